@@ -26,6 +26,7 @@ from lopsided.studies import compare
 from lopsided.studies.jobs import run_jobs
 from lopsided.views.plot import style
 from lopsided.worlds.base import Job
+from reference.fidelity import mechanisms
 
 if TYPE_CHECKING:
     from lopsided.data.series import Floats
@@ -144,6 +145,86 @@ def acks_per_segment() -> float:
     return number(up) / number(down)
 
 
+# The rules.
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Something that FreeBSD does and the profile did not at first, in the order of its effect."""
+
+    text: str
+    setting: str
+    """What the profile says for it."""
+    scripts: tuple[str, ...]
+    """Packet scripts, below `mechanisms.SCRIPTS`, that fail without it."""
+
+
+RULES = (
+    Rule(
+        "The ACK goes before the process reads; reading that opens two segments sends another: two ACKs for three"
+        " segments",
+        "`ack.before_read`, `window_update = two segments`",
+        ("acking::freebsd_acknowledges_two_of_three_segments_and_any_after_a_hundred_milliseconds",),
+    ),
+    Rule(
+        "The window in an ACK does not include what has just arrived; one more ACK follows the read after a gap",
+        "`ack.before_read`",
+        ("acking::after_a_filled_gap_freebsd_offers_less_and_one_more_ack_follows_the_read",),
+    ),
+    Rule(
+        "A duplicate ACK with another window is none, and the count begins anew",
+        "`duplicates = in a row`",
+        ("freebsd_recovery::an_ack_with_another_window_is_no_duplicate_and_starts_the_count_anew",),
+    ),
+    Rule(
+        "Three counted duplicates begin a recovery, whatever SACK reports; the first two let a segment go each",
+        "`loss_detection = freebsd_sack`, `limited_transmit`",
+        ("freebsd_recovery::only_counted_duplicates_begin_a_recovery_and_the_first_two_let_a_segment_go_each",),
+    ),
+    Rule(
+        "In recovery the window is a segment, one more for each duplicate while less than the threshold is in the"
+        " network; holes at the front are repaired one a round trip; nothing sent since is sent again",
+        "`cwnd_reduction = per duplicate`",
+        (
+            "freebsd_recovery::holes_at_the_front_are_repaired_one_a_round_trip",
+            "freebsd_recovery::a_duplicate_adds_a_segment_while_less_than_the_threshold_is_in_the_network",
+            "freebsd_recovery::nothing_sent_since_a_recovery_began_is_sent_again_in_it",
+        ),
+    ),
+    Rule(
+        "The threshold is half of the smaller of congestion window and peer's window",
+        "`threshold_heeds_peer`",
+        ("freebsd_recovery::the_threshold_is_half_of_the_peers_window_where_that_is_less",),
+    ),
+    Rule(
+        "No more than 48 segments are held out of order",
+        "`reassembly_limit = 48`",
+        ("acking::freebsd_holds_no_more_segments_out_of_order_than_its_limit",),
+    ),
+    Rule(
+        "Back-off doubles the timeout without its 200 ms of slop",
+        "`rto = freebsd`",
+        ("timeouts::freebsd_backs_off_without_the_slop",),
+    ),
+    Rule(
+        "The receive buffer takes a step for what came in order through the fast path within a round trip of less"
+        " than a second",
+        "`receive_buffer = stepped`",
+        ("acking::the_receive_buffer_of_freebsd_takes_a_step_when_a_round_trip_filled_seven_eighths_of_it",),
+    ),
+    Rule(
+        "After a timeout three duplicates may begin a recovery",
+        "`loss_detection = freebsd_sack`",
+        ("freebsd_recovery::after_a_timeout_three_duplicates_begin_a_recovery",),
+    ),
+)
+
+
+def missing_scripts(root: Path) -> list[str]:
+    """Scripts that are named and do not exist."""
+    return [script for rule in RULES for script in rule.scripts if not mechanisms.exists(root, script)]
+
+
 # The page.
 
 _HEAD = """\
@@ -228,6 +309,15 @@ def render(found: list[Cell], acks: float) -> str:
             if variant != MAIN and cell is not None:
                 columns += [f"{median(values['performance']):.2f}" for values in (cell.freebsd, cell.simulated)]
         rows.append(f"| {buffer} | {' | '.join(columns)} |")
+    rows += [
+        "",
+        "## Rule by rule",
+        "",
+        "What FreeBSD was seen to do, in the order of its effect, and what shows it of the",
+    ]
+    rows += ["profile: a script fails without its rule.", ""]
+    rows += ["| FreeBSD | the profile | packet script |", "|---|---|---|"]
+    rows += [f"| {rule.text} | {rule.setting} | {mechanisms.listed(rule.scripts)} |" for rule in RULES]
     return "\n".join([*rows, ""])
 
 

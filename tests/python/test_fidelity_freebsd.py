@@ -10,6 +10,10 @@ from reference.fidelity import freebsd
 RECORDED = Path(__file__).parents[2] / "docs" / "fidelity" / "freebsd.csv"
 
 
+def test_every_rule_has_a_packet_script() -> None:
+    assert freebsd.missing_scripts(Path(__file__).parents[2]) == []
+
+
 def test_a_download_gets_two_acks_for_three_segments() -> None:
     assert freebsd.acks_per_segment() == pytest.approx(freebsd.ACKS_PER_SEGMENT, rel=freebsd.ACKS_WITHIN)
 

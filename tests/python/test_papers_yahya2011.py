@@ -188,8 +188,8 @@ def test_captures_are_named_as_in_the_report() -> None:
 
 
 def test_the_slower_path_logs_in_later() -> None:
-    assert transfer_start_s(COMBOS[0], "S1") == pytest.approx(10 + 6 * 0.02035)
-    assert transfer_start_s(COMBOS[0], "S2") == pytest.approx(10 + 6 * 0.10035)
+    assert transfer_start_s(COMBOS[0], "S1") == pytest.approx(10 + 7 * 0.02035)
+    assert transfer_start_s(COMBOS[0], "S2") == pytest.approx(10 + 7 * 0.10035)
 
 
 # --- What is claimed

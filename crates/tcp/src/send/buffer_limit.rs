@@ -97,16 +97,19 @@ impl SendBufferLimit {
         }
     }
 
-    /// The octets of a full segment are settled, the initial window, and how many `windows` to provide for: FreeBSD's buffers hold whole
-    /// segments, Linux's so many initial windows, of no less than the smallest.
-    pub fn agree(&mut self, mss: u64, cwnd: u64, windows: u64) {
-        match (self.room, self.rule) {
-            (_, BufferRule::Stepped { .. }) => self.capacity = self.capacity.next_multiple_of(mss),
-            (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) => {
-                let segments = (cwnd / mss).max(LEAST_SEGMENTS);
-                self.capacity = self.capacity.max((windows * segments * provision(mss)).min(max.get()));
-            }
-            _ => {}
+    /// The octets of a full segment are settled: FreeBSD's buffers hold whole ones.
+    pub fn agree(&mut self, mss: u64) {
+        if matches!(self.rule, BufferRule::Stepped { .. }) {
+            self.capacity = self.capacity.next_multiple_of(mss);
+        }
+    }
+
+    /// The congestion control has set its first window: Linux's buffers hold so many `windows` like it, of no less than the
+    /// smallest.
+    pub fn provide(&mut self, mss: u64, cwnd: u64, windows: u64) {
+        if let (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) = (self.room, self.rule) {
+            let segments = (cwnd / mss).max(LEAST_SEGMENTS);
+            self.capacity = self.capacity.max((windows * segments * provision(mss)).min(max.get()));
         }
     }
 

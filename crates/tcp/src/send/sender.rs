@@ -164,8 +164,7 @@ impl Sender {
     /// What the handshake agreed on: the octets of a full segment, and whether the peer sends SACK.
     pub fn agree(&mut self, mss: u32, sack: bool) {
         self.flight.agree(mss, sack);
-        let cwnd = self.flight.controller.cwnd().get();
-        self.limit.agree(u64::from(mss), cwnd, self.windows_to_buffer());
+        self.limit.agree(u64::from(mss));
     }
 
     /// Segments have another size from now on.
@@ -184,6 +183,8 @@ impl Sender {
     pub fn start_controller(&mut self, now: Time) {
         let path = self.path();
         self.flight.controller.on_established(now, &path);
+        let cwnd = self.flight.controller.cwnd().get();
+        self.limit.provide(self.flight.mss(), cwnd, self.windows_to_buffer());
         self.switch_pacing();
         if self.flight.controller.needs_losses() {
             self.flight.scoreboard.watch_losses();

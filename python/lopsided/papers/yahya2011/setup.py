@@ -242,9 +242,10 @@ WITHOUT_SACK = _of_tests(
 KERNEL = _by_kernel("kernel", "baselines 5 to 8", "kernel.toml", DELAYED, delayed=False)
 PAIR = _by_kernel("kernel-pair", "some combinations", "kernel-pair.toml", PAIRED, delayed=True)
 
-DIALOGUE = ("connection", "USER", "PASS", "CWD", "TYPE", "PASV")
+DIALOGUE = ("connection", "greeting", "USER", "PASS", "CWD", "TYPE", "PASV")
 """Round trips of lftp before it opens the data connection (RFC 959; the script of section 2.5.2 step 8): the control
-connection with the server's greeting, the login, the remote directory, and what a passive transfer needs."""
+connection, what the server says first, the login, the remote directory, and what a passive transfer needs. The
+application `ftp` takes as many."""
 
 PATH_RTT_MS = 0.35
 """Without added delay (section 2.2.3)."""

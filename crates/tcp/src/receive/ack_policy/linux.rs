@@ -1,13 +1,14 @@
 //! Linux's acknowledgements: the first segments of a connection, and those after a pause or a duplicate, one by one;
 //! then one ACK for more than one full segment or after an adaptive timeout; after three duplicate ACKs in a row, one
 //! for each compression interval (since 4.18). A short segment that was read is acknowledged at once, and since 6.1.57
-//! a full one with PSH too. An end that answers within the delay is in "pingpong mode": its data carries the
+//! a full one with PSH too. Where the peer's data can be marked, one segment that cannot is taken for a repair, and the next
+//! two ACKs go at once. An end that answers within the delay is in "pingpong mode": its data carries the
 //! acknowledgements, so that nothing is acknowledged quickly or for being read, until a timer had to.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
 use crate::profile::{AckSettings, TimerGrain};
 use lopsided_core::tcp_event::AckReason;
-use lopsided_core::{Duration, Time};
+use lopsided_core::{Duration, Ecn, Time};
 
 /// Duplicate ACKs that go out at once before Linux starts to compress them.
 const UNCOMPRESSED_DUPLICATES: u32 = 3;
@@ -43,6 +44,8 @@ pub(super) struct Linux {
     pingpong: bool,
     /// New data, in order or not, waits for its ACK.
     scheduled: bool,
+    /// The peer sends data that may be marked.
+    ect_seen: bool,
 }
 
 impl Linux {
@@ -66,6 +69,7 @@ impl Linux {
             pushed_again: false,
             pingpong: false,
             scheduled: false,
+            ect_seen: false,
         }
     }
 
@@ -166,6 +170,17 @@ impl Linux {
         self.quick = self.quick.max(by_window.clamp(2, u64::from(self.quick_acks)) as u32);
         self.ato = self.min;
     }
+
+    /// New data that cannot be marked, from a peer whose data could be: it goes again most likely, and two ACKs are quick.
+    fn watch_codepoint(&mut self, ecn: Ecn) {
+        if ecn != Ecn::NotEct {
+            self.ect_seen = true;
+        } else if self.ect_seen {
+            self.quick = self.quick.max(2);
+            self.pingpong = false;
+            self.ato = self.min;
+        }
+    }
 }
 
 impl AckPolicy for Linux {
@@ -183,11 +198,13 @@ impl AckPolicy for Linux {
                 AckDecision::Now(AckReason::Duplicate)
             }
             Arrival::OutOfOrder => {
+                self.watch_codepoint(data.ecn);
                 self.hurry(data.window_opened);
                 self.acknowledge_duplicate(now, AckReason::OutOfOrder, view)
             }
             Arrival::InOrder { closed_gap, gaps_left } => {
                 self.adapt_timeout(now, view);
+                self.watch_codepoint(data.ecn);
                 self.last_data = Some(now);
                 self.hurry(data.window_opened);
                 rcv_mss = rcv_mss.max(data.len);

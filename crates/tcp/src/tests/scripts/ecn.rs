@@ -91,6 +91,28 @@ fn the_receiver_echoes_a_mark_until_the_sender_says_that_it_slowed_down() {
     t.expect(104, ". ack 4001");
 }
 
+/// By captures of 6.1.
+#[test]
+fn linux_takes_a_segment_that_cannot_be_marked_for_a_repair_and_acknowledges_two_at_once() {
+    let quick = |repair: &str| {
+        let mut t = Script::established(ecn(), ECN);
+        let mut arrives = |n: u32, codepoint: &str| {
+            let before = t.info().counters.pure_acks_out;
+            t.inject(100 + n, &format!("{}:{} {codepoint}", 1 + n * 1000, 1001 + n * 1000));
+            t.drain();
+            t.info().counters.pure_acks_out - before
+        };
+        // The quick ACKs of the beginning are used up where one segment waits for another.
+        let mut n = 0;
+        while arrives(n, "ect0") > 0 {
+            n += 1;
+        }
+        assert_eq!(arrives(n + 1, "ect0"), 1);
+        [arrives(n + 2, repair), arrives(n + 3, "ect0")]
+    };
+    assert_eq!([quick("ect0"), quick("")], [[0, 1], [1, 1]]);
+}
+
 #[test]
 fn a_retransmission_is_not_capable_and_the_next_new_segment_says_that_the_window_came_down() {
     // Section 6.1.5; section 6.1.2: CWR follows a reduction for any reason.

@@ -340,6 +340,9 @@ fn linux_has_room_for_two_initial_windows_from_the_start() {
         Script::established(profile, PEER).connection.writable()
     };
     assert_eq!([room(4), room(10), room(20)], [27_000, 27_000, 53_000]);
+    // Hybla's first window is of its own, four segments with 100 ms: Linux provides for the least.
+    let hybla = Profile { initial_window_segments: 20, ..Profile::linux_6_1() };
+    assert_eq!(Script::established_with(hybla, PEER, "hybla").connection.writable(), 27_000);
 }
 
 /// By captures of 6.1.

@@ -141,6 +141,17 @@ fn freebsd_sends_again_all_that_was_out() {
     t.expect_cwnd(2);
 }
 
+#[test]
+fn freebsd_backs_off_without_the_slop() {
+    // (100 + 4 * 50) ms doubles, and the 200 ms come after.
+    let mut t = Script::established(freebsd(), PEER);
+    t.write(100, 1000);
+    t.expect(100, "1:1001 .");
+    for at in [600, 1400, 2800] {
+        t.expect(at, "1:1001 .");
+    }
+}
+
 // Tail loss probes.
 
 #[test]
