@@ -81,7 +81,7 @@ def test_a_page_tells_every_value_of_both_worlds(tmp_path: Path):
     sim = {(drawn[0].name, seed): {**linux, ("A", "goodput_bps"): 1e6} for seed in range(1, 9)}
     found = measure.values(again, drawn, range(1, 3), sim)
     assert ("A", "timeouts") not in {key[1:] for key in found}
-    text = page.render(drawn, found, ["6.1"], 2, 8)
+    text = page.render(drawn, found, ["6.1"], [2], 8)
     assert "| draw 9, 01 | A | goodput | 2,000 kbit/s | 1,000 kbit/s | **-50.0 %** |" in text
     assert "| retransmits | 4 | 4 | +0.0 % |" in text
 

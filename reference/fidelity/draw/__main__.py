@@ -51,7 +51,8 @@ def main() -> int:
     kernels = sorted({one.kernel for one in told})
     target = arguments.folder / f"draw-{arguments.draw}.md"
     alike = [one for cell in _cells(drawn) if (one := aligned.get(cell, packets.SEED)) is not None]
-    target.write_text(page.render(drawn, found, kernels, arguments.seeds, arguments.sim_seeds, alike))
+    runs = [sum(records.get(drawing, seed) is not None for seed in seeds) for drawing in drawn]
+    target.write_text(page.render(drawn, found, kernels, runs, arguments.sim_seeds, alike))
     say(page.summary(found))
     say(f"{target}: {len(told)} of {len(drawn) * len(seeds)} runs on Linux")
     return 0

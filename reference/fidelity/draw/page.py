@@ -34,11 +34,13 @@ def render(
     drawn: Sequence[Drawn],
     values: Mapping[Key, Value],
     kernels: Sequence[str],
-    linux_seeds: int,
+    linux_runs: Sequence[int],
     sim_seeds: int,
     alike: Sequence[packets.Measurement] = (),
 ) -> str:
-    """The whole page."""
+    """The whole page; `linux_runs` are how many there are of each scenario."""
+    fewest, most = min(linux_runs, default=0), max(linux_runs, default=0)
+    seeds = f"{most}" if fewest == most else f"{fewest} to {most}"
     seed, names = drawn[0].draw, ", ".join(kernels) or "not measured"
     judged = {key: value for key, value in values.items() if key[2] in JUDGED and value.known}
     return "\n".join(
@@ -46,7 +48,7 @@ def render(
             f"# Fidelity: a random draw of {len(drawn)} scenarios, seed {seed}",
             "",
             f"Made by `python -m reference.fidelity.draw --draw {seed}`; do not edit. What is drawn is told in",
-            f"`reference/fidelity/draw/__init__.py`. Linux: {names}, {linux_seeds} seeds a scenario;",
+            f"`reference/fidelity/draw/__init__.py`. Linux: {names}, {seeds} runs of each, {sum(linux_runs)} in all;",
             f"the simulator: {sim_seeds}. Values are means over the seeds of whole runs. Beside an error stand",
             "the error that chance alone gives (the 95th percentile of as many of the simulator's seeds against",
             "the others) and the error in standard errors.",
