@@ -1,6 +1,7 @@
 //! The client: logs in, and stores or retrieves.
 
-use super::{Control, DIALOGUE, FtpConfig, Outgoing};
+use super::config::FtpConfig;
+use super::session::{Control, DIALOGUE, Outgoing};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Duration, Time};
 

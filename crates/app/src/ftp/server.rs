@@ -1,6 +1,7 @@
 //! The server: answers, and sends or takes files.
 
-use super::{ANSWERS, Control, FtpConfig, Outgoing};
+use super::config::FtpConfig;
+use super::session::{ANSWERS, Control, Outgoing};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 
 /// Serves one session at a time; a client whose session broke opens another.
