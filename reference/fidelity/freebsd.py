@@ -156,7 +156,7 @@ class Rule:
     setting: str
     """What the profile says for it."""
     scripts: tuple[str, ...]
-    """Packet scripts, below `mechanisms.SCRIPTS`, that fail without it."""
+    """Packet scripts that show it, below `mechanisms.SCRIPTS`."""
 
 
 RULES = (
