@@ -69,6 +69,15 @@ def _printed(m: Measurements, metric: str) -> Callable[[Place], float]:
     return lambda place: printed_number(m, *place, metric)
 
 
+_QUANTITIES = (
+    (ELAPSED, "elapsed_s", "s", 1.0),
+    (THROUGHPUT, "throughput_bps", "Mbit_s", 1 / MBIT),
+    (RTT, "rtt_ms", "rtt_ms", 1.0),
+    (RETRANSMITTED, "retransmitted_packets", "retransmits", 1.0),
+)
+"""What is printed of a flow: the metric, the column that measures it, its heading, and the scale to print."""
+
+
 def _measured(m: Measurements, column: str, experiment: str = "", scale: float = 1.0) -> Callable[[Place], float]:
     return lambda place: value(m, place[0], column, place[1], experiment).median * scale
 
@@ -102,12 +111,7 @@ def section_3_1_1(m: Measurements) -> Artifact:
 def combinations(m: Measurements, tests: tuple[Test, ...]) -> Artifact:
     """Combos 1 to 12 (YAH-E02) or 13 to 24 (YAH-E03)."""
     columns: Columns[Place] = dict(_FLOW)
-    for metric, column, unit, scale in (
-        (ELAPSED, "elapsed_s", "s", 1.0),
-        (THROUGHPUT, "throughput_bps", "Mbit_s", 1 / MBIT),
-        (RTT, "rtt_ms", "rtt_ms", 1.0),
-        (RETRANSMITTED, "retransmitted_packets", "retransmits", 1.0),
-    ):
+    for metric, column, unit, scale in _QUANTITIES:
         if metric != RETRANSMITTED or tests[0].loss:
             columns[f"printed_{unit}"] = _printed(m, metric)
         columns[f"intended_{unit}"] = _measured(m, column, scale=scale)
@@ -126,11 +130,7 @@ def combinations(m: Measurements, tests: tuple[Test, ...]) -> Artifact:
 
 def _compared(m: Measurements, tests: Iterable[Test]) -> Iterable[Comparison]:
     for test, flow in places(tests):
-        for metric, column, scale in (
-            (THROUGHPUT, "throughput_bps", 1 / MBIT),
-            (RTT, "rtt_ms", 1.0),
-            (RETRANSMITTED, "retransmitted_packets", 1.0),
-        ):
+        for metric, column, _, scale in _QUANTITIES[1:]:
             found = printed(m, test, flow, metric)
             if found is not None:
                 differs = not test.alone and observed(test) != intended(test)
@@ -210,12 +210,8 @@ def _printed_spans(m: Measurements) -> Iterable[tuple[float, float, str]]:
 def position(m: Measurements) -> Artifact:
     """netem on the sender, with its room of 1000 packets and TCP told of refusals, against a delay on the wire."""
     columns: Columns[Place] = dict(_FLOW)
-    for metric, column, unit, scale in (
-        (THROUGHPUT, "throughput_bps", "Mbit_s", 1 / MBIT),
-        (RTT, "rtt_ms", "rtt_ms", 1.0),
-        (None, "retransmitted_packets", "retransmits", 1.0),
-    ):
-        if metric:
+    for metric, column, unit, scale in _QUANTITIES[1:]:
+        if metric != RETRANSMITTED:
             columns[f"printed_{unit}"] = _printed(m, metric)
         columns[f"at_sender_{unit}"] = _measured(m, column, scale=scale)
         columns[f"on_wire_{unit}"] = _measured(m, column, "in-network", scale)
