@@ -58,8 +58,8 @@ def details(found: Aqm) -> str:
 
 
 CAPTION = (
-    "medians over the seeds; wait: in the queue; RTT: of packets, each at the mean of its interval; RPM: round trips "
-    "per minute under load; probe: a request on a connection of its own, per round trip"
+    "medians over the seeds; sojourn: in the queue; RTT: of packets, each at the mean of its interval; RPM: round "
+    "trips per minute under load; probe: a request on a connection of its own, per round trip"
 )
 
 

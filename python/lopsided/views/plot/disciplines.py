@@ -111,10 +111,16 @@ def _top(runs: Table, way: str) -> float:
     return max((row["goodput_bps"] or 0.0 for row in runs.rows() if row["direction"] == way), default=0.0) or 1.0
 
 
+_WIDE = 1e3
+"""Delays over more than this range have fewer labels, which would touch."""
+
+
 def _delay_axis(panel: Axes, *, better_right: bool = False) -> None:
     panel.set_xscale("log")
     panel.set_xlabel("delay (ms)", fontsize=8.5)
-    panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7) if better_right else (1, 2, 5)))
+    low, high = panel.get_xlim()
+    labels = (1, 2, 3, 5, 7) if better_right else (1, 2, 5)
+    panel.xaxis.set_major_locator(LogLocator(subs=labels if high <= low * _WIDE else (1, 3)))
     panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     panel.xaxis.set_minor_formatter(NullFormatter())
     if better_right:
