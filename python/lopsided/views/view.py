@@ -1,7 +1,8 @@
 """A table as people see it, for every place where one is shown: a console, an HTML page, a Markdown document.
 
 On a console nothing that is a number is ever cut. Where the columns do not fit, those that are only for the eye go
-first, then headings are wrapped, then the table is split and its first columns are repeated.
+first, then headings are wrapped, then columns move together, then the table is split, each part with the first
+columns.
 """
 
 from __future__ import annotations
@@ -38,6 +39,19 @@ class Heading:
     numeric: bool = True
     spare: bool = False
     """Only for the eye: left out where there is no room."""
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a table is set on a console."""
+
+    wrapped: bool
+    """Headings stand in several lines where that is narrower."""
+    padding: int
+
+
+_LAYOUTS = (_Layout(wrapped=False, padding=1), _Layout(wrapped=True, padding=1), _Layout(wrapped=True, padding=0))
+"""From wide to narrow; the first that fits is taken."""
 
 
 @dataclass(frozen=True)
@@ -84,38 +98,47 @@ class View:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for part in self._parts(console, options, list(range(len(self.headings)))):
-            yield self._grid(part, wrapped=not self._fits(console, options, part, wrapped=False))
+            yield self._grid(part, self._layout(console, options, part) or _LAYOUTS[-1])
         if self.caption:
             yield Text(self.caption, style="dim italic")
 
     def _parts(self, console: Console, options: ConsoleOptions, columns: list[int]) -> list[list[int]]:
         """The columns of each table that this one is shown as."""
-        if self._fits(console, options, columns, wrapped=False):
+        if self._fits(console, options, columns, _LAYOUTS[0]):
             return [columns]
         columns = [column for column in columns if not self.headings[column].spare]
-        if any(self._fits(console, options, columns, wrapped=wrapped) for wrapped in (False, True)):
+        if self._layout(console, options, columns) is not None:
             return [columns]
         keys, rest = columns[: self.keys], columns[self.keys :]
         parts: list[list[int]] = []
         part = list(keys)
         for column in rest:
-            if len(part) > len(keys) and not self._fits(console, options, [*part, column], wrapped=True):
+            if len(part) > len(keys) and self._layout(console, options, [*part, column]) is None:
                 parts.append(part)
                 part = list(keys)
             part = [*part, column]
         return [*parts, part]
 
-    def _fits(self, console: Console, options: ConsoleOptions, columns: list[int], *, wrapped: bool) -> bool:
-        unbounded = options.update(width=_ANY_WIDTH)
-        needed = Measurement.get(console, unbounded, self._grid(columns, wrapped=wrapped)).maximum
-        return needed <= options.max_width
+    def _layout(self, console: Console, options: ConsoleOptions, columns: list[int]) -> _Layout | None:
+        """The widest in which these columns fit."""
+        return next((each for each in _LAYOUTS if self._fits(console, options, columns, each)), None)
 
-    def _grid(self, columns: list[int], *, wrapped: bool) -> Grid:
-        grid = Grid(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, collapse_padding=wrapped)
+    def _fits(self, console: Console, options: ConsoleOptions, columns: list[int], layout: _Layout) -> bool:
+        unbounded = options.update(width=_ANY_WIDTH)
+        return Measurement.get(console, unbounded, self._grid(columns, layout)).maximum <= options.max_width
+
+    def _grid(self, columns: list[int], layout: _Layout) -> Grid:
+        grid = Grid(
+            box=box.SIMPLE_HEAD,
+            header_style="dim",
+            pad_edge=False,
+            padding=(0, layout.padding),
+            collapse_padding=layout.wrapped,
+        )
         for column in columns:
             heading = self.headings[column]
             justify = "right" if heading.numeric else "left"
-            if not wrapped:
+            if not layout.wrapped:
                 grid.add_column(heading.text, justify=justify, no_wrap=True)
                 continue
             width = max([*(len(str(row[column])) for row in self.rows), *map(len, heading.text.split())], default=0)
