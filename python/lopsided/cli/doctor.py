@@ -29,6 +29,9 @@ def doctor(*, as_json: Json = False) -> int:
     from rich.text import Text
 
     grid = Grid(box=None, show_header=False, pad_edge=False)
+    grid.add_column()
+    grid.add_column()
+    grid.add_column(overflow="fold")
     for finding in findings:
         mark = Text("yes", "green") if finding.good else Text("no", "yellow")
         seen = Text(finding.seen)

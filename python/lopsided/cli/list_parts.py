@@ -14,6 +14,8 @@ from lopsided.errors import UsageError
 if TYPE_CHECKING:
     from lopsided.studies.inventory import Group
 
+_PAPERS = "papers"
+
 
 def list_parts(
     kind: Annotated[str | None, Parameter(show_default=False)] = None,
@@ -33,11 +35,10 @@ def list_parts(
     kind
         Only these, such as `queues`; default: the names of all.
     """
-    groups = _groups()
-    names = [group.name for group in groups]
-    if kind is not None and kind not in names:
-        raise UsageError(f"there are no {kind!r} to list: {', '.join(names)}")
+    groups = _groups(papers=kind in (None, _PAPERS))
     chosen = [group for group in groups if kind in (None, group.name)]
+    if not chosen:
+        raise UsageError(f"there are no {kind!r} to list: {', '.join([group.name for group in groups] + [_PAPERS])}")
     if as_json:
         say_json([asdict(group) for group in chosen])
     elif kind is None:
@@ -48,16 +49,20 @@ def list_parts(
         _show(chosen[0])
 
 
-def _groups() -> list[Group]:
+def _groups(*, papers: bool) -> list[Group]:
+    """All groups; the papers take a second to load, and come only where they are asked for."""
+    from lopsided.studies import inventory
+
+    return [*inventory.groups(), *([_studies()] if papers else [])]
+
+
+def _studies() -> Group:
     from lopsided import papers
     from lopsided.studies import inventory
 
     studies = [papers.load(key) for key in papers.available()]
     entries = tuple(inventory.Entry(study.key, f"{study.title} ({study.authors} {study.year})") for study in studies)
-    return [
-        *inventory.groups(),
-        inventory.Group("papers", "studies that are re-run", "lopsided reproduce NAME", entries),
-    ]
+    return inventory.Group(_PAPERS, "studies that are re-run", "lopsided reproduce NAME", entries)
 
 
 def _show_names(group: Group) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -71,10 +72,14 @@ def reproduce(
     if every and (chapter is not None or figure is not None or claims or world != "sim"):
         raise UsageError("all studies are re-run whole: name one for a chapter, a figure, its claims or a world")
     target = out_folder or Path("runs") / ("reproduced" if every else paper)
-    with on(dask), style.for_column(column), staged_progress(quiet=quiet) as report:
-        console = silent() if quiet else out()
+    console = silent() if quiet else out()
+    # What is printed beside a bar would stand behind it.
+    with console.capture() as said, on(dask), style.for_column(column), staged_progress(quiet=quiet) as report:
         if every:
-            return papers.reproduce_all(target, repeat, console, report, sensitivity, seed)
-        return papers.reproduce(
-            paper, figure, claims, target, repeat, console, report, chapter, sensitivity, world, seed
-        )
+            code = papers.reproduce_all(target, repeat, console, report, sensitivity, seed)
+        else:
+            code = papers.reproduce(
+                paper, figure, claims, target, repeat, console, report, chapter, sensitivity, world, seed
+            )
+    sys.stdout.write(said.get())
+    return code

@@ -100,7 +100,15 @@ def facts(reproduction: Reproduction) -> str:
 
 
 def _comparisons(comparisons: list[Comparison]) -> Table:
-    table = Table("where", "what", box=box.SIMPLE_HEAD, title="Published beside measured", title_justify="left")
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        title="Published beside measured",
+        title_justify="left",
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    for heading in ("where", "what"):
+        table.add_column(heading, overflow="fold")
     for heading in ("published", "measured", "range"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("remark", style="dim")
