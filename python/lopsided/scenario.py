@@ -125,11 +125,14 @@ class Scenario:
         """
         if not 1 <= cores <= MOST_THREADS:
             raise UsageError(f"a run takes at least one core and at most {MOST_THREADS:,}, not {cores}")
-        folder, points = None if pcap is None else Path(pcap), frozenset(pcap_at)
+        folder = None if pcap is None else Path(pcap)
+        points: set[PcapPoint] = set(pcap_at)
+        if "merged" in points:
+            points.add("hosts")
         options = RunOptions(
             progress=progress,
             pcap=folder,
-            pcap_at=points | {"hosts"} if "merged" in points else points,
+            pcap_at=frozenset(points),
             kernel=kernel,
             ours=frozenset(ours),
             cores=cores,
