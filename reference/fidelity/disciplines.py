@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import lopsided as lop
@@ -55,6 +57,8 @@ SEEDS = (1, 2, 3, 4)
 """On Linux; the simulator runs those that are recorded, and"""
 SIM_SEEDS = tuple(range(1, 13))
 """these, for what chance gives."""
+DRAWN = ("pie", "fq_pie", "red", "choke")
+"""Those that draw at random."""
 BOUNDS = {"goodput_bps": 0.03, "sojourn_mean_ms": 0.10, "sojourn_p95_ms": 0.10, "signals": 0.15}
 """How far the simulator's median may be from Linux', as a share. Signals are drops, with ECN marks and drops."""
 
@@ -174,7 +178,20 @@ def page(linux: list[Row], sim: list[Row]) -> str:
         apart=sum(bool(off[key]) for key in keys) - len(chance),
         errors=f"{STANDARD_ERRORS:g}",
     )
-    return head + "\n".join(rows) + "\n"
+    return head + "\n".join(rows) + "\n" + _TOGETHER + "\n".join(_together(keys, linux, sim)) + "\n"
+
+
+def _together(keys: Iterable[Key], linux: list[Row], sim: list[Row]) -> Iterator[str]:
+    """Rows of the disciplines that draw: the mean error of each quantity over all their cells, and Stouffer's sum."""
+    for queue in DRAWN:
+        texts: list[str] = []
+        for name, bound in BOUNDS.items():
+            values = [_value(key, name, linux, sim) for key in keys if key[0] == queue]
+            error = fmean(value.error for value in values)
+            errors = sum(value.in_standard_errors for value in values) / math.sqrt(len(values))
+            text = f"{error:+.1%} ({errors:+.1f})".replace("%", " %")
+            texts.append(f"**{text}**" if abs(error) > bound and abs(errors) > STANDARD_ERRORS else text)
+        yield "| " + " | ".join([queue, *texts]) + " |"
 
 
 def _key(row: Mapping[str, Any]) -> Key:
@@ -216,6 +233,14 @@ def _text(name: str, value: float) -> str:
     return units.count(value) if name == "signals" else f"{value:.2f}"
 
 
+_TOGETHER = """
+One cell has few seeds. So those disciplines that draw at random, all cells of each together: the mean difference of
+the means, and how many standard errors the cells come to (their sum over the square root of their number; **bold**
+beyond the bound and 3).
+
+| queue | goodput | wait | p95 | signals |
+|---|---|---|---|---|
+"""
 _HEAD = """\
 # Managed queues beside Linux'
 
