@@ -13,10 +13,13 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct DropTailPath {
-    /// The buffer as it is when the latest packet has entered: its room, and those that wait in it.
-    room: BufferLimit,
+    /// The buffer as it is when the latest packet has entered: those that wait in it, when the first of them leaves (`Time::MAX` where
+    /// there is none), how many it has places for, and its room where that is counted in octets.
     waiting: VecDeque<Waiting>,
     waiting_bytes: Bytes,
+    next_departure: Time,
+    places: usize,
+    room: Option<Box<BufferLimit>>,
     /// The packets that arrive by an event of this link, and when the first of them does; `Time::MAX` where there is none.
     packets: VecDeque<Arriving>,
     next_arrival: Time,
@@ -25,8 +28,6 @@ pub(crate) struct DropTailPath {
     /// How many of these were counted as they entered, and as they left the queue.
     entered: u32,
     departed: u32,
-    /// How many packets were counted as arrived.
-    arrived: u64,
     /// Those that the queue has no room for when they come; `None` where there never was one.
     refused: Option<Box<Refusals>>,
 }
@@ -90,16 +91,21 @@ impl Course {
 
 impl DropTailPath {
     pub(crate) fn new(room: BufferLimit) -> DropTailPath {
+        let (places, room) = match room.packets() {
+            Some(packets) => (packets as usize, None),
+            None => (usize::MAX, Some(Box::new(room))),
+        };
         DropTailPath {
-            room,
             waiting: VecDeque::new(),
             waiting_bytes: Bytes::ZERO,
+            next_departure: Time::MAX,
+            places,
+            room,
             packets: VecDeque::new(),
             next_arrival: Time::MAX,
             courses: VecDeque::new(),
             entered: 0,
             departed: 0,
-            arrived: 0,
             refused: None,
         }
     }
@@ -127,28 +133,10 @@ impl DropTailPath {
         is_next
     }
 
-    /// A packet enters at `at` and is given back at once, with the time at which it arrives. `None`: it was refused.
-    #[inline]
-    pub(crate) fn pass_through(
-        &mut self,
-        packet: Packet,
-        at: Time,
-        line: &mut Line,
-        measured: &mut Measured,
-        cx: &mut Cx<'_>,
-    ) -> Option<(Packet, Time)> {
-        match self.take_in(packet.size(), at, line, measured, cx) {
-            None => {
-                self.refuse(packet, at, measured, cx);
-                None
-            }
-            Some(arrives) => Some((packet, arrives)),
-        }
-    }
-
-    /// Counts or notes the course of a packet of this size, and gives the time at which it arrives; `None` if the buffer is full then.
+    /// A packet of this size enters at `at`: its course is counted or noted. Gives the time at which it arrives; `None` if the buffer is
+    /// full then, and [`DropTailPath::refuse`] must have it.
     #[inline(always)]
-    fn take_in(
+    pub(crate) fn take_in(
         &mut self,
         size: Bytes,
         at: Time,
@@ -156,8 +144,10 @@ impl DropTailPath {
         measured: &mut Measured,
         cx: &mut Cx<'_>,
     ) -> Option<Time> {
-        self.release_until(at);
-        if !self.room.fits(size) {
+        if self.next_departure <= at {
+            self.release_until(at);
+        }
+        if !self.fits(size) {
             return None;
         }
         let wire = line.framing.wire_size(size);
@@ -166,35 +156,69 @@ impl DropTailPath {
         // On an idle line the packet takes no room.
         let mut backlog = Backlog { packets: 1, bytes: size };
         if departs > at {
-            self.room.charge(size);
-            self.waiting.push_back(Waiting { departs, size });
-            self.waiting_bytes += size;
+            self.wait(departs, size);
             backlog = Backlog { packets: self.waiting.len() as u32, bytes: self.waiting_bytes };
         }
-        let unseen_until = cx.unseen_until();
-        if self.courses.front().is_some_and(|first| first.arrives <= unseen_until.max(cx.now())) {
-            self.count_until(unseen_until.max(cx.now()), measured, cx);
-        }
-        if arrives < unseen_until && self.courses.is_empty() {
+        if arrives < cx.unseen_until() && self.courses.is_empty() {
             measured.queue.crossed(at, departs, size, backlog);
             measured.wire_bytes += wire;
-            self.count_arrival();
+            self.look_at_room(measured);
         } else {
             let (size, wire) = (size.get() as u32, wire.get() as u32);
             let (backlog_packets, backlog_bytes) = (backlog.packets, backlog.bytes.get() as u32);
             let course = Course { enters: at, departs, arrives, size, wire, backlog_packets, backlog_bytes };
-            self.courses.push_back(course);
+            self.note_course(course, measured, cx);
         }
         Some(arrives)
+    }
+
+    /// Whether the buffer has room for a packet of this size.
+    #[inline(always)]
+    fn fits(&self, size: Bytes) -> bool {
+        self.waiting.len() < self.places && self.room.as_ref().is_none_or(|room| room.fits(size))
+    }
+
+    /// A packet of this size waits in the buffer, behind all others.
+    #[inline(always)]
+    fn wait(&mut self, departs: Time, size: Bytes) {
+        if let Some(room) = &mut self.room {
+            room.charge(size);
+        }
+        if self.waiting.is_empty() {
+            self.next_departure = departs;
+        }
+        self.waiting.push_back(Waiting { departs, size });
+        self.waiting_bytes += size;
     }
 
     /// Frees the room of those that leave the queue by `at`.
     #[inline(always)]
     fn release_until(&mut self, at: Time) {
-        while let Some(first) = self.waiting.front().filter(|first| first.departs <= at) {
-            self.room.release(first.size);
+        while let Some(first) = self.waiting.pop_front() {
+            if let Some(room) = &mut self.room {
+                room.release(first.size);
+            }
             self.waiting_bytes -= first.size;
-            self.waiting.pop_front();
+            self.next_departure = self.waiting.front().map_or(Time::MAX, |next| next.departs);
+            if self.next_departure > at {
+                break;
+            }
+        }
+    }
+
+    /// Somebody may see a packet in the middle of this course, or of one before it.
+    #[inline(never)]
+    fn note_course(&mut self, course: Course, measured: &mut Measured, cx: &mut Cx<'_>) {
+        let unseen_until = cx.unseen_until();
+        if self.courses.front().is_some_and(|first| first.arrives <= unseen_until.max(cx.now())) {
+            self.count_until(unseen_until.max(cx.now()), measured, cx);
+        }
+        if course.arrives < unseen_until && self.courses.is_empty() {
+            measured.queue.crossed(course.enters, course.departs, course.size(), course.backlog());
+            measured.wire_bytes += course.wire();
+            self.look_at_room(measured);
+        } else {
+            self.courses.push_back(course);
         }
     }
 
@@ -219,15 +243,14 @@ impl DropTailPath {
             self.courses.pop_front();
             self.entered -= 1;
             self.departed -= 1;
-            self.count_arrival();
         }
         self.drop_refused(until, measured, cx);
     }
 
-    #[inline]
-    fn count_arrival(&mut self) {
-        self.arrived += 1;
-        if self.arrived & (LOOK - 1) == 0 {
+    /// A packet more has left the queue.
+    #[inline(always)]
+    fn look_at_room(&mut self, measured: &Measured) {
+        if measured.queue.sent_packets() & (LOOK - 1) == 0 {
             self.give_back_room();
         }
     }
@@ -259,6 +282,7 @@ impl DropTailPath {
             }
             measured.queue.left(course.departs, course.enters, course.size());
             measured.wire_bytes += course.wire();
+            self.look_at_room(measured);
             let (backlog, path) = (measured.queue.backlog(), &*self);
             cx.at(course.departs).trace(EventMask::QUEUES, || {
                 dequeued(path.packet(path.departed), backlog, course.departs, course.enters)
@@ -272,9 +296,10 @@ impl DropTailPath {
         &self.packets[self.packets.len() - (self.courses.len() - course as usize)].packet
     }
 
+    /// A packet found no room at `at`.
     #[cold]
     #[inline(never)]
-    fn refuse(&mut self, packet: Packet, at: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
+    pub(crate) fn refuse(&mut self, packet: Packet, at: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         self.refused.get_or_insert_default().0.push_back(Refused { at, packet });
         self.catch_up(measured, cx);
         self.drop_refused(cx.unseen_until().max(cx.now()), measured, cx);
@@ -331,11 +356,6 @@ impl DropTailPath {
     }
 
     // As last counted.
-
-    /// How many packets have arrived.
-    pub(crate) fn arrived(&self) -> u64 {
-        self.arrived
-    }
 
     /// The packets that wait.
     pub(crate) fn waiting(&self) -> Count {

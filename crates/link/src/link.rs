@@ -81,12 +81,22 @@ impl Link {
         matches!(self.path, TransmitPath::DropTail(_)) && !self.line.delay.is_zero()
     }
 
-    /// A packet enters at `at`, no earlier than any before it, and is given back with the time at which it will be out again. `None`: the
-    /// queue has no room for it then. Only for a link that [foretells](Link::foretells); not where anybody watches.
-    #[inline]
-    pub fn pass_through(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) -> Option<(Packet, Time)> {
+    /// A packet of this size enters at `at`, no earlier than any before it, and goes on at once in other hands. Gives the time at which it
+    /// will be out again; `None` if the queue has no room for it then, and [`Link::refuse`] must have it. Only for a link that
+    /// [foretells](Link::foretells); not where anybody watches.
+    #[inline(always)]
+    pub fn pass_through(&mut self, size: Bytes, at: Time, cx: &mut Cx<'_>) -> Option<Time> {
         match &mut self.path {
-            TransmitPath::DropTail(path) => path.pass_through(packet, at, &mut self.line, &mut self.measured, cx),
+            TransmitPath::DropTail(path) => path.take_in(size, at, &mut self.line, &mut self.measured, cx),
+            TransmitPath::Queued(_) => unreachable!("its packets' fates are not known"),
+        }
+    }
+
+    /// Takes the packet that [`Link::pass_through`] has no room for.
+    #[cold]
+    pub fn refuse(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) {
+        match &mut self.path {
+            TransmitPath::DropTail(path) => path.refuse(packet, at, &mut self.measured, cx),
             TransmitPath::Queued(_) => unreachable!("its packets' fates are not known"),
         }
     }
@@ -207,7 +217,8 @@ impl LinkView<'_> {
                 let (waiting, in_flight) = (path.waiting(), path.in_flight());
                 let sent = Count { packets: queue.sent_packets(), bytes: queue.sent_bytes() };
                 let received = sent + dropped + queue.backlog().into();
-                let delivered = Count { packets: path.arrived(), bytes: sent.bytes - in_flight.bytes };
+                let delivered =
+                    Count { packets: sent.packets - in_flight.packets, bytes: sent.bytes - in_flight.bytes };
                 LinkCounters { received, delivered, dropped, lost: Count::ZERO, waiting, in_flight }
             }
             TransmitPath::Queued(path) => {

@@ -10,6 +10,7 @@ mod confluence;
 mod division;
 mod event_queue;
 mod network;
+mod onward;
 mod parts;
 mod routing;
 

@@ -14,11 +14,13 @@
 //! through many at a time. See [`Network::with_followers`].
 
 use crate::confluence::{Confluence, Entering};
+use crate::onward::{Follower, Hop, Onward};
 use crate::{EventQueue, Router};
 use lopsided_core::packet::{Delivered, NewPacket};
 use lopsided_core::{Accounting, Count, Cx, Event, EventMask, Node, NodeId, Packet, Port, Time, Unboxed};
 use lopsided_link::Link;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// What can stand in a network, the hosts of which are of type `H`. An enum for the usual kinds, so that calls are direct.
 #[derive(Debug)]
@@ -110,8 +112,8 @@ struct Row {
     follows: Option<NodeId>,
     /// The confluence before it, where it follows several.
     gathers: Option<u32>,
-    /// The router by which it leads others.
-    leads_by: Option<NodeId>,
+    /// The ways on by which it leads others.
+    leads_by: Option<u32>,
     /// In a part of a network: it leads into another part.
     leads_out: bool,
 }
@@ -131,6 +133,8 @@ pub struct Network<H> {
     queue: EventQueue,
     /// With the links that they are before.
     confluences: Vec<(NodeId, Confluence)>,
+    /// Of the routers by which links lead others.
+    onward: Arc<Vec<Onward>>,
     /// Nodes that must still be polled, the one on top first.
     dirty: Vec<NodeId>,
     events: u64,
@@ -160,6 +164,7 @@ impl<H: Node> Network<H> {
             wires: flat,
             queue,
             confluences: Vec::new(),
+            onward: Arc::default(),
             dirty: Vec::new(),
             events: 0,
             egress: VecDeque::new(),
@@ -174,6 +179,7 @@ impl<H: Node> Network<H> {
         if self.accounting.mask() != EventMask::NONE {
             return self;
         }
+        let mut leading = Vec::new();
         for (leaders, follower) in pairs {
             let foretells = |node: &NodeId| matches!(self.node(*node), NetNode::Link(link) if link.foretells());
             if !leaders.iter().all(foretells) {
@@ -193,12 +199,34 @@ impl<H: Node> Network<H> {
                     self.confluences.push((follower, Confluence::new(delay, false)));
                 }
             }
-            for leader in leaders {
-                let leader = &mut self.places[leader.index()];
-                leader.row.leads_by = Some(leader.outlet.node);
-            }
+            leading.extend(leaders);
         }
+        let mut onward: Vec<Onward> = Vec::new();
+        let mut numbers: Vec<Option<u32>> = vec![None; self.places.len()];
+        for leader in leading {
+            let router = self.places[leader.index()].outlet.node;
+            let number = *numbers[router.index()].get_or_insert_with(|| {
+                onward.push(self.onward_of(router));
+                onward.len() as u32 - 1
+            });
+            self.places[leader.index()].row.leads_by = Some(number);
+        }
+        self.onward = Arc::new(onward);
         self
+    }
+
+    /// The ways on from a router, once it is known which links follow which.
+    fn onward_of(&self, router: NodeId) -> Onward {
+        let NetNode::Router(routes) = self.node(router) else { return Onward::new(router, 0, Vec::new()) };
+        let (first, near) = routes.routes().near();
+        let hop = |port: Option<Port>| port.map_or(Hop::NOWHERE, |port| self.hop_to(self.wire(router, port).node));
+        Onward::new(router, first, near.map(hop).collect())
+    }
+
+    /// To a node that may be a link.
+    fn hop_to(&self, node: NodeId) -> Hop {
+        let row = &self.places[node.index()].row;
+        Hop::new(node, row.follows, row.gathers)
     }
 
     /// Promises that nobody looks at a link before `until`; what is known to happen by then may be counted as it becomes known. It
@@ -454,10 +482,11 @@ impl<H: Node> Network<H> {
     #[inline(always)]
     fn cross(&mut self, mut node: NodeId, mut packet: Packet, mut at: Time) {
         loop {
-            if self.places[node.index()].row.leads_out {
+            let row = &self.places[node.index()].row;
+            if row.leads_out {
                 return self.leave(node, packet, at);
             }
-            let follower = self.follower(node, &packet);
+            let follower = row.leads_by.and_then(|by| self.follower(by, node, &packet));
             let NetNode::Link(link) = &mut self.places[node.index()].node else {
                 unreachable!("links are followed by links")
             };
@@ -468,10 +497,10 @@ impl<H: Node> Network<H> {
                 }
                 return;
             };
-            match link.pass_through(packet, at, &mut cx) {
-                None => return,
-                Some(passed) => (packet, at) = passed,
-            }
+            let Some(passed) = link.pass_through(packet.size(), at, &mut cx) else {
+                return link.refuse(packet, at, &mut cx);
+            };
+            at = passed;
             let lives = packet.lower_ttl();
             debug_assert!(lives, "it was looked at before");
             match next {
@@ -481,21 +510,27 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// The follower of this link that the packet goes to next.
+    /// The follower of this link that the packet goes to next, by the ways on from the router behind it. A packet that the router would
+    /// lose has none.
     #[inline(always)]
-    fn follower(&self, link: NodeId, packet: &Packet) -> Option<Follower> {
-        let by = self.places[link.index()].row.leads_by?;
-        let NetNode::Router(router) = self.node(by) else { return None };
-        let next = self.wire(by, router.route(packet)?).node;
-        let row = &self.places[next.index()].row;
-        match row.gathers {
-            Some(confluence) => Some(Follower::OfSeveral(confluence as usize)),
-            None => (row.follows == Some(link)).then_some(Follower::Of(next)),
-        }
+    fn follower(&self, by: u32, link: NodeId, packet: &Packet) -> Option<Follower> {
+        let onward = &self.onward[by as usize];
+        let hop = match onward.hop(packet) {
+            Some(hop) => hop,
+            None => self.far_hop(onward.router, packet),
+        };
+        hop.behind(link).filter(|_| packet.ttl() > 1)
+    }
+
+    /// The link that leads to a destination far from the others.
+    #[cold]
+    fn far_hop(&self, router: NodeId, packet: &Packet) -> Hop {
+        let NetNode::Router(routes) = self.node(router) else { return Hop::NOWHERE };
+        routes.route(packet).map_or(Hop::NOWHERE, |port| self.hop_to(self.wire(router, port).node))
     }
 
     /// A packet comes to the link behind a confluence.
-    #[inline]
+    #[inline(always)]
     fn gather(&mut self, confluence: usize, entering: Entering) {
         let (link, confluence) = &mut self.confluences[confluence];
         if confluence.add(entering) {
@@ -539,14 +574,6 @@ impl<H: Node> Network<H> {
     }
 }
 
-/// Where a packet goes on from a link that leads others.
-#[derive(Clone, Copy)]
-enum Follower {
-    Of(NodeId),
-    /// The link behind this confluence.
-    OfSeveral(usize),
-}
-
 /// What [`crate::Parts`] does with a network and its parts.
 impl<H: Node> Network<H> {
     /// A part of this network, in which these links lead out of it. It has no nodes yet.
@@ -566,6 +593,7 @@ impl<H: Node> Network<H> {
         });
         Network {
             confluences: confluences.collect(),
+            onward: self.onward.clone(),
             accounting: self.accounting.part(),
             now: self.now,
             places,
@@ -616,8 +644,9 @@ impl<H: Node> Network<H> {
     fn leave(&mut self, link: NodeId, packet: Packet, at: Time) {
         let NetNode::Link(node) = &mut self.places[link.index()].node else { unreachable!("parts meet at links") };
         let mut cx = Cx::new(self.now, link, &mut self.accounting);
-        if let Some((packet, at)) = node.pass_through(packet, at, &mut cx) {
-            self.left.push(Left { link, at, packet: self.accounting.unbox(packet) });
+        match node.pass_through(packet.size(), at, &mut cx) {
+            Some(at) => self.left.push(Left { link, at, packet: self.accounting.unbox(packet) }),
+            None => node.refuse(packet, at, &mut cx),
         }
     }
 
@@ -635,7 +664,8 @@ impl<H: Node> Network<H> {
     /// What has left another part for this one: into the row that follows the link, or on its way to arrive by an event.
     pub(crate) fn arrive(&mut self, Left { link, at, packet }: Left) {
         let mut packet = self.accounting.rebox(packet);
-        if let Some(follower) = self.follower(link, &packet) {
+        let by = self.places[link.index()].row.leads_by;
+        if let Some(follower) = by.and_then(|by| self.follower(by, link, &packet)) {
             let lives = packet.lower_ttl();
             debug_assert!(lives, "it was looked at before");
             return match follower {

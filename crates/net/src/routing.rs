@@ -4,7 +4,7 @@
 
 use lopsided_core::{DropReason, Packet, Port};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Which port leads to which address.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +22,7 @@ impl Routes {
     const NEAR: u32 = 1 << 16;
 
     /// Routes that find the IPv4 addresses from `first` on fastest.
-    pub fn beginning_at(first: std::net::Ipv4Addr) -> Routes {
+    pub fn beginning_at(first: Ipv4Addr) -> Routes {
         Routes { first: first.to_bits(), ..Routes::default() }
     }
 
@@ -43,6 +43,12 @@ impl Routes {
     /// For every address without a route of its own.
     pub fn set_default(&mut self, port: Port) {
         self.default = Some(port.0);
+    }
+
+    /// The first of the addresses that are found by their number alone, and the way to each of them, one after another.
+    pub(crate) fn near(&self) -> (u32, impl Iterator<Item = Option<Port>> + '_) {
+        let address = |offset| IpAddr::V4(Ipv4Addr::from_bits(self.first.wrapping_add(offset)));
+        (self.first, (0..self.near.len() as u32).map(move |offset| self.to(address(offset))))
     }
 
     #[inline(always)]
@@ -78,6 +84,10 @@ impl Router {
         Router { routes }
     }
 
+    pub(crate) fn routes(&self) -> &Routes {
+        &self.routes
+    }
+
     /// The port that the packet would leave by; `None` if it would be lost here.
     #[inline]
     pub fn route(&self, packet: &Packet) -> Option<Port> {
@@ -97,7 +107,7 @@ impl Router {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::{Ipv4Addr, Ipv6Addr};
+    use std::net::Ipv6Addr;
 
     #[test]
     fn near_far_and_default_routes() {

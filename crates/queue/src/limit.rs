@@ -139,6 +139,11 @@ impl BufferLimit {
         }
     }
 
+    /// How many packets fit, where that does not depend on their sizes.
+    pub fn packets(&self) -> Option<u64> {
+        matches!(self.unit, Unit::Packet).then_some(self.capacity)
+    }
+
     /// Whether a packet of this size fits beside what is there.
     #[inline]
     pub fn fits(&self, size: Bytes) -> bool {
