@@ -393,7 +393,8 @@ impl Host {
     }
 
     /// Takes all that is to be sent into the interface, and gives what has waited there long enough.
-    fn pass_interface(&mut self, mut interface: Box<Interface>, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
+    fn pass_interface(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
+        let mut interface = self.interface.take()?;
         loop {
             let room = interface.has_room();
             let Some((port, packet)) = self.next_packet(room, cx) else { break };
@@ -409,7 +410,7 @@ impl Host {
         given
     }
 
-    #[inline]
+    #[inline(always)]
     fn packet(
         &mut self,
         app: u32,
@@ -524,10 +525,7 @@ impl Node for Host {
 
     /// A packet is seen as it leaves the host: what waits in the interface is not in the network yet.
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
-        let given = match self.interface.take() {
-            None => self.next_packet(true, cx),
-            Some(interface) => self.pass_interface(interface, cx),
-        };
+        let given = if self.interface.is_none() { self.next_packet(true, cx) } else { self.pass_interface(cx) };
         match &given {
             Some((_, packet)) => cx.trace(EventMask::HOSTS, || Event::Sent(packet)),
             None if self.windows.is_some() => self.look_at_windows(cx),

@@ -17,6 +17,17 @@ pub(super) const TIME_WAIT: Duration = Duration::from_secs(60);
 /// ever (Linux's tcp_invalid_ratelimit).
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
+/// A segment with data, or with a FIN.
+#[derive(Clone, Copy)]
+pub(super) struct DataSegment<'a> {
+    pub header: &'a TcpHeader,
+    pub payload: &'a Payload,
+    /// As it arrived.
+    pub ecn: Ecn,
+    /// Its place in the peer's stream.
+    pub start: i64,
+}
+
 impl Connection {
     /// A segment of this connection arrived. Segments that do not fit the connection are answered or ignored as RFC
     /// 9293 and RFC 5961 say.
@@ -29,7 +40,9 @@ impl Connection {
             State::Listen => self.on_segment_in_listen(now, header, ecn),
             State::SynSent => self.on_segment_in_syn_sent(now, header, ecn),
             _ => {
-                self.on_segment(now, header, payload, ecn);
+                if !self.take_predicted(now, header, payload, ecn) {
+                    self.on_segment(now, header, payload, ecn);
+                }
                 if self.send.flight.profile.ack.before_read {
                     self.settle_answer(now);
                 }
@@ -98,7 +111,7 @@ impl Connection {
             return;
         }
         if !payload.is_empty() || header.flags.has(Flags::FIN) {
-            self.on_data(now, header, start, payload, ecn);
+            self.on_data(now, &DataSegment { header, payload, ecn, start });
         }
     }
 
@@ -173,7 +186,8 @@ impl Connection {
     }
 
     /// RFC 7323 section 4.3, of segments whose acknowledgement counts too.
-    fn note_timestamp(&mut self, header: &TcpHeader) {
+    #[inline]
+    pub(super) fn note_timestamp(&mut self, header: &TcpHeader) {
         let start = self.recv.offset(header.seq);
         if let Some(timestamps) = header.options.timestamps {
             if self.options.timestamps
@@ -250,9 +264,8 @@ impl Connection {
         }
     }
 
-    fn on_data(&mut self, now: Time, header: &TcpHeader, start: i64, payload: &Payload, ecn: Ecn) {
-        self.counters_mut().data_segments_in += 1;
-        self.last_data_recv = Some(now);
+    fn on_data(&mut self, now: Time, segment: &DataSegment<'_>) {
+        let &DataSegment { header, payload, ecn, start } = segment;
         match self.ecn.feedback() {
             Feedback::DctcpEcho => self.note_mark(now, ecn == Ecn::Ce),
             Feedback::Classic => {
@@ -262,13 +275,7 @@ impl Connection {
             }
             Feedback::None | Feedback::Accurate => {}
         }
-        let full = payload.len() >= self.acks.rcv_mss();
-        let timestamps = header.options.timestamps.filter(|stamps| self.options.timestamps && stamps.echo != 0 && full);
-        if let Some(echo) = timestamps.map(|timestamps| timestamps.echo) {
-            if let Some(rtt) = self.send.flight.clock.rtt_of_echo(now, echo) {
-                self.recv.sample_echo(echo, rtt);
-            }
-        }
+        self.note_data(now, header, payload);
         let prepared = self.acks.holds_duplicate() && self.recv.hides_a_block(start, payload);
         if prepared {
             self.prepare_ack(now);
@@ -281,6 +288,37 @@ impl Connection {
             Arrival::OutOfOrder => self.counters_mut().out_of_order_received += 1,
             Arrival::InOrder { .. } => {}
         }
+        self.settle_arrival(now, segment, before, arrival, prepared);
+        if self.recv.fin_reached() {
+            self.on_fin(now);
+        }
+    }
+
+    /// Data arrived, whatever becomes of it. A full segment's echo tells the receiver a round trip.
+    #[inline(always)]
+    pub(super) fn note_data(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
+        self.counters_mut().data_segments_in += 1;
+        self.last_data_recv = Some(now);
+        let full = payload.len() >= self.acks.rcv_mss();
+        let timestamps = header.options.timestamps.filter(|stamps| self.options.timestamps && stamps.echo != 0 && full);
+        if let Some(echo) = timestamps.map(|timestamps| timestamps.echo) {
+            if let Some(rtt) = self.send.flight.clock.rtt_of_echo(now, echo) {
+                self.recv.sample_echo(echo, rtt);
+            }
+        }
+    }
+
+    /// What the receiver took in, which stood at `before`, may open the window and be acknowledged; if that is not `prepared` already.
+    #[inline(always)]
+    pub(super) fn settle_arrival(
+        &mut self,
+        now: Time,
+        segment: &DataSegment<'_>,
+        before: u64,
+        arrival: Arrival,
+        prepared: bool,
+    ) {
+        let &DataSegment { header, payload, ecn, start } = segment;
         if matches!(arrival, Arrival::InOrder { .. }) {
             let ends = header.flags.has(Flags::PSH) || header.flags.has(Flags::FIN);
             self.acks.measure(payload.len(), header.options.sack_len(), ends);
@@ -306,9 +344,6 @@ impl Connection {
         }
         if let Some(why) = self.acks.due() {
             self.recv.note_ack_due(why == AckReason::Count, self.send.flight.mss() as u32, self.options.rcv_wscale);
-        }
-        if self.recv.fin_reached() {
-            self.on_fin(now);
         }
     }
 

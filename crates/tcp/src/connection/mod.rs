@@ -7,6 +7,7 @@
 mod application;
 mod conn_event;
 mod handshake;
+pub(crate) mod header_prediction;
 mod input;
 mod keepalive;
 mod opening;
@@ -75,6 +76,8 @@ pub struct Connection {
     keepalive: Option<Box<KeepAlive>>,
     keepalive_due: bool,
     error: Option<ConnError>,
+    #[cfg(test)]
+    pub(crate) prediction: header_prediction::Watched,
 }
 
 /// The options that hold: what this end offers, and after the handshake what both did.
@@ -171,6 +174,8 @@ impl Connection {
             keepalive: None,
             keepalive_due: false,
             error: None,
+            #[cfg(test)]
+            prediction: header_prediction::Watched::default(),
             send: Sender::new(
                 profile,
                 config.controller,

@@ -30,7 +30,9 @@ impl Connection {
         let full = self.full_segment();
         if let Some(piece) = self.send.poll(now, full) {
             self.clock = now;
-            return Some(self.data_segment(now, &piece));
+            let segment = self.data_segment(now, &piece);
+            let last = self.acks.due().is_none() && self.answer.is_none() && self.send.fills_window(now, full);
+            return Some(Segment { last, ..segment });
         }
         self.poll_ack(now)
     }
@@ -52,11 +54,11 @@ impl Connection {
     /// What goes before data; mostly nothing.
     #[inline]
     fn poll_urgent(&mut self, now: Time) -> Option<Segment> {
-        let refuses = self.reset_due || self.pending_rst.is_some() || self.prepared.is_some();
-        if !refuses && !self.keepalive_due && !self.handshake.is_syn_due() && self.pending_old_ack.is_none() {
-            return None;
+        let prepared = self.prepared.is_some() || self.pending_old_ack.is_some();
+        if self.keepalive_due | self.reset_due | self.handshake.is_syn_due() | self.pending_rst.is_some() | prepared {
+            return self.urgent(now);
         }
-        self.urgent(now)
+        None
     }
 
     #[cold]
@@ -69,7 +71,7 @@ impl Connection {
         }
         if self.reset_due {
             self.reset_due = false;
-            return Some(self.covering(now, Flags::RST.with(Flags::ACK)));
+            return Some(self.rare_covering(now, Flags::RST.with(Flags::ACK)));
         }
         if let Some(seq) = self.pending_rst.take() {
             return Some(self.refusal(seq));
@@ -99,7 +101,7 @@ impl Connection {
     #[cold]
     pub(super) fn prepare_ack(&mut self, now: Time) {
         self.counters_mut().pure_acks_out += 1;
-        let segment = self.covering(now, Flags::ACK);
+        let segment = self.rare_covering(now, Flags::ACK);
         self.trace_ack(segment.header.ack, AckReason::OutOfOrder);
         self.prepared = Some(Box::new(segment));
     }
@@ -118,12 +120,13 @@ impl Connection {
     /// A segment without data from just below the window, which the peer must answer with its window.
     #[cold]
     fn window_probe(&mut self, now: Time) -> Segment {
-        let mut segment = self.covering(now, Flags::ACK);
+        let mut segment = self.rare_covering(now, Flags::ACK);
         segment.header.seq = self.send.seq(self.send.flight.una()) - 1;
         self.trace_ack(segment.header.ack, AckReason::WindowProbe);
         segment
     }
 
+    #[inline(always)]
     fn data_segment(&mut self, now: Time, piece: &Piece) -> Segment {
         if piece.kind == PieceKind::WindowProbe {
             return self.window_probe(now);
@@ -152,8 +155,15 @@ impl Connection {
     }
 
     /// A segment without data that acknowledges all there is.
+    #[inline(always)]
     fn covering(&mut self, now: Time, flags: Flags) -> Segment {
         Segment::bare(self.header(now, flags, 0, Covers::All))
+    }
+
+    /// As [`Connection::covering`], for those that few connections send.
+    #[cold]
+    fn rare_covering(&mut self, now: Time, flags: Flags) -> Segment {
+        self.covering(now, flags)
     }
 
     /// What was owed for the segments before a mark came or went (RFC 8257 section 3.2). What came since is not
@@ -205,6 +215,7 @@ impl Connection {
     }
 
     /// The header of a segment with `len` octets of data.
+    #[inline(always)]
     fn header(&mut self, now: Time, flags: Flags, len: u32, covers: Covers) -> TcpHeader {
         let mss = self.mss();
         let window = match self.answer {

@@ -223,6 +223,25 @@ impl Receiver {
             && self.buffer.is_update_due(self.filling(mss, scale), self.fin_reached())
     }
 
+    /// Whether a payload that begins at the next octet expected is [taken](Receiver::take_next) by counting it: it fits the window, nothing
+    /// is held behind it, the stream's end is not known, and its octets stand for themselves.
+    #[inline(always)]
+    pub fn takes_next(&self, payload: &Payload) -> bool {
+        let end = self.next + u64::from(payload.len());
+        let counted = self.bytes.is_none() && payload.bytes().is_none() && self.placeholders.is_none();
+        end <= self.edge && self.held.is_empty() && self.fin.is_none() && counted
+    }
+
+    /// Takes in `len` octets in order, as [`Receiver::accept`] does where [`Receiver::takes_next`] holds.
+    #[inline(always)]
+    pub fn take_next(&mut self, len: u32) {
+        let before = self.next;
+        self.next += u64::from(len);
+        self.records.append(before, self.next);
+        self.before_joining = (self.next, self.records.unread() + self.records.held());
+        self.unread += u64::from(len);
+    }
+
     /// Takes in `[start, start + payload)`, of which only the part in the window counts. `fin`: the stream ends behind
     /// it.
     pub fn accept(&mut self, start: i64, payload: &Payload, fin: bool) -> Arrival {

@@ -237,6 +237,13 @@ impl Recovery {
         }
     }
 
+    /// As [`Recovery::on_delivered`], where nothing was SACKed or is under repair: segments were delivered in order, `newest` the last, and
+    /// none was sent again.
+    #[inline]
+    pub fn on_delivered_in_order(&mut self, now: Time, newest: &TxRecord) {
+        self.rack.on_delivered(now, newest, None);
+    }
+
     /// A DSACK reports what lies from `start` to `end`. Linux takes it for a sign of reordering only where some was seen, and
     /// not the answer to a probe; and what was not acknowledged before for none of a repair that was not needed.
     pub fn on_dsack(&mut self, flight: &Flight, start: i64, end: i64) {

@@ -26,6 +26,12 @@ impl Recovery {
         std::mem::take(&mut self.tlp_due)
     }
 
+    /// Whether [`Recovery::take_probe_due`] would say so.
+    #[inline]
+    pub fn is_probe_due(&self) -> bool {
+        self.tlp_due
+    }
+
     /// A probe went out; it has a whole timeout for its answer.
     pub fn on_probe_sent(&mut self, now: Time, flight: &mut Flight, retransmitted: bool) {
         self.tlp = Some(TailProbe { end: flight.nxt(), retransmitted });

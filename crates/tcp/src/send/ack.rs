@@ -23,20 +23,27 @@ impl Sender {
     pub fn handle_ack(&mut self, now: Time, info: &AckInfo<'_>) {
         self.last_heard_at = Some(now);
         if self.has_nothing_to_learn(info) {
-            self.probes_out = 0;
-            self.flight.end_waiting();
-            self.update_window(info);
-            self.recovery.begin_ack();
-            self.recovery.on_no_duplicate(&self.flight);
+            self.take_window(now, info);
         } else {
             self.learn(now, info);
         }
     }
 
+    /// Nothing but the window of an acknowledgement counts.
+    #[inline(always)]
+    pub fn take_window(&mut self, now: Time, info: &AckInfo<'_>) {
+        self.last_heard_at = Some(now);
+        self.probes_out = 0;
+        self.flight.end_waiting();
+        self.update_window(info);
+        self.recovery.begin_ack();
+        self.recovery.on_no_duplicate(&self.flight);
+    }
+
     /// Header prediction for an end that only receives: nothing is out or written, and the segment says nothing of what was. All that
     /// its acknowledgement can bring is the window.
-    #[inline]
-    fn has_nothing_to_learn(&self, info: &AckInfo<'_>) -> bool {
+    #[inline(always)]
+    pub fn has_nothing_to_learn(&self, info: &AckInfo<'_>) -> bool {
         self.flight.outstanding() == 0
             && self.buffer.len() == 0
             && !self.limit.is_awaited()
@@ -127,7 +134,8 @@ impl Sender {
     }
 
     /// The newest segment's window holds. True if it changed.
-    fn update_window(&mut self, info: &AckInfo<'_>) -> bool {
+    #[inline(always)]
+    pub(super) fn update_window(&mut self, info: &AckInfo<'_>) -> bool {
         let advances = self.flight.una() < info.ack;
         let changed = self.window.update(info.window, info.seq, info.ack_number, advances);
         self.flight.set_peer_window(self.window.size());
@@ -242,12 +250,19 @@ impl Sender {
                 flight.scoreboard.trim_first(ack);
             }
         }
+        self.acknowledge(ack);
+        if self.flight.sack() {
+            self.recovery.on_sack_progress();
+            self.recovery.note_reordering(&self.flight, outcome);
+        }
+    }
+
+    /// Everything before `ack` is acknowledged, and its records are gone.
+    #[inline(always)]
+    pub(super) fn acknowledge(&mut self, ack: u64) {
+        let flight = &mut self.flight;
         flight.scoreboard.give_back_room();
         flight.acknowledge(ack);
-        if flight.sack() {
-            recovery.on_sack_progress();
-            recovery.note_reordering(flight, outcome);
-        }
         let data = ack.min(self.buffer.end());
         flight.counters.bytes_acked = Bytes::new(data);
         self.fin_acked = self.is_closed() && ack > self.buffer.end();
@@ -284,7 +299,8 @@ impl Sender {
     /// Linux: segments sent once give their own time, SACKed ones too; after a retransmission the echoed timestamp
     /// does. Others take the echoed timestamp of any ACK that advances (RFC 7323 section 4.1), and without timestamps
     /// the segments sent once (Karn's rule), those that count ticks one segment of each window.
-    fn sample_rtt(&mut self, now: Time, outcome: &AckOutcome) {
+    #[inline(always)]
+    pub(super) fn sample_rtt(&mut self, now: Time, outcome: &AckOutcome) {
         let flight = &mut self.flight;
         if let Some(rtt) = outcome.newest_rtt {
             flight.rtt.update_min(now, rtt);
@@ -301,7 +317,8 @@ impl Sender {
         }
     }
 
-    fn drive_controller(&mut self, now: Time, outcome: &AckOutcome, prior_in_flight: u64) {
+    #[inline(always)]
+    pub(super) fn drive_controller(&mut self, now: Time, outcome: &AckOutcome, prior_in_flight: u64) {
         self.recovery.tell_losses(now, &mut self.flight);
         let total_lost = self.flight.scoreboard.total_lost();
         let lost = total_lost - outcome.lost_before;
@@ -364,7 +381,11 @@ impl Sender {
             && self.flight.controller.cwnd().get() >= self.window.size()
     }
 
-    fn grow_send_buffer(&mut self) {
+    #[inline(always)]
+    pub(super) fn grow_send_buffer(&mut self) {
+        if !self.limit.may_grow() {
+            return;
+        }
         let unsent = self.buffer.len().saturating_sub(self.flight.outstanding());
         let peer_would_take_it = self.window.size().min(self.cwnd()) >= unsent;
         let state = self.buffer_state();

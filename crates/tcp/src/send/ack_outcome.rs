@@ -65,15 +65,22 @@ impl AckOutcome {
     /// The record was delivered: the newest one gives the delivery rate.
     pub fn update_rate_sample(&mut self, sent: &TxRecord) {
         if self.newest.is_none_or(|newest| newest.stamp.delivered <= sent.delivered) {
-            let stamp = RateStamp {
-                delivered: sent.delivered,
-                delivered_at: sent.delivered_at,
-                first_sent_at: sent.first_sent_at,
-                in_flight: sent.in_flight,
-                lost: sent.lost,
-                app_limited: sent.app_limited,
-            };
-            self.newest = Some(NewestDelivered { stamp, sent_at: sent.sent_at });
+            self.newest = Some(NewestDelivered::of(sent));
         }
+    }
+}
+
+impl NewestDelivered {
+    #[inline(always)]
+    pub fn of(sent: &TxRecord) -> NewestDelivered {
+        let stamp = RateStamp {
+            delivered: sent.delivered,
+            delivered_at: sent.delivered_at,
+            first_sent_at: sent.first_sent_at,
+            in_flight: sent.in_flight,
+            lost: sent.lost,
+            app_limited: sent.app_limited,
+        };
+        NewestDelivered { stamp, sent_at: sent.sent_at }
     }
 }

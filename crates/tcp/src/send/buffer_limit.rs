@@ -79,6 +79,18 @@ impl SendBufferLimit {
         }
     }
 
+    /// Whether [`SendBufferLimit::grow`] could do anything now.
+    #[inline]
+    pub fn may_grow(&self) -> bool {
+        match (self.room, self.rule) {
+            (SendBufferAccounting::Stream, BufferRule::Stepped { max, .. }) => self.capacity < max.get(),
+            (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) => {
+                self.waiting && self.capacity < max.get()
+            }
+            _ => false,
+        }
+    }
+
     /// An ACK arrived that left a window of `peer_window`. FreeBSD: another step when the buffer is nearly full, the
     /// windows would take all of it, and it is no more than a quarter beyond the peer's. Linux: room for the windows if
     /// the application waits.

@@ -13,6 +13,14 @@ use lopsided_core::tcp_event::TimerKind;
 use lopsided_core::{Bytes, Duration, Time};
 use std::sync::Arc;
 
+/// When a timer fires that was set at `now` for `after`. Segments that leave together set the same.
+#[derive(Debug)]
+struct Armed {
+    now: Time,
+    after: Duration,
+    due: Time,
+}
+
 #[derive(Debug)]
 pub(crate) struct Flight {
     pub profile: Arc<Profile>,
@@ -27,6 +35,7 @@ pub(crate) struct Flight {
     /// How long the application waits for an answer to what is sent again.
     pub user_timeout: Option<Duration>,
     give_up_at: Option<Time>,
+    armed: Armed,
     mss: u32,
     sack: bool,
     una: u64,
@@ -50,6 +59,7 @@ impl Flight {
             trace: Trace::default(),
             user_timeout: None,
             give_up_at: None,
+            armed: Armed { now: Time::MAX, after: Duration::ZERO, due: Time::MAX },
             sack: false,
             peer_window: 0,
             timed: None,
@@ -147,7 +157,10 @@ impl Flight {
     // The timer that guards what was sent.
 
     pub fn arm(&mut self, now: Time, kind: TimerKind, after: Duration) {
-        let due = self.profile.grain.deadline(now, after);
+        if self.armed.now != now || self.armed.after != after {
+            self.armed = Armed { now, after, due: self.profile.grain.deadline(now, after) };
+        }
+        let due = self.armed.due;
         self.timers.set_loss(kind, self.give_up_at.map_or(due, |at| at.min(due)));
     }
 

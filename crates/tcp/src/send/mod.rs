@@ -10,6 +10,7 @@ mod holding_back;
 mod old_segments;
 mod pacing;
 mod peer_window;
+mod plain_ack;
 mod push_marks;
 mod rate_sample;
 mod rtt;

@@ -82,6 +82,13 @@ impl TxRecord {
     }
 }
 
+/// Segments that an acknowledgement covers: when the first of them was sent, and the last.
+#[derive(Debug)]
+pub(crate) struct Covered {
+    pub first_sent_at: Time,
+    pub newest: TxRecord,
+}
+
 /// The send side's records. Segments are addressed by a number that never repeats.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
@@ -278,6 +285,31 @@ impl Scoreboard {
             }
         }
         Some(sent)
+    }
+
+    /// The segments before `una`, if none of them was ever sent again and `una` ends one; nothing is SACKed or lost, and none takes more of
+    /// the window than its octets.
+    #[inline(always)]
+    pub fn pop_plain(&mut self, una: u64) -> Option<Covered> {
+        let first_sent_at = self.ring.front()?.sent_at;
+        let mut covered = 0;
+        let mut ends = 0;
+        while let Some(sent) = self.ring.get(covered).filter(|sent| sent.end <= una) {
+            if sent.state != 0 {
+                return None;
+            }
+            ends = sent.end;
+            covered += 1;
+        }
+        if ends != una || self.padding != 0 {
+            return None;
+        }
+        self.base += covered as u64;
+        for _ in 1..covered {
+            self.ring.pop_front();
+        }
+        let newest = self.ring.pop_front()?;
+        Some(Covered { first_sent_at, newest })
     }
 
     /// An acknowledgement within a segment: what it covers is gone.

@@ -87,6 +87,30 @@ impl Sender {
         Some(self.send_new(now, piece, full))
     }
 
+    /// Whether the window takes no more, which is noted as [`Sender::poll`] would on finding nothing to send: it need not be asked again.
+    /// Only behind a segment that it gave. False also where it might find something else.
+    #[inline(always)]
+    pub fn fills_window(&mut self, now: Time, full: u64) -> bool {
+        let (end, nxt) = (self.buffer.end(), self.flight.nxt());
+        let nothing_else = self.flight.scoreboard.lost_segments() == 0
+            && !self.recovery.is_probe_due()
+            && !self.window_probe_due
+            && !self.is_closed()
+            && self.pacing.holds_until(now).is_none()
+            && self.old_segments.left(nxt).is_none();
+        // A full segment is there, and the peer's window has room for it.
+        let wanted = nxt + full <= end && nxt + full <= self.flight.una() + self.window.size();
+        let in_flight = self.in_flight();
+        let filled =
+            nothing_else && wanted && in_flight > 0 && in_flight + full > self.recovery.send_limit(&self.flight);
+        if filled {
+            self.flight.timers.stop(TimerKind::Pacing);
+            self.limited(now, Limit::Congestion);
+            self.note_window_use(now, true);
+        }
+        filled
+    }
+
     /// The host's own interface has no room for what is due. As in Linux nothing counts as sent, so nothing needs to be
     /// sent again; the window comes down once for what is out now, as after a mark, and the next acknowledgement tries
     /// again, or the persist timer where none can come.
@@ -115,8 +139,13 @@ impl Sender {
     }
 
     /// Lost data goes before new data, within the window.
+    #[inline(always)]
     fn next_to_retransmit(&mut self) -> Option<u64> {
-        if !self.recovery.may_retransmit() || self.flight.scoreboard.lost_segments() == 0 {
+        if self.flight.scoreboard.lost_segments() == 0 { None } else { self.next_lost() }
+    }
+
+    fn next_lost(&mut self) -> Option<u64> {
+        if !self.recovery.may_retransmit() {
             return None;
         }
         let in_flight = self.recovery.in_flight_for_retransmission(&self.flight);
@@ -280,6 +309,7 @@ impl Sender {
     }
 
     /// A data segment of `len` octets goes out, which takes `paced` octets of the rate.
+    #[inline]
     fn note_sent(&mut self, now: Time, paced: u64, len: u64) {
         self.pacing.count_in_burst(now);
         let (most, flight, recovery) = (self.max_pacing_rate(), &self.flight, &self.recovery);

@@ -5,13 +5,13 @@ use crate::{AckSettings, BufferRule, ConnError, ConnEvent, CwndReduction, FastRe
 use lopsided_core::{Bytes, Duration, Time};
 use proptest::prelude::*;
 
-const LIMIT: Time = Time::from_nanos(3_600_000_000_000 * 4);
+pub const LIMIT: Time = Time::from_nanos(3_600_000_000_000 * 4);
 
 fn pattern(len: usize, salt: u32) -> Vec<u8> {
     (0..len as u32).map(|n| (n.wrapping_mul(2_654_435_761).wrapping_add(salt) >> 24) as u8).collect()
 }
 
-fn profiles() -> impl Strategy<Value = Profile> {
+pub fn profiles() -> impl Strategy<Value = Profile> {
     let base = prop_oneof![Just(Profile::linux_6_1()), Just(Profile::freebsd_7())];
     let detection = prop_oneof![
         Just(LossDetection::Rack),
@@ -42,7 +42,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
     })
 }
 
-fn faults() -> impl Strategy<Value = Faults> {
+pub fn faults() -> impl Strategy<Value = Faults> {
     (0.0..0.3, 0.0..0.2, 0.0..0.4, 1u64..80).prop_map(|(loss, duplicate, reorder, jitter)| Faults {
         loss,
         duplicate,

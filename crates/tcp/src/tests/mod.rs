@@ -5,6 +5,7 @@ mod delivery;
 mod hostile;
 mod listener;
 mod pair;
+mod prediction;
 mod profiles;
 mod scripts;
 mod settings;

@@ -42,6 +42,12 @@ pub struct Pair {
     pub server_events: Vec<ConnEvent>,
     pub received_by_server: Vec<u8>,
     pub received_by_client: Vec<u8>,
+    /// Applications write lengths in place of octets.
+    pub synthetic: bool,
+    /// They do not close, so that a transfer is over when nothing more happens.
+    pub stays_open: bool,
+    /// All that was sent: when, whether to the server, and what.
+    pub sent: Vec<(Time, bool, TcpHeader, u32)>,
 }
 
 pub fn connection_config(profile: Profile, client: bool) -> ConnConfig {
@@ -68,6 +74,9 @@ impl Pair {
             server_events: Vec::new(),
             received_by_server: Vec::new(),
             received_by_client: Vec::new(),
+            synthetic: false,
+            stays_open: false,
+            sent: Vec::new(),
         }
     }
 
@@ -75,8 +84,8 @@ impl Pair {
     pub fn transfer(&mut self, to_server: &[u8], to_client: &[u8], limit: Time) -> bool {
         let (mut written_up, mut written_down) = (0, 0);
         loop {
-            written_up += write_some(&mut self.client, to_server, written_up);
-            written_down += write_some(&mut self.server, to_client, written_down);
+            written_up += self.write_some(true, to_server, written_up);
+            written_down += self.write_some(false, to_client, written_down);
             self.send_all();
             if self.is_closed() {
                 return true;
@@ -94,6 +103,28 @@ impl Pair {
             self.client_events.extend(std::iter::from_fn(|| self.client.poll_event()));
             self.server_events.extend(std::iter::from_fn(|| self.server.poll_event()));
         }
+    }
+
+    fn write_some(&mut self, from_client: bool, data: &[u8], from: usize) -> usize {
+        let (synthetic, closes) = (self.synthetic, !self.stays_open);
+        let connection = if from_client { &mut self.client } else { &mut self.server };
+        if connection.state() == State::Listen {
+            return 0;
+        }
+        let room = (connection.writable() as usize).min(data.len() - from);
+        if room == 0 {
+            if from == data.len() && closes {
+                connection.shutdown(std::net::Shutdown::Write);
+            }
+            return 0;
+        }
+        let octets = || Payload::real(data[from..from + room].to_vec());
+        let payload = if synthetic { Payload::virtual_len(room as u32) } else { octets() };
+        let written = connection.write(&payload).expect("open") as usize;
+        if from + written == data.len() && closes {
+            connection.shutdown(std::net::Shutdown::Write);
+        }
+        written
     }
 
     fn is_closed(&self) -> bool {
@@ -117,6 +148,7 @@ impl Pair {
     }
 
     fn put_in_flight(&mut self, to_server: bool, header: TcpHeader, payload: Payload) {
+        self.sent.push((self.now, to_server, header.clone(), payload.len()));
         let copies = if self.rng.chance(self.faults.duplicate) { 2 } else { 1 };
         for _ in 0..copies {
             if self.rng.chance(self.faults.loss) {
@@ -150,24 +182,6 @@ impl Pair {
             to.handle_segment(self.now, &segment.header, &segment.payload, Ecn::NotEct);
         }
     }
-}
-
-fn write_some(connection: &mut Connection, data: &[u8], from: usize) -> usize {
-    if connection.state() == State::Listen {
-        return 0;
-    }
-    let room = (connection.writable() as usize).min(data.len() - from);
-    if room == 0 {
-        if from == data.len() {
-            connection.shutdown(std::net::Shutdown::Write);
-        }
-        return 0;
-    }
-    let written = connection.write(&Payload::real(data[from..from + room].to_vec())).expect("open") as usize;
-    if from + written == data.len() {
-        connection.shutdown(std::net::Shutdown::Write);
-    }
-    written
 }
 
 fn read_all(connection: &mut Connection, now: Time) -> Vec<u8> {

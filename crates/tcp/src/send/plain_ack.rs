@@ -1,0 +1,55 @@
+//! An acknowledgement of new data in undisturbed times: what [`Sender::handle_ack`] does with it, without asking what cannot be.
+
+use super::ack_outcome::{AckInfo, AckOutcome};
+use super::rate_sample::NewestDelivered;
+use super::sender::Sender;
+use lopsided_core::Time;
+
+impl Sender {
+    /// Takes an acknowledgement of new data that has neither SACK blocks nor marks. False, and nothing has happened, unless it comes in the
+    /// open state, no segment out is SACKed, lost or sent again, none has been since it was last sent, no probe is out, no duplicate was
+    /// counted, and it ends at the end of a segment: then every segment that it covers was delivered as it was sent, and nothing is to be
+    /// judged or repaired.
+    #[inline]
+    pub fn take_plain_ack(&mut self, now: Time, info: &AckInfo<'_>) -> bool {
+        let undisturbed = self.recovery.is_calm()
+            && self.recovery.dupacks() == 0
+            && self.flight.scoreboard.is_unmarked()
+            && !self.flight.scoreboard.has_losses();
+        if !undisturbed {
+            return false;
+        }
+        let prior_in_flight = self.flight.window_taken();
+        let Some(covered) = self.flight.scoreboard.pop_plain(info.ack) else { return false };
+        self.last_heard_at = Some(now);
+        self.probes_out = 0;
+        self.flight.end_waiting();
+        let window_changed = self.update_window(info);
+        self.recovery.begin_ack();
+        self.recovery.on_delivered_in_order(now, &covered.newest);
+        let newest_rtt = now - covered.newest.sent_at;
+        self.rtt_stats.add(newest_rtt);
+        let octets = info.ack - self.flight.una();
+        let outcome = AckOutcome {
+            una_advanced: true,
+            window_changed,
+            delivered: octets,
+            cumulative: octets,
+            lost_before: self.flight.scoreboard.total_lost(),
+            echo: info.echo,
+            forward_ms: info.forward_ms,
+            first_rtt: Some(now - covered.first_sent_at),
+            newest_rtt: Some(newest_rtt),
+            newest: Some(NewestDelivered::of(&covered.newest)),
+            ..AckOutcome::default()
+        };
+        self.acknowledge(info.ack);
+        self.sample_rtt(now, &outcome);
+        self.flight.delivery.add(now, octets);
+        self.drive_controller(now, &outcome, prior_in_flight);
+        self.recovery.on_progress();
+        self.recovery.arm_after_ack(now, &mut self.flight);
+        self.grow_send_buffer();
+        true
+    }
+}

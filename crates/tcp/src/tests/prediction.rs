@@ -1,0 +1,60 @@
+//! Header prediction changes nothing: with it and without, two connections send the same segments at the same times.
+
+use super::delivery::{LIMIT, faults, profiles};
+use super::pair::{Faults, Pair};
+use crate::Profile;
+use lopsided_core::Duration;
+use proptest::prelude::*;
+
+/// What a transfer sent, and what both ends say of themselves in the end; and how many segments were predicted.
+fn transfer(mut pair: Pair, predicts: bool, (up, down): (usize, usize)) -> (Vec<String>, String, u64) {
+    pair.client.prediction.off = !predicts;
+    pair.server.prediction.off = !predicts;
+    pair.transfer(&vec![1; up], &vec![2; down], LIMIT);
+    let sent = pair.sent.iter().map(|segment| format!("{segment:?}")).collect();
+    let ends = [&pair.client, &pair.server].map(|end| (end.info(pair.now), *end.rtt_stats(), end.poll_timeout()));
+    (sent, format!("{ends:?}"), pair.client.prediction.taken + pair.server.prediction.taken)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn both_ways_send_the_same(
+        client in profiles(),
+        server in profiles(),
+        faults in prop_oneof![
+            faults(),
+            (0.0..0.01, 1u64..30).prop_map(|(rare, jitter)| Faults {
+                loss: rare, duplicate: rare, reorder: rare, jitter: Duration::from_millis(jitter),
+            }),
+        ],
+        seed: u64,
+        synthetic: bool,
+        stays_open: bool,
+        up in 1usize..300_000,
+        down in 0usize..100_000,
+    ) {
+        let pair = || {
+            let mut pair = Pair::new(client.clone(), server.clone(), faults, seed);
+            pair.synthetic = synthetic;
+            pair.stays_open = stays_open;
+            pair
+        };
+        let (sent, ends, _) = transfer(pair(), true, (up, down));
+        let (long, long_ends, predicted) = transfer(pair(), false, (up, down));
+        prop_assert_eq!(predicted, 0);
+        prop_assert_eq!(sent, long);
+        prop_assert_eq!(ends, long_ends);
+    }
+}
+
+#[test]
+fn most_segments_of_a_download_are_predicted() {
+    let mut pair = Pair::new(Profile::linux_6_1(), Profile::linux_6_1(), Faults::NONE, 1);
+    pair.synthetic = true;
+    pair.stays_open = true;
+    let (sent, _, predicted) = transfer(pair, true, (1_000_000, 0));
+    let handshake = 3;
+    assert!(predicted + handshake >= sent.len() as u64, "{predicted} of {}", sent.len());
+}
