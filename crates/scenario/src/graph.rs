@@ -6,6 +6,7 @@
 use lopsided_core::Dir;
 use lopsided_link::{LinkConfig, MediumConfig};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The network of a scenario.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -25,7 +26,7 @@ pub struct MediumSpec {
     pub medium: MediumConfig,
 }
 
-/// A line between two nodes, each direction with its own everything.
+/// A line between two nodes, each direction with its own everything. Lines that are alike may share what they are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
     pub name: String,
@@ -33,8 +34,8 @@ pub struct LinkSpec {
     pub from: NodeRef,
     /// Where `down` ends and `up` begins.
     pub to: NodeRef,
-    pub down: LinkConfig,
-    pub up: LinkConfig,
+    pub down: Arc<LinkConfig>,
+    pub up: Arc<LinkConfig>,
     /// No route leads over it from `to` to `from`.
     pub one_way: bool,
 }
@@ -49,8 +50,8 @@ impl LinkSpec {
 
     pub fn dir_mut(&mut self, dir: Dir) -> &mut LinkConfig {
         match dir {
-            Dir::Down => &mut self.down,
-            Dir::Up => &mut self.up,
+            Dir::Down => Arc::make_mut(&mut self.down),
+            Dir::Up => Arc::make_mut(&mut self.up),
         }
     }
 }

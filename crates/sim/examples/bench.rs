@@ -17,6 +17,7 @@ use lopsided_sim::{Monitor, Prepared, RunError, RunOptions};
 use lopsided_stage::{AckThinningConfig, StageConfig};
 use lopsided_tcp::StackConfig;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 struct Workload {
     name: String,
@@ -134,10 +135,11 @@ impl Workload {
     fn scenario(&self) -> Scenario {
         let two_way = self.name == "m";
         let pairs = self.flows.min(PAIRS);
-        let mut links = vec![self.link("bottleneck", NodeRef::Router(0), NodeRef::Router(1), true)];
+        let [bottleneck, access] = [true, false].map(|bottleneck| self.line(bottleneck));
+        let mut links = vec![link("bottleneck", NodeRef::Router(0), NodeRef::Router(1), &bottleneck)];
         for number in 0..pairs {
-            links.push(self.link(&format!("left{number}"), NodeRef::Host(number), NodeRef::Router(0), false));
-            links.push(self.link(&format!("right{number}"), NodeRef::Router(1), NodeRef::Host(pairs + number), false));
+            links.push(link(&format!("left{number}"), NodeRef::Host(number), NodeRef::Router(0), &access));
+            links.push(link(&format!("right{number}"), NodeRef::Router(1), NodeRef::Host(pairs + number), &access));
         }
         // Over a second; those of more than 1,000 flows that share a fixed line all at once, as ever.
         let start = |n: usize| match self.flows as u64 {
@@ -170,7 +172,8 @@ impl Workload {
         }
     }
 
-    fn link(&self, name: &str, from: NodeRef, to: NodeRef, bottleneck: bool) -> LinkSpec {
+    /// Both directions of the bottleneck, or of an access link.
+    fn line(&self, bottleneck: bool) -> [Arc<LinkConfig>; 2] {
         let dir = |rate: u64, loss: f64| LinkConfig {
             rate: Some(BitRate::from_bps(if bottleneck { rate } else { self.access })),
             delay: Duration::from_millis(if bottleneck { 18 } else { 1 }),
@@ -179,14 +182,7 @@ impl Workload {
             stages: if bottleneck { self.stages() } else { Vec::new() },
             ..LinkConfig::default()
         };
-        LinkSpec {
-            name: name.to_owned(),
-            from,
-            to,
-            down: dir(self.rates.0, self.loss),
-            up: dir(self.rates.1, 0.0),
-            one_way: false,
-        }
+        [dir(self.rates.0, self.loss), dir(self.rates.1, 0.0)].map(Arc::new)
     }
 
     fn queue(&self) -> QueueConfig {
@@ -277,4 +273,8 @@ fn peak_memory_mb() -> f64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|line| line.split_whitespace().next().and_then(|number| number.parse::<f64>().ok()));
     kilobytes.map_or(f64::NAN, |kilobytes| kilobytes / 1000.0)
+}
+
+fn link(name: &str, from: NodeRef, to: NodeRef, [down, up]: &[Arc<LinkConfig>; 2]) -> LinkSpec {
+    LinkSpec { name: name.to_owned(), from, to, down: down.clone(), up: up.clone(), one_way: false }
 }

@@ -12,9 +12,10 @@ use crate::topology::{DumbbellPart, TopologyLinkPart};
 use crate::tree::{Node, Table, Value};
 use crate::value;
 use lopsided_core::Duration;
-use lopsided_link::{MEDIA, MediumConfig};
+use lopsided_link::{LinkConfig, MEDIA, MediumConfig};
 use lopsided_spec::{self as spec, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The graph, and what flows need to know of it.
 #[derive(Debug, Default)]
@@ -156,8 +157,8 @@ impl Network {
         }
         let left = left.over(&access);
         let right = right.over(&access);
-        let (left_down, left_up) = resolve_line(&left, FAST, report);
-        let (right_down, right_up) = resolve_line(&right, FAST, report);
+        let (left_down, left_up) = shared(resolve_line(&left, FAST, report));
+        let (right_down, right_up) = shared(resolve_line(&right, FAST, report));
         for (number, (host, other)) in (1..=pairs).zip(lefts.into_iter().zip(rights)) {
             let name = format!("left{number}-r1");
             self.add_link(
@@ -216,7 +217,7 @@ impl Network {
         let link = Layers::one(table, path, item.place);
         let part: TopologyLinkPart = read_part(&link, Line::default(), report);
         require(&link, "between", "[\"server\", \"client\"]", report);
-        let specs = resolve_line(&link, PLAIN, report);
+        let (down, up) = shared(resolve_line(&link, PLAIN, report));
         let Some((from, to)) = self.link_ends(&link, report) else { return };
         let name = part.name.unwrap_or_else(|| entry_name(index, item));
         if self.link_names.contains(&name) {
@@ -224,7 +225,7 @@ impl Network {
             report.problem(link.place, path, format!("there is another link {}", quote(&name)), Some(help));
             return;
         }
-        self.add_link(LinkSpec { name, from, to, down: specs.0, up: specs.1, one_way: part.one_way }, &link);
+        self.add_link(LinkSpec { name, from, to, down, up, one_way: part.one_way }, &link);
     }
 
     fn link_ends(&self, link: &Layers<'_>, report: &mut Report<'_>) -> Option<(NodeRef, NodeRef)> {
@@ -283,7 +284,7 @@ impl Network {
         defaults: line::Defaults,
         report: &mut Report<'_>,
     ) {
-        let (down, up) = resolve_line(layers, defaults, report);
+        let (down, up) = shared(resolve_line(layers, defaults, report));
         self.add_link(LinkSpec { name: name.to_owned(), from, to, down, up, one_way: false }, layers);
     }
 
@@ -292,4 +293,9 @@ impl Network {
         self.graph.links.push(link);
         self.link_places.push((layers.place, layers.path().to_owned()));
     }
+}
+
+/// Both directions of a line, for one link or for many.
+fn shared((down, up): (LinkConfig, LinkConfig)) -> (Arc<LinkConfig>, Arc<LinkConfig>) {
+    (Arc::new(down), Arc::new(up))
 }

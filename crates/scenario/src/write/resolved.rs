@@ -77,8 +77,8 @@ const LINK: &[Entry<LinkSpec>] = &[
     entry("name", Value(Name), |_, link| Json::text(&link.name)),
     entry("from", Value(Name), |graph, link| Json::text(graph.name(link.from))),
     entry("to", Value(Name), |graph, link| Json::text(graph.name(link.to))),
-    entry("down", Value(Part(PartInfo::of::<LinkConfig>)), |_, link| part_to_json(&link.down)),
-    entry("up", Value(Part(PartInfo::of::<LinkConfig>)), |_, link| part_to_json(&link.up)),
+    entry("down", Value(Part(PartInfo::of::<LinkConfig>)), |_, link| part_to_json(&*link.down)),
+    entry("up", Value(Part(PartInfo::of::<LinkConfig>)), |_, link| part_to_json(&*link.up)),
     entry("one_way", Value(Flag), |_, link| Json::Bool(link.one_way)),
 ];
 

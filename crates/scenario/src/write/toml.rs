@@ -55,8 +55,8 @@ fn link(graph: &Graph, link: &LinkSpec) -> Inline {
     Inline::default()
         .text("name", &link.name)
         .put("between", list(ends))
-        .put("down", part_to_toml(&link.down).braces())
-        .put("up", part_to_toml(&link.up).braces())
+        .put("down", part_to_toml(&*link.down).braces())
+        .put("up", part_to_toml(&*link.up).braces())
         .maybe("one_way", link.one_way.then_some(true))
 }
 

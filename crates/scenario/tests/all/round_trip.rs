@@ -17,6 +17,7 @@ use lopsided_tcp::{DelayedAck, StackConfig, Switch};
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
+use std::sync::Arc;
 
 /// A run of an hour, so that every instant below lies inside.
 const DURATION: Duration = Duration::from_secs(3600);
@@ -254,8 +255,8 @@ fn scenario() -> impl Strategy<Value = Scenario> {
             name: name.to_owned(),
             from,
             to,
-            down,
-            up,
+            down: Arc::new(down),
+            up: Arc::new(up),
             one_way: false,
         })
     };

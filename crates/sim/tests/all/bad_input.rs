@@ -1,7 +1,7 @@
 //! A scenario made in code can be wrong in ways that a file cannot: it is refused, and never a panic.
 
 use crate::{TWO_WAY, scenario};
-use lopsided_core::{BitRate, Duration};
+use lopsided_core::{BitRate, Dir, Duration};
 use lopsided_link::ShaperConfig;
 use lopsided_queue::QueueConfig;
 use lopsided_scenario::Scenario;
@@ -33,15 +33,16 @@ fn what_cannot_be_built_is_refused() {
     assert!(matches!(error, BuildError::UnknownProfile { .. }), "{error}");
     let error = refused(|scenario| scenario.flows[1].from_stack.cc = "hope".to_owned());
     assert!(matches!(error, BuildError::UnknownController { .. }), "{error}");
-    let error = refused(|scenario| scenario.graph.links[0].down.rate = Some(BitRate::from_bps(0)));
+    let error = refused(|scenario| scenario.graph.links[0].dir_mut(Dir::Down).rate = Some(BitRate::from_bps(0)));
     assert!(matches!(error, BuildError::Link { .. }), "{error}");
     let error = refused(|scenario| {
-        scenario.graph.links[0].up.queue = QueueConfig::packets(0);
+        scenario.graph.links[0].dir_mut(Dir::Up).queue = QueueConfig::packets(0);
     });
     assert!(matches!(error, BuildError::Link { .. }), "{error}");
     let error = refused(|scenario| {
         let nothing = lopsided_core::Bytes::ZERO;
-        scenario.graph.links[0].up.shaper = Some(ShaperConfig { burst: nothing, interval: None, line_rate: None });
+        scenario.graph.links[0].dir_mut(Dir::Up).shaper =
+            Some(ShaperConfig { burst: nothing, interval: None, line_rate: None });
     });
     assert!(matches!(error, BuildError::Link { .. }), "{error}");
     let error = refused(|scenario| scenario.duration = Duration::MAX);
@@ -52,9 +53,9 @@ fn what_cannot_be_built_is_refused() {
 fn a_clock_that_cannot_move_is_noticed() {
     let mut scenario = scenario(TWO_WAY);
     for link in &mut scenario.graph.links {
-        for dir in [&mut link.down, &mut link.up] {
-            dir.rate = None;
-            dir.delay = Duration::ZERO;
+        for dir in Dir::BOTH {
+            link.dir_mut(dir).rate = None;
+            link.dir_mut(dir).delay = Duration::ZERO;
         }
     }
     let error = outcome(&scenario).expect_err("a bulk flow over it never ends its first instant");
