@@ -111,7 +111,7 @@ impl DropTailPath {
     }
 
     /// A packet enters at `at`, behind all that entered before, and arrives by an event of this link. True if it is the next to arrive.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn handle_packet(
         &mut self,
         packet: Packet,

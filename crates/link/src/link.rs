@@ -103,7 +103,7 @@ impl Link {
 
     /// As [`Node::handle_packet`], for a packet that enters at `at`. Of a link that does not [foretell](Link::foretells) that is now. False
     /// if [`Node::poll_timeout`] is what it was.
-    #[inline]
+    #[inline(always)]
     pub fn handle_packet_at(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) -> bool {
         match &mut self.path {
             TransmitPath::DropTail(path) => path.handle_packet(packet, at, &mut self.line, &mut self.measured, cx),

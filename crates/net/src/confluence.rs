@@ -79,7 +79,7 @@ impl Confluence {
     }
 
     /// One more packet. True if it is the first now.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, entering: Entering) -> bool {
         let coming = &mut self.coming;
         let at = entering.at;

@@ -23,6 +23,12 @@ impl Trace {
         self.now = now;
     }
 
+    /// Nobody listens.
+    #[inline]
+    pub fn is_off(&self) -> bool {
+        self.mask == TcpEventMask::NONE
+    }
+
     #[inline]
     pub fn wants(&self, kinds: TcpEventMask) -> bool {
         self.mask.has(kinds)

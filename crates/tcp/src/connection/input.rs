@@ -186,7 +186,7 @@ impl Connection {
     }
 
     /// RFC 7323 section 4.3, of segments whose acknowledgement counts too.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_timestamp(&mut self, header: &TcpHeader) {
         let start = self.recv.offset(header.seq);
         if let Some(timestamps) = header.options.timestamps {

@@ -31,7 +31,7 @@ impl Connection {
         if let Some(piece) = self.send.poll(now, full) {
             self.clock = now;
             let segment = self.data_segment(now, &piece);
-            let last = self.acks.due().is_none() && self.answer.is_none() && self.send.fills_window(now, full);
+            let last = self.acks.due().is_none() && self.answer.is_none() && self.send.has_given_all(now, full);
             return Some(Segment { last, ..segment });
         }
         self.poll_ack(now)
@@ -82,12 +82,16 @@ impl Connection {
         std::mem::take(&mut self.keepalive_due).then(|| self.window_probe(now))
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_ack(&mut self, now: Time) -> Option<Segment> {
         let why = match self.answer {
             Some(answer) => answer.why,
             None => self.acks.due()?,
         };
+        self.due_ack(now, why)
+    }
+
+    fn due_ack(&mut self, now: Time, why: AckReason) -> Option<Segment> {
         if self.state < State::Established || self.state == State::Closed {
             return None;
         }

@@ -59,6 +59,7 @@ impl AckScheduler {
     }
 
     /// A data segment arrived in order: see [`SegmentSize::measure`].
+    #[inline]
     pub fn measure(&mut self, len: u32, sack: u32, ends: bool) {
         self.size.measure(len, sack, ends);
         self.view.rcv_mss = self.size.full();
@@ -124,7 +125,7 @@ impl AckScheduler {
         self.view.window = context.window;
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn on_data(&mut self, now: Time, data: &ArrivedData, context: AckContext, timers: &mut TimerTable) {
         self.update_view(context);
         let in_order = matches!(data.arrival, Arrival::InOrder { .. });

@@ -193,6 +193,7 @@ impl Receiver {
 
     /// An acknowledgement is due at once, before the application reads. One for the `count` of segments waits for that
     /// where what is unread would make the window smaller than it was offered (Linux).
+    #[inline(always)]
     pub fn note_ack_due(&mut self, count: bool, mss: u32, scale: u8) {
         if !self.buffer.counts_memory() {
             return;
@@ -358,11 +359,14 @@ impl Receiver {
     }
 
     /// The SACK blocks for the next ACK, at most `room`; a duplicate is reported once (RFC 2883 section 4).
+    #[inline(always)]
     pub fn sack_blocks(&mut self, room: usize) -> SackBlocks {
+        let nothing_to_report = self.recent.is_empty() && self.dsack.is_none();
+        if nothing_to_report || !self.sack || room == 0 { SackBlocks::default() } else { self.report_blocks(room) }
+    }
+
+    fn report_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        if !self.sack || room == 0 {
-            return blocks;
-        }
         // A run that ends the stream includes the FIN's number, or the sender would think its last segment missing.
         let fin_at = |end: u64| u32::from(self.fin == Some(end));
         let wire = |(start, end): (u64, u64)| SackBlock {
@@ -384,6 +388,7 @@ impl Receiver {
     /// A segment of `len` octets may open the window; says whether it did. Where SACK is off, what came out of order
     /// opens nothing: its ACK must stay a duplicate. One that fills a gap is looked at before the gap is closed: what waited
     /// behind it is no part of a window that is timed, and still in records of its own (by captures of 6.1).
+    #[inline(always)]
     pub fn grow(&mut self, now: Time, arrival: Arrival, len: u32, mss: u32) -> bool {
         let counts = match arrival {
             Arrival::InOrder { .. } => {
@@ -462,6 +467,13 @@ impl Receiver {
 
     fn hold(&mut self, from: u64, to: u64) -> Arrival {
         self.held_before = (self.held_octets, self.records.held());
+        // Mostly behind all that is held.
+        if self.held.append(from, to) {
+            self.held_octets += to - from;
+            self.records.hold(from, to);
+            self.remember(from, to);
+            return Arrival::OutOfOrder;
+        }
         let (mut duplicate, mut covered) = (None, false);
         for (start, end) in self.held.touching(from, to) {
             let (first, last) = (from.max(start), to.min(end));
@@ -490,6 +502,13 @@ impl Receiver {
     /// block that was forgotten stays so, even if the segment touches what is held of it.
     fn remember(&mut self, from: u64, to: u64) {
         let mut front = (from, to);
+        if let Some(((start, end), others)) = self.recent.split_first_mut().filter(|((_, end), _)| *end == from) {
+            // Mostly the block that grew last grows on.
+            if others.iter().all(|other| other.1 < *start || to < other.0) {
+                *end = to;
+                return;
+            }
+        }
         if let Some(at) = self.touched_block(from, to) {
             let (start, end) = self.recent.remove(at);
             front = (from.min(start), to.max(end));

@@ -50,6 +50,7 @@ impl Records {
     }
 
     /// A segment arrived in order.
+    #[inline(always)]
     pub fn append(&mut self, start: u64, end: u64) {
         self.queue(Record::new(start, end));
     }
@@ -86,6 +87,7 @@ impl Records {
         }
     }
 
+    #[inline(always)]
     fn queue(&mut self, record: Record) {
         match self.unread.back_mut() {
             Some(last) if last.fragments + record.fragments <= RECORD_FRAGMENTS => {

@@ -25,6 +25,16 @@ impl<T: Copy + Ord> Runs<T> {
         before.into_iter().chain(after).map(|(start, end)| (*start, *end))
     }
 
+    /// Puts in `[from, to)`, if that lies behind all runs or goes on where the last ends. False, and nothing is done, if it does not.
+    pub fn append(&mut self, from: T, to: T) -> bool {
+        match self.0.last_entry() {
+            Some(mut last) if *last.get() == from => *last.get_mut() = to,
+            Some(last) if *last.get() > from => return false,
+            _ => drop(self.0.insert(from, to)),
+        }
+        true
+    }
+
     /// Puts `[from, to)` in, as one with all that it touches, which is handed out.
     pub fn insert(&mut self, from: T, to: T) -> Vec<(T, T)> {
         let joined: Vec<(T, T)> = self.touching(from, to).collect();
@@ -98,6 +108,14 @@ mod tests {
             // Two searches, an insertion and a removal in a tree of 100,000, with up to eleven comparisons a level of five.
             assert!(each < 12.0 * (MANY as f64).log2(), "{order}: {each} comparisons a hole");
         }
+    }
+
+    #[test]
+    fn what_lies_behind_all_is_appended_or_joined_to_the_last() {
+        let mut runs = Runs::default();
+        assert!(runs.append(10, 20) && runs.append(30, 40) && runs.append(40, 45));
+        assert!(!runs.append(44, 50) && !runs.append(5, 7), "it overlaps, or lies before");
+        assert_eq!(runs.touching(0, 100).collect::<Vec<_>>(), [(10, 20), (30, 45)]);
     }
 
     #[test]

@@ -156,6 +156,7 @@ impl Flight {
 
     // The timer that guards what was sent.
 
+    #[inline(always)]
     pub fn arm(&mut self, now: Time, kind: TimerKind, after: Duration) {
         if self.armed.now != now || self.armed.after != after {
             self.armed = Armed { now, after, due: self.profile.grain.deadline(now, after) };

@@ -52,15 +52,20 @@ impl Sender {
 
     /// What may go now, which then counts as sent, of one that is not [done](Sender::is_done). `full` are the octets of a full
     /// segment with the options of the moment (RFC 9293 section 3.7.1).
+    #[inline(always)]
     pub fn poll(&mut self, now: Time, full: u64) -> Option<Piece> {
         let piece = self.next_piece(now, full);
-        if piece.is_none() && std::mem::take(&mut self.fin_follows) {
-            return self.next_piece(now, full);
-        }
-        piece
+        if piece.is_none() && self.fin_follows { self.poll_fin(now, full) } else { piece }
     }
 
-    #[inline]
+    /// The FIN need not follow any more: it may go with what is left.
+    #[cold]
+    fn poll_fin(&mut self, now: Time, full: u64) -> Option<Piece> {
+        self.fin_follows = false;
+        self.next_piece(now, full)
+    }
+
+    #[inline(always)]
     fn next_piece(&mut self, now: Time, full: u64) -> Option<Piece> {
         if self.recovery.take_probe_due() {
             return self.send_tail_probe(now, full);
@@ -87,35 +92,45 @@ impl Sender {
         Some(self.send_new(now, piece, full))
     }
 
-    /// Whether the window takes no more, which is noted as [`Sender::poll`] would on finding nothing to send: it need not be asked again.
-    /// Only behind a segment that it gave. False also where it might find something else.
+    /// Whether nothing more can go, for the window takes no more or there is no more: noted as [`Sender::poll`] would on finding nothing to
+    /// send, so that it need not be asked again. Only behind a segment that it gave. False also where it might find something else, and where
+    /// somebody listens, who is told of each segment by asking for the next.
     #[inline(always)]
-    pub fn fills_window(&mut self, now: Time, full: u64) -> bool {
+    pub fn has_given_all(&mut self, now: Time, full: u64) -> bool {
         let (end, nxt) = (self.buffer.end(), self.flight.nxt());
         let nothing_else = self.flight.scoreboard.lost_segments() == 0
             && !self.recovery.is_probe_due()
             && !self.window_probe_due
             && !self.is_closed()
             && self.pacing.holds_until(now).is_none()
-            && self.old_segments.left(nxt).is_none();
-        // A full segment is there, and the peer's window has room for it.
-        let wanted = nxt + full <= end && nxt + full <= self.flight.una() + self.window.size();
-        let in_flight = self.in_flight();
-        let filled =
-            nothing_else && wanted && in_flight > 0 && in_flight + full > self.recovery.send_limit(&self.flight);
-        if filled {
-            self.flight.timers.stop(TimerKind::Pacing);
-            self.limited(now, Limit::Congestion);
-            self.note_window_use(now, true);
+            && self.old_segments.left(nxt).is_none()
+            && self.flight.trace.is_off();
+        if !nothing_else {
+            return false;
         }
-        filled
+        let in_flight = self.in_flight();
+        let nothing_left = nxt == end;
+        // With nothing left it is the window's end too, if that has no room for another segment.
+        let full_window = if nothing_left {
+            in_flight + full > self.cwnd()
+        } else {
+            in_flight + full > self.recovery.send_limit(&self.flight)
+        };
+        let fits_peer = nxt + full <= end && nxt + full <= self.flight.una() + self.window.size();
+        let given_all = nothing_left || (fits_peer && full_window && in_flight > 0);
+        if given_all {
+            self.flight.timers.stop(TimerKind::Pacing);
+            self.limited(now, if full_window { Limit::Congestion } else { Limit::Application });
+            self.note_window_use(now, full_window);
+        }
+        given_all
     }
 
     /// The host's own interface has no room for what is due. As in Linux nothing counts as sent, so nothing needs to be
     /// sent again; the window comes down once for what is out now, as after a mark, and the next acknowledgement tries
     /// again, or the persist timer where none can come.
     pub fn refuse(&mut self, now: Time, full: u64) {
-        if self.next_to_retransmit().is_none() && self.next_new(now, full).is_none() {
+        if self.next_to_retransmit().is_none() && self.next_refused(now, full).is_none() {
             return;
         }
         self.recovery.on_local_congestion(now, &mut self.flight);
@@ -161,7 +176,14 @@ impl Sender {
         fits.then_some(number)
     }
 
+    /// As [`Sender::next_new`], for what few connections ask.
+    #[cold]
+    fn next_refused(&mut self, now: Time, full: u64) -> Option<Piece> {
+        self.next_new(now, full)
+    }
+
     /// The next unsent piece, if both windows and the rule against small segments let it go.
+    #[inline(always)]
     fn next_new(&mut self, now: Time, full: u64) -> Option<Piece> {
         let (end, nxt) = (self.buffer.end(), self.flight.nxt());
         let left = end.saturating_sub(nxt);
@@ -260,6 +282,13 @@ impl Sender {
         }
     }
 
+    /// As [`Sender::send_new`], for a probe.
+    #[cold]
+    fn send_as_probe(&mut self, now: Time, piece: Piece, full: u64) -> Piece {
+        self.send_new(now, piece, full)
+    }
+
+    #[inline(always)]
     fn send_new(&mut self, now: Time, mut piece: Piece, full: u64) -> Piece {
         let (end, len) = (piece.end(), u64::from(piece.len));
         let was_idle = self.flight.scoreboard.is_empty();
@@ -327,7 +356,7 @@ impl Sender {
         let len = left.min(full);
         let fin = self.is_closed() && len == left;
         if len > 0 && len <= window_left && (!fin || self.has_room_for_fin(len, window_left)) {
-            let piece = self.send_new(now, Piece::new(nxt, len, fin), full);
+            let piece = self.send_as_probe(now, Piece::new(nxt, len, fin), full);
             self.recovery.on_probe_sent(now, &mut self.flight, false);
             return Some(piece);
         }
@@ -348,7 +377,7 @@ impl Sender {
         if len > 0 && self.flight.outstanding() == 0 {
             self.flight.rtt.forget_backoff();
             let fin = self.is_closed() && len == left && self.has_room_for_fin(len, self.window.size());
-            return self.send_new(now, Piece::new(nxt, len, fin), full);
+            return self.send_as_probe(now, Piece::new(nxt, len, fin), full);
         }
         self.flight.arm_persist(now);
         Piece { kind: PieceKind::WindowProbe, ..Piece::new(nxt, 0, false) }
