@@ -19,6 +19,7 @@ from lopsided.papers.framework.claims import (
     all_of,
     at_least,
     between,
+    mbit,
     near,
     number,
     ordered,
@@ -211,19 +212,17 @@ of_lossy = Statements(("lossy-line",), "ours")
 of_our_rtts = Statements(("fair-rtts",), "ours")
 
 
-def _goodput(m: Measurements, kind: str, loss: float) -> Measured:
-    found = m.value("receivers", "goodput_bps", kind=kind, loss=loss)
-    return number(f"{NAMES[kind]} at {100 * loss:g} %", found, "Mbit/s", scale=1e-6)
+def _goodput(m: Measurements, kind: str, loss: float, experiment: str = "receivers") -> Measured:
+    return mbit(f"{NAMES[kind]} at {100 * loss:g} %", m.value(experiment, "goodput_bps", kind=kind, loss=loss))
 
 
 def _alone(m: Measurements, kind: str, loss: float) -> Measured:
-    found = m.value("lossy-line", "goodput_bps", kind=kind, loss=loss)
-    return number(f"{NAMES[kind]} at {100 * loss:g} %", found, "Mbit/s", scale=1e-6)
+    return _goodput(m, kind, loss, "lossy-line")
 
 
 def _streams(m: Measurements, streams: int, loss: float, experiment: str = "parallel") -> Measured:
     found = m.value(experiment, "goodput_bps", streams=streams, loss=loss)
-    return number(f"{streams} of {streams + 1} streams at {100 * loss:g} %", found, "Mbit/s", scale=1e-6)
+    return mbit(f"{streams} of {streams + 1} streams at {100 * loss:g} %", found)
 
 
 def _shares(m: Measurements, kind: str) -> list[Measured]:
@@ -238,7 +237,7 @@ def one_mbit(m: Measurements) -> Verdict:
     """What the rate of the bottleneck was chosen by: so it must."""
     printed = m.published.find("Section 2.3.1 / Figure 2.3", "throughput")
     found = m.value("parallel", "goodput_bps", streams=1, loss=0.0)
-    return near([number("one stream without loss", found, "Mbit/s", scale=1e-6, published=printed)])
+    return near([mbit("one stream without loss", found, published=printed)])
 
 
 @of_parallel("More streams are more robust against loss.", "section 2.3.1, figure 2.3")

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lopsided.papers.framework.claims import Statements, agree_within, all_of, at_least, at_most, between, near, number
+from lopsided.papers.framework.claims import (
+    Statements,
+    agree_within,
+    all_of,
+    at_least,
+    at_most,
+    between,
+    mbit,
+    near,
+    number,
+    percent,
+)
 from lopsided.papers.framework.measurements import Array, Curve, Measurements, Spread
 from lopsided.papers.framework.model import (
     Artifact,
@@ -316,9 +327,7 @@ def fwp_is_linear(m: Measurements) -> Verdict:
     """From 0.05 to 0.5, where all turns of the others are short: no rate further than a tenth of their mean from the
     straight line through them."""
     found = [_at(m, "fwp", error) for error in ERRORS[1:]]
-    ends = [
-        number(f"FWP at FER {error}", found[place], "Mbit/s", scale=1e-6) for error, place in ((0.05, 0), (0.5, -1))
-    ]
+    ends = [mbit(f"FWP at FER {error}", found[place]) for error, place in ((0.05, 0), (0.5, -1))]
     opened = [m.value("fwp-loss", "since_first_octets_bps", mode="fwp", error=error) for error in ERRORS[1:]]
     late = max(m.value("fwp-loss", "first_octets_s", mode="fwp", error=error).high for error in ERRORS[1:])
     return at_most(10, [_off_line(found)]).but(
@@ -335,7 +344,7 @@ def _off_line(found: list[Spread], name: str = "largest distance from a straight
     x, y = np.array(ERRORS[1:]), np.array([each.median for each in found])
     slope, intercept = np.polyfit(x, y, 1)
     off = np.abs(y - (slope * x + intercept)) / y.mean()
-    return number(name, float(off.max()), "percent", scale=100)
+    return percent(name, float(off.max()))
 
 
 @of_alone("Alone FWP's throughput is linear in 1 - FER.", "of section 3.4.2")
@@ -570,12 +579,11 @@ def gains_today(m: Measurements) -> Verdict:
 def bbr_without_repair(m: Measurements) -> Verdict:
     """802.11ac at an FER of 0.1, a plain TCP over frames that are sent once."""
     bbr, cubic = (
-        number(f"{name} over frames sent once", _plain(m, cc), "Mbit/s", scale=1e-6)
-        for name, cc in (("BBR", "bbr"), ("Cubic", "cubic"))
+        mbit(f"{name} over frames sent once", _plain(m, cc)) for name, cc in (("BBR", "bbr"), ("Cubic", "cubic"))
     )
     fwp = m.value("fwp-today", "tested_bps", standard="802.11ac", mode="fwp", cc="cubic")
     gain = number("BBR to Cubic", bbr.value / cubic.value)
-    return at_least(5, [gain]).but(bbr, cubic, number("FWP with Cubic", fwp, "Mbit/s", scale=1e-6))
+    return at_least(5, [gain]).but(bbr, cubic, mbit("FWP with Cubic", fwp))
 
 
 def _plain(m: Measurements, cc: str) -> Spread:

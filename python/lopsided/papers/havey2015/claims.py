@@ -12,9 +12,11 @@ from lopsided.papers.framework.claims import (
     at_least,
     at_most,
     between,
+    mbit,
     near,
     number,
     ordered,
+    percent,
     ratio,
     rises,
 )
@@ -43,10 +45,8 @@ of_cable = Statements(("cable-night", "cable-peak"), "ours")
 def knee_is_full(m: Measurements) -> Verdict:
     """One Reno transfer, whose window is halved at each loss."""
     printed = m.published.find("Section 4.2.1 / Figure 4.1", "throughput_at_the_knee")
-    found = number(
-        "throughput at 12,500 B", m.curve("knee", "throughput_bps", "queue_bytes").at(12500), "Mbit/s", scale=1e-6
-    )
-    share = number("share of the rate", found.value / printed.number, "percent", scale=100)
+    found = mbit("throughput at 12,500 B", m.curve("knee", "throughput_bps", "queue_bytes").at(12500))
+    share = percent("share of the rate", found.value / printed.number)
     return at_least(98, [share]).but(found)
 
 
@@ -54,9 +54,7 @@ def knee_is_full(m: Measurements) -> Verdict:
 def less_below_the_knee(m: Measurements) -> Verdict:
     """Up to the knee."""
     curve = m.curve("knee", "throughput_bps", "queue_bytes")
-    below = [
-        number(f"throughput at {octets:,} B", curve.at(octets), "Mbit/s", scale=1e-6) for octets in (12500, 6250, 3000)
-    ]
+    below = [mbit(f"throughput at {octets:,} B", curve.at(octets)) for octets in (12500, 6250, 3000)]
     return ordered(below, by=1)
 
 
@@ -64,9 +62,7 @@ def less_below_the_knee(m: Measurements) -> Verdict:
 def delay_above_the_knee(m: Measurements) -> Verdict:
     """The mean wait rises, the throughput does not."""
     throughput = m.curve("knee", "throughput_bps", "queue_bytes")
-    most, knee = (
-        number(f"throughput at {octets:,} B", throughput.at(octets), "Mbit/s", scale=1e-6) for octets in (50000, 12500)
-    )
+    most, knee = (mbit(f"throughput at {octets:,} B", throughput.at(octets)) for octets in (50000, 12500))
     return all_of(
         rises("wait", m.curve("knee", "wait_ms", "queue_bytes"), "ms"),
         ratio("throughput of four times the queue to that of the knee", most, knee, below=1.02),
