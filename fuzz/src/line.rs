@@ -4,7 +4,7 @@
 //! Disciplines, stages and their keys are those that are declared: a new one is tried without a line here.
 
 use crate::Input;
-use lopsided_core::{BitRate, Bytes, Duration};
+use lopsided_core::{BitRate, Bytes, Dir, Duration};
 use lopsided_queue::{QUEUES, QueueConfig};
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Monitor, RunError, RunOptions};
@@ -43,7 +43,8 @@ pub fn run(octets: &[u8]) {
     let mut input = Input::new(octets);
     let mut scenario = Scenario::parse(LINE, "line.toml", &[]).expect("it is right");
     let link = &mut scenario.graph.links[0];
-    for direction in [&mut link.down, &mut link.up] {
+    for dir in Dir::BOTH {
+        let direction = link.dir_mut(dir);
         direction.queue = QueueConfig::from_value(any_of(&QUEUES, 0, &mut input)).expect("it is a queue");
         let stages = input.next::<u8>().unwrap_or(0) % (MOST + 1);
         let mut stage = || StageConfig::from_value(any_of(&STAGES, 0, &mut input)).expect("it is a stage");
