@@ -50,7 +50,7 @@ def show_all(entries: Sequence[Entry], console: Console, page: Path) -> None:
             continue
         of_paper = [each for each in found.claims if each.claim.origin == "paper"]
         held = f"{sum(each.verdict.holds for each in of_paper)} of {len(of_paper)}"
-        surprises = Text(str(entry.surprises), style="yellow") if entry.surprises else Text("–")
+        surprises = Text(entry.beside_the_record, style="yellow" if entry.surprises else "")
         table.add_row(entry.paper.key, held, surprises, str(len(found.artifacts)), took, entry.paper.title)
     console.print(table)
     console.print("page  ", style="dim", end="")

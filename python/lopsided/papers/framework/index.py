@@ -44,7 +44,7 @@ def _study(entry: Entry) -> dict[str, Any]:
         "failure": entry.failure,
         "answer": found.answer if found else "",
         "counts": found.counts() if found else [],
-        "surprises": entry.surprises,
+        "surprises": entry.beside_the_record,
         "runs": sum(found.measurements.runs(key).height for key in found.digests) if found else 0,
         "held": [each.claim.statement for each in of_paper if each.verdict.holds],
         "not_held": [(each.claim.statement, each.verdict.why_not) for each in of_paper if not each.verdict.holds],

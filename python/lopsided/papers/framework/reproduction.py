@@ -128,6 +128,14 @@ class Entry:
         """Verdicts that are not those on record."""
         return self.reproduction.surprises if self.reproduction else 0
 
+    @property
+    def beside_the_record(self) -> str:
+        """How many verdicts are not as recorded, for people."""
+        judged = self.reproduction.claims if self.reproduction else ()
+        if judged and not any(each.recorded for each in judged):
+            return "no record"
+        return str(self.surprises) if self.surprises else "–"
+
 
 def _counts(outcomes: Sequence[ClaimOutcome]) -> list[str]:
     of_paper = [each for each in outcomes if each.claim.origin == "paper"]
