@@ -22,7 +22,9 @@ FLOWS = (1, 1000)
 PACKETS = 400_000
 COUNTED = 10_000
 ROUNDS = 7
-TARGETS = (("fq_codel", "datagrams", 1000, 3.0), ("ack_filter", "acks", 1000, 2.0))
+RULES = ("ack_filter", "ack_filter/conservative", "ack_filter/aggressive", "ack_filter/accurate_ecn")
+"""The paper's rule, CAKE's two, and that of accurate ECN."""
+TARGETS = (("fq_codel", "datagrams", 1000, 3.0), *((rule, "acks", 1000, 2.0) for rule in RULES))
 """A discipline, what crosses it, with so many flows, and the most that it may cost in a FIFO's instructions."""
 
 
@@ -46,7 +48,7 @@ def measure(times: bool = True) -> list[QueueCost]:
     costs = []
     for flows in FLOWS:
         costs += _costs(program, kinds, "datagrams", flows, times)
-    return costs + _costs(program, ["fifo", "ack_filter"], "acks", FLOWS[-1], times)
+    return costs + _costs(program, ["fifo", *RULES], "acks", FLOWS[-1], times)
 
 
 def _costs(program: str, kinds: list[str], traffic: str, flows: int, times: bool) -> list[QueueCost]:

@@ -14,8 +14,8 @@ use lopsided_core::{
     Accounting, Bytes, Count, Cx, Duration, Ecn, FlowId, IpHeader, NewPacket, Node, NodeId, Packet, Payload, Port,
     Time, Transport,
 };
-use lopsided_queue::{QUEUES, Qdisc, Queue, QueueConfig};
-use lopsided_spec::Scalar;
+use lopsided_queue::{AckFilterConfig, FilterRule, QUEUES, Qdisc, Queue, QueueConfig};
+use lopsided_spec::{Choice, Scalar};
 use lopsided_stage::{STAGES, StageConfig, StageNode, StageRole};
 use lopsided_tcp::{ConnConfig, Connection, EcnRule, Endpoint, Profile, Segment};
 use std::collections::BTreeSet;
@@ -63,6 +63,44 @@ pub fn run(octets: &[u8]) {
     }
     let fates: Vec<u8> = input.all().take(200).collect();
     Way::new(&setup, queue.checked(), stages, fates).cross();
+}
+
+/// Every stage alone and every pair of them, with every rule of the ACK filter behind them and with none: all arrives. Returns how many
+/// ways that was.
+pub fn cross_every_pair() -> usize {
+    let kinds = (STAGES.members)().len();
+    let chains = (0..=kinds).flat_map(|first| (0..=kinds).map(move |second| [first, second]));
+    let rules = FilterRule::WORDS.iter().map(|(_, rule)| Some(*rule)).chain([None]);
+    let ways = chains.flat_map(|chain| rules.clone().map(move |rule| (chain, rule)));
+    ways.map(|(chain, rule)| {
+        for reporting in [true, false] {
+            cross(chain, rule, reporting);
+        }
+    })
+    .count()
+}
+
+/// Stages by their number in the family, from one; 0 is none.
+fn cross(chain: [usize; 2], rule: Option<FilterRule>, reporting: bool) {
+    // Octets of zero leave every setting as it is.
+    let stage = |kind: usize| {
+        let config = any_of(&STAGES, 0, &mut Input::new(&[&[kind as u8 - 1][..], &[0; 64]].concat()));
+        let role = StageRole { seed: 1, role: &format!("way/{kind}") };
+        StageConfig::from_value(config).expect("it is a stage").build(&role).expect("with its defaults")
+    };
+    let room = QueueConfig::packets(40);
+    let queue = match rule {
+        Some(rule) => AckFilterConfig { rule, queue: room, ..AckFilterConfig::default() }.into(),
+        None => room,
+    };
+    let ecn = if reporting { 2 } else { 1 };
+    let setup = Setup { freebsd: false, sack: reporting, timestamps: reporting, ecn, stages: 0, seed: 1 };
+    // Some are lost, and every second one can be marked.
+    let fates = (0..97).map(|number| if number % 23 == 7 { 0 } else { number % 2 }).collect();
+    let stages = chain.into_iter().filter(|kind| *kind > 0).map(stage).collect();
+    let mut way = Way::new(&setup, queue.build(1, "way").expect("it is a queue").checked(), stages, fates);
+    way.cross();
+    assert_eq!(way.read, WHOLE, "stages {chain:?}, rule {rule:?}, reports {reporting}: not all arrived");
 }
 
 struct Way {

@@ -9,6 +9,11 @@ fn octets() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..2000)
 }
 
+#[test]
+fn acks_cross_every_stage_and_every_pair_of_them() {
+    assert!(ack_way::cross_every_pair() > 100);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

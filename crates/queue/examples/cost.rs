@@ -1,18 +1,19 @@
 //! Takes packets through a queue discipline, for whoever measures the time that it takes: `cost KIND FLOWS PACKETS [acks]`.
 //!
 //! One packet comes and one goes each microsecond, with one of each flow waiting at the beginning: a datagram, or with `acks`
-//! an acknowledgement of one of twice as many connections, of which a filter may remove the one before if that waits. `none` in place of a kind makes each packet and ends it at once: nothing waits.
-//! Without arguments it names the kinds.
+//! an acknowledgement of one of twice as many connections, of which a filter may remove the one before if that waits. `none` in
+//! place of a kind makes each packet and ends it at once: nothing waits. An ACK filter's rule may follow its kind:
+//! `ack_filter/conservative`. Without arguments it names the kinds.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps, UdpHeader};
 use lopsided_core::{
     Accounting, BitRate, Cx, Duration, FlowId, IpHeader, NewPacket, NodeId, Payload, Seq, Time, Transport,
 };
 use lopsided_queue::{
-    AckFilterConfig, AfvqConfig, CbwfqClass, CbwfqConfig, DrrClass, DrrConfig, HtbClass, HtbConfig, PolicerConfig,
-    PrioConfig, QUEUES, Qdisc, Queue, QueueConfig, TbfConfig,
+    AckFilterConfig, AfvqConfig, CbwfqClass, CbwfqConfig, DrrClass, DrrConfig, FilterRule, HtbClass, HtbConfig,
+    PolicerConfig, PrioConfig, QUEUES, Qdisc, Queue, QueueConfig, TbfConfig,
 };
-use lopsided_spec::{Amount, Given, Scalar, Value};
+use lopsided_spec::{Amount, Choice, Given, Scalar, Value};
 use std::net::Ipv4Addr;
 
 /// Never a limit.
@@ -34,13 +35,17 @@ fn main() {
 /// The discipline with room for all packets, and without a rate of its own that holds them up.
 fn build(kind: &str) -> Queue {
     let room = QueueConfig::packets(ROOM);
+    let (kind, rule) = kind.split_once('/').unwrap_or((kind, "cumulative"));
     let config = match kind {
         "htb" => {
             let class = HtbClass { rate: FAST, queue: Some(room), ..HtbClass::default() };
             HtbConfig { classes: vec![class], ..HtbConfig::default() }.into()
         }
         "tbf" => TbfConfig { rate: FAST, queue: room, ..TbfConfig::default() }.into(),
-        "ack_filter" => AckFilterConfig { queue: room, ..AckFilterConfig::default() }.into(),
+        "ack_filter" => {
+            let (_, rule) = *FilterRule::WORDS.iter().find(|(word, _)| *word == rule).expect("a known rule");
+            AckFilterConfig { rule, queue: room, ..AckFilterConfig::default() }.into()
+        }
         "afvq" => AfvqConfig { queue: room, ack_limit: ROOM, ..AfvqConfig::default() }.into(),
         "prio" => PrioConfig { bands: vec![room.clone(), room], ..PrioConfig::default() }.into(),
         "drr" => {

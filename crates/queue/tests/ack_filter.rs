@@ -134,7 +134,7 @@ fn an_echo_of_rfc_3168_is_never_the_price_of_a_later_ack_without_one() {
 }
 
 #[test]
-fn a_share_goes_evenly_or_at_random_and_only_above_a_backlog() {
+fn a_share_goes_evenly_or_at_random_and_only_above_or_below_a_backlog() {
     let run: Vec<u32> = (1..=1001).collect();
     let config = AckFilterConfig { queue: QueueConfig::packets(2000), ..by_rule(FilterRule::Cumulative) };
     let even = AckFilterConfig { share: 0.25, ..config.clone() };
@@ -146,6 +146,9 @@ fn a_share_goes_evenly_or_at_random_and_only_above_a_backlog() {
     let above = lopsided_queue::Threshold::Packets(3);
     let above = AckFilterConfig { above: Some(above), ..config };
     assert_eq!(ids(&above, &acks(&[1, 2, 3, 4, 5])), [3, 4], "once three wait, all of them go");
+    let below =
+        AckFilterConfig { below: Some(lopsided_queue::Threshold::Packets(2)), ..by_rule(FilterRule::Cumulative) };
+    assert_eq!(ids(&below, &acks(&[1, 2, 2, 3])), [1, 2, 3], "one goes for the second, none once two wait");
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub struct AckReconstructConfig {
     pub every: u32,
     pub threshold: u32,
     pub gain: f64,
+    /// The mean time between ACKs before any is known; `None`: the first such time.
+    pub interval: Option<Duration>,
     pub segment: Bytes,
     pub max_delay: Duration,
     pub text: bool,
@@ -58,6 +60,7 @@ impl Default for AckReconstructConfig {
             every: 2,
             threshold: 2,
             gain: 0.25,
+            interval: None,
             segment: Bytes::new(1448),
             max_delay: Duration::from_millis(100),
             text: false,
@@ -74,6 +77,12 @@ impl Part for AckReconstructConfig {
         key("every", |part: &mut Self| &mut part.every, "An ACK for every so many segments."),
         key("threshold", |part: &mut Self| &mut part.threshold, "A gap of more segments than this is filled."),
         key("gain", |part: &mut Self| &mut part.gain, "The weight of a new sample in the mean time between ACKs."),
+        key(
+            "interval",
+            |part: &mut Self| &mut part.interval,
+            "The mean time between ACKs before any is known: the authors' scripts have 10 ms.",
+        )
+        .none_word("the first"),
         key("segment", |part: &mut Self| &mut part.segment, "The data of a full segment."),
         key("max_delay", |part: &mut Self| &mut part.max_delay, "An ACK is held for this long at most."),
         key("text", |part: &mut Self| &mut part.text, "One ACK fewer for each gap, as balakrishnan1999 prints it."),
@@ -128,15 +137,16 @@ struct Stream {
     number: Seq,
     window: u16,
     came: Time,
-    /// The mean time between them, in nanoseconds; `None` before the second.
+    /// The mean time between them, in nanoseconds; `None` before the second, where no mean is given.
     interval: Option<f64>,
     /// The highest number that went on.
     sent: Seq,
 }
 
 impl Stream {
-    fn new(number: Seq, window: u16, came: Time) -> Stream {
-        Stream { number, window, came, interval: None, sent: number }
+    fn new(number: Seq, window: u16, came: Time, interval: Option<Duration>) -> Stream {
+        let interval = interval.map(|mean| mean.as_nanos() as f64);
+        Stream { number, window, came, interval, sent: number }
     }
 
     /// The mean interval with that of an ACK that arrives now.
@@ -241,8 +251,9 @@ impl AckReconstruct {
         if header.flags.has(Flags::FIN) || header.flags.has(Flags::RST) || header.flags.has(Flags::SYN) {
             self.connections.remove(&connection);
         } else if header.flags.has(Flags::ACK) {
-            let (number, window) = (header.ack, header.window);
-            let stream = self.connections.entry(connection).or_insert_with(|| Stream::new(number, window, now));
+            let (number, window, interval) = (header.ack, header.window, self.config.interval);
+            let begun = || Stream::new(number, window, now, interval);
+            let stream = self.connections.entry(connection).or_insert_with(begun);
             if number.after(stream.number) {
                 (stream.number, stream.came) = (number, now);
             }

@@ -82,6 +82,18 @@ fn as_a_pacer_it_lets_so_many_segments_go_for_each_ack_that_arrives() {
 }
 
 #[test]
+fn a_mean_that_is_given_stands_before_the_first_interval() {
+    let config = AckReconstructConfig { interval: Some(Duration::from_millis(10)), gain: 0.25, ..paced() };
+    let mut bench = Bench::new(AckReconstruct::new(config));
+    bench.ack(at(0), 1000);
+    bench.ack(at(20), 9000);
+    bench.run_until(at(32));
+    assert_eq!(bench.passed().len(), 2);
+    bench.run_until(at(33));
+    assert_eq!(bench.passed().len(), 3, "a mean interval of 12.5 ms after the one before");
+}
+
+#[test]
 fn a_duplicate_takes_what_a_pacer_holds_with_it() {
     let mut bench = Bench::new(AckReconstruct::new(paced()));
     bench.ack(at(0), 1000);

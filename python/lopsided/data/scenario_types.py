@@ -290,6 +290,7 @@ class AckFilterQueue(TypedDict):
     share: float
     pick: Literal["even", "random"]
     above: Depth | None
+    below: Depth | None
     fast_retransmit: int
     segment_bytes: int
 
@@ -726,6 +727,7 @@ class AckReconstructStage(TypedDict):
     every: int
     threshold: int
     gain: float
+    interval_s: float | None
     segment_bytes: int
     max_delay_s: float
     text: bool

@@ -39,9 +39,10 @@ values! {
     /// What a controller is made from.
     Setup(setup: cc::Setup) {
         initial_window_bytes: u64 = setup.initial_window.get(),
-        /// What an ACK counts for: `acks`, `acks_through_threshold`, `delivered` or `limited`.
+        /// What an ACK counts for: `acks`, `acks_exactly`, `acks_through_threshold`, `delivered` or `limited`.
         byte_counting: &'static str = match setup.counting {
             ByteCounting::Acks => "acks",
+            ByteCounting::AcksExactly => "acks_exactly",
             ByteCounting::AcksThroughThreshold => "acks_through_threshold",
             ByteCounting::Delivered => "delivered",
             ByteCounting::Limited { .. } => "limited",
@@ -49,7 +50,7 @@ values! {
         /// The most segments that an ACK counts for in slow start, where that is `limited`.
         counted_segments: Option<u32> = match setup.counting {
             ByteCounting::Limited { segments } => Some(segments),
-            ByteCounting::Acks | ByteCounting::AcksThroughThreshold | ByteCounting::Delivered => None,
+            _ => None,
         },
         abe: bool = setup.abe,
         tick_s: f64 = setup.tick.as_secs_f64(),

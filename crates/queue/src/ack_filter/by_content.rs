@@ -1,13 +1,13 @@
 //! The rules `conservative`, `aggressive` and `accurate_ecn`: an ACK goes if the new one covers all that it says.
 
-use super::AckFilterConfig;
 use super::ack::{self, Ack};
 use super::connections::{Connection, Connections, Known};
 use super::few::Few;
 use super::rule::{self, FilterRule};
 use super::share::Share;
 use super::waiting_ack::WaitingAck;
-use crate::{Qdisc, Threshold};
+use super::{AckFilterConfig, Bounds};
+use crate::Qdisc;
 use lopsided_core::packet::Flags;
 use lopsided_core::{Bytes, Cx, Packet, Rng};
 
@@ -15,7 +15,7 @@ use lopsided_core::{Bytes, Cx, Packet, Rng};
 pub(super) struct ByContent {
     rule: FilterRule,
     segment: Bytes,
-    above: Option<Threshold>,
+    bounds: Bounds,
     share: Share,
     connections: Connections<Waits>,
     filtered: u64,
@@ -37,7 +37,7 @@ impl ByContent {
         ByContent {
             rule: config.rule,
             segment: config.segment,
-            above: config.above,
+            bounds: Bounds::new(config),
             share: Share::new(config, rng),
             connections: Connections::default(),
             filtered: 0,
@@ -54,7 +54,7 @@ impl ByContent {
         let (new, is_pure) = (Ack::of(header), ack::is_pure(packet, header));
         let Some(waits) = self.connections.get(connection, is_pure, |_| ()) else { return };
         waits.accurate |= new.flags.has(Flags::AE) || new.accurate_ecn.is_some();
-        if self.above.is_none_or(|above| above.measure(queue.backlog()) >= above.count()) {
+        if self.bounds.hold(queue.backlog()) {
             while let Some(at) = waits.superfluous(self.rule, &new, self.segment) {
                 let entry = waits.acks.remove(at).expect("it is one of them");
                 if self.share.takes() && entry.filter_out(packet, queue, cx) {

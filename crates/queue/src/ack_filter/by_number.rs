@@ -1,14 +1,14 @@
 //! The paper's rules, `cumulative` and `window`: an ACK goes by its number and window alone. With `fast_retransmit` duplicates go as
 //! well, and the filter counts them in the sender's place.
 
-use super::AckFilterConfig;
 use super::ack::{self, Numbers};
 use super::connections::{Connection, Connections, Known};
 use super::few::Few;
 use super::rule::FilterRule;
 use super::share::Share;
 use super::waiting_ack::WaitingAck;
-use crate::{Qdisc, QueuedPacket, Threshold};
+use super::{AckFilterConfig, Bounds};
+use crate::{Qdisc, QueuedPacket};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Cx, Packet, Rng, Time};
 
@@ -16,7 +16,7 @@ use lopsided_core::{Cx, Packet, Rng, Time};
 pub(super) struct ByNumber {
     also_windows: bool,
     fast_retransmit: u32,
-    above: Option<Threshold>,
+    bounds: Bounds,
     share: Share,
     connections: Connections<Waits>,
     last_left: Left,
@@ -52,7 +52,7 @@ impl ByNumber {
         ByNumber {
             also_windows: config.rule == FilterRule::Window,
             fast_retransmit: config.fast_retransmit,
-            above: config.above,
+            bounds: Bounds::new(config),
             share: Share::new(config, rng),
             connections: Connections::default(),
             last_left: Left { came: Time::ZERO, id: u64::MAX },
@@ -74,7 +74,7 @@ impl ByNumber {
             return;
         };
         waits.forget_left(last_left);
-        if self.above.is_none_or(|above| above.measure(queue.backlog()) >= above.count()) {
+        if self.bounds.hold(queue.backlog()) {
             let counts = is_pure && self.fast_retransmit > 0;
             while let Some(oldest) = waits.acks.first() {
                 let is_duplicate = is_pure && oldest.ack == new;

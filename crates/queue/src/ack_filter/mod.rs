@@ -16,7 +16,7 @@
 //!   option, as each does at its beginning.
 //!
 //! The paper leaves open how many go: `share` of those that are superfluous, spread evenly or at random, and only while the queue
-//! holds `above`. Each ACK is judged once; what is spared stays.
+//! holds `above` and less than `below`. Each ACK is judged once; what is spared stays.
 //!
 //! Left out: filtering of what a compressor of headers behind the queue would have to undo (section 8.4's third design keeps the
 //! headers beside the packets, as here).
@@ -48,6 +48,7 @@ pub struct AckFilterConfig {
     pub share: f64,
     pub pick: Pick,
     pub above: Option<Threshold>,
+    pub below: Option<Threshold>,
     pub fast_retransmit: u32,
     pub segment: Bytes,
 }
@@ -60,6 +61,7 @@ impl Default for AckFilterConfig {
             share: 1.0,
             pick: Pick::Even,
             above: None,
+            below: None,
             fast_retransmit: 0,
             segment: Bytes::new(1448),
         }
@@ -94,6 +96,13 @@ impl Part for AckFilterConfig {
         key("pick", |filter: &mut Self| &mut filter.pick, "Which, with a share: evenly spread, or at random."),
         key("above", |filter: &mut Self| &mut filter.above, "ACKs go only while at least so much waits.")
             .none_word("always"),
+        key(
+            "below",
+            |filter: &mut Self| &mut filter.below,
+            "ACKs go only while less than this waits. With what the queue holds, a full one drops the new ACK and gives none up, as \
+             balakrishnan1999's own code does.",
+        )
+        .none_word("always"),
         key(
             "fast_retransmit",
             |filter: &mut Self| &mut filter.fast_retransmit,
@@ -134,6 +143,26 @@ impl Discipline for AckFilterConfig {
             Queue::Fifo(fifo) => Box::new(FilteredQueue::new(filter, fifo)),
             queue => Box::new(FilteredQueue::new(filter, queue)),
         }))
+    }
+}
+
+/// What must wait for ACKs to go.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    above: Option<Threshold>,
+    below: Option<Threshold>,
+}
+
+impl Bounds {
+    fn new(config: &AckFilterConfig) -> Bounds {
+        Bounds { above: config.above, below: config.below }
+    }
+
+    /// Whether so much is within them.
+    #[inline]
+    fn hold(self, backlog: Backlog) -> bool {
+        self.above.is_none_or(|above| above.measure(backlog) >= above.count())
+            && self.below.is_none_or(|below| below.measure(backlog) < below.count())
     }
 }
 

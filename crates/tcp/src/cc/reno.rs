@@ -36,6 +36,10 @@ impl WindowAlgorithm for Reno {
     fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
         match window.counting() {
             ByteCounting::Acks => grow_by_acks(window, window.in_slow_start()),
+            ByteCounting::AcksExactly => match window.in_slow_start() {
+                true => grow_by_acks(window, true),
+                false => window.add_exactly(window.mss() * window.mss()),
+            },
             ByteCounting::AcksThroughThreshold => {
                 grow_by_acks(window, window.in_slow_start() || window.is_at_threshold());
             }
@@ -48,8 +52,8 @@ impl WindowAlgorithm for Reno {
     }
 }
 
-/// One step an ACK, however much it covers (RFC 5681 equation 3), in octets as 4.4BSD has it: what thinned ACKs slow
-/// down.
+/// One step an ACK, however much it covers (RFC 5681 equation 3), in octets as 4.4BSD has it, rounded down: what thinned
+/// ACKs slow down.
 fn grow_by_acks(window: &mut Window, slow_start: bool) {
     let (cwnd, mss) = (window.octets(), window.mss());
     let step = if slow_start { mss } else { (mss * mss / cwnd).max(1) };

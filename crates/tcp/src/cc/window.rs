@@ -20,7 +20,7 @@ pub struct Window {
     ssthresh: Option<u64>,
     mss: u64,
     counting: ByteCounting,
-    /// Octets acknowledged towards the next increase.
+    /// Octets acknowledged towards the next increase; with `AcksExactly` the share of an octet, in octets over the window.
     cwnd_cnt: u64,
     /// The window and threshold before the last congestion signal, for undo.
     before: Option<(u64, Option<u64>)>,
@@ -99,7 +99,7 @@ impl Window {
     pub fn acked_bytes_for_growth(&self, ack: &Acked) -> u64 {
         let delivered = ack.delivered.get();
         match self.counting {
-            ByteCounting::Acks | ByteCounting::AcksThroughThreshold => self.mss,
+            ByteCounting::Acks | ByteCounting::AcksExactly | ByteCounting::AcksThroughThreshold => self.mss,
             ByteCounting::Delivered => delivered,
             ByteCounting::Limited { segments } if self.in_slow_start() => delivered.min(u64::from(segments) * self.mss),
             ByteCounting::Limited { .. } => delivered,
@@ -135,6 +135,14 @@ impl Window {
             self.cwnd_cnt -= whole * step;
             self.set_octets(self.cwnd.saturating_add(whole.saturating_mul(self.mss)));
         }
+    }
+
+    /// Adds so many square octets over the window, and keeps what is left of an octet for the next time.
+    pub fn add_exactly(&mut self, square_octets: u64) {
+        self.cwnd_cnt += square_octets;
+        let step = self.cwnd_cnt / self.cwnd;
+        self.cwnd_cnt -= step * self.cwnd;
+        self.set_octets(self.cwnd + step);
     }
 
     /// Reno's growth: slow start, then a segment for each window acknowledged.

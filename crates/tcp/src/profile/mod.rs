@@ -126,6 +126,9 @@ pub enum EcnRule {
 pub enum ByteCounting {
     /// A step for each ACK (RFC 5681 with one increment an ACK).
     Acks,
+    /// As `Acks`, and fractions of an octet add up (ns-2, whose window is a real number): rounding down takes 3 % of the growth
+    /// of 64 segments.
+    AcksExactly,
     /// As `Acks`, and a window that is just the threshold grows as in slow start (4.4BSD; RFC 5681 leaves it open).
     AcksThroughThreshold,
     /// What it delivered (Linux since 3.18).

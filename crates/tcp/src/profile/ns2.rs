@@ -1,6 +1,8 @@
 //! ns-2.
 
-use super::{AckSettings, BufferRule, FastRecovery, IdleRestart, Profile, RtoRule, TickSamples, TimerGrain};
+use super::{
+    AckSettings, BufferRule, ByteCounting, FastRecovery, IdleRestart, Profile, RtoRule, TickSamples, TimerGrain,
+};
 use lopsided_core::{Bytes, Duration};
 
 impl Profile {
@@ -11,6 +13,7 @@ impl Profile {
     pub fn ns2_reno() -> Profile {
         Profile {
             name: "ns2-reno",
+            byte_counting: ByteCounting::AcksExactly,
             timestamps: false,
             ack: AckSettings { policy: "immediate", ..AckSettings::delayed(Duration::from_millis(100)) },
             rto: RtoRule::Ticks {

@@ -34,10 +34,11 @@ class Line:
 
     @property
     def overrides(self) -> Overrides:
-        """Its rate, and what a header takes of it."""
+        """Its rate, and what a header takes of it and of the LANs: the authors' ACKs are of one size everywhere."""
         fixed = f'{{ scheme = "fixed", octets = {COMPRESSED_BYTES} }}'
         compression = fixed if self.ack_bytes == COMPRESSED_BYTES else "none"
-        return {"link.up.rate": f"{self.rate_bps / 1e3:g} kbit/s", "link.up.header_compression": compression}
+        places = {f"{link}.up.header_compression": compression for link in ("link", "lan")}
+        return {"link.up.rate": f"{self.rate_bps / 1e3:g} kbit/s", **places}
 
 
 LINES = (
@@ -71,13 +72,17 @@ class Scheme:
     """Of the paper's implementation in BSD/OS (section 8) too."""
 
     def queue(self, limit: int) -> str:
-        """The discipline before the return line, as TOML; a drop-tail queue of the authors holds one packet less."""
+        """The discipline before the return line, as TOML; a drop-tail queue of the authors holds one packet less, and a
+        full one drops a new ACK before their filter looks at it."""
         plain = f'{{ kind = "fifo", limit = "{limit - 1} packets" }}'
         if self.marked:
             plain = RED.format(limit=limit)
         if self.acks_first:
             plain = f'{{ kind = "prio", bands = [{plain}, {plain}] }}'
-        return f'{{ kind = "ack_filter", queue = {plain} }}' if self.filtered else plain
+        if not self.filtered:
+            return plain
+        below = "" if self.acks_first else f', below = "{limit - 1} packets"'
+        return f'{{ kind = "ack_filter", queue = {plain}{below} }}'
 
     def overrides(self, place: str = "link.up.queue", limit: int = 10) -> Overrides:
         """What it changes in a scenario whose slow queue stands at `place`."""
@@ -103,8 +108,8 @@ RED = (
 """Of the example scripts of the authors' simulator, whose lower threshold is 1.5."""
 
 RECONSTRUCT = (
-    '[{ kind = "ack_reconstruct", every = 2, threshold = 2, gain = 0.25, segment = "960 B", spacing = "interval", '
-    'max_delay = "1 s" }]'
+    '[{ kind = "ack_reconstruct", every = 2, threshold = 2, gain = 0.25, interval = "10 ms", segment = "960 B", '
+    'spacing = "interval", max_delay = "1 s" }]'
 )
 
 RENO = Scheme("reno", "Reno", (1, 2, 3, 5, 6))

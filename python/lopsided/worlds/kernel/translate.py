@@ -472,8 +472,8 @@ def _ack_filter(queue: said.AckFilterQueue, where: str) -> tuple[str, str, int]:
     rule = queue["rule"]
     if rule not in qdisc.CAKE_FILTERS:
         raise Unsupported(f"{where}: Linux' cake filters with the rule conservative or aggressive, not {rule}")
-    if queue["share"] < 1 or queue["above"] is not None:
-        raise Unsupported(f"{where}: Linux' cake filters all that it may: leave out share and above")
+    if queue["share"] < 1 or queue["above"] is not None or queue["below"] is not None:
+        raise Unsupported(f"{where}: Linux' cake filters all that it may: leave out share, above and below")
     if inner["kind"] == "cake":
         return _cake(cast("said.CakeQueue", inner), where, rule)
     raise Unsupported(f"{where}: Linux filters ACKs in cake alone, not in {inner['kind']}")

@@ -151,6 +151,7 @@ proptest! {
     fn hostile_histories_leave_a_sane_window(
         counting in prop_oneof![
             Just(ByteCounting::Acks),
+            Just(ByteCounting::AcksExactly),
             Just(ByteCounting::Delivered),
             Just(ByteCounting::Limited { segments: 2 }),
         ],

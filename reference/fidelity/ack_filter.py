@@ -1,0 +1,450 @@
+"""CAKE's ACK filter held to Linux': the same ACKs go, and whole runs come out alike.
+
+*By replay.* The kernel world carries a download and an upload whose way up has `cake` with its filter, and captures
+before and behind it. The very same packets, options and all, are then played to ours (`lopsided.studies.replay`), which
+is asked for one whenever one left on Linux. Every packet must meet the same fate.
+
+*In whole runs.* A download and an upload over three lines, in both worlds, with the same seeds.
+
+`python -m reference.fidelity.ack_filter` measures on Linux what is missing in `docs/fidelity/ack-filter.csv` and
+`ack-filter.xz`, and writes `docs/fidelity/ack-filter.md`; with `--recorded` it measures nothing on Linux.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import lzma
+import struct
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from statistics import median
+
+import lopsided as lop
+from lopsided.cli.terminal import say
+from lopsided.data import units
+from lopsided.studies.replay import Arrival, Fate
+from lopsided.studies.replay import replay as play
+from lopsided.worlds.kernel import GuestFailed, KernelUnavailable, backend, captures, cleanup, plan, translate
+from reference.fidelity.records import Ledger
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
+RUNS, CAPTURES, PAGE = DOCS / "ack-filter.csv", DOCS / "ack-filter.xz", DOCS / "ack-filter.md"
+RULES = ("conservative", "aggressive")
+SEEDS = (1, 2, 3, 4)
+BOUNDS = {"down_bps": 0.03, "up_bps": 0.03, "ack_ratio": 0.05}
+"""How far the simulator's median may be from Linux', as a share."""
+TIMEOUT_S = 300
+
+BOTH_WAYS = """\
+[scenario]
+title = "A download and an upload at {down}/{up} Mbit/s"
+duration = "{seconds} s"
+[link]
+rtt = "30 ms"
+down = {{ rate = "{down} Mbit/s", queue = "{room} B" }}
+up = {{ rate = "{up} Mbit/s", queue = {{ kind = "ack_filter", rule = "{rule}", queue = {cake} }} }}
+[stack]
+profile = "linux-6.1"
+{stack}
+[[flow]]
+name = "download"
+direction = "down"
+start_jitter = "100 ms"
+[[flow]]
+name = "upload"
+direction = "up"
+start_jitter = "100 ms"
+"""
+
+
+def _scenario(name: str, down: float, up: float, seconds: float, rule: str, cake: str, stack: str = "") -> lop.Scenario:
+    """100 ms of room downwards."""
+    room = round(down * 1e6 * 0.1 / 8)
+    text = BOTH_WAYS.format(down=down, up=up, seconds=seconds, rule=rule, cake=cake, stack=stack, room=room)
+    return lop.Scenario.from_text(text, f"{name}.toml")
+
+
+# --- Whole runs
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A line in Mbit/s and a rule: `cake` shapes the way up to the line's rate, as users have it."""
+
+    down: float
+    up: float
+    seconds: float
+    rule: str
+
+    @property
+    def line(self) -> str:
+        return f"{self.down:g}/{self.up:g}"
+
+    @property
+    def name(self) -> str:
+        return f"{self.line} {self.rule}"
+
+    @cached_property
+    def scenario(self) -> lop.Scenario:
+        cake = f'{{ kind = "cake", bandwidth = "{self.up} Mbit/s" }}'
+        return _scenario(self.name, self.down, self.up, self.seconds, self.rule, cake)
+
+    def fingerprint(self) -> str:
+        return hashlib.blake2b(self.scenario.to_toml().encode(), digest_size=6).hexdigest()
+
+
+CELLS = tuple(
+    Cell(down, up, seconds, rule) for down, up, seconds in ((10, 0.8, 12), (50, 1, 8), (1000, 35, 2)) for rule in RULES
+)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One run's numbers."""
+
+    cell: str
+    seed: int
+    fingerprint: str
+    down_bps: float
+    up_bps: float
+    ack_ratio: float
+    """ACKs that the filter let pass, for each segment of the download."""
+    filtered: float
+
+    @classmethod
+    def of(cls, cell: Cell, seed: int, run: lop.Run) -> Measurement:
+        flows = {row["name"]: row for row in run.flows.rows()}
+        up = next(row for row in run.links.rows() if row["direction"] == "up")
+        acks = up["arrived_packets"] - flows["upload"]["data_segments_out"] - up["filtered_packets"]
+        return cls(
+            cell.name,
+            seed,
+            cell.fingerprint(),
+            round(flows["download"]["goodput_bps"]),
+            round(flows["upload"]["goodput_bps"]),
+            round(acks / flows["download"]["data_segments_out"], 5),
+            up["filtered_packets"],
+        )
+
+
+class Records(Ledger[Measurement]):
+    """What was measured on Linux."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, [field.name for field in fields(Measurement)], [cell.name for cell in CELLS])
+
+    def _rows(self, one: Measurement) -> Iterable[Sequence[object]]:
+        yield [getattr(one, field.name) for field in fields(Measurement)]
+
+    def _take(self, row: dict[str, str], begun: Measurement | None) -> Measurement:
+        said = (row["cell"], int(row["seed"]), row["fingerprint"])
+        return Measurement(*said, *(float(row[name]) for name in ("down_bps", "up_bps", "ack_ratio", "filtered")))
+
+
+# --- By replay
+
+
+@dataclass(frozen=True)
+class Case:
+    """What two flows send up through a `cake` that does not shape, before a line."""
+
+    name: str
+    rule: str
+    stack: str = ""
+    rtt: str = "100 ms"
+    """CAKE's, by which its AQM drops data."""
+    down: float = 10
+    up: float = 0.3
+    seconds: float = 4
+
+    @cached_property
+    def scenario(self) -> lop.Scenario:
+        cake = f'{{ kind = "cake", isolation = "flows", tins = "besteffort", rtt = "{self.rtt}" }}'
+        return _scenario(self.name, self.down, self.up, self.seconds, self.rule, cake, self.stack)
+
+
+CASES = tuple(
+    Case(f"{rule}{name}", rule, *settings)
+    for rule in RULES
+    for name, *settings in (
+        ("",),
+        (", no timestamps", "timestamps = false"),
+        (", no SACK", "sack = false", "10 s"),
+        (", ECN", "ecn = true"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A packet of a capture: when it came, its headers, and when it left, if it did."""
+
+    at_ns: int
+    octets: bytes
+    left_ns: int | None
+
+    @property
+    def is_ack(self) -> bool:
+        """Nothing but headers."""
+        return len(self.octets) == struct.unpack_from("!H", self.octets, 2)[0]
+
+
+def capture(case: Case) -> list[Seen]:
+    """The packets at the queue upwards on Linux, in virtual time, and their fates."""
+    resolved = case.scenario.resolved
+    recording = plan.Recording(
+        duration_ns=translate.nanoseconds(resolved["duration_s"]),
+        sample_ns=1_000_000_000,
+        queue_sample_ns=1_000_000_000,
+        record_ns=0,
+        virtual_time=True,
+        modules=translate.modules(resolved),
+        seed=1,
+    )
+    job = plan.make_job(translate.layout(resolved), translate.flows(resolved, 1), recording)
+    queue = next(each for each in job.watched if (each.link, each.direction) == ("link", "up"))
+    macs = {(end.node, end.name): bytes.fromhex(end.mac.replace(":", "")) for veth in job.veths for end in veth.ends}
+    into, out_of = macs[queue.node, queue.way_in], macs[queue.node, queue.interface]
+    with cleanup.folder() as folder:
+        backend.choose("timetravel").run(job, folder, TIMEOUT_S)
+        left = {
+            captures.identity(packet): at
+            for at, _, packet in captures.read(folder / f"{queue.file('out')}.pcap")
+            if packet[6:12] == out_of
+        }
+        came = [
+            (at, packet)
+            for at, _, packet in captures.read(folder / f"{queue.file('in')}.pcap")
+            if packet[:6] == into and packet[12:14] == captures.ETHERNET_IPV4
+        ]
+        origin = came[0][0]
+        return [
+            Seen(
+                at - origin,
+                _headers(packet),
+                None if (gone := left.get(captures.identity(packet))) is None else gone - origin,
+            )
+            for at, packet in came
+        ]
+
+
+def _headers(packet: bytes) -> bytes:
+    """IP and TCP as they came, without the checksums, which tell nothing and fill a recording."""
+    ip = packet[captures.ETHERNET_HEADER :]
+    end = 20 + (ip[32] >> 4) * 4
+    return ip[:10] + bytes(2) + ip[12:36] + bytes(2) + ip[38:end]
+
+
+def simulate(case: Case, seen: Sequence[Seen]) -> list[Fate]:
+    """What ours does with them, asked for a packet whenever one left on Linux."""
+    arrivals = [Arrival(packet.at_ns, packet.octets) for packet in seen]
+    instants = sorted(packet.left_ns for packet in seen if packet.left_ns is not None)
+    return play(case.scenario, "link", "up", arrivals, instants=instants)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two queues over the same packets."""
+
+    packets: int
+    acks: int
+    gone: int
+    """ACKs that went on Linux."""
+    ours: int
+    same: int
+    """ACKs with the same fate."""
+    data: int
+    """Other packets with the same fate and place."""
+
+
+def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
+    """How many packets met the same fate. What waits at the end has none."""
+    last = max(packet.left_ns for packet in seen if packet.left_ns is not None)
+    pairs = [(packet, fate) for packet, fate in zip(seen, fates, strict=True) if packet.at_ns < last]
+    acks = [(packet.left_ns is None, fate.left_ns is None) for packet, fate in pairs if packet.is_ack]
+    data = [(packet.left_ns, fate.left_ns) for packet, fate in pairs if not packet.is_ack]
+    return Agreement(
+        len(pairs),
+        len(acks),
+        sum(theirs for theirs, _ in acks),
+        sum(ours for _, ours in acks),
+        sum(theirs == ours for theirs, ours in acks),
+        sum(theirs == ours for theirs, ours in data),
+    )
+
+
+def save(path: Path, recorded: Mapping[str, Sequence[Seen]]) -> None:
+    """All captures in one compressed file: times as steps, headers octet by octet across the packets."""
+    parts: list[bytes] = []
+    for name, seen in recorded.items():
+        before = [0, *(packet.at_ns for packet in seen)]
+        steps = [packet.at_ns - since for packet, since in zip(seen, before, strict=False)]
+        waits = [-1 if packet.left_ns is None else packet.left_ns - packet.at_ns for packet in seen]
+        lengths = [len(packet.octets) for packet in seen]
+        octets = b"".join(
+            bytes(column) for column in zip(*(packet.octets.ljust(80, b"\0") for packet in seen), strict=True)
+        )
+        label = name.encode()
+        parts += [struct.pack("<II", len(label), len(seen)), label]
+        parts += [struct.pack(f"<{len(seen)}q", *column) for column in (steps, waits)]
+        parts += [bytes(lengths), octets]
+    path.write_bytes(lzma.compress(b"".join(parts), preset=9 | lzma.PRESET_EXTREME))
+
+
+def load(path: Path) -> dict[str, list[Seen]]:
+    """What `save` has written."""
+    data, at = lzma.decompress(path.read_bytes()), 0
+
+    def take(octets: int) -> bytes:
+        nonlocal at
+        at += octets
+        return data[at - octets : at]
+
+    found: dict[str, list[Seen]] = {}
+    while at < len(data):
+        label, count = struct.unpack("<II", take(8))
+        name = take(label).decode()
+        steps, waits = (struct.unpack(f"<{count}q", take(8 * count)) for _ in range(2))
+        lengths, columns = take(count), take(80 * count)
+        came, seen = 0, []
+        for number in range(count):
+            came += steps[number]
+            octets = columns[number::count][: lengths[number]]
+            seen.append(Seen(came, octets, None if waits[number] < 0 else came + waits[number]))
+        found[name] = seen
+    return found
+
+
+# --- The page
+
+HEAD = """\
+# CAKE's ACK filter beside Linux'
+
+Made by `python -m reference.fidelity.ack_filter`; do not edit. Linux 6.1 in virtual time, `cake ack-filter`
+(conservative) and `cake ack-filter-aggressive`; here `ack_filter` with these rules around `cake`.
+
+## The same ACKs go
+
+A download of 10 Mbit/s and an upload share 300 kbit/s upwards for 4 s, so that ACKs wait. Captured before and behind
+Linux' `cake`, every packet with its options is played to ours, which is asked for one whenever one left on Linux.
+Packets that wait at the end are left out. Without SACK CAKE's AQM is at rest (`rtt = "10 s"`): there it drops another packet
+of data than ours does, and the order behind it differs. The recording is `docs/fidelity/ack-filter.xz`; the tests hold ours to it.
+
+| rule | packets | ACKs | gone on Linux | here | ACKs with the same fate | data at the same place |
+|---|---|---|---|---|---|---|
+"""
+
+WHOLE = """
+## Whole runs
+
+A download and an upload with CUBIC, 30 ms; `cake` shapes the way up to the line's rate. Medians over {seeds} seeds of
+each world, and in brackets their ranges. ACKs for a segment: those that the filter let pass, of the segments of the
+download. Bounds: goodput 3 %, ACKs 5 %; what is beyond is **bold**. Within all of them: {within} of {cells}.
+
+| line in Mbit/s | rule | | Linux | here | off |
+|---|---|---|---|---|---|
+"""
+_LABELS = {
+    "down_bps": "download, Mbit/s",
+    "up_bps": "upload, kbit/s",
+    "ack_ratio": "ACKs for a segment",
+    "filtered": "ACKs filtered",
+}
+
+
+def _said(name: str, values: Sequence[float]) -> str:
+    def one(value: float) -> str:
+        match name:
+            case "down_bps":
+                return f"{value / 1e6:.2f}"
+            case "up_bps":
+                return units.count(round(value / 1e3))
+            case "ack_ratio":
+                return f"{value:.4f}"
+            case _:
+                return units.count(round(value))
+
+    return f"{one(median(values))} ({one(min(values))} to {one(max(values))})"
+
+
+def page(linux: Sequence[Measurement], here: Sequence[Measurement], recorded: Mapping[str, Sequence[Seen]]) -> str:
+    """The document."""
+    text = HEAD
+    for case in CASES:
+        if case.name in recorded:
+            found = agreement(recorded[case.name], simulate(case, recorded[case.name]))
+            others = found.packets - found.acks
+            cells: list[object] = [case.name, *map(units.count, (found.packets, found.acks, found.gone, found.ours))]
+            cells += [_of(found.same, found.acks), _of(found.data, others)]
+            text += "| " + " | ".join(map(str, cells)) + " |\n"
+    rows, within, compared = list[str](), 0, 0
+    for cell in CELLS:
+        theirs, ours = ([one for one in side if one.cell == cell.name] for side in (linux, here))
+        if not theirs:
+            continue
+        off: dict[str, float] = {}
+        for name, label in _LABELS.items():
+            sides = [[float(getattr(one, name)) for one in side] for side in (theirs, ours)]
+            off[name] = median(sides[1]) / median(sides[0]) - 1
+            beyond = abs(off[name]) > BOUNDS.get(name, 1.0)
+            by = f"{off[name]:+.1%}".replace("%", " %")
+            place = [cell.line, cell.rule] if name == "down_bps" else ["", ""]
+            values = [_said(name, side) for side in sides]
+            rows.append("| " + " | ".join([*place, label, *values, f"**{by}**" if beyond else by]) + " |")
+        compared += 1
+        within += all(abs(off[name]) <= bound for name, bound in BOUNDS.items())
+    return text + WHOLE.format(seeds=len(SEEDS), within=within, cells=compared) + "\n".join(rows) + "\n"
+
+
+def _of(some: int, whole: int) -> str:
+    return "all" if some == whole else f"{units.count(some)} of {units.count(whole)}"
+
+
+def to_measure(records: Records) -> Iterator[tuple[Cell, int]]:
+    """The runs that are missing, every cell's first seeds first; those of the fast line take longest, and come last."""
+    for cells in (CELLS[:-2], CELLS[-2:]):
+        for seed, cell in product(SEEDS, cells):
+            if records.get(cell, seed) is None:
+                yield cell, seed
+
+
+def main() -> int:
+    """Measures what is missing, and writes the page."""
+    parser = argparse.ArgumentParser(prog="python -m reference.fidelity.ack_filter", description=__doc__)
+    parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux")
+    parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
+    arguments = parser.parse_args()
+    records, recorded = Records(RUNS), load(CAPTURES) if CAPTURES.exists() else {}
+    began = time.monotonic()
+    try:
+        for case in () if arguments.recorded else [case for case in CASES if case.name not in recorded]:
+            say(f"capturing {case.name}")
+            recorded[case.name] = capture(case)
+            save(CAPTURES, recorded)
+        for cell, seed in () if arguments.recorded else list(to_measure(records)):
+            if time.monotonic() - began > 60 * arguments.minutes:
+                break
+            try:
+                records.add(Measurement.of(cell, seed, cell.scenario.run(seed=seed, world="kernel")))
+                say(f"{cell.name}, seed {seed}")
+            except GuestFailed as error:
+                # A busy machine is too slow for the fast line: the other runs go on.
+                say(f"{cell.name}, seed {seed}: {error}")
+    except KernelUnavailable as error:
+        print(f"drawing from the records alone: {error}", file=sys.stderr)
+    linux = [one for cell in CELLS for seed in SEEDS if (one := records.get(cell, seed)) is not None]
+    cells = {cell.name: cell for cell in CELLS}
+    here = [Measurement.of(cells[one.cell], one.seed, cells[one.cell].scenario.run(seed=one.seed)) for one in linux]
+    PAGE.write_text(page(linux, here, recorded))
+    say(f"{PAGE}: {len(linux)} runs and {len(recorded)} captures of Linux")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""CAKE's ACK filter beside Linux': from a recording, and on the kernel where there is one."""
+
+from __future__ import annotations
+
+import pytest
+
+from lopsided.worlds.kernel import KernelUnavailable, backend
+from reference.fidelity import ack_filter
+
+RECORDED = ack_filter.load(ack_filter.CAPTURES)
+
+
+def test_every_case_and_every_cell_is_recorded():
+    assert set(RECORDED) == {case.name for case in ack_filter.CASES}
+    records = ack_filter.Records(ack_filter.RUNS)
+    assert {name for name, _ in records.measured()} <= {cell.name for cell in ack_filter.CELLS}
+
+
+@pytest.mark.parametrize("case", ack_filter.CASES, ids=lambda case: case.name)
+def test_the_acks_that_went_on_linux_go_and_no_others(case: ack_filter.Case):
+    seen = RECORDED[case.name]
+    found = ack_filter.agreement(seen, ack_filter.simulate(case, seen))
+    assert found.gone > 500, "the filter had something to do"
+    assert (found.same, found.data) == (found.acks, found.packets - found.acks)
+
+
+@pytest.mark.slow
+def test_the_recording_is_what_linux_does():
+    try:
+        backend.choose("timetravel")
+    except KernelUnavailable as error:
+        pytest.skip(str(error))
+    case = ack_filter.CASES[0]
+    assert ack_filter.capture(case) == RECORDED[case.name]
