@@ -63,11 +63,10 @@ start_jitter = "100 ms"
 """
 
 
-def _scenario(name: str, down: float, up: float, seconds: float, rule: str, cake: str, stack: str = "") -> lop.Scenario:
+def _text(down: float, up: float, seconds: float, rule: str, cake: str, stack: str = "") -> str:
     """100 ms of room downwards."""
     room = round(down * 1e6 * 0.1 / 8)
-    text = BOTH_WAYS.format(down=down, up=up, seconds=seconds, rule=rule, cake=cake, stack=stack, room=room)
-    return lop.Scenario.from_text(text, f"{name}.toml")
+    return BOTH_WAYS.format(down=down, up=up, seconds=seconds, rule=rule, cake=cake, stack=stack, room=room)
 
 
 # --- Whole runs
@@ -91,12 +90,16 @@ class Cell:
         return f"{self.line} {self.rule}"
 
     @cached_property
-    def scenario(self) -> lop.Scenario:
+    def text(self) -> str:
         cake = f'{{ kind = "cake", bandwidth = "{self.up} Mbit/s" }}'
-        return _scenario(self.name, self.down, self.up, self.seconds, self.rule, cake)
+        return _text(self.down, self.up, self.seconds, self.rule, cake)
+
+    @cached_property
+    def scenario(self) -> lop.Scenario:
+        return lop.Scenario.from_text(self.text, f"{self.name}.toml")
 
     def fingerprint(self) -> str:
-        return hashlib.blake2b(self.scenario.to_toml().encode(), digest_size=6).hexdigest()
+        return hashlib.blake2b(self.text.encode(), digest_size=6).hexdigest()
 
 
 CELLS = tuple(
@@ -166,7 +169,8 @@ class Case:
     @cached_property
     def scenario(self) -> lop.Scenario:
         cake = f'{{ kind = "cake", isolation = "flows", tins = "besteffort", rtt = "{self.rtt}" }}'
-        return _scenario(self.name, self.down, self.up, self.seconds, self.rule, cake, self.stack)
+        text = _text(self.down, self.up, self.seconds, self.rule, cake, self.stack)
+        return lop.Scenario.from_text(text, f"{self.name}.toml")
 
 
 CASES = tuple(
@@ -333,8 +337,9 @@ Made by `python -m reference.fidelity.ack_filter`; do not edit. Linux 6.1 in vir
 
 A download of 10 Mbit/s and an upload share 300 kbit/s upwards for 4 s, so that ACKs wait. Captured before and behind
 Linux' `cake`, every packet with its options is played to ours, which is asked for one whenever one left on Linux.
-Packets that wait at the end are left out. Without SACK CAKE's AQM is at rest (`rtt = "10 s"`): there it drops another packet
-of data than ours does, and the order behind it differs. The recording is `docs/fidelity/ack-filter.xz`; the tests hold ours to it.
+Packets that wait at the end are left out. Without SACK CAKE's AQM is at rest (`rtt = "10 s"`): else it drops another
+packet of data than ours does, and the order behind it differs. The recording is `docs/fidelity/ack-filter.xz`; tests
+hold ours to it.
 
 | rule | packets | ACKs | gone on Linux | here | ACKs with the same fate | data at the same place |
 |---|---|---|---|---|---|---|

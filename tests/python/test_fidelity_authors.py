@@ -1,0 +1,23 @@
+"""balakrishnan1999's cells beside its authors' code: from the record, without ns-2."""
+
+from __future__ import annotations
+
+import pytest
+
+from lopsided.papers.balakrishnan1999.setup import AF_ALONE, AF_AR
+from reference.fidelity import authors
+
+RECORDS = authors.Records(authors.RECORDS)
+
+
+def test_every_run_is_recorded_for_the_script_as_it_is():
+    assert all(RECORDS.get(cell, number) is not None for cell in authors.CELLS for number in cell.numbers)
+
+
+@pytest.mark.parametrize("scheme", [AF_ALONE, AF_AR], ids=lambda scheme: scheme.key)
+def test_a_cell_without_chance_comes_out_as_in_the_authors_code(scheme):
+    [cell] = [each for each in authors.CELLS if each.case == "B" and each.scheme is scheme]
+    expected, found = RECORDS.get(cell, 1), authors.ours(cell, 1)
+    assert expected is not None
+    for name in authors.BOUNDS:
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=0.02), name
