@@ -111,6 +111,8 @@ struct World {
     highest_seen: i64,
     highest_ack: i64,
     window_edge: i64,
+    /// Whether it has seen the end of the connection's stream, which takes a number of its own.
+    fin_seen: bool,
     scale: u8,
     timestamps: bool,
     /// What the connection said last: the octet of the peer's that it expects, and its timestamp.
@@ -175,6 +177,7 @@ impl World {
             highest_seen: 0,
             highest_ack: 0,
             window_edge: 65_535,
+            fin_seen: false,
             scale,
             timestamps: setup.timestamps,
             acked_peer: 0,
@@ -271,8 +274,8 @@ impl World {
         let (seq, ack) = (self.peer_sent + offset(forged.seq), self.highest_ack + offset(forged.ack));
         // A FIN from nowhere would end the stream where the model does not.
         let mut header = self.header(seq, ack, Flags(forged.flags & !Flags::FIN.0), forged.window);
-        if ack <= self.highest_seen {
-            self.highest_ack = self.highest_ack.max(ack);
+        if ack <= self.highest_seen + i64::from(self.fin_seen) {
+            self.highest_ack = self.highest_ack.max(ack.min(self.highest_seen));
         }
         header.options.timestamps = forged.stamp.map(|(value, echo)| {
             let clock = (self.now.as_nanos() / 1_000_000) as u32;
@@ -310,6 +313,7 @@ impl World {
             assert!(header.len() + payload.len() + 20 <= 1500, "{header:?} is larger than the interface");
             self.acked_peer = i64::from(header.ack.get().wrapping_sub(IRS.wrapping_add(1)) as i32);
             self.echo = header.options.timestamps.map_or(self.echo, |stamps| stamps.value);
+            self.fin_seen |= header.flags.has(Flags::FIN);
             if let Some(peer) = self.peer.as_mut().filter(|_| !payload.is_empty() || header.flags.has(Flags::FIN)) {
                 let start = i64::from(header.seq.get().wrapping_sub(ISS.wrapping_add(1)) as i32);
                 peer.take(start, start + i64::from(payload.len()), header.flags.has(Flags::FIN));
