@@ -132,3 +132,18 @@ def test_a_sweep_is_drawn_by_the_metric_of_choice(swept):
         figure = swept.plot("delay")
     assert figure.get_figwidth() == 3.5 and not figure.texts
     assert swept.plot("delay").get_figwidth() > 8
+
+
+@pytest.mark.parametrize(
+    ("column", "label"),
+    [
+        ("link.up.rate_kbit_s", "link.up.rate (kbit/s)"),
+        ("link.up.queue.limit_packets", "link.up.queue.limit (packets)"),
+        ("link.up.loss__", "link.up.loss (%)"),
+        ("stack.delayed_ack", "stack.delayed_ack"),
+    ],
+)
+def test_an_axis_of_a_figure_has_its_unit_and_no_word_of_a_key(column, label):
+    from lopsided.views.plot import sweep_curves
+
+    assert sweep_curves._axis_label(column) == label

@@ -23,6 +23,8 @@ _BLOAT = 2.0
 """Round trips this many times those of empty queues are told of,"""
 _BLOAT_MS = 20.0
 """if they are longer by this much."""
+_EXPLAINED = 0.2
+"""A mean wait that is a smaller share of the rise does not explain it: packets waited elsewhere, as for a medium."""
 _LONG_WAIT_MS = 50.0
 """A mean wait in one queue that explains a loss of goodput, and for which something better is worth trying."""
 _LOST_SHARE = 0.6
@@ -85,7 +87,11 @@ def _round_trips(flows: Sequence[Row], queue: _Queue | None) -> Iterator[str]:
         short = f"{units.millis(mean)} on average, {units.millis(least)} at best"
         yield f"Round trips stay short: {worst['name']} has {short}."
         return
-    where = f"; packets wait longest before {queue}, {units.millis(queue.mean_ms)} on average" if queue else ""
+    where = ""
+    if queue and queue.mean_ms < _EXPLAINED * (mean - least):
+        where = f"; little of it before links, {units.millis(queue.mean_ms)} on average at most"
+    elif queue:
+        where = f"; packets wait longest before {queue}, {units.millis(queue.mean_ms)} on average"
     yield (
         f"Round trips of {worst['name']} rise from {units.millis(least)} to {units.millis(mean)} on average and "
         f"{units.millis(p95)} for the slowest twentieth{where}."

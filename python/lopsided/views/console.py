@@ -148,6 +148,7 @@ def sweep(table: Table, most: int = _MOST_ARMS) -> View:
     seeds = frame["repetition"].n_unique()
     alike = seeds > 1 and frame["digest"].n_unique() == frame.select(axes).n_unique()
     remark = " (all alike: nothing here is random; a start_jitter would vary it)" if alike else ""
+    of_seeds = f"means over {seeds} seeds, ±: 95 % interval{remark}" if seeds > 1 else "one seed"
     more = f"and {len(arms) - most:,} more rows in the table" if len(arms) > most else ""
     when = "while all flows are active" if overlap else "over each flow's life"
     return View(
@@ -161,7 +162,7 @@ def sweep(table: Table, most: int = _MOST_ARMS) -> View:
         ],
         rows,
         keys=len(axes) + 2,
-        caption=_joined(f"means over {seeds} seeds, ±: 95 % interval{remark}", f"goodput {when}", more),
+        caption=_joined(of_seeds, f"goodput {when}", more),
     )
 
 

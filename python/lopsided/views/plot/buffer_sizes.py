@@ -35,9 +35,10 @@ def draw(sizing: Sizing) -> Figure:
     _estimates(sheet.panels[1], sizing)
     for panel in sheet.panels:
         panel.set_xlim(0, float(sizing.curve["buffer_packets"][-1]) * 1.02)
+    seeds, band = (f"medians of {sizing.repeat} seeds", "; band: all seeds") if sizing.repeat > 1 else ("one seed", "")
     style.small_print(
         sheet.figure,
-        f"medians of {sizing.repeat} seeds over {units.seconds(sizing.both_s)} with both flows active; band: all seeds",
+        f"{seeds} over {units.seconds(sizing.both_s)} with both flows active{band}",
         "sim",
         f"digest of all runs {sizing.digest}",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,7 +39,7 @@ def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] 
         named = (limit / scale, f"link {units.rate(limit)}") if limit else None
         panels.append(
             Panel(
-                f"{_heading(direction)}({unit})",
+                f"{_heading(direction, groups, 'goodput')} ({unit})",
                 _above(max(top, limit) / scale),
                 _height(groups),
                 _curves(scaled),
@@ -66,7 +66,7 @@ def cwnd(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
             shown = np.where(threshold.value <= 1.5 * highest, threshold.value, np.nan)
             ink, name = inks.colour(direction, index), f"{curve.name} ssthresh"
             curves.append(Curve(threshold.time_s, shown, ink, name, width=1, dash=(1, 2)))
-        label = f"{_heading(direction)}(kB)"
+        label = f"{_heading(direction, groups, 'cwnd')} (kB)"
         panels.append(Panel(label, _above(highest), _height(groups), tuple(curves), names=_names(group)))
     return _chart("Congestion window", run, panels, f"solid: cwnd, dotted: ssthresh; {_sampling(run)}")
 
@@ -223,8 +223,9 @@ def _scaled(curve: Series, factor: float) -> Series:
     return Series(curve.name, curve.direction, curve.time_s, curve.value * factor)
 
 
-def _heading(direction: str) -> str:
-    return f"{direction or 'other'} "
+def _heading(direction: str, groups: Sized, quantity: str) -> str:
+    """A panel's direction; the quantity where no flow of the run has one, as between hosts of one network."""
+    return direction or ("other" if len(groups) > 1 else quantity)
 
 
 def _window(run: Run, asked_s: float | None) -> float:

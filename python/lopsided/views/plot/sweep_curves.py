@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
 
 _MOST_FLOWS = 8
+_WITH_UNIT = re.compile(
+    r"(.+\..+?)_((?:[kKMGT]i?)?(?:bits?_s|bps|bits?|b|B)|bytes?|packets?|p|segments?|[num]?s|min|h|_)"
+)
 
 
 METRICS: dict[str, tuple[str, str, float]] = {
@@ -279,8 +283,12 @@ def _set_ticks(panel: Axes, values: pl.Series) -> None:
 
 
 def _axis_label(axis: str) -> str:
-    setting, _, unit = axis.rpartition("_")
-    return f"{setting} ({unit.replace('_', ' ')})" if setting and "." in setting else axis
+    """A setting with its unit, of an axis's column, whose name has an underscore for what is no letter."""
+    found = _WITH_UNIT.fullmatch(axis)
+    if not found:
+        return axis
+    unit = "%" if found[2] == "_" else found[2].replace("_", "/")
+    return f"{found[1]} ({unit})"
 
 
 def _subtitle(scenario: Scenario) -> str:
