@@ -1,8 +1,9 @@
-//! Every fuzz target on random octets, until its operations are done: `nightly [OPERATIONS] [CORPUS] [SEED]`, by default 10^9 operations on
-//! connections, `fuzz/corpus` and 1. The inputs of the corpus come first; what fails is added to it, and the exit code tells of it.
+//! Every fuzz target on random octets, until its operations are done: `nightly [OPERATIONS] [CORPUS] [SEED]`, by
+//! default 10^9 operations on connections, `fuzz/corpus` and 1. The inputs of the corpus come first; what fails is
+//! added to it, and the exit code tells of it.
 //!
-//! Of each thousand inputs 490 go to `connection`, 490 to `peace`, 10 to `scenario` and to `capture` together, and 5 each to `line` and
-//! `ack_way`. How far it has come is told after each hundredth.
+//! Of each thousand inputs 490 go to `connection`, 490 to `peace`, 10 to `scenario` and to `capture` together, and 5
+//! each to `line` and `ack_way`. How far it has come is told after each hundredth.
 
 use lopsided_core::Rng;
 use lopsided_fuzz::{ack_way, capture, connection, line, scenario};

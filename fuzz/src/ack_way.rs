@@ -1,10 +1,11 @@
-//! Any chain of stages and any discipline on the way of the ACKs of a connection, octet by octet: the data arrives as it was written, and
-//! nothing that the sender is told was not so.
+//! Any chain of stages and any discipline on the way of the ACKs of a connection, octet by octet: the data arrives as
+//! it was written, and nothing that the sender is told was not so.
 //!
-//! Data goes one way, with losses and marks of the octets' choosing; its ACKs cross the stages and the queue. What comes out of them is held
-//! against what the receiver sent: no number that it had not sent, none that goes back while the receiver's did not, SACK blocks and
-//! counts of marks only as they were sent. No stage holds a report of marks or of SACK blocks, or takes one: what the receiver says of either is
-//! behind the stages in the same instant, and the counts of accurate ECN come in the order in which they were sent, none left out.
+//! Data goes one way, with losses and marks of the octets' choosing; its ACKs cross the stages and the queue. What
+//! comes out of them is held against what the receiver sent: no number that it had not sent, none that goes back while
+//! the receiver's did not, SACK blocks and counts of marks only as they were sent. No stage holds a report of marks or
+//! of SACK blocks, or takes one: what the receiver says of either is behind the stages in the same instant, and the
+//! counts of accurate ECN come in the order in which they were sent, none left out.
 
 use crate::Input;
 use crate::line::any_of;
@@ -65,8 +66,8 @@ pub fn run(octets: &[u8]) {
     Way::new(&setup, queue.checked(), stages, fates).cross();
 }
 
-/// Every stage alone and every pair of them, with every rule of the ACK filter behind them and with none. Returns how many ways
-/// that was.
+/// Every stage alone and every pair of them, with every rule of the ACK filter behind them and with none. Returns how
+/// many ways that was.
 pub fn cross_every_pair() -> usize {
     let kinds = (STAGES.members)().len();
     let chains = (0..=kinds).flat_map(|first| (0..=kinds).map(move |second| [first, second]));

@@ -1,5 +1,5 @@
-//! A connection against a peer that may send anything: the promises of the endpoint hold after every operation, and when at last the peer
-//! behaves well the connection goes on, or has ended.
+//! A connection against a peer that may send anything: the promises of the endpoint hold after every operation, and
+//! when at last the peer behaves well the connection goes on, or has ended.
 
 use crate::Input;
 use arbitrary::Arbitrary;
@@ -96,7 +96,8 @@ pub fn run_to_peace(octets: &[u8]) -> u64 {
     operations
 }
 
-/// How much must get through each way, and in what time: some of the longest timeouts, which a long attack may have led to.
+/// How much must get through each way, and in what time: some of the longest timeouts, which a long attack may have led
+/// to.
 const PEACEFUL_OCTETS: i64 = 50_000;
 const PATIENCE: Duration = Duration::from_secs(7200);
 const ROUND_TRIP: Duration = Duration::from_millis(50);
@@ -121,8 +122,8 @@ struct World {
     peer: Option<Peaceful>,
 }
 
-/// A peer that keeps to the rules: it acknowledges every segment, and holds what comes out of order. What it held before there was peace it
-/// has let go, as RFC 2018 allows.
+/// A peer that keeps to the rules: it acknowledges every segment, and holds what comes out of order. What it held
+/// before there was peace it has let go, as RFC 2018 allows.
 #[derive(Default)]
 struct Peaceful {
     expected: i64,

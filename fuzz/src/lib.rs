@@ -1,6 +1,8 @@
-//! What may come from outside, made of any octets: each target turns them into input and checks what must hold whatever it is.
+//! What may come from outside, made of any octets: each target turns them into input and checks what must hold whatever
+//! it is.
 //!
-//! A fuzzer that sees which code was reached (`fuzz_targets/`) and the tests (`tests/targets.rs`) run the same functions.
+//! A fuzzer that sees which code was reached (`fuzz_targets/`) and the tests (`tests/targets.rs`) run the same
+//! functions.
 
 pub mod ack_way;
 pub mod capture;

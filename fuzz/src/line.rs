@@ -1,5 +1,6 @@
-//! Any tree of queue disciplines and any chain of stages on both directions of a line, with any settings that they accept: TCP and
-//! datagrams cross it, every operation of every queue is checked, and all packets and octets are accounted for.
+//! Any tree of queue disciplines and any chain of stages on both directions of a line, with any settings that they
+//! accept: TCP and datagrams cross it, every operation of every queue is checked, and all packets and octets are
+//! accounted for.
 //!
 //! Disciplines, stages and their keys are those that are declared: a new one is tried without a line here.
 

@@ -1,4 +1,5 @@
-//! A scenario of anyone's: reading it gives a scenario or errors that can be shown, and what was read is written and read back.
+//! A scenario of anyone's: reading it gives a scenario or errors that can be shown, and what was read is written and
+//! read back.
 
 use crate::Input;
 use arbitrary::Arbitrary;

@@ -1,4 +1,5 @@
-//! Every fuzz target for a few hundred inputs, or for as many as PROPTEST_CASES says; what fails is made smaller and printed.
+//! Every fuzz target for a few hundred inputs, or for as many as PROPTEST_CASES says; what fails is made smaller and
+//! printed.
 
 use lopsided_fuzz::{ack_way, capture, connection, line, scenario};
 use proptest::collection::vec;

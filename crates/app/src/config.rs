@@ -1,5 +1,5 @@
-//! What an application is to scenarios: settings with keys of their own, and the two ends that are built from them; and those that one
-//! run brings.
+//! What an application is to scenarios: settings with keys of their own, and the two ends that are built from them; and
+//! those that one run brings.
 
 use crate::{AppPair, Application, Side};
 use lopsided_core::Time;
@@ -118,8 +118,8 @@ pub(crate) fn pair(
 /// Makes the two applications of a flow.
 pub type AppFactory = Arc<dyn Fn(&FlowContext) -> AppPair + Send + Sync>;
 
-/// Applications that a run's caller brings, by name: closures that may hold what is that run's own. A kind that every scenario of the
-/// process knows is [`crate::register`]ed.
+/// Applications that a run's caller brings, by name: closures that may hold what is that run's own. A kind that every
+/// scenario of the process knows is [`crate::register`]ed.
 #[derive(Clone, Default)]
 pub struct RunApplications {
     named: Vec<(String, AppFactory)>,

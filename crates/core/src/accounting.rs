@@ -1,5 +1,5 @@
-//! The accounting of a run: packets and bytes that each node took in, let out, changed and lost, the running digest, and the boxes of
-//! the packets.
+//! The accounting of a run: packets and bytes that each node took in, let out, changed and lost, the running digest,
+//! and the boxes of the packets.
 
 use crate::packet::{Fields, Ledger, NewPacket};
 use crate::{Bytes, DropReason, Event, EventMask, MarkReason, NodeId, Observer, Packet, Time, Transport};
@@ -129,8 +129,8 @@ impl NodeCounters {
     }
 }
 
-/// A packet on its way from one accounting to another of the same network, without the box: that stays in the processor's cache where
-/// packets are made, and a row of packets is read in one go.
+/// A packet on its way from one accounting to another of the same network, without the box: that stays in the
+/// processor's cache where packets are made, and a row of packets is read in one go.
 #[derive(Debug)]
 pub struct Unboxed(Fields);
 
@@ -162,7 +162,8 @@ impl Accounting {
         Accounting { nodes: vec![NodeCounters::default(); nodes], ..Accounting::default() }
     }
 
-    /// The accounting of a part of the same network, for another thread: of as many nodes, of which nothing is known yet. Nobody watches.
+    /// The accounting of a part of the same network, for another thread: of as many nodes, of which nothing is known
+    /// yet. Nobody watches.
     pub fn part(&self) -> Accounting {
         Accounting { ledger: self.ledger.clone(), ..Accounting::new(self.nodes.len()) }
     }
@@ -368,8 +369,8 @@ pub struct Conservation {
 }
 
 impl Conservation {
-    /// Every packet that was originated was delivered, dropped, absorbed or is held, and so was every octet, of those also that
-    /// rewriting added or removed.
+    /// Every packet that was originated was delivered, dropped, absorbed or is held, and so was every octet, of those
+    /// also that rewriting added or removed.
     pub fn holds(&self) -> bool {
         let ended = self.delivered + self.dropped + self.absorbed + self.held;
         self.originated.packets == ended.packets

@@ -1,7 +1,7 @@
 //! The vocabulary of lopsided: time, units, packets, the node contract, random streams and the accounting.
 //!
-//! Everything above speaks in these words and this crate knows nothing of what is above. It holds no clock, no I/O and no
-//! global state: a state machine is handed the time and a [`Cx`] and can reach nothing else.
+//! Everything above speaks in these words and this crate knows nothing of what is above. It holds no clock, no I/O and
+//! no global state: a state machine is handed the time and a [`Cx`] and can reach nothing else.
 
 mod accounting;
 mod checksum;

@@ -10,8 +10,8 @@ use std::fmt::Debug;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u16);
 
-/// A state machine in a network. The network calls `handle_*` as things happen, and after each such call takes everything from
-/// `poll_transmit`, then re-reads `poll_timeout`. No clock, no I/O, no thread.
+/// A state machine in a network. The network calls `handle_*` as things happen, and after each such call takes
+/// everything from `poll_transmit`, then re-reads `poll_timeout`. No clock, no I/O, no thread.
 pub trait Node: Debug + Send {
     fn handle_packet(&mut self, port: Port, packet: Packet, cx: &mut Cx<'_>);
     /// A call before the time of `poll_timeout` does nothing.
@@ -21,24 +21,25 @@ pub trait Node: Debug + Send {
     fn has_given_all(&self) -> bool {
         false
     }
-    /// When to call `handle_timeout` next; `None` for never. One node has one timer at a time: nothing is ever cancelled.
+    /// When to call `handle_timeout` next; `None` for never. One node has one timer at a time: nothing is ever
+    /// cancelled.
     fn poll_timeout(&self) -> Option<Time>;
     /// The packets that it holds: what conservation asks at the end.
     fn held(&self) -> Count {
         Count::ZERO
     }
-    /// Its own quantities now, for the results' table of parts: the part of the node, which may be empty, the quantity with its unit at
-    /// the end, and the value.
+    /// Its own quantities now, for the results' table of parts: the part of the node, which may be empty, the quantity
+    /// with its unit at the end, and the value.
     fn sample(&self, _out: &mut dyn FnMut(&str, &str, f64)) {}
 }
 
 /// All that a state machine may reach: the time and the accounting.
 ///
-/// A packet begins with [`Cx::originate`] and ends with [`Cx::deliver`], [`Cx::drop`] or [`Cx::absorb`]; between the two it is changed
-/// by [`Cx::mark`] and [`Cx::rewrite`] alone.
+/// A packet begins with [`Cx::originate`] and ends with [`Cx::deliver`], [`Cx::drop`] or [`Cx::absorb`]; between the
+/// two it is changed by [`Cx::mark`] and [`Cx::rewrite`] alone.
 ///
-/// Random numbers are not here: a part that needs them is built with a [`crate::Rng`] of its own, keyed by its role, so that no
-/// part's draws depend on another's.
+/// Random numbers are not here: a part that needs them is built with a [`crate::Rng`] of its own, keyed by its role, so
+/// that no part's draws depend on another's.
 #[derive(Debug)]
 pub struct Cx<'a> {
     now: Time,
@@ -101,8 +102,9 @@ impl<'a> Cx<'a> {
         self.accounting.absorbed(self.now, self.node, packet);
     }
 
-    /// Marks the packet if its transport understands marks (RFC 3168 section 5); false if it does not, and nothing is changed. One that was
-    /// marked before stays so, and counts again: this queue would have marked it. [`Cx::mark_regardless`] is for those who ask not.
+    /// Marks the packet if its transport understands marks (RFC 3168 section 5); false if it does not, and nothing is
+    /// changed. One that was marked before stays so, and counts again: this queue would have marked it.
+    /// [`Cx::mark_regardless`] is for those who ask not.
     pub fn mark(&mut self, packet: &mut Packet, why: MarkReason) -> bool {
         if !packet.is_ecn_capable() {
             return false;
@@ -112,8 +114,8 @@ impl<'a> Cx<'a> {
         true
     }
 
-    /// Marks the packet though its transport may not have said that it understands marks, as a router of balakrishnan1999 section 6.1
-    /// does with ACKs.
+    /// Marks the packet though its transport may not have said that it understands marks, as a router of
+    /// balakrishnan1999 section 6.1 does with ACKs.
     pub fn mark_regardless(&mut self, packet: &mut Packet, why: MarkReason) {
         packet.set_ecn(Ecn::Ce);
         self.record_mark(packet, why);
@@ -138,8 +140,8 @@ impl<'a> Cx<'a> {
         self.accounting.mask().has(kinds)
     }
 
-    /// Nobody looks at what nodes measure before then: what is known to happen earlier may be counted at once. [`Time::ZERO`] where
-    /// somebody may look at any time.
+    /// Nobody looks at what nodes measure before then: what is known to happen earlier may be counted at once.
+    /// [`Time::ZERO`] where somebody may look at any time.
     #[inline]
     pub fn unseen_until(&self) -> Time {
         self.accounting.unseen_until()
@@ -165,8 +167,8 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Lets one class of this node's queue act. `packets` and `bytes` wait in the node's other classes: they count in the
-    /// backlog of the events that the class tells.
+    /// Lets one class of this node's queue act. `packets` and `bytes` wait in the node's other classes: they count in
+    /// the backlog of the events that the class tells.
     pub fn within_class<T>(&mut self, packets: u32, bytes: Bytes, act: impl FnOnce(&mut Cx<'_>) -> T) -> T {
         let outer = *self.accounting.backlog_beside();
         *self.accounting.backlog_beside() = (outer.0 + packets, outer.1 + bytes);

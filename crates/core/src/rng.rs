@@ -1,4 +1,5 @@
-//! Random streams keyed by seed and role, so that adding a node or running on more threads never changes another's draws.
+//! Random streams keyed by seed and role, so that adding a node or running on more threads never changes another's
+//! draws.
 //!
 //! The distributions are written out here because a library's may change their values between minor versions.
 

@@ -43,8 +43,8 @@ impl BitRate {
         self.0
     }
 
-    /// Whole nanoseconds to send `size`, and what is left over in units of 1 / rate nanoseconds: with the remainder of the
-    /// packet before as `carry`, a long run of packets takes exactly its bits divided by the rate.
+    /// Whole nanoseconds to send `size`, and what is left over in units of 1 / rate nanoseconds: with the remainder of
+    /// the packet before as `carry`, a long run of packets takes exactly its bits divided by the rate.
     ///
     /// # Panics
     /// If the rate is zero.

@@ -116,8 +116,8 @@ impl Default for LinkConfig {
     }
 }
 
-/// The keys of a direction. What a packet meets, in order: stages of the entry side, queue, shaper or serializer, loss, propagation
-/// delay, stages of the exit side.
+/// The keys of a direction. What a packet meets, in order: stages of the entry side, queue, shaper or serializer, loss,
+/// propagation delay, stages of the exit side.
 impl Part for LinkConfig {
     const NAME: &'static str = "direction";
     const TEXT: &'static str = "One direction of a link.";

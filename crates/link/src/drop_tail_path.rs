@@ -1,9 +1,9 @@
 //! A drop-tail FIFO and the line behind it.
 //!
-//! Nothing can change the fate of a packet in such a queue, so when it leaves and when it arrives are known as it enters, even where
-//! that is still to come: see [`crate::Link::pass_through`]. Where nobody looks before it has arrived (see [`Cx::unseen_until`]), the
-//! statistics count its whole course as it enters. What somebody may see in the middle of its course waits in a ring, and is counted as
-//! far as the clock has come.
+//! Nothing can change the fate of a packet in such a queue, so when it leaves and when it arrives are known as it
+//! enters, even where that is still to come: see [`crate::ForetoldLink::pass_through`]. Where nobody looks before it
+//! has arrived (see [`Cx::unseen_until`]), the statistics count its whole course as it enters. What somebody may see in
+//! the middle of its course waits in a ring, and is counted as far as the clock has come.
 
 use crate::line::{Line, Measured, dequeued};
 use crate::shaper::Shaper;
@@ -13,14 +13,15 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct DropTailPath {
-    /// The buffer as it is when the latest packet has entered: those that wait in it, when the first of them leaves (`Time::MAX` where
-    /// there is none), how many it has places for, and its room where that is counted in octets.
+    /// The buffer as it is when the latest packet has entered: those that wait in it, when the first of them leaves
+    /// (`Time::MAX` where there is none), how many it has places for, and its room where that is counted in octets.
     waiting: VecDeque<Waiting>,
     waiting_bytes: Bytes,
     next_departure: Time,
     places: usize,
     room: Option<Box<BufferLimit>>,
-    /// The packets that arrive by an event of this link, and when the first of them does; `Time::MAX` where there is none.
+    /// The packets that arrive by an event of this link, and when the first of them does; `Time::MAX` where there is
+    /// none.
     packets: VecDeque<Arriving>,
     next_arrival: Time,
     /// The courses of packets that somebody may see, until they are counted as arrived.
@@ -69,8 +70,8 @@ struct Course {
     backlog_bytes: u32,
 }
 
-/// Memory beyond so many packets is given back where fewer than one in [`SPARSE`] places is taken, which is looked at every [`LOOK`]
-/// packets: big topologies have thousands of links.
+/// Memory beyond so many packets is given back where fewer than one in [`SPARSE`] places is taken, which is looked at
+/// every [`LOOK`] packets: big topologies have thousands of links.
 const ROOMY: usize = 8;
 const SPARSE: usize = 4;
 const LOOK: u64 = 64;
@@ -110,7 +111,8 @@ impl DropTailPath {
         }
     }
 
-    /// A packet enters at `at`, behind all that entered before, and arrives by an event of this link. True if it is the next to arrive.
+    /// A packet enters at `at`, behind all that entered before, and arrives by an event of this link. True if it is the
+    /// next to arrive.
     #[inline(always)]
     pub(crate) fn handle_packet(
         &mut self,
@@ -133,8 +135,8 @@ impl DropTailPath {
         is_next
     }
 
-    /// A packet of this size enters at `at`: its course is counted or noted. Gives the time at which it arrives; `None` if the buffer is
-    /// full then, and [`DropTailPath::refuse`] must have it.
+    /// A packet of this size enters at `at`: its course is counted or noted. Gives the time at which it arrives; `None`
+    /// if the buffer is full then, and [`DropTailPath::refuse`] must have it.
     #[inline(always)]
     pub(crate) fn take_in(
         &mut self,

@@ -11,7 +11,8 @@ use crate::shaper::AnyShaper;
 use lopsided_core::{Bytes, Count, Cx, Duration, Node, Packet, Port, Time};
 use lopsided_queue::{ClassStats, DropFrom, FarEnd, Qdisc, Queue, QueueSample, QueueStats};
 
-/// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`. Where its discipline senses, the other direction passes its queue by
+/// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`. Where its discipline senses, the other direction
+/// passes its queue by
 /// [`Link::SENSED`].
 #[derive(Debug)]
 pub struct Link {
@@ -75,34 +76,25 @@ impl Link {
         LinkView { link: self }
     }
 
-    /// Whether the fate of a packet is known as it enters, and it takes time to cross: then [`Link::pass_through`] and
+    /// Whether the fate of a packet is known as it enters, and it takes time to cross: then [`Link::foretold`] and
     /// [`Link::handle_packet_at`] take packets that enter at a time to come.
     pub fn foretells(&self) -> bool {
         matches!(self.path, TransmitPath::DropTail(_)) && !self.line.delay.is_zero()
     }
 
-    /// A packet of this size enters at `at`, no earlier than any before it, and goes on at once in other hands. Gives the time at which it
-    /// will be out again; `None` if the queue has no room for it then, and [`Link::refuse`] must have it. Only for a link that
-    /// [foretells](Link::foretells); not where anybody watches.
+    /// The link as one that [foretells](Link::foretells); `None` if it does not.
     #[inline(always)]
-    pub fn pass_through(&mut self, size: Bytes, at: Time, cx: &mut Cx<'_>) -> Option<Time> {
+    pub fn foretold(&mut self) -> Option<ForetoldLink<'_>> {
         match &mut self.path {
-            TransmitPath::DropTail(path) => path.take_in(size, at, &mut self.line, &mut self.measured, cx),
-            TransmitPath::Queued(_) => unreachable!("its packets' fates are not known"),
+            TransmitPath::DropTail(path) if !self.line.delay.is_zero() => {
+                Some(ForetoldLink { path, line: &mut self.line, measured: &mut self.measured })
+            }
+            _ => None,
         }
     }
 
-    /// Takes the packet that [`Link::pass_through`] has no room for.
-    #[cold]
-    pub fn refuse(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) {
-        match &mut self.path {
-            TransmitPath::DropTail(path) => path.refuse(packet, at, &mut self.measured, cx),
-            TransmitPath::Queued(_) => unreachable!("its packets' fates are not known"),
-        }
-    }
-
-    /// As [`Node::handle_packet`], for a packet that enters at `at`. Of a link that does not [foretell](Link::foretells) that is now. False
-    /// if [`Node::poll_timeout`] is what it was.
+    /// As [`Node::handle_packet`], for a packet that enters at `at`. Of a link that does not
+    /// [foretell](Link::foretells) that is now. False if [`Node::poll_timeout`] is what it was.
     #[inline(always)]
     pub fn handle_packet_at(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) -> bool {
         match &mut self.path {
@@ -119,23 +111,6 @@ impl Link {
         self.line.delay
     }
 
-    /// Hands over the packets that would arrive by an event of this link, with their times. Only of a link that
-    /// [foretells](Link::foretells).
-    pub fn take_arriving(&mut self) -> impl Iterator<Item = (Time, Packet)> + use<> {
-        match &mut self.path {
-            TransmitPath::DropTail(path) => path.take_arriving(),
-            TransmitPath::Queued(_) => unreachable!("its packets' fates are not known"),
-        }
-    }
-
-    /// Takes back what [`Link::take_arriving`] handed over, or what passed through since, in order of time.
-    pub fn put_arriving(&mut self, arriving: impl Iterator<Item = (Time, Packet)>) {
-        match &mut self.path {
-            TransmitPath::DropTail(path) => path.put_arriving(arriving),
-            TransmitPath::Queued(_) => unreachable!("its packets' fates are not known"),
-        }
-    }
-
     /// Where the packets turn that the discipline makes to sense the link; `None` if it makes none.
     pub fn senses(&self) -> Option<FarEnd> {
         match &self.path {
@@ -144,8 +119,8 @@ impl Link {
         }
     }
 
-    /// A packet of the other direction passes this direction's queue, by [`Link::SENSED`], on which it goes on. `None` if the discipline made
-    /// it, and it has come home.
+    /// A packet of the other direction passes this direction's queue, by [`Link::SENSED`], on which it goes on. `None`
+    /// if the discipline made it, and it has come home.
     pub fn pass_reverse(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Option<Packet> {
         self.catch_up(cx);
         let TransmitPath::Queued(path) = &mut self.path else { return Some(packet) };
@@ -164,6 +139,43 @@ impl Link {
             TransmitPath::DropTail(path) => path.catch_up(&mut self.measured, cx),
             TransmitPath::Queued(path) => path.catch_up(&mut self.line, &mut self.measured, cx),
         }
+    }
+}
+
+/// A link that knows the fate of a packet as it enters.
+#[derive(Debug)]
+pub struct ForetoldLink<'a> {
+    path: &'a mut DropTailPath,
+    line: &'a mut Line,
+    measured: &'a mut Measured,
+}
+
+impl ForetoldLink<'_> {
+    /// A packet enters at `at`, no earlier than any before it, and goes on at once in other hands, with the time at
+    /// which it will be out again; `None` if the queue has no room for it then, and drops it. Not where anybody
+    /// watches.
+    #[inline(always)]
+    pub fn pass_through(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
+        match self.path.take_in(packet.size(), at, self.line, self.measured, cx) {
+            Some(out) => Some((out, packet)),
+            None => self.refuse(packet, at, cx),
+        }
+    }
+
+    #[cold]
+    fn refuse(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
+        self.path.refuse(packet, at, self.measured, cx);
+        None
+    }
+
+    /// Hands over the packets that would arrive by an event of this link, with their times.
+    pub fn take_arriving(&mut self) -> impl Iterator<Item = (Time, Packet)> + use<> {
+        self.path.take_arriving()
+    }
+
+    /// Takes back what [`ForetoldLink::take_arriving`] handed over, or what passed through since, in order of time.
+    pub fn put_arriving(&mut self, arriving: impl Iterator<Item = (Time, Packet)>) {
+        self.path.put_arriving(arriving);
     }
 }
 
@@ -189,14 +201,15 @@ impl LinkView<'_> {
         self.link.measured.wire_bytes
     }
 
-    /// Calls `out` with the class, the quantity and the value of each field of the [`ClassStats`] of the queue discipline's classes.
+    /// Calls `out` with the class, the quantity and the value of each field of the [`ClassStats`] of the queue
+    /// discipline's classes.
     pub fn classes(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         let TransmitPath::Queued(path) = &self.link.path else { return };
         path.qdisc().classes(&mut |class, stats| class_parts(class, &stats, out));
     }
 
-    /// Calls `out` with the class, the quantity and the value of each of the queue discipline's gauges, and of the counts of header
-    /// compression.
+    /// Calls `out` with the class, the quantity and the value of each of the queue discipline's gauges, and of the
+    /// counts of header compression.
     pub fn gauges(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         let TransmitPath::Queued(path) = &self.link.path else { return };
         path.qdisc().gauges(&mut |name, value| {

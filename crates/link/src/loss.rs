@@ -12,11 +12,13 @@ pub struct LossConfig {
     pub gilbert: Option<GilbertConfig>,
     /// These packets of the link, counted from 1 as they leave the queue: ascending.
     pub packets: Vec<u64>,
-    /// What leaves the queue from the first instant until just before the second is lost: ascending, apart from each other.
+    /// What leaves the queue from the first instant until just before the second is lost: ascending, apart from each
+    /// other.
     pub outages: Vec<(Time, Time)>,
 }
 
-/// Bursts of loss (Gilbert 1960, Elliott 1963): a good and a bad state, which is stepped once a packet, before its fate.
+/// Bursts of loss (Gilbert 1960, Elliott 1963): a good and a bad state, which is stepped once a packet, before its
+/// fate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertConfig {
     /// The probability to go from good to bad.
@@ -124,8 +126,9 @@ impl Scalar for GilbertConfig {
 }
 
 impl LossConfig {
-    /// The state of this loss, or `None` if it never loses a packet. Draws are keyed by seed and role; random loss and bursts
-    /// draw from streams of their own and once for each packet whatever else drop_reason it, so that neither shifts the other.
+    /// The state of this loss, or `None` if it never loses a packet. Draws are keyed by seed and role; random loss and
+    /// bursts draw from streams of their own and once for each packet whatever else drop_reason it, so that neither
+    /// shifts the other.
     pub(crate) fn build(&self, seed: u64, role: &str) -> Result<Option<Loss>, LinkError> {
         self.check().map_err(LinkError::Loss)?;
         if *self == LossConfig::default() {

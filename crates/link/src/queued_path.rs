@@ -103,8 +103,8 @@ impl QueuedPath {
         }
     }
 
-    /// Whether a packet leaves now. Where the shaper waits for a size, another packet may have come to the head meanwhile, or one
-    /// at last: a discipline that holds packets back is looked into when one is ready.
+    /// Whether a packet leaves now. Where the shaper waits for a size, another packet may have come to the head
+    /// meanwhile, or one at last: a discipline that holds packets back is looked into when one is ready.
     #[inline]
     fn may_depart(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) -> bool {
         if !line.shaper.needs_size() {

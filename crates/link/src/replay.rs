@@ -20,9 +20,9 @@ pub struct Replayed {
     pub marked: bool,
 }
 
-/// Plays packets to a link in the order of their times; what still waits when the last has come goes on until the queue is
-/// empty. With a `credit` the link is a line of its rate that lets the first packet of a busy time go as if it had come
-/// that much earlier, as Linux' `htb` does with a bucket of that depth.
+/// Plays packets to a link in the order of their times; what still waits when the last has come goes on until the queue
+/// is empty. With a `credit` the link is a line of its rate that lets the first packet of a busy time go as if it had
+/// come that much earlier, as Linux' `htb` does with a bucket of that depth.
 pub fn replay(
     config: &LinkConfig,
     seed: u64,
@@ -56,8 +56,8 @@ pub fn replay(
     Ok(fates.taken())
 }
 
-/// Plays packets to the link's queue discipline alone, which is asked for a packet at each of the `instants`, in ascending
-/// order: those at which one left elsewhere. An arrival at the same instant comes first.
+/// Plays packets to the link's queue discipline alone, which is asked for a packet at each of the `instants`, in
+/// ascending order: those at which one left elsewhere. An arrival at the same instant comes first.
 pub fn replay_at_instants(
     config: &LinkConfig,
     seed: u64,

@@ -1,5 +1,5 @@
-//! Ways to send: each behind the conveyor, behind any queue and watched all the time must do the same; and each must do what its standard
-//! says on a few packets.
+//! Ways to send: each behind the conveyor, behind any queue and watched all the time must do the same; and each must do
+//! what its standard says on a few packets.
 
 mod common;
 
@@ -109,7 +109,8 @@ fn what_is_asked_for_is_granted_in_a_slot_and_what_comes_meanwhile_rides_along()
 fn what_waits_for_the_medium_leaves_together() {
     let wifi = AggregationConfig { access_delay: micros(500), overhead: micros(100), ..AggregationConfig::default() };
     let config = LinkConfig { rate: Some(rate(120_000_000)), ..line(AccessConfig::new(wifi)) };
-    // 100 us each at 120 Mbit/s. The third comes while the first two are on the air: 200 us and the overhead later the wait begins.
+    // 100 us each at 120 Mbit/s. The third comes while the first two are on the air: 200 us and the overhead later the
+    // wait begins.
     assert_eq!(arrivals(&config, &[(0, 1500), (100, 1500), (550, 1500)]), [600, 700, 1400]);
 }
 

@@ -1,5 +1,5 @@
-//! The lazy link against a naive model that goes through time nanosecond by nanosecond: every packet must meet the same fate at
-//! the same time, whatever the gate, the buffer, the drop policy and the order of service.
+//! The lazy link against a naive model that goes through time nanosecond by nanosecond: every packet must meet the same
+//! fate at the same time, whatever the gate, the buffer, the drop policy and the order of service.
 
 mod common;
 
@@ -309,7 +309,8 @@ impl Qdisc for ShortestFirst {
     }
 }
 
-/// Lets no packet go before it has waited for `longest`, or at a later multiple of `grain`: work waits, though the line is free.
+/// Lets no packet go before it has waited for `longest`, or at a later multiple of `grain`: work waits, though the line
+/// is free.
 #[derive(Debug)]
 struct Holds {
     fifo: Fifo,
@@ -447,7 +448,8 @@ proptest! {
         }
     }
 
-    /// RED draws at random, so it is held against itself: a link that is looked at all the time, which replays nothing late.
+    /// RED draws at random, so it is held against itself: a link that is looked at all the time, which replays nothing
+    /// late.
     #[test]
     fn red_does_the_same_when_it_is_watched(config in config(), touches in touches(), seed: u64, weight in 0.01..1.0_f64) {
         let red = RedConfig {
@@ -498,8 +500,8 @@ proptest! {
         prop_assert_eq!(bench.drops(), expected.drops.clone());
     }
 
-    /// Where the discipline cannot tell the next packet's size, or holds it back, there is no other model than the link itself: one
-    /// that is looked at all the time, which replays nothing late.
+    /// Where the discipline cannot tell the next packet's size, or holds it back, there is no other model than the link
+    /// itself: one that is looked at all the time, which replays nothing late.
     #[test]
     fn disciplines_that_hide_their_head_or_hold_packets_back_do_the_same_when_they_are_watched(
         config in config(), touches in touches(), hides_head: bool, holds: bool, longest in 0..3000_u64, grain in 1..2000_u64,

@@ -276,13 +276,15 @@ fn segment() -> impl Strategy<Value = Segment> {
 }
 
 proptest! {
-    /// Whatever is lost of whatever: what arrives was rebuilt as it was sent (the link compares), and a packet in full ends every error.
+    /// Whatever is lost of whatever: what arrives was rebuilt as it was sent (the link compares), and a packet in full
+    /// ends every error.
     #[test]
     fn a_full_header_repairs_whatever_was_lost(
         segments in prop::collection::vec(segment(), 1..40), lost in prop::collection::vec(1u64..40, 0..6), which: u8,
     ) {
         let mut segments = segments;
-        // What repeats the packet before goes in full: twice, for the first may be the lost one's. ROHC sends all of a new connection twice.
+        // What repeats the packet before goes in full: twice, for the first may be the lost one's. ROHC sends all of a
+        // new connection twice.
         let last = Segment { flags: Flags::ACK, payload: 0, port: 9, ..ACK };
         segments.extend(std::iter::repeat_n(last, 2));
         let scheme = [cslip(), iphc(), rohc()][usize::from(which) % 3];
@@ -293,7 +295,8 @@ proptest! {
         prop_assert_eq!(told.matches('x').count(), lost.len());
     }
 
-    /// Whatever follows whatever: without loss all are rebuilt, none takes much more than in full, and none less than its data and three octets.
+    /// Whatever follows whatever: without loss all are rebuilt, none takes much more than in full, and none less than
+    /// its data and three octets.
     #[test]
     fn without_loss_every_header_is_rebuilt(
         segments in prop::collection::vec(segment(), 1..60), slots in 1u32..5, compress_slot: bool,
@@ -399,10 +402,11 @@ fn behind(skip: usize, segments: Vec<Segment>) -> Vec<u64> {
 
 #[test]
 fn rohc_takes_the_octets_of_rfc_6846() {
-    // Two IR: type, profile, CRC; IPv4's and TCP's static parts of 14; dynamic parts of 5 and 16; an empty list of options.
+    // Two IR: type, profile, CRC; IPv4's and TCP's static parts of 14; dynamic parts of 5 and 16; an empty list of
+    // options.
     assert_eq!(rohc_sizes(&acks(2)), [39, 39]);
-    // The step of the acknowledgement is told in a co_common to each of the last four: 5, the number 2, the step 2, the identification 1, TCP's
-    // checksum 2.
+    // The step of the acknowledgement is told in a co_common to each of the last four: 5, the number 2, the step 2, the
+    // identification 1, TCP's checksum 2.
     assert_eq!(rohc_sizes(&acks(9))[2..], [12, 12, 12, 12, 4, 4, 4], "then seq_4 and the checksum");
     assert_eq!(rohc_sizes(&data(5, 512))[2..], [517, 517, 517], "seq_2 and the checksum");
     let ticks = |at: u32| Segment { timestamp: Some(7 + 3 * at), ack: 1 + 1000 * at, ..ACK };
@@ -420,7 +424,8 @@ fn rohc_takes_the_octets_of_rfc_6846() {
     // Another connection has a number, of an octet.
     let other = |at: u32| Segment { port: 2, ack: 1 + 1000 * at, ..ACK };
     assert_eq!(rohc_sizes(&[ACK, other(0), other(1)]), [39, 40, 40]);
-    // From the first mark on each header has an octet for them; the mark itself comes by co_common, to each of the last four.
+    // From the first mark on each header has an octet for them; the mark itself comes by co_common, to each of the last
+    // four.
     let marked = |at: u32| Segment {
         ecn: if at == 6 { Ecn::Ce } else { Ecn::NotEct },
         seq: 1000 + 500 * at,

@@ -1,5 +1,5 @@
-//! Media: every frame arrives at most once and ends once. The polled one sends one thing at a time and pays for losses with time; packet radios
-//! pay for turning round; a shared Ethernet for collisions.
+//! Media: every frame arrives at most once and ends once. The polled one sends one thing at a time and pays for losses
+//! with time; packet radios pay for turning round; a shared Ethernet for collisions.
 
 use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_link::{
@@ -50,7 +50,8 @@ fn stations_are_polled_in_turn_and_each_frame_is_acknowledged_before_the_next_po
     let mut medium = medium(0.0, 3, 1);
     medium.request(frame(2), 0, Bytes::new(1000), at(0));
     medium.request(frame(0), 0, Bytes::new(500), at(0));
-    // Station 0: turnaround 100, poll 20, frame 500; turnaround 100, acknowledgement 10. Station 1 has nothing: a poll of 120.
+    // Station 0: turnaround 100, poll 20, frame 500; turnaround 100, acknowledgement 10. Station 1 has nothing: a poll
+    // of 120.
     let expected = [
         (at(620), MediumEvent::Delivered(frame(0))),
         (at(730), MediumEvent::Done(frame(0))),

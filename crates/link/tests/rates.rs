@@ -97,8 +97,8 @@ fn the_packet_in_service_is_beside_the_limit_and_the_one_that_waits_for_credit_i
     assert_eq!(burst_of(&shaped(kbit(3000), Duration::ZERO, 5, tbf(1499))), (5, 0));
 }
 
-/// On Linux 6.1 (tbf of 3 Mbit/s with burst 1600, child pfifo of 50, frames of 1514, 20 ms base RTT) the largest RTT was
-/// 222.05 ms: 50 packets' time on the line and the base RTT are 221.87 ms.
+/// On Linux 6.1 (tbf of 3 Mbit/s with burst 1600, child pfifo of 50, frames of 1514, 20 ms base RTT) the largest RTT
+/// was 222.05 ms: 50 packets' time on the line and the base RTT are 221.87 ms.
 #[test]
 fn the_largest_delay_of_a_full_linux_tbf() {
     let config = shaped(kbit(3000), Duration::from_millis(10), 50, tbf(1600));

@@ -1,4 +1,5 @@
-//! Wi-Fi held to what is known of it: Bianchi's saturation throughput, the times of the standard, and what a window of acknowledgements does.
+//! Wi-Fi held to what is known of it: Bianchi's saturation throughput, the times of the standard, and what a window of
+//! acknowledgements does.
 
 use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_link::{FrameId, Medium, MediumEvent, Standard, Wifi, WifiConfig, WifiStation};
@@ -92,8 +93,9 @@ impl Saturated {
     }
 }
 
-/// The parameters of G. Bianchi, "Performance Analysis of the IEEE 802.11 Distributed Coordination Function", IEEE JSAC 18(3), 2000, table
-/// II: 1 Mbit/s, packets of 8184 bits, headers of 272 and 128, and stations that wait the same after a collision as after a success.
+/// The parameters of G. Bianchi, "Performance Analysis of the IEEE 802.11 Distributed Coordination Function", IEEE JSAC
+/// 18(3), 2000, table II: 1 Mbit/s, packets of 8184 bits, headers of 272 and 128, and stations that wait the same after
+/// a collision as after a success.
 fn bianchi(window: u32, stages: u32, rts: bool) -> WifiConfig {
     WifiConfig {
         rate: BitRate::from_bps(1_000_000),
@@ -173,13 +175,16 @@ fn one_senders_throughput_is_what_the_standards_times_add_up_to() {
     let cycle_us = |aifs: f64, ppdu: f64, ack: f64| aifs + 7.5 * 9.0 + ppdu + 16.0 + ack;
     // 802.11a, 54 Mbit/s: 1,536 octets are 57 symbols of 4 us; an ACK at 24 Mbit/s takes 28 us.
     let legacy = 12_000.0 / cycle_us(34.0, 20.0 + 57.0 * 4.0, 28.0);
-    // 802.11n, 300 Mbit/s: of 1,544 octets each, 42 MPDUs fit into 65,535; 481 symbols of 3.6 us; preamble 40 us, block acknowledgement 32.
+    // 802.11n, 300 Mbit/s: of 1,544 octets each, 42 MPDUs fit into 65,535; 481 symbols of 3.6 us; preamble 40 us, block
+    // acknowledgement 32.
     let n = 42.0 * 12_000.0 / cycle_us(43.0, 40.0 + 481.0 * 3.6, 32.0);
     // 802.11ac, 866.7 Mbit/s: 64 MPDUs, 253.4 -> 254 symbols of 3,120 bits; preamble 44 us.
     let ac = 64.0 * 12_000.0 / cycle_us(43.0, 44.0 + 254.0 * 3.6, 32.0);
-    // 802.11ax, 1,201 Mbit/s: 256 MPDUs, 193.6 -> 194 symbols of 16,333 bits and 13.6 us; preamble 50.4 us, 256 bits of bitmap: 40 us.
+    // 802.11ax, 1,201 Mbit/s: 256 MPDUs, 193.6 -> 194 symbols of 16,333 bits and 13.6 us; preamble 50.4 us, 256 bits of
+    // bitmap: 40 us.
     let ax = 256.0 * 12_000.0 / cycle_us(43.0, 50.4 + 194.0 * 13.6, 40.0);
-    // And of 802.11n without A-MPDU, with A-MSDUs of 7,935 octets: five packets of 14 + 8 + 1,500, padded to 1,524; 57 symbols of 1,080 bits.
+    // And of 802.11n without A-MPDU, with A-MSDUs of 7,935 octets: five packets of 14 + 8 + 1,500, padded to 1,524; 57
+    // symbols of 1,080 bits.
     let amsdu = 5.0 * 12_000.0 / cycle_us(43.0, 40.0 + 57.0 * 3.6, 28.0);
     let with = |standard| WifiConfig::of(standard);
     let amsdu_config = WifiConfig { amsdu: Bytes::new(7_935), ampdu: 1, ..with(Standard::N) };
@@ -233,7 +238,8 @@ fn a_lost_acknowledgement_makes_no_duplicate() {
     assert!(!run.lost.is_empty() && run.lost.iter().all(|(_, reason)| *reason == DropReason::RetriesExhausted));
 }
 
-/// The anomaly of IEEE 802.11b (Heusse et al., INFOCOM 2003): stations win equally often, so a slow one slows all down to its own rate.
+/// The anomaly of IEEE 802.11b (Heusse et al., INFOCOM 2003): stations win equally often, so a slow one slows all down
+/// to its own rate.
 #[test]
 fn a_slow_station_takes_the_fast_ones_time() {
     let slow =

@@ -1,7 +1,8 @@
 //! Real packets in real time: the network of [`lopsided_net`], which knows no clock, driven by the machine's.
 //!
-//! [`pump`] is the loop, over an [`Io`] that brings the time and the packets: the machine's clock and TUN devices here, and in tests a clock
-//! that is made. On such a clock the pump gives the simulator's digest, for the order of things is in the network and nowhere else.
+//! [`pump`] is the loop, over an [`Io`] that brings the time and the packets: the machine's clock and TUN devices here,
+//! and in tests a clock that is made. On such a clock the pump gives the simulator's digest, for the order of things is
+//! in the network and nowhere else.
 //!
 //! This crate alone reads clocks and asks the kernel for anything; its modules with `unsafe` in them say why.
 //! Leaves out: Ethernet. Packets are those of IP, as a TUN device gives them.

@@ -1,7 +1,9 @@
-//! The loop that drives a network by a clock: what is due happens, what came out is sent, what came in enters, and then it waits.
+//! The loop that drives a network by a clock: what is due happens, what came out is sent, what came in enters, and then
+//! it waits.
 //!
-//! A packet enters at the instant at which it was read. What is due by then happens first, each event at its own time, so that a loop that
-//! was late changes no instant within the network; only what comes out is late, and [`Pumped::lateness`] says by how much.
+//! A packet enters at the instant at which it was read. What is due by then happens first, each event at its own time,
+//! so that a loop that was late changes no instant within the network; only what comes out is late, and
+//! [`Pumped::lateness`] says by how much.
 
 use lopsided_core::{Duration, FlowId, NewPacket, Node, NodeId, Packet, Time, wire};
 use lopsided_net::Network;
@@ -23,7 +25,8 @@ pub trait Io {
     /// Never earlier than it said before.
     fn now(&mut self) -> Time;
 
-    /// Puts the octets of the next packet that waits into `packet`, and says by which edge it enters. `None`: there is none now.
+    /// Puts the octets of the next packet that waits into `packet`, and says by which edge it enters. `None`: there is
+    /// none now.
     ///
     /// # Errors
     /// If none can come any more.
@@ -34,7 +37,8 @@ pub trait Io {
         FlowId(0)
     }
 
-    /// What became of the packet that was received last: its number in the network, or `None` where it was no packet of IP.
+    /// What became of the packet that was received last: its number in the network, or `None` where it was no packet of
+    /// IP.
     fn entered(&mut self, _number: Option<u64>) {}
 
     /// Sends what came out at an edge. A packet that the world does not take is lost there, which is no error.
@@ -71,8 +75,9 @@ pub trait Io {
     fn wait(&mut self, until: Time) -> io::Result<Wake>;
 }
 
-/// A packet that is later than this need not go by itself: the loop does not keep up. On a line that it keeps up with each packet goes by
-/// itself, so that a receiver acknowledges as it does without us: of packets that come together it acknowledges only the last one.
+/// A packet that is later than this need not go by itself: the loop does not keep up. On a line that it keeps up with
+/// each packet goes by itself, so that a receiver acknowledges as it does without us: of packets that come together it
+/// acknowledges only the last one.
 const BEHIND: Duration = Duration::from_micros(50);
 
 /// What passed the loop.
@@ -141,7 +146,8 @@ pub fn pump<H: Node>(
     }
 }
 
-/// Lets happen what is due by now, and sends what came out, or keeps it in `together`. Gives the next instant at which something is due.
+/// Lets happen what is due by now, and sends what came out, or keeps it in `together`. Gives the next instant at which
+/// something is due.
 fn catch_up<H: Node>(
     network: &mut Network<H>,
     io: &mut dyn Io,

@@ -1,11 +1,13 @@
-//! The far end of a sensed line: returns the sensing packets of `asqm` and `bdp` that pass this machine, and nothing else.
+//! The far end of a sensed line: returns the sensing packets of `asqm` and `bdp` that pass this machine, and nothing
+//! else.
 //!
-//! The same [`turn`] as in the simulator's reflector. A rule hands over packets of the sensing protocol as they come in (NFQUEUE), whoever they
-//! are for; each that senses goes back to its sender with the addresses exchanged, by a raw socket. What has turned already, or is no sensing
-//! packet, goes on untouched.
+//! The same [`turn`] as in the simulator's reflector. A rule hands over packets of the sensing protocol as they come in
+//! (NFQUEUE), whoever they are for; each that senses goes back to its sender with the addresses exchanged, by a raw
+//! socket. What has turned already, or is no sensing packet, goes on untouched.
 //!
-//! **Bounded.** One packet comes back for one, of the same 28 octets (48 in IPv6), so that nothing is amplified; at most [`Reflection::most`] a
-//! second, and only for senders of [`Reflection::from`], if there are any. What is beyond that is dropped.
+//! **Bounded.** One packet comes back for one, of the same 28 octets (48 in IPv6), so that nothing is amplified; at
+//! most [`Reflection::most`] a second, and only for senders of [`Reflection::from`], if there are any. What is beyond
+//! that is dropped.
 
 use crate::linux::{NfQueue, RawOut, Verdict, keep_only_net_admin};
 use crate::shape::keeper::Keeper;

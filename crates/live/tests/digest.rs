@@ -1,4 +1,5 @@
-//! The network knows no clock: driven by the pump on another one than the simulator's loop, every scenario gives the same packets.
+//! The network knows no clock: driven by the pump on another one than the simulator's loop, every scenario gives the
+//! same packets.
 
 use lopsided_core::{Duration, NodeId, Packet, Time, wire};
 use lopsided_live::{Io, Pumped, Wake, pump};
@@ -75,7 +76,8 @@ fn the_pump_gives_the_digest_of_every_scenario() {
     }
 }
 
-/// Whoever carries the packets of passages from one end to the other: at once, as octets, one hop poorer as a router would.
+/// Whoever carries the packets of passages from one end to the other: at once, as octets, one hop poorer as a router
+/// would.
 struct Carrier {
     now: Time,
     passages: Vec<Passage>,

@@ -1,8 +1,10 @@
-//! What goes wrong around a line while it runs: a full disk, an interface that goes away, another MTU, clocks that are not those of others.
+//! What goes wrong around a line while it runs: a full disk, an interface that goes away, another MTU, clocks that are
+//! not those of others.
 //!
-//! Where this machine allows no namespaces or lacks a tool, a test says so and passes. No namespace has a date of its own, and another's
-//! date is not a test's to set: a library before the system's lets the date jump for the processes of a line alone, which then do not ask for
-//! it. That nothing here does is also what clippy holds the crate to (`SystemTime::now` in clippy.toml).
+//! Where this machine allows no namespaces or lacks a tool, a test says so and passes. No namespace has a date of its
+//! own, and another's date is not a test's to set: a library before the system's lets the date jump for the processes
+//! of a line alone, which then do not ask for it. That nothing here does is also what clippy holds the crate to
+//! (`SystemTime::now` in clippy.toml).
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
@@ -143,7 +145,8 @@ fn a_clock_that_counts_from_elsewhere_changes_nothing() {
     assert!(told.starts_with("300000\n") && took >= 300, "{told}");
 }
 
-/// A library that goes before the system's: the date jumps back and forth by a million seconds, and who asks for it is written down.
+/// A library that goes before the system's: the date jumps back and forth by a million seconds, and who asks for it is
+/// written down.
 const JUMPING: &str = r#"
     #define _GNU_SOURCE
     #include <dlfcn.h>

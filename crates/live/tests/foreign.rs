@@ -247,7 +247,8 @@ fn a_run_may_end_early() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Hostile octets, and packets that were cut, lengthened or changed: each is carried as it is or counted as malformed.
+    /// Hostile octets, and packets that were cut, lengthened or changed: each is carried as it is or counted as
+    /// malformed.
     #[test]
     fn nothing_that_comes_in_brings_it_down(
         seeds in prop::collection::vec((any::<usize>(), any::<u16>(), any::<u8>(), any::<u16>(), any::<bool>()), 1..40),

@@ -1,7 +1,8 @@
-//! Our TCP and the kernel's exchange octets over a TUN device that loses, reorders and repeats packets, and end in every order.
+//! Our TCP and the kernel's exchange octets over a TUN device that loses, reorders and repeats packets, and end in
+//! every order.
 //!
-//! The kernel's sockets and the device are in a network namespace of their own. `LOPSIDED_INTEROP_MB=1000` for the long form (with
-//! `--release`). Where this machine allows no namespaces or has no TUN driver, these tests say so and pass.
+//! The kernel's sockets and the device are in a network namespace of their own. `LOPSIDED_INTEROP_MB=1000` for the long
+//! form (with `--release`). Where this machine allows no namespaces or has no TUN driver, these tests say so and pass.
 #![cfg(target_os = "linux")]
 
 use lopsided_core::Rng;
@@ -241,7 +242,8 @@ fn joined(host: &TcpHost, kernels: IpAddr, settings: &SocketSettings, we_begin: 
     if we_begin {
         let listener = TcpListener::bind((kernels, 0)).expect("a port");
         let peer = listener.local_addr().expect("an address");
-        // Another one each time: the kernel may give its port a second time while the connection before it waits for stragglers.
+        // Another one each time: the kernel may give its port a second time while the connection before it waits for
+        // stragglers.
         static PORT: AtomicU16 = AtomicU16::new(40_000);
         let ours = host.connect(PORT.fetch_add(1, Ordering::Relaxed), peer, settings).expect("a free port");
         let (theirs, _) = listener.accept().expect("a connection");

@@ -1,6 +1,8 @@
-//! A queue on a real interface's way out, within namespaces that `emulate` makes: it holds the rate, and nothing stands or falls with it.
+//! A queue on a real interface's way out, within namespaces that `emulate` makes: it holds the rate, and nothing stands
+//! or falls with it.
 //!
-//! Where this machine allows no namespaces, or has no NFQUEUE or no tool that sets rules for it, this test says so and passes.
+//! Where this machine allows no namespaces, or has no NFQUEUE or no tool that sets rules for it, this test says so and
+//! passes.
 #![cfg(target_os = "linux")]
 
 use std::io::{Read, Write};
@@ -116,8 +118,8 @@ fn it_holds_the_rate_and_fails_open() {
             shown.lines().find_map(|line| line.strip_prefix(word)).unwrap_or_else(|| panic!("{word}: {shown}{said}"));
         line.split_whitespace().next().and_then(|first| first.parse().ok()).expect("a number")
     };
-    // 300 kB and headers at 4 Mbit/s take 618 ms, less what one burst of credit would save: a plain line has none. How long it takes
-    // otherwise is this machine's affair: what nobody holds back any more comes whole.
+    // 300 kB and headers at 4 Mbit/s take 618 ms, less what one burst of credit would save: a plain line has none. How
+    // long it takes otherwise is this machine's affair: what nobody holds back any more comes whole.
     assert!(number("shaped") >= Duration::from_millis(600).as_millis() as u64, "{shown}");
     assert_eq!(shown.matches(" got it\n").count(), 3, "{shown}");
     for when in ["shaped", "killed", "both"] {

@@ -1,12 +1,13 @@
 //! Where several links lead into one: the packets on their way to it, in the order in which they enter it.
 //!
-//! When a packet enters one of the links before, the instant at which it reaches the one behind is known, but others may still come
-//! before it. So it waits here, at the cost of no event, until the link behind needs it: the link's delay later, for it has nothing to
-//! give before that. Whatever enters by then is known then, and goes through in the order of time; of equal times, by the number of
-//! the link before, as the network's order has it.
+//! When a packet enters one of the links before, the instant at which it reaches the one behind is known, but others
+//! may still come before it. So it waits here, at the cost of no event, until the link behind needs it: the link's
+//! delay later, for it has nothing to give before that. Whatever enters by then is known then, and goes through in the
+//! order of time; of equal times, by the number of the link before, as the network's order has it.
 //!
-//! Most packets come nearly in the order in which they enter, and are sorted in as they come. Those that enter later than a stretch of
-//! time from now, behind a long line or a long queue, are put aside and sorted when that stretch begins.
+//! Most packets come nearly in the order in which they enter, and are sorted in as they come. Those that enter later
+//! than a stretch of time from now, behind a long line or a long queue, are put aside and sorted when that stretch
+//! begins.
 
 use lopsided_core::{Count, Duration, NodeId, Packet, Time};
 use std::collections::VecDeque;
@@ -49,7 +50,8 @@ struct Coming {
 }
 
 impl Confluence {
-    /// Before a link with this delay. `in_time`: what enters must be known to the link at once, for somebody else waits for it.
+    /// Before a link with this delay. `in_time`: what enters must be known to the link at once, for somebody else waits
+    /// for it.
     pub fn new(delay: Duration, in_time: bool) -> Confluence {
         let coming = Coming {
             first: Time::MAX,

@@ -1,12 +1,12 @@
 //! Where a network can be cut into parts that run on threads of their own.
 //!
 //! A line can be cut where the network falls apart without it, and where both of its directions
-//! [foretell](lopsided_link::Link::foretells): then the arrival of a packet is known as it enters, at least the line's delay ahead. Of
-//! such lines those are cut that leave the parts with the most equal share of the work; the shortest delay among them is how far the
-//! parts run on without a word of each other.
+//! [foretell](lopsided_link::Link::foretells): then the arrival of a packet is known as it enters, at least the line's
+//! delay ahead. Of such lines those are cut that leave the parts with the most equal share of the work; the shortest
+//! delay among them is how far the parts run on without a word of each other.
 //!
-//! Left out: networks that somebody watches (the order of what they are told is one), networks with edges, and meshes in which no line is
-//! the only way.
+//! Left out: networks that somebody watches (the order of what they are told is one), networks with edges, and meshes
+//! in which no line is the only way.
 
 use crate::network::{NetNode, Network};
 use lopsided_core::{Duration, EventMask, Node, NodeId};
@@ -31,8 +31,8 @@ pub struct Division {
 }
 
 impl Division {
-    /// At most `most` parts of a network with these lines, or none where it cannot be cut. `work` is what each node has to do, in any
-    /// unit.
+    /// At most `most` parts of a network with these lines, or none where it cannot be cut. `work` is what each node has
+    /// to do, in any unit.
     pub fn of<H: Node>(network: &Network<H>, lines: &[LinePair], work: &[u64], most: usize) -> Option<Division> {
         if network.accounting().mask() != EventMask::NONE || network.nodes().any(|node| matches!(node, NetNode::Edge)) {
             return None;
@@ -135,7 +135,8 @@ impl Blocks {
         sets.numbered().0
     }
 
-    /// The line, by its place, that cuts the heaviest component into the two most equal ones; none where nothing worth it falls off.
+    /// The line, by its place, that cuts the heaviest component into the two most equal ones; none where nothing worth
+    /// it falls off.
     fn best_cut(&self, joins: &[Join]) -> Option<usize> {
         let bridges = bridges(self, joins);
         let worth = |bridge: &Bridge| {

@@ -1,17 +1,17 @@
 //! Who acts next: one time per slot, the earliest found at once.
 //!
-//! A winner tree over the slots: setting a time replays the matches on the way to the root until one ends as before. The winner
-//! so far stays in a register and meets one opponent a level, whose place does not depend on the outcome. Each slot holds
-//! exactly one time and ties go to the lower slot, so the order is total and nothing depends on the history of insertions.
-//! Measured beside an indexed 4-ary heap and trees with wider matches, it was the fastest at 8, 130 and 12,000 slots (6, 10 and
-//! 13 ns a change against the heap's 12, 18 and 36).
+//! A winner tree over the slots: setting a time replays the matches on the way to the root until one ends as before.
+//! The winner so far stays in a register and meets one opponent a level, whose place does not depend on the outcome.
+//! Each slot holds exactly one time and ties go to the lower slot, so the order is total and nothing depends on the
+//! history of insertions. Measured beside an indexed 4-ary heap and trees with wider matches, it was the fastest at 8,
+//! 130 and 12,000 slots (6, 10 and 13 ns a change against the heap's 12, 18 and 36).
 
 use lopsided_core::Time;
 
 /// The next time of every slot, and the slot that is first.
 ///
-/// Time and slot share one 64-bit key so that a match is one comparison: with 2^b slots, times from 2^(64-b) ns on count as
-/// never (13 days for 16,000 slots). See [`EventQueue::horizon`].
+/// Time and slot share one 64-bit key so that a match is one comparison: with 2^b slots, times from 2^(64-b) ns on
+/// count as never (13 days for 16,000 slots). See [`EventQueue::horizon`].
 #[derive(Debug, Clone)]
 pub struct EventQueue {
     /// The tree: the root at 1, the children of i at 2i and 2i + 1, the slots in the second half.

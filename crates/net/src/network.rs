@@ -1,28 +1,31 @@
 //! The nodes of a network, how they are joined, and the one order in which they are polled.
 //!
-//! **The order.** The node whose time is earliest acts; of equal times, the one with the lowest number. It handles its time, and is then
-//! asked for what it sends until it sends nothing more. Each packet goes straight on to what the wire leads to, through routers, which
-//! forward at once and cost no event. A node that is given a packet is asked next, before its giver goes on.
+//! **The order.** The node whose time is earliest acts; of equal times, the one with the lowest number. It handles its
+//! time, and is then asked for what it sends until it sends nothing more. Each packet goes straight on to what the wire
+//! leads to, through routers, which forward at once and cost no event. A node that is given a packet is asked next,
+//! before its giver goes on.
 //!
-//! **A link** is the exception, for it is the most frequent: it is asked once for each time that it names, and gives at most one packet.
-//! Where several arrive at one instant it names that instant again. What it is given it never sends on at once, but at a time that it
-//! names.
+//! **A link** is the exception, for it is the most frequent: it is asked once for each time that it names, and gives at
+//! most one packet. Where several arrive at one instant it names that instant again. What it is given it never sends on
+//! at once, but at a time that it names.
 //!
-//! **A follower** is a link all of whose packets come over other links and the router behind them. Of one that follows a single link, what
-//! becomes of a packet in either is known as it enters the first, and it goes through both at once, or through a whole row of them; that
-//! it gets from one to the next is no event. Of one that follows several, the packets wait in a [`Confluence`] until it needs them, and go
-//! through many at a time. See [`Network::with_followers`].
+//! **A follower** is a link all of whose packets come over other links and the router behind them. Of one that follows
+//! a single link, what becomes of a packet in either is known as it enters the first, and it goes through both at once,
+//! or through a whole row of them; that it gets from one to the next is no event. Of one that follows several, the
+//! packets wait in a [`Confluence`] until it needs them, and go through many at a time. See
+//! [`Network::with_followers`].
 
 use crate::confluence::{Confluence, Entering};
 use crate::onward::{Follower, Hop, Onward};
 use crate::{EventQueue, Router};
 use lopsided_core::packet::{Delivered, NewPacket};
 use lopsided_core::{Accounting, Count, Cx, Event, EventMask, Node, NodeId, Packet, Port, Time, Unboxed};
-use lopsided_link::Link;
+use lopsided_link::{ForetoldLink, Link};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What can stand in a network, the hosts of which are of type `H`. An enum for the usual kinds, so that calls are direct.
+/// What can stand in a network, the hosts of which are of type `H`. An enum for the usual kinds, so that calls are
+/// direct.
 #[derive(Debug)]
 pub enum NetNode<H> {
     Link(Box<Link>),
@@ -32,7 +35,8 @@ pub enum NetNode<H> {
     Custom(Box<dyn Node>),
     /// Where packets of others enter by [`Network::inject`] and leave by [`Network::poll_egress`]; it has one port.
     Edge,
-    /// A node that another of the network's [parts](crate::Parts) has; of a link that leads here, the packets on their way, in order of time.
+    /// A node that another of the network's [parts](crate::Parts) has; of a link that leads here, the packets on their
+    /// way, in order of time.
     Elsewhere(VecDeque<(Time, Packet)>),
 }
 
@@ -172,8 +176,8 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Promises of each pair that the second link gets packets over those of the first alone, through one router. It counts where all
-    /// these links [foretell](Link::foretells) and nobody watches, and changes no result.
+    /// Promises of each pair that the second link gets packets over those of the first alone, through one router. It
+    /// counts where all these links [foretell](Link::foretells) and nobody watches, and changes no result.
     #[must_use]
     pub fn with_followers(mut self, pairs: impl IntoIterator<Item = (Vec<NodeId>, NodeId)>) -> Network<H> {
         if self.accounting.mask() != EventMask::NONE {
@@ -229,8 +233,8 @@ impl<H: Node> Network<H> {
         Hop::new(node, row.follows, row.gathers)
     }
 
-    /// Promises that nobody looks at a link before `until`; what is known to happen by then may be counted as it becomes known. It
-    /// changes no result.
+    /// Promises that nobody looks at a link before `until`; what is known to happen by then may be counted as it
+    /// becomes known. It changes no result.
     pub fn promise_unseen(&mut self, until: Time) {
         self.accounting.promise_unseen(until);
     }
@@ -314,7 +318,8 @@ impl<H: Node> Network<H> {
         self.places.iter().map(|place| place.node.held()).chain(on_their_way).sum()
     }
 
-    /// A packet of another enters by an edge now, and has this number from then on. Everything up to `now` must have happened: see
+    /// A packet of another enters by an edge now, and has this number from then on. Everything up to `now` must have
+    /// happened: see
     /// [`Network::advance`].
     ///
     /// # Panics
@@ -491,16 +496,14 @@ impl<H: Node> Network<H> {
                 unreachable!("links are followed by links")
             };
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
-            let Some(next) = follower else {
+            let (Some(next), Some(mut foretold)) = (follower, link.foretold()) else {
                 if link.handle_packet_at(packet, at, &mut cx) {
                     self.rearm(node);
                 }
                 return;
             };
-            let Some(passed) = link.pass_through(packet.size(), at, &mut cx) else {
-                return link.refuse(packet, at, &mut cx);
-            };
-            at = passed;
+            let Some(passed) = foretold.pass_through(packet, at, &mut cx) else { return };
+            (at, packet) = passed;
             let lives = packet.lower_ttl();
             debug_assert!(lives, "it was looked at before");
             match next {
@@ -510,8 +513,8 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// The follower of this link that the packet goes to next, by the ways on from the router behind it. A packet that the router would
-    /// lose has none.
+    /// The follower of this link that the packet goes to next, by the ways on from the router behind it. A packet that
+    /// the router would lose has none.
     #[inline(always)]
     fn follower(&self, by: u32, link: NodeId, packet: &Packet) -> Option<Follower> {
         let onward = &self.onward[by as usize];
@@ -644,9 +647,8 @@ impl<H: Node> Network<H> {
     fn leave(&mut self, link: NodeId, packet: Packet, at: Time) {
         let NetNode::Link(node) = &mut self.places[link.index()].node else { unreachable!("parts meet at links") };
         let mut cx = Cx::new(self.now, link, &mut self.accounting);
-        match node.pass_through(packet.size(), at, &mut cx) {
-            Some(at) => self.left.push(Left { link, at, packet: self.accounting.unbox(packet) }),
-            None => node.refuse(packet, at, &mut cx),
+        if let Some((at, packet)) = meeting(node).pass_through(packet, at, &mut cx) {
+            self.left.push(Left { link, at, packet: self.accounting.unbox(packet) });
         }
     }
 
@@ -661,7 +663,8 @@ impl<H: Node> Network<H> {
         self.left = room;
     }
 
-    /// What has left another part for this one: into the row that follows the link, or on its way to arrive by an event.
+    /// What has left another part for this one: into the row that follows the link, or on its way to arrive by an
+    /// event.
     pub(crate) fn arrive(&mut self, Left { link, at, packet }: Left) {
         let mut packet = self.accounting.rebox(packet);
         let by = self.places[link.index()].row.leads_by;
@@ -681,4 +684,9 @@ impl<H: Node> Network<H> {
             self.queue.set(link.index(), Some(at));
         }
     }
+}
+
+/// A link at which two parts meet.
+pub(crate) fn meeting(link: &mut Link) -> ForetoldLink<'_> {
+    link.foretold().expect("parts meet at links that foretell")
 }

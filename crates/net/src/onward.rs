@@ -1,4 +1,5 @@
-//! The ways on from one router to links that follow others: what its routes, its wires and the rows of links say, in one look-up.
+//! The ways on from one router to links that follow others: what its routes, its wires and the rows of links say, in
+//! one look-up.
 
 use lopsided_core::{NodeId, Packet};
 use std::net::IpAddr;

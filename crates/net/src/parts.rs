@@ -1,18 +1,19 @@
 //! A network in parts that run on threads of their own, to the same end as in one.
 //!
-//! A packet that enters a line arrives no sooner than the line's delay later. Where a network falls apart when a line is cut, its parts
-//! can therefore run on by that delay without a word of each other: conservative windows, as in Chandy and Misra (1979). Then they
-//! exchange what crossed the cut, and run on. The link that is cut stays with the part that sends into it; the part behind it has
+//! A packet that enters a line arrives no sooner than the line's delay later. Where a network falls apart when a line
+//! is cut, its parts can therefore run on by that delay without a word of each other: conservative windows, as in
+//! Chandy and Misra (1979). Then they exchange what crossed the cut, and run on. The link that is cut stays with the
+//! part that sends into it; the part behind it has
 //! [`NetNode::Elsewhere`] in its place, with the packets on their way.
 //!
-//! **The result is the same** as in one part, at any number of them: a node sees the same packets at the same instants in the same
-//! order. Of two events at one instant in two parts neither can reach the other part before the window ends, so their order says nothing.
-//! Digest and accounting are kept by node; only the number of events may differ.
+//! **The result is the same** as in one part, at any number of them: a node sees the same packets at the same instants
+//! in the same order. Of two events at one instant in two parts neither can reach the other part before the window
+//! ends, so their order says nothing. Digest and accounting are kept by node; only the number of events may differ.
 //!
 //! Where a network is cut, [`Division`] says.
 
 use crate::division::Division;
-use crate::network::{Left, NetNode, Network, Progress};
+use crate::network::{Left, NetNode, Network, Progress, meeting};
 use lopsided_core::{Node, NodeId, Time};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -44,7 +45,8 @@ struct Shared<'a> {
     /// Events without time going on that mean that it never will.
     stuck: u64,
     division: &'a Division,
-    /// What crossed into each part, for windows with an even number and with an odd one: nobody writes what somebody still reads.
+    /// What crossed into each part, for windows with an even number and with an odd one: nobody writes what somebody
+    /// still reads.
     mail: [Vec<Mutex<Vec<Left>>>; 2],
     barrier: Barrier,
     /// The window after which all end; the part that knows sets it before the barrier of that window.
@@ -72,8 +74,8 @@ impl<H: Node> Parts<H> {
         &self.division
     }
 
-    /// As [`Network::run`], in parts. `network` must be that which the parts were made of; in between it may run by itself. `goes_on` is
-    /// asked after each window; `stuck` events in a part without time going on end the run.
+    /// As [`Network::run`], in parts. `network` must be that which the parts were made of; in between it may run by
+    /// itself. `goes_on` is asked after each window; `stuck` events in a part without time going on end the run.
     pub fn run(
         &mut self,
         network: &mut Network<H>,
@@ -121,7 +123,7 @@ impl<H: Node> Parts<H> {
     fn lend(&mut self, network: &mut Network<H>) {
         let now = network.now();
         for exit in &self.division.exits {
-            let arriving = network.with_link(*exit, |link, _| link.take_arriving().collect());
+            let arriving = network.with_link(*exit, |link, _| meeting(link).take_arriving().collect());
             let beyond = self.beyond(network, *exit);
             self.networks[beyond].put(*exit, NetNode::Elsewhere(arriving));
         }
@@ -156,7 +158,7 @@ impl<H: Node> Parts<H> {
             let beyond = self.beyond(network, *exit);
             let place = NetNode::Elsewhere(VecDeque::new());
             if let NetNode::Elsewhere(arriving) = self.networks[beyond].put(*exit, place) {
-                network.with_link(*exit, |link, _| link.put_arriving(arriving.into_iter()));
+                network.with_link(*exit, |link, _| meeting(link).put_arriving(arriving.into_iter()));
             }
         }
         let events = self.networks.iter_mut().map(Network::take_events).sum();

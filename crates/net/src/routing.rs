@@ -1,6 +1,8 @@
-//! Fixed routes, and the router that forwards by them: at once, and without a buffer of its own (queues belong to links).
+//! Fixed routes, and the router that forwards by them: at once, and without a buffer of its own (queues belong to
+//! links).
 //!
-//! Leaves out prefixes, routing protocols and ICMP: a packet without a route, or whose time to live is over, is lost with its reason.
+//! Leaves out prefixes, routing protocols and ICMP: a packet without a route, or whose time to live is over, is lost
+//! with its reason.
 
 use lopsided_core::{DropReason, Packet, Port};
 use std::collections::BTreeMap;

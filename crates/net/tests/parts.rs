@@ -52,7 +52,8 @@ proptest! {
     }
 }
 
-/// Hosts 0 and 1 at the ends of three routers, host 2 at the second; every line takes a millisecond but the middle ones.
+/// Hosts 0 and 1 at the ends of three routers, host 2 at the second; every line takes a millisecond but the middle
+/// ones.
 fn row(sends: Vec<(u64, usize, usize, u32)>) -> Tree {
     let plain =
         |ms| LinkConfig::new(Some(BitRate::from_bps(10_000_000)), Duration::from_millis(ms), QueueConfig::packets(10));
@@ -93,7 +94,8 @@ fn a_run_that_is_called_off_ends_together_and_can_go_on() {
     assert_eq!(look(&mut apart, &tree), look(&mut whole, &tree));
 }
 
-/// Three hosts around one router, a part each: a packet that is over the first cut as a run ends is in the second already.
+/// Three hosts around one router, a part each: a packet that is over the first cut as a run ends is in the second
+/// already.
 #[test]
 fn what_crosses_two_cuts_is_there_whenever_a_run_ends() {
     let plain =

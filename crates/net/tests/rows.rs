@@ -1,5 +1,5 @@
-//! Links in a row: that packets cross them at once changes neither a packet's fate nor a statistic at any time; nor does it that courses
-//! are counted as packets enter, where nobody looks before they end.
+//! Links in a row: that packets cross them at once changes neither a packet's fate nor a statistic at any time; nor
+//! does it that courses are counted as packets enter, where nobody looks before they end.
 
 mod tree;
 

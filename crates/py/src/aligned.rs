@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 /// Where a flow's receiver listens.
 type Place = (String, u16);
 
-/// What is wanted beside the alignment: packets before and after a divergence, the same for a picture of it, and parts of the
-/// connection's time.
+/// What is wanted beside the alignment: packets before and after a divergence, the same for a picture of it, and parts
+/// of the connection's time.
 #[derive(Clone, Copy)]
 struct Wanted {
     before: usize,
@@ -27,8 +27,9 @@ struct Wanted {
     parts: usize,
 }
 
-/// For each flow, given as its receiver's place in either capture, its connections: the n-th of one capture with the n-th of
-/// the other. Times are in nanoseconds since each connection's SYN. `ignored` names fields; see `PACKET_FIELDS`.
+/// For each flow, given as its receiver's place in either capture, its connections: the n-th of one capture with the
+/// n-th of the other. Times are in nanoseconds since each connection's SYN. `ignored` names fields; see
+/// `PACKET_FIELDS`.
 #[pyfunction]
 #[pyo3(signature = (one, other, flows, tolerance_ns, ignored, *, before, after, drawn, parts))]
 #[allow(clippy::too_many_arguments, reason = "the seam to Python: each is a keyword there")]

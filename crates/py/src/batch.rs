@@ -48,8 +48,9 @@ type Outcome = Result<(RunResult, Vec<Seen>), Failure>;
 
 #[pymethods]
 impl Batch {
-    /// Starts the jobs, `(scenario, seed)`, on so many threads. `capture`, a folder and the kinds of points, holds for all; each run may take
-    /// `cores` where that pays: more than one only for runs that ask nothing of Python, which knows none of their threads.
+    /// Starts the jobs, `(scenario, seed)`, on so many threads. `capture`, a folder and the kinds of points, holds for
+    /// all; each run may take `cores` where that pays: more than one only for runs that ask nothing of Python, which
+    /// knows none of their threads.
     #[new]
     #[pyo3(signature = (jobs, workers, capture = None, cores = 1))]
     fn new(

@@ -7,8 +7,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is missing of an object, which stream brings which part, and what to ask for next. Times are nanoseconds of a clock
-/// that never goes back.
+/// What is missing of an object, which stream brings which part, and what to ask for next. Times are nanoseconds of a
+/// clock that never goes back.
 #[pyclass(module = "lopsided._native")]
 #[derive(Debug)]
 pub struct Transfer {
@@ -122,7 +122,8 @@ impl Transfer {
     }
 }
 
-/// Time, stream, step, offset, length, lateness, segments out of order, MSS, what a loss was taken for, window, octets asked for.
+/// Time, stream, step, offset, length, lateness, segments out of order, MSS, what a loss was taken for, window, octets
+/// asked for.
 type PyStep = (u64, usize, &'static str, u64, u64, u64, u64, u64, &'static str, Option<u64>, u64);
 
 fn plain(step: Step) -> PyStep {

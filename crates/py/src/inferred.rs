@@ -28,7 +28,8 @@ table! {
 /// One side of a flow: the capture at its host, and the host's name.
 type Side = (PathBuf, String);
 
-/// The events of all connections of a flow, given as its receiver's place, as a table like `tcp_events`, and what passed at its sender.
+/// The events of all connections of a flow, given as its receiver's place, as a table like `tcp_events`, and what
+/// passed at its sender.
 #[pyfunction]
 pub(crate) fn infer_tcp_events<'py>(
     py: Python<'py>,

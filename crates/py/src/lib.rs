@@ -1,8 +1,8 @@
 //! The seam between the Rust crates and Python: conversions only, no logic.
 //!
-//! What Python people meet is the package around this module; here are plain values. Simulations run on threads of their own
-//! and Python looks at them now and then, so signals are handled as in any Python code. Columns cross as octets in the
-//! machine's order, of which the package makes frames.
+//! What Python people meet is the package around this module; here are plain values. Simulations run on threads of
+//! their own and Python looks at them now and then, so signals are handled as in any Python code. Columns cross as
+//! octets in the machine's order, of which the package makes frames.
 
 mod aligned;
 mod batch;

@@ -29,8 +29,8 @@ pub(crate) struct LivePath {
 
 #[pymethods]
 impl LivePath {
-    /// `devices`: of each the place of its host, and the ends of flows behind it as `(flow, it sends)`. `passages`: the places of hosts of
-    /// ours whose packets cross a kernel before the path.
+    /// `devices`: of each the place of its host, and the ends of flows behind it as `(flow, it sends)`. `passages`: the
+    /// places of hosts of ours whose packets cross a kernel before the path.
     #[new]
     #[pyo3(signature = (scenario, seed, devices, passages, capture = None))]
     #[allow(clippy::type_complexity)]
@@ -70,8 +70,8 @@ impl LivePath {
         }
     }
 
-    /// Waits for the end. What a run of the simulator gives; the round trips of the kernel's flows, as numbers of 64 bits: flow, end and
-    /// span of each; and facts. `None`: the agent ended early, and says itself why.
+    /// Waits for the end. What a run of the simulator gives; the round trips of the kernel's flows, as numbers of 64
+    /// bits: flow, end and span of each; and facts. `None`: the agent ended early, and says itself why.
     #[allow(clippy::type_complexity)]
     fn finish<'py>(
         &self,

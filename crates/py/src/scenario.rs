@@ -6,8 +6,8 @@ use lopsided_scenario::Axes;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// A resolved scenario and the text it came from, so that settings can be changed before everything is checked again; and the user's
-/// own congestion controls that it may name.
+/// A resolved scenario and the text it came from, so that settings can be changed before everything is checked again;
+/// and the user's own congestion controls that it may name.
 #[pyclass(frozen, module = "lopsided._native")]
 pub(crate) struct Scenario {
     pub(crate) resolved: Arc<lopsided_scenario::Scenario>,

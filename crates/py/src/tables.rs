@@ -1,4 +1,5 @@
-//! A run's results as Python values, every table a dictionary of columns; and the catalogue that says what each column is.
+//! A run's results as Python values, every table a dictionary of columns; and the catalogue that says what each column
+//! is.
 
 use crate::columns::columns;
 use crate::traces::TraceTable;

@@ -46,8 +46,8 @@ fn hosts(scenario: &Scenario) -> Vec<NodeLabel> {
 }
 
 table! {
-    /// What a capture at each sending host would say, one row for each flow; only where the scenario asks for it (`[record] traces = true`).
-    /// Counts, elapsed time, round trips and outstanding data are tcptrace's.
+    /// What a capture at each sending host would say, one row for each flow; only where the scenario asks for it
+    /// (`[record] traces = true`). Counts, elapsed time, round trips and outstanding data are tcptrace's.
     TraceTable of TraceRow as "traces" {
         /// The sending host, where the capture would be.
         host: Name [Text "host"],
@@ -114,8 +114,8 @@ pub(crate) fn of_run(scenario: &Scenario, seen: &[Seen]) -> TraceTable {
     table
 }
 
-/// What a capture says of its TCP flows: two tables of columns, with a row for each direction of a connection that carried data; and how
-/// many packets were read, and passed over.
+/// What a capture says of its TCP flows: two tables of columns, with a row for each direction of a connection that
+/// carried data; and how many packets were read, and passed over.
 #[pyfunction]
 pub(crate) fn trace<'py>(
     py: Python<'py>,

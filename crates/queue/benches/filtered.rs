@@ -1,6 +1,8 @@
-//! What an ACK filter costs around a queue of 1,000 packets: `cargo bench -p lopsided-queue` prints nanoseconds for each packet.
+//! What an ACK filter costs around a queue of 1,000 packets: `cargo bench -p lopsided-queue` prints nanoseconds for
+//! each packet.
 //!
-//! Every packet that comes is an ACK. Where it has no forerunner in the queue, one packet leaves for it; where it has, that is removed.
+//! Every packet that comes is an ACK. Where it has no forerunner in the queue, one packet leaves for it; where it has,
+//! that is removed.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Accounting, Cx, Duration, FlowId, IpHeader, NewPacket, NodeId, Payload, Seq, Time, Transport};

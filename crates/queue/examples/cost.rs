@@ -1,9 +1,10 @@
-//! Takes packets through a queue discipline, for whoever measures the time that it takes: `cost KIND FLOWS PACKETS [acks]`.
+//! Takes packets through a queue discipline, for whoever measures the time that it takes: `cost KIND FLOWS PACKETS
+//! [acks]`.
 //!
-//! One packet comes and one goes each microsecond, with one of each flow waiting at the beginning: a datagram, or with `acks`
-//! an acknowledgement of one of twice as many connections, of which a filter may remove the one before if that waits. `none` in
-//! place of a kind makes each packet and ends it at once: nothing waits. An ACK filter's rule may follow its kind:
-//! `ack_filter/conservative`. Without arguments it names the kinds.
+//! One packet comes and one goes each microsecond, with one of each flow waiting at the beginning: a datagram, or with
+//! `acks` an acknowledgement of one of twice as many connections, of which a filter may remove the one before if that
+//! waits. `none` in place of a kind makes each packet and ends it at once: nothing waits. An ACK filter's rule may
+//! follow its kind: `ack_filter/conservative`. Without arguments it names the kinds.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps, UdpHeader};
 use lopsided_core::{

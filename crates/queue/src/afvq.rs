@@ -1,14 +1,16 @@
-//! ACKs-first variable-size queueing (AFVQ; Park, Park, Hong and Park, Preventing TCP Performance Interference on Asymmetric Links Using
-//! ACKs-First Variable-Size Queuing, Computer Communications 34, 2011): ACKs go before data, and how many of them may wait changes, so
-//! that few do.
+//! ACKs-first variable-size queueing (AFVQ; Park, Park, Hong and Park, Preventing TCP Performance Interference on
+//! Asymmetric Links Using ACKs-First Variable-Size Queuing, Computer Communications 34, 2011): ACKs go before data, and
+//! how many of them may wait changes, so that few do.
 //!
-//! The paper has two causes for two-way traffic's loss of throughput, ACKs that wait behind data and ACKs in excess, and a policy for each.
-//! The abstract alone was at hand, which gives no rule for the size. Here it is this one: while data waits, as many ACKs may wait as left
-//! between the last two packets of data, and one more. So none waits for longer than about one packet of data takes. The oldest
-//! is dropped for a new one, which says more. While no data waits, `ack_limit` may.
+//! The paper has two causes for two-way traffic's loss of throughput, ACKs that wait behind data and ACKs in excess,
+//! and a policy for each. The abstract alone was at hand, which gives no rule for the size. Here it is this one: while
+//! data waits, as many ACKs may wait as left between the last two packets of data, and one more. So none waits for
+//! longer than about one packet of data takes. The oldest is dropped for a new one, which says more. While no data
+//! waits, `ack_limit` may.
 //!
-//! ACKs in excess of the line would leave nothing to data, whatever may wait. RFC 3449 section 5.4.1 (after Kalampoukas, Varma and
-//! Ramakrishnan, SIGMETRICS 1998) bounds the ACKs that go before one packet of data; here that bound is `ack_share` of the octets.
+//! ACKs in excess of the line would leave nothing to data, whatever may wait. RFC 3449 section 5.4.1 (after
+//! Kalampoukas, Varma and Ramakrishnan, SIGMETRICS 1998) bounds the ACKs that go before one packet of data; here that
+//! bound is `ack_share` of the octets.
 
 use crate::{
     Backlog, Class, Classes, Classifier, Discipline, DropFrom, FifoConfig, Limit, PacketKind, Qdisc, Queue,

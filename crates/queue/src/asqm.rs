@@ -1,19 +1,20 @@
 //! ASQM: active sense queue management (Havey 2015 chapter 5).
 //!
-//! A FIFO that knows the delay of the whole link from sensing packets (the module `sensing`), and so sees a standing queue that has moved
-//! below IP, behind the discipline, where CoDel and PIE see nothing (bufferbloat displacement).
+//! A FIFO that knows the delay of the whole link from sensing packets (the module `sensing`), and so sees a standing
+//! queue that has moved below IP, behind the discipline, where CoDel and PIE see nothing (bufferbloat displacement).
 //!
 //! - Dropping begins when the smoothed delay of the link has reached `target`, with the packet that leaves next.
-//! - While it lasts one packet is marked or dropped for each interval, and the interval after the n-th is `interval / sqrt(n)`.
+//! - While it lasts one packet is marked or dropped for each interval, and the interval after the n-th is `interval /
+//!   sqrt(n)`.
 //! - It ends with the first sample below `target`; n counts from the beginning again.
 //!
-//! **Readings.** The text has the smoothed value begin and one raw sample end the dropping. It does not say what happens at a sample
-//! below the target while the smoothed value is still above it: here that begins nothing. Packets are dropped as they leave;
-//! sensing packets are not. The text calls the estimate the round trip of the link and its queueing delay by turns: the key
-//! `base_delay` has both.
+//! **Readings.** The text has the smoothed value begin and one raw sample end the dropping. It does not say what
+//! happens at a sample below the target while the smoothed value is still above it: here that begins nothing. Packets
+//! are dropped as they leave; sensing packets are not. The text calls the estimate the round trip of the link and its
+//! queueing delay by turns: the key `base_delay` has both.
 //!
-//! **What follows.** A round trip does not tell its directions. Where both have a standing queue, or the one that carries the ACKs has,
-//! the discipline drops packets of a direction that is not to blame.
+//! **What follows.** A round trip does not tell its directions. Where both have a standing queue, or the one that
+//! carries the ACKs has, the discipline drops packets of a direction that is not to blame.
 //!
 //! Left out: sensing over the network of another provider (section 7.1).
 

@@ -1,17 +1,20 @@
-//! BDP: a queue for each flow, kept to the flow's own bandwidth-delay product without parameters (Havey 2015 chapter 6).
+//! BDP: a queue for each flow, kept to the flow's own bandwidth-delay product without parameters (Havey 2015 chapter
+//! 6).
 //!
-//! Two round trips are known of each flow: `RTT_Measured`, the whole one, from the TCP timestamps that pass (the module `passive_rtt`),
-//! and `RTT_Bloat`, that of the link with all its queues, from sensing packets in the flow's own queue (the module `sensing`). Then
+//! Two round trips are known of each flow: `RTT_Measured`, the whole one, from the TCP timestamps that pass (the module
+//! `passive_rtt`), and `RTT_Bloat`, that of the link with all its queues, from sensing packets in the flow's own queue
+//! (the module `sensing`). Then
 //!
 //! - packets of the flow are marked or dropped while `RTT_Bloat > max(RTT_Measured / 10, 25 ms)` (eq 6.3),
-//! - the first at once, and each next one after `RTT_Measured * RTT_Measured / RTT_Bloat` (eqs 6.4 and 6.5): never more than one a round
-//!   trip, and the more of them the larger the share of the link in the round trip.
+//! - the first at once, and each next one after `RTT_Measured * RTT_Measured / RTT_Bloat` (eqs 6.4 and 6.5): never more
+//!   than one a round trip, and the more of them the larger the share of the link in the round trip.
 //!
-//! **Readings.** Eq 6.3 is printed with `min`; the text calls 25 ms the shortest queue, which is `max` (the key `bound` has both).
-//! `RTT_Bloat` as it is measured has the link's own
-//! delay in it, which no queue can mend (the key `base_delay`). When the first packet is dropped is not said. "IP flow ID" is taken for protocol and ports. In which order the queues are served is
-//! not said: here by deficit round robin, a full Ethernet frame each. Where a round trip is not known from timestamps, it is at least
-//! that of the link, and is taken for that. Packets are dropped as they leave their queue.
+//! **Readings.** Eq 6.3 is printed with `min`; the text calls 25 ms the shortest queue, which is `max` (the key `bound`
+//! has both). `RTT_Bloat` as it is measured has the link's own delay in it, which no queue can mend (the key
+//! `base_delay`). When the first packet is dropped is not said. "IP flow ID" is taken for protocol and ports. In which
+//! order the queues are served is not said: here by deficit round robin, a full Ethernet frame each. Where a round trip
+//! is not known from timestamps, it is at least that of the link, and is taken for that. Packets are dropped as they
+//! leave their queue.
 
 use crate::bounds;
 use crate::flow_hash::{FlowHash, queue_of};

@@ -13,8 +13,8 @@
 //! Expedited forwarding is a priority class (RFC 3246), assured forwarding a class with `wred` inside (RFC 2597), best
 //! effort the default class: see `scenarios/diffserv.toml`.
 //!
-//! Left out: bandwidth in per cent, queues per flow in the default class (give it `fq_codel` or `wfq`). Linux has no such
-//! discipline; its `htb` with `prio` comes near.
+//! Left out: bandwidth in per cent, queues per flow in the default class (give it `fq_codel` or `wfq`). Linux has no
+//! such discipline; its `htb` with `prio` comes near.
 
 use crate::classes::Classes;
 use crate::{Backlog, Class, Classifier, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule};

@@ -5,9 +5,10 @@
 //! drawn at random from the queue. If both are of one flow (addresses, protocol, ports), both are dropped. So who
 //! fills the queue loses most, and no state of flows is needed.
 //!
-//! **The average** is Linux' fixed point: a sample moves it by what the backlog is above its whole part, so that it rests
-//! half a packet above the mean backlog; packets are compared while it is above `min`, however little, and the
-//! probability grows by its whole packets above `min`. Where two flows keep the queue at `min` that decides how often it drops.
+//! **The average** is Linux' fixed point: a sample moves it by what the backlog is above its whole part, so that it
+//! rests half a packet above the mean backlog; packets are compared while it is above `min`, however little, and the
+//! probability grows by its whole packets above `min`. Where two flows keep the queue at `min` that decides how often
+//! it drops.
 //!
 //! Linux draws among places, some of which may be empty, up to three times, then takes the head; here the draw is
 //! uniform over the packets that wait.

@@ -1,18 +1,19 @@
-//! COBALT: CoDel and BLUE together (Palmei et al., "Design and Evaluation of COBALT Queue Discipline", LANMAN 2019; the queue
-//! management of CAKE, Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018).
+//! COBALT: CoDel and BLUE together (Palmei et al., "Design and Evaluation of COBALT Queue Discipline", LANMAN 2019; the
+//! queue management of CAKE, Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018).
 //!
-//! CoDel acts on sojourn times, with two changes: its count falls step by step once the delay is below the target, at the pace of
-//! the control law, and is not forgotten between episodes. BLUE answers what does not respond: its probability of dropping rises
-//! while the queue overflows and falls while it runs empty, at most once each `target`. Its drops ignore ECN.
+//! CoDel acts on sojourn times, with two changes: its count falls step by step once the delay is below the target, at
+//! the pace of the control law, and is not forgotten between episodes. BLUE answers what does not respond: its
+//! probability of dropping rises while the queue overflows and falls while it runs empty, at most once each `target`.
+//! Its drops ignore ECN.
 //!
-//! [`Cobalt`] is the algorithm for one queue, which CAKE uses for each flow; [`CobaltQueue`] is a FIFO under it. The last packet of
-//! a queue is never dropped.
+//! [`Cobalt`] is the algorithm for one queue, which CAKE uses for each flow; [`CobaltQueue`] is a FIFO under it. The
+//! last packet of a queue is never dropped.
 //!
-//! The first episode of a queue has no patience: as in Linux the law begins with a step of zero, so that the first slow start is
-//! answered as soon as the delay is above the target.
+//! The first episode of a queue has no patience: as in Linux the law begins with a step of zero, so that the first slow
+//! start is answered as soon as the delay is above the target.
 //!
-//! As in Linux `1 / sqrt(count)` is kept to 32 bits and follows Newton's method: below a count of 16 by four steps from that of the
-//! count before, above by one step each time that the count changes.
+//! As in Linux `1 / sqrt(count)` is kept to 32 bits and follows Newton's method: below a count of 16 by four steps from
+//! that of the count before, above by one step each time that the count changes.
 
 use crate::codel;
 use crate::ring::PacketRing;
@@ -29,7 +30,8 @@ pub struct CobaltConfig {
     pub interval: Duration,
     /// Mark packets that can be marked in place of CoDel's drops (RFC 3168).
     pub ecn: bool,
-    /// How long the link takes for a full packet: a delay of four of them, or of two for each busy flow, is no standing queue.
+    /// How long the link takes for a full packet: a delay of four of them, or of two for each busy flow, is no standing
+    /// queue.
     pub mtu_time: Duration,
     /// What is added to BLUE's probability while the queue is full.
     pub p_inc: f64,

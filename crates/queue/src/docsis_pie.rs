@@ -1,14 +1,15 @@
 //! DOCSIS-PIE: PIE as cable modems have it (RFC 8034).
 //!
-//! What differs from PIE: the queueing delay is foretold from the backlog and the rate shaper of the service flow (section 4.3), not
-//! measured; the probability of a packet is in proportion to its size (4.6); drops are spread evenly (4.5: none before the
-//! probabilities since the last drop sum up to 0.85, one at 8.5); a probability above 10 % rises by 2 % at most, and the whole may
-//! reach 0.85 times 1024/64; after a second of quiet nothing is dropped before a third of the buffer is full, and the first drop then
-//! begins the sparing of a burst (4.4). Numbers and states are those of the RFC's appendix A.
+//! What differs from PIE: the queueing delay is foretold from the backlog and the rate shaper of the service flow
+//! (section 4.3), not measured; the probability of a packet is in proportion to its size (4.6); drops are spread evenly
+//! (4.5: none before the probabilities since the last drop sum up to 0.85, one at 8.5); a probability above 10 % rises
+//! by 2 % at most, and the whole may reach 0.85 times 1024/64; after a second of quiet nothing is dropped before a
+//! third of the buffer is full, and the first drop then begins the sparing of a burst (4.4). Numbers and states are
+//! those of the RFC's appendix A.
 //!
-//! **Deviations.** A direction's own shaper is not asked: `msr` (the maximum sustained rate), `peak_rate` and `burst` say how it
-//! shapes, and without `peak_rate` the delay is the backlog at the sustained rate. DOCSIS-PIE does not mark. Missed updates are made up for at the next call, but
-//! for the first of more than 65,536.
+//! **Deviations.** A direction's own shaper is not asked: `msr` (the maximum sustained rate), `peak_rate` and `burst`
+//! say how it shapes, and without `peak_rate` the delay is the backlog at the sustained rate. DOCSIS-PIE does not mark.
+//! Missed updates are made up for at the next call, but for the first of more than 65,536.
 
 use crate::ring::PacketRing;
 use crate::updates::Updates;
@@ -142,7 +143,8 @@ impl DocsisPieLaw {
         self.probability
     }
 
-    /// Whether an arriving packet of this size is dropped while so much waits before it; `third`: of the buffer, or more.
+    /// Whether an arriving packet of this size is dropped while so much waits before it; `third`: of the buffer, or
+    /// more.
     pub fn drops(&mut self, target: Duration, size: Bytes, waiting: Bytes, third: bool, rng: &mut Rng) -> bool {
         if !self.burst_left.is_zero() {
             return false;

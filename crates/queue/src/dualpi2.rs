@@ -1,18 +1,19 @@
 //! DualPI2: two coupled queues, one for traffic that wants low latency (RFC 9332, appendix A).
 //!
-//! Packets of ECT(1) or CE go to the queue L, all others to C. A PI controller moves a base probability p' from the longer of the
-//! two queues' delays: C drops or marks with p'^2, L marks with `coupling_factor` times p', or where that is more with a ramp over
-//! its own short delay. L is served before C, which is sure of `c_protection` of the link. Which packets are picked is spread
-//! evenly: each queue sums up its probabilities and picks one whenever a whole is reached (the appendix's `recur`).
+//! Packets of ECT(1) or CE go to the queue L, all others to C. A PI controller moves a base probability p' from the
+//! longer of the two queues' delays: C drops or marks with p'^2, L marks with `coupling_factor` times p', or where that
+//! is more with a ramp over its own short delay. L is served before C, which is sure of `c_protection` of the link.
+//! Which packets are picked is spread evenly: each queue sums up its probabilities and picks one whenever a whole is
+//! reached (the appendix's `recur`).
 //!
-//! Once the coupled probability is one, marking says no more: from there on packets of both queues are dropped with p'^2, whatever
-//! their ECN field (section 4.2.3).
+//! Once the coupled probability is one, marking says no more: from there on packets of both queues are dropped with
+//! p'^2, whatever their ECN field (section 4.2.3).
 //!
-//! There is no timer: missed updates are made up for at the next call, each with the delays of its own time. After a pause of which
-//! more than 65,536 were missed the first of them are left out.
+//! There is no timer: missed updates are made up for at the next call, each with the delays of its own time. After a
+//! pause of which more than 65,536 were missed the first of them are left out.
 //!
-//! **Deviations.** The scheduler shares by weight, one of those that the RFC allows; its time-shifted FIFO is left out. The delay of
-//! a queue is the age of its oldest packet.
+//! **Deviations.** The scheduler shares by weight, one of those that the RFC allows; its time-shifted FIFO is left out.
+//! The delay of a queue is the age of its oldest packet.
 
 use crate::ring::PacketRing;
 use crate::updates::Updates;
@@ -43,8 +44,8 @@ pub struct DualPi2Config {
 }
 
 impl Default for DualPi2Config {
-    /// RFC 9332 appendix A for round trips of up to 100 ms: alpha is 0.1 / RTT^2 and beta 0.3 / RTT for each update of 16 ms; and
-    /// Linux's protection of C.
+    /// RFC 9332 appendix A for round trips of up to 100 ms: alpha is 0.1 / RTT^2 and beta 0.3 / RTT for each update of
+    /// 16 ms; and Linux's protection of C.
     fn default() -> DualPi2Config {
         DualPi2Config {
             limit: Limit::Packets(10_000),

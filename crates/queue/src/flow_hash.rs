@@ -101,8 +101,8 @@ mod tests {
         Packet::unbooked(id, Time::ZERO, NewPacket::new(FlowId(flow), ip, transport, Payload::virtual_len(972)))
     }
 
-    /// Somebody who knows the hash sends twice the line's rate in flows that all fall into one place. A flow outside of it
-    /// sends `percent` of the line. What it got through, in percent.
+    /// Somebody who knows the hash sends twice the line's rate in flows that all fall into one place. A flow outside of
+    /// it sends `percent` of the line. What it got through, in percent.
     fn outside(kind: &str, places: usize, percent: u64) -> u64 {
         let hash = FlowHash::new(&mut PLACE.rng());
         let place = |flow: u32| queue_of(hash.flow(&packet(flow, 0)), places);

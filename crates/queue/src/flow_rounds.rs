@@ -1,7 +1,7 @@
 //! Whose turn it is among many flows: new ones first, then old ones in a circle (RFC 8290 section 4.2).
 //!
-//! A flow that was empty and gets a packet is new. It becomes old when it has used up its turn, or when it is found empty
-//! while old ones wait, so that a flow of one packet at a time cannot stay new for ever.
+//! A flow that was empty and gets a packet is new. It becomes old when it has used up its turn, or when it is found
+//! empty while old ones wait, so that a flow of one packet at a time cannot stay new for ever.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
-//! FQ-PIE: a queue for each flow, served in turn, each under PIE (tc-fq_pie(8); Ramakrishnan et al., "FQ-PIE Queue Discipline in the
-//! Linux Kernel", LCN 2019).
+//! FQ-PIE: a queue for each flow, served in turn, each under PIE (tc-fq_pie(8); Ramakrishnan et al., "FQ-PIE Queue
+//! Discipline in the Linux Kernel", LCN 2019).
 //!
-//! Flows are hashed to `flows` queues and served as FQ-CoDel serves them. An arriving packet is dropped or marked with the
-//! probability of its own flow's queue; where `limit` packets wait it is refused.
+//! Flows are hashed to `flows` queues and served as FQ-CoDel serves them. An arriving packet is dropped or marked with
+//! the probability of its own flow's queue; where `limit` packets wait it is refused.
 //!
 //! A flow's updates are made up for when the flow is next touched, each with the state of its own time, as PIE does.
 //!

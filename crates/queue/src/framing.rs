@@ -1,8 +1,9 @@
 //! How many octets an IP packet takes on the wire: a link counts so, and a discipline that shapes.
 //!
-//! The overheads are those of the encapsulations' standards: RFC 2684 (bridged and routed over AAL5), RFC 2364 (PPP over AAL5),
-//! RFC 2516 (PPPoE), ITU-T I.363.5 (AAL5: an 8-octet trailer, whole cells of 48 in 53 octets), IEEE 802.3 clause 61 (PTM: 64/65).
-//! Leaves out bit stuffing of HDLC-like framing and the interleaving or coding of the physical layer.
+//! The overheads are those of the encapsulations' standards: RFC 2684 (bridged and routed over AAL5), RFC 2364 (PPP
+//! over AAL5), RFC 2516 (PPPoE), ITU-T I.363.5 (AAL5: an 8-octet trailer, whole cells of 48 in 53 octets), IEEE 802.3
+//! clause 61 (PTM: 64/65). Leaves out bit stuffing of HDLC-like framing and the interleaving or coding of the physical
+//! layer.
 
 use lopsided_core::Bytes;
 use lopsided_spec::{Choice, Fault, Given, Key, Part, PartInfo, Presets, Scalar, Value, ValueType, key};
@@ -98,7 +99,8 @@ impl Framing {
     pub const NONE: Framing = Framing::plain(0);
     /// What Linux counts for an Ethernet device: the 14-octet header, without padding.
     pub const ETHERNET: Framing = Framing::plain(14);
-    /// All that a frame takes of an Ethernet line: preamble 8, header 14, padding to 64 octets, check sequence 4, gap 12.
+    /// All that a frame takes of an Ethernet line: preamble 8, header 14, padding to 64 octets, check sequence 4, gap
+    /// 12.
     pub const ETHERNET_WIRE: Framing =
         Framing { overhead: Bytes::new(38), minimum: Bytes::new(84), cell_format: CellFormat::None };
     /// PPPoE on an Ethernet device: header 14, PPPoE 6, PPP 2.

@@ -12,8 +12,8 @@ const PAGE: usize = 1 << PAGE_BITS;
 
 /// Counts of spans: exact below 128 ns, within 0.8 % above.
 ///
-/// Holds counters for the buckets near those that ever counted: a queue at which few spans occur takes some hundred octets, one of
-/// all spans 16 kB.
+/// Holds counters for the buckets near those that ever counted: a queue at which few spans occur takes some hundred
+/// octets, one of all spans 16 kB.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
     zeros: u32,

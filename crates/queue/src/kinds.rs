@@ -49,8 +49,8 @@ pub static QUEUES: Family = Family {
     members: || KINDS.members(),
 };
 
-/// Disciplines that ask what is inside them for a packet only while it has one, as in Linux: what is inside never learns that it is
-/// empty.
+/// Disciplines that ask what is inside them for a packet only while it has one, as in Linux: what is inside never
+/// learns that it is empty.
 const ASK_ONLY_WHILE_FULL: &[&str] = &[TbfConfig::NAME, HtbConfig::NAME, DrrConfig::NAME];
 
 /// Whether what stands inside a discipline of this kind is asked for a packet only while it has one.

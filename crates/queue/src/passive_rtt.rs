@@ -1,11 +1,12 @@
 //! The round trip of a TCP connection as a middlebox sees it: from the timestamps (RFC 7323) of both directions.
 //!
-//! A timestamp that passes towards the receiver comes back as an echo: that is the far half of the round trip. One that the receiver
-//! sends comes back in the data that its ACK lets go: that is the near half. Both together are the round trip.
+//! A timestamp that passes towards the receiver comes back as an echo: that is the far half of the round trip. One that
+//! the receiver sends comes back in the data that its ACK lets go: that is the near half. Both together are the round
+//! trip.
 //!
-//! One timestamp of each half is watched at a time, so that a connection costs a few words and gives a sample a round trip, as RFC 6298
-//! has it. The far half watches data and SYNs alone, which are answered at once. A sender that has nothing to send makes the near half
-//! long, so that of its last eight samples the shortest counts.
+//! One timestamp of each half is watched at a time, so that a connection costs a few words and gives a sample a round
+//! trip, as RFC 6298 has it. The far half watches data and SYNs alone, which are answered at once. A sender that has
+//! nothing to send makes the near half long, so that of its last eight samples the shortest counts.
 //!
 //! Left out: QUIC, and TCP without timestamps, of which nothing is known.
 
@@ -123,7 +124,8 @@ mod tests {
         for round in 0..50 {
             let start = 1000 * round;
             rtt.forward(&segment(sender, receiver, 1000), Smoothing::Rfc6298, at(start));
-            // The receiver is 30 ms away, the sender 20 ms; once in five rounds the sender has nothing to send for 500 ms.
+            // The receiver is 30 ms away, the sender 20 ms; once in five rounds the sender has nothing to send for 500
+            // ms.
             receiver += 1;
             rtt.reverse(&segment(receiver, sender, 0), Smoothing::Rfc6298, at(start + 30));
             sender += 1;

@@ -15,14 +15,14 @@
 //!
 //! What the RFC leaves open, or says otherwise, is as in Linux 6.1:
 //!
-//! - With timestamps the sojourn time of the packet that left last decides whether an arrival may be dropped at all, not
-//!   the one of the last update. It counts as 0 when no packet is left behind.
+//! - With timestamps the sojourn time of the packet that left last decides whether an arrival may be dropped at all,
+//!   not the one of the last update. It counts as 0 when no packet is left behind.
 //! - The burst allowance runs out with the time between two departures, not with updates.
 //! - A delay above 250 ms adds 2 % to each step of the probability.
 //! - Without delay the probability falls by 1/64 at each update.
 //! - A measured departure rate is smoothed with a weight of 1/8.
-//! - Any drop starts the even spreading of drops (section 5.4) anew, also one by a full queue. `derandomise = false` leaves
-//!   the spreading out.
+//! - Any drop starts the even spreading of drops (section 5.4) anew, also one by a full queue. `derandomise = false`
+//!   leaves the spreading out.
 
 use crate::ring::PacketRing;
 use crate::updates::Updates;

@@ -17,14 +17,14 @@ use std::fmt::Debug;
 ///   that it could see has changed in between.
 /// - A discipline that holds packets back says so with `ready_at`, and keeps its word: at that time `dequeue` gives a
 ///   packet, or drops one, or `ready_at` names a later time.
-/// - A discipline that senses is shown the other direction by `observe_reverse`, in order of time with the other calls, and
-///   makes packets by `poll_originate`; those are offered to it as all others are.
+/// - A discipline that senses is shown the other direction by `observe_reverse`, in order of time with the other calls,
+///   and makes packets by `poll_originate`; those are offered to it as all others are.
 ///
 /// # Composition
-/// A discipline that has classes holds them in [`Classes`], or gives each a [`crate::Child`], or a [`crate::Class`] that
-/// also counts. Any discipline can be the child of another. The one that holds the packet reports it with
-/// [`Backlog::add`], those around it do not. One that names its [`Classes`] in `children` and `children_mut` has what is
-/// only passed on to them by default.
+/// A discipline that has classes holds them in [`Classes`], or gives each a [`crate::Child`], or a [`crate::Class`]
+/// that also counts. Any discipline can be the child of another. The one that holds the packet reports it with
+/// [`Backlog::add`], those around it do not. One that names its [`Classes`] in `children` and `children_mut` has what
+/// is only passed on to them by default.
 pub trait Qdisc: Debug + Send {
     /// Offers a packet: it is taken in, or dropped; room for it may be made by dropping others. A discipline that takes
     /// it in says so with [`Backlog::add`].
@@ -76,8 +76,8 @@ pub trait Qdisc: Debug + Send {
         self.children_mut().is_some_and(|classes| classes.observe_reverse(packet, now))
     }
 
-    /// Gives a packet that the discipline wants to be made and offered to it. Asked after each packet was offered, until
-    /// there is none.
+    /// Gives a packet that the discipline wants to be made and offered to it. Asked after each packet was offered,
+    /// until there is none.
     fn poll_originate(&mut self) -> Option<NewPacket> {
         self.children_mut().and_then(Classes::poll_originate)
     }
@@ -87,14 +87,14 @@ pub trait Qdisc: Debug + Send {
         self.children().is_some_and(Classes::removes)
     }
 
-    /// Takes a packet out of the middle of the queue, for a filter around the discipline: its room is free, its turn is over.
-    /// `None` if it waits no more, or was taken out to be shown. Never a scan of all that waits.
+    /// Takes a packet out of the middle of the queue, for a filter around the discipline: its room is free, its turn is
+    /// over. `None` if it waits no more, or was taken out to be shown. Never a scan of all that waits.
     fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
         self.children_mut()?.remove(waiting, cx).map(|(_, packet)| packet)
     }
 
-    /// The number of the place that a packet taken in now would have, where that finds it at once: see [`Waiting::place`]. Only of a
-    /// discipline that gives packets in the order in which they came.
+    /// The number of the place that a packet taken in now would have, where that finds it at once: see
+    /// [`Waiting::place`]. Only of a discipline that gives packets in the order in which they came.
     fn next_place(&self) -> Option<u64> {
         None
     }

@@ -6,13 +6,14 @@ use std::collections::VecDeque;
 
 /// A first-in-first-out list without a limit of its own.
 ///
-/// A packet can be taken out of its middle. It is found by the number of its place, or by the time at which it came, and leaves an
-/// empty place that goes when its turn comes, or when half the places are empty. So nothing is moved, and each place is visited a
-/// few times at most.
+/// A packet can be taken out of its middle. It is found by the number of its place, or by the time at which it came,
+/// and leaves an empty place that goes when its turn comes, or when half the places are empty. So nothing is moved, and
+/// each place is visited a few times at most.
 #[derive(Debug, Default)]
 pub(crate) struct PacketRing {
     places: VecDeque<Place>,
-    /// The number of the first place. Places are numbered in order; what lies below `numbered_from` was moved since it had its number.
+    /// The number of the first place. Places are numbered in order; what lies below `numbered_from` was moved since it
+    /// had its number.
     first: u64,
     numbered_from: u64,
     empty: usize,

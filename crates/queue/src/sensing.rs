@@ -1,16 +1,17 @@
-//! Active sensing: packets that a discipline sends through its own queue and over the link, and that the far end returns, so that it
-//! knows of the delay of all queues on the way, those below IP included (Havey 2015 sections 4.3.2, 5.2 and 6.2).
+//! Active sensing: packets that a discipline sends through its own queue and over the link, and that the far end
+//! returns, so that it knows of the delay of all queues on the way, those below IP included (Havey 2015 sections 4.3.2,
+//! 5.2 and 6.2).
 //!
-//! A sensing packet is the IP header of a packet of the flow, so that it takes the flow's way through every classifier, with a
-//! timestamp of 8 octets as its payload: 28 octets in IPv4. One follows each fourth packet with data. The far end swaps the addresses
-//! ([`turn`]), and the packet comes home as any other of that direction does.
+//! A sensing packet is the IP header of a packet of the flow, so that it takes the flow's way through every classifier,
+//! with a timestamp of 8 octets as its payload: 28 octets in IPv4. One follows each fourth packet with data. The far
+//! end swaps the addresses ([`turn`]), and the packet comes home as any other of that direction does.
 //!
-//! **Deviations.** The dissertation marks sensing packets in a way that it does not tell. Here they are of the protocol 253, which
-//! RFC 3692 keeps for experiments, and the top bit of the timestamp says that the packet has turned, so that no second far end
-//! turns it again.
+//! **Deviations.** The dissertation marks sensing packets in a way that it does not tell. Here they are of the protocol
+//! 253, which RFC 3692 keeps for experiments, and the top bit of the timestamp says that the packet has turned, so that
+//! no second far end turns it again.
 //!
-//! **Hostile input.** A packet counts only if its timestamp is of one that is out and has not come home; any other passes on. At most
-//! 4096 are out: of more the oldest are given up as lost.
+//! **Hostile input.** A packet counts only if its timestamp is of one that is out and has not come home; any other
+//! passes on. At most 4096 are out: of more the oldest are given up as lost.
 
 use crate::PacketKind;
 use lopsided_core::packet::Addresses;
@@ -77,8 +78,8 @@ pub fn is_sensing(packet: &Packet) -> bool {
     stamp(packet).is_some()
 }
 
-/// The far end of a link sends a sensing packet back where it came from. False for any other packet, one that has turned included, and then
-/// nothing is changed.
+/// The far end of a link sends a sensing packet back where it came from. False for any other packet, one that has
+/// turned included, and then nothing is changed.
 pub fn turn(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     let Some(stamp) = stamp(packet).filter(|stamp| stamp & TURNED == 0) else { return false };
     let home = Addresses::new(packet.dst(), packet.src()).expect("both are of one version");
@@ -146,7 +147,8 @@ impl Sensor {
         Some(self.out[place].1)
     }
 
-    /// A packet of the other direction: if it is one that is out, whose it is and how long it took, the base delay taken off.
+    /// A packet of the other direction: if it is one that is out, whose it is and how long it took, the base delay
+    /// taken off.
     pub fn come_home(&mut self, packet: &Packet, now: Time) -> Option<(u32, Duration)> {
         let stamp = stamp(packet).filter(|stamp| stamp & TURNED != 0)? & !TURNED;
         let place = self.out.binary_search_by_key(&stamp, |(stamp, _)| *stamp).ok()?;
@@ -189,8 +191,8 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// So long an estimate is believed without a new sample. The dissertation does not say; without a bound a link that returns no
-    /// sensing packet any more would be punished for its last sample for ever.
+    /// So long an estimate is believed without a new sample. The dissertation does not say; without a bound a link that
+    /// returns no sensing packet any more would be punished for its last sample for ever.
     pub const LASTS: Duration = Duration::from_secs(5);
 
     pub fn update(&mut self, sample: Duration, smoothing: Smoothing, now: Time) {

@@ -6,8 +6,9 @@
 //! packet of the longest queue goes, or its oldest with `headdrop`. With `perturb` the hash changes from time to time,
 //! and what waits moves to its new queues, so that flows which share a queue do not share it for ever.
 //!
-//! As in Linux, a packet that finds no free queue is dropped, and of equally long queues the one that reached its length
-//! last gives way. Linux before 6.13 counts allotments in units of 8 octets, its later fixes to 6.1 in octets, as here.
+//! As in Linux, a packet that finds no free queue is dropped, and of equally long queues the one that reached its
+//! length last gives way. Linux before 6.13 counts allotments in units of 8 octets, its later fixes to 6.1 in octets,
+//! as here.
 //!
 //! Left out: Linux's RED inside each queue (`redflowlimit`).
 

@@ -60,7 +60,8 @@ impl QueueStats {
         self.notice(backlog);
     }
 
-    /// A packet came at `now`, and left for the line at `departs`, and nobody asks in between; with it, so much waits when it comes.
+    /// A packet came at `now`, and left for the line at `departs`, and nobody asks in between; with it, so much waits
+    /// when it comes.
     #[inline(always)]
     pub fn crossed(&mut self, now: Time, departs: Time, size: Bytes, backlog: Backlog) {
         self.notice(backlog);

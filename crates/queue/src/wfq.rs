@@ -5,8 +5,8 @@
 //! last, plus its size over the flow's weight, which is its IP precedence and one (RFC 791's, the upper three bits of
 //! the DSCP). So a flow with few and small packets does not wait for others.
 //!
-//! Room is shared as in IOS: at `limit` packets in all, an arriving one is dropped; where a flow has `threshold` packets,
-//! either its arriving packet goes or, if that is further from its turn, the last packet of another flow.
+//! Room is shared as in IOS: at `limit` packets in all, an arriving one is dropped; where a flow has `threshold`
+//! packets, either its arriving packet goes or, if that is further from its turn, the last packet of another flow.
 //!
 //! Left out: the reservation of queues by RSVP.
 

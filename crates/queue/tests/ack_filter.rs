@@ -205,7 +205,8 @@ impl Marks {
 }
 
 proptest! {
-    /// Whatever leaves in between, the marks that are counted with all ACKs are counted with those that the filter leaves.
+    /// Whatever leaves in between, the marks that are counted with all ACKs are counted with those that the filter
+    /// leaves.
     #[test]
     fn counts_of_marks_are_the_same_behind_the_filter(
         steps in prop::collection::vec((1..4_u32, 0..5_u64, any::<bool>()), 1..200),
@@ -241,8 +242,8 @@ proptest! {
         prop_assert_eq!(marks.acked, acked);
     }
 
-    /// The paper's rules leave what a filter leaves that goes through the whole queue for each packet, though packets come at one instant,
-    /// leave in between and belong to many connections.
+    /// The paper's rules leave what a filter leaves that goes through the whole queue for each packet, though packets
+    /// come at one instant, leave in between and belong to many connections.
     #[test]
     fn the_papers_rules_leave_what_a_scan_of_the_whole_queue_leaves(
         rule in prop::sample::select(vec![FilterRule::Cumulative, FilterRule::Window]),
@@ -276,8 +277,8 @@ proptest! {
         prop_assert_eq!(left.collect::<Vec<_>>(), scanned.iter().map(|(id, _)| *id).collect::<Vec<_>>());
     }
 
-    /// Whatever the rule, the numbers that leave never go back and end with the last that came, and what a removed ACK reported
-    /// in SACK blocks stays in the queue or is acknowledged, under the rules that promise it.
+    /// Whatever the rule, the numbers that leave never go back and end with the last that came, and what a removed ACK
+    /// reported in SACK blocks stays in the queue or is acknowledged, under the rules that promise it.
     #[test]
     fn no_rule_takes_back_or_withholds(
         rule in prop::sample::select(RULES.to_vec()),

@@ -1,5 +1,5 @@
-//! What every discipline must keep, alone and in any tree of them: conservation after each operation, sizes that are what they
-//! were said to be, classes that add up, and no starvation: what was taken in comes out or is dropped.
+//! What every discipline must keep, alone and in any tree of them: conservation after each operation, sizes that are
+//! what they were said to be, classes that add up, and no starvation: what was taken in comes out or is dropped.
 
 mod common;
 

@@ -50,7 +50,8 @@ fn codel_waits_an_interval_and_then_follows_the_control_law() {
     assert_eq!(marks, 0);
     // Above the target from 5 ms on; an interval later the first one goes.
     assert_eq!(drops[0], 105);
-    // RFC 8289 section 5.3: the spacing is interval / sqrt(count). One step of Newton's method from 1 overshoots for the first few.
+    // RFC 8289 section 5.3: the spacing is interval / sqrt(count). One step of Newton's method from 1 overshoots for
+    // the first few.
     let gaps: Vec<f64> = drops.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
     assert!((99.0..=101.0).contains(&gaps[0]), "{gaps:?}");
     for (number, gap) in gaps.iter().enumerate().skip(5) {

@@ -1,4 +1,5 @@
-//! The FIFO against a plain list, under arbitrary use, in the three buffer architectures and with both ends to drop from.
+//! The FIFO against a plain list, under arbitrary use, in the three buffer architectures and with both ends to drop
+//! from.
 
 mod common;
 

@@ -62,8 +62,8 @@ fn a_flood_of_twice_the_line_neither_stops_the_line_nor_outgrows_the_queue() {
             }
             assert!(queue.backlog().packets <= MOST_WAITING, "{name} outgrows any limit");
         }
-        // What sends slower than the line does so by its own rate. Adaptive RED drops all at first, before its probability
-        // has come up.
+        // What sends slower than the line does so by its own rate. Adaptive RED drops all at first, before its
+        // probability has come up.
         let own_rate = ["htb", "tbf", "policer"].contains(&name);
         let least = if own_rate { 200 } else { 2000 };
         assert!(given >= least, "{name} lets {given} of 2500 packets go");

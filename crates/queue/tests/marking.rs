@@ -1,4 +1,5 @@
-//! RED and the step: who is marked or dropped, at which average, and that a mark never hits a packet that cannot carry it.
+//! RED and the step: who is marked or dropped, at which average, and that a mark never hits a packet that cannot carry
+//! it.
 
 mod common;
 
@@ -68,8 +69,8 @@ fn pass_through(queue: &mut impl Qdisc, id: u64, ecn: Ecn, accounting: &mut Acco
     (0..=before).map(|_| queue.dequeue(&mut cx(Time::ZERO, accounting)).unwrap()).last().map(|last| last.packet.ecn())
 }
 
-/// A queue of `depth` packets, at which a weight of 1 puts the average, meets one more arrival, over and over: the shares that were marked
-/// and dropped of those after the first.
+/// A queue of `depth` packets, at which a weight of 1 puts the average, meets one more arrival, over and over: the
+/// shares that were marked and dropped of those after the first.
 fn shares(config: RedConfig, depth: u64, ecn: Ecn) -> (f64, f64) {
     const ROUNDS: u64 = 4000;
     let mut queue = red(config);
@@ -157,9 +158,9 @@ fn the_average_follows_arrivals_and_decays_while_idle() {
     assert!((average_of(&queue) - (average + 0.25 * (1.0 - average))).abs() < 1e-12);
 }
 
-/// Below a token bucket Linux' RED is never asked for a packet that it does not have, so it learns of no idle time: kernel captures of
-/// 19.4 Mbit/s have 57 of 57 SYNs and retransmissions dropped while the average over arrivals is above `max`, up to 10 s after the queue was last
-/// full, and with idle times counted 18 of them would have found less.
+/// Below a token bucket Linux' RED is never asked for a packet that it does not have, so it learns of no idle time:
+/// kernel captures of 19.4 Mbit/s have 57 of 57 SYNs and retransmissions dropped while the average over arrivals is
+/// above `max`, up to 10 s after the queue was last full, and with idle times counted 18 of them would have found less.
 #[test]
 fn without_idle_decay_arrivals_alone_move_the_average() {
     let mut queue = red(RedConfig { weight: 0.25, idle_decay: false, ..RED });
@@ -282,8 +283,9 @@ fn red_config() -> impl Strategy<Value = RedConfig> {
 }
 
 proptest! {
-    /// The audit watches every operation: nothing is lost without a reason, no mark is missing from the accounting, none is on a packet that
-    /// cannot carry it. Beside it runs the same queue without the audit, which must do the same.
+    /// The audit watches every operation: nothing is lost without a reason, no mark is missing from the accounting,
+    /// none is on a packet that cannot carry it. Beside it runs the same queue without the audit, which must do the
+    /// same.
     #[test]
     fn red_keeps_its_contract(config in red_config(), steps in prop::collection::vec((ecn(), 28..1500u32, 0..4u64, 0..3usize), 1..200)) {
         let mut checked = QueueConfig::new(config).build(1, "link").unwrap().checked();

@@ -1,5 +1,5 @@
-//! ASQM and BDP: their control laws against the dissertation's text, driven by sensing packets that a test returns when it likes; and
-//! sensing packets that are lost, forged, replayed or never returned.
+//! ASQM and BDP: their control laws against the dissertation's text, driven by sensing packets that a test returns when
+//! it likes; and sensing packets that are lost, forged, replayed or never returned.
 
 mod common;
 
@@ -236,8 +236,8 @@ fn asqm_stops_dropping_when_sensing_packets_cease_to_come_home() {
     assert!((5300..=5400).contains(&last_drop), "5 s after the last sample, not at {last_drop} ms");
 }
 
-/// BDP where the whole round trip is 500 ms and the link's is `bloat`, for ten seconds: the times of drops in ms, once the round trip is
-/// known. (A connection that opens tells it by its SYN; this one was open before.)
+/// BDP where the whole round trip is 500 ms and the link's is `bloat`, for ten seconds: the times of drops in ms, once
+/// the round trip is known. (A connection that opens tells it by its SYN; this one was open before.)
 fn bdp_drops(bound: BdpBound, bloat: u64) -> Vec<u64> {
     let mut bench =
         Bench::of(&QueueConfig::new(BdpConfig { bound, base_delay: BaseDelay::Keep, ..BdpConfig::default() }));

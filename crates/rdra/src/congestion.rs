@@ -3,14 +3,15 @@
 //! A segment that comes out of order shows a hole before it. The paper counts every hole as congestion. A queue that
 //! overflows has first grown, and a receiver can see that: the answers to its requests take longer. So a hole while
 //! answers take no longer than ever is put down to the channel (as in TCP Veno, Fu and Liew 2003), unless several
-//! streams have holes within a round trip, as after an overflow of a queue too short to be seen: at least three, and more
-//! than meet by chance. A channel loses packets one by one, so that its holes are as good as independent, and how many
-//! begin in a round trip is a Poisson variable, whose mean the part of round trips without a hole tells. Overflows do not
-//! raise it much, as their holes come together.
+//! streams have holes within a round trip, as after an overflow of a queue too short to be seen: at least three, and
+//! more than meet by chance. A channel loses packets one by one, so that its holes are as good as independent, and how
+//! many begin in a round trip is a Poisson variable, whose mean the part of round trips without a hole tells. Overflows
+//! do not raise it much, as their holes come together.
 //!
-//! The round trip is the time from a request to the first octet of its answer, of the latest few: the least where a queue
-//! is looked for, as a single one may have been lost and sent again, else the middle one. A loss at the end of an answer leaves no hole: there the sender waits for its
-//! timer, at least twice the round trip, and so long a pause counts as a hole (ours; the paper does not say).
+//! The round trip is the time from a request to the first octet of its answer, of the latest few: the least where a
+//! queue is looked for, as a single one may have been lost and sent again, else the middle one. A loss at the end of an
+//! answer leaves no hole: there the sender waits for its timer, at least twice the round trip, and so long a pause
+//! counts as a hole (ours; the paper does not say).
 
 use lopsided_core::{Duration, Time};
 use lopsided_spec::Choice;
@@ -123,8 +124,8 @@ impl Detector {
         self.least
     }
 
-    /// A stream on which something came at `last` and then only after a pause: whether a sender's timer must have run out
-    /// between, without a hole that told of it.
+    /// A stream on which something came at `last` and then only after a pause: whether a sender's timer must have run
+    /// out between, without a hole that told of it.
     pub fn is_repair(&self, stream: usize, last: Time, pause: Duration) -> bool {
         let untold = self.holes[stream].is_none_or(|hole| hole < last);
         self.least.is_some() && untold && pause > self.rtt().saturating_mul(REPAIR_RTTS)
@@ -233,8 +234,8 @@ mod tests {
         assert!(at_least(1, 0.0).abs() < 1e-12);
     }
 
-    /// Three holes within a round trip are an overflow where holes are rare, and chance where every second round trip has
-    /// one; six are an overflow there too.
+    /// Three holes within a round trip are an overflow where holes are rare, and chance where every second round trip
+    /// has one; six are an overflow there too.
     #[test]
     fn holes_that_meet_by_chance_are_the_channels() {
         let mut detector = after(&[100; 8], Detection::Queued);

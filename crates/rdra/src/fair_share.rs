@@ -26,8 +26,8 @@ const fn rule(name: &'static str) -> (&'static str, WindowRule) {
 /// The paper's equations, which are no congestion control of a sender.
 const EQUATIONS: WindowRule = WindowRule("havey2015");
 
-/// The congestion controls that answer to loss, the default first. A delay or a model of the path a receiver has no good
-/// measure of.
+/// The congestion controls that answer to loss, the default first. A delay or a model of the path a receiver has no
+/// good measure of.
 impl Choice for WindowRule {
     const WORDS: &'static [(&'static str, WindowRule)] = &[
         rule("cubic"),
@@ -172,8 +172,8 @@ impl FairShare {
         loss
     }
 
-    /// Something came on a stream, for the first time since `last`, after a pause: what was made of it, if it tells of a loss. One that
-    /// belongs to the last reduction is not counted again.
+    /// Something came on a stream, for the first time since `last`, after a pause: what was made of it, if it tells of
+    /// a loss. One that belongs to the last reduction is not counted again.
     pub fn resumed(&mut self, now: Time, stream: usize, last: Time, pause: Duration, requested: u64) -> Option<Loss> {
         let is_loss = last >= self.until && self.detector.is_repair(stream, last, pause);
         is_loss.then(|| self.hole(now, stream, requested))

@@ -2,8 +2,8 @@
 //!
 //! Havey, *Throughput and Delay on the Packet Switched Internet* (UC Santa Barbara, 2015), chapter 2. The receiver asks
 //! for byte ranges of an object over n connections. It sees losses as holes in what arrives, works out the window that
-//! one TCP sender would have, and asks for no more than that at a time: robust against loss as n connections are, and no
-//! greedier than one.
+//! one TCP sender would have, and asks for no more than that at a time: robust against loss as n connections are, and
+//! no greedier than one.
 //!
 //! [`Transfer`] is the whole of it, without a clock or I/O: told what was received and seen, it says what to ask for
 //! next. The simulator's application and the real client drive the same code. Its three parts can be replaced:
@@ -12,9 +12,9 @@
 //! - [`WindowRule`]: any loss-based congestion control of `lopsided-tcp`, or the paper's equations.
 //! - Stream control ([`Mode`]): the paper's equation 2.4, plain parallel TCP, or a single connection.
 //!
-//! What the paper leaves open is decided here: the window begins as a TCP sender's does, with ten segments and slow start
-//! (the paper: future work); it counts octets; all holes within a round trip are one event; it does not grow where the
-//! servers send less than a quarter of it.
+//! What the paper leaves open is decided here: the window begins as a TCP sender's does, with ten segments and slow
+//! start (the paper: future work); it counts octets; all holes within a round trip are one event; it does not grow
+//! where the servers send less than a quarter of it.
 //!
 //! Leaves out: sensing the round trip otherwise than from requests, and a number of streams that adapts.
 

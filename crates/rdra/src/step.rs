@@ -1,4 +1,5 @@
-//! What a transfer was told and what came of it, step by step: enough to do it again, and to see what it was that it answered to.
+//! What a transfer was told and what came of it, step by step: enough to do it again, and to see what it was that it
+//! answered to.
 
 use crate::congestion::Loss;
 use lopsided_core::{Bytes, Duration, Time};

@@ -150,8 +150,8 @@ impl Transfer {
         Ok(place)
     }
 
-    /// What the stream's connection says of itself: segments that came out of order since it began (`tcpi_rcv_ooopack`),
-    /// and its segment size.
+    /// What the stream's connection says of itself: segments that came out of order since it began
+    /// (`tcpi_rcv_ooopack`), and its segment size.
     pub fn observe(&mut self, now: Time, stream: usize, out_of_order: u64, mss: Bytes) {
         let Some(seen) = self.streams.get_mut(stream) else { return };
         if (seen.out_of_order, seen.mss) == (out_of_order, mss) {
@@ -184,8 +184,8 @@ impl Transfer {
         self.write_down(now, stream, What::Failed, None);
     }
 
-    /// The streams that have not moved for too long. Each is to be closed, told as [failed](Transfer::failed) and opened
-    /// anew.
+    /// The streams that have not moved for too long. Each is to be closed, told as [failed](Transfer::failed) and
+    /// opened anew.
     pub fn stalled(&self, now: Time) -> Vec<usize> {
         let late = |stream: &Stream| self.stalls_at(stream).is_some_and(|at| at <= now);
         (0..self.streams.len()).filter(|at| late(&self.streams[*at])).collect()

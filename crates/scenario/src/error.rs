@@ -114,7 +114,8 @@ impl<'a> Report<'a> {
         self.file.rfind(['/', '\\']).map_or("", |end| &self.file[..=end])
     }
 
-    /// Notes a problem, unless the same was noted at the same place: settings are read once for each flow that uses them.
+    /// Notes a problem, unless the same was noted at the same place: settings are read once for each flow that uses
+    /// them.
     pub(crate) fn problem(&mut self, place: Place, key: &str, message: impl Into<String>, help: Option<String>) {
         let message = message.into();
         if self.is_full() {

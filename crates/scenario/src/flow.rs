@@ -1,4 +1,5 @@
-//! What `[[flow]]` says of a flow itself: its name, when it runs, and what it does. Its ends and their stacks follow from other tables too.
+//! What `[[flow]]` says of a flow itself: its name, when it runs, and what it does. Its ends and their stacks follow
+//! from other tables too.
 
 use lopsided_app::AppConfig;
 use lopsided_core::{Dir, Duration};

@@ -1,7 +1,8 @@
 //! The network: hosts, routers and the links between them, and the path a packet takes.
 //!
-//! Routing is static and by destination: a router sends a packet over the link that begins a path of fewest links, the first
-//! such link in the scenario's order where several do. Hosts do not forward. Left out: weights, changes during a run.
+//! Routing is static and by destination: a router sends a packet over the link that begins a path of fewest links, the
+//! first such link in the scenario's order where several do. Hosts do not forward. Left out: weights, changes during a
+//! run.
 
 use lopsided_core::Dir;
 use lopsided_link::{LinkConfig, MediumConfig};

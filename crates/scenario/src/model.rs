@@ -25,15 +25,16 @@ pub struct Scenario {
     pub graph: Graph,
     /// The hosts whose interface is more than a plug, by their place in [`Graph::hosts`].
     pub interfaces: BTreeMap<usize, InterfaceSpec>,
-    /// One entry for each flow: a `count = 20` in the file is 20 entries here. A [`lopsided_core::FlowId`] is a place in this list.
+    /// One entry for each flow: a `count = 20` in the file is 20 entries here. A [`lopsided_core::FlowId`] is a place
+    /// in this list.
     pub flows: Vec<FlowSpec>,
     pub record: RecordSpec,
     /// The metrics of fairness, where they are asked for.
     pub fairness: Option<FairnessSpec>,
 }
 
-/// A host's own interface: what it sends waits there before it reaches the link. A packet for which there is no room is refused, and
-/// the host's TCP notices.
+/// A host's own interface: what it sends waits there before it reaches the link. A packet for which there is no room is
+/// refused, and the host's TCP notices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceSpec {
     pub delay: Duration,

@@ -1,8 +1,8 @@
-//! Access lines as they are sold, by name: `preset = "docsis31-1000-35"` in `[link]`. What the scenario says beside the name wins, key by
-//! key.
+//! Access lines as they are sold, by name: `preset = "docsis31-1000-35"` in `[link]`. What the scenario says beside the
+//! name wins, key by key.
 //!
-//! Rates are those on the label, round trips those to a server near by. Buffers are what was found in equipment where somebody has looked, and
-//! else 100 ms to 250 ms. The names end in the rates down and up in Mbit/s.
+//! Rates are those on the label, round trips those to a server near by. Buffers are what was found in equipment where
+//! somebody has looked, and else 100 ms to 250 ms. The names end in the rates down and up in Mbit/s.
 
 /// An access line with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

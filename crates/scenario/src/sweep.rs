@@ -1,9 +1,9 @@
 //! Sweeps: axes along which a scenario is varied, and the points where they cross.
 //!
-//! An axis is a dotted key with values, `"link.up.queue.limit" = "5..50:5 packets"`, or a name with arms that each change
-//! several keys: `line = [{ label = "ADSL", link.down.rate = "2.4 Mbit/s", link.up.rate = "196 kbit/s" }, ...]`. The first
-//! axis varies slowest, repetitions fastest. The seed depends on the repetition alone, so that all arms meet the same
-//! randomness and can be compared in pairs. Left out: random designs, and arms that depend on one another.
+//! An axis is a dotted key with values, `"link.up.queue.limit" = "5..50:5 packets"`, or a name with arms that each
+//! change several keys: `line = [{ label = "ADSL", link.down.rate = "2.4 Mbit/s", link.up.rate = "196 kbit/s" }, ...]`.
+//! The first axis varies slowest, repetitions fastest. The seed depends on the repetition alone, so that all arms meet
+//! the same randomness and can be compared in pairs. Left out: random designs, and arms that depend on one another.
 
 use crate::error::{Errors, Place, Report, quote};
 use crate::schema::{apply, join};
@@ -115,8 +115,8 @@ impl Axes {
 impl Axis {
     /// Reads `key=5..50:5 packets`, `key=5,10,20 packets`, `key=1..64:x2 packets` or `key=reno,cubic`.
     ///
-    /// A range runs from its first number in steps to at most its last; `x2` doubles instead. The last value's unit holds for
-    /// those without one.
+    /// A range runs from its first number in steps to at most its last; `x2` doubles instead. The last value's unit
+    /// holds for those without one.
     pub fn parse(text: &str) -> Result<Axis, UnitError> {
         let (key, values) = text.split_once('=').ok_or_else(|| {
             UnitError::new(format!("{} sets nothing", quote(text)))

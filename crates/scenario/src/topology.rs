@@ -1,4 +1,5 @@
-//! What `[topology]` says of a link itself and of a dumbbell: their lines and ends are tables and names beside these keys.
+//! What `[topology]` says of a link itself and of a dumbbell: their lines and ends are tables and names beside these
+//! keys.
 
 use lopsided_spec::ValueType::Name;
 use lopsided_spec::{Fault, Key, Part, key};

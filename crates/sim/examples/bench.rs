@@ -1,12 +1,14 @@
-//! Measures what a delivered data packet costs: `bench m`, `bench d100`, `bench d1g`, `bench shared`, each with `flows=N`, `loss=P`,
-//! `seconds=S`, `cc=NAME`, `profile=NAME`, `queue=KIND`, `stage=1`, `watch=1`. `bench controls` prints the names for `cc`.
+//! Measures what a delivered data packet costs: `bench m`, `bench d100`, `bench d1g`, `bench shared`, each with
+//! `flows=N`, `loss=P`, `seconds=S`, `cc=NAME`, `profile=NAME`, `queue=KIND`, `stage=1`, `watch=1`. `bench controls`
+//! prints the names for `cc`.
 //!
-//! Prints one line of key=value pairs. The workloads are those of the comparison with other simulators: **m**, an access line
-//! of 2.4 Mbit/s down and 196 kbit/s up with 50-packet buffers, a download for 240 s and an upload from 120 s on; **d100** and
-//! **d1g**, 20 downloads over a bottleneck of 100 Mbit/s or 1 Gbit/s with access links ten times as fast, 40 ms and one BDP of
-//! buffer, 30 s; **shared**, as many downloads as one likes that get `share=N` Mbit/s each, 5 if nothing is said, between at most
-//! 10,000 pairs of hosts, access links of 1 Gbit/s, 40 ms and one BDP of buffer. `stage` puts one that passes every ACK on before
-//! the bottleneck, `watch` an observer that counts every packet's events. Building the world is not timed.
+//! Prints one line of key=value pairs. The workloads are those of the comparison with other simulators: **m**, an
+//! access line of 2.4 Mbit/s down and 196 kbit/s up with 50-packet buffers, a download for 240 s and an upload from 120
+//! s on; **d100** and **d1g**, 20 downloads over a bottleneck of 100 Mbit/s or 1 Gbit/s with access links ten times as
+//! fast, 40 ms and one BDP of buffer, 30 s; **shared**, as many downloads as one likes that get `share=N` Mbit/s each,
+//! 5 if nothing is said, between at most 10,000 pairs of hosts, access links of 1 Gbit/s, 40 ms and one BDP of buffer.
+//! `stage` puts one that passes every ACK on before the bottleneck, `watch` an observer that counts every packet's
+//! events. Building the world is not timed.
 
 use lopsided_app::AppConfig;
 use lopsided_core::{BitRate, Dir, Duration, Event, EventMask, NodeId, Observer, Time};

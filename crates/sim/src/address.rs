@@ -13,7 +13,8 @@ pub fn address(host: usize) -> IpAddr {
     Ipv4Addr::from_bits(FIRST_HOST.to_bits() + host as u32).into()
 }
 
-/// Where the listening end of each flow is found: the receiver of data, but for applications whose receiver asks for it.
+/// Where the listening end of each flow is found: the receiver of data, but for applications whose receiver asks for
+/// it.
 pub fn listeners(scenario: &Scenario) -> Vec<(IpAddr, u16)> {
     let mut services = vec![0; scenario.graph.hosts.len()];
     let place = |flow: &FlowSpec| {

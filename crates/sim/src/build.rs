@@ -1,8 +1,8 @@
 //! From a scenario to a world: nodes, wires, routes, applications.
 //!
-//! Node numbers: first the hosts in the scenario's order, then the routers, then each link's two directions, down before
-//! up, then the stages of each link, the far ends of links that are sensed, and the routers before links with an MTU; last what a run
-//! is given beside the scenario: middleboxes, then the two edges of each passage.
+//! Node numbers: first the hosts in the scenario's order, then the routers, then each link's two directions, down
+//! before up, then the stages of each link, the far ends of links that are sensed, and the routers before links with an
+//! MTU; last what a run is given beside the scenario: middleboxes, then the two edges of each passage.
 
 mod flows;
 mod link;

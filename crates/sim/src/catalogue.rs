@@ -1,14 +1,15 @@
 //! The catalogue of results: every table and column is declared once, with what people must know of it.
 //!
-//! [`table!`] declares a row, the table of such rows (one vector a column), and a [`TableSpec`]: each column's unit, heading and meaning.
-//! Files, printed tables, reports and the reference of the documents are made from that.
+//! [`table!`] declares a row, the table of such rows (one vector a column), and a [`TableSpec`]: each column's unit,
+//! heading and meaning. Files, printed tables, reports and the reference of the documents are made from that.
 
 use std::sync::Arc;
 
 /// A name that many rows share.
 pub type Name = Arc<str>;
 
-/// What a column's values are, which decides how they are written for people. The names of columns end in the unit they have.
+/// What a column's values are, which decides how they are written for people. The names of columns end in the unit they
+/// have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// A word or a name.

@@ -1,8 +1,8 @@
 //! One run on several cores: its network in [`Parts`], wherever that is worth its while.
 //!
-//! How far the parts run on without a word of each other is the delay of the line that is cut; at the end of each such window they wait
-//! for each other. That pays where much happens in a window, which the events of the latest stretch of time tell. The others run on one
-//! core, and the result is the same.
+//! How far the parts run on without a word of each other is the delay of the line that is cut; at the end of each such
+//! window they wait for each other. That pays where much happens in a window, which the events of the latest stretch of
+//! time tell. The others run on one core, and the result is the same.
 
 use crate::error::RunError;
 use crate::monitor::Monitor;

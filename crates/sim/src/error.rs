@@ -3,7 +3,8 @@
 use lopsided_core::{Conservation, Duration, Time};
 use std::fmt;
 
-/// Why a scenario cannot be run. The scenario crate refuses most of this when it reads a file; one made in code may hold it.
+/// Why a scenario cannot be run. The scenario crate refuses most of this when it reads a file; one made in code may
+/// hold it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuildError {
     /// A flow names a host that is not there.

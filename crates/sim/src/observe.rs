@@ -1,6 +1,7 @@
 //! What is written down while a world runs, and the tables at its end.
 //!
-//! An observation is not an event of the network: it happens between events, after all of its instant, and changes nothing.
+//! An observation is not an event of the network: it happens between events, after all of its instant, and changes
+//! nothing.
 
 use crate::catalogue::Name;
 use crate::event_log::{EventLog, Places};
@@ -78,7 +79,8 @@ impl Recorder {
         }
     }
 
-    /// Matches the starts of a flow's transfers with their ends, told at the other side. One runs at a time; one that was given up has no end.
+    /// Matches the starts of a flow's transfers with their ends, told at the other side. One runs at a time; one that
+    /// was given up has no end.
     fn tally(&mut self, flow: usize, at_source: Vec<(Time, Report)>, at_sink: Vec<(Time, Report)>) {
         let mut begun =
             at_source.into_iter().filter(|(_, report)| *report == Report::Begun).map(|(at, _)| at).peekable();
@@ -149,7 +151,8 @@ impl Recorder {
         self.sample_parts(now, false, simulation);
     }
 
-    /// What stages, media and the insides of queues have to tell. A queue may have thousands of classes, whose rows come at the end.
+    /// What stages, media and the insides of queues have to tell. A queue may have thousands of classes, whose rows
+    /// come at the end.
     fn sample_parts(&mut self, now: Time, classes: bool, simulation: &mut Simulation) {
         for number in 0..simulation.labels.len() {
             let node = NodeId(number as u32);

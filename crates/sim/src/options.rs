@@ -24,8 +24,8 @@ pub struct RunOptions {
     pub passages: Vec<usize>,
     /// At most so many threads for this one run, where that pays. The result is the same.
     pub cores: usize,
-    /// It pays where so many events or more happen in the delay of the line that is cut. By default 4,000: two cores were measured to be
-    /// even with one at 3,000 (0.35 us each), and 1.4 times as fast at 35,000.
+    /// It pays where so many events or more happen in the delay of the line that is cut. By default 4,000: two cores
+    /// were measured to be even with one at 3,000 (0.35 us each), and 1.4 times as fast at 35,000.
     pub cores_from_events: f64,
 }
 
@@ -45,7 +45,8 @@ impl Default for RunOptions {
     }
 }
 
-/// A host whose part somebody else plays: in its place the network has an edge, where packets of others enter and leave.
+/// A host whose part somebody else plays: in its place the network has an edge, where packets of others enter and
+/// leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outside {
     /// A place in the scenario's hosts.
@@ -56,8 +57,8 @@ pub struct Outside {
     pub takes_the_rest: bool,
 }
 
-/// A host whose packets somebody else carries between it and its one link: what it sends comes out at the edge `near` and is to enter
-/// again at `far`; what comes for it goes the other way.
+/// A host whose packets somebody else carries between it and its one link: what it sends comes out at the edge `near`
+/// and is to enter again at `far`; what comes for it goes the other way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// A place in the scenario's hosts.
@@ -66,7 +67,8 @@ pub struct Passage {
     pub far: NodeId,
 }
 
-/// A middlebox in its place: what leaves this direction of the link enters it by port 0, and what leaves it by port 0 goes on.
+/// A middlebox in its place: what leaves this direction of the link enters it by port 0, and what leaves it by port 0
+/// goes on.
 #[derive(Debug)]
 pub struct MiddleboxPlacement {
     /// Its name in the table of nodes.

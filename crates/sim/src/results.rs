@@ -55,8 +55,8 @@ table! {
         tail_probes: u64 [Count "tail probes"],
         /// Window reductions taken back because the retransmission was not needed.
         undos: u64 [Count "undos"],
-        /// Round trips that were timed: single packets, from the sending of data to the cumulative ACK that covers it, without those sent
-        /// twice; of UDP the one-way times.
+        /// Round trips that were timed: single packets, from the sending of data to the cumulative ACK that covers it,
+        /// without those sent twice; of UDP the one-way times.
         rtt_count: u64 [Count "RTT samples"],
         /// Mean of the round trips.
         rtt_mean_ms: f64 [Millisecond "RTT mean"],
@@ -242,8 +242,8 @@ table! {
 }
 
 table! {
-    /// What parts of nodes counted and measured: stages and media at each sampling instant and at the end of the run, inner quantities of
-    /// queues at each sampling instant, their classes at the end.
+    /// What parts of nodes counted and measured: stages and media at each sampling instant and at the end of the run,
+    /// inner quantities of queues at each sampling instant, their classes at the end.
     PartTable of PartRow as "parts" {
         /// When.
         time_s: f64 [Second "time"],
@@ -277,8 +277,8 @@ table! {
 }
 
 table! {
-    /// Everything that happened to every packet, by time; only where the scenario asks for it (`[record] events = true`). A number that an
-    /// event does not have is zero or null, a word empty.
+    /// Everything that happened to every packet, by time; only where the scenario asks for it (`[record] events =
+    /// true`). A number that an event does not have is zero or null, a word empty.
     EventTable of EventRow as "events" {
         /// When.
         time_s: f64 [Second "time"],
@@ -325,8 +325,8 @@ table! {
         flow: u32 [Label "flow"],
         /// The stream's number.
         stream: u32 [Label "stream"],
-        /// `asked`: a request went out; `received`: octets came; `observed`: the connection told of segments out of order or of its
-        /// segment size; `failed`: the connection was gone.
+        /// `asked`: a request went out; `received`: octets came; `observed`: the connection told of segments out of
+        /// order or of its segment size; `failed`: the connection was gone.
         step: &'static str [Text "step"],
         /// Where in the object: octets before it.
         offset_bytes: Option<u64> [Byte "offset"],
@@ -338,8 +338,9 @@ table! {
         out_of_order: Option<u64> [Count "out of order"],
         /// The connection's segment size.
         mss_bytes: Option<u64> [Byte "MSS"],
-        /// What a loss was taken for that the step showed: `channel`, or congestion, for a queue stood (`queue`), for holes on several
-        /// streams (`together`), for each hole is (`every`), or of the last reduction still (`answered`).
+        /// What a loss was taken for that the step showed: `channel`, or congestion, for a queue stood (`queue`), for
+        /// holes on several streams (`together`), for each hole is (`every`), or of the last reduction still
+        /// (`answered`).
         loss: &'static str [Text "loss"],
         /// The window of the one sender that the streams are to be, after the step; null where nothing limits them.
         window_bytes: Option<u64> [Byte "window"],
@@ -381,8 +382,8 @@ impl FetchRow {
 }
 
 table! {
-    /// What happened inside TCP's endpoints, by time; only where the scenario asks for it (`[record] tcp_events = true`). A number that an
-    /// event does not have is null, a word empty.
+    /// What happened inside TCP's endpoints, by time; only where the scenario asks for it (`[record] tcp_events =
+    /// true`). A number that an event does not have is null, a word empty.
     TcpEventTable of TcpEventRow as "tcp_events" {
         /// When.
         time_s: f64 [Second "time"],
@@ -394,7 +395,8 @@ table! {
         opener_port: u32 [Label "port"],
         /// `sender` or `receiver` of the flow's data.
         end: &'static str [Text "end"],
-        /// `state`, `ca_state`, `lost`, `cwnd_reduced`, `undone`, `timer`, `ack_sent`, `limited`, `retransmitted` or `cc_phase`.
+        /// `state`, `ca_state`, `lost`, `cwnd_reduced`, `undone`, `timer`, `ack_sent`, `limited`, `retransmitted` or
+        /// `cc_phase`.
         event: &'static str [Text "event"],
         /// The state or phase before.
         from: &'static str [Text "from"],

@@ -62,8 +62,9 @@ impl<'a> Prepared<'a> {
         self.simulation.passages.clone()
     }
 
-    /// Runs on another's clock: `pump` is given the network and an instant, and must have brought it there when it returns, or, where it
-    /// breaks off, to the instant at which the run ends early. Samples between two intervals ([record] on_change) are not taken.
+    /// Runs on another's clock: `pump` is given the network and an instant, and must have brought it there when it
+    /// returns, or, where it breaks off, to the instant at which the run ends early. Samples between two intervals
+    /// ([record] on_change) are not taken.
     ///
     /// # Errors
     /// If the run cannot be accounted for.
@@ -169,7 +170,8 @@ pub struct Job<'a> {
     pub seed: u64,
 }
 
-/// Runs the jobs on `workers` threads; the results come in the order of the jobs and do not depend on the number of workers.
+/// Runs the jobs on `workers` threads; the results come in the order of the jobs and do not depend on the number of
+/// workers.
 pub fn run_many(
     jobs: &[Job<'_>],
     workers: usize,

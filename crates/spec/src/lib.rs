@@ -1,9 +1,9 @@
 //! How a part of the laboratory declares its scenario keys, each of them once.
 //!
-//! A part is a plain struct of settings: a queue discipline's, a token bucket's, a TCP's. It implements [`Part`] with one line
-//! for each key: name, field, text. The key's type and unit follow from the field's type, its default from the struct's
-//! [`Default`]. From these lines the scenario crate reads and writes files, fills defaults, reports errors, and makes the JSON
-//! Schema and the reference page.
+//! A part is a plain struct of settings: a queue discipline's, a token bucket's, a TCP's. It implements [`Part`] with
+//! one line for each key: name, field, text. The key's type and unit follow from the field's type, its default from the
+//! struct's [`Default`]. From these lines the scenario crate reads and writes files, fills defaults, reports errors,
+//! and makes the JSON Schema and the reference page.
 //!
 //! ```
 //! use lopsided_core::{Bytes, Duration};
@@ -39,8 +39,8 @@
 //! }
 //! ```
 //!
-//! Parts of which a scenario chooses one by `kind` form a [`Family`]: all queue disciplines are one. A key may itself hold a
-//! part, or a list of parts of a family, so that a discipline has children.
+//! Parts of which a scenario chooses one by `kind` form a [`Family`]: all queue disciplines are one. A key may itself
+//! hold a part, or a list of parts of a family, so that a discipline has children.
 //!
 //! Left out: texts and trees of files, places of mistakes, units as people write them. They are the scenario crate's.
 

@@ -11,7 +11,8 @@ pub trait Named: Clone {
 
 /// All that one key of a scenario may name. What is registered is known to every scenario of the process.
 ///
-/// What is brought to one run alone, code without settings, is in that run's `RunControllers` (crate `tcp`) or `RunApplications` (crate `app`).
+/// What is brought to one run alone, code without settings, is in that run's `RunControllers` (crate `tcp`) or
+/// `RunApplications` (crate `app`).
 #[derive(Debug)]
 pub struct Registry<T: 'static> {
     /// The default first.

@@ -1,10 +1,11 @@
-//! ACK pacing (Partridge's ACK spacing: ACK Spacing for High Delay-Bandwidth Paths with Insufficient Buffering, 1998; RFC 2760 section
-//! 3.3.3): ACKs that come in a bunch go on with the time between them that the data for which they ask takes at `rate`, so that a sender
-//! does not send it in a burst.
+//! ACK pacing (Partridge's ACK spacing: ACK Spacing for High Delay-Bandwidth Paths with Insufficient Buffering, 1998;
+//! RFC 2760 section 3.3.3): ACKs that come in a bunch go on with the time between them that the data for which they ask
+//! takes at `rate`, so that a sender does not send it in a burst.
 //!
-//! An ACK for so many new octets holds back the next one of its connection for the time of those octets. One that stands for many (a
-//! stretch ACK) is not divided: `ack_reconstruct` in front does that. Only plain ACKs for new data wait, no longer than `max_delay`. One
-//! with data, flags, SACK blocks or counts of marks, or a duplicate, goes on at once, behind those that wait.
+//! An ACK for so many new octets holds back the next one of its connection for the time of those octets. One that
+//! stands for many (a stretch ACK) is not divided: `ack_reconstruct` in front does that. Only plain ACKs for new data
+//! wait, no longer than `max_delay`. One with data, flags, SACK blocks or counts of marks, or a duplicate, goes on at
+//! once, behind those that wait.
 
 use crate::ack_reconstruct::is_plain;
 use crate::spread::{Connection, Spread, connection};

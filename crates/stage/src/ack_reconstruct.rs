@@ -1,18 +1,21 @@
-//! ACK reconstruction (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999, section 6.4; RFC 3449 section
-//! 5.3.1): behind a slow line, the ACKs that were filtered or dropped in front of it are made anew, so that a sender which grows by the
-//! ACK and sends on each sees a smooth stream.
+//! ACK reconstruction (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999, section
+//! 6.4; RFC 3449 section 5.3.1): behind a slow line, the ACKs that were filtered or dropped in front of it are made
+//! anew, so that a sender which grows by the ACK and sends on each sees a smooth stream.
 //!
-//! Where an ACK says more than `threshold` segments beyond the one before, ACKs are inserted between the two, each `every` segments, and all
-//! of them, the arriving one last, are spread over the mean time between arriving ACKs. That is an average with the weight `gain`.
-//! The gap of `d` segments takes `ceil(d / every) - 1` ACKs, which fills it evenly; the paper prints one fewer, `text = true`.
+//! Where an ACK says more than `threshold` segments beyond the one before, ACKs are inserted between the two, each
+//! `every` segments, and all of them, the arriving one last, are spread over the mean time between arriving ACKs. That
+//! is an average with the weight `gain`. The gap of `d` segments takes `ceil(d / every) - 1` ACKs, which fills it
+//! evenly; the paper prints one fewer, `text = true`.
 //!
-//! With `spacing = "interval"` it is a pacer, as in the authors' code in ns-2 (not in the text): the first of those that are missing goes on at
-//! once, each other one a whole mean interval after the one before, and gaps count from what went on last. So no more than `every` segments
-//! are acknowledged for each ACK that arrives, what is behind waits, and the sender's round trip grows. A duplicate takes what waits with it.
+//! With `spacing = "interval"` it is a pacer, as in the authors' code in ns-2 (not in the text): the first of those
+//! that are missing goes on at once, each other one a whole mean interval after the one before, and gaps count from
+//! what went on last. So no more than `every` segments are acknowledged for each ACK that arrives, what is behind
+//! waits, and the sender's round trip grows. A duplicate takes what waits with it.
 //!
-//! Nothing is acknowledged that was not: inserted numbers lie between two that arrived. An inserted ACK is the arriving one with its number and
-//! the smaller of the two windows. Only plain ACKs are spread. One with data, flags, SACK blocks or counts of marks goes on at
-//! once, behind those that wait. State is soft; an ACK waits no longer than `max_delay`.
+//! Nothing is acknowledged that was not: inserted numbers lie between two that arrived. An inserted ACK is the arriving
+//! one with its number and the smaller of the two windows. Only plain ACKs are spread. One with data, flags, SACK
+//! blocks or counts of marks goes on at once, behind those that wait. State is soft; an ACK waits no longer than
+//! `max_delay`.
 
 use crate::spread::{Connection, Spread, connection};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
@@ -50,7 +53,8 @@ impl Choice for Spacing {
     const WORDS: &'static [(&'static str, Spacing)] = &[("share", Spacing::Share), ("interval", Spacing::Interval)];
 }
 
-/// Added to the mean interval where ACKs are paced: one that arrives on time finds what was made for this time still waiting.
+/// Added to the mean interval where ACKs are paced: one that arrives on time finds what was made for this time still
+/// waiting.
 const MOMENT: Duration = Duration::from_nanos(2);
 
 impl Default for AckReconstructConfig {

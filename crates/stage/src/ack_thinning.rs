@@ -1,11 +1,14 @@
-//! ACK thinning: of the pure cumulative ACKs of a connection, only every n-th goes on (RFC 3449 section 5.2.2 has the family).
+//! ACK thinning: of the pure cumulative ACKs of a connection, only every n-th goes on (RFC 3449 section 5.2.2 has the
+//! family).
 //!
-//! An ACK is thinned where a later one says all that it says: it has no payload, SYN, FIN, RST, ECE, CWR or AE, no SACK blocks and no
-//! accurate ECN option, and it acknowledges new data. Anything else goes on at once, a duplicate above all, and takes with it the ACK
-//! that is held. With accurate ECN (RFC 9768) every ACK carries counters, so none is thinned.
+//! An ACK is thinned where a later one says all that it says: it has no payload, SYN, FIN, RST, ECE, CWR or AE, no SACK
+//! blocks and no accurate ECN option, and it acknowledges new data. Anything else goes on at once, a duplicate above
+//! all, and takes with it the ACK that is held. With accurate ECN (RFC 9768) every ACK carries counters, so none is
+//! thinned.
 //!
-//! The newest thinned ACK is held, not dropped: it goes on when the n-th comes, or after `max_delay`, so that the sender learns of all
-//! data even where no further ACK follows. A held ACK gives way to a newer one of its connection, which inherits its time.
+//! The newest thinned ACK is held, not dropped: it goes on when the n-th comes, or after `max_delay`, so that the
+//! sender learns of all data even where no further ACK follows. A held ACK gives way to a newer one of its connection,
+//! which inherits its time.
 //!
 //! Left out: thinning by what waits in the queue; a stage does not see the queue.
 

@@ -1,8 +1,8 @@
-//! Stages: what stands in the way of packets on either side of a link direction's queue and line, and may drop, change, make, merge
-//! or hold them. ACK filters, proxies and reconstruction at the far end of a line are stages.
+//! Stages: what stands in the way of packets on either side of a link direction's queue and line, and may drop, change,
+//! make, merge or hold them. ACK filters, proxies and reconstruction at the far end of a line are stages.
 //!
-//! A stage implements [`Stage`]; its settings are a [`lopsided_spec::Part`] that implements [`StageKind`], one line in [`STAGES`].
-//! [`StageNode`] puts it into a network.
+//! A stage implements [`Stage`]; its settings are a [`lopsided_spec::Part`] that implements [`StageKind`], one line in
+//! [`STAGES`]. [`StageNode`] puts it into a network.
 //!
 //! Leaves out: what must look into a queue while packets wait there. That is a queue discipline's.
 

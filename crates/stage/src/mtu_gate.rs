@@ -1,5 +1,6 @@
-//! The router before a link whose MTU is less than what comes: it drops what does not fit and says so to the sender (RFC 1191
-//! section 4, RFC 4443 section 3.2), by a message that leaves on the way back, behind all that the sender sends at that instant.
+//! The router before a link whose MTU is less than what comes: it drops what does not fit and says so to the sender
+//! (RFC 1191 section 4, RFC 4443 section 3.2), by a message that leaves on the way back, behind all that the sender
+//! sends at that instant.
 //!
 //! Leaves out fragments. All that lopsided's own hosts send says "don't fragment"; a packet of another host that may be
 //! fragmented is dropped without a message. Messages are not limited in number, as Linux does not limit this kind.

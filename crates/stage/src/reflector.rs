@@ -1,8 +1,8 @@
 //! The far end of what a discipline senses: sends sensing packets back where they came from, and lets all others pass.
 //!
-//! What the dissertation does with a rule of iptables at the IP layer of the other end of the link (Havey 2015 section 5.2). A discipline whose
-//! sensing packets turn at its own link's end has one there without being told; this stage is for a far end that is several links away,
-//! such as a modem behind a shared channel.
+//! What the dissertation does with a rule of iptables at the IP layer of the other end of the link (Havey 2015 section
+//! 5.2). A discipline whose sensing packets turn at its own link's end has one there without being told; this stage is
+//! for a far end that is several links away, such as a modem behind a shared channel.
 
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
 use lopsided_core::{Cx, Packet};

@@ -7,15 +7,16 @@ use std::fmt::Debug;
 /// Something on the way of one direction of a link.
 ///
 /// # Contract
-/// - Every packet that comes in goes to an [`Outlet`], now or at a later call, or ends by `cx.drop` or `cx.absorb`. What is kept is
-///   in [`Stage::held`].
+/// - Every packet that comes in goes to an [`Outlet`], now or at a later call, or ends by `cx.drop` or `cx.absorb`.
+///   What is kept is in [`Stage::held`].
 /// - Packets are changed by `cx.rewrite` and made by `cx.originate`; the accounting balances both.
 /// - There is no clock but `cx.now()`, and one timer.
 pub trait Stage: Debug + Send {
     /// A packet of the stage's own direction.
     fn handle_packet(&mut self, packet: Packet, out: &mut Outlet, cx: &mut Cx<'_>);
 
-    /// Whether packets of the other direction pass through [`Stage::handle_reverse`]. Asked once, as the network is built.
+    /// Whether packets of the other direction pass through [`Stage::handle_reverse`]. Asked once, as the network is
+    /// built.
     fn sees_reverse(&self) -> bool {
         false
     }

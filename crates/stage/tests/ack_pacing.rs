@@ -1,4 +1,5 @@
-//! ACK pacing: ACKs go on at the pace of the data that they ask for, nothing that says more waits, and none waits for long.
+//! ACK pacing: ACKs go on at the pace of the data that they ask for, nothing that says more waits, and none waits for
+//! long.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! ACK reconstruction: gaps are filled evenly and spread over the mean interval, nothing is acknowledged that was not, and no ACK is
-//! held for long.
+//! ACK reconstruction: gaps are filled evenly and spread over the mean interval, nothing is acknowledged that was not,
+//! and no ACK is held for long.
 
 mod common;
 

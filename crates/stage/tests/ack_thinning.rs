@@ -1,4 +1,5 @@
-//! ACK thinning: one of so many pure cumulative ACKs passes, nothing that says more is held or dropped, and every ACK is covered soon.
+//! ACK thinning: one of so many pure cumulative ACKs passes, nothing that says more is held or dropped, and every ACK
+//! is covered soon.
 
 mod common;
 
@@ -66,8 +67,8 @@ fn a_duplicate_and_an_older_ack_pass_at_once() {
 }
 
 proptest! {
-    /// Whatever comes: no number that did not come goes on, none goes on before an older one that came first, and each that came is
-    /// covered within the longest delay.
+    /// Whatever comes: no number that did not come goes on, none goes on before an older one that came first, and each
+    /// that came is covered within the longest delay.
     #[test]
     fn the_sender_learns_of_everything_in_time(
         keep in 1..6_u32,

@@ -1,8 +1,8 @@
 //! Two captures of one connection held against each other, packet by packet: where they first differ, and in what.
 //!
-//! Each direction is compared by itself, the n-th packet with the n-th, because microseconds decide how the two directions
-//! interleave at a host. From the first packet on that is another one (other data, another acknowledgement, or none) the
-//! numbers say nothing any more; what becomes of the connection then is told by [`crate::drift`].
+//! Each direction is compared by itself, the n-th packet with the n-th, because microseconds decide how the two
+//! directions interleave at a host. From the first packet on that is another one (other data, another acknowledgement,
+//! or none) the numbers say nothing any more; what becomes of the connection then is told by [`crate::drift`].
 
 use crate::conversation::{Conversation, End, Segment};
 use lopsided_core::packet::Flags;

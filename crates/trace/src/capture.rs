@@ -1,7 +1,7 @@
 //! A observer that writes what passes some points of a world to a pcapng file.
 //!
-//! A file should hold what one observer could have seen: one host, or the two directions of one link. Put the two ends of a
-//! path into one file and every packet appears twice, which trace tools take for retransmissions.
+//! A file should hold what one observer could have seen: one host, or the two directions of one link. Put the two ends
+//! of a path into one file and every packet appears twice, which trace tools take for retransmissions.
 
 use crate::pcapng::{self, Direction, PacketBlock};
 use lopsided_core::{BitRate, Duration, Event, EventMask, NodeId, Observer, Packet, Time, wire};
@@ -47,8 +47,8 @@ impl Tap {
         Tap { name: name.into(), node, point: Point::Link { drops: false }, speed: rate }
     }
 
-    /// Also what the link loses, with the reason as a comment on the packet. A trace tool cannot tell such a packet from one
-    /// that went through, so its analysis will count the retransmission as needless.
+    /// Also what the link loses, with the reason as a comment on the packet. A trace tool cannot tell such a packet
+    /// from one that went through, so its analysis will count the retransmission as needless.
     #[must_use]
     pub fn with_drops(self) -> Tap {
         match self.point {
@@ -58,7 +58,8 @@ impl Tap {
     }
 }
 
-/// Writes a capture while the run goes on. Clones share the file: give one to the run and call [`Capture::finish`] on the other.
+/// Writes a capture while the run goes on. Clones share the file: give one to the run and call [`Capture::finish`] on
+/// the other.
 #[derive(Clone)]
 pub struct Capture {
     interest: EventMask,
@@ -89,8 +90,8 @@ struct Record {
 }
 
 impl Capture {
-    /// Begins a file. `lateness` is how much later than the others a tap may report its events: zero for hosts, for links at
-    /// most the longest propagation delay, since a link replays its departures when it is next touched.
+    /// Begins a file. `lateness` is how much later than the others a tap may report its events: zero for hosts, for
+    /// links at most the longest propagation delay, since a link replays its departures when it is next touched.
     pub fn new(out: impl Write + Send + 'static, taps: Vec<Tap>, lateness: Duration) -> Capture {
         let interest = taps.iter().map(|tap| tap.point.events()).fold(EventMask::NONE, BitOr::bitor);
         let mut shared = Shared {

@@ -1,8 +1,9 @@
 //! The TCP connections of a capture, their packets told relative to the connection's beginning.
 //!
-//! Two captures of the same connection differ in addresses, ports, initial sequence numbers and the clocks of the timestamps
-//! option (RFC 9293 section 3.4.1, RFC 7323 section 5.4). Here all of these count from the connection's first SYN, so that what
-//! remains can be compared octet for octet. Left out: connections whose SYN the capture does not hold, and other protocols.
+//! Two captures of the same connection differ in addresses, ports, initial sequence numbers and the clocks of the
+//! timestamps option (RFC 9293 section 3.4.1, RFC 7323 section 5.4). Here all of these count from the connection's
+//! first SYN, so that what remains can be compared octet for octet. Left out: connections whose SYN the capture does
+//! not hold, and other protocols.
 
 use crate::flow::FlowKey;
 use lopsided_core::packet::{Ecn, Flags, SackBlock, TcpHeader};

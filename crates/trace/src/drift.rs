@@ -1,7 +1,8 @@
-//! How far two captures of one connection drift apart: packets found again in the other, by how much later, and who is ahead.
+//! How far two captures of one connection drift apart: packets found again in the other, by how much later, and who is
+//! ahead.
 //!
-//! A packet is found again if the other capture holds one of the same data and acknowledgement, the n-th time it is sent with
-//! the n-th: a retransmission is matched with a retransmission. The time is cut into equal parts.
+//! A packet is found again if the other capture holds one of the same data and acknowledgement, the n-th time it is
+//! sent with the n-th: a retransmission is matched with a retransmission. The time is cut into equal parts.
 
 use crate::align::{Fields, Rules};
 use crate::conversation::{Conversation, End, Segment};
@@ -16,8 +17,8 @@ pub struct Stretch {
     pub until: u64,
     /// Packets of the first and of the second capture.
     pub packets: [usize; 2],
-    /// The highest octet sent until the end of the part, in the first and in the second capture: by the end that opened, and
-    /// by the other.
+    /// The highest octet sent until the end of the part, in the first and in the second capture: by the end that
+    /// opened, and by the other.
     pub position: [[u64; 2]; 2],
     /// Of the first capture's packets, those found again; those of them in time; those alike in all that is compared.
     pub matched: usize,

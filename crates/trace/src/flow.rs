@@ -1,10 +1,12 @@
-//! What a capture says of its TCP flows: retransmissions, round trip times, outstanding data and goodput, seen from where it was taken.
+//! What a capture says of its TCP flows: retransmissions, round trip times, outstanding data and goodput, seen from
+//! where it was taken.
 //!
-//! Round trip times are meaningful for a capture at the sender: one for each acknowledgement that advances, from the sending
-//! of the newest segment that it covers; none for one that also covers a retransmission (Karn's rule: what it answers is not
-//! known). These are tcptrace's "RTT samples" without those of SYN and FIN; packets, elapsed time, retransmitted packets and the most
-//! outstanding data are its own too (compared with tcptrace 6.6.7). Its means of outstanding data are over packets, here over time. Left
-//! out: selective acknowledgements, and segments that were lost before the point of capture.
+//! Round trip times are meaningful for a capture at the sender: one for each acknowledgement that advances, from the
+//! sending of the newest segment that it covers; none for one that also covers a retransmission (Karn's rule: what it
+//! answers is not known). These are tcptrace's "RTT samples" without those of SYN and FIN; packets, elapsed time,
+//! retransmitted packets and the most outstanding data are its own too (compared with tcptrace 6.6.7). Its means of
+//! outstanding data are over packets, here over time. Left out: selective acknowledgements, and segments that were lost
+//! before the point of capture.
 
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Duration, FlowId, Packet, Seq, Time};

@@ -1,15 +1,15 @@
-//! What the packets at a host tell of the TCP on it: the events that a simulated connection tells of itself, inferred for a real one.
+//! What the packets at a host tell of the TCP on it: the events that a simulated connection tells of itself, inferred
+//! for a real one.
 //!
-//! Of a sender: what it sent again, the timers that made it do so, and its congestion states. A segment that goes out again within an
-//! instant of an ACK answers that ACK (fast recovery, RFC 6675); one that goes out after at least a round trip of silence was sent by a
-//! timer, the tail loss probe where it is the last segment (RFC 8985) and else the retransmission timer (RFC 6298). Recovery and loss
-//! last until all is acknowledged that was out as they began (RFC 6582), or until an
-//! ACK echoes a timestamp older than the retransmission (RFC 3522). Of a receiver: why it may have acknowledged, by what had
-//! arrived since its last ACK (RFC 5681 section 4.2, RFC 2018, RFC 2883).
+//! Of a sender: what it sent again, the timers that made it do so, and its congestion states. A segment that goes out
+//! again within an instant of an ACK answers that ACK (fast recovery, RFC 6675); one that goes out after at least a
+//! round trip of silence was sent by a timer, the tail loss probe where it is the last segment (RFC 8985) and else the
+//! retransmission timer (RFC 6298). Recovery and loss last until all is acknowledged that was out as they began (RFC
+//! 6582), or until an ACK echoes a timestamp older than the retransmission (RFC 3522). Of a receiver: why it may have
+//! acknowledged, by what had arrived since its last ACK (RFC 5681 section 4.2, RFC 2018, RFC 2883).
 //!
-//! Left out, because packets do not show it: windows and their reductions, which rule called a segment lost, undo by DSACK, the reordering
-//! timer,
-//! and what held a sender back.
+//! Left out, because packets do not show it: windows and their reductions, which rule called a segment lost, undo by
+//! DSACK, the reordering timer, and what held a sender back.
 
 use crate::conversation::{Conversation, End, Segment};
 use lopsided_core::packet::Flags;
@@ -38,7 +38,8 @@ pub fn of_sender(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> {
     timed(conversation, sender.told)
 }
 
-/// What the packets tell of an end as the receiver of data; captured at its host. Acknowledgement numbers count from the first SYN.
+/// What the packets tell of an end as the receiver of data; captured at its host. Acknowledgement numbers count from
+/// the first SYN.
 pub fn of_receiver(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> {
     let mut receiver = Receiver::default();
     for segment in &conversation.segments {
@@ -179,7 +180,8 @@ impl Sender {
         echo.zip(self.first_repair).is_some_and(|(echo, repair)| (echo.wrapping_sub(repair) as i32) < 0)
     }
 
-    /// A gap above what completed the repair begins the next one, at once where the segment in it had already been sent again.
+    /// A gap above what completed the repair begins the next one, at once where the segment in it had already been sent
+    /// again.
     fn looks_for_gaps(&mut self, at: u64, ack: u64, sacked: u64) {
         if sacked <= ack {
             return;

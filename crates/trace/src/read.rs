@@ -1,7 +1,8 @@
 //! Reads captures, pcap and pcapng, made here or elsewhere.
 //!
-//! Understands raw IP, IPv4 and Ethernet (with VLAN tags). Packets of other protocols than IPv4, and fragments, are counted
-//! and passed over. A packet longer than its length field can say, as hosts with BIG TCP hand over, is as long as its record.
+//! Understands raw IP, IPv4 and Ethernet (with VLAN tags). Packets of other protocols than IPv4, and fragments, are
+//! counted and passed over. A packet longer than its length field can say, as hosts with BIG TCP hand over, is as long
+//! as its record.
 
 use lopsided_core::{Packet, Time, wire};
 use pcap_parser::traits::PcapNGPacketBlock;
@@ -27,7 +28,8 @@ pub struct TraceRead {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError(String);
 
-/// Hands each packet of a capture to `each` with its time since the epoch of the file (1970, or the beginning of a run).
+/// Hands each packet of a capture to `each` with its time since the epoch of the file (1970, or the beginning of a
+/// run).
 pub fn read(input: impl Read + Send, mut each: impl FnMut(Time, &Packet)) -> Result<TraceRead, ReadError> {
     let mut room = FIRST_ROOM;
     let mut reader = create_reader(room, input).map_err(|error| ReadError(error.to_string()))?;

@@ -54,7 +54,8 @@ mod tests {
     use lopsided_tcp::cc::Signal;
     use lopsided_tcp::cc::harness::{MSS, Path, path_state, setup};
 
-    /// One controller on a line of 20 Mbit/s, 50 ms and a queue of a bandwidth-delay product, after it has found its window.
+    /// One controller on a line of 20 Mbit/s, 50 ms and a queue of a bandwidth-delay product, after it has found its
+    /// window.
     fn settled(name: &str) -> Path {
         let make = own().unwrap().get(name).unwrap();
         let mut path = Path::new(make(&setup()), 20.0, Duration::from_millis(50), 86);

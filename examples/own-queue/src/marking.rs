@@ -76,7 +76,8 @@ impl Qdisc for Marking {
         self.backlog
     }
 
-    /// Not needed: without it a token bucket takes the packet at the head out of the queue and holds it until its tokens are there.
+    /// Not needed: without it a token bucket takes the packet at the head out of the queue and holds it until its
+    /// tokens are there.
     fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
         self.ring.front().map(|head| head.packet.size())
     }

@@ -1,11 +1,11 @@
-//! Files over FTP (RFC 959): a control connection with its dialogue, and a data connection for each file, which the client
-//! opens (passive mode).
+//! Files over FTP (RFC 959): a control connection with its dialogue, and a data connection for each file, which the
+//! client opens (passive mode).
 //!
-//! What is said on the control connection is real text, one command a round trip, so that a capture of a run shows it and a
-//! file comes as much later as a login and its commands take. A file is octets without a meaning.
+//! What is said on the control connection is real text, one command a round trip, so that a capture of a run shows it
+//! and a file comes as much later as a login and its commands take. A file is octets without a meaning.
 //!
-//! Leaves out: active mode, ports of data connections (all of a flow go to its one port; the reply to PASV names none, and
-//! what opens after it is the data connection), refusals, and the time that programs and disks take.
+//! Leaves out: active mode, ports of data connections (all of a flow go to its one port; the reply to PASV names none,
+//! and what opens after it is the data connection), refusals, and the time that programs and disks take.
 
 mod client;
 mod config;

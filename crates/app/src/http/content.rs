@@ -5,11 +5,12 @@ use std::sync::OnceLock;
 /// The longest header section that either end reads.
 pub(crate) const MAX_HEADER: usize = 16 << 10;
 
-/// Octets after which an object's content repeats: a prime, so that what is out of place by a power of two does not fit.
+/// Octets after which an object's content repeats: a prime, so that what is out of place by a power of two does not
+/// fit.
 const PERIOD: usize = 65_521;
 
-/// Two periods of the content, so that as much as one of it stands in one piece wherever it begins. Every octet depends on its place, by
-/// which a receiver can check it: the highest octet of its number times a large odd one.
+/// Two periods of the content, so that as much as one of it stands in one piece wherever it begins. Every octet depends
+/// on its place, by which a receiver can check it: the highest octet of its number times a large odd one.
 fn pattern() -> &'static [u8] {
     static PATTERN: OnceLock<Vec<u8>> = OnceLock::new();
     let octet = |place: usize| (((place % PERIOD) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;

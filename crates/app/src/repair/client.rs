@@ -352,7 +352,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever of the answers is missing, every octet that was asked for came once, or is known to be missing once.
+        /// Whatever of the answers is missing, every octet that was asked for came once, or is known to be missing
+        /// once.
         #[test]
         fn each_octet_comes_or_is_missing_and_never_both(
             lengths in prop::collection::vec(1..6_000u64, 1..12),

@@ -97,6 +97,7 @@ impl BitOrAssign for EventMask {
 /// Something that watches a run.
 pub trait Observer: Send {
     fn mask(&self) -> EventMask;
-    /// `at` never goes back for one node, but a link may report its past departures a little late: sort by time across nodes.
+    /// `at` never goes back for one node, but a link may report its past departures a little late: sort by time across
+    /// nodes.
     fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>);
 }

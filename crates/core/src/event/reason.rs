@@ -25,8 +25,8 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Why a packet ended before its destination. Every loss of a run has one of these. A run's digest has their place: new ones
-    /// go to the end.
+    /// Why a packet ended before its destination. Every loss of a run has one of these. A run's digest has their place:
+    /// new ones go to the end.
     DropReason {
         QueueFull = "queue_full", "the queue had no room and the arriving packet was refused";
         HeadDrop = "head_drop", "the queue had no room and this packet, from its head, gave way to the arriving one";

@@ -7,8 +7,8 @@ use std::sync::Arc;
 #[cfg(debug_assertions)]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Held by the accounting: whether the accounting still exists. A packet dropped after it, when a run is taken down, is not forgotten.
-/// Clones belong to the same run; the first one dropped ends the watch.
+/// Held by the accounting: whether the accounting still exists. A packet dropped after it, when a run is taken down, is
+/// not forgotten. Clones belong to the same run; the first one dropped ends the watch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     #[cfg(debug_assertions)]

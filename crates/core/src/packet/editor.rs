@@ -6,8 +6,8 @@ use crate::Bytes;
 /// The most octets of an IP packet: the length fields have 16 bits.
 const MAX_SIZE: u32 = 65_535;
 
-/// What may be changed of a packet. Where another host made it, each change patches its octets and its checksums (RFC 1624), and
-/// leaves all others as they came: a checksum that was wrong stays wrong.
+/// What may be changed of a packet. Where another host made it, each change patches its octets and its checksums (RFC
+/// 1624), and leaves all others as they came: a checksum that was wrong stays wrong.
 #[derive(Debug)]
 pub struct PacketEditor<'a>(pub(crate) &'a mut Fields);
 
@@ -56,8 +56,8 @@ impl PacketEditor<'_> {
         true
     }
 
-    /// Changes the TCP header. False if there is none, or if a foreign packet's options have no room for the new ones beside those
-    /// that are not of a kind in [`super::TcpOptions`]; then nothing is changed.
+    /// Changes the TCP header. False if there is none, or if a foreign packet's options have no room for the new ones
+    /// beside those that are not of a kind in [`super::TcpOptions`]; then nothing is changed.
     #[must_use]
     pub fn tcp(&mut self, change: impl FnOnce(&mut TcpHeader)) -> bool {
         let Fields { transport: Transport::Tcp(header), raw, payload, size, ip, .. } = &mut *self.0 else {
@@ -92,7 +92,8 @@ impl PacketEditor<'_> {
         true
     }
 
-    /// Puts another payload into the packet. False if that made it larger than an IP packet can be, and then nothing is changed.
+    /// Puts another payload into the packet. False if that made it larger than an IP packet can be, and then nothing is
+    /// changed.
     #[must_use]
     pub fn set_payload(&mut self, new: Payload) -> bool {
         let Fields { transport, payload, raw, size, .. } = &mut *self.0;

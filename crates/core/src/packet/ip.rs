@@ -1,7 +1,7 @@
 //! The IP header, version 4 or 6, as fields (RFC 791, RFC 8200, with DSCP and ECN of RFC 2474 and RFC 3168).
 //!
-//! Leaves out identification, fragments, options, extension headers and the flow label: lopsided's own hosts send none of them, and
-//! in a packet that another host made they stay in its octets.
+//! Leaves out identification, fragments, options, extension headers and the flow label: lopsided's own hosts send none
+//! of them, and in a packet that another host made they stay in its octets.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,11 +1,12 @@
-//! A packet as the nodes hand it on: IP and transport header fields, a payload of real bytes or of a length alone, and, where another
-//! host made it, its headers octet by octet.
+//! A packet as the nodes hand it on: IP and transport header fields, a payload of real bytes or of a length alone, and,
+//! where another host made it, its headers octet by octet.
 //!
-//! A [`Packet`] is a handle of 8 octets: a hop moves those. What it stands for lies in a box that the [`crate::Accounting`] hands out
-//! and takes back, so that a run that has reached its steady state allocates nothing for a packet.
+//! A [`Packet`] is a handle of 8 octets: a hop moves those. What it stands for lies in a box that the
+//! [`crate::Accounting`] hands out and takes back, so that a run that has reached its steady state allocates nothing
+//! for a packet.
 //!
-//! Fields are read by accessors and changed through [`crate::Cx`] alone (`mark`, `rewrite`), so that every change is in the accounting.
-//! The time to live is the exception: a router lowers it with [`Packet::lower_ttl`].
+//! Fields are read by accessors and changed through [`crate::Cx`] alone (`mark`, `rewrite`), so that every change is in
+//! the accounting. The time to live is the exception: a router lowers it with [`Packet::lower_ttl`].
 
 mod booking;
 mod editor;
@@ -88,9 +89,9 @@ impl NewPacket {
     }
 }
 
-/// An IP packet in flight. Without `Clone`: it is moved, and its journey ends in [`crate::Cx::deliver`], [`crate::Cx::drop`] or
-/// [`crate::Cx::absorb`]. Where one of the accounting is forgotten instead, a debug build panics at that place; in a release build the
-/// audit at the end of the run finds it.
+/// An IP packet in flight. Without `Clone`: it is moved, and its journey ends in [`crate::Cx::deliver`],
+/// [`crate::Cx::drop`] or [`crate::Cx::absorb`]. Where one of the accounting is forgotten instead, a debug build panics
+/// at that place; in a release build the audit at the end of the run finds it.
 #[must_use = "a packet ends by Cx::deliver, Cx::drop or Cx::absorb"]
 #[derive(Debug)]
 pub struct Packet(pub(crate) Box<Fields>);
@@ -150,7 +151,8 @@ impl Fields {
 }
 
 impl Packet {
-    /// A packet that is in nobody's accounting: for tests, and for what is read from a file. `id` is unique within its run.
+    /// A packet that is in nobody's accounting: for tests, and for what is read from a file. `id` is unique within its
+    /// run.
     pub fn unbooked(id: u64, sent_at: Time, new: NewPacket) -> Packet {
         let size = new.size();
         Packet(Box::new(Fields::new(id, sent_at, size, new, Booking::default())))
@@ -248,8 +250,8 @@ impl Packet {
         self.0.raw.as_ref().map_or(self.0.id as u16, |raw| raw.identification())
     }
 
-    /// Whether its fields say all that its headers say. Not so where a packet that another host made has IP options, extension headers, or
-    /// TCP options that cannot be read: those stand in its octets alone.
+    /// Whether its fields say all that its headers say. Not so where a packet that another host made has IP options,
+    /// extension headers, or TCP options that cannot be read: those stand in its octets alone.
     pub fn is_read_whole(&self) -> bool {
         let Some(raw) = &self.0.raw else { return true };
         raw.has_plain_ip(&self.0.ip) && (self.tcp().is_none() || raw.tcp_options().is_some_and(reads_options))

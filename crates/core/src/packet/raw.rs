@@ -1,7 +1,7 @@
 //! The headers of a packet that another host made, octet by octet, and how a change of a field is patched into them.
 //!
-//! Checksums are updated from the difference alone (RFC 1624 equation 3), so that one that was wrong stays wrong and the payload need not
-//! be read. Leaves out the checksums of other transports than TCP and UDP.
+//! Checksums are updated from the difference alone (RFC 1624 equation 3), so that one that was wrong stays wrong and
+//! the payload need not be read. Leaves out the checksums of other transports than TCP and UDP.
 
 use super::ip::{Addresses, Ecn, IpHeader};
 use super::payload::Payload;

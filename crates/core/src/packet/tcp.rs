@@ -1,6 +1,7 @@
 //! The TCP header and its options as fields (RFC 9293, 7323, 2018, 9768).
 //!
-//! Leaves out the urgent pointer and options of other kinds: in a packet that another host made they stay in its octets.
+//! Leaves out the urgent pointer and options of other kinds: in a packet that another host made they stay in its
+//! octets.
 
 use crate::Seq;
 use std::fmt;
@@ -48,7 +49,8 @@ impl Flags {
     pub const ECE: Flags = Flags(0x40);
     pub const CWR: Flags = Flags(0x80);
     pub const AE: Flags = Flags(0x100);
-    /// On an ACK: what it asks for is lost (balakrishnan1999 section 6.3). The paper names no bit; this is a reserved one.
+    /// On an ACK: what it asks for is lost (balakrishnan1999 section 6.3). The paper names no bit; this is a reserved
+    /// one.
     pub const FAST_RETRANSMIT: Flags = Flags(0x200);
 
     pub const fn has(self, flag: Flags) -> bool {
@@ -78,7 +80,8 @@ impl fmt::Debug for Flags {
     }
 }
 
-/// The options of one segment. The layout on the wire is the usual one, padded to whole words (see [`TcpOptions::len`]).
+/// The options of one segment. The layout on the wire is the usual one, padded to whole words (see
+/// [`TcpOptions::len`]).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TcpOptions {
     pub mss: Option<u16>,
@@ -101,9 +104,9 @@ struct Rare {
 }
 
 impl TcpOptions {
-    /// Octets on the wire: timestamps take 12 with their padding, SACK 4 + 8 per block, MSS 4, window scale 4 with padding,
-    /// SACK-permitted 4 with padding, or 2 of the timestamps' padding, accurate ECN as many as its counters and padding. At most 40: see
-    /// [`TcpOptions::sack_room`].
+    /// Octets on the wire: timestamps take 12 with their padding, SACK 4 + 8 per block, MSS 4, window scale 4 with
+    /// padding, SACK-permitted 4 with padding, or 2 of the timestamps' padding, accurate ECN as many as its counters
+    /// and padding. At most 40: see [`TcpOptions::sack_room`].
     #[inline]
     pub fn len(&self) -> u32 {
         // Every queue and link asks, and hardly any segment has SACK blocks, accurate ECN or others.
@@ -181,7 +184,8 @@ impl TcpOptions {
         if fits { self.other() } else { OtherOptions::NONE }
     }
 
-    /// How many SACK blocks the header has room for beside the other options: three beside timestamps alone, four alone.
+    /// How many SACK blocks the header has room for beside the other options: three beside timestamps alone, four
+    /// alone.
     pub fn sack_room(&self) -> usize {
         (MAX_TCP_OPTIONS.saturating_sub(4 + self.len_without_sack())) as usize / 8
     }
@@ -267,8 +271,8 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// The accurate ECN option (RFC 9768 section 3.2.3): how many octets of data arrived with each codepoint, modulo 2^24. Counters at the end
-/// may be left out, so that there is an option for each order.
+/// The accurate ECN option (RFC 9768 section 3.2.3): how many octets of data arrived with each codepoint, modulo 2^24.
+/// Counters at the end may be left out, so that there is an option for each order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccEcnOption {
     pub order: AccEcnOrder,
@@ -333,7 +337,8 @@ pub struct SackBlock {
     pub end: Seq,
 }
 
-/// Up to four SACK blocks (three beside timestamps), the newest first; a DSACK block comes before it (RFC 2018, RFC 2883).
+/// Up to four SACK blocks (three beside timestamps), the newest first; a DSACK block comes before it (RFC 2018, RFC
+/// 2883).
 ///
 /// They lie apart from the header, because few segments have any and every packet is moved at every hop.
 #[derive(Clone, Default, PartialEq, Eq)]

@@ -1,8 +1,9 @@
-//! The options of the TCP header as octets (RFC 7323, RFC 2018, RFC 9768): written, read, and changed in the header of a packet that
-//! another host made.
+//! The options of the TCP header as octets (RFC 7323, RFC 2018, RFC 9768): written, read, and changed in the header of
+//! a packet that another host made.
 //!
-//! They are laid out as Linux and the BSDs do: MSS first, then SACK-permitted in the place of the timestamps' padding or
-//! padded by itself, timestamps, window scale, accurate ECN, SACK; each padded in front by no-operations to whole words.
+//! They are laid out as Linux and the BSDs do: MSS first, then SACK-permitted in the place of the timestamps' padding
+//! or padded by itself, timestamps, window scale, accurate ECN, SACK; each padded in front by no-operations to whole
+//! words.
 
 use super::tcp::{
     AccEcnOption, AccEcnOrder, MAX_TCP_OPTIONS, OtherOption, OtherOptions, SackBlock, SackBlocks, TcpOptions,
@@ -81,9 +82,9 @@ fn is_known(kind: u8) -> bool {
     )
 }
 
-/// The options of a segment that another host made, its octets `old` read as `before`, changed to `after`: what did not change and
-/// what is of a kind unknown here stays as it is, the rest is written in its place, or behind. `None` if the result does not fit, or
-/// if the options cannot be told apart.
+/// The options of a segment that another host made, its octets `old` read as `before`, changed to `after`: what did not
+/// change and what is of a kind unknown here stays as it is, the rest is written in its place, or behind. `None` if the
+/// result does not fit, or if the options cannot be told apart.
 pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOptions) -> Option<Vec<u8>> {
     let mut changed = [MSS, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE, ACCURATE_ECN_0, SACK]
         .map(|kind| (kind, only(kind, before) != only(kind, after)))
@@ -194,7 +195,8 @@ pub(crate) fn parse_options(mut rest: &[u8]) -> TcpOptions {
     options
 }
 
-/// Whether each option has a length that it may have, and none comes twice, so that the header's fields say all that these octets do.
+/// Whether each option has a length that it may have, and none comes twice, so that the header's fields say all that
+/// these octets do.
 pub(super) fn reads_options(mut rest: &[u8]) -> bool {
     let mut seen: Vec<u8> = Vec::new();
     while let [kind, tail @ ..] = rest {

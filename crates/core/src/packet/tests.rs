@@ -17,7 +17,8 @@ enum Kind {
     Fragment,
 }
 
-/// A packet as some host may have made it: with options in the IP header, extension headers, unknown TCP options, reserved bits.
+/// A packet as some host may have made it: with options in the IP header, extension headers, unknown TCP options,
+/// reserved bits.
 #[derive(Debug, Clone)]
 struct Made {
     kind: Kind,

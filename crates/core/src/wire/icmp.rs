@@ -1,5 +1,5 @@
-//! The message of a router that a packet does not fit the way on: ICMP "fragmentation needed" (RFC 792 with the next hop's MTU of
-//! RFC 1191 section 4) and ICMPv6 "packet too big" (RFC 4443 section 3.2).
+//! The message of a router that a packet does not fit the way on: ICMP "fragmentation needed" (RFC 792 with the next
+//! hop's MTU of RFC 1191 section 4) and ICMPv6 "packet too big" (RFC 4443 section 3.2).
 //!
 //! Leaves out all other messages of ICMP, and of this one the form without an MTU that routers sent before RFC 1191.
 

@@ -57,8 +57,8 @@ fn protocol(transport: &Transport) -> u8 {
     }
 }
 
-/// The sum over the fields of the IP header that TCP and UDP protect with their own checksum (RFC 9293 section 3.1, RFC 8200
-/// section 8.1).
+/// The sum over the fields of the IP header that TCP and UDP protect with their own checksum (RFC 9293 section 3.1, RFC
+/// 8200 section 8.1).
 pub(super) fn pseudo_header(addresses: &Addresses, protocol: u8, body_len: usize) -> Checksum {
     let mut sum = Checksum::default();
     match addresses {

@@ -1,8 +1,10 @@
-//! Packets as octets: IPv4 and IPv6, TCP with its options, UDP, and ICMP's message of a packet too big, as they stand on the wire.
+//! Packets as octets: IPv4 and IPv6, TCP with its options, UDP, and ICMP's message of a packet too big, as they stand
+//! on the wire.
 //!
-//! A synthetic payload is written as zeros, which add nothing to a checksum, so headers alone can be written with the checksum
-//! of the whole packet. A packet that another host made is written as it came. Left out of the fields that are read: IP options, IPv6
-//! extension headers, fragments, TCP options other than those of [`TcpOptions`](crate::packet::TcpOptions) and the urgent pointer.
+//! A synthetic payload is written as zeros, which add nothing to a checksum, so headers alone can be written with the
+//! checksum of the whole packet. A packet that another host made is written as it came. Left out of the fields that are
+//! read: IP options, IPv6 extension headers, fragments, TCP options other than those of
+//! [`TcpOptions`](crate::packet::TcpOptions) and the urgent pointer.
 
 mod icmp;
 mod ip;
@@ -66,11 +68,12 @@ fn headers_into(packet: &Packet, octets: &mut Vec<u8>) {
     }
 }
 
-/// Takes a packet from outside, to be passed on: whatever is in it and in whatever state its checksums are, it is written again octet
-/// by octet, but for what [`crate::Cx::rewrite`] and `mark` change. Octets behind it, such as a frame's padding, are cut off.
+/// Takes a packet from outside, to be passed on: whatever is in it and in whatever state its checksums are, it is
+/// written again octet by octet, but for what [`crate::Cx::rewrite`] and `mark` change. Octets behind it, such as a
+/// frame's padding, are cut off.
 ///
-/// Of TCP and UDP the header can be read and changed. A fragment, a header that cannot be read and any other protocol are
-/// [`Transport::Other`].
+/// Of TCP and UDP the header can be read and changed. A fragment, a header that cannot be read and any other protocol
+/// are [`Transport::Other`].
 ///
 /// # Errors
 /// If these are not the octets of an IP packet, or not all of them.
@@ -99,9 +102,11 @@ pub fn read_foreign(flow: FlowId, octets: &[u8]) -> Result<NewPacket, Malformed>
     })
 }
 
-/// Reads a whole packet into fields and verifies its checksums; octets after it, such as a frame's padding, are ignored.
+/// Reads a whole packet into fields and verifies its checksums; octets after it, such as a frame's padding, are
+/// ignored.
 ///
-/// What the wire does not tell is left for the caller: the packet's number is the 16 bits of the IPv4 header, its flow the first.
+/// What the wire does not tell is left for the caller: the packet's number is the 16 bits of the IPv4 header, its flow
+/// the first.
 pub fn parse(octets: &[u8]) -> Result<Packet, Malformed> {
     let header = ip::parse(octets)?;
     if header.is_fragment {
@@ -113,8 +118,8 @@ pub fn parse(octets: &[u8]) -> Result<Packet, Malformed> {
     read_body(&header, body)
 }
 
-/// Reads the beginning of a packet, as a capture keeps it: what was cut off counts as synthetic payload, and checksums are not
-/// verified, since offloading hosts leave them unset.
+/// Reads the beginning of a packet, as a capture keeps it: what was cut off counts as synthetic payload, and checksums
+/// are not verified, since offloading hosts leave them unset.
 pub fn parse_captured(octets: &[u8]) -> Result<Packet, Malformed> {
     let header = ip::parse(octets)?;
     if header.is_fragment {

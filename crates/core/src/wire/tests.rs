@@ -191,7 +191,8 @@ proptest! {
     }
 }
 
-/// Captured from Linux 6.18 on the loopback device. That device leaves TCP's checksum to nobody; the one here is tshark's.
+/// Captured from Linux 6.18 on the loopback device. That device leaves TCP's checksum to nobody; the one here is
+/// tshark's.
 #[rustfmt::skip]
 const LINUX_SYN: [u8; 60] = [
     0x45, 0x00, 0x00, 0x3c, 0xd5, 0xbd, 0x40, 0x00, 0x40, 0x06, 0x66, 0xfc, 0x7f, 0x00, 0x00, 0x01, 0x7f, 0x00, 0x00, 0x01,

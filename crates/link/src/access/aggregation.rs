@@ -1,10 +1,12 @@
 //! A sender that waits for the medium and then sends many packets at once, as Wi-Fi does (IEEE 802.11n's A-MPDU).
 //!
-//! With a packet at its head the sender waits for the medium: `access_delay`, and a part of `contention` that is drawn. Then all that
-//! waits leaves the queue together, up to `max_size` and `max_time` on the air, at the direction's rate. What comes later waits for the next
-//! aggregate. Each costs `overhead` beside: preamble, spacing, block acknowledgement.
+//! With a packet at its head the sender waits for the medium: `access_delay`, and a part of `contention` that is drawn.
+//! Then all that waits leaves the queue together, up to `max_size` and `max_time` on the air, at the direction's rate.
+//! What comes later waits for the next aggregate. Each costs `overhead` beside: preamble, spacing, block
+//! acknowledgement.
 //!
-//! Leaves out: other stations, frame loss and the reordering buffer, rate control. A packet arrives when its own last bit is on the air.
+//! Leaves out: other stations, frame loss and the reordering buffer, rate control. A packet arrives when its own last
+//! bit is on the air.
 
 use super::AccessKind;
 use crate::shaper::Shaper;

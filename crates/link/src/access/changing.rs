@@ -1,10 +1,11 @@
-//! Lines whose rate changes: on a time line that is written down, or every few seconds to one that is drawn, as where a satellite system
-//! allocates its beams anew.
+//! Lines whose rate changes: on a time line that is written down, or every few seconds to one that is drawn, as where a
+//! satellite system allocates its beams anew.
 //!
-//! A packet that is being sent when the rate changes goes on at the new one. A rate of zero is an outage in which packets wait.
+//! A packet that is being sent when the rate changes goes on at the new one. A rate of zero is an outage in which
+//! packets wait.
 //!
-//! Starlink allocates anew every 15 s (Mohan et al., "A Multifaceted Look at Starlink Performance", WWW 2024): rate and delay
-//! change at those instants. What each is drawn from is not published; here both are uniform.
+//! Starlink allocates anew every 15 s (Mohan et al., "A Multifaceted Look at Starlink Performance", WWW 2024): rate and
+//! delay change at those instants. What each is drawn from is not published; here both are uniform.
 
 use super::AccessKind;
 use crate::shaper::{Shaper, scaled_bits};

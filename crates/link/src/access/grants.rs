@@ -1,18 +1,19 @@
 //! An uplink on which a sender must ask before it may send: DOCSIS, GPON, LTE and 5G differ in the times alone.
 //!
-//! - A sender that has had nothing to send **asks** at the next request opportunity (`request_interval`): a contention slot of a MAP, a slot
-//!   of the bandwidth allocation's cycle, a scheduling request on the control channel.
-//! - It is **granted** `grant_delay` later, at the next of the slots that come every `slot`. Each slot carries what the rate makes of its
-//!   length, in which packets share and are split.
-//! - While more waits, that is reported with the data (piggyback, DBRu, buffer status report), and each slot is granted.
-//! - A **proactive** grant is there in each slot without being asked for: the proactive grant service of low-latency DOCSIS, configured grants
-//!   of 5G.
-//! - The block of a slot that is in **error** comes again `retransmit_delay` later (HARQ), as often as it must up to `retransmissions`, and
-//!   what follows waits for it, for it is delivered in order. After the last the block counts as delivered: what then repairs it is left
-//!   out.
+//! - A sender that has had nothing to send **asks** at the next request opportunity (`request_interval`): a contention
+//!   slot of a MAP, a slot of the bandwidth allocation's cycle, a scheduling request on the control channel.
+//! - It is **granted** `grant_delay` later, at the next of the slots that come every `slot`. Each slot carries what the
+//!   rate makes of its length, in which packets share and are split.
+//! - While more waits, that is reported with the data (piggyback, DBRu, buffer status report), and each slot is
+//!   granted.
+//! - A **proactive** grant is there in each slot without being asked for: the proactive grant service of low-latency
+//!   DOCSIS, configured grants of 5G.
+//! - The block of a slot that is in **error** comes again `retransmit_delay` later (HARQ), as often as it must up to
+//!   `retransmissions`, and what follows waits for it, for it is delivered in order. After the last the block counts as
+//!   delivered: what then repairs it is left out.
 //!
-//! **Deviations.** Requests are never lost in contention; other stations take nothing of the channel. A sender whose queue was empty as a
-//! slot began has asked for nothing more, and begins anew.
+//! **Deviations.** Requests are never lost in contention; other stations take nothing of the channel. A sender whose
+//! queue was empty as a slot began has asked for nothing more, and begins anew.
 
 use super::AccessKind;
 use crate::shaper::{Shaper, scaled_bits};

@@ -1,5 +1,6 @@
-//! How a line gives leave to send, where that is more than a rate: a trace of opportunities, a rate that changes, requests and grants,
-//! aggregates. Each kind is a [`Shaper`] of its own; a scenario names it as `access` of a direction.
+//! How a line gives leave to send, where that is more than a rate: a trace of opportunities, a rate that changes,
+//! requests and grants, aggregates. Each kind is a [`Shaper`] of its own; a scenario names it as `access` of a
+//! direction.
 //!
 //! Leaves out: stations that compete with each other. A medium that several share is a [`crate::Medium`].
 

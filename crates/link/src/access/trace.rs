@@ -1,12 +1,13 @@
-//! A line driven by a trace of its opportunities to send, in the format of Mahimahi (Netravali et al., USENIX ATC 2015, section 3; the manual
-//! page of `mm-link`): a text file with a whole number of milliseconds a line, each an opportunity to deliver 1500 octets at that time. A
-//! number that stands several times is as many opportunities. Behind the last line the trace begins again, so that its last number is its
-//! length.
+//! A line driven by a trace of its opportunities to send, in the format of Mahimahi (Netravali et al., USENIX ATC 2015,
+//! section 3; the manual page of `mm-link`): a text file with a whole number of milliseconds a line, each an
+//! opportunity to deliver 1500 octets at that time. A number that stands several times is as many opportunities. Behind
+//! the last line the trace begins again, so that its last number is its length.
 //!
-//! Octets are counted, not packets: several small packets share an opportunity, and a packet larger than what is left of one goes on in
-//! the next. An opportunity that no packet uses at its instant is lost.
+//! Octets are counted, not packets: several small packets share an opportunity, and a packet larger than what is left
+//! of one goes on in the next. An opportunity that no packet uses at its instant is lost.
 //!
-//! **Deviation.** A packet leaves the queue with the first opportunity that carries some of it, and is on the line until the last one.
+//! **Deviation.** A packet leaves the queue with the first opportunity that carries some of it, and is on the line
+//! until the last one.
 
 use super::AccessKind;
 use crate::shaper::Shaper;

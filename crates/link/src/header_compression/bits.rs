@@ -1,4 +1,5 @@
-//! Fields of some bits, one after the other, and numbers of which only the low bits are sent (W-LSB, RFC 5795's least significant bits).
+//! Fields of some bits, one after the other, and numbers of which only the low bits are sent (W-LSB, RFC 5795's least
+//! significant bits).
 
 /// Bits in the order in which they go over the line.
 #[derive(Debug, Default)]

@@ -28,7 +28,8 @@ pub enum CompressionScheme {
     Iphc,
     /// RFC 6846.
     Rohc,
-    /// A number of octets for every header, and no context to lose: what a simulation takes for a line with compression.
+    /// A number of octets for every header, and no context to lose: what a simulation takes for a line with
+    /// compression.
     Fixed,
 }
 

@@ -1,15 +1,19 @@
-//! Van Jacobson's compression of TCP/IP headers (RFC 1144): the differences to the header before of the same connection.
+//! Van Jacobson's compression of TCP/IP headers (RFC 1144): the differences to the header before of the same
+//! connection.
 //!
-//! A compressed header is an octet of bits for what changed, the connection's slot where it is not that of the packet before, TCP's
-//! checksum, and a difference of one or three octets for each field that changed: 3 octets at least, where 40 were.
+//! A compressed header is an octet of bits for what changed, the connection's slot where it is not that of the packet
+//! before, TCP's checksum, and a difference of one or three octets for each field that changed: 3 octets at least,
+//! where 40 were.
 //!
-//! What it cannot compress goes in full, and sets the context of both ends anew: a connection's first packet, one whose options are not those
-//! of the packet before (timestamps that tick, SACK blocks), a change of TTL or of the type of service (ECN marks), sequence or
-//! acknowledgement numbers that go back or jump by 64 KiB, and a packet that repeats the one before: it is probably a retransmission, and the
-//! far end may have lost its context (section 3.2.3). SYN, FIN, RST and anything but TCP over IPv4 go as they are.
+//! What it cannot compress goes in full, and sets the context of both ends anew: a connection's first packet, one whose
+//! options are not those of the packet before (timestamps that tick, SACK blocks), a change of TTL or of the type of
+//! service (ECN marks), sequence or acknowledgement numbers that go back or jump by 64 KiB, and a packet that repeats
+//! the one before: it is probably a retransmission, and the far end may have lost its context (section 3.2.3). SYN,
+//! FIN, RST and anything but TCP over IPv4 go as they are.
 //!
-//! Left out: the urgent pointer. A packet with URG, or with a flag that came after the RFC (ECE, CWR and later), goes as it is, for the
-//! compressed header has no place for these. So do headers with IP options, or options of TCP that cannot be read.
+//! Left out: the urgent pointer. A packet with URG, or with a flag that came after the RFC (ECE, CWR and later), goes
+//! as it is, for the compressed header has no place for these. So do headers with IP options, or options of TCP that
+//! cannot be read.
 
 use crate::header_compression::frame::{Frame, Scheme};
 use lopsided_core::packet::{Addresses, Flags, TcpOptions};
@@ -143,7 +147,8 @@ impl Compressor {
         }
     }
 
-    /// The connection's slot, or else the one that was not used for longest, goes to the front. Its context is the connection's.
+    /// The connection's slot, or else the one that was not used for longest, goes to the front. Its context is the
+    /// connection's.
     fn take_slot(&mut self, new: &Context) -> (u8, Option<Context>) {
         let known =
             |(_, context): &(u8, Option<Context>)| context.as_ref().is_some_and(|old| old.is_connection_of(new));
@@ -231,7 +236,8 @@ pub(super) fn push_delta(deltas: &mut Vec<u8>, delta: u16) {
 struct Decompressor {
     slots: Vec<Option<Context>>,
     last_received: Option<u8>,
-    /// After an error, packets that do not name their slot are tossed: they may belong to another connection (section 4.1).
+    /// After an error, packets that do not name their slot are tossed: they may belong to another connection (section
+    /// 4.1).
     tossing: bool,
 }
 
@@ -261,7 +267,8 @@ impl Decompressor {
         }
     }
 
-    /// The packet's header after the changes, which is what the slot holds from now on. `None` while packets are tossed.
+    /// The packet's header after the changes, which is what the slot holds from now on. `None` while packets are
+    /// tossed.
     fn rebuild(&mut self, header: &[u8], payload: u32) -> Option<&Context> {
         let mut octets = header.iter().copied();
         let bits = octets.next()?;

@@ -1,21 +1,22 @@
-//! IP header compression for TCP (RFC 2507): RFC 1144's differences, with options and ECN among them, over IPv4 and IPv6, and two ways to
-//! repair a lost context.
+//! IP header compression for TCP (RFC 2507): RFC 1144's differences, with options and ECN among them, over IPv4 and
+//! IPv6, and two ways to repair a lost context.
 //!
-//! A compressed header is the context's number, an octet of flags, TCP's checksum, and what changed (section 6): differences as in
-//! RFC 1144, the options in whole where they are not those before, and one octet for marks and the flags that feed them back, which
-//! are not remembered. So it takes 4 octets at least, and 16 with timestamps that tick.
+//! A compressed header is the context's number, an octet of flags, TCP's checksum, and what changed (section 6):
+//! differences as in RFC 1144, the options in whole where they are not those before, and one octet for marks and the
+//! flags that feed them back, which are not remembered. So it takes 4 octets at least, and 16 with timestamps that
+//! tick.
 //!
-//! **Twice** (section 10.1): a header that does not fit is tried with the same difference once or twice more, for one or two lost
-//! packets of the same step. **Header requests** (section 10.2): where that does not help the far end asks, once until it has an answer
-//! (one more after 16 packets that it cannot rebuild), and the next packet brings all but addresses and ports
-//! (`COMPRESSED_TCP_NODELTA`, 19 octets and options).
+//! **Twice** (section 10.1): a header that does not fit is tried with the same difference once or twice more, for one
+//! or two lost packets of the same step. **Header requests** (section 10.2): where that does not help the far end asks,
+//! once until it has an answer (one more after 16 packets that it cannot rebuild), and the next packet brings all but
+//! addresses and ports (`COMPRESSED_TCP_NODELTA`, 19 octets and options).
 //!
-//! In full go a connection's first packet, what repeats the one before or goes back (a retransmission, a duplicate ACK without
-//! timestamps: the far end may have lost its context), a change of TTL or DSCP, and a jump of 64 KiB. SYN, FIN, RST, headers with IP options or
-//! options of TCP that cannot be read, and all that is no TCP go as they are.
+//! In full go a connection's first packet, what repeats the one before or goes back (a retransmission, a duplicate ACK
+//! without timestamps: the far end may have lost its context), a change of TTL or DSCP, and a jump of 64 KiB. SYN, FIN,
+//! RST, headers with IP options or options of TCP that cannot be read, and all that is no TCP go as they are.
 //!
-//! Left out: compression of UDP and of tunnels, packet sequence numbers for links that reorder (section 11), RTP (RFC 2508). How PPP agrees
-//! on it (RFC 2509) takes no octets later.
+//! Left out: compression of UDP and of tunnels, packet sequence numbers for links that reorder (section 11), RTP (RFC
+//! 2508). How PPP agrees on it (RFC 2509) takes no octets later.
 
 use crate::header_compression::config::HeaderCompressionConfig;
 use crate::header_compression::cslip::{push_delta, take_delta};
@@ -203,7 +204,8 @@ impl Change {
         let follows = u32::from(change.seq) == old.payload;
         let same_options = before.options == new.options;
         change.flags = match fields {
-            // As in RFC 1144: data behind an ACK alone. Anything else is probably a retransmission, or the probe of a window.
+            // As in RFC 1144: data behind an ACK alone. Anything else is probably a retransmission, or the probe of a
+            // window.
             0 if same_options && (payload == 0 || old.payload > 0) => return None,
             bits if bits == NEW_SEQ | NEW_ACK && change.seq == change.ack && follows => SPECIAL_INTERACTIVE,
             NEW_SEQ if follows => SPECIAL_DATA,
@@ -273,7 +275,8 @@ impl Change {
     }
 }
 
-/// The answer to a request: all but what tells the connection (section 6 b). In full, where what it leaves out has changed.
+/// The answer to a request: all but what tells the connection (section 6 b). In full, where what it leaves out has
+/// changed.
 fn without_differences(number: u8, old: &Header, new: &Header) -> Frame {
     if (old.dscp, old.ttl, old.reserved.0) != (new.dscp, new.ttl, new.reserved.0) {
         return Frame::Full { slot: number };

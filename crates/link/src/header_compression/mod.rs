@@ -1,17 +1,19 @@
-//! Header compression on a line: what its two ends remember of each connection, what a header takes on the wire, and what becomes of the
-//! packets behind a lost one.
+//! Header compression on a line: what its two ends remember of each connection, what a header takes on the wire, and
+//! what becomes of the packets behind a lost one.
 //!
-//! Every packet is encoded as it leaves the queue and decoded as it arrives, by the octets of its compressed header. A packet that the far
-//! end cannot rebuild is dropped there. What stands in for the TCP checksum is a comparison with the header that was sent.
+//! Every packet is encoded as it leaves the queue and decoded as it arrives, by the octets of its compressed header. A
+//! packet that the far end cannot rebuild is dropped there. What stands in for the TCP checksum is a comparison with
+//! the header that was sent.
 //!
-//! The line is taken to tell the far end of a damaged packet, as PPP's frame check and a modem's error control do, so a packet lost on the
-//! line is an error that the far end knows of.
+//! The line is taken to tell the far end of a damaged packet, as PPP's frame check and a modem's error control do, so a
+//! packet lost on the line is an error that the far end knows of.
 //!
-//! What the far end sends back, to ask for a header or to say what it knows, comes to the near end after the line's own delay. It is not lost
-//! and loads no link: it is counted in `requests`.
+//! What the far end sends back, to ask for a header or to say what it knows, comes to the near end after the line's own
+//! delay. It is not lost and loads no link: it is counted in `requests`.
 //!
-//! Left out: a packet rebuilt wrongly goes on to its host in a real network, and is dropped there by TCP's checksum; here it loads no link
-//! behind. The identification of IP counts the packets of a host, whatever their connection, as BSD's does (RFC 1144 section 3.2.2).
+//! Left out: a packet rebuilt wrongly goes on to its host in a real network, and is dropped there by TCP's checksum;
+//! here it loads no link behind. The identification of IP counts the packets of a host, whatever their connection, as
+//! BSD's does (RFC 1144 section 3.2.2).
 
 mod bits;
 mod config;

@@ -1,20 +1,23 @@
-//! Robust header compression of TCP (RFC 6846, in the framework of RFC 5795): the low bits of what changed, which are read against the last
-//! header that came through, so that packets lost in between do no harm.
+//! Robust header compression of TCP (RFC 6846, in the framework of RFC 5795): the low bits of what changed, which are
+//! read against the last header that came through, so that packets lost in between do no harm.
 //!
-//! A compressed header is of one of the RFC's formats: with `seq_1` to `seq_7` for IPv4, whose identification follows the packets' own count,
-//! `rnd_1` to `rnd_7` for IPv6, and `co_common` for what these have no place for. Behind it stand the octet of marks where the connection
-//! uses ECN, TCP's checksum, and the options: timestamps by their low bits, SACK blocks relative to the acknowledgement. An ACK takes 4 octets
-//! so, 6 with timestamps. A connection's number is one octet more, but for the first connection's.
+//! A compressed header is of one of the RFC's formats: with `seq_1` to `seq_7` for IPv4, whose identification follows
+//! the packets' own count, `rnd_1` to `rnd_7` for IPv6, and `co_common` for what these have no place for. Behind it
+//! stand the octet of marks where the connection uses ECN, TCP's checksum, and the options: timestamps by their low
+//! bits, SACK blocks relative to the acknowledgement. An ACK takes 4 octets so, 6 with timestamps. A connection's
+//! number is one octet more, but for the first connection's.
 //!
-//! **Robustness.** The sending end keeps the last headers that the far end may have as its reference, and sends so many bits that each of them
-//! gives the same. A connection begins with `IR` packets, static part and all fields, two of them. The CRC of each header tells the far end
-//! where it went wrong; it asks then (NACK, or STATIC-NACK where it knows nothing of the connection), once until it has an answer and again
-//! after 16 packets that it could not rebuild. The answer is an `IR-DYN` with all fields, or an `IR`. Without `feedback` an `IR` comes every
-//! 128 packets (the unidirectional mode).
+//! **Robustness.** The sending end keeps the last headers that the far end may have as its reference, and sends so many
+//! bits that each of them gives the same. A connection begins with `IR` packets, static part and all fields, two of
+//! them. The CRC of each header tells the far end where it went wrong; it asks then (NACK, or STATIC-NACK where it
+//! knows nothing of the connection), once until it has an answer and again after 16 packets that it could not rebuild.
+//! The answer is an `IR-DYN` with all fields, or an `IR`. Without `feedback` an `IR` comes every 128 packets (the
+//! unidirectional mode).
 //!
-//! Left out: CRCs that are right by chance (one wrong header in eight passes three bits), ACKs of feedback, context replication (`IR-CR`), the
-//! urgent pointer, the first SYN and the FIN, which go as they are, the formats `seq_8` and `rnd_8` (`co_common` carries what they do, in up
-//! to two octets more), and other profiles. Formats, widths and offsets are those that the open implementation of the RFC at rohc-lib.org has.
+//! Left out: CRCs that are right by chance (one wrong header in eight passes three bits), ACKs of feedback, context
+//! replication (`IR-CR`), the urgent pointer, the first SYN and the FIN, which go as they are, the formats `seq_8` and
+//! `rnd_8` (`co_common` carries what they do, in up to two octets more), and other profiles. Formats, widths and
+//! offsets are those that the open implementation of the RFC at rohc-lib.org has.
 
 use crate::header_compression::bits::{BitReader, BitWriter, Lsb};
 use crate::header_compression::config::HeaderCompressionConfig;
@@ -122,8 +125,8 @@ const RANDOM: [Format; 7] = [
 
 /// The count of packets in all of them.
 const MSN: Lsb = lsb(4, 4);
-/// Of a timestamp, by the octets that it takes. The short ones begin one above the reference (an offset of -1): a clock that did not tick takes
-/// the third.
+/// Of a timestamp, by the octets that it takes. The short ones begin one above the reference (an offset of -1): a clock
+/// that did not tick takes the third.
 const TIMESTAMP: [(u32, u32, Lsb); 4] = [
     (0b0, 1, lsb(7, u32::MAX)),
     (0b10, 2, lsb(14, u32::MAX)),
@@ -221,7 +224,8 @@ impl Format {
     }
 }
 
-/// What a `co_common` carries: the octets of a number by their place in 0, 1, 2, 4, those of the identification, and what is there in whole.
+/// What a `co_common` carries: the octets of a number by their place in 0, 1, 2, 4, those of the identification, and
+/// what is there in whole.
 #[derive(Clone, Copy, Debug)]
 struct Common {
     seq: u32,
@@ -453,8 +457,8 @@ fn is_same_list(old: &TcpOptions, new: &TcpOptions) -> bool {
     kinds(old) == kinds(new) && old.rare == new.rare
 }
 
-/// The octets of SACK blocks that changed: their number, and each edge by what it is beyond the one before, the first beyond the
-/// acknowledgement. A block below the one before wraps around.
+/// The octets of SACK blocks that changed: their number, and each edge by what it is beyond the one before, the first
+/// beyond the acknowledgement. A block below the one before wraps around.
 fn sack_octets(options: &TcpOptions, ack: Seq) -> u32 {
     let mut last = ack;
     let mut edge = |edge: Seq| {
@@ -499,7 +503,8 @@ fn gcd(a: u32, b: u32) -> u32 {
 }
 
 impl Rohc {
-    /// The header that these octets give at the far end, which `sent` is to come out as. `None` where the context is not enough.
+    /// The header that these octets give at the far end, which `sent` is to come out as. `None` where the context is
+    /// not enough.
     fn rebuild(&self, number: u8, octets: &[u8], sent: &Reference) -> Option<Reference> {
         let kind = *octets.first()?;
         // What goes in whole is as it was sent.

@@ -3,23 +3,24 @@
 use lopsided_core::{Bytes, DropReason, Time};
 use std::fmt::Debug;
 
-/// A channel that several stations share, such as a radio or a cable's upstream. It couples directions: what one station sends, and what
-/// acknowledges it, is time that no other has.
+/// A channel that several stations share, such as a radio or a cable's upstream. It couples directions: what one
+/// station sends, and what acknowledges it, is time that no other has.
 ///
 /// # Contract
-/// - A frame is with the medium from [`Medium::request`] until the event that ends it. The link numbers a station's frames in the order of
-///   their requests.
-/// - The link gives a station's next frame when [`Medium::takes`] says so. It asks after the request before, after each event of the
-///   station's frames, and when a packet joins its queue.
-/// - Unlike a [`crate::Shaper`] a medium is not replayed: the link calls [`Medium::on_event`] at the time of [`Medium::next_event`], and
-///   requests come at their own times.
-/// - A frame is delivered at most once, and ends by [`MediumEvent::Done`] or [`MediumEvent::Lost`]; never by `Lost` once it was delivered.
+/// - A frame is with the medium from [`Medium::request`] until the event that ends it. The link numbers a station's
+///   frames in the order of their requests.
+/// - The link gives a station's next frame when [`Medium::takes`] says so. It asks after the request before, after each
+///   event of the station's frames, and when a packet joins its queue.
+/// - Unlike a [`crate::Shaper`] a medium is not replayed: the link calls [`Medium::on_event`] at the time of
+///   [`Medium::next_event`], and requests come at their own times.
+/// - A frame is delivered at most once, and ends by [`MediumEvent::Done`] or [`MediumEvent::Lost`]; never by `Lost`
+///   once it was delivered.
 pub trait Medium: Debug + Send {
     /// This station has a frame to send to another, of an IP packet of `size`.
     fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time);
 
-    /// Whether the station can be given another frame; `with_medium` are there. With [`Medium::queue_per_receiver`], frames to `receiver` are
-    /// meant and counted.
+    /// Whether the station can be given another frame; `with_medium` are there. With [`Medium::queue_per_receiver`],
+    /// frames to `receiver` are meant and counted.
     fn takes(&self, station: usize, receiver: usize, with_medium: usize) -> bool {
         let _ = (station, receiver);
         with_medium == 0

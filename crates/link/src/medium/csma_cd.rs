@@ -1,9 +1,9 @@
 //! A shared Ethernet: CSMA/CD with truncated binary exponential backoff (IEEE 802.3 clause 4).
 //!
-//! A station with a frame waits until the cable is free and has been so for the gap between frames, then sends; so do all that wait. Who
-//! begins within `reach` of another's beginning does not hear it yet: both are sent in vain, a jam follows, and each waits a random number
-//! of slots, from a range that doubles with each collision up to 1024. After 16 collisions a frame is given up. What is sent arrives, and
-//! there is no acknowledgement.
+//! A station with a frame waits until the cable is free and has been so for the gap between frames, then sends; so do
+//! all that wait. Who begins within `reach` of another's beginning does not hear it yet: both are sent in vain, a jam
+//! follows, and each waits a random number of slots, from a range that doubles with each collision up to 1024. After 16
+//! collisions a frame is given up. What is sent arrives, and there is no acknowledgement.
 //!
 //! Left out: stations at different distances, late collisions, capture's cure (BLAM), carrier extension.
 
@@ -132,7 +132,8 @@ impl CsmaCd {
         CsmaCd { config, rng, stations, cable: Cable::Free { since: Time::ZERO } }
     }
 
-    /// The next station that begins if the cable is free from `since` on: the first to be ready, of equals the first by number.
+    /// The next station that begins if the cable is free from `since` on: the first to be ready, of equals the first by
+    /// number.
     fn first(&self, since: Time) -> Option<(Time, usize)> {
         let waiting = self.stations.iter().enumerate().filter(|(_, station)| station.frame.is_some());
         waiting.map(|(number, station)| (station.ready.max(since), number)).min()

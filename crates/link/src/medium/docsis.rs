@@ -1,21 +1,22 @@
-//! A cable channel that modems share behind one CMTS (DOCSIS 3.1 MAC and upper layer protocols, CM-SP-MULPIv3.1 section 7): all of them
-//! downstream, and upstream in what the CMTS grants.
+//! A cable channel that modems share behind one CMTS (DOCSIS 3.1 MAC and upper layer protocols, CM-SP-MULPIv3.1 section
+//! 7): all of them downstream, and upstream in what the CMTS grants.
 //!
-//! - **Downstream** the CMTS sends one frame after another at `down`, in turn to the modems that it has something for. It has a queue for
-//!   each.
-//! - **Upstream** time is divided into intervals, each with its map. A map begins with `request_slots` in which modems may ask; two that
-//!   take the same slot collide. What is left of the interval goes to the modems that were heard before it began, frame by frame in turn.
-//!   A modem asks for all that it holds, up to `burst` octets. With the last frame that it was granted it asks for what it holds by then,
-//!   so that a busy modem seldom contends.
-//! - A modem that contends waits a random number of slots below `2^backoff_start`. Each collision doubles the range, up to
-//!   `2^backoff_end`; after 16 the frame is given up.
+//! - **Downstream** the CMTS sends one frame after another at `down`, in turn to the modems that it has something for.
+//!   It has a queue for each.
+//! - **Upstream** time is divided into intervals, each with its map. A map begins with `request_slots` in which modems
+//!   may ask; two that take the same slot collide. What is left of the interval goes to the modems that were heard
+//!   before it began, frame by frame in turn. A modem asks for all that it holds, up to `burst` octets. With the last
+//!   frame that it was granted it asks for what it holds by then, so that a busy modem seldom contends.
+//! - A modem that contends waits a random number of slots below `2^backoff_start`. Each collision doubles the range, up
+//!   to `2^backoff_end`; after 16 the frame is given up.
 //!
-//! What the modems were sold is no matter of the channel's: where they are sent more than it carries, packets wait here, below IP.
+//! What the modems were sold is no matter of the channel's: where they are sent more than it carries, packets wait
+//! here, below IP.
 //!
 //! A frame that does not fit into what is left of an interval is continued in the next one.
 //!
-//! Left out: the headers of fragments, several service flows of a
-//! modem, unsolicited grants, the time by which maps run ahead beyond one interval, and several channels that are bonded.
+//! Left out: the headers of fragments, several service flows of a modem, unsolicited grants, the time by which maps run
+//! ahead beyond one interval, and several channels that are bonded.
 
 use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use crate::Framing;
@@ -251,7 +252,8 @@ impl Docsis {
         }
     }
 
-    /// Who was heard sends from `from` on, or once the last interval's transmissions are over, and begins before `over`.
+    /// Who was heard sends from `from` on, or once the last interval's transmissions are over, and begins before
+    /// `over`.
     fn grant(&mut self, from: Time, over: Time) {
         let count = self.modems.len();
         let mut at = self.grants.back().map_or(from, |(_, until)| from.max(*until));
@@ -274,7 +276,8 @@ impl Docsis {
         }
     }
 
-    /// When a frame that begins at `at` has been sent. What does not fit before `over` follows behind the slots of the next intervals.
+    /// When a frame that begins at `at` has been sent. What does not fit before `over` follows behind the slots of the
+    /// next intervals.
     fn sent(&self, mut at: Time, mut took: Duration, mut over: Time) -> Time {
         while at + took > over {
             took = took - (over - at);
@@ -378,8 +381,8 @@ impl Medium for Docsis {
         MediumEvent::Nothing
     }
 
-    /// Of a station: frames sent, and of a modem requests in slots, those that collided, frames given up. Of the medium: the time in
-    /// which something was sent in each direction.
+    /// Of a station: frames sent, and of a modem requests in slots, those that collided, frames given up. Of the
+    /// medium: the time in which something was sent in each direction.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.modems.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

@@ -1,14 +1,16 @@
-//! Packet radios that call each other: half duplex, RTS and CTS, stop-and-wait ARQ whose acknowledgements may ride on data (balakrishnan1999
-//! sections 5.1 and 7.2.1, after Metricom's Ricochet).
+//! Packet radios that call each other: half duplex, RTS and CTS, stop-and-wait ARQ whose acknowledgements may ride on
+//! data (balakrishnan1999 sections 5.1 and 7.2.1, after Metricom's Ricochet).
 //!
-//! A radio listens. To send, it turns round and sends an RTS; a peer that is free turns round and answers with a CTS, the radio turns round
-//! again and sends one frame, and the peer acknowledges it: each of the four waits for the slower of the two turnarounds. With `piggyback`
-//! a peer that has a frame for the caller sends that in place of the acknowledgement. A peer that talks to another radio, or is about to
-//! call, does not answer: the caller waits out the CTS, backs off at random, from a range that doubles with each failure, and calls again.
-//! Two radios that call each other at the same time hear neither: so do the ends of an exchange that both have more to send.
+//! A radio listens. To send, it turns round and sends an RTS; a peer that is free turns round and answers with a CTS,
+//! the radio turns round again and sends one frame, and the peer acknowledges it: each of the four waits for the slower
+//! of the two turnarounds. With `piggyback` a peer that has a frame for the caller sends that in place of the
+//! acknowledgement. A peer that talks to another radio, or is about to call, does not answer: the caller waits out the
+//! CTS, backs off at random, from a range that doubles with each failure, and calls again. Two radios that call each
+//! other at the same time hear neither: so do the ends of an exchange that both have more to send.
 //!
-//! Stations form a chain in the order of their links, and packets hop along it, waiting in the queue of each radio that relays them;
-//! `chain = false` lets all reach each other. With `overhear` a radio next to one that talks neither calls nor answers (MACA's deferral).
+//! Stations form a chain in the order of their links, and packets hop along it, waiting in the queue of each radio that
+//! relays them; `chain = false` lets all reach each other. With `overhear` a radio next to one that talks neither calls
+//! nor answers (MACA's deferral).
 //!
 //! Left out: frequency hopping, RTS that collide or get lost, the answer "busy" (NACK-CTS), capture.
 
@@ -40,7 +42,8 @@ pub struct PacketRadioConfig {
 }
 
 impl Default for PacketRadioConfig {
-    /// Rate, turnarounds and latency of balakrishnan1999 (table 4); it gives neither the size of control frames nor the backoff.
+    /// Rate, turnarounds and latency of balakrishnan1999 (table 4); it gives neither the size of control frames nor the
+    /// backoff.
     fn default() -> PacketRadioConfig {
         PacketRadioConfig {
             settings: MediumSettings::default(),
@@ -400,8 +403,8 @@ impl Medium for PacketRadio {
         MediumEvent::Nothing
     }
 
-    /// Of a radio: frames sent, lost and given up, acknowledgements lost and those that rode on a frame of its own, calls, calls without an
-    /// answer, turnarounds.
+    /// Of a radio: frames sent, lost and given up, acknowledgements lost and those that rode on a frame of its own,
+    /// calls, calls without an answer, turnarounds.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, radio) in self.radios.iter().enumerate() {
             out(Some(number), "frames_sent", radio.frames_sent as f64);

@@ -1,9 +1,11 @@
-//! A half-duplex channel whose stations are polled in turn, with stop-and-wait ARQ: one frame, its acknowledgement, the next poll.
+//! A half-duplex channel whose stations are polled in turn, with stop-and-wait ARQ: one frame, its acknowledgement, the
+//! next poll.
 //!
-//! While any station has a frame, every station is polled in turn, idle ones too: the poll takes its octets and a turnaround of the radio.
-//! A polled station sends its frame at once. The other end acknowledges it after another turnaround. Frames and acknowledgements are lost
-//! at random, each with the same probability; without an acknowledgement the station sends the frame again when it is polled next, and
-//! gives it up after `retries`. A frame whose acknowledgement was lost is known by its number and not delivered twice.
+//! While any station has a frame, every station is polled in turn, idle ones too: the poll takes its octets and a
+//! turnaround of the radio. A polled station sends its frame at once. The other end acknowledges it after another
+//! turnaround. Frames and acknowledgements are lost at random, each with the same probability; without an
+//! acknowledgement the station sends the frame again when it is polled next, and gives it up after `retries`. A frame
+//! whose acknowledgement was lost is known by its number and not delivered twice.
 //!
 //! Left out: loss of polls, contention, and an acknowledgement that rides on a frame the other way.
 
@@ -238,8 +240,8 @@ impl Medium for Polled {
         }
     }
 
-    /// Of a station: frames sent, those and their acknowledgements lost, frames given up. Of the medium: polls of idle stations, and the
-    /// time in use.
+    /// Of a station: frames sent, those and their acknowledgements lost, frames given up. Of the medium: polls of idle
+    /// stations, and the time in use.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.stations.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

@@ -1,9 +1,9 @@
 //! A node of several ports, each a station with a queue, that share one medium.
 //!
-//! A packet enters by the port of its station, waits in that station's queue, and crosses the medium in its turn; then it leaves by the
-//! port that leads to its destination, or, where the medium says that it takes several hops, waits in the queue of the next station.
-//! The frames that a station has with the medium are out of its queue. Where the medium says so, a station has a queue for each station
-//! that it sends to. Crossing is no hop: the time to live stays.
+//! A packet enters by the port of its station, waits in that station's queue, and crosses the medium in its turn; then
+//! it leaves by the port that leads to its destination, or, where the medium says that it takes several hops, waits in
+//! the queue of the next station. The frames that a station has with the medium are out of its queue. Where the medium
+//! says so, a station has a queue for each station that it sends to. Crossing is no hop: the time to live stays.
 //!
 //! Leaves out: propagation within the medium; the links that join stations have delays.
 
@@ -31,7 +31,8 @@ struct Station {
     frames: Frames,
 }
 
-/// The frames of a station that are with the medium, by number: they end in nearly the order in which they were requested.
+/// The frames of a station that are with the medium, by number: they end in nearly the order in which they were
+/// requested.
 #[derive(Debug, Default)]
 struct Frames {
     /// The number of the first in the ring.

@@ -6,15 +6,16 @@ use std::fmt::Debug;
 /// What decides when packets leave a link's queue: a serializer, a token bucket, a trace of delivery opportunities.
 ///
 /// # Contract
-/// A link has no event for each instant at which something could change: it says afterwards what was the case up to now, and
-/// asks in advance when a packet may leave. Times never go back. `crates/link/tests/eager.rs` runs any shaper both ways.
-/// - While nothing can be sent the link calls [`Shaper::advance_idle`]; while a packet of a known size is at the head it calls
-///   [`Shaper::advance_backlogged`] with that size. Neither may depend on how the time is divided among calls.
+/// A link has no event for each instant at which something could change: it says afterwards what was the case up to
+/// now, and asks in advance when a packet may leave. Times never go back. `crates/link/tests/eager.rs` runs any shaper
+/// both ways.
+/// - While nothing can be sent the link calls [`Shaper::advance_idle`]; while a packet of a known size is at the head
+///   it calls [`Shaper::advance_backlogged`] with that size. Neither may depend on how the time is divided among calls.
 /// - [`Shaper::ready_at`] asks as of the last advance, and changes nothing.
 /// - [`Shaper::transmit`] comes at a time not before `ready_at` of that size.
 pub trait Shaper: Debug + Send {
-    /// Whether `ready_at` depends on the packet's size. If so the link learns the size of the packet at the head in advance, and
-    /// takes the packet out of a discipline that cannot tell it otherwise (see [`lopsided_queue::Child`]).
+    /// Whether `ready_at` depends on the packet's size. If so the link learns the size of the packet at the head in
+    /// advance, and takes the packet out of a discipline that cannot tell it otherwise (see [`lopsided_queue::Child`]).
     fn needs_size(&self) -> bool;
 
     /// Nothing could be sent up to `now`.
@@ -32,8 +33,8 @@ pub trait Shaper: Debug + Send {
     /// The rate that is never exceeded for long; `None` if there is no limit, or none that is known.
     fn rate(&self) -> Option<BitRate>;
 
-    /// The course of a packet that enters a first-in-first-out queue now, behind all that was scheduled before: when it leaves
-    /// the queue, and when its last bit has left the line.
+    /// The course of a packet that enters a first-in-first-out queue now, behind all that was scheduled before: when it
+    /// leaves the queue, and when its last bit has left the line.
     fn schedule(&mut self, now: Time, wire: Bytes) -> (Time, Time) {
         // Where others wait, the shaper has advanced beyond now already, and stays there.
         self.advance_idle(now);

@@ -4,8 +4,8 @@ use lopsided_core::{BitRate, Bytes, Time};
 
 /// A line that sends one packet at a time.
 ///
-/// Fractions of a nanosecond are carried from packet to packet: a run of packets back to back takes exactly its bits divided by
-/// the rate, however long it is.
+/// Fractions of a nanosecond are carried from packet to packet: a run of packets back to back takes exactly its bits
+/// divided by the rate, however long it is.
 #[derive(Debug)]
 pub struct Serializer {
     free_at: Time,
@@ -46,7 +46,8 @@ impl Serializer {
 
 /// Bits to send, as nanoseconds at a rate: whole ones and a rest in units of 1 / rate nanoseconds.
 ///
-/// A link carries few sizes, most of all one large and one small: the last of each is remembered, which spares the division.
+/// A link carries few sizes, most of all one large and one small: the last of each is remembered, which spares the
+/// division.
 #[derive(Debug)]
 pub(crate) struct SendTime {
     pub(crate) rate: u64,

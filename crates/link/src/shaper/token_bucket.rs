@@ -1,25 +1,27 @@
 //! The token bucket: tokens come at a rate, a packet leaves when there are tokens for all of it.
 //!
 //! Tokens come either all the time, as in Linux's `tbf`, or once every interval Tc, as in the shaper of the routers of
-//! merritt2010 section 4.3 (catalogue MER-M11): CIR = Bc / Tc, and the packets of one refill leave as a burst at the physical rate.
+//! merritt2010 section 4.3 (catalogue MER-M11): CIR = Bc / Tc, and the packets of one refill leave as a burst at the
+//! physical rate.
 //!
 //! How many tokens are kept:
 //!
 //! - While nothing waits, up to the burst (Bc). A bucket begins full.
-//! - While a packet waits, as many as it needs, even if that is more than the burst: the thesis's uplinks have a Bc of a third to
-//!   a thirtieth of a packet (MER-A03), so their tokens must add up over many intervals. What is left beyond the packet stays,
-//!   so the long-run rate is exactly the CIR. (Linux's `tbf` refuses such packets instead.)
+//! - While a packet waits, as many as it needs, even if that is more than the burst: the thesis's uplinks have a Bc of
+//!   a third to a thirtieth of a packet (MER-A03), so their tokens must add up over many intervals. What is left beyond
+//!   the packet stays, so the long-run rate is exactly the CIR. (Linux's `tbf` refuses such packets instead.)
 //! - While a packet has its tokens but the physical line is busy, up to the burst.
 //!
-//! The thesis does not say what becomes of unused tokens; IOS keeps one Bc by default. Refills come at whole multiples of Tc from
-//! time zero.
+//! The thesis does not say what becomes of unused tokens; IOS keeps one Bc by default. Refills come at whole multiples
+//! of Tc from time zero.
 
 use super::config::ShaperConfig;
 use super::contract::Shaper;
 use super::serializer::{SendTime, Serializer, scaled_bits};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
-/// A token bucket, and the line behind it. Tokens are in units of 10^-9 bit, of which a rate in bit/s is the gain per nanosecond.
+/// A token bucket, and the line behind it. Tokens are in units of 10^-9 bit, of which a rate in bit/s is the gain per
+/// nanosecond.
 #[derive(Debug)]
 pub struct TokenBucket {
     rate: u64,

@@ -196,7 +196,8 @@ fn captures(scenario: &Scenario, file: &Path, overwrite: bool) -> Result<Vec<(Pa
             .zip(nodes)
             .map(|(dir, label)| Tap::link(format!("{} {}", link.name, dir.name()), label.node, link.dir(*dir).rate));
         let path = named(&link.name);
-        // A link tells of a departure when it is next touched: at the latest as the packet arrives, or a sample is taken.
+        // A link tells of a departure when it is next touched: at the latest as the packet arrives, or a sample is
+        // taken.
         let lateness = link.down.delay.max(link.up.delay).max(Duration::from_secs(1));
         match if overwrite { File::create(&path) } else { File::create_new(&path) } {
             Ok(created) => Ok((path, Capture::new(BufWriter::new(created), taps.collect(), lateness))),

@@ -1,4 +1,5 @@
-//! What commands that work until they are ended have in common: what may be asked of them beside their work, and their unit for systemd.
+//! What commands that work until they are ended have in common: what may be asked of them beside their work, and their
+//! unit for systemd.
 
 use lexopt::Arg;
 use std::ffi::OsString;
@@ -60,7 +61,8 @@ impl Unit<'_> {
     }
 }
 
-/// The words before the command in this process' command line, as they would work from anywhere: the binary, or Python and its script.
+/// The words before the command in this process' command line, as they would work from anywhere: the binary, or Python
+/// and its script.
 fn program(command: &str) -> Vec<String> {
     let words: Vec<OsString> = std::env::args_os().collect();
     let Some(count) = words.iter().position(|word| word == command).filter(|count| *count > 0) else {
@@ -74,7 +76,8 @@ fn program(command: &str) -> Vec<String> {
     words[..count].iter().enumerate().map(whole).map(|path| path.display().to_string()).collect()
 }
 
-/// A file's path from the root, without `..`. The file itself may be a link, and stays one: Python finds its packages by it.
+/// A file's path from the root, without `..`. The file itself may be a link, and stays one: Python finds its packages
+/// by it.
 fn from_anywhere(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))

@@ -1,4 +1,5 @@
-//! Datagrams of UDP, several of one flow with one call, where the kernel has them so (`UDP_GRO`, `UDP_SEGMENT`; udp(7)).
+//! Datagrams of UDP, several of one flow with one call, where the kernel has them so (`UDP_GRO`, `UDP_SEGMENT`;
+//! udp(7)).
 
 use nix::cmsg_space;
 use nix::sys::socket::{
@@ -61,7 +62,8 @@ impl Carrier {
 }
 
 impl Came<'_> {
-    /// Sends them on, to an address or to whom the socket is connected. What the kernel does not take is lost, as datagrams are.
+    /// Sends them on, to an address or to whom the socket is connected. What the kernel does not take is lost, as
+    /// datagrams are.
     pub fn send_on(&self, socket: &UdpSocket, to: Option<SocketAddr>) {
         let to = to.map(SockaddrStorage::from);
         let send = |octets: &[u8], size: Option<&u16>| {

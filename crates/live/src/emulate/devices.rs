@@ -1,4 +1,5 @@
-//! The world of an emulated line: two TUN devices, the gateway behind one of them, the machine's clock, and who may end it.
+//! The world of an emulated line: two TUN devices, the gateway behind one of them, the machine's clock, and who may end
+//! it.
 
 use super::gateway::Gateway;
 use super::inside::EXITED;

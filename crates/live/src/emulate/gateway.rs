@@ -1,16 +1,18 @@
-//! From the outer room to the world: every connection and datagram flow that crosses the line goes on by sockets of this machine, so that
-//! nothing needs to be forwarded or translated, and no privilege.
+//! From the outer room to the world: every connection and datagram flow that crosses the line goes on by sockets of
+//! this machine, so that nothing needs to be forwarded or translated, and no privilege.
 //!
-//! A connection begins with a SYN that leaves the line. It waits here until the same connection from this machine is made; then the outer
-//! room's kernel gets it, behind a socket that listens at its destination, and both connections are joined. What the world refuses finds no
-//! socket, and the outer room's kernel refuses it: the command sees `connection refused`, and what the world does not answer is not answered.
-//! A datagram for a destination without a socket waits for its socket in the same way.
+//! A connection begins with a SYN that leaves the line. It waits here until the same connection from this machine is
+//! made; then the outer room's kernel gets it, behind a socket that listens at its destination, and both connections
+//! are joined. What the world refuses finds no socket, and the outer room's kernel refuses it: the command sees
+//! `connection refused`, and what the world does not answer is not answered. A datagram for a destination without a
+//! socket waits for its socket in the same way.
 //!
-//! **What this means.** TCP ends at the far end of the line: its congestion control there is this machine's, and the way beyond is none of
-//! the line's business. A ping is answered there too. Left out: connections from the world to the command, other protocols than TCP and UDP
-//! beyond the line, and first datagrams that are fragments.
+//! **What this means.** TCP ends at the far end of the line: its congestion control there is this machine's, and the
+//! way beyond is none of the line's business. A ping is answered there too. Left out: connections from the world to the
+//! command, other protocols than TCP and UDP beyond the line, and first datagrams that are fragments.
 //!
-//! The gateway's own address stands for this machine: a service on 127.0.0.1 is reached there, and port 53 is the machine's name server.
+//! The gateway's own address stands for this machine: a service on 127.0.0.1 is reached there, and port 53 is the
+//! machine's name server.
 
 use super::datagrams::{Carrier, together};
 use super::keeper::{self, Protocol};
@@ -108,7 +110,8 @@ impl Gateway {
         lock(&self.open).contains(&destination)
     }
 
-    /// A datagram left the line for a destination that is not known. The gateway gives it to the outer room in its time.
+    /// A datagram left the line for a destination that is not known. The gateway gives it to the outer room in its
+    /// time.
     pub fn datagram(&self, destination: SocketAddr, packet: Vec<u8>) {
         self.say(Told::Datagram(destination, packet));
     }

@@ -1,4 +1,5 @@
-//! Process number 1 of the inner room: starts the command, waits for it, passes on signals, and takes everything along when it ends.
+//! Process number 1 of the inner room: starts the command, waits for it, passes on signals, and takes everything along
+//! when it ends.
 
 use super::room::{DONE, Inside, SetUpError, inner_room, step, tell};
 use crate::linux::{Channel, Side, finish, forget_signals, fork, own_terminal};

@@ -1,4 +1,5 @@
-//! The line that is emulated: from a few settings, an access line by name, or a scenario's file; and the two hosts that it joins.
+//! The line that is emulated: from a few settings, an access line by name, or a scenario's file; and the two hosts that
+//! it joins.
 
 use lopsided_scenario::{Errors, Scenario};
 use std::fmt;
@@ -26,7 +27,8 @@ pub struct LineOptions {
     /// Traces of opportunities in the format of Mahimahi, in the place of rates.
     pub trace_down: Option<PathBuf>,
     pub trace_up: Option<PathBuf>,
-    /// A discipline's name, a limit such as `100 packets`, or a table as in a file: `{ kind = "pie", target = "5 ms" }`.
+    /// A discipline's name, a limit such as `100 packets`, or a table as in a file: `{ kind = "pie", target = "5 ms"
+    /// }`.
     pub queue_down: Option<String>,
     pub queue_up: Option<String>,
     /// Shares of packets that are lost, such as `1 %`.

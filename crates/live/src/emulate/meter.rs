@@ -1,7 +1,7 @@
 //! A row at the bottom of the terminal that says how the line is doing, while the command has all the others.
 //!
-//! The rows above are made the part that scrolls, so that the row stays; a program that takes the whole screen writes over it until the
-//! next time.
+//! The rows above are made the part that scrolls, so that the row stays; a program that takes the whole screen writes
+//! over it until the next time.
 
 use super::line::Ends;
 use crate::rate::bits;

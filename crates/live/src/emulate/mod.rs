@@ -1,8 +1,8 @@
-//! A command behind an emulated line: the path between two hosts of a scenario, in real time, with the command in the place of one of them
-//! and the rest of the world in the place of the other.
+//! A command behind an emulated line: the path between two hosts of a scenario, in real time, with the command in the
+//! place of one of them and the rest of the world in the place of the other.
 //!
-//! The network between the two is the simulator's own: queues, stages, access, media, every link on the way. See [`rooms`] for where
-//! the packets come from and [`gateway`] for where they go on.
+//! The network between the two is the simulator's own: queues, stages, access, media, every link on the way. See
+//! [`rooms`] for where the packets come from and [`gateway`] for where they go on.
 
 mod datagrams;
 mod devices;

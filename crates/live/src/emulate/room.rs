@@ -94,7 +94,8 @@ pub(super) fn room(mtu: u32) -> Result<Tun, SetUpError> {
     Ok(tun)
 }
 
-/// Changes a setting of this network namespace. False if it cannot be, as where /proc is read-only: then it stays as Linux has it.
+/// Changes a setting of this network namespace. False if it cannot be, as where /proc is read-only: then it stays as
+/// Linux has it.
 pub(super) fn set(what: &str, value: &str) -> bool {
     std::fs::write(format!("/proc/sys/net/{what}"), value).is_ok()
 }

@@ -1,9 +1,9 @@
 //! The two rooms on either side of an emulated line: network namespaces that nobody else is in.
 //!
-//! In the **inner** room runs the command, behind a TUN device that is its way out. The **outer** room is the rest of the world: its kernel
-//! answers for every address, and a process there makes the sockets that the [gateway](super::gateway) asks for. Nothing is changed outside
-//! of the two rooms. They belong to a user namespace, so that no privilege is needed to make them; where such are forbidden, root makes them
-//! without.
+//! In the **inner** room runs the command, behind a TUN device that is its way out. The **outer** room is the rest of
+//! the world: its kernel answers for every address, and a process there makes the sockets that the
+//! [gateway](super::gateway) asks for. Nothing is changed outside of the two rooms. They belong to a user namespace, so
+//! that no privilege is needed to make them; where such are forbidden, root makes them without.
 //!
 //! ```text
 //! this process   pump, gateway, meter: no privilege, the machine's own network
@@ -12,8 +12,8 @@
 //!       command
 //! ```
 //!
-//! Every process ends when the one that it answers to does, however that came about, and with init everything that the command started; with
-//! the last process the kernel takes back namespaces and devices. Nothing is left to clean up.
+//! Every process ends when the one that it answers to does, however that came about, and with init everything that the
+//! command started; with the last process the kernel takes back namespaces and devices. Nothing is left to clean up.
 
 use super::room::{DEVICE, DONE, FAILED, INSIDE, INSIDE_V6, Inside, SetUpError, room, set, step, tell};
 use super::{inside, keeper};

@@ -1,7 +1,9 @@
-//! Our TCP as an endpoint on real packets: the simulator's [`Connection`] and [`Listener`], driven by the machine's clock over a device.
+//! Our TCP as an endpoint on real packets: the simulator's [`Connection`] and [`Listener`], driven by the machine's
+//! clock over a device.
 //!
-//! A [`TcpHost`] has one address and a thread that brings packets and time to its connections. Applications hold [`TcpSocket`]s, which
-//! block as those of a kernel do; any profile and any congestion control may stand behind one. The peer may be anybody's TCP.
+//! A [`TcpHost`] has one address and a thread that brings packets and time to its connections. Applications hold
+//! [`TcpSocket`]s, which block as those of a kernel do; any profile and any congestion control may stand behind one.
+//! The peer may be anybody's TCP.
 //!
 //! ```text
 //! application ── TcpSocket ── Connection (crates/tcp) ── Device: TUN, or ports of this machine's own address
@@ -338,7 +340,8 @@ impl Drop for TcpAcceptor {
     }
 }
 
-/// One end of a connection, as an application holds it. Dropped, it is closed: what was written is still delivered while the host lives.
+/// One end of a connection, as an application holds it. Dropped, it is closed: what was written is still delivered
+/// while the host lives.
 #[derive(Debug)]
 pub struct TcpSocket {
     shared: Arc<Shared>,
@@ -386,7 +389,8 @@ impl TcpSocket {
     /// Writes as much as there is room for, at least one octet; `None` waits for room for ever. Gives how many.
     ///
     /// # Errors
-    /// As the connection fails, `BrokenPipe` once this direction is closed, `WouldBlock` if there is no room in that time.
+    /// As the connection fails, `BrokenPipe` once this direction is closed, `WouldBlock` if there is no room in that
+    /// time.
     pub fn write(&self, octets: &[u8], patience: Option<Duration>) -> io::Result<usize> {
         if octets.is_empty() {
             return Ok(0);
@@ -476,7 +480,8 @@ impl Drop for TcpSocket {
     }
 }
 
-/// A TUN device in this network namespace behind which `ours` lies; the kernel's end is `kernels`. It takes root of the namespace.
+/// A TUN device in this network namespace behind which `ours` lies; the kernel's end is `kernels`. It takes root of the
+/// namespace.
 ///
 /// # Errors
 /// If the kernel does not let this process.

@@ -1,8 +1,10 @@
-//! Ports of this machine's own address, taken from its kernel for a while: the way of our TCP to any network that the machine reaches.
+//! Ports of this machine's own address, taken from its kernel for a while: the way of our TCP to any network that the
+//! machine reaches.
 //!
-//! A rule hands over what arrives for them (NFQUEUE), before the kernel's TCP sees it; what is sent goes out by a raw socket, as the
-//! kernel's own packets do, through the same routes, filters and queues. Sockets that are bound and nothing else keep other programs off
-//! the ports. It takes root. Killed, the process leaves the rule, which then lets packets pass: the kernel resets the connections.
+//! A rule hands over what arrives for them (NFQUEUE), before the kernel's TCP sees it; what is sent goes out by a raw
+//! socket, as the kernel's own packets do, through the same routes, filters and queues. Sockets that are bound and
+//! nothing else keep other programs off the ports. It takes root. Killed, the process leaves the rule, which then lets
+//! packets pass: the kernel resets the connections.
 
 use super::Device;
 use crate::linux::{NfQueue, RawOut, Verdict};
@@ -126,14 +128,16 @@ fn hold(port: SocketAddr) -> io::Result<OwnedFd> {
     let holder = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     let address = SockaddrStorage::from(port);
     if bind(holder.as_raw_fd(), &address).is_err() {
-        // The kernel may only remember connections that are over. Another program could do the same, so this comes second.
+        // The kernel may only remember connections that are over. Another program could do the same, so this comes
+        // second.
         setsockopt(&holder, sockopt::ReuseAddr, &true)?;
         bind(holder.as_raw_fd(), &address)?;
     }
     Ok(holder)
 }
 
-/// The own address that packets for this one are sent from, and the largest packet that the way takes, as far as the kernel knows.
+/// The own address that packets for this one are sent from, and the largest packet that the way takes, as far as the
+/// kernel knows.
 ///
 /// # Errors
 /// If there is no way there.

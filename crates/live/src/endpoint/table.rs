@@ -1,8 +1,9 @@
-//! The connections and listening sockets of one address: packets as octets on one side, sockets on the other. No I/O and no clock.
+//! The connections and listening sockets of one address: packets as octets on one side, sockets on the other. No I/O
+//! and no clock.
 //!
-//! The state machines are those of the simulator's hosts. What stands here is what a kernel has around them: which packet is whose, what
-//! nobody is waiting for (it is refused, RFC 9293 section 3.10.7.1), and connections that live on when their application is gone.
-//! Left out: path-MTU discovery, fragments, whatever is not TCP (it is counted).
+//! The state machines are those of the simulator's hosts. What stands here is what a kernel has around them: which
+//! packet is whose, what nobody is waiting for (it is refused, RFC 9293 section 3.10.7.1), and connections that live on
+//! when their application is gone. Left out: path-MTU discovery, fragments, whatever is not TCP (it is counted).
 
 use lopsided_core::packet::Addresses;
 use lopsided_core::{FlowId, IpHeader, NewPacket, Packet, Time, Transport, wire};
@@ -321,8 +322,8 @@ mod tests {
         assert_eq!((server.counts.malformed, server.counts.refused), (1, 1));
     }
 
-    /// What a hostile network makes of a packet of 20 octets of IP header: one octet is another, with checksums as they were or as they
-    /// should be.
+    /// What a hostile network makes of a packet of 20 octets of IP header: one octet is another, with checksums as they
+    /// were or as they should be.
     fn altered(packet: &[u8], place: usize, by: u8, repaired: bool) -> Vec<u8> {
         let mut packet = packet.to_vec();
         let place = place % packet.len();
@@ -366,7 +367,8 @@ mod tests {
         vec(one, 1..40)
     }
 
-    /// 60,000 octets from one table to the other while packets of both are attacked. Gives what was written, what was read, and both.
+    /// 60,000 octets from one table to the other while packets of both are attacked. Gives what was written, what was
+    /// read, and both.
     fn attacked(attacks: &[Attack], repaired: bool) -> (Vec<u8>, Vec<u8>, Table, Table) {
         let (here, there) = (endpoint(1, 40_000), endpoint(2, 80));
         let (mut client, mut server) = (Table::new(here.addr), Table::new(there.addr));

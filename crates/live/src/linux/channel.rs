@@ -53,7 +53,8 @@ impl Channel {
             if let ControlMessageOwned::ScmRights(descriptors) = part {
                 for raw in descriptors {
                     #[expect(unsafe_code, reason = "no library takes ownership of what came in a message")]
-                    // SAFETY: the kernel made this descriptor for us as the message was received, and nobody else knows its number.
+                    // SAFETY: the kernel made this descriptor for us as the message was received, and nobody else knows
+                    // its number.
                     descriptor.replace(unsafe { OwnedFd::from_raw_fd(raw) });
                 }
             }

@@ -1,4 +1,5 @@
-//! What is asked of Linux: devices, addresses and routes, processes in namespaces of their own, and how these talk to each other.
+//! What is asked of Linux: devices, addresses and routes, processes in namespaces of their own, and how these talk to
+//! each other.
 
 mod channel;
 mod netlink;

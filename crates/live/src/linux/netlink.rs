@@ -1,5 +1,5 @@
-//! Addresses, routes and the state of interfaces, by rtnetlink (rtnetlink(7)): the few requests that are needed, in the network namespace
-//! of the thread that opened it.
+//! Addresses, routes and the state of interfaces, by rtnetlink (rtnetlink(7)): the few requests that are needed, in the
+//! network namespace of the thread that opened it.
 
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};

@@ -1,6 +1,7 @@
 //! The kernel's queue of packets for a process (nfnetlink_queue): it hands over each packet and waits for a verdict.
 //!
-//! Where nobody listens, the rules that fill the queue let packets pass (`bypass`); where it is full, so does the kernel (fail-open).
+//! Where nobody listens, the rules that fill the queue let packets pass (`bypass`); where it is full, so does the
+//! kernel (fail-open).
 
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -54,7 +55,8 @@ pub(crate) struct NfQueue {
 }
 
 impl NfQueue {
-    /// Takes the queue of that number in this network namespace. Where it overflows, packets pass if `fail_open`, and are lost otherwise.
+    /// Takes the queue of that number in this network namespace. Where it overflows, packets pass if `fail_open`, and
+    /// are lost otherwise.
     pub fn bind(number: u16, fail_open: bool) -> io::Result<NfQueue> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkNetFilter)?;
@@ -147,7 +149,8 @@ impl AsFd for NfQueue {
     }
 }
 
-/// The packet in a message of the kernel: its number, and whether it is at the hook before routing; `None` in any other.
+/// The packet in a message of the kernel: its number, and whether it is at the hook before routing; `None` in any
+/// other.
 fn read(message: &[u8], packet: &mut Vec<u8>) -> Option<(u32, bool)> {
     let kind = u16::from_ne_bytes(message.get(4..6)?.try_into().ok()?);
     if kind != PACKET {

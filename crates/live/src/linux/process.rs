@@ -15,8 +15,8 @@ pub(crate) enum Side {
 /// Makes a copy of this process. The copy ends by [`finish`], and never returns to what its parent was about.
 pub(crate) fn fork() -> io::Result<Side> {
     #[expect(unsafe_code, reason = "the child has only this thread: what others held stays as it was")]
-    // SAFETY: the child allocates, which the C libraries that this runs on allow after a fork, and takes no lock that another thread of
-    // the parent could have held.
+    // SAFETY: the child allocates, which the C libraries that this runs on allow after a fork, and takes no lock that
+    // another thread of the parent could have held.
     let forked = unsafe { nix::unistd::fork() }?;
     Ok(match forked {
         ForkResult::Parent { child } => Side::Parent(child),
@@ -63,8 +63,8 @@ pub(crate) fn forget_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// As long as it is there, this thread goes before what else the machine does, where its user may say so, and wakes as exactly as it can;
-/// what it starts does not.
+/// As long as it is there, this thread goes before what else the machine does, where its user may say so, and wakes as
+/// exactly as it can; what it starts does not.
 #[derive(Debug)]
 pub(crate) struct Hurry(());
 
@@ -93,7 +93,8 @@ fn schedule(policy: i32, urgency: i32) {
     let _ = unsafe { nix::libc::sched_setscheduler(0, policy, &raw const parameter) };
 }
 
-/// From now on this thread, and those that it starts, may do what any user may: the capabilities of root are gone for good.
+/// From now on this thread, and those that it starts, may do what any user may: the capabilities of root are gone for
+/// good.
 pub(crate) fn drop_privileges() -> io::Result<()> {
     keep_capabilities(0)
 }

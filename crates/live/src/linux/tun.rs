@@ -1,7 +1,8 @@
 //! TUN devices: interfaces of the kernel whose packets a process reads and writes.
 //!
-//! The kernel hands over, with one call, as much of one flow as it sends at once (`IFF_VNET_HDR`, `TUNSETOFFLOAD`), with checksums that are
-//! ours to complete; what is received are packets all the same, as its own segmentation would make them. See [`crate::segments`].
+//! The kernel hands over, with one call, as much of one flow as it sends at once (`IFF_VNET_HDR`, `TUNSETOFFLOAD`),
+//! with checksums that are ours to complete; what is received are packets all the same, as its own segmentation would
+//! make them. See [`crate::segments`].
 //!
 //! `unsafe` are the calls that name the device and say what it may hand over, for which no library has a safe form.
 

@@ -1,9 +1,9 @@
 //! Packets that leave at once as one piece for the kernel: those alone that its segmentation gives back octet by octet.
 //!
-//! Such are consecutive segments of one TCP connection, or datagrams of one UDP flow, that differ in nothing but what segmentation writes:
-//! lengths, sequence numbers, the identification of IPv4 counted up by one, CWR on the first, PSH and FIN on the last, and checksums, all
-//! of which are correct. All are of one size but the last, which may be smaller. Leaves out IP options and extension headers, and
-//! segments with SYN, RST or URG.
+//! Such are consecutive segments of one TCP connection, or datagrams of one UDP flow, that differ in nothing but what
+//! segmentation writes: lengths, sequence numbers, the identification of IPv4 counted up by one, CWR on the first, PSH
+//! and FIN on the last, and checksums, all of which are correct. All are of one size but the last, which may be
+//! smaller. Leaves out IP options and extension headers, and segments with SYN, RST or URG.
 
 use super::{
     CWR, FIN, IPV6_HEADER, KIND_TCP_V4, KIND_TCP_V6, KIND_UDP, Kind, NEEDS_CHECKSUM, OFFLOAD, Offload, PSH, WITH_CWR,

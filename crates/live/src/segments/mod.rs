@@ -1,11 +1,13 @@
-//! Segmentation offload: the kernel hands over up to 64 kB of one flow with one call, and takes as much, where each packet by itself would
-//! cost a call (virtio 1.2 section 5.1.6, `Documentation/networking/segmentation-offloads.rst` of Linux).
+//! Segmentation offload: the kernel hands over up to 64 kB of one flow with one call, and takes as much, where each
+//! packet by itself would cost a call (virtio 1.2 section 5.1.6, `Documentation/networking/segmentation-offloads.rst`
+//! of Linux).
 //!
-//! [`Cut`] makes packets of what the kernel hands over, as its own segmentation would: everything behind it sees packets of the line's size.
-//! [`Bundle`] puts packets together, those alone that a cut would give back octet by octet. Both take TCP and UDP over either version of IP.
+//! [`Cut`] makes packets of what the kernel hands over, as its own segmentation would: everything behind it sees
+//! packets of the line's size. [`Bundle`] puts packets together, those alone that a cut would give back octet by octet.
+//! Both take TCP and UDP over either version of IP.
 //!
-//! Leaves out what the kernel is not told that we do: fragmentation of UDP (UFO), tunnels, and CWR on each segment (accurate ECN), which the
-//! kernel cuts itself.
+//! Leaves out what the kernel is not told that we do: fragmentation of UDP (UFO), tunnels, and CWR on each segment
+//! (accurate ECN), which the kernel cuts itself.
 
 mod bundle;
 mod cut;
@@ -140,7 +142,8 @@ fn put_total_len(packet: &mut [u8], ip_len: usize, len: usize) {
     }
 }
 
-/// Of addresses, protocol and length (RFC 9293 section 3.1, RFC 8200 section 8.1), of a packet without a routing header.
+/// Of addresses, protocol and length (RFC 9293 section 3.1, RFC 8200 section 8.1), of a packet without a routing
+/// header.
 fn pseudo_header(packet: &[u8], kind: Kind, body_len: usize) -> Checksum {
     let mut sum = Checksum::default();
     sum.add(if is_v4(packet) { &packet[12..20] } else { &packet[8..IPV6_HEADER] });

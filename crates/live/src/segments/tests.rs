@@ -237,7 +237,8 @@ fn a_checksum_that_is_left_to_us_is_completed() {
     assert_eq!(cut(&[&offload.write()[..], &partial].concat()), [whole]);
 }
 
-/// Two devices of a kernel that forwards: what it is given in one piece by the one, it cuts for the other, which takes no pieces.
+/// Two devices of a kernel that forwards: what it is given in one piece by the one, it cuts for the other, which takes
+/// no pieces.
 #[test]
 fn it_is_cut_as_linux_cuts() {
     // Of this thread alone.

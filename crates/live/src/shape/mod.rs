@@ -1,14 +1,17 @@
-//! A queue of the simulator's own on the way out of a real interface: the kernel hands over what it would send (NFQUEUE), and gets each
-//! packet back when its turn has come on a line of the given rate.
+//! A queue of the simulator's own on the way out of a real interface: the kernel hands over what it would send
+//! (NFQUEUE), and gets each packet back when its turn has come on a line of the given rate.
 //!
-//! **Fail-open.** Whatever becomes of this process, traffic flows: the rules let packets pass where nobody listens, and the kernel does
-//! where its own queue is full. What waited as the process was killed is lost. A [`keeper`] takes the rules away then; where it is killed
-//! too they stay, and do nothing, until [`rules::Rules::remove`]. Once all stands this process keeps one capability, that of the verdicts.
+//! **Fail-open.** Whatever becomes of this process, traffic flows: the rules let packets pass where nobody listens, and
+//! the kernel does where its own queue is full. What waited as the process was killed is lost. A [`keeper`] takes the
+//! rules away then; where it is killed too they stay, and do nothing, until [`rules::Rules::remove`]. Once all stands
+//! this process keeps one capability, that of the verdicts.
 //!
-//! **Sensing.** What `asqm` and `bdp` send of their own goes out by a raw socket on the interface, behind the queue and past the rules; a
-//! [reflector](crate::reflect) behind the line returns it, and it ends here. `bdp` also looks at what else comes in, for its timestamps.
+//! **Sensing.** What `asqm` and `bdp` send of their own goes out by a raw socket on the interface, behind the queue and
+//! past the rules; a [reflector](crate::reflect) behind the line returns it, and it ends here. `bdp` also looks at what
+//! else comes in, for its timestamps.
 //!
-//! Leaves out: a queue for what comes in. The way out to keep is the narrowest place: give a rate a little below that of the modem.
+//! Leaves out: a queue for what comes in. The way out to keep is the narrowest place: give a rate a little below that
+//! of the modem.
 
 pub(crate) mod keeper;
 pub mod rules;

@@ -1,5 +1,6 @@
-//! The kernel's rules that hand packets to a queue: by nftables in a table of its own, or by iptables where that cannot. Either way a rule
-//! lets packets pass where nobody listens at the queue, and it can be found again by what it is for.
+//! The kernel's rules that hand packets to a queue: by nftables in a table of its own, or by iptables where that
+//! cannot. Either way a rule lets packets pass where nobody listens at the queue, and it can be found again by what it
+//! is for.
 //!
 //! | for | hands over | queues |
 //! |---|---|---|

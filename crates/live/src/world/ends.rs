@@ -1,4 +1,5 @@
-//! The ends of the path: the devices of the hosts that the agent plays, those of passages, and the clock that it agreed on.
+//! The ends of the path: the devices of the hosts that the agent plays, those of passages, and the clock that it agreed
+//! on.
 
 use super::ports::Ports;
 use crate::linux::{Channel, Tun};
@@ -25,7 +26,8 @@ pub struct End {
     pub sends: bool,
 }
 
-/// A device that the agent makes: of a host, for the ends of some flows. A host may have several, where its flows must live apart.
+/// A device that the agent makes: of a host, for the ends of some flows. A host may have several, where its flows must
+/// live apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// A place in the scenario's hosts.

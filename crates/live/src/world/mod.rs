@@ -1,7 +1,9 @@
-//! A scenario on real packets: its whole path here, in real time, and its hosts in network namespaces, each end of the path a TUN device.
+//! A scenario on real packets: its whole path here, in real time, and its hosts in network namespaces, each end of the
+//! path a TUN device.
 //!
-//! The hosts' part is played by an **agent**, another process: it makes the namespaces and the devices, hands the devices over, and then
-//! drives the flows through the kernel's TCP. The two agree on the instant at which the run begins:
+//! The hosts' part is played by an **agent**, another process: it makes the namespaces and the devices, hands the
+//! devices over, and then drives the flows through the kernel's TCP. The two agree on the instant at which the run
+//! begins:
 //!
 //! ```text
 //! agent   a message for each device, with the device; then two for each passage, the host's end before the path's
@@ -10,12 +12,13 @@
 //! here    "over": the run has come to its end
 //! ```
 //!
-//! The kernel closes a process' descriptors as it ends, however that comes about: so each side notices the other's death, and with the agent
-//! go namespaces and devices. Hosts that the agent does not play are the simulator's own, with its TCP.
+//! The kernel closes a process' descriptors as it ends, however that comes about: so each side notices the other's
+//! death, and with the agent go namespaces and devices. Hosts that the agent does not play are the simulator's own,
+//! with its TCP.
 //!
-//! Where both ends of a flow are such hosts no kernel would see its packets. So these hosts have a **passage**: a namespace whose kernel
-//! forwards between two devices, one towards the host and one towards the path. Every packet is written to the one as octets and read from
-//! the other.
+//! Where both ends of a flow are such hosts no kernel would see its packets. So these hosts have a **passage**: a
+//! namespace whose kernel forwards between two devices, one towards the host and one towards the path. Every packet is
+//! written to the one as octets and read from the other.
 
 mod ends;
 mod ports;
@@ -130,8 +133,8 @@ pub struct Carried {
     pub trips: Vec<Trip>,
 }
 
-/// Carries the scenario's packets from its beginning to its end. The agent plays the hosts that have `devices`, and makes a passage for each
-/// of the hosts `passages`.
+/// Carries the scenario's packets from its beginning to its end. The agent plays the hosts that have `devices`, and
+/// makes a passage for each of the hosts `passages`.
 ///
 /// # Errors
 /// If the scenario cannot be built, the agent ends early, or a device fails.

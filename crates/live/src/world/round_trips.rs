@@ -1,7 +1,8 @@
-//! The round trips of the flows that the kernel sends, as a capture at the sender's end of the path sees them; of datagrams the one-way times.
+//! The round trips of the flows that the kernel sends, as a capture at the sender's end of the path sees them; of
+//! datagrams the one-way times.
 //!
-//! One for each ACK that advances: from the passing of the newest segment that it covers. None for an ACK that covers a segment sent more than
-//! once (Karn's rule). What the kernel itself takes is not in it.
+//! One for each ACK that advances: from the passing of the newest segment that it covers. None for an ACK that covers a
+//! segment sent more than once (Karn's rule). What the kernel itself takes is not in it.
 
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Event, EventMask, NodeId, Observer, Packet, Seq, Time, Transport};
@@ -26,7 +27,8 @@ pub(super) struct RoundTrips {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Of each flow, its sending and its receiving host, where that host is the kernel's, or the edge behind which its passage begins.
+    /// Of each flow, its sending and its receiving host, where that host is the kernel's, or the edge behind which its
+    /// passage begins.
     hosts: Vec<[Option<NodeId>; 2]>,
     /// By flow and the sender's port.
     connections: BTreeMap<(u32, u16), Outstanding>,
@@ -40,7 +42,8 @@ impl RoundTrips {
         RoundTrips { shared: Arc::new(Mutex::new(Shared { hosts, ..Shared::default() })) }
     }
 
-    /// Datagrams between hosts that have passages are timed between these: behind them the host only sees when they entered last.
+    /// Datagrams between hosts that have passages are timed between these: behind them the host only sees when they
+    /// entered last.
     pub fn watch(&self, scenario: &Scenario, passages: &[Passage]) {
         let far = |host: usize| passages.iter().find(|passage| passage.host == host).map(|passage| passage.far);
         let mut shared = self.lock();

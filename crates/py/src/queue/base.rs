@@ -70,7 +70,8 @@ impl QueueDiscipline {
         Ok(())
     }
 
-    /// Marks a packet that is offered or waits (RFC 3168). One whose transport does not understand marks stays as it is.
+    /// Marks a packet that is offered or waits (RFC 3168). One whose transport does not understand marks stays as it
+    /// is.
     fn mark(&mut self, packet: &PacketView) {
         self.actions.push(Action::Mark(packet.id));
     }

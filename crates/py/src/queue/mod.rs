@@ -1,7 +1,7 @@
 //! Queue disciplines written in Python: a class derived from `lopsided.QueueDiscipline`, known to scenarios by a name.
 //!
-//! Packets stay in Rust: the object sees each as plain values and says what becomes of it. What it raises ends the run, and
-//! becomes that run's error.
+//! Packets stay in Rust: the object sees each as plain values and says what becomes of it. What it raises ends the run,
+//! and becomes that run's error.
 
 mod base;
 mod config;

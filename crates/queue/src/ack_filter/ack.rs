@@ -86,8 +86,8 @@ impl Ack {
         timed && !other.number.after(self.number)
     }
 
-    /// Whether this one reports all that the other's SACK blocks do, and if so whether it reports more. A block below its own
-    /// number tells of a duplicate (RFC 2883), which nothing covers.
+    /// Whether this one reports all that the other's SACK blocks do, and if so whether it reports more. A block below
+    /// its own number tells of a duplicate (RFC 2883), which nothing covers.
     pub fn covers_sack_of(&self, other: &Ack) -> Option<SackCover> {
         let (older, newer) = (other.sack.as_slice(), self.sack.as_slice());
         let within =

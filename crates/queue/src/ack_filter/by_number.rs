@@ -1,5 +1,5 @@
-//! The paper's rules, `cumulative` and `window`: an ACK goes by its number and window alone. With `fast_retransmit` duplicates go as
-//! well, and the filter counts them in the sender's place.
+//! The paper's rules, `cumulative` and `window`: an ACK goes by its number and window alone. With `fast_retransmit`
+//! duplicates go as well, and the filter counts them in the sender's place.
 
 use super::ack::{self, Numbers};
 use super::connections::{Connection, Connections, Known};
@@ -96,8 +96,8 @@ impl ByNumber {
         }
     }
 
-    /// In a queue in order of arrival nothing need be looked up: the connection's next packet finds out what left. A share counts what
-    /// waits to the packet.
+    /// In a queue in order of arrival nothing need be looked up: the connection's next packet finds out what left. A
+    /// share counts what waits to the packet.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
         if self.share.is_all() && queue.next_place().is_some() {

@@ -46,7 +46,8 @@ pub(super) trait Known: Default {
 /// A hash table with open addressing. Its order is of no consequence: nothing ever goes through it but to make room.
 #[derive(Debug)]
 pub(super) struct Connections<T> {
-    /// A power of two, at most a quarter of them taken: the number of the connection there, from one; zero if there is none.
+    /// A power of two, at most a quarter of them taken: the number of the connection there, from one; zero if there is
+    /// none.
     slots: Vec<u32>,
     known: Vec<Entry<T>>,
 }
@@ -79,8 +80,8 @@ impl<T> Default for Connections<T> {
 }
 
 impl<T: Known> Connections<T> {
-    /// What is known of a connection, which may be new if `begins`. Before others give way to a new one, `refresh` brings up to date what
-    /// is known of them.
+    /// What is known of a connection, which may be new if `begins`. Before others give way to a new one, `refresh`
+    /// brings up to date what is known of them.
     #[inline]
     pub fn get(&mut self, connection: Connection<'_>, begins: bool, refresh: impl Fn(&mut T)) -> Option<&mut T> {
         let number = match self.find(connection) {

@@ -1,25 +1,26 @@
-//! ACK filtering (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999, sections 6.2 and 8.4; RFC 3449
-//! section 5.2.1): as an acknowledgement is enqueued, earlier ones of its connection that say less leave the queue.
+//! ACK filtering (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999, sections 6.2
+//! and 8.4; RFC 3449 section 5.2.1): as an acknowledgement is enqueued, earlier ones of its connection that say less
+//! leave the queue.
 //!
-//! The filter stands around any discipline that can give up a packet from its middle ([`crate::Qdisc::removes`]): the packet that is being
-//! sent, or was taken out to be sent, is not in the queue. Room is made first, so that the new ACK finds it. A discipline that then
-//! drops the new ACK early loses what both said, until the next comes.
+//! The filter stands around any discipline that can give up a packet from its middle ([`crate::Qdisc::removes`]): the
+//! packet that is being sent, or was taken out to be sent, is not in the queue. Room is made first, so that the new ACK
+//! finds it. A discipline that then drops the new ACK early loses what both said, until the next comes.
 //!
 //! What goes is judged by a [`FilterRule`]:
-//! - `cumulative` and `window` are the paper's: numbers alone, of a time without SACK or ECN. Duplicates stay, so that the sender can count
-//!   them; with `fast_retransmit` they go as well, and the filter counts (section 6.3): it sets a bit on every duplicate
-//!   behind so many, on which a sender repairs at once.
-//! - `conservative` and `aggressive` are those of CAKE in Linux (tc-cake(8)): ACKs with flags, options, SACK blocks or timestamps
-//!   that the new one does not cover stay, and at most one goes for each that comes.
-//! - `accurate_ecn` also lets what CAKE will not touch go, ACKs that count marks (RFC 9768), as far as the sender's count stays the same:
-//!   see `rule.rs`. One ACK of the connection stays in the queue to count from. A connection shows that it counts by the flag AE or its
-//!   option, as each does at its beginning.
+//! - `cumulative` and `window` are the paper's: numbers alone, of a time without SACK or ECN. Duplicates stay, so that
+//!   the sender can count them; with `fast_retransmit` they go as well, and the filter counts (section 6.3): it sets a
+//!   bit on every duplicate behind so many, on which a sender repairs at once.
+//! - `conservative` and `aggressive` are those of CAKE in Linux (tc-cake(8)): ACKs with flags, options, SACK blocks or
+//!   timestamps that the new one does not cover stay, and at most one goes for each that comes.
+//! - `accurate_ecn` also lets what CAKE will not touch go, ACKs that count marks (RFC 9768), as far as the sender's
+//!   count stays the same: see `rule.rs`. One ACK of the connection stays in the queue to count from. A connection
+//!   shows that it counts by the flag AE or its option, as each does at its beginning.
 //!
-//! The paper leaves open how many go: `share` of those that are superfluous, spread evenly or at random, and only while the queue
-//! holds `above` and less than `below`. Each ACK is judged once; what is spared stays.
+//! The paper leaves open how many go: `share` of those that are superfluous, spread evenly or at random, and only while
+//! the queue holds `above` and less than `below`. Each ACK is judged once; what is spared stays.
 //!
-//! Left out: filtering of what a compressor of headers behind the queue would have to undo (section 8.4's third design keeps the
-//! headers beside the packets, as here).
+//! Left out: filtering of what a compressor of headers behind the queue would have to undo (section 8.4's third design
+//! keeps the headers beside the packets, as here).
 
 mod ack;
 mod by_content;

@@ -7,14 +7,16 @@ use lopsided_spec::Choice;
 /// The rule by which a filter judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum FilterRule {
-    /// Every earlier ACK with a smaller number (balakrishnan1999 section 6.2). What it says of SACK and ECN goes with it.
+    /// Every earlier ACK with a smaller number (balakrishnan1999 section 6.2). What it says of SACK and ECN goes with
+    /// it.
     #[default]
     Cumulative,
     /// As `Cumulative`, and those with the same number and another window (section 8.4, as implemented in PPP).
     Window,
     /// CAKE's `ack-filter`: of the ACKs that the new one covers the oldest, if there are two.
     Conservative,
-    /// CAKE's `ack-filter-aggressive`: also the only one, if it is the connection's last packet and its ECN flags are the same.
+    /// CAKE's `ack-filter-aggressive`: also the only one, if it is the connection's last packet and its ECN flags are
+    /// the same.
     Aggressive,
     /// What the new one covers in full, counts of marks included.
     AccurateEcn,
@@ -50,9 +52,10 @@ pub(super) fn says_same_of_ecn(older: &Ack, newer: &Ack) -> bool {
     older.feedback() == newer.feedback()
 }
 
-/// With accurate ECN: whether a sender that saw `before` and sees `newer` counts the marks as one that also saw `older` between
-/// them. The three flags count modulo 8, so both steps together must stay below; and a sender that cannot be sure of that, as more
-/// than seven segments of `segment` octets are acknowledged at once, goes by the option (RFC 9768 section 3.2.2.5.2 and appendix A).
+/// With accurate ECN: whether a sender that saw `before` and sees `newer` counts the marks as one that also saw `older`
+/// between them. The three flags count modulo 8, so both steps together must stay below; and a sender that cannot be
+/// sure of that, as more than seven segments of `segment` octets are acknowledged at once, goes by the option (RFC 9768
+/// section 3.2.2.5.2 and appendix A).
 pub(super) fn counts_as_well(before: &Ack, older: &Ack, newer: &Ack, segment: u32) -> bool {
     let step = |from: &Ack, to: &Ack| to.ace().wrapping_sub(from.ace()) & 7;
     let counted_by_option = match (&older.accurate_ecn, &newer.accurate_ecn) {

@@ -111,7 +111,8 @@ impl Hosts {
         self.flows[host] -= 1;
     }
 
-    /// Whether an eighth of the host's busy flows are gone since one of them rests: the others get more now than was expected.
+    /// Whether an eighth of the host's busy flows are gone since one of them rests: the others get more now than was
+    /// expected.
     #[must_use]
     pub fn set_busy(&mut self, host: usize, busy: bool) -> bool {
         if busy {

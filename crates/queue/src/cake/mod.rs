@@ -1,22 +1,23 @@
-//! CAKE: Common Applications Kept Enhanced (Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018; tc-cake(8)).
+//! CAKE: Common Applications Kept Enhanced (Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018;
+//! tc-cake(8)).
 //!
-//! A shaper that counts what a packet takes on the line behind (its framing, cells included); tins for classes of service by DSCP,
-//! each with a share of the rate; in each tin a queue for each flow, found in a hash table of eight ways, and served in turn by a
-//! deficit that is divided among the flows of a host; COBALT in every queue, which always marks what can be marked. Where there is
-//! no room, the longest queue loses its head.
+//! A shaper that counts what a packet takes on the line behind (its framing, cells included); tins for classes of
+//! service by DSCP, each with a share of the rate; in each tin a queue for each flow, found in a hash table of eight
+//! ways, and served in turn by a deficit that is divided among the flows of a host; COBALT in every queue, which always
+//! marks what can be marked. Where there is no room, the longest queue loses its head.
 //!
-//! **How a tin is chosen.** With a `bandwidth` each tin has a rate of its own as a threshold: below it the tin goes first, above it
-//! the one that is least late. Without one the tins share by deficits in the same proportions.
+//! **How a tin is chosen.** With a `bandwidth` each tin has a rate of its own as a threshold: below it the tin goes
+//! first, above it the one that is least late. Without one the tins share by deficits in the same proportions.
 //!
-//! **Where documents and Linux differ** this does as Linux: tc-cake(8) gives the voice tin of `diffserv3` a shorter interval, the kernel
-//! does not (`docs/fidelity/queues.md`).
+//! **Where documents and Linux differ** this does as Linux: tc-cake(8) gives the voice tin of `diffserv3` a shorter
+//! interval, the kernel does not (`docs/fidelity/queues.md`).
 //!
-//! **Deviations.** `memlimit` counts octets of IP and not the kernel's buffers. Hosts are held as long as they have a flow in the
-//! tables, in Linux as long as one of them is busy. The quantum of a flow is divided exactly and rounded at random; a flow that owes more
-//! than 16 of its shares sits out most of those rounds (`rests.rs`).
+//! **Deviations.** `memlimit` counts octets of IP and not the kernel's buffers. Hosts are held as long as they have a
+//! flow in the tables, in Linux as long as one of them is busy. The quantum of a flow is divided exactly and rounded at
+//! random; a flow that owes more than 16 of its shares sits out most of those rounds (`rests.rs`).
 //!
-//! Left out: the ACK filter, `ingress` mode and `autorate-ingress`, the failsafe clock that only these need, NAT look-ups, `wash`,
-//! `split-gso`, overriding tins and flows by marks.
+//! Left out: the ACK filter, `ingress` mode and `autorate-ingress`, the failsafe clock that only these need, NAT
+//! look-ups, `wash`, `split-gso`, overriding tins and flows by marks.
 
 mod config;
 mod hosts;

@@ -1,9 +1,9 @@
 //! Busy flows that are left out of so many rounds because their turns would be empty.
 //!
-//! A flow gets a part of the quantum in its turn, divided by the busy flows of its host: with a thousand of them an octet or two, and
-//! it owes a packet. Linux passes over it some 700 times, and so each packet costs 700 turns. Here the flow rests for seven eighths
-//! of those rounds and is paid for them at once. Should a host meanwhile lose an eighth of its busy flows, which gives the others
-//! more in each round, all come back early.
+//! A flow gets a part of the quantum in its turn, divided by the busy flows of its host: with a thousand of them an
+//! octet or two, and it owes a packet. Linux passes over it some 700 times, and so each packet costs 700 turns. Here
+//! the flow rests for seven eighths of those rounds and is paid for them at once. Should a host meanwhile lose an
+//! eighth of its busy flows, which gives the others more in each round, all come back early.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

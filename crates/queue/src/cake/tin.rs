@@ -1,7 +1,7 @@
 //! One tin: its flows, whose turn it is, and what it is sure of.
 //!
-//! A flow that gets its first packet is sparse and goes before the busy ones until it has used up its quantum; then it is busy, and
-//! counts for its hosts. One that runs empty stays known while COBALT's state fades.
+//! A flow that gets its first packet is sparse and goes before the busy ones until it has used up its quantum; then it
+//! is busy, and counts for its hosts. One that runs empty stays known while COBALT's state fades.
 
 use super::config::CakeConfig;
 use super::hosts::{Hosts, Keys};
@@ -168,8 +168,8 @@ impl Tin {
         }
     }
 
-    /// The next packet; drops and marks on the way, and may end with none where a flow turns out to be empty. At the `first` attempt
-    /// a flow that decays has a turn before the others.
+    /// The next packet; drops and marks on the way, and may end with none where a flow turns out to be empty. At the
+    /// `first` attempt a flow that decays has a turn before the others.
     pub fn dequeue(&mut self, first: &mut bool, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
             let (at, list) = self.head(std::mem::take(first))?;
@@ -300,8 +300,8 @@ impl Tin {
         self.left_in_round = self.old.len();
     }
 
-    /// The flow that was just put last rests: it owes so much that its next turns would be empty. It is paid at once what it will
-    /// get meanwhile.
+    /// The flow that was just put last rests: it owes so much that its next turns would be empty. It is paid at once
+    /// what it will get meanwhile.
     fn rest(&mut self, at: usize, load: u32, rng: &mut Rng) {
         let share = self.flow_quantum as f64 / f64::from(load);
         let owes = -self.flows[at].deficit as f64 / share;

@@ -23,8 +23,8 @@ impl Ways {
         (0..WAYS).map(move |way| set + (first + way) % WAYS)
     }
 
-    /// The place of a hash: its own if it has one, else a free one of its set, else the one that it would have had alone, which it
-    /// then shares. Tells too whether the place is another's or was nobody's.
+    /// The place of a hash: its own if it has one, else a free one of its set, else the one that it would have had
+    /// alone, which it then shares. Tells too whether the place is another's or was nobody's.
     pub fn place(&mut self, hash: u64, is_free: impl Fn(usize) -> bool) -> (usize, bool) {
         if let Some(own) = Ways::set(hash).find(|place| self.tags[*place] == hash && !is_free(*place)) {
             return (own, false);

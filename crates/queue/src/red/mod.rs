@@ -2,15 +2,15 @@
 //! Congestion Avoidance, 1993), with ECN (RFC 3168 section 7) and the gentle slope (Floyd, Recommendation on using the
 //! "gentle_" variant of RED, 2000).
 //!
-//! **The average** is an exponentially weighted one over arrivals: each arriving packet, taken in or not, moves it towards the backlog that
-//! it finds by `weight`. An empty queue has no arrivals, so for an idle time the average falls as if packets of the
-//! mean size had come and found nothing: by `(1 - weight)^m`, where m is how many of them the line would have sent
-//! meanwhile (section 4). Idle begins when the queue becomes empty. Thresholds in packets average packets, thresholds
-//! in octets average octets; the probability does not grow with a packet's size (the paper's byte mode leaves that
-//! open).
+//! **The average** is an exponentially weighted one over arrivals: each arriving packet, taken in or not, moves it
+//! towards the backlog that it finds by `weight`. An empty queue has no arrivals, so for an idle time the average falls
+//! as if packets of the mean size had come and found nothing: by `(1 - weight)^m`, where m is how many of them the line
+//! would have sent meanwhile (section 4). Idle begins when the queue becomes empty. Thresholds in packets average
+//! packets, thresholds in octets average octets; the probability does not grow with a packet's size (the paper's byte
+//! mode leaves that open).
 //!
-//! **The choice** is the paper's section 8: a number drawn at random sets how many packets go by until the next mark, which spreads marks
-//! evenly: uniform over 1 to 1/p rather than geometric.
+//! **The choice** is the paper's section 8: a number drawn at random sets how many packets go by until the next mark,
+//! which spreads marks evenly: uniform over 1 to 1/p rather than geometric.
 //!
 //! | average | plain | gentle |
 //! |---|---|---|
@@ -23,15 +23,15 @@
 //! dropped. Above the upper threshold RFC 3168 section 7 asks for drops; `harddrop` does that, without it capable
 //! packets are marked there too.
 //!
-//! **Linux's `sch_red`** (tc-red(8)) is the plain variant in octets, its weight a power of two, without `harddrop` unless asked for: settings
-//! here under the same names give the same. It counts in fixed point. Below a shaper it never notices that it is idle: `tbf`
-//! looks before it takes, and idle time begins when a packet is wanted and there is none. Its average then moves with
-//! arrivals alone (`idle_decay`), and once above `max` it drops what cannot be marked for hundreds of packets more, however long they take:
-//! SYNs and retransmissions.
+//! **Linux's `sch_red`** (tc-red(8)) is the plain variant in octets, its weight a power of two, without `harddrop`
+//! unless asked for: settings here under the same names give the same. It counts in fixed point. Below a shaper it
+//! never notices that it is idle: `tbf` looks before it takes, and idle time begins when a packet is wanted and there
+//! is none. Its average then moves with arrivals alone (`idle_decay`), and once above `max` it drops what cannot be
+//! marked for hundreds of packets more, however long they take: SYNs and retransmissions.
 //!
-//! **As a gateway for ACK congestion control** (Balakrishnan, Padmanabhan and Katz 1999, section 6.1): `marks` has it mark ACKs, which never
-//! say that they are capable, and `victim` has a full queue drop any packet that waits. There the packet to mark is picked at
-//! random too; here it is the arriving one, as in the authors' code.
+//! **As a gateway for ACK congestion control** (Balakrishnan, Padmanabhan and Katz 1999, section 6.1): `marks` has it
+//! mark ACKs, which never say that they are capable, and `victim` has a full queue drop any packet that waits. There
+//! the packet to mark is picked at random too; here it is the arriving one, as in the authors' code.
 //!
 //! With `adaptive` the probability at `max` follows the average (Floyd, Gummadi and Shenker, Adaptive RED, 2001): see
 //! also [`crate::AredConfig`], which derives all thresholds as that paper does.

@@ -154,8 +154,8 @@ fn again(settings: Settings, size: u64, steps: &[Step]) -> Vec<Step> {
 }
 
 proptest! {
-    /// Whatever happens, every octet is received once, none is lost, and the rest can always be fetched. The same steps come to the same
-    /// once more.
+    /// Whatever happens, every octet is received once, none is lost, and the rest can always be fetched. The same steps
+    /// come to the same once more.
     #[test]
     fn every_octet_arrives_once(
         calls in calls(),

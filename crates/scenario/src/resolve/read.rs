@@ -55,7 +55,8 @@ impl<'t> Layers<'t> {
         Layers { tables: found.cloned().into_iter().collect(), place: self.place }
     }
 
-    /// The tables down to the most specific one that has the key. The tables below it were written for another value of the key.
+    /// The tables down to the most specific one that has the key. The tables below it were written for another value of
+    /// the key.
     pub(super) fn down_to(&self, key: &str) -> Layers<'t> {
         let last = self.tables.iter().position(|(table, _)| table.get(key).is_some());
         let tables = &self.tables[..last.map_or(self.tables.len(), |last| last + 1)];

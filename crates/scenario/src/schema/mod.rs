@@ -1,5 +1,5 @@
-//! What a scenario file may contain, as declarations of [`lopsided_spec`]: from them unknown keys are refused, overrides find
-//! their way, and the JSON Schema for editors is written.
+//! What a scenario file may contain, as declarations of [`lopsided_spec`]: from them unknown keys are refused,
+//! overrides find their way, and the JSON Schema for editors is written.
 
 mod check;
 mod family;

@@ -1,8 +1,8 @@
 //! Quantities as people write them, `"2.4 Mbit/s"` or `2.4M`, into exact integers, and back.
 //!
-//! Case is forgiven where only one reading makes sense (`mbit/s`), never where two do (`kb`: kilobytes or kilobits?). Prefixes
-//! are decimal (k = 1000) and `Ki`, `Mi`, `Gi` binary. A number without a unit, or finer than the unit of account (bit/s,
-//! nanosecond, byte), is refused. Left out: compound times ("1 min 30 s"), bytes per second as a rate.
+//! Case is forgiven where only one reading makes sense (`mbit/s`), never where two do (`kb`: kilobytes or kilobits?).
+//! Prefixes are decimal (k = 1000) and `Ki`, `Mi`, `Gi` binary. A number without a unit, or finer than the unit of
+//! account (bit/s, nanosecond, byte), is refused. Left out: compound times ("1 min 30 s"), bytes per second as a rate.
 
 mod decimal;
 mod limit;

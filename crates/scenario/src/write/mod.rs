@@ -1,5 +1,5 @@
-//! A resolved scenario as text: TOML that reads back to the same, and JSON with plain numbers for programs, whose types Python
-//! is told.
+//! A resolved scenario as text: TOML that reads back to the same, and JSON with plain numbers for programs, whose types
+//! Python is told.
 
 mod inline;
 mod json;

@@ -1,6 +1,7 @@
 //! The resolved scenario as JSON: numbers with their units in the keys (`_s`, `_bps`, `_bytes`), nodes by name.
 //!
-//! A table is declared here, or made of a part's own declaration; from the same lines come the JSON and Python's types of it.
+//! A table is declared here, or made of a part's own declaration; from the same lines come the JSON and Python's types
+//! of it.
 
 use super::json::{Json, number, span};
 use super::value::{fields_of, kind_to_json, part_to_json, setting_to_json, suffix};

@@ -72,7 +72,8 @@ fn red_has_the_defaults_of_tc() {
         let scenario = with(&[("link.down.queue", value)]).expect(value);
         *scenario.graph.links[0].down.queue.get::<RedConfig>().expect("a red queue")
     };
-    // max is a quarter of the limit, min a third of max, the line's rate the bandwidth; the burst is (2 min + max) / 3 = 400 packets.
+    // max is a quarter of the limit, min a third of max, the line's rate the bandwidth; the burst is (2 min + max) / 3
+    // = 400 packets.
     let plain = red("{ kind = \"red\", limit = \"960 kB\" }");
     assert_eq!((plain.min, plain.max), (Threshold::Bytes(Bytes::new(80_000)), Threshold::Bytes(Bytes::new(240_000))));
     assert_eq!((plain.probability, plain.avpkt), (0.02, Bytes::new(1000)));
@@ -95,7 +96,8 @@ fn red_has_the_defaults_of_tc() {
     inside(&red_in("{ kind = \"drr\", classes = [{ queue = RED }, {}] }"), false);
     inside(&red_in("{ kind = \"prio\", bands = [RED, \"10 packets\"] }"), true);
     inside(&red_in("{ kind = \"tbf\", rate = \"1 Mbit/s\", queue = { kind = \"prio\", bands = [RED] } }"), false);
-    // Floyd and Jacobson section 6: with min = 5 packets and a burst of 50, a weight of 0.0042 is the largest; 2^-8 is the next below.
+    // Floyd and Jacobson section 6: with min = 5 packets and a burst of 50, a weight of 0.0042 is the largest; 2^-8 is
+    // the next below.
     let paper = red("{ kind = \"red\", min = \"5 packets\", max = \"15 packets\", burst = 50 }");
     assert_eq!((paper.weight, paper.max), (1.0 / 256.0, Threshold::Packets(15)));
     // A time is what the line sends in it: 5 ms at 2.4 Mbit/s.

@@ -1,4 +1,5 @@
-//! The JSON Schema accepts what the reader accepts and refuses typing errors, by a checker of the few keywords that it uses.
+//! The JSON Schema accepts what the reader accepts and refuses typing errors, by a checker of the few keywords that it
+//! uses.
 
 use super::examples::files;
 use super::good;

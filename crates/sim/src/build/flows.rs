@@ -11,8 +11,8 @@ use lopsided_core::{Duration, FlowId, NodeId, Rng, Time};
 use lopsided_scenario::FlowSpec;
 use std::collections::VecDeque;
 
-/// Puts a flow's two applications on their hosts: first the one that waits, whose port the other must know. Where somebody else plays a
-/// host's part, the port is his.
+/// Puts a flow's two applications on their hosts: first the one that waits, whose port the other must know. Where
+/// somebody else plays a host's part, the port is his.
 pub(super) fn place_flow(
     flow: FlowId,
     spec: &FlowSpec,

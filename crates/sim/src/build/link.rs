@@ -14,7 +14,8 @@ pub(super) fn build(spec: &LinkSpec, dir: Dir, seed: u64, audit: bool) -> Result
     })
 }
 
-/// The ring of a card that sends on this direction; `None` if it does not send at a plain rate, or headers are compressed.
+/// The ring of a card that sends on this direction; `None` if it does not send at a plain rate, or headers are
+/// compressed.
 pub(super) fn ring(places: u32, config: &LinkConfig) -> Option<Ring> {
     let rate = config.rate.filter(|_| config.shaper.is_none() && !config.header_compression.is_on())?;
     Some(Ring::new(places, rate, config.framing))

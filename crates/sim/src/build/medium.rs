@@ -10,8 +10,8 @@ use lopsided_scenario::{Hop, MediumSpec, NodeRef, Scenario};
 use lopsided_spec::Fault;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The node of the medium: a station for each of its links, called after the node at the other end, with one queue or one for each
-/// station that it sends to.
+/// The node of the medium: a station for each of its links, called after the node at the other end, with one queue or
+/// one for each station that it sends to.
 pub(super) fn build(
     spec: &MediumSpec,
     routes: &Routes,

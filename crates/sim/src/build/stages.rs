@@ -1,12 +1,12 @@
 //! The stages of each direction of a link, put into the way of its packets.
 //!
-//! From the node that a direction leaves to its queue a packet meets the direction's entry stages in their order; behind the line its
-//! exit stages. A stage that sees the other direction stands in that one's way too, at the same end of the line, so that both
-//! directions meet the stages of an end in opposite orders.
+//! From the node that a direction leaves to its queue a packet meets the direction's entry stages in their order;
+//! behind the line its exit stages. A stage that sees the other direction stands in that one's way too, at the same end
+//! of the line, so that both directions meet the stages of an end in opposite orders.
 //!
-//! A queue whose discipline senses ([`lopsided_queue::Qdisc::senses`]) sees the other direction too, between the entry stages and what
-//! leads to the next node. Where its sensing packets turn at the end of its own link, a reflector stands there, before the
-//! direction's exit stages.
+//! A queue whose discipline senses ([`lopsided_queue::Qdisc::senses`]) sees the other direction too, between the entry
+//! stages and what leads to the next node. Where its sensing packets turn at the end of its own link, a reflector
+//! stands there, before the direction's exit stages.
 //!
 //! Before all others stands the router that heeds the direction's MTU.
 

@@ -1,5 +1,5 @@
-//! What routers told a host of the ways to its destinations (RFC 1191 section 6.3): as Linux keeps it, by destination and for ten
-//! minutes.
+//! What routers told a host of the ways to its destinations (RFC 1191 section 6.3): as Linux keeps it, by destination
+//! and for ten minutes.
 
 use lopsided_core::Time;
 use lopsided_tcp::PathMtu;

@@ -1,10 +1,10 @@
 //! A host: TCP connections and datagrams behind one address, and the applications that use them.
 //!
-//! A segment for no connection and no listening port is lost with the reason `no_socket`, and answered with a reset (RFC 9293 section
-//! 3.10.7.1).
+//! A segment for no connection and no listening port is lost with the reason `no_socket`, and answered with a reset
+//! (RFC 9293 section 3.10.7.1).
 //!
-//! A message that a packet was too big makes the segments to that destination smaller, of the connections that are and of those to
-//! come (RFC 1191). Leaves out: forwarding, the rest of ICMP, and the time that a real host takes to run.
+//! A message that a packet was too big makes the segments to that destination smaller, of the connections that are and
+//! of those to come (RFC 1191). Leaves out: forwarding, the rest of ICMP, and the time that a real host takes to run.
 
 mod connection_factory;
 mod counters;

@@ -53,8 +53,8 @@ fn files(app: &str, loss: &str) -> String {
 }
 
 /// Each file is told once, whatever is lost, and the first comes after a dialogue of round trips of 100 ms: one for the
-/// control connection, one for the greeting, five for commands to PASV, one for the data connection; then RETR reaches the
-/// sender after half of one, and what STOR is answered with after a whole one.
+/// control connection, one for the greeting, five for commands to PASV, one for the data connection; then RETR reaches
+/// the sender after half of one, and what STOR is answered with after a whole one.
 #[test]
 fn files_by_ftp_are_whole_and_come_after_a_dialogue() {
     for (loss, store) in [("0 %", false), ("0 %", true), ("3 %", false), ("3 %", true)] {
@@ -155,8 +155,8 @@ fn a_fair_fetch_withstands_loss_and_shares() {
     let goodput = |app: &str, loss: &str, more: &str| run(&fetch(app, loss, more)).flows.goodput_bps;
     let (fair, single) = (goodput(r#"mode = "fair""#, "1 %", "")[0], goodput(r#"mode = "single""#, "1 %", "")[0]);
     assert!(fair > 2.0 * single, "{fair} over eight, {single} over one");
-    // One run's share is from 0.49 to 0.71 as phases fall, 0.593 in the mean over 96 times at which the other one begins: the mean of
-    // several counts.
+    // One run's share is from 0.49 to 0.71 as phases fall, 0.593 in the mean over 96 times at which the other one
+    // begins: the mean of several counts.
     let share = |app: &str, step: usize| {
         let starts: Vec<u32> = (500..2900).step_by(step).collect();
         let shares = starts.iter().map(|ms| {

@@ -39,8 +39,8 @@ const DOWNLOADS: &str = r#"
 #[test]
 fn a_later_start_shifts_everything_and_changes_nothing() {
     let now = scenario(DOWNLOADS);
-    // Linux' clock ticks every 4 ms, its timer wheel rounds far timers to coarser steps of it, up to 256 ms here, and sums are taken
-    // by sampling intervals of 100 ms: a multiple of all of them.
+    // Linux' clock ticks every 4 ms, its timer wheel rounds far timers to coarser steps of it, up to 256 ms here, and
+    // sums are taken by sampling intervals of 100 ms: a multiple of all of them.
     let shift = Duration::from_millis(51_200);
     let mut later = now.clone();
     later.duration += shift;

@@ -1,4 +1,5 @@
-//! Disciplines that sense: where their packets turn, what they cost, and what becomes of a run in which none comes home.
+//! Disciplines that sense: where their packets turn, what they cost, and what becomes of a run in which none comes
+//! home.
 
 use crate::run;
 use lopsided_core::DropReason;

@@ -156,7 +156,8 @@ fn every_switch_reaches_the_wire() {
     }
 }
 
-/// The segment is lost and the FIN behind it, so that only the timer can tell: it fires `min_rto` after the last progress.
+/// The segment is lost and the FIN behind it, so that only the timer can tell: it fires `min_rto` after the last
+/// progress.
 #[test]
 fn the_minimum_rto() {
     let silent_for = |stack: &str| {

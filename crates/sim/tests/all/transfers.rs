@@ -125,7 +125,8 @@ fn a_flow_may_wait_with_its_first_octet_once_it_is_connected() {
     assert!(begins.windows(2).any(|pair| pair[0] != pair[1]), "{begins:?}");
 }
 
-/// Headers that cannot be rebuilt are losses like others: what is sent arrives, no more and no less, and the context is repaired.
+/// Headers that cannot be rebuilt are losses like others: what is sent arrives, no more and no less, and the context is
+/// repaired.
 #[test]
 fn compressed_headers_lose_their_context_and_transfers_end_all_the_same() {
     const COMPRESSED: &str = include_str!("../../../../scenarios/compressed-headers.toml");

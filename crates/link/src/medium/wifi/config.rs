@@ -107,12 +107,14 @@ impl Default for WifiConfig {
 }
 
 impl WifiConfig {
-    /// A standard's own parameters, of best effort (access category AC_BE) in the 5 GHz band, and a usual station's rate.
+    /// A standard's own parameters, of best effort (access category AC_BE) in the 5 GHz band, and a usual station's
+    /// rate.
     ///
-    /// Slot, SIFS and contention windows: IEEE 802.11-2020 tables 17-21 and 9-155. Without QoS the wait is DIFS, which is AIFS of two slots.
-    /// Sizes: table 9-25 (A-MPDU of 802.11n 65,535 octets, of 802.11ac 1,048,575), IEEE 802.11ax-2021 clause 27 (6,500,631); windows of 64 and
-    /// 256; a PPDU of 5.484 ms at most (aPPDUMaxTime). A packet takes a MAC header of 24 octets, 26 with QoS, LLC and SNAP of 8, a check
-    /// sequence of 4. EIFS waits for an ACK at 6 Mbit/s.
+    /// Slot, SIFS and contention windows: IEEE 802.11-2020 tables 17-21 and 9-155. Without QoS the wait is DIFS, which
+    /// is AIFS of two slots. Sizes: table 9-25 (A-MPDU of 802.11n 65,535 octets, of 802.11ac 1,048,575), IEEE
+    /// 802.11ax-2021 clause 27 (6,500,631); windows of 64 and 256; a PPDU of 5.484 ms at most (aPPDUMaxTime). A packet
+    /// takes a MAC header of 24 octets, 26 with QoS, LLC and SNAP of 8, a check sequence of 4. EIFS waits for an ACK at
+    /// 6 Mbit/s.
     pub fn of(standard: Standard) -> WifiConfig {
         let Rate { rate, symbol, preamble } = standard.rate(standard.usual()).expect("a standard has its usual rate");
         let qos = standard != Standard::A;

@@ -1,25 +1,27 @@
 //! Wi-Fi: stations that contend for one channel, and send aggregates of frames (IEEE 802.11-2020).
 //!
-//! A station with a packet waits until the channel has been free for AIFS (DIFS without QoS), and then for a random number of slots in which
-//! it stays free (DCF and EDCA, clause 10). Who begins in the same slot as another collides: all is lost that both send, and stations wait
-//! EIFS. The range of the random number doubles with each failure. With `rts_threshold` long PPDUs are announced, and only announcements
-//! collide.
+//! A station with a packet waits until the channel has been free for AIFS (DIFS without QoS), and then for a random
+//! number of slots in which it stays free (DCF and EDCA, clause 10). Who begins in the same slot as another collides:
+//! all is lost that both send, and stations wait EIFS. The range of the random number doubles with each failure. With
+//! `rts_threshold` long PPDUs are announced, and only announcements collide.
 //!
-//! What a station sends to one receiver at a time are MPDUs in an A-MPDU, each with a packet, or with several (A-MSDU). The receiver answers
-//! with a block acknowledgement, and what it lacks comes again, before new ones: from the oldest frame without acknowledgement on only `window`
-//! may be under way, so that one early loss makes the next aggregate short. The receiver hands packets on in order and waits for what is
-//! missing until its sender gives it up after `retries`. Without acknowledgement everything is sent once, and nothing stalls.
+//! What a station sends to one receiver at a time are MPDUs in an A-MPDU, each with a packet, or with several (A-MSDU).
+//! The receiver answers with a block acknowledgement, and what it lacks comes again, before new ones: from the oldest
+//! frame without acknowledgement on only `window` may be under way, so that one early loss makes the next aggregate
+//! short. The receiver hands packets on in order and waits for what is missing until its sender gives it up after
+//! `retries`. Without acknowledgement everything is sent once, and nothing stalls.
 //!
-//! The first station is the access point. It has a queue for each other and serves them in turn, an aggregate each (Linux has had such
-//! queues in mac80211 since 4.10). A packet leaves its queue when its aggregate is about to be sent; the first of a queue goes ahead to
-//! contend for it.
+//! The first station is the access point. It has a queue for each other and serves them in turn, an aggregate each
+//! (Linux has had such queues in mac80211 since 4.10). A packet leaves its queue when its aggregate is about to be
+//! sent; the first of a queue goes ahead to contend for it.
 //!
-//! What was chosen where the standard leaves a choice: who begins within a slot of another's beginning collides; after a collision everyone
-//! waits alike; a frame that was lost to noise was readable for others, so that they wait until its acknowledgement's time is over; an aggregate of
-//! one MPDU is answered with an ACK.
+//! What was chosen where the standard leaves a choice: who begins within a slot of another's beginning collides; after
+//! a collision everyone waits alike; a frame that was lost to noise was readable for others, so that they wait until
+//! its acknowledgement's time is over; an aggregate of one MPDU is answered with an ACK.
 //!
-//! Left out: rate control, other access categories and bursts (TXOP), hidden stations and capture, beacons, power saving, several users
-//! at once (MU-MIMO, OFDMA), airtime as what the access point shares fairly, signals of 2.4 GHz. A block-ACK request costs no time.
+//! Left out: rate control, other access categories and bursts (TXOP), hidden stations and capture, beacons, power
+//! saving, several users at once (MU-MIMO, OFDMA), airtime as what the access point shares fairly, signals of 2.4 GHz.
+//! A block-ACK request costs no time.
 
 mod config;
 mod outbox;
@@ -466,8 +468,8 @@ impl Medium for Wifi {
         self.told.pop_front().unwrap_or(MediumEvent::Nothing)
     }
 
-    /// Of a station: PPDUs and frames sent, frames received in error, packets given up, collisions it was in, acknowledgements lost, time on the
-    /// air. Of the channel: collisions, and the time in use.
+    /// Of a station: PPDUs and frames sent, frames received in error, packets given up, collisions it was in,
+    /// acknowledgements lost, time on the air. Of the channel: collisions, and the time in use.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.stations.iter().enumerate() {
             let counts = &station.counts;

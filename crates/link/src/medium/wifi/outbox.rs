@@ -1,5 +1,6 @@
-//! What a station has for one receiver: frames in the order of their numbers from the oldest without acknowledgement on, aggregated for the next
-//! transmission (IEEE 802.11-2020 clauses 9.7 and 10.25), and what the receiver has of them.
+//! What a station has for one receiver: frames in the order of their numbers from the oldest without acknowledgement
+//! on, aggregated for the next transmission (IEEE 802.11-2020 clauses 9.7 and 10.25), and what the receiver has of
+//! them.
 
 use crate::medium::FrameId;
 use lopsided_core::Bytes;
@@ -236,8 +237,8 @@ impl Outbox {
         }
     }
 
-    /// The aggregate's exchange is over. `acknowledged`: what arrived is known. What was tried more than `retries` times again is given up:
-    /// `None` gives up at once whatever did not arrive.
+    /// The aggregate's exchange is over. `acknowledged`: what arrived is known. What was tried more than `retries`
+    /// times again is given up: `None` gives up at once whatever did not arrive.
     pub fn settle(&mut self, acknowledged: bool, retries: Option<u32>, mut lost: impl FnMut(FrameId)) {
         for place in 0..self.aggregate.len() {
             let number = self.aggregate[place];
@@ -303,8 +304,8 @@ mod tests {
         released
     }
 
-    /// havey2015, figure 3.2: of 64 frames the second and third are lost. The window moves by one: three frames go next. The third is lost
-    /// again: the window moves by one more, and two go.
+    /// havey2015, figure 3.2: of 64 frames the second and third are lost. The window moves by one: three frames go
+    /// next. The third is lost again: the window moves by one more, and two go.
     #[test]
     fn an_early_loss_makes_the_next_aggregates_short() {
         let (mut outbox, mut next) = (Outbox::new(LIMITS), 0);
@@ -331,7 +332,8 @@ mod tests {
         assert_eq!((lost, released), (vec![0], (1..64).collect()));
     }
 
-    /// Five packets of 1,524 octets with their subframe headers fit into 7,935; one that is lost takes the others with it.
+    /// Five packets of 1,524 octets with their subframe headers fit into 7,935; one that is lost takes the others with
+    /// it.
     #[test]
     fn packets_that_share_a_frame_share_its_fate() {
         let limits = Limits { amsdu: Bytes::new(7935), frames: 1, ..LIMITS };

@@ -1,7 +1,9 @@
-//! What the standards say of rates and times (IEEE 802.11-2020 clauses 10.3, 17, 19 and 21; IEEE 802.11ax-2021 clause 27), in the 5 GHz band.
+//! What the standards say of rates and times (IEEE 802.11-2020 clauses 10.3, 17, 19 and 21; IEEE 802.11ax-2021 clause
+//! 27), in the 5 GHz band.
 //!
-//! A PPDU is its preamble and as many symbols as the service field, the octets and the tail take. Left out: the signal extension of 2.4 GHz,
-//! the tails of several encoders, STBC, the packet extension and the dual carrier modulation of 802.11ax.
+//! A PPDU is its preamble and as many symbols as the service field, the octets and the tail take. Left out: the signal
+//! extension of 2.4 GHz, the tails of several encoders, STBC, the packet extension and the dual carrier modulation of
+//! 802.11ax.
 
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Choice, Fault};
