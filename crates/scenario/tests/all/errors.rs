@@ -202,7 +202,7 @@ fn impossible_values_are_refused() {
         (
             "flow.1.app",
             "{ kind = \"bulk\", size = \"1 MB\" }",
-            "`size` belongs to kind = \"transfer\" or \"udp\" or \"rdra\" or \"repair\", and this app is \"bulk\"",
+            "`size` belongs to kind = \"transfer\" or \"udp\" or \"ftp\" or \"rdra\" or \"repair\", and this app is \"bulk\"",
         ),
         (
             "flow.1.app",
