@@ -120,7 +120,8 @@ impl ConnConfig {
         }
     }
 
-    /// The MSS option: what fits an IP packet without options (RFC 6691), on a way that is known to take less too (Linux).
+    /// The MSS option: what fits an IP packet without options (RFC 6691), on a way that is known to take less too
+    /// (Linux).
     pub(crate) fn mss_option(&self) -> u16 {
         let mtu = self.path_mtu.map_or(self.mtu, |known| known.mtu.min(self.mtu));
         payload_limit(mtu, false) as u16

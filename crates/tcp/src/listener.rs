@@ -1,8 +1,8 @@
 //! A listening socket: connections for those who open one, and a queue of them until they are accepted (listen(2)).
 //!
 //! As in Linux the backlog bounds both queues. A SYN is dropped where as many handshakes are under way, or where more
-//! connections than that wait to be accepted; the acknowledgement that would complete a handshake then is dropped too, so
-//! that the SYN ACK is sent again and the peer tries once more.
+//! connections than that wait to be accepted; the acknowledgement that would complete a handshake then is dropped too,
+//! so that the SYN ACK is sent again and the peer tries once more.
 //!
 //! Left out: SYN cookies, TCP Fast Open, `tcp_abort_on_overflow`.
 

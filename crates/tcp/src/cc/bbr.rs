@@ -5,11 +5,12 @@
 //! With what Linux added since: the allowance for aggregated ACKs, the detection of policers (in `policer`), and packet
 //! conservation in the first round of a recovery. BBR owns the window in recovery and needs the sender's pacing.
 //!
-//! Rates and gains are in Linux's fixed point, and the ten seconds of an RTT's minimum and ProbeRTT's 200 ms in ticks of its clock.
+//! Rates and gains are in Linux's fixed point, and the ten seconds of an RTT's minimum and ProbeRTT's 200 ms in ticks
+//! of its clock.
 //!
-//! Deviations from Linux: in-flight at the departure time of the next segment leaves out the segment at most that the line
-//! takes meanwhile; the phase in which ProbeBW begins is drawn from another generator. Segments leave one by one (the
-//! reference set-up has no segmentation offload), but the window's allowance for offload is there.
+//! Deviations from Linux: in-flight at the departure time of the next segment leaves out the segment at most that the
+//! line takes meanwhile; the phase in which ProbeBW begins is drawn from another generator. Segments leave one by one
+//! (the reference set-up has no segmentation offload), but the window's allowance for offload is there.
 //!
 //! Left out: ACKs that the peer may have delayed are taken for the RTT's minimum like others.
 

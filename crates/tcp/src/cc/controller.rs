@@ -13,8 +13,8 @@ pub struct Acked {
     pub delivered: Bytes,
     /// Octets by which the cumulative acknowledgement advanced.
     pub cumulative: Bytes,
-    /// The ACK may raise the window: it advanced, or reported something by SACK on a path that is known to reorder more than a
-    /// stack takes for usual.
+    /// The ACK may raise the window: it advanced, or reported something by SACK on a path that is known to reorder more
+    /// than a stack takes for usual.
     pub may_raise: bool,
     /// Round-trip time of the oldest segment acknowledged, if it was sent once (Karn's rule).
     pub rtt: Option<Duration>,
@@ -155,8 +155,8 @@ pub trait Controller: Debug + Send {
     fn on_undo(&mut self, now: Time);
     /// Sending resumes after an idle time of more than one RTO (RFC 5681 section 4.1).
     fn on_idle(&mut self, _now: Time, _restart_window: Bytes) {}
-    /// The window was not used, for an RTO of sending less or of an idle time: what was used holds, and the threshold keeps
-    /// three quarters of the old window (RFC 2861 section 3).
+    /// The window was not used, for an RTO of sending less or of an idle time: what was used holds, and the threshold
+    /// keeps three quarters of the old window (RFC 2861 section 3).
     fn on_unused(&mut self, now: Time, window: Bytes) {
         self.on_idle(now, window);
     }

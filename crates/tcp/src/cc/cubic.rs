@@ -182,10 +182,10 @@ fn inflection(below: u64) -> u64 {
     estimated_root(below.min(1 << 30) * ((1 << 40) / C))
 }
 
-/// A cube root as coarse as Linux's: one step of Newton's method, with 341/1024 for a third, from a first guess by the leading bits, in
-/// 64ths. The guess is some hundredths too high, which the step turns into a root that is mostly a little too small. Linux has
-/// its guesses in a table; this formula comes to the same root for five of six distances up to 400 segments, and to one off by 1 for
-/// the others.
+/// A cube root as coarse as Linux's: one step of Newton's method, with 341/1024 for a third, from a first guess by the
+/// leading bits, in 64ths. The guess is some hundredths too high, which the step turns into a root that is mostly a
+/// little too small. Linux has its guesses in a table; this formula comes to the same root for five of six distances up
+/// to 400 segments, and to one off by 1 for the others.
 fn estimated_root(cube: u64) -> u64 {
     let bits = u64::BITS - cube.leading_zeros();
     if bits < 7 {

@@ -148,7 +148,8 @@ fn undo_restores() {
     assert_eq!((cubic.cwnd(), cubic.ssthresh()), (Bytes::new(1000 * MSS), None));
 }
 
-/// On its way down in a repair the window is below the threshold. Linux takes that for slow start, and HyStart may end it there.
+/// On its way down in a repair the window is below the threshold. Linux takes that for slow start, and HyStart may end
+/// it there.
 #[test]
 fn hystart_may_lower_the_threshold_in_a_repair() {
     let after = |reduced_to: Option<u64>| {

@@ -14,8 +14,8 @@ pub(super) struct RoundRtt {
     pub samples: u32,
     round_end: u64,
     /// Whether RTTs tell of the queue. The open state switches this on, which begins a round, and any other off; and a
-    /// restart switches it on, whatever the state. So Linux' Vegas works on in the repair behind a timeout, which begins with an
-    /// empty network (tcp_vegas_cwnd_event).
+    /// restart switches it on, whatever the state. So Linux' Vegas works on in the repair behind a timeout, which
+    /// begins with an empty network (tcp_vegas_cwnd_event).
     pub open: bool,
     ca_state: Option<CaState>,
 }

@@ -114,9 +114,9 @@ pub type ControllerFactory = Arc<dyn Fn(&Setup) -> Box<dyn Controller> + Send + 
 
 /// The congestion controls that one run may use: the built-in ones, and those that its caller brings.
 ///
-/// They belong to the run and not to the process, as the kinds of a [`lopsided_spec::Registry`] do: a factory is a closure that may hold
-/// what is the run's own (one in Python holds what ends the run if it fails), and two runs may mean different code by one name. A kind
-/// of a `Registry` is settings alone, which scenario files spell out.
+/// They belong to the run and not to the process, as the kinds of a [`lopsided_spec::Registry`] do: a factory is a
+/// closure that may hold what is the run's own (one in Python holds what ends the run if it fails), and two runs may
+/// mean different code by one name. A kind of a `Registry` is settings alone, which scenario files spell out.
 #[derive(Clone, Default)]
 pub struct RunControllers {
     own: Vec<(String, ControllerFactory)>,

@@ -52,8 +52,8 @@ impl WindowAlgorithm for Reno {
     }
 }
 
-/// One step an ACK, however much it covers (RFC 5681 equation 3), in octets as 4.4BSD has it, rounded down: what thinned
-/// ACKs slow down.
+/// One step an ACK, however much it covers (RFC 5681 equation 3), in octets as 4.4BSD has it, rounded down: what
+/// thinned ACKs slow down.
 fn grow_by_acks(window: &mut Window, slow_start: bool) {
     let (cwnd, mss) = (window.octets(), window.mss());
     let step = if slow_start { mss } else { (mss * mss / cwnd).max(1) };

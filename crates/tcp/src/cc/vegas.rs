@@ -123,8 +123,9 @@ mod tests {
         assert!(!window.in_slow_start());
     }
 
-    /// A timeout empties the network, and what goes again begins as a first packet does: Vegas works on, though the state is no open
-    /// one (kernel capture, 1056/184 kbit/s without SACK: no growth by Reno's rule in the repair behind a timeout).
+    /// A timeout empties the network, and what goes again begins as a first packet does: Vegas works on, though the
+    /// state is no open one (kernel capture, 1056/184 kbit/s without SACK: no growth by Reno's rule in the repair
+    /// behind a timeout).
     #[test]
     fn in_the_repair_behind_a_timeout_it_is_no_reno() {
         let mut path = path_state();

@@ -20,7 +20,8 @@ pub struct Window {
     ssthresh: Option<u64>,
     mss: u64,
     counting: ByteCounting,
-    /// Octets acknowledged towards the next increase; with `AcksExactly` the share of an octet, in octets over the window.
+    /// Octets acknowledged towards the next increase; with `AcksExactly` the share of an octet, in octets over the
+    /// window.
     cwnd_cnt: u64,
     /// The window and threshold before the last congestion signal, for undo.
     before: Option<(u64, Option<u64>)>,

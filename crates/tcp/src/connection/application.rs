@@ -47,8 +47,8 @@ impl Connection {
         Ok(len)
     }
 
-    /// The ranges of the peer's stream that were not received and count as such (`placeholders` of the profile), since this was
-    /// asked last. Where they were read, zeros stand for them.
+    /// The ranges of the peer's stream that were not received and count as such (`placeholders` of the profile), since
+    /// this was asked last. Where they were read, zeros stand for them.
     pub fn take_placeholders(&mut self) -> Vec<Range<u64>> {
         self.recv.take_placeholders()
     }
@@ -89,7 +89,8 @@ impl Connection {
     }
 
     /// Closes one direction or both, as shutdown(2). `Write`: a FIN follows what was written. `Read`: a reader hears of
-    /// the end once nothing is left; the peer is told nothing. After `Both`, data that arrives is answered with a reset.
+    /// the end once nothing is left; the peer is told nothing. After `Both`, data that arrives is answered with a
+    /// reset.
     pub fn shutdown(&mut self, how: Shutdown) {
         if matches!(how, Shutdown::Read | Shutdown::Both) {
             self.read_shut = true;

@@ -1,8 +1,9 @@
-//! Header prediction: a segment that brings nothing unusual, as most do, is taken in by one call (Van Jacobson's, in 4.4BSD; RFC 1323
-//! section 4.2.2 has its conditions with timestamps).
+//! Header prediction: a segment that brings nothing unusual, as most do, is taken in by one call (Van Jacobson's, in
+//! 4.4BSD; RFC 1323 section 4.2.2 has its conditions with timestamps).
 //!
-//! What is taken for granted stands in [`Connection::predicts`] and in the two functions behind it, each with its reason. All else goes the
-//! long way in `input`, and so could these: `tests/prediction.rs` holds both ways to the same segments, timers and counts.
+//! What is taken for granted stands in [`Connection::predicts`] and in the two functions behind it, each with its
+//! reason. All else goes the long way in `input`, and so could these: `tests/prediction.rs` holds both ways to the same
+//! segments, timers and counts.
 
 use super::Connection;
 use super::input::DataSegment;
@@ -24,8 +25,8 @@ pub(crate) struct Watched {
 }
 
 impl Connection {
-    /// Takes in a segment that is only progress: an acknowledgement of new data, or the next data. False if it is anything else, and then
-    /// nothing has happened.
+    /// Takes in a segment that is only progress: an acknowledgement of new data, or the next data. False if it is
+    /// anything else, and then nothing has happened.
     #[inline(always)]
     pub(super) fn take_predicted(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) -> bool {
         if !self.predicts(header) {
@@ -43,9 +44,9 @@ impl Connection {
         taken
     }
 
-    /// Whether the connection is open and the segment is the next in order, with no flag but PSH, no option but timestamps that are not
-    /// older than the last, and no marks to feed back: then it is acceptable, and only its acknowledgement and its data count. An open
-    /// connection has closed in neither direction.
+    /// Whether the connection is open and the segment is the next in order, with no flag but PSH, no option but
+    /// timestamps that are not older than the last, and no marks to feed back: then it is acceptable, and only its
+    /// acknowledgement and its data count. An open connection has closed in neither direction.
     #[inline(always)]
     fn predicts(&self, header: &TcpHeader) -> bool {
         #[cfg(test)]
@@ -66,7 +67,8 @@ impl Connection {
             && self.acks.option_room() == 0
     }
 
-    /// A predicted segment without data: takes it in if it acknowledges new data, and the sender finds nothing unusual in that.
+    /// A predicted segment without data: takes it in if it acknowledges new data, and the sender finds nothing unusual
+    /// in that.
     #[inline(always)]
     fn take_progress(&mut self, now: Time, header: &TcpHeader) -> bool {
         let flight = &self.send.flight;
@@ -83,8 +85,8 @@ impl Connection {
         true
     }
 
-    /// A predicted segment with data: takes it in if nothing is missing before it, nothing is out for it to acknowledge, and it fits the
-    /// window.
+    /// A predicted segment with data: takes it in if nothing is missing before it, nothing is out for it to
+    /// acknowledge, and it fits the window.
     #[inline(always)]
     fn take_next(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) -> bool {
         let una = self.send.flight.una();

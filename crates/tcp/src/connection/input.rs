@@ -10,8 +10,8 @@ use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::tcp_event::{AckReason, State, TimerKind};
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Seq, Time};
 
-/// How long the end that closes first remembers the connection, and how long one whose application is gone waits for the
-/// peer's end: Linux's and FreeBSD's 60 s.
+/// How long the end that closes first remembers the connection, and how long one whose application is gone waits for
+/// the peer's end: Linux's and FreeBSD's 60 s.
 pub(super) const TIME_WAIT: Duration = Duration::from_secs(60);
 /// Segments without data that do not fit are answered no oftener, lest two ends that disagree answer each other for
 /// ever (Linux's tcp_invalid_ratelimit).
@@ -142,8 +142,8 @@ impl Connection {
         let end =
             start + i64::from(payload.len()) + i64::from(header.flags.has(Flags::FIN) || header.flags.has(Flags::SYN));
         let edge = next.max(self.recv.next() as i64 + self.recv.open_window() as i64);
-        // Behind the window, or before what was acknowledged last: the peer may have missed that ACK. A segment that ends
-        // there is acceptable: its timestamp and its acknowledgement count, though its data are old.
+        // Behind the window, or before what was acknowledged last: the peer may have missed that ACK. A segment that
+        // ends there is acceptable: its timestamp and its acknowledgement count, though its data are old.
         let outside = start > edge || end < self.recv.offset(self.last_ack_sent);
         if outside {
             if !header.flags.has(Flags::RST) {
@@ -308,7 +308,8 @@ impl Connection {
         }
     }
 
-    /// What the receiver took in, which stood at `before`, may open the window and be acknowledged; if that is not `prepared` already.
+    /// What the receiver took in, which stood at `before`, may open the window and be acknowledged; if that is not
+    /// `prepared` already.
     #[inline(always)]
     pub(super) fn settle_arrival(
         &mut self,

@@ -1,8 +1,9 @@
 //! One end of a TCP connection (RFC 9293): the states and the calls of its host.
 //!
-//! The host calls `handle_segment` and `handle_timeout` as things happen, `write`, `read`, `shutdown` and `close` for its
-//! application (in `application`), then takes segments from `poll_segment` until there is none, events from `poll_event`,
-//! and re-reads `poll_timeout`. What arriving segments do is in `input`, what is sent is decided in `output`.
+//! The host calls `handle_segment` and `handle_timeout` as things happen, `write`, `read`, `shutdown` and `close` for
+//! its application (in `application`), then takes segments from `poll_segment` until there is none, events from
+//! `poll_event`, and re-reads `poll_timeout`. What arriving segments do is in `input`, what is sent is decided in
+//! `output`.
 
 mod application;
 mod conn_event;

@@ -1,9 +1,9 @@
-//! Path-MTU discovery by what routers say (RFC 1191, RFC 8201): segments are never fragmented, and a message that one was too big
-//! makes those that follow smaller.
+//! Path-MTU discovery by what routers say (RFC 1191, RFC 8201): segments are never fragmented, and a message that one
+//! was too big makes those that follow smaller.
 //!
-//! As in Linux the message counts if it quotes a sequence number that is out, the size holds for ten minutes, and what was out
-//! goes again at once, see [`crate::recovery`]. Leaves out the search by probes (RFC 4821, tcp_mtu_probing), and fragments: an MTU
-//! below [`LEAST_V4`] counts as that.
+//! As in Linux the message counts if it quotes a sequence number that is out, the size holds for ten minutes, and what
+//! was out goes again at once, see [`crate::recovery`]. Leaves out the search by probes (RFC 4821, tcp_mtu_probing),
+//! and fragments: an MTU below [`LEAST_V4`] counts as that.
 
 use super::Connection;
 use crate::config::PathMtu;
@@ -20,8 +20,8 @@ const HOLDS: Duration = Duration::from_secs(600);
 const LEAST_SEGMENT: u32 = 64;
 
 impl Connection {
-    /// A router could not pass on a segment that begins with `seq`: the way takes `mtu` at most. What this host may remember of the
-    /// destination; `None` if the message is not of this connection, or says nothing new.
+    /// A router could not pass on a segment that begins with `seq`: the way takes `mtu` at most. What this host may
+    /// remember of the destination; `None` if the message is not of this connection, or says nothing new.
     pub fn handle_too_big(&mut self, now: Time, seq: Seq, mtu: Bytes) -> Option<PathMtu> {
         self.send.flight.trace.set_now(now);
         if matches!(self.state, State::Closed | State::Listen) {

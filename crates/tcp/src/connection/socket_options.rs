@@ -7,8 +7,8 @@ use lopsided_core::tcp_event::State;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 impl Connection {
-    /// Whether short segments wait for nothing (TCP_NODELAY), rather than by the profile's rule. Once on, what waits goes
-    /// now, even if it is corked.
+    /// Whether short segments wait for nothing (TCP_NODELAY), rather than by the profile's rule. Once on, what waits
+    /// goes now, even if it is corked.
     pub fn set_nodelay(&mut self, on: bool) {
         self.send.hold.set_nodelay(on);
     }
@@ -31,14 +31,14 @@ impl Connection {
         self.recv.set_buffer(size);
     }
 
-    /// Data leaves no faster than this (SO_MAX_PACING_RATE). A congestion control that does not pace by itself is paced as
-    /// Linux does it: at twice its window a round trip in the first half of slow start, at 1.2 windows later.
+    /// Data leaves no faster than this (SO_MAX_PACING_RATE). A congestion control that does not pace by itself is paced
+    /// as Linux does it: at twice its window a round trip in the first half of slow start, at 1.2 windows later.
     pub fn set_max_pacing_rate(&mut self, rate: Option<BitRate>) {
         self.send.set_max_pacing_rate(rate);
     }
 
-    /// Another congestion control takes over, with the window and the threshold that hold now (TCP_CONGESTION). What the
-    /// handshake agreed on for ECN stays.
+    /// Another congestion control takes over, with the window and the threshold that hold now (TCP_CONGESTION). What
+    /// the handshake agreed on for ECN stays.
     pub fn set_controller(&mut self, now: Time, controller: Box<dyn Controller>) {
         if self.state < State::Established {
             self.send.flight.controller = controller;

@@ -45,8 +45,8 @@ pub struct Profile {
     /// At most so many full segments are held out of order; what comes beyond them is dropped, and must be sent again
     /// (FreeBSD's `net.inet.tcp.reass.maxqlen`, 48 until 9).
     pub reassembly_limit: Option<u32>,
-    /// What the channel before the receiver is expected to lose: up to so much counts as received, and is the application's
-    /// to fetch again (Havey 2015, section 3.3.3).
+    /// What the channel before the receiver is expected to lose: up to so much counts as received, and is the
+    /// application's to fetch again (Havey 2015, section 3.3.3).
     pub placeholders: Option<f64>,
     /// So many standard deviations above it too.
     pub placeholder_margin: u32,
@@ -56,8 +56,8 @@ pub struct Profile {
     /// Duplicate ACKs, or SACKed segments, that mean a loss.
     pub dup_threshold: u32,
     pub fast_recovery: FastRecovery,
-    /// So many segments go out back to back at most, the others in bursts at the rate of the window per round trip; zero for any
-    /// number (balakrishnan1999 section 8.3).
+    /// So many segments go out back to back at most, the others in bursts at the rate of the window per round trip;
+    /// zero for any number (balakrishnan1999 section 8.3).
     pub max_burst: u32,
     /// An ACK with the mark of a filter has the first segment sent again at once (balakrishnan1999 section 6.3).
     pub marked_retransmit: bool,
@@ -76,13 +76,13 @@ pub struct Profile {
     pub idle_restart: IdleRestart,
     pub nagle: Nagle,
     pub push: PushRule,
-    /// The segment with the FIN goes though the congestion window has no room for it, and waits for a peer's window that has
-    /// room for the FIN too (Linux).
+    /// The segment with the FIN goes though the congestion window has no room for it, and waits for a peer's window
+    /// that has room for the FIN too (Linux).
     pub fin_beyond_cwnd: bool,
     /// Grow the window only while it is what limits the sender (RFC 7661).
     pub cwnd_validation: bool,
-    /// An ACK that brings progress and nothing else, with the congestion window at or beyond the peer's, adds nothing to
-    /// it: 4.4BSD's fast path (header prediction) knows no congestion window.
+    /// An ACK that brings progress and nothing else, with the congestion window at or beyond the peer's, adds nothing
+    /// to it: 4.4BSD's fast path (header prediction) knows no congestion window.
     pub fast_path: bool,
     pub send_buffer: BufferRule,
     pub send_buffer_accounting: SendBufferAccounting,
@@ -126,8 +126,8 @@ pub enum EcnRule {
 pub enum ByteCounting {
     /// A step for each ACK (RFC 5681 with one increment an ACK).
     Acks,
-    /// As `Acks`, and fractions of an octet add up (ns-2, whose window is a real number): rounding down takes 3 % of the growth
-    /// of 64 segments.
+    /// As `Acks`, and fractions of an octet add up (ns-2, whose window is a real number): rounding down takes 3 % of
+    /// the growth of 64 segments.
     AcksExactly,
     /// As `Acks`, and a window that is just the threshold grows as in slow start (4.4BSD; RFC 5681 leaves it open).
     AcksThroughThreshold,
@@ -144,7 +144,8 @@ pub enum IdleRestart {
     Never,
     /// The initial one (RFC 5681 section 4.1), counted from the last segment that arrived (4.4BSD).
     Initial,
-    /// Half for each RTO that passed since data was last sent, new or again, down to the initial one (RFC 2861 section 3.2; Linux).
+    /// Half for each RTO that passed since data was last sent, new or again, down to the initial one (RFC 2861 section
+    /// 3.2; Linux).
     Halving,
 }
 
@@ -188,7 +189,8 @@ pub struct AckSettings {
     pub heeds_push: bool,
     /// For policies that count by the round trip.
     pub acks_per_rtt: u32,
-    /// For policies that count by the sender's window: the most segments an ACK stands for, and the fewest ACKs for a window.
+    /// For policies that count by the sender's window: the most segments an ACK stands for, and the fewest ACKs for a
+    /// window.
     pub max_delack: u32,
     pub min_acks_per_window: u32,
     /// What is to be acknowledged at once is so before the application has read it: the window offered leaves it out
@@ -298,9 +300,9 @@ pub enum TimerGrain {
 pub enum LossDetection {
     /// By time: a segment is lost when one sent later has been delivered a reordering window before (RFC 8985).
     Rack,
-    /// By counted duplicates alone, whatever SACK reports: after the threshold all holes below the highest SACK are lost
-    /// (FreeBSD's SACK recovery). After a timeout all that SACK leaves open goes again in order, and what it reported
-    /// counts as in flight, until three duplicates begin a recovery.
+    /// By counted duplicates alone, whatever SACK reports: after the threshold all holes below the highest SACK are
+    /// lost (FreeBSD's SACK recovery). After a timeout all that SACK leaves open goes again in order, and what it
+    /// reported counts as in flight, until three duplicates begin a recovery.
     FreeBsdSack,
     /// By the distance to the highest SACK: a hole is lost when `dup_threshold` segments lie above it, SACKed or not
     /// (FACK: Mathis and Mahdavi, Forward Acknowledgement, SIGCOMM 1996, with Linux's allowance for reordering; its
@@ -318,8 +320,8 @@ pub enum FastRecovery {
     NewReno,
     /// Recovery is over (RFC 5681 section 3.2 step 6). Further duplicates begin another, and halve the window again.
     Reno,
-    /// Recovery is over, and further duplicates begin none before all is acknowledged that was out when the last one, or
-    /// a timeout, began: of several losses in a window all but the first wait for a timeout (ns-2's `bugFix_`).
+    /// Recovery is over, and further duplicates begin none before all is acknowledged that was out when the last one,
+    /// or a timeout, began: of several losses in a window all but the first wait for a timeout (ns-2's `bugFix_`).
     CarefulReno,
 }
 
@@ -360,8 +362,8 @@ pub enum BufferRule {
         initial: Bytes,
         max: Bytes,
     },
-    /// FreeBSD: grows by `step` when a round trip used seven eighths of it; the round trip of a receive buffer is told by
-    /// timestamps, and without them it stays.
+    /// FreeBSD: grows by `step` when a round trip used seven eighths of it; the round trip of a receive buffer is told
+    /// by timestamps, and without them it stays.
     Stepped {
         initial: Bytes,
         step: Bytes,
@@ -385,8 +387,8 @@ pub enum SendBufferAccounting {
 pub enum ReceiveWindow {
     /// The room that the receive buffer has.
     Room,
-    /// Linux: half of the buffer's memory, of which a segment takes `per_segment` octets beyond its payload (by captures
-    /// of 6.1); it opens with the segments that arrive. A fixed size counts twice (socket(7)).
+    /// Linux: half of the buffer's memory, of which a segment takes `per_segment` octets beyond its payload (by
+    /// captures of 6.1); it opens with the segments that arrive. A fixed size counts twice (socket(7)).
     Memory { per_segment: u64 },
 }
 

@@ -7,9 +7,9 @@ use lopsided_core::{Bytes, Duration};
 
 impl Profile {
     /// ns-2's one-way `Agent/TCP/Reno` and `TCPSink`, the simulations of balakrishnan1999: an ACK for every segment, an
-    /// initial window of one, no options, Reno's recovery once for each window of losses, round trips in ticks of
-    /// 100 ms, RTO of at least 200 ms; 100 ms for those that delay ACKs. Its window is the receive buffer here, with balakrishnan1999's 100 kB.
-    /// Deviations: sequence numbers count octets, connections have handshakes.
+    /// initial window of one, no options, Reno's recovery once for each window of losses, round trips in ticks of 100
+    /// ms, RTO of at least 200 ms; 100 ms for those that delay ACKs. Its window is the receive buffer here, with
+    /// balakrishnan1999's 100 kB. Deviations: sequence numbers count octets, connections have handshakes.
     pub fn ns2_reno() -> Profile {
         Profile {
             name: "ns2-reno",

@@ -101,8 +101,8 @@ impl Buffer {
     }
 
     /// The window to offer; at most what is open now if it should not grow. It grows by at least a segment or stays
-    /// (RFC 9293 section 3.8.6.2.2, silly window avoidance); 4.4BSD's grows by anything, but not from less than a segment
-    /// and a quarter of the buffer.
+    /// (RFC 9293 section 3.8.6.2.2, silly window avoidance); 4.4BSD's grows by anything, but not from less than a
+    /// segment and a quarter of the buffer.
     pub fn window(&self, filling: Filling) -> u64 {
         match &self.window {
             Window::Room { capacity } => {

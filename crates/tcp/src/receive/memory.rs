@@ -1,6 +1,6 @@
-//! Linux's receive window: it counts the memory of the buffer, of which one half is offered as window (`tcp_adv_win_scale`
-//! 1, ip-sysctl). A window opens with the segments that arrive, by two for each, and the buffer grows with what the
-//! application reads in a round trip (`tcp_moderate_rcvbuf`).
+//! Linux's receive window: it counts the memory of the buffer, of which one half is offered as window
+//! (`tcp_adv_win_scale` 1, ip-sysctl). A window opens with the segments that arrive, by two for each, and the buffer
+//! grows with what the application reads in a round trip (`tcp_moderate_rcvbuf`).
 //!
 //! By captures of 6.1. Left out: `tcp_app_win` other than its default, memory pressure, pruning.
 
@@ -174,8 +174,8 @@ mod tests {
         }
     }
 
-    /// The windows that a receiver of Linux 6.1 offered on a 3 Mbit/s download, in units of 2^7: every segment that comes
-    /// opens it by two, up to half of the memory without that of the segment that just came.
+    /// The windows that a receiver of Linux 6.1 offered on a 3 Mbit/s download, in units of 2^7: every segment that
+    /// comes opens it by two, up to half of the memory without that of the segment that just came.
     #[test]
     fn the_window_opens_as_in_a_capture() {
         let mut memory = Memory::new(AUTO, 768);

@@ -1,13 +1,15 @@
-//! Placeholders: a receiver whose channel loses segments acknowledges what is missing, so that the sender does not take a loss of the channel
-//! for congestion ("compatible TCP", Havey 2015, section 3.3.3). The application learns which octets it has not got, and fetches them itself.
+//! Placeholders: a receiver whose channel loses segments acknowledges what is missing, so that the sender does not take
+//! a loss of the channel for congestion ("compatible TCP", Havey 2015, section 3.3.3). The application learns which
+//! octets it has not got, and fetches them itself.
 //!
-//! Only as much is hidden as the channel is known to lose. In each round trip the octets that were missing when later ones came are counted.
-//! Where they pass what is expected, the receiver is in its normal state and lets duplicate ACKs go out, so that congestion control acts;
-//! after a round trip with less it puts placeholders again.
+//! Only as much is hidden as the channel is known to lose. In each round trip the octets that were missing when later
+//! ones came are counted. Where they pass what is expected, the receiver is in its normal state and lets duplicate ACKs
+//! go out, so that congestion control acts; after a round trip with less it puts placeholders again.
 //!
-//! Chosen here: the dissertation compares the measured with the expected rate, which a channel that loses just as expected would exceed in half
-//! of the round trips. `margin` standard deviations of so many independent losses are added; 0 is the literal rule. A round trip
-//! that passes already what a whole one may lose need not end first. What arrives late, in the place of a placeholder, is a duplicate.
+//! Chosen here: the dissertation compares the measured with the expected rate, which a channel that loses just as
+//! expected would exceed in half of the round trips. `margin` standard deviations of so many independent losses are
+//! added; 0 is the literal rule. A round trip that passes already what a whole one may lose need not end first. What
+//! arrives late, in the place of a placeholder, is a duplicate.
 //!
 //! Left out: a segment that is lost at the end of what is sent leaves no hole, and is for the sender's timer.
 

@@ -224,8 +224,8 @@ impl Receiver {
             && self.buffer.is_update_due(self.filling(mss, scale), self.fin_reached())
     }
 
-    /// Whether a payload that begins at the next octet expected is [taken](Receiver::take_next) by counting it: it fits the window, nothing
-    /// is held behind it, the stream's end is not known, and its octets stand for themselves.
+    /// Whether a payload that begins at the next octet expected is [taken](Receiver::take_next) by counting it: it fits
+    /// the window, nothing is held behind it, the stream's end is not known, and its octets stand for themselves.
     #[inline(always)]
     pub fn takes_next(&self, payload: &Payload) -> bool {
         let end = self.next + u64::from(payload.len());
@@ -282,7 +282,8 @@ impl Receiver {
         self.advance(to)
     }
 
-    /// Where the channel's loss is hidden, a segment is about to be taken in: what is missing before it counts as received.
+    /// Where the channel's loss is hidden, a segment is about to be taken in: what is missing before it counts as
+    /// received.
     pub fn put_placeholders(&mut self, now: Time, start: i64, payload: &Payload) {
         let rtt = self.buffer.rounds.rtt;
         let Some(placeholders) = &mut self.placeholders else { return };
@@ -335,8 +336,8 @@ impl Receiver {
         }
     }
 
-    /// Reads up to `limit` octets; synthetic data comes back as a synthetic payload. The buffer follows what is read in a
-    /// round trip, and looks after each record: a round that ends now does so behind the first.
+    /// Reads up to `limit` octets; synthetic data comes back as a synthetic payload. The buffer follows what is read in
+    /// a round trip, and looks after each record: a round that ends now does so behind the first.
     pub fn read(&mut self, now: Time, limit: u64, mss: u32) -> Payload {
         let count = self.unread.min(limit);
         let from = self.next - self.unread;
@@ -386,8 +387,8 @@ impl Receiver {
     }
 
     /// A segment of `len` octets may open the window; says whether it did. Where SACK is off, what came out of order
-    /// opens nothing: its ACK must stay a duplicate. One that fills a gap is looked at before the gap is closed: what waited
-    /// behind it is no part of a window that is timed, and still in records of its own (by captures of 6.1).
+    /// opens nothing: its ACK must stay a duplicate. One that fills a gap is looked at before the gap is closed: what
+    /// waited behind it is no part of a window that is timed, and still in records of its own (by captures of 6.1).
     #[inline(always)]
     pub fn grow(&mut self, now: Time, arrival: Arrival, len: u32, mss: u32) -> bool {
         let counts = match arrival {
@@ -528,8 +529,8 @@ impl Receiver {
         self.recent.iter().position(|&(start, end)| from <= end && start <= to)
     }
 
-    /// Whether data from `start` is out of order and belongs to no block among the first that every ACK has room for: an
-    /// ACK that is held back would hide one.
+    /// Whether data from `start` is out of order and belongs to no block among the first that every ACK has room for:
+    /// an ACK that is held back would hide one.
     pub fn hides_a_block(&self, start: i64, payload: &Payload) -> bool {
         let end = start + i64::from(payload.len());
         start > self.next as i64

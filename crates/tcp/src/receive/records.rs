@@ -1,8 +1,8 @@
 //! The records of memory that hold what arrived, as Linux joins them: a segment goes into the record that ends where it
-//! begins, and a filled hole's records into each other, as long as one holds 17 fragments at most (MAX_SKB_FRAGS). A full
-//! record is never split to fill another. A segment is one fragment, or two where it lies across two of the pages of 32 KiB
-//! that the sender's writes filled, one behind another from the stream's first octet: no segment copies data on its way
-//! between two hosts of one kernel.
+//! begins, and a filled hole's records into each other, as long as one holds 17 fragments at most (MAX_SKB_FRAGS). A
+//! full record is never split to fill another. A segment is one fragment, or two where it lies across two of the pages
+//! of 32 KiB that the sender's writes filled, one behind another from the stream's first octet: no segment copies data
+//! on its way between two hosts of one kernel.
 //!
 //! By captures of 6.1.
 
@@ -124,8 +124,8 @@ mod tests {
         }
     }
 
-    /// A capture of 6.1: beside a hole of one segment at octet 1,633,344, a run of 85 of 1,448 octets, four of them across
-    /// two pages, is in six records.
+    /// A capture of 6.1: beside a hole of one segment at octet 1,633,344, a run of 85 of 1,448 octets, four of them
+    /// across two pages, is in six records.
     #[test]
     fn a_segment_across_two_pages_counts_twice() {
         let (first, mss) = (1_633_344, 1448);

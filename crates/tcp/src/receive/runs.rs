@@ -1,4 +1,5 @@
-//! Runs of octets that are held behind a gap: in order, apart from each other, and found in logarithmic time wherever a segment falls.
+//! Runs of octets that are held behind a gap: in order, apart from each other, and found in logarithmic time wherever a
+//! segment falls.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -25,7 +26,8 @@ impl<T: Copy + Ord> Runs<T> {
         before.into_iter().chain(after).map(|(start, end)| (*start, *end))
     }
 
-    /// Puts in `[from, to)`, if that lies behind all runs or goes on where the last ends. False, and nothing is done, if it does not.
+    /// Puts in `[from, to)`, if that lies behind all runs or goes on where the last ends. False, and nothing is done,
+    /// if it does not.
     pub fn append(&mut self, from: T, to: T) -> bool {
         match self.0.last_entry() {
             Some(mut last) if *last.get() == from => *last.get_mut() = to,
@@ -105,7 +107,8 @@ mod tests {
         ];
         for (order, places) in orders {
             let each = cost(places) as f64 / MANY as f64;
-            // Two searches, an insertion and a removal in a tree of 100,000, with up to eleven comparisons a level of five.
+            // Two searches, an insertion and a removal in a tree of 100,000, with up to eleven comparisons a level of
+            // five.
             assert!(each < 12.0 * (MANY as f64).log2(), "{order}: {each} comparisons a hole");
         }
     }

@@ -1,6 +1,6 @@
-//! How many segments a path brings out of order. With SACK that is seen (Linux's tcp_check_sack_reordering). Without it duplicate
-//! ACKs are counted: each says that one segment has left the network, and nothing says which (RFC 6582, and Linux, which takes more of
-//! them than there can be for reordering).
+//! How many segments a path brings out of order. With SACK that is seen (Linux's tcp_check_sack_reordering). Without it
+//! duplicate ACKs are counted: each says that one segment has left the network, and nothing says which (RFC 6582, and
+//! Linux, which takes more of them than there can be for reordering).
 
 use super::Recovery;
 use crate::profile::LossDetection;
@@ -69,7 +69,8 @@ impl Recovery {
         }
     }
 
-    /// The path is known to reorder more than is usual: what SACK reports counts as progress (Linux's tcp_may_raise_cwnd).
+    /// The path is known to reorder more than is usual: what SACK reports counts as progress (Linux's
+    /// tcp_may_raise_cwnd).
     #[inline]
     pub fn expects_reordering(&self, flight: &Flight) -> bool {
         self.reordering > flight.profile.dup_threshold

@@ -49,7 +49,8 @@ pub(crate) struct Recovery {
     /// Duplicate ACKs in a row: all that a sender without SACK learns.
     dupacks: u32,
     limited_transmit: LimitedTransmit,
-    /// The end of what went last, new or again: after a timeout it begins anew at the acknowledgement (4.4BSD's SND.NXT).
+    /// The end of what went last, new or again: after a timeout it begins anew at the acknowledgement (4.4BSD's
+    /// SND.NXT).
     sent_to: u64,
     /// Segments by which others were seen to fall back, where that is more than usual; zero for no more.
     reordering: u32,
@@ -130,8 +131,8 @@ impl Recovery {
             }
             (out + board.retrans_bytes()).saturating_sub(board.sacked_bytes() + board.lost_bytes())
         } else {
-            // Each duplicate ACK says that one segment has left the network. Without limited transmit the first two say nothing, after a
-            // timeout neither: what goes again is let go by the window alone.
+            // Each duplicate ACK says that one segment has left the network. Without limited transmit the first two say
+            // nothing, after a timeout neither: what goes again is let go by the window alone.
             let left = u64::from(self.dupacks) * flight.mss();
             let counts = flight.profile.limited_transmit
                 || self.ca_state == CaState::Recovery
@@ -237,15 +238,16 @@ impl Recovery {
         }
     }
 
-    /// As [`Recovery::on_delivered`], where nothing was SACKed or is under repair: segments were delivered in order, `newest` the last, and
-    /// none was sent again.
+    /// As [`Recovery::on_delivered`], where nothing was SACKed or is under repair: segments were delivered in order,
+    /// `newest` the last, and none was sent again.
     #[inline]
     pub fn on_delivered_in_order(&mut self, now: Time, newest: &TxRecord) {
         self.rack.on_delivered(now, newest, None);
     }
 
-    /// A DSACK reports what lies from `start` to `end`. Linux takes it for a sign of reordering only where some was seen, and
-    /// not the answer to a probe; and what was not acknowledged before for none of a repair that was not needed.
+    /// A DSACK reports what lies from `start` to `end`. Linux takes it for a sign of reordering only where some was
+    /// seen, and not the answer to a probe; and what was not acknowledged before for none of a repair that was not
+    /// needed.
     pub fn on_dsack(&mut self, flight: &Flight, start: i64, end: i64) {
         let segments = ((end - start).max(1) as u64).div_ceil(flight.mss()) as u32;
         if end <= flight.una() as i64 {

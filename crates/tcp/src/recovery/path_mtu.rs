@@ -1,8 +1,8 @@
-//! The path takes smaller segments than were sent: what was too long is known to be lost, and goes out again in pieces (RFC 1191
-//! section 6.4: at once, and without a lower window).
+//! The path takes smaller segments than were sent: what was too long is known to be lost, and goes out again in pieces
+//! (RFC 1191 section 6.4: at once, and without a lower window).
 //!
-//! As Linux does it: the window keeps its number of segments, the repair is one of the loss state, and nothing of it is ever
-//! taken back. Other stacks' profiles do the same; FreeBSD keeps the window in octets.
+//! As Linux does it: the window keeps its number of segments, the repair is one of the loss state, and nothing of it is
+//! ever taken back. Other stacks' profiles do the same; FreeBSD keeps the window in octets.
 
 use super::Recovery;
 use super::loss_detection::mark_lost;

@@ -62,14 +62,14 @@ impl Recovery {
         false
     }
 
-    /// Linux without SACK: a state stays until something beyond its point is acknowledged. Duplicates for the point itself may be
-    /// of what went again for nothing (RFC 6582 section 4.1).
+    /// Linux without SACK: a state stays until something beyond its point is acknowledged. Duplicates for the point
+    /// itself may be of what went again for nothing (RFC 6582 section 4.1).
     pub(super) fn holds_state(&self, flight: &Flight) -> bool {
         !flight.sack() && flight.una() == self.point && notices_reordering(flight)
     }
 
-    /// The SYN was sent again, which to Linux is a timeout as any other: without SACK the state holds beyond the handshake. A
-    /// timeout of the first data is then one more of a loss that goes on, which F-RTO does not judge.
+    /// The SYN was sent again, which to Linux is a timeout as any other: without SACK the state holds beyond the
+    /// handshake. A timeout of the first data is then one more of a loss that goes on, which F-RTO does not judge.
     pub fn after_lost_syn(&mut self, flight: &mut Flight) {
         if self.holds_state(flight) {
             self.set_ca_state(flight, CaState::Loss, CaReason::Timeout);
@@ -170,7 +170,8 @@ impl Recovery {
         timer
     }
 
-    /// FreeBSD: what goes again after a timeout may be lost too, and three duplicates tell of it: a recovery as any other.
+    /// FreeBSD: what goes again after a timeout may be lost too, and three duplicates tell of it: a recovery as any
+    /// other.
     fn count_duplicates_after_timeout(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) {
         if !outcome.duplicate {
             return;

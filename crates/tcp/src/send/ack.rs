@@ -40,8 +40,8 @@ impl Sender {
         self.recovery.on_no_duplicate(&self.flight);
     }
 
-    /// Header prediction for an end that only receives: nothing is out or written, and the segment says nothing of what was. All that
-    /// its acknowledgement can bring is the window.
+    /// Header prediction for an end that only receives: nothing is out or written, and the segment says nothing of what
+    /// was. All that its acknowledgement can bring is the window.
     #[inline(always)]
     pub fn has_nothing_to_learn(&self, info: &AckInfo<'_>) -> bool {
         self.flight.outstanding() == 0
@@ -126,7 +126,8 @@ impl Sender {
         self.grow_send_buffer();
     }
 
-    /// Linux: what was SACKed went out before the oldest segment went again, whose own acknowledgement may still be on its way.
+    /// Linux: what was SACKed went out before the oldest segment went again, whose own acknowledgement may still be on
+    /// its way.
     fn repair_is_younger(&self, now: Time, outcome: &AckOutcome) -> bool {
         let rule = self.flight.profile.loss_detection == LossDetection::Rack;
         let oldest = self.flight.scoreboard.first().map(|sent| now - sent.sent_at);

@@ -116,8 +116,8 @@ impl SendBufferLimit {
         }
     }
 
-    /// The congestion control has set its first window: Linux's buffers hold so many `windows` like it, of no less than the
-    /// smallest.
+    /// The congestion control has set its first window: Linux's buffers hold so many `windows` like it, of no less than
+    /// the smallest.
     pub fn provide(&mut self, mss: u64, cwnd: u64, windows: u64) {
         if let (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) = (self.room, self.rule) {
             let segments = (cwnd / mss).max(LEAST_SEGMENTS);

@@ -141,8 +141,8 @@ impl Flight {
         self.timed.get_or_insert((end, now));
     }
 
-    /// The round trip of the segment that is timed, if it is acknowledged: what a stack without timestamps measures, one
-    /// segment in each window (4.4BSD's t_rtt, ns-2's rtt_active_).
+    /// The round trip of the segment that is timed, if it is acknowledged: what a stack without timestamps measures,
+    /// one segment in each window (4.4BSD's t_rtt, ns-2's rtt_active_).
     pub fn take_timed(&mut self, now: Time) -> Option<Duration> {
         let (_, sent) = self.timed.filter(|(end, _)| *end <= self.una)?;
         self.timed = None;

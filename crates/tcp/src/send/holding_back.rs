@@ -1,5 +1,5 @@
-//! Which short segments are kept back: the profile's rule (RFC 9293 section 3.7.4), TCP_NODELAY and TCP_CORK as Linux has
-//! them.
+//! Which short segments are kept back: the profile's rule (RFC 9293 section 3.7.4), TCP_NODELAY and TCP_CORK as Linux
+//! has them.
 
 use crate::profile::Nagle;
 

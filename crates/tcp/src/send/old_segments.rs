@@ -1,5 +1,5 @@
-//! What was written before the size of a full segment changed lies in segments of the old size, as in a stack that cuts the stream
-//! when it is written (Linux): what a shorter segment leaves of one goes out by itself.
+//! What was written before the size of a full segment changed lies in segments of the old size, as in a stack that cuts
+//! the stream when it is written (Linux): what a shorter segment leaves of one goes out by itself.
 
 /// Where those segments lie in the stream.
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,8 +10,8 @@ pub(super) struct OldSegments {
 }
 
 impl OldSegments {
-    /// From `nxt` to `end` the stream was cut into segments of `size` octets; now a full one has `full`. The last goes on where it is
-    /// not full yet.
+    /// From `nxt` to `end` the stream was cut into segments of `size` octets; now a full one has `full`. The last goes
+    /// on where it is not full yet.
     pub fn new(nxt: u64, end: u64, size: u64, full: u64) -> OldSegments {
         let last = (end.saturating_sub(nxt)) % size.max(1);
         OldSegments { from: nxt, end: if last > full { end } else { end - last }, size }

@@ -24,8 +24,8 @@ impl Pacing {
         (self.next > now).then_some(self.next)
     }
 
-    /// A segment wants to go out now. False if so many went already at this instant, and then the next burst is after `pause`
-    /// (balakrishnan1999 figure 19).
+    /// A segment wants to go out now. False if so many went already at this instant, and then the next burst is after
+    /// `pause` (balakrishnan1999 figure 19).
     #[inline]
     pub fn lets_burst_go_on(&mut self, now: Time, most: u32, pause: impl FnOnce() -> Duration) -> bool {
         if most == 0 || self.burst.0 != now || self.burst.1 < most {

@@ -1,4 +1,5 @@
-//! An acknowledgement of new data in undisturbed times: what [`Sender::handle_ack`] does with it, without asking what cannot be.
+//! An acknowledgement of new data in undisturbed times: what [`Sender::handle_ack`] does with it, without asking what
+//! cannot be.
 
 use super::ack_outcome::{AckInfo, AckOutcome};
 use super::rate_sample::NewestDelivered;
@@ -6,10 +7,10 @@ use super::sender::Sender;
 use lopsided_core::Time;
 
 impl Sender {
-    /// Takes an acknowledgement of new data that has neither SACK blocks nor marks. False, and nothing has happened, unless it comes in the
-    /// open state, no segment out is SACKed, lost or sent again, none has been since it was last sent, no probe is out, no duplicate was
-    /// counted, and it ends at the end of a segment: then every segment that it covers was delivered as it was sent, and nothing is to be
-    /// judged or repaired.
+    /// Takes an acknowledgement of new data that has neither SACK blocks nor marks. False, and nothing has happened,
+    /// unless it comes in the open state, no segment out is SACKed, lost or sent again, none has been since it was last
+    /// sent, no probe is out, no duplicate was counted, and it ends at the end of a segment: then every segment that it
+    /// covers was delivered as it was sent, and nothing is to be judged or repaired.
     #[inline]
     pub fn take_plain_ack(&mut self, now: Time, info: &AckInfo<'_>) -> bool {
         let undisturbed = self.recovery.is_calm()

@@ -8,8 +8,8 @@ const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 /// FreeBSD backs off by powers of two up to 64.
 const BACKOFF_MAX: u32 = 6;
 
-/// What a host takes at least to note a time, so that a timeout of whole ticks on paper is one more: a round trip of 20 ms gives
-/// 224 ms with a tick of 4 (by captures of Linux 6.1, which counts microseconds).
+/// What a host takes at least to note a time, so that a timeout of whole ticks on paper is one more: a round trip of 20
+/// ms gives 224 ms with a tick of 4 (by captures of Linux 6.1, which counts microseconds).
 const MOMENT: Duration = Duration::from_micros(1);
 
 #[derive(Debug)]

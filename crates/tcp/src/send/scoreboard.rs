@@ -287,8 +287,8 @@ impl Scoreboard {
         Some(sent)
     }
 
-    /// The segments before `una`, if none of them was ever sent again and `una` ends one; nothing is SACKed or lost, and none takes more of
-    /// the window than its octets.
+    /// The segments before `una`, if none of them was ever sent again and `una` ends one; nothing is SACKed or lost,
+    /// and none takes more of the window than its octets.
     #[inline(always)]
     pub fn pop_plain(&mut self, una: u64) -> Option<Covered> {
         let first_sent_at = self.ring.front()?.sent_at;

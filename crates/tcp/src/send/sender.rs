@@ -113,8 +113,8 @@ impl Sender {
         self.fin_acked
     }
 
-    /// No more will be written. `may_send`: what was written goes out by itself as far as it may, as a write(2) does before the
-    /// close that follows it. The FIN joins the last segment only where that has to wait.
+    /// No more will be written. `may_send`: what was written goes out by itself as far as it may, as a write(2) does
+    /// before the close that follows it. The FIN joins the last segment only where that has to wait.
     pub fn close(&mut self, may_send: bool) {
         self.closed = true;
         self.fin_follows = may_send;

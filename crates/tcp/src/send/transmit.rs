@@ -50,8 +50,8 @@ impl Sender {
         done
     }
 
-    /// What may go now, which then counts as sent, of one that is not [done](Sender::is_done). `full` are the octets of a full
-    /// segment with the options of the moment (RFC 9293 section 3.7.1).
+    /// What may go now, which then counts as sent, of one that is not [done](Sender::is_done). `full` are the octets of
+    /// a full segment with the options of the moment (RFC 9293 section 3.7.1).
     #[inline(always)]
     pub fn poll(&mut self, now: Time, full: u64) -> Option<Piece> {
         let piece = self.next_piece(now, full);
@@ -92,9 +92,10 @@ impl Sender {
         Some(self.send_new(now, piece, full))
     }
 
-    /// Whether nothing more can go, for the window takes no more or there is no more: noted as [`Sender::poll`] would on finding nothing to
-    /// send, so that it need not be asked again. Only behind a segment that it gave. False also where it might find something else, and where
-    /// somebody listens, who is told of each segment by asking for the next.
+    /// Whether nothing more can go, for the window takes no more or there is no more: noted as [`Sender::poll`] would
+    /// on finding nothing to send, so that it need not be asked again. Only behind a segment that it gave. False also
+    /// where it might find something else, and where somebody listens, who is told of each segment by asking for the
+    /// next.
     #[inline(always)]
     pub fn has_given_all(&mut self, now: Time, full: u64) -> bool {
         let (end, nxt) = (self.buffer.end(), self.flight.nxt());
@@ -139,7 +140,8 @@ impl Sender {
         }
     }
 
-    /// Whether as many segments as a burst may have went out just now. The next burst then waits for its share of the round trip.
+    /// Whether as many segments as a burst may have went out just now. The next burst then waits for its share of the
+    /// round trip.
     fn ends_burst(&mut self, now: Time) -> bool {
         let most = self.flight.profile.max_burst;
         let segments = (self.cwnd() / self.flight.mss()).max(1);
@@ -231,8 +233,8 @@ impl Sender {
         Some(Piece::new(nxt, len, fin))
     }
 
-    /// Whether a segment of `len` octets may have the FIN, with so much left of the peer's window: for most stacks the FIN
-    /// takes nothing of it.
+    /// Whether a segment of `len` octets may have the FIN, with so much left of the peer's window: for most stacks the
+    /// FIN takes nothing of it.
     fn has_room_for_fin(&self, len: u64, window_left: u64) -> bool {
         !self.flight.profile.fin_beyond_cwnd || len < window_left
     }
@@ -383,8 +385,8 @@ impl Sender {
         Piece { kind: PieceKind::WindowProbe, ..Piece::new(nxt, 0, false) }
     }
 
-    /// After an idle time the old window says little of the path (RFC 5681 section 4.1). Linux counts it from the last data sent, again
-    /// or new; 4.4BSD and its descendants from the last segment that arrived (`t_rcvtime`).
+    /// After an idle time the old window says little of the path (RFC 5681 section 4.1). Linux counts it from the last
+    /// data sent, again or new; 4.4BSD and its descendants from the last segment that arrived (`t_rcvtime`).
     fn restart_after_idle(&mut self, now: Time) {
         let flight = &mut self.flight;
         let since = match flight.profile.idle_restart {
@@ -415,8 +417,8 @@ impl Sender {
     }
 }
 
-/// The rate that data is paced at: the congestion control's, or Linux's for one that has none, up to what the application
-/// allows.
+/// The rate that data is paced at: the congestion control's, or Linux's for one that has none, up to what the
+/// application allows.
 fn pacing_rate(flight: &Flight, recovery: &Recovery, most: Option<BitRate>) -> Option<BitRate> {
     let own = flight.controller.pacing_rate();
     let Some(most) = most else { return own };

@@ -1,5 +1,5 @@
-//! Whether the congestion window is what holds a sender back (RFC 7661, as Linux has it), and what was used of one that was
-//! not for an RTO (RFC 2861).
+//! Whether the congestion window is what holds a sender back (RFC 7661, as Linux has it), and what was used of one that
+//! was not for an RTO (RFC 2861).
 
 use lopsided_core::{Duration, Time};
 
@@ -25,8 +25,8 @@ impl WindowUse {
         }
     }
 
-    /// As [`WindowUse::note`] has it, for what RFC 2861 looks at: what was used of the window, once it was not full for an
-    /// RTO.
+    /// As [`WindowUse::note`] has it, for what RFC 2861 looks at: what was used of the window, once it was not full for
+    /// an RTO.
     pub fn unused_for(&mut self, now: Time, full: bool, out: u64, rto: Duration) -> Option<u64> {
         if full {
             self.forget_used(now);

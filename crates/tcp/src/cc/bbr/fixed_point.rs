@@ -1,6 +1,6 @@
-//! Linux's units: a bandwidth is segments a microsecond in 2^24ths, a gain is in 256ths, times are whole microseconds, and what a
-//! division leaves is dropped. The maximum over rounds is kept as its best three candidates are (Kathleen Nichols' windowed
-//! filter): one that is older than the window gives way to the best seen since.
+//! Linux's units: a bandwidth is segments a microsecond in 2^24ths, a gain is in 256ths, times are whole microseconds,
+//! and what a division leaves is dropped. The maximum over rounds is kept as its best three candidates are (Kathleen
+//! Nichols' windowed filter): one that is older than the window gives way to the best seen since.
 
 use lopsided_core::{Bytes, Duration, Time};
 

@@ -1,22 +1,26 @@
-//! ACK congestion control (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999): an ACK for each `d` segments,
-//! where `d` follows the congestion that ACKs meet on their way. Both ends must have the policy.
+//! ACK congestion control (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999): an
+//! ACK for each `d` segments, where `d` follows the congestion that ACKs meet on their way. Both ends must have the
+//! policy.
 //!
-//! **By marks** (section 6.1, `acc`): a router marks ACKs (RED with `marks = "all"`, since ACKs do not say that they are capable). The
-//! sender of data tells the mark back in its next segment. The receiver doubles `d`, at most once a round trip, and takes one off it
-//! for each round trip without a mark. `d` is at least 1 and at most `max_delack`, and so small that `min_acks_per_window` ACKs
-//! stand for what the sender may have out. The paper gives neither factor nor step nor bound: these are those of the authors' code in
-//! ns-2, whose bounds are 25 segments, and two ACKs for each window.
+//! **By marks** (section 6.1, `acc`): a router marks ACKs (RED with `marks = "all"`, since ACKs do not say that they
+//! are capable). The sender of data tells the mark back in its next segment. The receiver doubles `d`, at most once a
+//! round trip, and takes one off it for each round trip without a mark. `d` is at least 1 and at most `max_delack`, and
+//! so small that `min_acks_per_window` ACKs stand for what the sender may have out. The paper gives neither factor nor
+//! step nor bound: these are those of the authors' code in ns-2, whose bounds are 25 segments, and two ACKs for each
+//! window.
 //!
-//! **A round trip** is over when data comes that answers an ACK of after its beginning, the wait for that ACK and its queue included: there
-//! the authors' code reads the sender's echo of the receiver's clock. Here it is seen by the sender's window: what reaches further than that
-//! beyond an ACK was sent after it. Bursts that wait for their timer make it a little longer.
+//! **A round trip** is over when data comes that answers an ACK of after its beginning, the wait for that ACK and its
+//! queue included: there the authors' code reads the sender's echo of the receiver's clock. Here it is seen by the
+//! sender's window: what reaches further than that beyond an ACK was sent after it. Bursts that wait for their timer
+//! make it a little longer.
 //!
-//! **By the window alone** (section 8.2, `acc_peerwin`): no marks, always the fewest ACKs that these bounds allow. The paper's are 8
-//! segments and five ACKs for each window.
+//! **By the window alone** (section 8.2, `acc_peerwin`): no marks, always the fewest ACKs that these bounds allow. The
+//! paper's are 8 segments and five ACKs for each window.
 //!
-//! The window goes into a TCP option of 4 octets with each segment of data, counted in segments; its first bit is the mark. The paper
-//! names no kind: it is one of RFC 6994's for experiments, without their identifier. The delayed-ACK timer stays. What is out of
-//! order, a duplicate, or fills a gap is acknowledged at once, so that duplicates need no mark for fast retransmission.
+//! The window goes into a TCP option of 4 octets with each segment of data, counted in segments; its first bit is the
+//! mark. The paper names no kind: it is one of RFC 6994's for experiments, without their identifier. The delayed-ACK
+//! timer stays. What is out of order, a duplicate, or fills a gap is acknowledged at once, so that duplicates need no
+//! mark for fast retransmission.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData, PeerFeedback, SenderView};
 use crate::profile::AckSettings;

@@ -1,10 +1,12 @@
-//! Acknowledgement based on cwnd estimation (ACE; Ming-Chit, Jinsong and Wang, Improving TCP Performance over Asymmetric Networks, Computer
-//! Communication Review, July 2000, as RFC 3449 section 4.5 has it): the receiver takes the segments that came in a round trip for the
-//! sender's window, and an ACK stands for a part of it. No change at the sender, and no option.
+//! Acknowledgement based on cwnd estimation (ACE; Ming-Chit, Jinsong and Wang, Improving TCP Performance over
+//! Asymmetric Networks, Computer Communication Review, July 2000, as RFC 3449 section 4.5 has it): the receiver takes
+//! the segments that came in a round trip for the sender's window, and an ACK stands for a part of it. No change at the
+//! sender, and no option.
 //!
-//! An ACK stands for the window over `min_acks_per_window`, at least one segment and at most `max_delack`; the RFC names no numbers. Until
-//! a round trip is known each segment has its ACK. What is out of order, a duplicate, or fills a gap is acknowledged at once, and begins
-//! the count anew: the sender's window is likely smaller. The delayed-ACK timer stays.
+//! An ACK stands for the window over `min_acks_per_window`, at least one segment and at most `max_delack`; the RFC
+//! names no numbers. Until a round trip is known each segment has its ACK. What is out of order, a duplicate, or fills
+//! a gap is acknowledged at once, and begins the count anew: the sender's window is likely smaller. The delayed-ACK
+//! timer stays.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
 use crate::profile::AckSettings;

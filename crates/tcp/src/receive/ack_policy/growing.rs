@@ -1,10 +1,11 @@
-//! Delayed ACKs from one segment to N: each ACK may stand for one segment more than the one before (Altman and Jimenez, Novel Delayed ACK
-//! Techniques for Improving TCP Performance in Multihop Wireless Networks, PWC 2003, with their thresholds of 2, 5 and 9 segments for
-//! steps of 1, 2 and 3).
+//! Delayed ACKs from one segment to N: each ACK may stand for one segment more than the one before (Altman and Jimenez,
+//! Novel Delayed ACK Techniques for Improving TCP Performance in Multihop Wireless Networks, PWC 2003, with their
+//! thresholds of 2, 5 and 9 segments for steps of 1, 2 and 3).
 //!
-//! A small window at a beginning has an ACK for each segment, a large one few. What is out of order, a duplicate, or fills a gap is
-//! acknowledged at once and begins anew with one, as does an ACK by the timer: the sender's window is likely small (de Oliveira and Braun,
-//! A Dynamic Adaptive Acknowledgment Strategy for TCP over Multihop Wireless Networks, INFOCOM 2005). N is `max_delack`.
+//! A small window at a beginning has an ACK for each segment, a large one few. What is out of order, a duplicate, or
+//! fills a gap is acknowledged at once and begins anew with one, as does an ACK by the timer: the sender's window is
+//! likely small (de Oliveira and Braun, A Dynamic Adaptive Acknowledgment Strategy for TCP over Multihop Wireless
+//! Networks, INFOCOM 2005). N is `max_delack`.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
 use crate::profile::AckSettings;

@@ -1,8 +1,8 @@
 //! Linux's acknowledgements: the first segments of a connection, and those after a pause or a duplicate, one by one;
 //! then one ACK for more than one full segment or after an adaptive timeout; after three duplicate ACKs in a row, one
 //! for each compression interval (since 4.18). A short segment that was read is acknowledged at once, and since 6.1.57
-//! a full one with PSH too. Where the peer's data can be marked, one segment that cannot is taken for a repair, and the next
-//! two ACKs go at once. An end that answers within the delay is in "pingpong mode": its data carries the
+//! a full one with PSH too. Where the peer's data can be marked, one segment that cannot is taken for a repair, and the
+//! next two ACKs go at once. An end that answers within the delay is in "pingpong mode": its data carries the
 //! acknowledgements, so that nothing is acknowledged quickly or for being read, until a timer had to.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
@@ -116,8 +116,8 @@ impl Linux {
         self.quick > 0 && !self.pingpong
     }
 
-    /// The timeout follows the gaps between segments, no longer than an RTT if that is known. Where an ACK waits already and
-    /// a quarter of the new time would see it off, it goes now.
+    /// The timeout follows the gaps between segments, no longer than an RTT if that is known. Where an ACK waits
+    /// already and a quarter of the new time would see it off, it goes now.
     fn delay_adaptively(&mut self, now: Time, rtt: Option<Duration>) -> AckDecision {
         let mut ato = self.ato;
         if ato > self.min {
@@ -171,7 +171,8 @@ impl Linux {
         self.ato = self.min;
     }
 
-    /// New data that cannot be marked, from a peer whose data could be: it goes again most likely, and two ACKs are quick.
+    /// New data that cannot be marked, from a peer whose data could be: it goes again most likely, and two ACKs are
+    /// quick.
     fn watch_codepoint(&mut self, ecn: Ecn) {
         if ecn != Ecn::NotEct {
             self.ect_seen = true;

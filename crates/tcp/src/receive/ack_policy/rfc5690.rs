@@ -1,18 +1,21 @@
-//! RFC 5690: acknowledgement congestion control (AckCC). The sender of data watches for ACKs that were lost or marked, and tells the
-//! receiver the ACK Ratio: how many segments an ACK shall stand for. Both ends must have the policy.
+//! RFC 5690: acknowledgement congestion control (AckCC). The sender of data watches for ACKs that were lost or marked,
+//! and tells the receiver the ACK Ratio: how many segments an ACK shall stand for. Both ends must have the policy.
 //!
-//! **Sender** (sections 4.4, 4.5). A pure ACK for more than the ratio, while nothing is lost, tells of a lost one. For a window with lost
-//! or marked ACKs the ratio doubles. After cwnd / (MSS (R^2 - R)) windows without one it falls by one. It is at most the greater of two and
-//! half the window, and at least two where the window has four segments. It changes once in a window at most, and after a change the larger
-//! of both ratios counts until a window is acknowledged. The bound J that section 4.5 leaves open is `max_delack`.
+//! **Sender** (sections 4.4, 4.5). A pure ACK for more than the ratio, while nothing is lost, tells of a lost one. For
+//! a window with lost or marked ACKs the ratio doubles. After cwnd / (MSS (R^2 - R)) windows without one it falls by
+//! one. It is at most the greater of two and half the window, and at least two where the window has four segments. It
+//! changes once in a window at most, and after a change the larger of both ratios counts until a window is
+//! acknowledged. The bound J that section 4.5 leaves open is `max_delack`.
 //!
-//! **Receiver** (sections 4.3, 4.6). An ACK for each R segments, or by the delayed-ACK timer. Of segments out of order the first three in an
-//! event have an ACK each, those behind them one for R.
+//! **Receiver** (sections 4.3, 4.6). An ACK for each R segments, or by the delayed-ACK timer. Of segments out of order
+//! the first three in an event have an ACK each, those behind them one for R.
 //!
-//! The ratio goes in an option of three octets with each segment of data, for the RFC's was never given a number: one for experiments.
+//! The ratio goes in an option of three octets with each segment of data, for the RFC's was never given a number: one
+//! for experiments.
 //!
-//! Left out: the handshake's option, so that both ends must be set; ACKs as ECN-capable (a queue with `marks = "all"` marks them as they
-//! are); pacing, which section 4.7 wants of the sender above a ratio of two (`max_burst` does it), and its growth by octets (`abc`).
+//! Left out: the handshake's option, so that both ends must be set; ACKs as ECN-capable (a queue with `marks = "all"`
+//! marks them as they are); pacing, which section 4.7 wants of the sender above a ratio of two (`max_burst` does it),
+//! and its growth by octets (`abc`).
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 use crate::profile::AckSettings;

@@ -1,13 +1,14 @@
-//! The TCP ACK Rate Request option (TARR; Gomez and Crowcroft, draft-ietf-tcpm-ack-rate-request): the sender of data asks for an ACK for
-//! each R full-sized segments. Both ends must have the policy.
+//! The TCP ACK Rate Request option (TARR; Gomez and Crowcroft, draft-ietf-tcpm-ack-rate-request): the sender of data
+//! asks for an ACK for each R full-sized segments. Both ends must have the policy.
 //!
-//! The draft leaves to the sender what to ask for. Here it is as many segments as give `acks_per_rtt` ACKs for a congestion window, at
-//! least one and at most `max_delack`. A request goes with each segment of data until a window of them is acknowledged, since the segment
-//! with it may be lost. R = 0 asks for an ACK of this segment at once, and changes no rate; this sender does not ask for that, since R = 1
-//! does it for small windows.
+//! The draft leaves to the sender what to ask for. Here it is as many segments as give `acks_per_rtt` ACKs for a
+//! congestion window, at least one and at most `max_delack`. A request goes with each segment of data until a window of
+//! them is acknowledged, since the segment with it may be lost. R = 0 asks for an ACK of this segment at once, and
+//! changes no rate; this sender does not ask for that, since R = 1 does it for small windows.
 //!
-//! The option has the shared kind 254 of RFC 6994 with the identifier 0x00AC, and one octet with R in its upper seven bits. What is out of
-//! order, a duplicate, or fills a gap is acknowledged at once, and the delayed-ACK timer stays, as the draft wants both.
+//! The option has the shared kind 254 of RFC 6994 with the identifier 0x00AC, and one octet with R in its upper seven
+//! bits. What is out of order, a duplicate, or fills a gap is acknowledged at once, and the delayed-ACK timer stays, as
+//! the draft wants both.
 //!
 //! Left out: the agreement in the handshake, so that both ends must be set; the octet's last bit.
 

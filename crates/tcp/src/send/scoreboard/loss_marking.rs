@@ -43,8 +43,8 @@ impl Scoreboard {
         wait: impl Fn(Time) -> Option<lopsided_core::Duration>,
     ) -> Option<lopsided_core::Duration> {
         let before_newest = |sent: &TxRecord| sent.sent_at < sent_at || (sent.sent_at == sent_at && sent.end < end);
-        // Original transmissions lie in the order they were sent: the overdue come first, and the last of the others waits
-        // longest.
+        // Original transmissions lie in the order they were sent: the overdue come first, and the last of the others
+        // waits longest.
         let mut longest = None;
         let mut number = self.first_open.max(self.base);
         while number < self.next_number() {
@@ -107,8 +107,8 @@ impl Scoreboard {
         None
     }
 
-    /// All holes below the highest SACKed octet are lost, except those sent again since, and none that reaches beyond the
-    /// offset `upto`.
+    /// All holes below the highest SACKed octet are lost, except those sent again since, and none that reaches beyond
+    /// the offset `upto`.
     pub fn mark_lost_below_highest_sack(&mut self, upto: u64) {
         let Some(last) = self.sack_ranges.last().copied() else { return };
         self.mark_holes_before(last.first.min(self.locate(upto)));

@@ -1,5 +1,5 @@
-//! Runs of SACKed segments: apart from each other, in order, and found in logarithmic time, however many holes there are
-//! between them and in whichever order they came.
+//! Runs of SACKed segments: apart from each other, in order, and found in logarithmic time, however many holes there
+//! are between them and in whichever order they came.
 
 use std::collections::BTreeMap;
 

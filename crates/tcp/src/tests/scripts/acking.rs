@@ -203,7 +203,8 @@ fn freebsd_holds_no_more_segments_out_of_order_than_its_limit() {
     t.expect(212, "ack 5001");
 }
 
-/// A round trip of two segments and so many more to FreeBSD, of which one may be late, and which ends with an echo of `echoed`; the window offered then.
+/// A round trip of two segments and so many more to FreeBSD, of which one may be late, and which ends with an echo of
+/// `echoed`; the window offered then.
 fn window_after_a_round_of(segments: u64, missing: bool, echoed: u64) -> u64 {
     let mut t = Script::established(freebsd(), TIMESTAMPS);
     // The round trip began with the handshake's last ACK, so these two count.
@@ -517,8 +518,8 @@ fn stamp(at: u64) -> String {
 
 #[test]
 fn without_timestamps_the_first_window_that_was_filled_gives_the_round_trip() {
-    // Linux has no other measure (kernel capture, 1264/128 kbit/s, 193 ms, both ends without SACK and timestamps: 501 of 2^7 are offered
-    // until 64,240 octets came, 0.70 s after the SYN). The handshake's own time is none.
+    // Linux has no other measure (kernel capture, 1264/128 kbit/s, 193 ms, both ends without SACK and timestamps: 501
+    // of 2^7 are offered until 64,240 octets came, 0.70 s after the SYN). The handshake's own time is none.
     let mut t = Script::established(linux(), PEER);
     let mut at = 200;
     for n in 0..66u32 {
@@ -565,16 +566,16 @@ fn what_a_filled_gap_releases_counts_for_the_round_trip_that_begins_behind_its_f
 
 #[test]
 fn the_window_opens_by_the_memory_there_was_before_a_gap_was_closed() {
-    // Kernel capture, reno alone on 3000/1000: from the 372nd packet on the window is 384 octets less than by the records that are left when
-    // what waited has been joined to the segment that fills the gap.
+    // Kernel capture, reno alone on 3000/1000: from the 372nd packet on the window is 384 octets less than by the
+    // records that are left when what waited has been joined to the segment that fills the gap.
     let mut t = Script::established(linux(), TIMESTAMPS);
     for n in 0..21u64 {
         let at = if n < 20 { 150 } else { 200 };
         t.inject(at as u32, &format!("{}:{}{}", n * 1000 + 1, n * 1000 + 1001, stamp(at)));
         t.drain();
     }
-    // Twenty-one segments a round trip where ten were expected: a buffer for 185 segments, of 2,024 octets each. A segment in a record of its
-    // own takes 768 octets more than its data.
+    // Twenty-one segments a round trip where ten were expected: a buffer for 185 segments, of 2,024 octets each. A
+    // segment in a record of its own takes 768 octets more than its data.
     let room = |held: u64| (185 * 2024 - held * (1000 + 768)) / 2;
     let gap = |n: u64| 21_001 + 2000 * n;
     for n in 0..50 {
@@ -690,8 +691,8 @@ fn an_ack_that_would_wait_a_little_longer_only_goes_with_the_next_short_segment(
     t.expect(432, ". ack 20801");
 }
 
-/// The ACK was lost. The ACK of the retransmission then carries the retransmission's own timestamp, or the peer would take
-/// the wait for its timer as the round trip (RFC 7323 section 4.3: the segment lies at Last.ACK.sent).
+/// The ACK was lost. The ACK of the retransmission then carries the retransmission's own timestamp, or the peer would
+/// take the wait for its timer as the round trip (RFC 7323 section 4.3: the segment lies at Last.ACK.sent).
 #[test]
 fn a_retransmission_of_what_was_acknowledged_last_has_its_timestamp_echoed() {
     for (profile, dsack) in [(linux(), true), (freebsd(), false)] {

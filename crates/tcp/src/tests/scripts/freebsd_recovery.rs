@@ -158,8 +158,8 @@ fn after_a_timeout_three_duplicates_begin_a_recovery() {
 
 #[test]
 fn after_a_timeout_what_sack_reported_is_skipped_and_counts_as_in_flight() {
-    // A capture: a segment goes again at 130.083 s, a duplicate with SACK lets another go at 130.248, and two ACKs later
-    // nothing does: what follows was SACKed, and the window is full of it.
+    // A capture: a segment goes again at 130.083 s, a duplicate with SACK lets another go at 130.248, and two ACKs
+    // later nothing does: what follows was SACKed, and the window is full of it.
     let mut t = ten_out();
     t.inject(200, "ack 4001");
     t.drain();

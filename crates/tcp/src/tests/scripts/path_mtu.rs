@@ -1,5 +1,5 @@
-//! Path-MTU discovery (RFC 1191): a router tells that segments are too long. What Linux makes of that, as a capture of the kernel
-//! world shows it (tests/python/test_path_mtu.py).
+//! Path-MTU discovery (RFC 1191): a router tells that segments are too long. What Linux makes of that, as a capture of
+//! the kernel world shows it (tests/python/test_path_mtu.py).
 
 use super::script::{PEER, Script, linux};
 use crate::CaState;

@@ -232,8 +232,8 @@ fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
     t.expect_ca_state(CaState::Recovery);
 }
 
-/// RFC 8985 section 6.2 step 2, by the timestamp (Linux's tcp_skb_spurious_retrans): the ACK is the original's, so what was sent
-/// between the original and the repair is not lost.
+/// RFC 8985 section 6.2 step 2, by the timestamp (Linux's tcp_skb_spurious_retrans): the ACK is the original's, so what
+/// was sent between the original and the repair is not lost.
 #[test]
 fn a_repair_that_was_not_needed_says_nothing_of_what_went_before_it() {
     let mut t = Script::established(linux(), TIMESTAMPS);
@@ -359,8 +359,8 @@ fn prr_without_sack_counts_a_segment_for_each_duplicate() {
 
 #[test]
 fn without_sack_more_duplicates_than_segments_out_are_of_reordering() {
-    // Ten segments are out and the peer's window takes no more: the tenth duplicate cannot be of a segment. From then on
-    // Linux waits for as many as were out.
+    // Ten segments are out and the peer's window takes no more: the tenth duplicate cannot be of a segment. From then
+    // on Linux waits for as many as were out.
     let mut t = ten_out(linux(), true);
     t.inject(200, "ack 1 win 10240");
     for _ in 0..12 {

@@ -380,8 +380,8 @@ fn the_least_send_buffer_takes_three_segments() {
     assert_eq!(t.connection.writable(), 0);
 }
 
-/// BBR's ProbeRTT: four segments for 200 ms and a round once the smallest round trip is ten seconds old. Everything is acknowledged
-/// after 100 ms.
+/// BBR's ProbeRTT: four segments for 200 ms and a round once the smallest round trip is ten seconds old. Everything is
+/// acknowledged after 100 ms.
 #[test]
 fn bbr_empties_the_network_for_a_while_after_ten_seconds() {
     const STEP_MS: usize = 10;

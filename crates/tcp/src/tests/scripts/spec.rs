@@ -4,8 +4,8 @@
 //! in octets (scaled as the connection scales); timestamps are milliseconds of each side's clock. The words, all
 //! optional and in any order:
 //!
-//! - flags: `S` SYN, `F` FIN, `R` RST, `.` ACK, `E` ECE, `W` CWR, `A` AE, `X` the mark of a filter, `P` PSH (of the peer only: what a connection
-//!   pushes is not looked at); `ack N` says ACK by itself
+//! - flags: `S` SYN, `F` FIN, `R` RST, `.` ACK, `E` ECE, `W` CWR, `A` AE, `X` the mark of a filter, `P` PSH (of the
+//!   peer only: what a connection pushes is not looked at); `ack N` says ACK by itself
 //! - `1:1001`: the octets of the segment
 //! - `ack N`, `win N`, `sack 2001:3001,4001:5001`, `mss N`, `wscale N`, `sackok`, `ts value:echo`
 //! - `ace N`: AE, CWR and ECE as a number (RFC 9768), `octets0 1001,500` and `octets1 ...`: the counters of the

@@ -301,8 +301,8 @@ fn frto_repairs_when_the_new_data_comes_back_as_a_duplicate() {
 
 #[test]
 fn without_sack_a_repair_is_over_when_something_beyond_it_is_acknowledged() {
-    // RFC 6582 section 4.1, and Linux after a timeout too (kernel capture, 1056/184 kbit/s without SACK: six duplicates of what
-    // a timeout sent again for nothing let nothing go).
+    // RFC 6582 section 4.1, and Linux after a timeout too (kernel capture, 1056/184 kbit/s without SACK: six duplicates
+    // of what a timeout sent again for nothing let nothing go).
     for (repeated, retransmits) in [(false, 1), (true, 2)] {
         let mut t = timed_out(NO_SACK);
         if repeated {
@@ -328,8 +328,8 @@ fn without_sack_a_repair_is_over_when_something_beyond_it_is_acknowledged() {
 
 #[test]
 fn without_sack_the_timeout_of_a_syn_is_one_of_the_first_data_too() {
-    // Kernel capture, 1056/184 kbit/s without SACK: the ACK that follows the timeout lets the second segment go again, and not
-    // F-RTO's new data.
+    // Kernel capture, 1056/184 kbit/s without SACK: the ACK that follows the timeout lets the second segment go again,
+    // and not F-RTO's new data.
     let mut t = Script::connect(no_probe(), NO_SACK);
     t.expect(0, "S 0:0");
     t.expect(1000, "S 0:0");
