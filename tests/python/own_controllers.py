@@ -17,7 +17,11 @@ class Reno(lop.Controller):
         self.mss = path.mss_bytes
         if ack.in_recovery or ack.cumulative_bytes == 0 or not ack.cwnd_limited:
             return
-        if self.counting in ("acks", "acks_through_threshold"):
+        if self.counting == "acks_exactly" and not self.in_slow_start:
+            step, self.cwnd_cnt = divmod(self.cwnd_cnt + self.mss**2, self.cwnd_bytes)
+            self.set_window(self.cwnd_bytes + step)
+            return
+        if self.counting in ("acks", "acks_exactly", "acks_through_threshold"):
             through = self.counting == "acks_through_threshold" and self.cwnd_bytes == self.ssthresh_bytes
             step = self.mss if self.in_slow_start or through else max(self.mss**2 // self.cwnd_bytes, 1)
             self.set_window(self.cwnd_bytes + step)

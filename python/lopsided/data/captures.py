@@ -19,11 +19,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-import numpy as np
-
 from lopsided.errors import FolderError
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 INDEX = "flows.csv"
@@ -112,6 +111,9 @@ def merge(folder: Path) -> Path:
 def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Of a flow's segments with data in the merged capture, as they came to its receiver: when, in seconds, and with
     how many octets of data, whether it had these before or not."""
+    # Reading a scenario needs no numpy.
+    import numpy as np
+
     here: list[bool] = []
     starts: list[int] = []
     found: list[tuple[int, int]] = []
