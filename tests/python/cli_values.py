@@ -173,7 +173,8 @@ def outcome(words: list[str]) -> str:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, usual)
-    if code not in (0, 1, 2, 130):
+    # A command that emulate cannot find or run ends as in a shell.
+    if code not in (0, 1, 2, 130, *((126, 127) if words[0] == "emulate" else ())):
         return f"!exit code {code}"
     if "raise Long" in said.getvalue():
         return "long"  # It came within a callback, which goes on.
