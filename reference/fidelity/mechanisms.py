@@ -377,7 +377,7 @@ WITHOUT: tuple[tuple[str, str], ...] = (
         "ecn::linux_takes_a_segment_that_cannot_be_marked_for_a_repair_and_acknowledges_two_at_once",
     ),
 )
-"""Each was switched off in the source by hand, alone, and that script failed."""
+"""Each but that of ECN was switched off in the source by hand, alone, and that script failed."""
 
 
 def missing(root: Path) -> list[str]:
@@ -427,7 +427,8 @@ def render(held: Iterable[Held]) -> str:
         "",
         "## What fails without it",
         "",
-        "Each rule was switched off in the source by hand, alone: the script failed.",
+        "Each rule but that of ECN was switched off in the source by hand, alone: the script failed.",
+        "ECN's script holds a case without a repair beside one with it.",
     ]
     lines += ["", "| rule | a script that fails without it |", "|---|---|"]
     lines += [f"| {name} | `{script}` |" for name, script in WITHOUT]
