@@ -28,12 +28,12 @@ pub struct Axis {
     /// The dotted key, or a name where the arms change several keys.
     pub name: String,
     /// Never empty.
-    pub arms: Vec<Arm>,
+    pub arms: Vec<AxisValue>,
 }
 
 /// One value of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arm {
+pub struct AxisValue {
     pub label: String,
     /// For [`Scenario::parse`].
     pub overrides: Vec<(String, String)>,
@@ -96,7 +96,7 @@ impl Axes {
     fn point(&self, index: u64) -> Point {
         let repetition = (index % u64::from(self.repeat)) as u32;
         let mut rest = index / u64::from(self.repeat);
-        let mut chosen: Vec<(&Axis, &Arm)> = Vec::with_capacity(self.axes.len());
+        let mut chosen: Vec<(&Axis, &AxisValue)> = Vec::with_capacity(self.axes.len());
         for axis in self.axes.iter().rev() {
             let arms = axis.arms.len() as u64;
             chosen.push((axis, &axis.arms[(rest % arms) as usize]));
@@ -126,14 +126,14 @@ impl Axis {
         if key.is_empty() {
             return Err(UnitError::new(format!("{} names no key", quote(text))));
         }
-        let arms = parse_values(values)?.into_iter().map(|value| Arm::of_key(key, value)).collect();
+        let arms = parse_values(values)?.into_iter().map(|value| AxisValue::of_key(key, value)).collect();
         Ok(Axis { name: key.to_owned(), arms })
     }
 }
 
-impl Arm {
-    fn of_key(key: &str, value: String) -> Arm {
-        Arm { label: value.clone(), overrides: vec![(key.to_owned(), value)] }
+impl AxisValue {
+    fn of_key(key: &str, value: String) -> AxisValue {
+        AxisValue { label: value.clone(), overrides: vec![(key.to_owned(), value)] }
     }
 }
 
@@ -186,11 +186,11 @@ fn flatten<'t>(key: &str, place: Place, node: &'t Node, out: &mut Vec<(String, P
     }
 }
 
-fn read_arms(name: &str, node: &Node, report: &mut Report<'_>) -> Option<Vec<Arm>> {
+fn read_arms(name: &str, node: &Node, report: &mut Report<'_>) -> Option<Vec<AxisValue>> {
     let path = join("sweep", name);
-    let arms: Vec<Arm> = match &node.value {
+    let arms: Vec<AxisValue> = match &node.value {
         Value::Text(text) => match parse_values(text) {
-            Ok(values) => values.into_iter().map(|value| Arm::of_key(name, value)).collect(),
+            Ok(values) => values.into_iter().map(|value| AxisValue::of_key(name, value)).collect(),
             Err(error) => {
                 report.problem(node.place, &path, error.message, error.help);
                 return None;
@@ -206,8 +206,8 @@ fn read_arms(name: &str, node: &Node, report: &mut Report<'_>) -> Option<Vec<Arm
     Some(arms)
 }
 
-fn read_arm(name: &str, item: &Node) -> Arm {
-    let Value::Table(table) = &item.value else { return Arm::of_key(name, inline(item)) };
+fn read_arm(name: &str, item: &Node) -> AxisValue {
+    let Value::Table(table) = &item.value else { return AxisValue::of_key(name, inline(item)) };
     let mut flat = Vec::new();
     for entry in table.entries.iter().filter(|entry| entry.key != "label") {
         flatten(&entry.key, entry.key_place, &entry.node, &mut flat);
@@ -217,11 +217,11 @@ fn read_arm(name: &str, item: &Node) -> Arm {
         Some(label) => inline(label),
         None => overrides.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", "),
     };
-    Arm { label, overrides }
+    AxisValue { label, overrides }
 }
 
 /// Reports keys that the scenario does not have, at the axis. Values are checked when a point is run.
-fn try_out(root: &Table, arms: &[Arm], place: Place, report: &mut Report<'_>) {
+fn try_out(root: &Table, arms: &[AxisValue], place: Place, report: &mut Report<'_>) {
     let mut tried: Vec<&str> = Vec::new();
     for (key, value) in arms.iter().flat_map(|arm| &arm.overrides) {
         if !tried.contains(&key.as_str()) {

@@ -1,7 +1,7 @@
 //! A flow's rows in the tables: its sender's state at an instant, and its summary at the end.
 
 use crate::host::{Host, add_counters};
-use crate::meter::{Delays, Moments, TransferStats};
+use crate::meter::{DelayStats, Moments, TransferStats};
 use crate::results::{FlowRow, FlowTable, SampleRow};
 use crate::simulation::{AppSite, FlowSite, Simulation};
 use lopsided_app::TransferConfig;
@@ -12,21 +12,21 @@ use lopsided_tcp::{Counters, TcpInfo};
 
 /// The part of a sample whose change is worth a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Watched {
+pub(crate) struct ChangeKey {
     state: &'static str,
     cwnd_bytes: u64,
     /// As bits: NaN must equal NaN.
     ssthresh: u64,
 }
 
-impl Watched {
+impl ChangeKey {
     /// Without a connection.
-    pub const CLOSED: Watched = Watched { state: "closed", cwnd_bytes: 0, ssthresh: f64::NAN.to_bits() };
+    pub const CLOSED: ChangeKey = ChangeKey { state: "closed", cwnd_bytes: 0, ssthresh: f64::NAN.to_bits() };
 }
 
-impl From<&SampleRow> for Watched {
-    fn from(row: &SampleRow) -> Watched {
-        Watched { state: row.state, cwnd_bytes: row.cwnd_bytes, ssthresh: row.ssthresh_bytes.to_bits() }
+impl From<&SampleRow> for ChangeKey {
+    fn from(row: &SampleRow) -> ChangeKey {
+        ChangeKey { state: row.state, cwnd_bytes: row.cwnd_bytes, ssthresh: row.ssthresh_bytes.to_bits() }
     }
 }
 
@@ -125,7 +125,7 @@ fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulatio
     let (network, site) = (&simulation.network, &simulation.flows[flow]);
     let (sent, delivered) = (sent(network, site), delivered(network, site));
     let measured_at = if site.datagrams { site.sink } else { site.source };
-    let nothing = Delays::default();
+    let nothing = DelayStats::default();
     let delays = measured_at.map_or(&nothing, |at| &network.host(at.host).flow_meter(at.app).rtt);
     let rtt = delays.all();
     let active_s = match spec.app.get::<TransferConfig>() {

@@ -60,20 +60,20 @@ impl Moments {
 
 /// Round-trip or one-way times: over the sampling interval that is running, and over all.
 #[derive(Debug, Default)]
-pub struct Delays {
+pub struct DelayStats {
     interval: Moments,
     before: Moments,
     spread: Histogram,
 }
 
-impl Delays {
+impl DelayStats {
     #[inline]
     pub fn add(&mut self, span: Duration) {
         self.interval.add(span.as_millis_f64());
         self.spread.add(span);
     }
 
-    /// Counts values in the histogram only; [`Delays::absorb`] brings the rest.
+    /// Counts values in the histogram only; [`DelayStats::absorb`] brings the rest.
     #[inline]
     pub fn count(&mut self, span: Duration, times: u32) {
         (0..times).for_each(|_| self.spread.add(span));
@@ -112,7 +112,7 @@ impl Delays {
 
 /// The mean over time, and the greatest, of a quantity that changes in steps and at times does not exist.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Level {
+pub struct TimeWeightedGauge {
     value: u64,
     /// Since when it has this value; `None` while it does not exist.
     since: Option<Time>,
@@ -122,7 +122,7 @@ pub struct Level {
     pub max: u64,
 }
 
-impl Level {
+impl TimeWeightedGauge {
     #[inline]
     pub fn set(&mut self, now: Time, value: u64) {
         if value != self.value || self.since.is_none() {

@@ -33,7 +33,7 @@ pub(crate) struct Recorder {
     /// The transfers of each flow, by its number.
     tallies: Vec<TransferStats>,
     /// The state at each flow's last sample, where changes are watched.
-    last: Vec<flow_row::Watched>,
+    last: Vec<flow_row::ChangeKey>,
     log: EventLog,
     tcp_log: TcpLog,
     places: Places,
@@ -53,7 +53,7 @@ impl Recorder {
             fetches: Vec::new(),
             parts: PartTable::default(),
             tallies: vec![TransferStats::default(); scenario.flows.len()],
-            last: vec![flow_row::Watched::CLOSED; scenario.flows.len()],
+            last: vec![flow_row::ChangeKey::CLOSED; scenario.flows.len()],
             log,
             tcp_log,
             places: Places::new(&simulation.labels),
@@ -123,7 +123,7 @@ impl Recorder {
         for (flow, site) in simulation.flows.iter().enumerate() {
             let rtt = take_delays(&mut simulation.network, site);
             let row = flow_row::sample(flow, site, &simulation.network, Some(rtt));
-            self.last[flow] = flow_row::Watched::from(&row);
+            self.last[flow] = flow_row::ChangeKey::from(&row);
             self.samples.push(row);
         }
         for link in 0..simulation.links {
@@ -180,7 +180,7 @@ impl Recorder {
     fn sample_changes(&mut self, simulation: &mut Simulation) {
         for (flow, site) in simulation.flows.iter().enumerate() {
             let row = flow_row::sample(flow, site, &simulation.network, None);
-            let watched = flow_row::Watched::from(&row);
+            let watched = flow_row::ChangeKey::from(&row);
             if self.last[flow] != watched {
                 self.last[flow] = watched;
                 self.samples.push(row);

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lopsided.studies.fairness import Matrix, Study
-    from lopsided.studies.fairness.matrix import Square
+    from lopsided.studies.fairness.matrix import HeatMapGrid
     from lopsided.views.view import View
 
 USUAL = FairnessOptions()
@@ -113,7 +113,7 @@ def _runs(study: Study) -> str:
     return "1 run" if len(study) == 1 else f"{len(study):,} runs"
 
 
-def _square(matrix: Matrix, square: Square) -> View:
+def _square(matrix: Matrix, square: HeatMapGrid) -> View:
     """The shares of one square."""
     from rich.text import Text
 

@@ -1,7 +1,7 @@
 //! One direction of a scenario's link, made into a link.
 
 use crate::error::BuildError;
-use crate::host::Ring;
+use crate::host::TxRing;
 use lopsided_core::Dir;
 use lopsided_link::{Link, LinkConfig};
 use lopsided_scenario::LinkSpec;
@@ -16,7 +16,7 @@ pub(super) fn build(spec: &LinkSpec, dir: Dir, seed: u64, audit: bool) -> Result
 
 /// The ring of a card that sends on this direction; `None` if it does not send at a plain rate, or headers are
 /// compressed.
-pub(super) fn ring(places: u32, config: &LinkConfig) -> Option<Ring> {
+pub(super) fn ring(places: u32, config: &LinkConfig) -> Option<TxRing> {
     let rate = config.rate.filter(|_| config.shaper.is_none() && !config.header_compression.is_on())?;
-    Some(Ring::new(places, rate, config.framing))
+    Some(TxRing::new(places, rate, config.framing))
 }

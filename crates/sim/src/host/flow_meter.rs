@@ -1,7 +1,7 @@
 //! What a host measures of one end of a flow, over all the connections of its application.
 
 use super::counters::add_counters;
-use crate::meter::{Delays, Level};
+use crate::meter::{DelayStats, TimeWeightedGauge};
 use lopsided_app::Report;
 use lopsided_core::{Bytes, Duration, Packet, Time};
 use lopsided_tcp::{Connection, Counters};
@@ -9,9 +9,9 @@ use lopsided_tcp::{Connection, Counters};
 #[derive(Debug, Default)]
 pub(crate) struct FlowMeter {
     /// Round trips of single segments; of datagrams the one-way times.
-    pub rtt: Delays,
+    pub rtt: DelayStats,
     /// The sum of the congestion windows.
-    pub cwnd: Level,
+    pub cwnd: TimeWeightedGauge,
     cwnd_sum: u64,
     /// Of the connections that are over, once there are some.
     pub past: Option<Box<Counters>>,

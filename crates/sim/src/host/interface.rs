@@ -17,11 +17,11 @@ pub(crate) struct Interface {
     /// In order of the times at which they may leave.
     waiting: VecDeque<(Time, Port, Packet)>,
     /// `None`: the ring has room for everything.
-    ring: Option<Ring>,
+    ring: Option<TxRing>,
 }
 
 impl Interface {
-    pub fn new(delay: Duration, limit: Option<u32>, ring: Option<Ring>) -> Interface {
+    pub fn new(delay: Duration, limit: Option<u32>, ring: Option<TxRing>) -> Interface {
         Interface { delay, limit: limit.map_or(usize::MAX, |limit| limit as usize), waiting: VecDeque::new(), ring }
     }
 
@@ -59,7 +59,7 @@ impl Interface {
 
 /// What the card holds: packets that the link behind, a plain serializer, has not sent yet.
 #[derive(Debug)]
-pub(crate) struct Ring {
+pub(crate) struct TxRing {
     places: usize,
     framing: Framing,
     /// Foretells the link's own.
@@ -68,9 +68,9 @@ pub(crate) struct Ring {
     sent: VecDeque<Time>,
 }
 
-impl Ring {
-    pub fn new(places: u32, rate: BitRate, framing: Framing) -> Ring {
-        Ring { places: places as usize, framing, line: Serializer::new(rate), sent: VecDeque::new() }
+impl TxRing {
+    pub fn new(places: u32, rate: BitRate, framing: Framing) -> TxRing {
+        TxRing { places: places as usize, framing, line: Serializer::new(rate), sent: VecDeque::new() }
     }
 
     fn room_at(&self) -> Time {

@@ -18,7 +18,7 @@ mod sockets;
 pub(crate) use connection_factory::{ConnectionFactory, Remote};
 pub(crate) use counters::add_counters;
 pub(crate) use flow_meter::FlowMeter;
-pub(crate) use interface::{Interface, Ring};
+pub(crate) use interface::{Interface, TxRing};
 pub(crate) use ports::{FIRST_SERVICE, MAX_SERVICES};
 pub(crate) use sockets::AppSlot;
 

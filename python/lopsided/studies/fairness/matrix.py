@@ -49,7 +49,7 @@ INTERVALS = {"goodput_bps": "goodput{}_bps", "share": "share{}", "jain": "jain{}
 
 
 @dataclass(frozen=True)
-class Square:
+class HeatMapGrid:
     """Sides against each other: a heading, the sides from the top down, and how they are called."""
 
     heading: str
@@ -122,21 +122,25 @@ class Study:
         """The round-trip times, in order."""
         return sorted({side.rtt_ms for pair in self.pairs for side in pair})
 
-    def squares(self) -> list[list[Square]]:
+    def squares(self) -> list[list[HeatMapGrid]]:
         """How the cells are laid out, kind by kind: control against control, then round trip against round trip."""
         if self.options.pairs == "full":
             sides = tuple(Contender(cc, rtt) for cc in self.ccs for rtt in self.rtts_ms)
             if len(self.ccs) == 1:
-                return [[Square(f"{self.ccs[0]} with itself", sides, tuple(f"{side.rtt_ms:g} ms" for side in sides))]]
-            return [[Square("control and RTT in ms", sides, tuple(f"{side.cc} {side.rtt_ms:g}" for side in sides))]]
-        kinds: list[list[Square]] = []
+                return [
+                    [HeatMapGrid(f"{self.ccs[0]} with itself", sides, tuple(f"{side.rtt_ms:g} ms" for side in sides))]
+                ]
+            return [
+                [HeatMapGrid("control and RTT in ms", sides, tuple(f"{side.cc} {side.rtt_ms:g}" for side in sides))]
+            ]
+        kinds: list[list[HeatMapGrid]] = []
         if self.options.pairs != "intra":
             at_rtts = [(rtt, tuple(Contender(cc, rtt) for cc in self.ccs)) for rtt in self.rtts_ms]
-            kinds.append([Square(f"both at {rtt:g} ms", sides, tuple(self.ccs)) for rtt, sides in at_rtts])
+            kinds.append([HeatMapGrid(f"both at {rtt:g} ms", sides, tuple(self.ccs)) for rtt, sides in at_rtts])
         if self.options.pairs != "inter" and len(self.rtts_ms) > 1:
             labels = tuple(f"{rtt:g} ms" for rtt in self.rtts_ms)
             of_ccs = [(cc, tuple(Contender(cc, rtt) for rtt in self.rtts_ms)) for cc in self.ccs]
-            kinds.append([Square(f"{cc} with itself", sides, labels) for cc, sides in of_ccs])
+            kinds.append([HeatMapGrid(f"{cc} with itself", sides, labels) for cc, sides in of_ccs])
         return kinds
 
     def run(

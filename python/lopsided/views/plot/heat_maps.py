@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.typing import ColorType
 
     from lopsided.studies.fairness import Contender, Matrix
-    from lopsided.studies.fairness.matrix import Square
+    from lopsided.studies.fairness.matrix import HeatMapGrid
 
 _DARK, _LIGHT, _EMPTY = "#1d242c", "#fdfdfd", "#c9cfd6"
 _SHARE = LinearSegmentedColormap.from_list("share", ["#b3520f", "#f0a35c", "#f7f4ef", "#7fb3d9", "#1d5fa8"])
@@ -149,7 +149,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
 class _Row:
     """Squares of one kind, laid out in lines of `across`."""
 
-    panels: list[Square]
+    panels: list[HeatMapGrid]
     across: int
     cell_in: float
     label_in: float
@@ -172,7 +172,7 @@ class _Row:
         return self.cell_in * sides
 
 
-def _fit(panels: list[Square]) -> _Row:
+def _fit(panels: list[HeatMapGrid]) -> _Row:
     """As many squares in a line as leave cells large enough for their numbers."""
     largest = max(len(panel.sides) for panel in panels)
     longest = max(len(label) for panel in panels for label in panel.labels)
@@ -198,7 +198,7 @@ def _fit(panels: list[Square]) -> _Row:
 
 def _draw_panel(
     axes: Axes,
-    panel: Square,
+    panel: HeatMapGrid,
     row: _Row,
     values: dict[tuple[Contender, Contender], float | None],
     shown: Map,
