@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -258,37 +257,11 @@ def _window(text: str) -> tuple[float, float]:
 
 
 def _show(comparison: Comparison, repeat: int) -> None:
-    from rich.text import Text
-
     from lopsided.studies.verdicts.compare import verdict
-    from lopsided.views.view import Cell, Heading, View
+    from lopsided.views import compared
 
     say_prose(" ".join(verdict(comparison)) + "\n")
-    reference, others = comparison.reference, comparison.worlds[:-1]
-    rows: list[list[Cell]] = []
-    before = None
-    for row in comparison.rows:
-        cells: list[Cell] = [_value(row.median(world)) for world in comparison.worlds]
-        for world in others:
-            style = "red" if row.exceeds(world, reference) else ""
-            cells.append(Text(_percent(row.error(world, reference)), style=style))
-        spreads = [row.spread(world, reference) for world in others]
-        cells.append(", ".join(f"{_percent(least)} to {_percent(most)}" for least, most in spreads))
-        rows.append(["" if row.what == before else row.what, row.quantity, *cells])
-        before = row.what
-    names = [Heading(name, numeric=False) for name in ("", "quantity")]
-    numbers = map(Heading, (*comparison.worlds, *(f"{world} off by" for world in others), "spread"))
-    out().print(View([*names, *numbers], rows, keys=2))
-    kernel = comparison.examples[reference].facts.get("kernel")
+    out().print(compared.table(comparison))
+    kernel = comparison.examples[comparison.reference].facts.get("kernel")
     times = "one run" if repeat == 1 else f"medians of {repeat} runs"
-    say(f"{times}; against {reference}{f' (Linux {kernel})' if kernel else ''}")
-
-
-def _value(value: float) -> str:
-    if math.isnan(value):
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def _percent(share: float) -> str:
-    return "-" if math.isnan(share) else f"{100 * share:+.1f} %"
+    say(f"{times}; against {comparison.reference}{f' (Linux {kernel})' if kernel else ''}")
