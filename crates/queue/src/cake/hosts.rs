@@ -75,6 +75,9 @@ impl FlowKeys {
     }
 }
 
+/// A host that loses one of so many busy flows gives the others more than was expected.
+pub(super) const LOST: u32 = 8;
+
 /// The hosts of one kind, sources or destinations, and how busy they are.
 #[derive(Debug)]
 pub(super) struct Hosts {
@@ -121,7 +124,7 @@ impl Hosts {
             return false;
         }
         self.busy[host] -= 1;
-        self.resting[host] > 0 && 8 * self.busy[host] < 7 * self.most_busy[host]
+        self.resting[host] > 0 && LOST * self.busy[host] < (LOST - 1) * self.most_busy[host]
     }
 
     pub fn set_resting(&mut self, host: usize, rests: bool) {

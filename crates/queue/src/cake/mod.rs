@@ -14,7 +14,7 @@
 //!
 //! **Deviations.** `memlimit` counts octets of IP and not the kernel's buffers. Hosts are held as long as they have a
 //! flow in the tables, in Linux as long as one of them is busy. The quantum of a flow is divided exactly and rounded at
-//! random; a flow that owes more than 16 of its shares sits out most of those rounds (`rests.rs`).
+//! random; a flow that owes many of its shares sits out most of those rounds (`rests.rs`).
 //!
 //! Left out: the ACK filter, `ingress` mode and `autorate-ingress`, the failsafe clock that only these need, NAT
 //! look-ups, `wash`, `split-gso`, overriding tins and flows by marks.

@@ -2,52 +2,139 @@
 //!
 //! A flow gets a part of the quantum in its turn, divided by the busy flows of its host: with a thousand of them an
 //! octet or two, and it owes a packet. Linux passes over it some 700 times, and so each packet costs 700 turns. Here
-//! the flow rests for seven eighths of those rounds and is paid for them at once. Should a host meanwhile lose an
-//! eighth of its busy flows, which gives the others more in each round, all come back early.
+//! the flow rests for seven eighths of those rounds, then of what is left, the last few in one, and is paid for them at
+//! once. Should a host meanwhile lose an eighth of its busy flows, which gives the others more in each round, all come
+//! back early.
+//!
+//! A wheel: rounds to come are slots, each with a list of the flows that come back in it.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use super::ways::PLACES;
+
+/// No flow.
+const NONE: u32 = u32::MAX;
 
 /// The flows of a tin that rest.
 #[derive(Debug, Default)]
 pub(super) struct Rests {
     round: u64,
-    /// How many flows have ever rested: of two that come back in one round, the first to rest is the first.
-    count: u64,
-    /// The round in which a flow comes back, the order in which it came, and its place.
-    flows: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    resting: usize,
+    /// The first and the last flow of each slot.
+    slots: Vec<(u32, u32)>,
+    /// Of each flow the next one in its slot.
+    next: Vec<u32>,
 }
 
 impl Rests {
-    /// The flow rests for so many rounds.
+    /// So many rounds a flow may rest: as many as there are slots, less the one of the present round.
+    pub const MOST: u64 = PLACES as u64 - 1;
+
+    /// The flow rests for so many rounds, one at least.
     pub fn add(&mut self, flow: usize, rounds: u64) {
-        self.count += 1;
-        self.flows.push(Reverse((self.round + rounds, self.count, flow)));
+        debug_assert!((1..=Rests::MOST).contains(&rounds));
+        if self.slots.is_empty() {
+            self.slots = vec![(NONE, NONE); PLACES];
+            self.next = vec![NONE; PLACES];
+        }
+        let (slot, added) = (Rests::slot(self.round + rounds), flow as u32);
+        let (first, last) = &mut self.slots[slot];
+        if *first == NONE {
+            *first = added;
+        } else {
+            self.next[*last as usize] = added;
+        }
+        *last = added;
+        self.resting += 1;
     }
 
     /// A round begins; with nobody awake, the first in which one comes back.
     pub fn begin_round(&mut self, nobody_awake: bool) {
         self.round += 1;
-        if nobody_awake {
-            let first = self.flows.peek().map_or(0, |Reverse((round, ..))| *round);
-            self.round = self.round.max(first);
+        if nobody_awake && self.resting > 0 {
+            while self.slots[Rests::slot(self.round)].0 == NONE {
+                self.round += 1;
+            }
         }
     }
 
-    /// A flow that comes back in this round.
+    /// A flow that comes back in this round. Of several the first to rest is the first.
     pub fn rise(&mut self) -> Option<usize> {
-        self.flows.peek().filter(|Reverse((round, ..))| *round <= self.round)?;
-        self.flows.pop().map(|Reverse((.., flow))| flow)
+        if self.resting == 0 {
+            return None;
+        }
+        self.take(Rests::slot(self.round))
     }
 
-    /// A flow that comes back now, and how many rounds early.
-    pub fn rouse(&mut self) -> Option<(usize, u64)> {
-        let Reverse((round, _, flow)) = self.flows.pop()?;
-        Some((flow, round.saturating_sub(self.round)))
+    /// A flow that comes back now, and how many rounds early: as many as the one before it, which is 0 at first, or more.
+    pub fn rouse(&mut self, early: u64) -> Option<(usize, u64)> {
+        if self.resting == 0 {
+            return None;
+        }
+        (early..=Rests::MOST).find_map(|early| Some((self.take(Rests::slot(self.round + early))?, early)))
     }
 
     /// All that rest.
     pub fn flows(&self) -> impl Iterator<Item = usize> {
-        self.flows.iter().map(|Reverse((.., flow))| *flow)
+        let flow = |number: u32| (number != NONE).then_some(number as usize);
+        let in_list = move |first: u32| std::iter::successors(flow(first), move |number| flow(self.next[*number]));
+        self.slots.iter().flat_map(move |(first, _)| in_list(*first))
+    }
+
+    fn take(&mut self, slot: usize) -> Option<usize> {
+        let (first, _) = &mut self.slots[slot];
+        let flow = (*first != NONE).then_some(*first as usize)?;
+        *first = std::mem::replace(&mut self.next[flow], NONE);
+        self.resting -= 1;
+        Some(flow)
+    }
+
+    fn slot(round: u64) -> usize {
+        round as usize % PLACES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lopsided_core::Rng;
+
+    /// The wheel does what a list does that is searched each time.
+    #[test]
+    fn flows_come_back_in_the_round_that_was_said_and_in_the_order_in_which_they_went() {
+        let (mut rests, mut rng) = (Rests::default(), Rng::for_role(1, "test"));
+        let (mut round, mut list, mut came): (u64, Vec<(u64, usize)>, _) = (0, Vec::new(), 0);
+        for step in 0..20_000 {
+            let flow = rng.below(PLACES as u64) as usize;
+            if step % 3 == 0 && list.iter().all(|(_, other)| *other != flow) {
+                let rounds = 1 + rng.below(if step % 2 == 0 { 20 } else { Rests::MOST });
+                rests.add(flow, rounds);
+                list.push((round + rounds, flow));
+            }
+            let rouses = step % 5_000 == 4_999;
+            let awake = rng.below(2) == 0;
+            rests.begin_round(!awake);
+            round += 1;
+            // Of those of one round the first to go is the first: the sort keeps their order.
+            list.sort_by_key(|(round, _)| *round);
+            if !awake {
+                round = list.first().map_or(round, |(first, _)| round.max(*first));
+            }
+            let due = list.iter().take_while(|(of, _)| *of == round).count();
+            for (_, flow) in list.drain(..due) {
+                assert_eq!(rests.rise(), Some(flow));
+                came += 1;
+            }
+            assert_eq!(rests.rise(), None);
+            assert_eq!(rests.flows().count(), list.len());
+            if rouses {
+                let mut early = 0;
+                for (of, flow) in list.drain(..) {
+                    let roused = rests.rouse(early);
+                    early = of - round;
+                    assert_eq!(roused, Some((flow, early)));
+                }
+                assert_eq!(rests.rouse(0), None);
+            }
+        }
+        assert!(came > 3_000, "{came}");
     }
 }

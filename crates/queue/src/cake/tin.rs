@@ -4,7 +4,7 @@
 //! is busy, and counts for its hosts. One that runs empty stays known while COBALT's state fades.
 
 use super::config::CakeConfig;
-use super::hosts::{Hosts, Keys};
+use super::hosts::{Hosts, Keys, LOST};
 use super::rests::Rests;
 use super::tins::TinPlan;
 use super::ways::{PLACES, Ways};
@@ -21,6 +21,13 @@ const TIN_QUANTUM: f64 = 1024.0;
 
 /// A flow that owes more rounds than this rests for most of them.
 const PATIENCE: i64 = 16;
+/// Where a host has more busy flows than this, one that owes a round rests.
+const MANY: u32 = 16;
+/// The part of many rounds for which a flow rests. Not all: a host that loses fewer of its busy flows than would rouse
+/// those that rest gives the others more meanwhile.
+const RESTED: f64 = 1.0 - 1.0 / LOST as f64;
+/// So few rounds it rests for in one: an eighth of them more or less is not worth its turns.
+const FEW: f64 = 32.0;
 
 /// Where a flow stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -185,9 +192,14 @@ impl Tin {
             self.turn_over(at);
             // A flow that has just become busy counts for its hosts before its share is told, as in Linux.
             let load = self.load(at);
-            self.flows[at].deficit += self.share_of(load, rng);
-            if -self.flows[at].deficit * i64::from(load) > PATIENCE * self.flow_quantum as i64 {
+            let share = self.share_of(load, rng);
+            let flow = &mut self.flows[at];
+            flow.deficit += share;
+            let patience = if load > MANY { 1 } else { PATIENCE };
+            if -flow.deficit * i64::from(load) > patience * self.flow_quantum as i64 {
                 self.rest(at, load, rng);
+            } else {
+                self.old.push_back(at);
             }
         }
     }
@@ -300,13 +312,13 @@ impl Tin {
         self.left_in_round = self.old.len();
     }
 
-    /// The flow that was just put last rests: it owes so much that its next turns would be empty. It is paid at once
-    /// what it will get meanwhile.
+    /// The flow rests: it owes so much that its next turns would be empty. It is paid at once what it will get
+    /// meanwhile.
     fn rest(&mut self, at: usize, load: u32, rng: &mut Rng) {
         let share = self.flow_quantum as f64 / f64::from(load);
         let owes = -self.flows[at].deficit as f64 / share;
-        let rounds = (owes * 0.875) as u64;
-        self.old.pop_back();
+        let rounds = if owes <= FEW && load > MANY { owes.ceil() } else { owes * RESTED };
+        let rounds = (rounds as u64).min(Rests::MOST);
         self.flows[at].deficit += (rounds as f64 * share + rng.unit()) as i64;
         self.set_resting(at, true);
         self.flows[at].resting_share = share;
@@ -332,15 +344,16 @@ impl Tin {
 
     /// All rise, and give back what they were paid for the rounds to come: the share of some has grown.
     fn rouse(&mut self) {
-        while let Some((at, early)) = self.rests.rouse() {
+        let mut rounds = 0;
+        while let Some((at, early)) = self.rests.rouse(rounds) {
+            rounds = early;
             self.flows[at].deficit -= (early as f64 * self.flows[at].resting_share) as i64;
             self.rise(at);
         }
     }
 
-    /// The flow has used up its turn: it goes to the end of the busy ones.
+    /// The flow has used up its turn, and goes to the end of the busy ones, or rests.
     fn turn_over(&mut self, at: usize) {
-        self.old.push_back(at);
         if self.flows[at].standing == Standing::Sparse {
             if self.flows[at].ring.backlog().packets > 0 {
                 self.sparse -= 1;
