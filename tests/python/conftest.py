@@ -1,11 +1,17 @@
-"""Fixtures: a short scenario with one flow each way, and one run of it."""
+"""Fixtures: a short scenario with one flow each way, and one run of it; a paper, and one seed of it."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import pytest
 
 import lopsided as lop
 from lopsided.worlds.kernel.errors import Overloaded
+
+if TYPE_CHECKING:
+    from lopsided.papers.framework.measurements import Measurements
+    from lopsided.papers.framework.model import Artifact, Figure, Paper
 
 ADSL = """\
 [scenario]
@@ -66,3 +72,27 @@ def pytest_fixture_setup(fixturedef, request):
         return (yield)
     except Overloaded as late:
         pytest.skip(f"a busy machine: {late}")
+
+
+# --- Of a paper: its module says which by `PAPER`.
+
+
+@pytest.fixture(scope="module")
+def paper(request: pytest.FixtureRequest) -> Paper:
+    from lopsided import papers
+
+    return papers.load(request.module.PAPER)
+
+
+@pytest.fixture(scope="module")
+def m(paper: Paper) -> Measurements:
+    """One seed of every experiment."""
+    from lopsided.papers.framework.experiments import run_experiments
+    from lopsided.studies.jobs import run_jobs
+
+    return run_experiments(paper, paper.experiments, 1, run_jobs)
+
+
+@pytest.fixture(scope="module")
+def artifacts(paper: Paper, m: Measurements) -> dict[str, tuple[Figure, Artifact]]:
+    return {figure.name: (figure, figure.make(m)) for figure in paper.figures}

@@ -18,26 +18,16 @@ from lopsided.papers.balakrishnan1999.shared import lossy
 from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
-from lopsided.papers.framework.reasons import unexplained
 from lopsided.studies.jobs import run_jobs
 from lopsided.worlds.live import plan
+from of_papers import reasons_beyond_the_data
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def paper() -> Paper:
-    return papers.load("balakrishnan1999")
-
-
-@pytest.fixture(scope="module")
-def m(paper: Paper) -> Measurements:
-    return run_experiments(paper, paper.experiments, 1, run_jobs)
+PAPER = "balakrishnan1999"
 
 
 def test_reasons_state_what_was_measured(paper: Paper, m: Measurements) -> None:
-    verdicts = {claim.key: claim.check(m) for claim in paper.claims}
-    assert {key: found for key, verdict in verdicts.items() if (found := unexplained(verdict))} == {}
+    assert reasons_beyond_the_data(paper.claims, m) == {}
 
 
 def test_the_simulated_networks_are_the_papers(paper: Paper) -> None:
@@ -110,8 +100,7 @@ def test_what_runs_on_real_packets_can_be_measured_and_drawn(paper: Paper) -> No
             played = {node.name.partition("/")[0] for node in made_for.job.nodes if node.is_host}
             assert played.isdisjoint(experiment.ours)
             assert bool(played) != bool(made_for.passages), "packets cross the kernel at one end or between them"
-    verdicts = {claim.key: claim.check(measured) for claim in paper.live.claims}
-    assert {key: found for key, verdict in verdicts.items() if (found := unexplained(verdict))} == {}
+    assert reasons_beyond_the_data(paper.live.claims, measured) == {}
 
 
 def test_a_study_without_a_live_part_says_so() -> None:

@@ -12,35 +12,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lopsided import Scenario, papers
-from lopsided.papers.framework.experiments import run_experiments
+from lopsided import Scenario
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Artifact, Figure, Paper
-from lopsided.papers.framework.published import PublishedValue
-from lopsided.papers.framework.reasons import unexplained
 from lopsided.papers.merritt2010.figures import second_way_packets
 from lopsided.papers.merritt2010.measure import TwoWay, two_way
 from lopsided.papers.merritt2010.setup import BUFFERS, LINES, MAIN, AccessLine
 from lopsided.papers.merritt2010.shared import at, curve, main
-from lopsided.studies.jobs import run_jobs
 from lopsided.views.plot import style
+from of_papers import printed_results, reasons_beyond_the_data
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def paper() -> Paper:
-    return papers.load("merritt2010")
-
-
-@pytest.fixture(scope="module")
-def m(paper: Paper) -> Measurements:
-    return run_experiments(paper, paper.experiments, 1, run_jobs)
-
-
-@pytest.fixture(scope="module")
-def artifacts(paper: Paper, m: Measurements) -> dict[str, tuple[Figure, Artifact]]:
-    return {figure.name: (figure, figure.make(m)) for figure in paper.figures}
+PAPER = "merritt2010"
 
 
 # --- What is run is what the thesis describes
@@ -149,16 +132,9 @@ def test_the_steps_of_the_cycle_come_one_after_the_other(m: Measurements) -> Non
 def test_every_printed_result_is_compared_or_judged(
     paper: Paper, m: Measurements, artifacts: dict[str, tuple[Figure, Artifact]]
 ) -> None:
-    used = {_key(comparison.published) for _, artifact in artifacts.values() for comparison in artifact.comparisons}
-    for claim in paper.claims:
-        used |= {_key(value.published) for value in claim.check(m).measured if value.published}
-    results = [row for row in paper.published if row.kind in ("result", "computed")]
+    results, left_out = printed_results(paper, m, artifacts)
     assert len(results) == 30
-    assert [row for row in results if _key(row) not in used] == []
-
-
-def _key(value: PublishedValue) -> tuple[object, ...]:
-    return (value.where, tuple(sorted(value.conditions.items())), value.metric)
+    assert left_out == []
 
 
 def test_table_5_1_agrees_to_the_last_printed_digit(artifacts: dict[str, tuple[Figure, Artifact]]) -> None:
@@ -269,7 +245,4 @@ def test_the_second_way_needs_no_measurement() -> None:
 
 
 def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper, m: Measurements) -> None:
-    for claim in paper.claims:
-        if m.has(*claim.needs):
-            verdict = claim.check(m)
-            assert unexplained(verdict) == [], (claim.key, verdict.reason, verdict.notes)
+    assert reasons_beyond_the_data(paper.claims, m) == {}

@@ -10,36 +10,19 @@ import tomllib
 import numpy as np
 import pytest
 
-from lopsided import Scenario, papers
-from lopsided.papers.framework.experiments import run_experiments
+from lopsided import Scenario
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Artifact, Figure, Paper
-from lopsided.papers.framework.published import PublishedValue
-from lopsided.papers.framework.reasons import unexplained
 from lopsided.papers.orosz2010.measure import Phased, three_phases
 from lopsided.papers.orosz2010.setup import ASSUMED_BUFFER, BUFFERS, FLAVOURS, OTHERS, UPLINKS, VEGAS, WINDOWS
 from lopsided.papers.orosz2010.shared import mean_over, value
-from lopsided.studies.jobs import run_jobs
+from of_papers import printed_results, reasons_beyond_the_data
 
 pytestmark = pytest.mark.slow
+PAPER = "orosz2010"
 
 # A full packet of 1492 bytes with PPPoE and LLC/SNAP in AAL5 fills 32 cells of 53 bytes.
 WIRE_SHARE = 1492 / (32 * 53)
-
-
-@pytest.fixture(scope="module")
-def paper() -> Paper:
-    return papers.load("orosz2010")
-
-
-@pytest.fixture(scope="module")
-def m(paper: Paper) -> Measurements:
-    return run_experiments(paper, paper.experiments, 1, run_jobs)
-
-
-@pytest.fixture(scope="module")
-def artifacts(paper: Paper, m: Measurements) -> dict[str, tuple[Figure, Artifact]]:
-    return {figure.name: (figure, figure.make(m)) for figure in paper.figures}
 
 
 # --- What is run is what the letter describes
@@ -135,16 +118,9 @@ def test_bounded_uploads_stand_in_the_deep_buffer_with_their_windows(m: Measurem
 def test_every_printed_result_is_compared_or_judged(
     paper: Paper, m: Measurements, artifacts: dict[str, tuple[Figure, Artifact]]
 ) -> None:
-    used = {_key(comparison.published) for _, artifact in artifacts.values() for comparison in artifact.comparisons}
-    for claim in paper.claims:
-        used |= {_key(measured.published) for measured in claim.check(m).measured if measured.published}
-    results = [row for row in paper.published if row.kind in ("result", "computed")]
+    results, left_out = printed_results(paper, m, artifacts)
     assert len(results) == 10
-    assert [row for row in results if _key(row) not in used] == []
-
-
-def _key(printed: PublishedValue) -> tuple[object, ...]:
-    return (printed.where, tuple(sorted(printed.conditions.items())), printed.metric)
+    assert left_out == []
 
 
 def test_the_products_agree_to_the_last_printed_digit(artifacts: dict[str, tuple[Figure, Artifact]]) -> None:
@@ -206,7 +182,4 @@ def test_a_deeper_modem_buffer_leaves_less_and_a_small_one_nearly_all(m: Measure
 
 
 def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper, m: Measurements) -> None:
-    for claim in paper.claims:
-        if m.has(*claim.needs):
-            verdict = claim.check(m)
-            assert unexplained(verdict) == [], (claim.key, verdict.reason, verdict.notes)
+    assert reasons_beyond_the_data(paper.claims, m) == {}
