@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 from lopsided.studies import compare
 from lopsided.studies.jobs import run_jobs, run_many
 from lopsided.worlds.base import Job
-from reference.fidelity.records import Ledger
+from reference.fidelity.records import Measurement, Records, Values
 
 if TYPE_CHECKING:
-    from lopsided.scenario import Run, Scenario
+    from lopsided.scenario import Scenario
 
 FOLDER = Path(__file__).parent
 LINES = ((2400, 196), (3000, 1000), (3000, 100))
@@ -31,8 +31,6 @@ BUFFERS = range(5, 51, 5)
 
 VARIATION = 0.02
 """The share by which rates and delays of a varied cell differ from the nominal ones, at most."""
-
-COLUMNS = ("cell", "seed", "what", "quantity", "value", "kernel", "kernel_kind", "scenario_sha256", "digest")
 
 
 @dataclass(frozen=True)
@@ -112,35 +110,9 @@ CELLS = (
 )
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """What one run of a cell gave."""
-
-    cell: str
-    seed: int
-    values: dict[compare.Key, float]
-    kernel: str
-    kernel_kind: str
-    fingerprint: str
-    digest: str
-
-
-class Records(Ledger[Measurement]):
+def records(path: Path) -> Records:
     """Linux' values on disk: one line for each value."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, COLUMNS, (cell.name for cell in CELLS))
-
-    def _rows(self, one: Measurement) -> Iterator[tuple[object, ...]]:
-        provenance = (one.kernel, one.kernel_kind, one.fingerprint, one.digest)
-        for (what, quantity), value in one.values.items():
-            yield (one.cell, one.seed, what, quantity, f"{value:.6g}", *provenance)
-
-    def _take(self, row: dict[str, str], begun: Measurement | None) -> Measurement:
-        provenance = (row["kernel"], row["kernel_kind"], row["scenario_sha256"], row["digest"])
-        one = begun or Measurement(row["cell"], int(row["seed"]), {}, *provenance)
-        one.values[row["what"], row["quantity"]] = float(row["value"])
-        return one
+    return Records(path, (cell.name for cell in CELLS))
 
 
 def runs(seeds: range) -> Iterator[tuple[Cell, int]]:
@@ -149,24 +121,19 @@ def runs(seeds: range) -> Iterator[tuple[Cell, int]]:
 
 
 def measure_linux(
-    records: Records, seeds: range, progress: Callable[[float], object] | None = None
+    known: Records, seeds: range, progress: Callable[[float], object] | None = None
 ) -> Iterator[Measurement]:
     """Measures what the records lack, and adds it as it comes."""
-    missing = [(cell, seed) for cell, seed in runs(seeds) if records.get(cell, seed) is None]
+    missing = [(cell, seed) for cell, seed in runs(seeds) if known.get(cell, seed) is None]
     jobs = [Job(cell.scenario(seed), seed) for cell, seed in missing]
     for number, run in run_many(jobs, world="kernel", progress=progress):
         cell, seed = missing[number]
-        measurement = _measurement(cell, seed, run)
-        records.add(measurement)
+        measurement = Measurement.of(cell, seed, run, compare.measure(run, cell.window))
+        known.add(measurement)
         yield measurement
 
 
-def _measurement(cell: Cell, seed: int, run: Run) -> Measurement:
-    kernel, kind = run.facts["kernel"], run.facts["kernel_kind"]
-    return Measurement(cell.name, seed, compare.measure(run, cell.window), kernel, kind, cell.fingerprint(), run.digest)
-
-
-def simulate(seeds: range) -> dict[tuple[str, int], dict[compare.Key, float]]:
+def simulate(seeds: range) -> dict[tuple[str, int], Values]:
     """The same values of the simulator, for every cell and seed."""
     wanted = list(runs(seeds))
     jobs = [Job(cell.scenario(seed), seed) for cell, seed in wanted]

@@ -14,8 +14,10 @@ from lopsided.cli.terminal import progress, say
 from lopsided.errors import LopsidedError
 from lopsided.views.plot import style
 from lopsided.worlds.kernel import KernelUnavailable
-from reference.fidelity import Records, measure_linux, ns3, packets, page, reference, runs, simulate, values, variants
+from reference import fidelity
+from reference.fidelity import kept, ns3, packets, page, reference, values, variants
 from reference.fidelity.kept import SIDE_BY_SIDE, Effort
+from reference.fidelity.records import Records
 from reference.fidelity.variants import page as variants_page
 from reference.fidelity.variants import windows
 
@@ -46,11 +48,11 @@ def main() -> int:
     if arguments.packets is not None:
         _measure_packets(of_packets, arguments.packets, effort)
         return _write_packets(data, of_packets)
-    of_variants, curves = variants.Records(data / "variants.csv"), windows.Windows(data / "windows.csv")
+    of_variants, curves = variants.records(data / "variants.csv"), windows.Windows(data / "windows.csv")
     if arguments.variants is not None:
         _measure_variants(of_variants, curves, arguments.variants, effort)
         return 0
-    records = Records(data / "linux.csv")
+    records = fidelity.records(data / "linux.csv")
     try:
         if not arguments.recorded:
             _measure(records, seeds)
@@ -60,16 +62,16 @@ def main() -> int:
     except LopsidedError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    linux = [found for cell, seed in runs(seeds) if (found := records.get(cell, seed)) is not None]
+    linux = [found for cell, seed in fidelity.runs(seeds) if (found := records.get(cell, seed)) is not None]
     causes = data / "causes.md"
-    closing = reference.section(reference.cells(data / "reference.csv")) if (data / "reference.csv").exists() else ""
+    closing = reference.shown(reference.cells(data / "reference.csv")) if (data / "reference.csv").exists() else ""
     if causes.exists():
         closing += "\n" + causes.read_text()
-    text = page.render(linux, simulate(seeds), ns3.load(data / "ns3.csv"), closing)
+    text = page.render(linux, fidelity.simulate(seeds), ns3.load(data / "ns3.csv"), closing)
     target = arguments.docs / "fidelity.md"
     target.write_text(text)
-    say(f"{target}: {len(linux)} of {len(list(runs(seeds)))} runs on Linux")
-    more = simulate(range(1, 1 + values.SIM_SEEDS))
+    say(f"{target}: {len(linux)} of {len(list(fidelity.runs(seeds)))} runs on Linux")
+    more = fidelity.simulate(range(1, 1 + values.SIM_SEEDS))
     (data / "values.md").write_text(values.render(values.side_by_side(linux, more)))
     say(f"{data / 'values.md'}")
     _write_variants(data, of_variants, curves)
@@ -79,16 +81,17 @@ def main() -> int:
 def _measure(records: Records, seeds: range) -> None:
     try:
         with progress("measuring on Linux") as report:
-            for measurement in measure_linux(records, seeds, report):
+            for measurement in fidelity.measure_linux(records, seeds, report):
                 say(f"{measurement.cell}, seed {measurement.seed}")
     except KernelUnavailable as error:
         print(f"drawing from the records alone: {error}", file=sys.stderr)
 
 
-def _measure_variants(records: variants.Records, curves: windows.Windows, part: str, effort: Effort) -> None:
+def _measure_variants(records: Records, curves: windows.Windows, part: str, effort: Effort) -> None:
     try:
         with progress("measuring congestion controls on Linux") as report:
-            for cell, seed, run in variants.measure_linux(records, part, effort, report):
+            wanted = [(cell, seed) for cell, seed in variants.runs() if part in cell.name]
+            for cell, seed, run in kept.measure(records, wanted, variants.values_of, effort, report):
                 say(f"{cell.name}, seed {seed}")
                 curves.add(cell, run)
     except KernelUnavailable as error:
@@ -111,10 +114,12 @@ def _write_packets(data: Path, records: packets.Records) -> int:
     return 0
 
 
-def _write_variants(data: Path, records: variants.Records, curves: windows.Windows) -> None:
+def _write_variants(data: Path, records: Records, curves: windows.Windows) -> None:
     linux = [found for cell, seed in variants.runs() if (found := records.get(cell, seed)) is not None]
     closing = data / "variants-causes.md"
-    text = variants_page.render(linux, variants.simulate(), closing.read_text() if closing.exists() else "")
+    text = variants_page.render(
+        linux, kept.simulate(variants.runs(), variants.values_of), closing.read_text() if closing.exists() else ""
+    )
     (data / "variants.md").write_text(text)
     (data / "windows.png").write_bytes(style.png(windows.figure(curves), dpi=100))
     say(f"{data / 'variants.md'}: {len(linux)} of {len(variants.runs())} runs on Linux")

@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lopsided.scenario import Run
 from lopsided.studies import packets as aligning
+from lopsided.studies.jobs import run_jobs
+from lopsided.worlds.base import Job
+from reference.fidelity.records import Measurement, Named, Records, Values
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
+
+Progress = Callable[[float], object]
 
 FOLDER = Path(".fidelity")
 SIDE_BY_SIDE = 2
@@ -53,6 +58,17 @@ class Wanted:
         return Run.load(folder) if self.is_kept(kept) else aligning.keep(self.scenario(), folder, seed=self.seed)
 
 
+class Cell(Named, Protocol):
+    """A cell whose scenario is the same for every seed."""
+
+    def scenario(self) -> Scenario:
+        """The scenario as it runs."""
+        ...
+
+
+C = TypeVar("C", bound=Cell)
+
+
 @dataclass(frozen=True)
 class Effort:
     """How much of Linux is wanted: how many runs side by side, and when none is begun any more."""
@@ -75,7 +91,7 @@ class Effort:
 def runs(
     wanted: Sequence[Wanted],
     effort: Effort,
-    progress: Callable[[float], object] | None = None,
+    progress: Progress | None = None,
     kept: Path = FOLDER,
 ) -> Iterator[tuple[int, Run]]:
     """Each one's number and run as it is done, begun in their order, as far as the effort reaches."""
@@ -93,3 +109,28 @@ def runs(
                     yield begun[future], run
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def measure(
+    records: Records,
+    wanted: Iterable[tuple[C, int]],
+    values_of: Callable[[Run], Values],
+    effort: Effort,
+    progress: Progress | None = None,
+) -> Iterator[tuple[C, int, Run]]:
+    """Has Linux run those cells and seeds that the records lack, adds their values as they come, and gives the runs."""
+    missing = [(cell, seed) for cell, seed in wanted if records.get(cell, seed) is None]
+    on_linux = [Wanted(cell.name, cell.fingerprint(), seed, cell.scenario) for cell, seed in missing]
+    for number, run in runs(on_linux, effort, progress):
+        cell, seed = missing[number]
+        records.add(Measurement.of(cell, seed, run, values_of(run)))
+        yield cell, seed, run
+
+
+def simulate(
+    wanted: Sequence[tuple[Cell, int]], values_of: Callable[[Run], Values], progress: Progress | None = None
+) -> dict[tuple[str, int], Values]:
+    """The same values of the simulator, by cell and seed."""
+    jobs = [Job(cell.scenario(), seed) for cell, seed in wanted]
+    found = run_jobs(jobs, lambda _, run: values_of(run), progress=progress)
+    return {(cell.name, seed): values for (cell, seed), values in zip(wanted, found, strict=True)}

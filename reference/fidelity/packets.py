@@ -21,7 +21,8 @@ from reference import fidelity
 from reference.fidelity import variants
 from reference.fidelity.kept import FOLDER, Effort, Wanted
 from reference.fidelity.kept import runs as runs_on_linux
-from reference.fidelity.records import Ledger
+from reference.fidelity.records import Ledger, kernel_of
+from reference.fidelity.tables import section, table
 
 if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
@@ -195,7 +196,7 @@ def aligned(cell: Cell, on_linux: Run) -> Measurement:
         packets=max(counts[0] for counts in found.totals.values()),
         first=Place.of(first.first if first else None),
         parted=Place.of(parted.parted if parted else None),
-        kernel=f"{kernel.facts['kernel']} ({kernel.facts['kernel_kind']})",
+        kernel=kernel_of(kernel),
         fingerprint=cell.fingerprint(),
         sim_digest=sim.digest,
         digest=kernel.digest,
@@ -206,7 +207,17 @@ def render(records: Records) -> str:
     """The page: medians by kind of traffic and control, then every cell."""
     wanted = cells()
     found = {cell.name: one for cell in wanted if (one := records.get(cell, SEED)) is not None}
-    medians = [
+    groups = {
+        (group, control or "all"): [
+            found[cell.name]
+            for cell in wanted
+            if cell.group == group and cell.control == (control or cell.control) and cell.name in found
+        ]
+        for group in GROUPS
+        for control in (*PLAIN, None)
+    }
+    heads = "traffic | control | cells | packets | the same before a difference | before another packet | seconds"
+    lines = [
         "# Fidelity, packet by packet",
         "",
         "Made by `make fidelity`; do not edit. One run of each cell on Linux and in the simulator, aligned at both",
@@ -214,32 +225,23 @@ def render(records: Records) -> str:
         "and before the first packet that is another one.",
         f"{len(found)} of {len(wanted)} cells; times within {PACKETS_APART_S * 1e6:.0f} µs are the same.",
         "",
-        "## Medians",
-        "",
-        "| traffic | control | cells | packets | the same before a difference | before another packet | seconds |",
-        "|---|---|---|---|---|---|---|",
+        *section("Medians", table(heads, ((*names, *_medians(here)) for names, here in groups.items() if here))),
+        *section("Every cell", rows(list(found.values()))),
     ]
-    for group in GROUPS:
-        for control in (*PLAIN, None):
-            named = [cell for cell in wanted if cell.group == group and cell.control == (control or cell.control)]
-            here = [found[cell.name] for cell in named if cell.name in found]
-            if here:
-                medians.append(_medians(group, control or "all", here))
-    return "\n".join([*medians, "", "## Every cell", "", *rows(list(found.values())), ""])
+    return "\n".join(lines)
 
 
 def rows(found: Sequence[Measurement]) -> list[str]:
     """A table of cells, one line each."""
-    heads = ["| cell | packets | differ after | s | in | part after | s | in |", "|---" * 8 + "|"]
-    return heads + [f"| {one.cell} | {one.packets:,} | {_place(one.first)} | {_place(one.parted)} |" for one in found]
+    heads = "cell | packets | differ after | s | in | part after | s | in"
+    return table(heads, ((one.cell, f"{one.packets:,}", _place(one.first), _place(one.parted)) for one in found))
 
 
-def _medians(group: str, control: str, here: Sequence[Measurement]) -> str:
+def _medians(here: Sequence[Measurement]) -> list[object]:
     same = [median([one.same(kind) for one in here]) for kind in ("first", "parted")]
     counts = [f"{count:,.0f}" for count in (median([one.packets for one in here]), *same)]
     seconds = median([one.parted.seconds if one.parted else math.inf for one in here])
-    until = "to the end" if math.isinf(seconds) else f"{seconds:.2f}"
-    return f"| {' | '.join([group, control, str(len(here)), *counts, until])} |"
+    return [len(here), *counts, "to the end" if math.isinf(seconds) else f"{seconds:.2f}"]
 
 
 def _place(place: Place | None) -> str:

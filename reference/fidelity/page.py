@@ -18,12 +18,13 @@ from reference.fidelity import (
     VARIATION,
     VARIED,
     Cell,
-    Measurement,
     two_way,
 )
 from reference.fidelity.ns3 import MIN_RTO_S, Row
+from reference.fidelity.records import Measurement, Values
+from reference.fidelity.tables import percent, section, table
 
-Values = dict[tuple[str, int], dict[Key, float]]
+ByRun = dict[tuple[str, int], Values]
 """By cell and seed."""
 
 _HEAD = """\
@@ -46,26 +47,29 @@ that start at the same instants. The tables give medians over the seeds, and how
 """
 
 
-def render(linux: Sequence[Measurement], simulated: Values, ns3: Sequence[Row], closing: str) -> str:
+_LOCK = """\
+Where serialisation and round-trip times are multiples of each other, as in 3000/100 kbit/s (4 ms and 120 ms
+a packet) and in the cell of unequal RTT, a drop-tail queue drops always from the same flow, and microseconds
+decide which that is (Floyd and Jacobson, On Traffic Phase Effects in Packet-Switched Gateways, 1992). Here
+each seed changes rates and delays by up to {variation} %, in both worlds alike. Medians over the
+seeds."""
+
+
+def render(linux: Sequence[Measurement], simulated: ByRun, ns3: Sequence[Row], closing: str) -> str:
     """The whole page as Markdown."""
-    measured: Values = {(one.cell, one.seed): one.values for one in linux}
-    kernels = sorted({f"{one.kernel} ({one.kernel_kind})" for one in linux})
-    seeds = sorted({one.seed for one in linux})
+    errors = _Errors({(one.cell, one.seed): one.values for one in linux}, simulated)
+    kernels, seeds = sorted({one.kernel for one in linux}), sorted({one.seed for one in linux})
     bounds = " and ".join(f"{_NAMES[name]} {100 * bound:.0f} %" for name, bound in TOLERANCES.items())
-    errors = _Errors(measured, simulated)
-    parts = [
+    lines = [
         _HEAD.format(kernel=f"{', '.join(kernels)}, seeds {', '.join(map(str, seeds))}", bounds=bounds),
-        _summary(errors),
-        _single(errors),
-        *(_line(errors, *line) for line in LINES),
-        _varied(errors),
+        *_summary(errors),
+        *_single(errors),
+        *(text for line in LINES for text in _line(errors, *line)),
+        *_varied(errors),
+        *(_beside_ns3(errors, ns3) if ns3 else ()),
+        *_beyond(errors),
     ]
-    if ns3:
-        parts.append(_beside_ns3(errors, ns3))
-    parts.append(_beyond(errors))
-    if closing:
-        parts.append(closing)
-    return "\n".join(parts)
+    return "\n".join([*lines, closing] if closing else lines)
 
 
 _NAMES = {
@@ -77,12 +81,14 @@ _NAMES = {
     "mean_backlog_packets": "queue",
 }
 _SCALES = {"goodput_bps": 1e-3}
+_JUDGED = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms")
+_HEADS = "goodput Linux | sim | off by | RTT Linux | sim | off by | deviation Linux | sim | off by"
 
 
 class _Errors:
     """Medians of both worlds, and how far apart they are."""
 
-    def __init__(self, measured: Values, simulated: Values) -> None:
+    def __init__(self, measured: ByRun, simulated: ByRun) -> None:
         self._measured, self._simulated = measured, simulated
 
     def pair(self, cell: str, key: Key) -> tuple[float, float]:
@@ -109,73 +115,49 @@ class _Errors:
             return "- | - | -"
         scale, bound = _SCALES.get(key[1], 1.0), TOLERANCES.get(key[1])
         error = self.error(cell, key)
-        text = "-" if math.isnan(error) else f"{100 * error:+.1f} %"
-        if bound is not None and abs(error) > bound:
-            text = f"**{text}**"
+        text = percent(error, signed=True, bold=bound is not None and abs(error) > bound, unknown="-")
         return f"{_figure(linux * scale)} | {_figure(ours * scale)} | {text}"
+
+    def cells(self, cell: str, flow: str) -> list[str]:
+        """The same of goodput and round trips."""
+        return [self.cell(cell, (flow, quantity)) for quantity in _JUDGED]
 
 
 def _two_way_cells() -> list[Cell]:
     return [two_way(*line, buffer) for line in LINES for buffer in BUFFERS]
 
 
-def _summary(errors: _Errors) -> str:
-    rows = [
-        "## In short",
-        "",
-        "Absolute errors over the two-way cells:",
-        "",
-        "| | median | 95th percentile | largest |",
-    ]
-    rows.append("|---|---|---|---|")
-    for flow in ("download", "upload"):
-        for quantity in ("goodput_bps", "rtt_mean_ms", "rtt_std_ms"):
-            found = errors.of_kind(_two_way_cells(), flow, quantity)
-            if found:
-                rows.append(f"| {flow}, {_NAMES[quantity]} | {_spread(found)} |")
-    return "\n".join([*rows, ""])
+def _summary(errors: _Errors) -> list[str]:
+    found = {
+        f"{flow}, {_NAMES[quantity]}": errors.of_kind(_two_way_cells(), flow, quantity)
+        for flow in ("download", "upload")
+        for quantity in _JUDGED
+    }
+    rows = ((name, _spread(known)) for name, known in found.items() if known)
+    shown = table("| median | 95th percentile | largest", rows)
+    return section("In short", "Absolute errors over the two-way cells:", shown)
 
 
 def _spread(errors: list[float]) -> str:
-    return " | ".join(f"{100 * float(np.quantile(errors, share)):.1f} %" for share in (0.5, 0.95, 1.0))
+    return " | ".join(percent(float(np.quantile(errors, share))) for share in (0.5, 0.95, 1.0))
 
 
-def _single(errors: _Errors) -> str:
-    rows = [
-        "## One flow alone, and two of unequal RTT",
-        "",
+def _single(errors: _Errors) -> list[str]:
+    cells = ((CELLS[0], "download"), (UNEQUAL, "near"), (UNEQUAL, "far"))
+    return section(
+        "One flow alone, and two of unequal RTT",
         "3000/1000 kbit/s, both buffers 50 packets. The second: downloads of 20 ms and 100 ms share the bottleneck.",
-        "",
-        "| cell | flow | goodput Linux | sim | off by | RTT Linux | sim | off by | deviation Linux | sim | off by |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for cell, flow in ((CELLS[0], "download"), (UNEQUAL, "near"), (UNEQUAL, "far")):
-        columns = [
-            errors.cell(cell.name, (flow, quantity)) for quantity in ("goodput_bps", "rtt_mean_ms", "rtt_std_ms")
-        ]
-        rows.append(f"| {cell.name} | {flow} | {' | '.join(columns)} |")
-    return "\n".join([*rows, ""])
+        table(f"cell | flow | {_HEADS}", ((cell.name, flow, *errors.cells(cell.name, flow)) for cell, flow in cells)),
+    )
 
 
-def _varied(errors: _Errors) -> str:
-    rows = [
-        "## Off the lock",
-        "",
-        "Where serialisation and round-trip times are multiples of each other, as in 3000/100 kbit/s (4 ms and 120 ms",
-        "a packet) and in the cell of unequal RTT, a drop-tail queue drops always from the same flow, and microseconds",
-        "decide which that is (Floyd and Jacobson, On Traffic Phase Effects in Packet-Switched Gateways, 1992). Here",
-        f"each seed changes rates and delays by up to {100 * VARIATION:.0f} %, in both worlds alike. Medians over the",
-        "seeds.",
-        "",
-        "| cell | flow | goodput Linux | sim | off by | RTT Linux | sim | off by | deviation Linux | sim | off by |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for cell in VARIED:
-        for flow in _flows(cell):
-            quantities = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms")
-            columns = [errors.cell(cell.name, (flow, quantity)) for quantity in quantities]
-            rows.append(f"| {cell.name} | {flow} | {' | '.join(columns)} |")
-    return "\n".join([*rows, ""])
+def _varied(errors: _Errors) -> list[str]:
+    cells = ((cell, flow) for cell in VARIED for flow in _flows(cell))
+    return section(
+        "Off the lock",
+        _LOCK.format(variation=f"{100 * VARIATION:.0f}"),
+        table(f"cell | flow | {_HEADS}", ((cell.name, flow, *errors.cells(cell.name, flow)) for cell, flow in cells)),
+    )
 
 
 def _flows(cell: Cell) -> tuple[str, ...]:
@@ -184,56 +166,53 @@ def _flows(cell: Cell) -> tuple[str, ...]:
     return ("download",) if cell.file == "alone.toml" else ("download", "upload")
 
 
-def _line(errors: _Errors, down: int, up: int) -> str:
-    rows = [f"## Two-way, {down}/{up} kbit/s", "", "Goodput in kbit/s, round trips in ms, buffer in packets.", ""]
-    for flow in ("download", "upload"):
-        heads = [f"{name} Linux | sim | off by" for name in ("goodput", "RTT", "deviation", "retransmits")]
-        rows += [f"| {flow}, buffer | {' | '.join(heads)} |", "|---" * 13 + "|"]
-        for buffer in BUFFERS:
-            cell = two_way(down, up, buffer).name
-            quantities = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
-            rows.append(f"| {buffer} | {' | '.join(errors.cell(cell, (flow, name)) for name in quantities)} |")
-        rows.append("")
-    return "\n".join(rows)
+def _line(errors: _Errors, down: int, up: int) -> list[str]:
+    def of(flow: str) -> list[str]:
+        names = {buffer: two_way(down, up, buffer).name for buffer in BUFFERS}
+        rows = (
+            (buffer, *errors.cells(name, flow), errors.cell(name, (flow, "retransmits")))
+            for buffer, name in names.items()
+        )
+        return table(f"{flow}, buffer | {_HEADS} | retransmits Linux | sim | off by", rows)
+
+    told = "Goodput in kbit/s, round trips in ms, buffer in packets."
+    return section(f"Two-way, {down}/{up} kbit/s", told, of("download"), of("upload"))
 
 
-def _beside_ns3(errors: _Errors, ns3: Sequence[Row]) -> str:
+def _beside_ns3(errors: _Errors, ns3: Sequence[Row]) -> list[str]:
+    flows = {"download": "goodput_down_kbps", "upload": "goodput_up_kbps"}
+
+    def off(rto: float, flow: str, column: str) -> str:
+        found: list[float] = []
+        for row in ns3:
+            cell = two_way(int(row["down_kbps"]), int(row["up_kbps"]), int(row["buffer"])).name
+            linux, _ = errors.pair(cell, (flow, "goodput_bps"))
+            if row["min_rto_s"] == rto and linux:
+                found.append(abs(row[column] * 1e3 / linux - 1))
+        known = [error for error in found if not math.isnan(error)]
+        return _spread(known) if known else "- | - | -"
+
     rows = [
-        "## ns-3 on the same cells",
-        "",
-        "ns-3 3.37 (`bench/peers/ns3_twoway.cc`: TcpLinuxReno with SACK and time stamps, one start time), with Linux'",
-        "minimum RTO and with its own default. Absolute errors against Linux over the two-way cells:",
-        "",
-        "| | download: median | 95th percentile | largest | upload: median | 95th percentile | largest |",
-        "|---|---|---|---|---|---|---|",
+        *((f"ns-3, minimum RTO {rto:g} s", *(off(rto, *each) for each in flows.items())) for rto in MIN_RTO_S),
+        ("lopsided", *(_spread(errors.of_kind(_two_way_cells(), flow, "goodput_bps")) for flow in flows)),
     ]
-    for rto in MIN_RTO_S:
-        columns = []
-        for flow, column in (("download", "goodput_down_kbps"), ("upload", "goodput_up_kbps")):
-            found = []
-            for row in ns3:
-                cell = two_way(int(row["down_kbps"]), int(row["up_kbps"]), int(row["buffer"])).name
-                linux, _ = errors.pair(cell, (flow, "goodput_bps"))
-                if row["min_rto_s"] == rto and linux:
-                    found.append(abs(row[column] * 1e3 / linux - 1))
-            known = [error for error in found if not math.isnan(error)]
-            columns.append(_spread(known) if known else "- | - | -")
-        rows.append(f"| ns-3, minimum RTO {rto:g} s | {' | '.join(columns)} |")
-    ours = [_spread(errors.of_kind(_two_way_cells(), flow, "goodput_bps")) for flow in ("download", "upload")]
-    rows.append(f"| lopsided | {' | '.join(ours)} |")
-    return "\n".join([*rows, ""])
+    return section(
+        "ns-3 on the same cells",
+        "ns-3 3.37 (`bench/peers/ns3_twoway.cc`: TcpLinuxReno with SACK and time stamps, one start time), with Linux'\n"
+        "minimum RTO and with its own default. Absolute errors against Linux over the two-way cells:",
+        table("| download: median | 95th percentile | largest | upload: median | 95th percentile | largest", rows),
+    )
 
 
-def _beyond(errors: _Errors) -> str:
-    rows = []
-    for cell in CELLS:
-        for flow in _flows(cell):
-            for quantity, bound in TOLERANCES.items():
-                error = errors.error(cell.name, (flow, quantity))
-                if abs(error) > bound:
-                    rows.append(f"- {cell.name}, {flow}: {_NAMES[quantity]} {100 * error:+.1f} %")
-    text = rows or ["Nothing."]
-    return "\n".join(["## Beyond the bounds", "", *text, ""])
+def _beyond(errors: _Errors) -> list[str]:
+    found = [
+        f"- {cell.name}, {flow}: {_NAMES[quantity]} {percent(error, signed=True)}"
+        for cell in CELLS
+        for flow in _flows(cell)
+        for quantity, bound in TOLERANCES.items()
+        if abs(error := errors.error(cell.name, (flow, quantity))) > bound
+    ]
+    return section("Beyond the bounds", "\n".join(found or ["Nothing."]))
 
 
 def _figure(value: float) -> str:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import csv
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Run
+
+Values = dict[tuple[str, str], float]
+"""By flow or link direction, and quantity."""
 
 
 class Recorded(Protocol):
@@ -88,3 +95,51 @@ class Ledger(ABC, Generic[M]):
     @abstractmethod
     def _take(self, row: dict[str, str], begun: M | None) -> M:
         """The measurement with one line more; `begun` is None at its first."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one run of a cell gave on Linux."""
+
+    cell: str
+    seed: int
+    values: Values
+    kernel: str
+    fingerprint: str
+    digest: str
+
+    @staticmethod
+    def of(cell: Named, seed: int, run: Run, values: Values) -> Measurement:
+        """With the kernel that made the run."""
+        return Measurement(cell.name, seed, values, kernel_of(run), cell.fingerprint(), run.digest)
+
+
+def kernel_of(run: Run) -> str:
+    """Which Linux it was, and how it ran."""
+    return f"{run.facts['kernel']} ({run.facts['kernel_kind']})"
+
+
+class Records(Ledger[Measurement]):
+    """Values on disk: a line for each, or, with the quantities named in `wide`, one for each flow."""
+
+    def __init__(self, path: Path, cells: Iterable[str], *, of: str = "what", wide: Sequence[str] = ()) -> None:
+        self._of, self._wide = of, tuple(wide)
+        values = self._wide or ("quantity", "value")
+        super().__init__(path, ("cell", "seed", of, *values, "kernel", "scenario_sha256", "digest"), cells)
+
+    def _rows(self, one: Measurement) -> Iterator[tuple[object, ...]]:
+        origin = (one.kernel, one.fingerprint, one.digest)
+        if self._wide:
+            for what in dict.fromkeys(what for what, _ in one.values):
+                numbers = [f"{one.values[what, quantity]:.6g}" for quantity in self._wide]
+                yield (one.cell, one.seed, what, *numbers, *origin)
+            return
+        for (what, quantity), value in one.values.items():
+            yield (one.cell, one.seed, what, quantity, f"{value:.6g}", *origin)
+
+    def _take(self, row: dict[str, str], begun: Measurement | None) -> Measurement:
+        origin = (row["kernel"], row["scenario_sha256"], row["digest"])
+        one = begun or Measurement(row["cell"], int(row["seed"]), {}, *origin)
+        numbers = {quantity: row[quantity] for quantity in self._wide} or {row["quantity"]: row["value"]}
+        one.values.update({(row[self._of], quantity): float(number) for quantity, number in numbers.items()})
+        return one

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
@@ -17,6 +18,7 @@ from lopsided.data.table import number
 from lopsided.studies import compare
 from lopsided.studies.jobs import run_jobs
 from lopsided.worlds.base import Job
+from reference.fidelity.tables import percent, section, table
 
 if TYPE_CHECKING:
     from lopsided.scenario import Run
@@ -72,26 +74,26 @@ def _both_active(run: Run) -> tuple[float, float]:
     return start, start + TOGETHER_S
 
 
-def section(found: list[Cell]) -> str:
+def shown(found: list[Cell]) -> str:
     """The cells as Markdown."""
-    rows = [
-        "## An independent measurement: 2400/196 kbit/s",
-        "",
-        f"Means of four runs on Linux 6.1 over the {TOGETHER_S:.0f} s after an upload joined a download that had the",
-        f"line alone for a minute, and of {len(SEEDS)} seeds of the simulator; in brackets the deviation between",
-        "runs. Rates count the Ethernet header here. Goodput in kbit/s, round trips in ms. Linux' runs are",
-        "`docs/fidelity/reference.csv`.",
-        "",
-        "| buffer | download Linux | sim | off by | upload Linux | sim | off by | RTT Linux | sim | off by |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for cell in found:
-        columns = []
+
+    def columns(cell: Cell) -> Iterator[object]:
+        yield cell.buffer
         for quantity in ("download_goodput_kbps", "upload_goodput_kbps", "download_rtt_mean_ms"):
-            linux, ours = cell.linux[quantity], cell.simulated[quantity]
-            columns += [_spread(linux), _spread(ours), f"{100 * cell.error(quantity):+.1f} %"]
-        rows.append(f"| {cell.buffer} | {' | '.join(columns)} |")
-    return "\n".join([*rows, ""])
+            yield _spread(cell.linux[quantity])
+            yield _spread(cell.simulated[quantity])
+            yield percent(cell.error(quantity), signed=True)
+
+    heads = "download Linux | sim | off by | upload Linux | sim | off by | RTT Linux | sim | off by"
+    lines = section(
+        "An independent measurement: 2400/196 kbit/s",
+        f"Means of four runs on Linux 6.1 over the {TOGETHER_S:.0f} s after an upload joined a download that had the\n"
+        f"line alone for a minute, and of {len(SEEDS)} seeds of the simulator; in brackets the deviation between\n"
+        "runs. Rates count the Ethernet header here. Goodput in kbit/s, round trips in ms. Linux' runs are\n"
+        "`docs/fidelity/reference.csv`.",
+        table(f"buffer | {heads}", (tuple(columns(cell)) for cell in found)),
+    )
+    return "\n".join(lines)
 
 
 def _spread(values: list[float]) -> str:

@@ -9,9 +9,11 @@ import math
 from collections.abc import Iterable, Mapping
 
 from lopsided.studies.compare import Key
-from reference.fidelity import CELLS, Measurement
+from reference.fidelity import CELLS
 from reference.fidelity.chance import Value
 from reference.fidelity.draw import page
+from reference.fidelity.records import Measurement
+from reference.fidelity.tables import section
 
 SIM_SEEDS = 24
 QUANTITIES = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
@@ -55,10 +57,6 @@ def render(values: Mapping[tuple[str, str, str], Value]) -> str:
         *page.summary_rows(judged),
         *page.off_rows(judged),
         *page.count_rows(values, ("retransmits",)),
-        "## Every value",
-        "",
-        *page.heading(),
-        *(page.row(key, value) for key, value in values.items()),
-        "",
+        *section("Every value", page.value_rows(values.items())),
     ]
     return "\n".join(rows)

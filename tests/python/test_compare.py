@@ -12,6 +12,7 @@ import pytest
 from lopsided.errors import UsageError
 from lopsided.studies import compare
 from reference import fidelity
+from reference.fidelity.records import Measurement
 
 pytestmark = pytest.mark.slow
 
@@ -58,9 +59,9 @@ def test_a_world_is_not_compared_with_itself(adsl):
 def test_records_keep_a_measurement_only_for_the_scenario_it_was_made_of(tmp_path: Path):
     cell = fidelity.CELLS[0]
     values = {("download", "goodput_bps"): 2875730.0}
-    records = fidelity.Records(tmp_path / "linux.csv")
-    records.add(fidelity.Measurement(cell.name, 7, values, "6.1", "timetravel", cell.fingerprint(), "d"))
-    again = fidelity.Records(tmp_path / "linux.csv")
+    records = fidelity.records(tmp_path / "linux.csv")
+    records.add(Measurement(cell.name, 7, values, "6.1 (timetravel)", cell.fingerprint(), "d"))
+    again = fidelity.records(tmp_path / "linux.csv")
     found = again.get(cell, 7)
     assert found is not None
     assert found.values == values
@@ -71,7 +72,7 @@ def test_records_keep_a_measurement_only_for_the_scenario_it_was_made_of(tmp_pat
 @pytest.fixture(scope="module")
 def errors() -> dict[tuple[str, str, str], float]:
     """How far the simulator is off the recorded values: by cell, flow and quantity."""
-    records = fidelity.Records(LINUX)
+    records = fidelity.records(LINUX)
     found: dict[tuple[str, str, str], float] = {}
     for cell in fidelity.CELLS:
         measured = records.get(cell, 1)

@@ -13,6 +13,7 @@ from reference import fidelity
 from reference.fidelity import draw, values
 from reference.fidelity.chance import Value, percentile
 from reference.fidelity.draw import measure, page
+from reference.fidelity.records import Measurement, Records
 
 
 def test_a_draw_is_the_same_again_and_another_seed_is_another_draw():
@@ -68,7 +69,7 @@ def test_a_percentile_interpolates():
 
 def test_a_page_tells_every_value_of_both_worlds(tmp_path: Path):
     drawn = draw.draw(9, 1)
-    records = measure.Records(tmp_path / "draw-9.csv", drawn)
+    records = Records(tmp_path / "draw-9.csv", [drawn[0].name])
     linux = {
         ("A", "goodput_bps"): 2e6,
         ("A", "retransmits"): 4.0,
@@ -76,8 +77,8 @@ def test_a_page_tells_every_value_of_both_worlds(tmp_path: Path):
         ("A", "timeouts"): math.nan,
     }
     for seed in (1, 2):
-        records.add(measure.Measurement(drawn[0].name, seed, linux, "6.1", drawn[0].fingerprint(), "d"))
-    again = measure.Records(tmp_path / "draw-9.csv", drawn)
+        records.add(Measurement(drawn[0].name, seed, linux, "6.1", drawn[0].fingerprint(), "d"))
+    again = Records(tmp_path / "draw-9.csv", [drawn[0].name])
     sim = {(drawn[0].name, seed): {**linux, ("A", "goodput_bps"): 1e6} for seed in range(1, 9)}
     found = measure.values(again, drawn, range(1, 3), sim)
     assert ("A", "timeouts") not in {key[1:] for key in found}
@@ -89,7 +90,7 @@ def test_a_page_tells_every_value_of_both_worlds(tmp_path: Path):
 def test_the_fixed_cells_values_are_told_beside_chance():
     cell = fidelity.CELLS[0]
     told = {("download", "goodput_bps"): 2e6, ("link down", "dropped_packets"): 3.0}
-    linux = [fidelity.Measurement(cell.name, seed, told, "6.1", "timetravel", "f", "d") for seed in (1, 2)]
+    linux = [Measurement(cell.name, seed, told, "6.1 (timetravel)", "f", "d") for seed in (1, 2)]
     found = values.side_by_side(linux, {(cell.name, seed): told for seed in range(1, 9)})
     assert list(found) == [(cell.name, "download", "goodput_bps")]
     assert f"| {cell.name} | download | goodput | 2,000 kbit/s | 2,000 kbit/s | +0.0 % |" in values.render(found)

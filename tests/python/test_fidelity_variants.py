@@ -9,12 +9,13 @@ import pytest
 from lopsided.studies.jobs import run_jobs
 from lopsided.worlds.base import Job
 from reference.fidelity import variants
+from reference.fidelity.records import Measurement
 from reference.fidelity.variants import page, windows
 
 pytestmark = pytest.mark.slow
 
 DATA = Path(__file__).parents[2] / "docs" / "fidelity"
-RECORDS = variants.Records(DATA / "variants.csv")
+RECORDS = variants.records(DATA / "variants.csv")
 SLOW_LINES = variants.LINES[:2]
 
 
@@ -33,7 +34,7 @@ def test_a_flow_alone_is_as_on_linux(simulated, line, quantity, bound):
     errors = []
     for cell in variants.CELLS:
         if (cell.line, cell.traffic) == (line, "alone") and (linux := RECORDS.get(cell, 1)):
-            errors.append(simulated[cell.name, 1]["tested"][quantity] / linux.values["tested"][quantity] - 1)
+            errors.append(simulated[cell.name, 1]["tested", quantity] / linux.values["tested", quantity] - 1)
     assert len(errors) >= len(variants.CONTROLS)
     assert abs(median(errors)) < bound
     assert max(map(abs, errors)) < page.TAIL_BOUND
@@ -48,23 +49,26 @@ def test_what_is_recorded_is_of_the_scenarios_as_they_are_now():
 
 def test_records_survive_being_written(tmp_path):
     cell = variants.CELLS[0]
-    numbers = dict(zip(variants.QUANTITIES, (1e6, 20.5, math.nan, 3.0), strict=True))
-    records = variants.Records(tmp_path / "variants.csv")
-    records.add(variants.Measurement(cell.name, 1, {"tested": numbers}, "6.1", cell.fingerprint(), "d"))
-    records.add(variants.Measurement(variants.CELLS[1].name, 1, {"tested": numbers}, "6.1", "of another", "d"))
-    again = variants.Records(tmp_path / "variants.csv")
+    names = (("tested", quantity) for quantity in variants.QUANTITIES)
+    numbers = dict(zip(names, (1e6, 20.5, math.nan, 3.0), strict=True))
+    records = variants.records(tmp_path / "variants.csv")
+    records.add(Measurement(cell.name, 1, numbers, "6.1", cell.fingerprint(), "d"))
+    records.add(Measurement(variants.CELLS[1].name, 1, numbers, "6.1", "of another", "d"))
+    again = variants.records(tmp_path / "variants.csv")
     found = again.get(cell, 1)
     assert found is not None
-    assert found.values["tested"]["rtt_mean_ms"] == 20.5
+    assert found.values["tested", "rtt_mean_ms"] == 20.5
     assert again.get(variants.CELLS[1], 1) is None
 
 
 def test_the_page_marks_what_is_beyond_the_bounds():
     cells = [cell for cell in variants.CELLS if cell.control == "reno"][:4]
-    exact = {"goodput_bps": 1e6, "rtt_mean_ms": 100.0}
-    linux = [variants.Measurement(cell.name, 1, {"tested": exact}, "6.1", "", "") for cell in cells]
-    simulated = {(cell.name, 1): {"tested": {"goodput_bps": 1.04e6, "rtt_mean_ms": 104.0}} for cell in cells}
-    simulated[cells[0].name, 1]["tested"]["rtt_mean_ms"] = 115.0
+    exact = {("tested", "goodput_bps"): 1e6, ("tested", "rtt_mean_ms"): 100.0}
+    linux = [Measurement(cell.name, 1, exact, "6.1", "", "") for cell in cells]
+    simulated = {
+        (cell.name, 1): {("tested", "goodput_bps"): 1.04e6, ("tested", "rtt_mean_ms"): 104.0} for cell in cells
+    }
+    simulated[cells[0].name, 1]["tested", "rtt_mean_ms"] = 115.0
     text = page.render(linux, simulated, "")
     row = next(line for line in text.splitlines() if line.startswith("| all |"))
     assert row == "| all | 4 | **4.0 %** | 4.0 % | 4.0 % | 4.0 % | **13.3 %** | 15.0 % |"

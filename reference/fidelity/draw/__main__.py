@@ -16,8 +16,9 @@ from lopsided.errors import LopsidedError
 from lopsided.worlds.kernel import KernelUnavailable
 from reference.fidelity import packets
 from reference.fidelity.draw import COUNT, Drawn, draw, page
-from reference.fidelity.draw.measure import Records, measure_linux, simulate, values
-from reference.fidelity.kept import SIDE_BY_SIDE, Effort
+from reference.fidelity.draw.measure import values, values_of
+from reference.fidelity.kept import SIDE_BY_SIDE, Effort, measure, simulate
+from reference.fidelity.records import Records
 
 
 def main() -> int:
@@ -34,13 +35,14 @@ def main() -> int:
     arguments = parser.parse_args()
     drawn = draw(arguments.draw, arguments.count)
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    records = Records(arguments.folder / f"draw-{arguments.draw}.csv", drawn)
+    records = Records(arguments.folder / f"draw-{arguments.draw}.csv", (one.name for one in drawn))
     seeds = range(1, 1 + arguments.seeds)
     try:
         if not arguments.recorded:
             _measure(records, drawn, seeds, Effort.of(arguments.minutes, arguments.workers))
         with progress("simulating") as report:
-            simulated = simulate(drawn, range(1, 1 + arguments.sim_seeds), report)
+            wanted = [(one, seed) for one in drawn for seed in range(1, 1 + arguments.sim_seeds)]
+            simulated = simulate(wanted, values_of, report)
     except LopsidedError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -61,8 +63,9 @@ def main() -> int:
 def _measure(records: Records, drawn: list[Drawn], seeds: range, effort: Effort) -> None:
     try:
         with progress("measuring on Linux") as report:
-            for measurement in measure_linux(records, drawn, seeds, effort, report):
-                say(f"{measurement.cell}, seed {measurement.seed}")
+            first_seeds_first = [(one, seed) for seed in seeds for one in drawn]
+            for one, seed, _ in measure(records, first_seeds_first, values_of, effort, report):
+                say(f"{one.name}, seed {seed}")
     except KernelUnavailable as error:
         print(f"drawing from the records alone: {error}", file=sys.stderr)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
 
 from reference.fidelity import packets
 from reference.fidelity.chance import BOUND, STANDARD_ERRORS, Value, percentile
 from reference.fidelity.draw import Drawn
 from reference.fidelity.draw.measure import COUNTED, JUDGED, Key
+from reference.fidelity.tables import percent, section, table
 
 NAMES = {
     "goodput_bps": "goodput",
@@ -69,43 +70,43 @@ def summary(values: Mapping[Key, Value]) -> str:
 
 def summary_rows(judged: Mapping[Key, Value]) -> list[str]:
     """For each quantity the errors, what chance gives, and how many are off."""
-    rows = [
-        "| quantity | values | median error | 95th percentile | by chance | beyond chance, 95th | off |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for quantity in (*JUDGED, None):
-        found = [value for key, value in judged.items() if quantity in (None, key[2])]
-        if not found:
-            continue
-        errors = [abs(value.error) for value in found]
-        chances = [chance for value in found if not math.isnan(chance := value.chance())]
-        beyond = [value.beyond_chance() for value in found]
-        off = sum(value.off for value in found)
-        cells = (median(errors), percentile(errors, 0.95), percentile(chances, 0.95), percentile(beyond, 0.95))
-        name = NAMES[quantity] if quantity else "**all**"
-        rows.append(f"| {name} | {len(found)} | {' | '.join(_percent(cell) for cell in cells)} | {off} |")
-    return [*rows, ""]
+    by_quantity = {
+        name: [value for key, value in judged.items() if quantity in (None, key[2])]
+        for quantity in (*JUDGED, None)
+        for name in (NAMES[quantity] if quantity else "**all**",)
+    }
+    return table(
+        "quantity | values | median error | 95th percentile | by chance | beyond chance, 95th | off",
+        (_summed(name, found) for name, found in by_quantity.items() if found),
+    )
+
+
+def _summed(name: str, found: Sequence[Value]) -> list[object]:
+    errors = [abs(value.error) for value in found]
+    chances = [chance for value in found if not math.isnan(chance := value.chance())]
+    beyond = [value.beyond_chance() for value in found]
+    cells = (median(errors), percentile(errors, 0.95), percentile(chances, 0.95), percentile(beyond, 0.95))
+    return [name, len(found), *map(percent, cells), sum(value.off for value in found)]
 
 
 def off_rows(judged: Mapping[Key, Value]) -> list[str]:
     """What is off, the largest errors first."""
     found = sorted(((key, value) for key, value in judged.items() if value.off), key=lambda pair: -abs(pair[1].error))
-    rows = [f"## Off: beyond {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors", ""]
-    if not found:
-        return [*rows, "Nothing.", ""]
-    return [*rows, *heading(), *(row(key, value) for key, value in found), ""]
+    title = f"Off: beyond {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors"
+    return section(title, value_rows(found) if found else "Nothing.")
 
 
 def count_rows(values: Mapping[Key, Value], quantities: Sequence[str] = COUNTED) -> list[str]:
     """Counts over all flows, which have no bound."""
-    rows = ["## Retransmits and timeouts", "", "Sums over all flows and means over the seeds.", ""]
-    rows += ["| quantity | Linux | sim | off by |", "|---|---|---|---|"]
-    for quantity in quantities:
+
+    def summed(quantity: str) -> list[str]:
         found = [value for key, value in values.items() if key[2] == quantity]
         linux, sim = sum(fmean(value.linux) for value in found), sum(fmean(value.sim) for value in found)
-        error = _percent(sim / linux - 1 if linux else math.nan, True)
-        rows.append(f"| {NAMES[quantity]} | {linux:,.0f} | {sim:,.0f} | {error} |")
-    return [*rows, ""]
+        error = percent(sim / linux - 1 if linux else math.nan, signed=True)
+        return [NAMES[quantity], f"{linux:,.0f}", f"{sim:,.0f}", error]
+
+    shown = table("quantity | Linux | sim | off by", map(summed, quantities))
+    return section("Retransmits and timeouts", "Sums over all flows and means over the seeds.", shown)
 
 
 def _alike_rows(alike: Sequence[packets.Measurement]) -> list[str]:
@@ -114,48 +115,36 @@ def _alike_rows(alike: Sequence[packets.Measurement]) -> list[str]:
         return []
     whole = sum(one.parted is None for one in alike)
     middle = median(one.same("parted") for one in alike)
-    return [
-        "## Packet by packet",
-        "",
-        f"One run of {len(alike)} scenarios, aligned at both hosts ([what is compared](../packets.md)): {whole} are",
-        f"the same packets to the end; the median is {middle:,.0f} packets before one that is another one. Each world",
+    return section(
+        "Packet by packet",
+        f"One run of {len(alike)} scenarios, aligned at both hosts ([what is compared](../packets.md)): {whole} are\n"
+        f"the same packets to the end; the median is {middle:,.0f} packets before one that is another one. Each world\n"
         "draws random losses for itself, so a scenario that has them parts at the first one at the latest.",
-        "",
-        *packets.rows(alike),
-        "",
-    ]
+        packets.rows(alike),
+    )
 
 
 def _all(drawn: Sequence[Drawn], values: Mapping[Key, Value]) -> list[str]:
-    rows = ["## Every value", ""]
+    lines = ["## Every value", ""]
     for one in drawn:
         here = [(key, value) for key, value in values.items() if key[0] == one.name]
-        rows += [f"### {one.name}", "", "```toml", one.text.strip(), "```", ""]
-        rows += [*heading(), *(row(key, value) for key, value in here), ""] if here else ["Not measured.", ""]
-    return rows
+        lines += [f"### {one.name}", "", "```toml", one.text.strip(), "```", ""]
+        lines += value_rows(here) if here else ["Not measured.", ""]
+    return lines
 
 
-def heading() -> list[str]:
-    """Of a table of values."""
-    heads = ("scenario", "of", "quantity", "Linux", "sim", "off by", "by chance", "standard errors")
-    return [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+def value_rows(found: Iterable[tuple[Key, Value]]) -> list[str]:
+    """A table of values."""
+    heads = "scenario | of | quantity | Linux | sim | off by | by chance | standard errors"
+    return table(heads, (_cells(key, value) for key, value in found))
 
 
-def row(key: Key, value: Value) -> str:
-    """One value."""
+def _cells(key: Key, value: Value) -> list[str]:
     name, what, quantity = key
     scale, unit = _SCALES.get(quantity, (1, ""))
-    numbers = [f"{fmean(world) / scale:,.4g} {unit}".strip() for world in (value.linux, value.sim)]
+    cells = [name, what, NAMES[quantity]]
+    cells += [f"{fmean(world) / scale:,.4g} {unit}".strip() for world in (value.linux, value.sim)]
     if not value.known:
-        return f"| {name} | {what} | {NAMES[quantity]} | {' | '.join(numbers)} | – | – | – |"
-    error = _percent(value.error, True)
-    if value.off and quantity in JUDGED:
-        error = f"**{error}**"
-    cells = (name, what, NAMES[quantity], *numbers, error, _percent(value.chance()), f"{value.in_standard_errors:+.1f}")
-    return f"| {' | '.join(cells)} |"
-
-
-def _percent(share: float, signed: bool = False) -> str:
-    if math.isnan(share):
-        return "–"
-    return f"{100 * share:+.1f} %" if signed else f"{100 * share:.1f} %"
+        return [*cells, "–", "–", "–"]
+    error = percent(value.error, signed=True, bold=value.off and quantity in JUDGED)
+    return [*cells, error, percent(value.chance()), f"{value.in_standard_errors:+.1f}"]

@@ -10,17 +10,13 @@ from __future__ import annotations
 import hashlib
 import math
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lopsided.studies import compare
-from lopsided.studies.jobs import run_jobs
-from lopsided.worlds.base import Job
-from reference.fidelity.kept import Effort, Wanted
-from reference.fidelity.kept import runs as runs_on_linux
-from reference.fidelity.records import Ledger
+from reference.fidelity.records import Records, Values
 
 if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
@@ -158,40 +154,11 @@ CELLS = tuple(_grid())
 """All of them."""
 
 QUANTITIES = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
-COLUMNS = ("cell", "seed", "flow", *QUANTITIES, "kernel", "scenario_sha256", "digest")
-
-Values = dict[str, dict[str, float]]
-"""By flow and quantity."""
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """What one run of a cell gave on Linux."""
-
-    cell: str
-    seed: int
-    values: Values
-    kernel: str
-    fingerprint: str
-    digest: str
-
-
-class Records(Ledger[Measurement]):
+def records(path: Path) -> Records:
     """Linux' values on disk: one line for each flow of a run."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, COLUMNS, (cell.name for cell in CELLS))
-
-    def _rows(self, one: Measurement) -> Iterator[tuple[object, ...]]:
-        for flow, values in one.values.items():
-            numbers = [f"{values[quantity]:.6g}" for quantity in QUANTITIES]
-            yield (one.cell, one.seed, flow, *numbers, one.kernel, one.fingerprint, one.digest)
-
-    def _take(self, row: dict[str, str], begun: Measurement | None) -> Measurement:
-        provenance = (row["kernel"], row["scenario_sha256"], row["digest"])
-        one = begun or Measurement(row["cell"], int(row["seed"]), {}, *provenance)
-        one.values[row["flow"]] = {quantity: float(row[quantity]) for quantity in QUANTITIES}
-        return one
+    return Records(path, (cell.name for cell in CELLS), of="flow", wide=QUANTITIES)
 
 
 def runs() -> list[tuple[Cell, int]]:
@@ -200,32 +167,11 @@ def runs() -> list[tuple[Cell, int]]:
     return [(cell, seed) for seed in range(1, 1 + most) for cell in CELLS if seed in cell.seeds]
 
 
-def measure_linux(
-    records: Records, part: str, effort: Effort, progress: Callable[[float], object] | None = None
-) -> Iterator[tuple[Cell, int, Run]]:
-    """Measures what the records lack of the cells with `part` in their names, keeps what Linux sent, adds the values
-    as they come, and gives each run."""
-    missing = [(cell, seed) for cell, seed in runs() if part in cell.name and records.get(cell, seed) is None]
-    wanted = [Wanted(cell.name, cell.fingerprint(), seed, cell.scenario) for cell, seed in missing]
-    for number, run in runs_on_linux(wanted, effort, progress):
-        cell, seed = missing[number]
-        kernel = f"{run.facts['kernel']} ({run.facts['kernel_kind']})"
-        records.add(Measurement(cell.name, seed, values_of(run), kernel, cell.fingerprint(), run.digest))
-        yield cell, seed, run
-
-
-def simulate() -> dict[tuple[str, int], Values]:
-    """The same values of the simulator, by cell and seed."""
-    wanted = runs()
-    jobs = [Job(cell.scenario(), seed) for cell, seed in wanted]
-    measured = run_jobs(jobs, lambda _, run: values_of(run))
-    return {(cell.name, seed): values for (cell, seed), values in zip(wanted, measured, strict=True)}
-
-
 def values_of(run: Run) -> Values:
     """What is compared, of every flow over the whole run."""
     found = compare.measure(run, (0.0, run.scenario.duration_s))
     return {
-        flow: {quantity: found.get((flow, quantity), math.nan) for quantity in QUANTITIES}
+        (flow, quantity): found.get((flow, quantity), math.nan)
         for flow in run.scenario.flow_names
+        for quantity in QUANTITIES
     }

@@ -9,7 +9,10 @@ from statistics import median
 
 import numpy as np
 
-from . import BUFFERS, CELLS, COMMON, CONTROLS, LINES, OTHERS, Cell, Line, Measurement, Values
+from reference.fidelity.records import Measurement, Values
+from reference.fidelity.tables import percent, section, table
+
+from . import BUFFERS, CELLS, COMMON, CONTROLS, LINES, OTHERS, Cell, Line
 
 MEDIAN_BOUNDS = {"goodput_bps": 0.03, "rtt_mean_ms": 0.05}
 """The project's own: for the median over cells."""
@@ -35,9 +38,6 @@ in both worlds, over the same seconds.
   of several runs with other start times the median.
 - Bounds: median at most {goodput_bound:.0f} % in goodput and {rtt_bound:.0f} % in mean RTT, 95th percentile at most
   {tail_bound:.0f} %. What is beyond is **bold**.
-
-| line | buffers of the downlink: 0.3, 1 and 4 BDP | of the uplink | seconds | runs with other traffic |
-|---|---|---|---|---|
 """
 
 
@@ -55,19 +55,21 @@ def render(linux: Iterable[Measurement], simulated: dict[tuple[str, int], Values
     measured = list(linux)
     cells = list(_errors(measured, simulated))
     grid = [off for off in cells if off.cell.control in CONTROLS]
-    parts = [
-        _head(measured),
-        _in_short(grid),
-        _by("congestion control", ((control, lambda cell, c=control: cell.control == c) for control in CONTROLS), grid),
-        _by("line", ((line.name, lambda cell, here=line: cell.line == here) for line in LINES), grid),
-        _by("buffer", ((f"{buffer:g} BDP", lambda cell, b=buffer: cell.buffer == b) for buffer in BUFFERS), grid),
-        _windows(),
-        _others([off for off in cells if off.cell.control in OTHERS]),
-        _beyond(cells),
-        closing,
-        *(_line(line, grid) for line in LINES),
+    lines = [
+        *_head(measured),
+        *_in_short(grid),
+        *_by(
+            "congestion control", ((control, lambda cell, c=control: cell.control == c) for control in CONTROLS), grid
+        ),
+        *_by("line", ((line.name, lambda cell, here=line: cell.line == here) for line in LINES), grid),
+        *_by("buffer", ((f"{buffer:g} BDP", lambda cell, b=buffer: cell.buffer == b) for buffer in BUFFERS), grid),
+        _WINDOWS,
+        *_others([off for off in cells if off.cell.control in OTHERS]),
+        *_beyond(cells),
+        *([closing] if closing else ()),
+        *(text for line in LINES for text in _line(line, grid)),
     ]
-    return "\n".join(part for part in parts if part)
+    return "\n".join(lines)
 
 
 def _errors(linux: list[Measurement], simulated: dict[tuple[str, int], Values]) -> Iterator[_Off]:
@@ -80,55 +82,49 @@ def _errors(linux: list[Measurement], simulated: dict[tuple[str, int], Values]) 
             continue
         values, errors = {}, {}
         for quantity in _NAMES:
-            values[quantity] = median(one.values["tested"][quantity] for one in of_cell[cell.name])
-            ours = median(simulated[one.cell, one.seed]["tested"][quantity] for one in of_cell[cell.name])
+            values[quantity] = median(one.values["tested", quantity] for one in of_cell[cell.name])
+            ours = median(simulated[one.cell, one.seed]["tested", quantity] for one in of_cell[cell.name])
             errors[quantity] = ours / values[quantity] - 1
         yield _Off(cell, values, errors)
 
 
-def _head(measured: list[Measurement]) -> str:
+def _head(measured: list[Measurement]) -> list[str]:
     text = _HEAD.format(
         kernels=", ".join(sorted({one.kernel for one in measured})),
         goodput_bound=100 * MEDIAN_BOUNDS["goodput_bps"],
         rtt_bound=100 * MEDIAN_BOUNDS["rtt_mean_ms"],
         tail_bound=100 * TAIL_BOUND,
     )
-    for line in LINES:
-        buffers = ", ".join(f"{line.packets(buffer)}" for buffer in BUFFERS)
-        columns = (
+    heads = "line | buffers of the downlink: 0.3, 1 and 4 BDP | of the uplink | seconds | runs with other traffic"
+    rows = (
+        (
             line.name,
-            f"{buffers} packets",
-            f"{line.uplink_packets}",
-            f"{line.duration_s}",
-            f"{line.cross_seeds}",
+            f"{', '.join(str(line.packets(buffer)) for buffer in BUFFERS)} packets",
+            line.uplink_packets,
+            line.duration_s,
+            line.cross_seeds,
         )
-        text += f"| {' | '.join(columns)} |\n"
-    return text
+        for line in LINES
+    )
+    return [text, *table(heads, rows)]
 
 
-def _in_short(cells: list[_Off]) -> str:
-    rows = [
-        "## In short",
-        "",
-        f"Absolute errors over the {len(cells)} cells measured so far, of {_grid_size()}; a dash: none yet.",
-        "",
-        "| | cells | goodput: median | 95th percentile | largest | mean RTT: median | 95th percentile | largest |",
-        "|---|---|---|---|---|---|---|---|",
+def _in_short(cells: list[_Off]) -> list[str]:
+    groups = {words: [off for off in cells if off.cell.traffic == traffic] for traffic, words in _TRAFFIC.items()}
+    rows = ((name, len(here), *_spreads(here)) for name, here in (*groups.items(), ("all", cells)))
+    heads = "| cells | goodput: median | 95th percentile | largest | mean RTT: median | 95th percentile | largest"
+    size = sum(cell.control in CONTROLS for cell in CELLS)
+    told = f"Absolute errors over the {len(cells)} cells measured so far, of {size}; a dash: none yet."
+    return section("In short", told, table(heads, rows))
+
+
+def _spreads(cells: list[_Off], *, largest: bool = True) -> list[str]:
+    """Of goodput and mean RTT the middle error, the 95th percentile, and the largest."""
+    return [
+        text
+        for quantity, bound in MEDIAN_BOUNDS.items()
+        for text in _spread(cells, quantity, bound)[: 3 if largest else 2]
     ]
-    for traffic, words in _TRAFFIC.items():
-        rows.append(_spread_row(words, [off for off in cells if off.cell.traffic == traffic]))
-    return "\n".join([*rows, _spread_row("all", cells), ""])
-
-
-def _grid_size() -> int:
-    return sum(cell.control in CONTROLS for cell in CELLS)
-
-
-def _spread_row(name: str, cells: list[_Off]) -> str:
-    columns = [f"{len(cells)}"]
-    for quantity, bound in MEDIAN_BOUNDS.items():
-        columns += _spread(cells, quantity, bound)
-    return f"| {name} | {' | '.join(columns)} |"
 
 
 def _spread(cells: list[_Off], quantity: str, bound: float) -> list[str]:
@@ -136,29 +132,20 @@ def _spread(cells: list[_Off], quantity: str, bound: float) -> list[str]:
     if not found:
         return ["-"] * 3
     middle, tail, most = (float(np.quantile(found, share)) for share in (0.5, 0.95, 1.0))
-    return [_share(middle, middle > bound), _share(tail, tail > TAIL_BOUND), _share(most, False)]
+    return [percent(middle, bold=middle > bound), percent(tail, bold=tail > TAIL_BOUND), percent(most)]
 
 
-def _share(value: float, beyond: bool, sign: str = "") -> str:
-    text = f"{100 * value:{sign}.1f} %"
-    return f"**{text}**" if beyond else text
-
-
-def _by(what: str, groups: Iterable[tuple[str, Callable[[Cell], bool]]], cells: list[_Off]) -> str:
-    heads = [f"{words}: {name} median | 95th" for words in _TRAFFIC.values() for name in _NAMES.values()]
-    rows = [f"## By {what}", "", f"| {what} | {' | '.join(heads)} |", "|---" * (1 + 2 * len(heads)) + "|"]
-    for name, belongs in groups:
-        columns = []
+def _by(what: str, groups: Iterable[tuple[str, Callable[[Cell], bool]]], cells: list[_Off]) -> list[str]:
+    def columns(belongs: Callable[[Cell], bool]) -> Iterator[str]:
         for traffic in _TRAFFIC:
             here = [off for off in cells if off.cell.traffic == traffic and belongs(off.cell)]
-            for quantity, bound in MEDIAN_BOUNDS.items():
-                columns += _spread(here, quantity, bound)[:2]
-        rows.append(f"| {name} | {' | '.join(columns)} |")
-    return "\n".join([*rows, ""])
+            yield from _spreads(here, largest=False)
+
+    heads = " | ".join(f"{words}: {name} median | 95th" for words in _TRAFFIC.values() for name in _NAMES.values())
+    return section(f"By {what}", table(f"{what} | {heads}", ((name, *columns(belongs)) for name, belongs in groups)))
 
 
-def _windows() -> str:
-    return f"""\
+_WINDOWS = f"""\
 ## The window over time
 
 One download alone on {COMMON.name}, buffer 1 BDP: Linux' congestion window in black, the simulator's over it in
@@ -168,55 +155,43 @@ blue. BBR's window is a bound; what it sends is set by its pacing rate.
 """
 
 
-def _others(cells: list[_Off]) -> str:
+def _others(cells: list[_Off]) -> list[str]:
     if not cells:
-        return ""
-    rows = [
-        f"## Other congestion controls, {COMMON.name}, 1 BDP, alone",
-        "",
-        "| congestion control | goodput Linux, Mbit/s | off by | mean RTT Linux, ms | off by |",
-        "|---|---|---|---|---|",
-    ]
-    for off in cells:
-        rows.append(f"| {off.cell.control} | {_pair(off, 'goodput_bps')} | {_pair(off, 'rtt_mean_ms')} |")
-    return "\n".join([*rows, ""])
+        return []
+    heads = "congestion control | goodput Linux, Mbit/s | off by | mean RTT Linux, ms | off by"
+    rows = ((off.cell.control, _pair(off, "goodput_bps"), _pair(off, "rtt_mean_ms")) for off in cells)
+    return section(f"Other congestion controls, {COMMON.name}, 1 BDP, alone", table(heads, rows))
 
 
 def _pair(off: _Off, quantity: str) -> str:
     """Linux' value and the error, for a table."""
     scale = 1e-6 if quantity == "goodput_bps" else 1.0
     value, error = off.linux[quantity] * scale, off.error[quantity]
-    return f"{value:.3g} | {_share(error, abs(error) > TAIL_BOUND, '+')}"
+    return f"{value:.3g} | {percent(error, signed=True, bold=abs(error) > TAIL_BOUND)}"
 
 
-def _line(line: Line, cells: list[_Off]) -> str:
-    rows = [f"## Cells: {line.name}", ""]
-    rows += ["Goodput in Mbit/s and mean RTT in ms on Linux, and how far the simulator is off.", ""]
-    for traffic, words in _TRAFFIC.items():
-        heads = [f"{buffer:g} BDP: goodput | off by | RTT | off by" for buffer in BUFFERS]
-        rows += [f"| {words} | {' | '.join(heads)} |", "|---" * (1 + 4 * len(heads)) + "|"]
-        for control in CONTROLS:
-            found = {
-                off.cell.buffer: off
-                for off in cells
-                if (off.cell.line, off.cell.traffic, off.cell.control) == (line, traffic, control)
-            }
-            columns = [
-                f"{_pair(found[buffer], 'goodput_bps')} | {_pair(found[buffer], 'rtt_mean_ms')}"
-                if buffer in found
-                else "- | - | - | -"
-                for buffer in BUFFERS
-            ]
-            rows.append(f"| {control} | {' | '.join(columns)} |")
-        rows.append("")
-    return "\n".join(rows)
+def _line(line: Line, cells: list[_Off]) -> list[str]:
+    found = {(off.cell.line, off.cell.traffic, off.cell.control, off.cell.buffer): off for off in cells}
+
+    def columns(traffic: str, control: str) -> Iterator[str]:
+        for buffer in BUFFERS:
+            off = found.get((line, traffic, control, buffer))
+            yield f"{_pair(off, 'goodput_bps')} | {_pair(off, 'rtt_mean_ms')}" if off else "- | - | - | -"
+
+    heads = " | ".join(f"{buffer:g} BDP: goodput | off by | RTT | off by" for buffer in BUFFERS)
+    tables = (
+        table(f"{words} | {heads}", ((control, *columns(traffic, control)) for control in CONTROLS))
+        for traffic, words in _TRAFFIC.items()
+    )
+    told = "Goodput in Mbit/s and mean RTT in ms on Linux, and how far the simulator is off."
+    return section(f"Cells: {line.name}", told, *tables)
 
 
-def _beyond(cells: list[_Off]) -> str:
-    rows = [
-        f"- {off.cell.name}: {_NAMES[quantity]} {_share(off.error[quantity], False, '+')}"
+def _beyond(cells: list[_Off]) -> list[str]:
+    found = [
+        f"- {off.cell.name}: {_NAMES[quantity]} {percent(off.error[quantity], signed=True)}"
         for off in cells
         for quantity in _NAMES
         if abs(off.error[quantity]) > TAIL_BOUND
     ]
-    return "\n".join([f"## Cells more than {100 * TAIL_BOUND:.0f} % off", "", *(rows or ["None."]), ""])
+    return section(f"Cells more than {100 * TAIL_BOUND:.0f} % off", "\n".join(found or ["None."]))
