@@ -11,6 +11,8 @@ import pytest
 
 from lopsided.errors import UsageError
 from lopsided.studies import compare
+from lopsided.worlds import sim
+from lopsided.worlds.kernel import KernelUnavailable, backend
 from reference import fidelity
 from reference.fidelity.records import Measurement
 
@@ -54,6 +56,17 @@ def test_a_world_is_not_compared_with_itself(adsl):
         compare.compare(adsl, ("sim", "sim"))
     with pytest.raises(UsageError, match="no quantity"):
         compare.compare(adsl, ("sim", "kernel"), tolerances={"speed": 0.1})
+
+
+def test_a_world_without_its_kernel_is_told_before_anything_runs(adsl, monkeypatch):
+    """Not after the simulator's share of the work."""
+    monkeypatch.setattr(backend.build, "find_built", lambda: None)
+    monkeypatch.setattr(sim, "run_many", lambda *_, **__: pytest.fail("it ran"))
+    with pytest.raises(KernelUnavailable, match="run `lopsided kernel build`"):
+        compare.compare(adsl, ("sim", "kernel"), kernel="timetravel")
+    monkeypatch.setattr(backend, "KINDS", ("timetravel",))
+    with pytest.raises(KernelUnavailable, match="no kernel to run in: `lopsided kernel build`"):
+        compare.compare(adsl, ("sim", "kernel"))
 
 
 def test_records_keep_a_measurement_only_for_the_scenario_it_was_made_of(tmp_path: Path):

@@ -96,3 +96,12 @@ def test_a_unit_starts_the_program_that_wrote_it(tmp_path: Path, command: list[s
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
     start = next(line for line in done.stdout.splitlines() if line.startswith("ExecStart="))
     assert f" {program} {command[0]}" in start and ".." not in start, start
+
+
+@pytest.mark.parametrize("command", [["shape", "nowhere0", "--up", "1x"], ["emulate", "--down", "1x", "--", "true"]])
+def test_an_error_ends_its_line(command: list[str]):
+    """The shell's next prompt begins one of its own."""
+    program = [sys.executable, "-c", "from lopsided.cli import main; main()"]
+    done = subprocess.run([*program, *command], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.endswith("\n")

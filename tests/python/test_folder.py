@@ -4,12 +4,17 @@ import errno
 import json
 import os
 import shutil
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 import lopsided as lop
-from lopsided.data import output
+from lopsided.data import free_names, output
 from lopsided.data import run_folder as folders
 from lopsided.data.catalogue import run_tables
 from lopsided.errors import LeftoverWarning
@@ -228,7 +233,14 @@ def test_a_file_of_somebody_else_is_not_replaced(adsl_run, tmp_path):
         output.check_free(tmp_path / name)
 
 
-def test_a_new_name_is_found_beside_those_taken(tmp_path):
-    (tmp_path / "adsl").mkdir()
-    (tmp_path / "adsl-2").mkdir()
-    assert folders.free_name(tmp_path, "adsl").name == "adsl-3"
+def test_a_name_that_nobody_gave_is_free_and_nobody_elses(tmp_path: Path, monkeypatch):
+    """Commands that a script begins in the same second."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(free_names, "datetime", SimpleNamespace(now=lambda: datetime(2026, 1, 2, 3, 4, 5)))
+    (tmp_path / "runs" / "adsl-20260102-030405").mkdir(parents=True)
+    assert free_names.dated("adsl") == Path("runs/adsl-20260102-030405-2")
+    script = f"import os; os.chdir({str(tmp_path)!r}); from lopsided.data.free_names import _claimed; "
+    script += "from pathlib import Path; print(_claimed(Path('runs/adsl-20260102-030405-2')))"
+    other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert other.stdout.strip() == ("False" if sys.platform == "linux" else "True")
+    assert free_names.dated("size", ".png") == Path("runs/size-20260102-030405.png")

@@ -5,6 +5,7 @@ import pytest
 
 import lopsided as lop
 from lopsided.studies import sweep as sweeps
+from lopsided.studies import sweep_metrics
 from lopsided.studies.jobs import run_repeated
 
 
@@ -113,7 +114,7 @@ def test_a_failing_run_stops_the_sweep(adsl):
 def test_a_sweep_is_drawn_by_the_metric_of_choice(swept):
     from lopsided.views.plot import style, sweep_curves
 
-    for metric in sweeps.METRICS:
+    for metric in sweep_metrics.METRICS:
         if metric == "completion":
             with pytest.raises(lop.UsageError, match="no flow of this sweep has a completion"):
                 swept.plot(metric)
@@ -127,7 +128,7 @@ def test_a_sweep_is_drawn_by_the_metric_of_choice(swept):
     jain = sweep_curves.data(swept, "jain")
     assert jain.height == 2 and jain["mean"].is_between(0.5, 1).all()
     with pytest.raises(lop.UsageError, match="did you mean 'delay'"):
-        sweeps.check_metric("dealy")
+        sweep_metrics.check_metric("dealy")
     with style.for_column("single"):
         figure = swept.plot("delay")
     assert figure.get_figwidth() == 3.5 and not figure.texts
@@ -143,7 +144,5 @@ def test_a_sweep_is_drawn_by_the_metric_of_choice(swept):
         ("stack.delayed_ack", "stack.delayed_ack"),
     ],
 )
-def test_an_axis_of_a_figure_has_its_unit_and_no_word_of_a_key(column, label):
-    from lopsided.views.plot import sweep_curves
-
-    assert sweep_curves._axis_label(column) == label
+def test_an_axis_has_its_unit_and_no_word_of_a_key(column, label):
+    assert sweeps.axis_label(column) == label

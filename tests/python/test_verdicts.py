@@ -4,10 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from lopsided.data.study_tables import AQM_CELLS, AQM_USERS, CELLS
+from lopsided.data.study_tables import AQM_CELLS, AQM_USERS, CELLS, SWEEP
 from lopsided.data.table import Table
 from lopsided.studies.compare import Comparison, Row
 from lopsided.studies.verdicts import ackpath, aqm, compare, fairness, sweep
+from lopsided.views import console
 
 
 def table(spec, rows):
@@ -123,7 +124,7 @@ def swept():
     pl = pytest.importorskip("polars")
     rows = [
         {"limit": limit, "repetition": seed, "name": name, "goodput_overlap_bps": rate, "rtt_mean_ms": rtt}
-        | {"performance": performance, "digest": f"{limit}{seed}"}
+        | {"direction": "down", "goodput_bps": rate, "performance": performance, "digest": f"{limit}{seed}"}
         for limit, performance, flows in (
             (10, 0.6, {"download": (2e6, 100.0), "upload": (1e5, 200.0)}),
             (50, 0.3, {"download": (1e6, 300.0), "upload": (1.5e5, 800.0)}),
@@ -131,7 +132,7 @@ def swept():
         for seed in (0, 1)
         for name, (rate, rtt) in flows.items()
     ]
-    return Table(pl.DataFrame(rows))
+    return Table(pl.DataFrame(rows), SWEEP)
 
 
 def test_a_sweep_says_where_it_is_best_and_worst(swept, monkeypatch):
@@ -143,3 +144,16 @@ def test_a_sweep_says_where_it_is_best_and_worst(swept, monkeypatch):
         "upload gets most, 150 kbit/s, with 50, and least, 100 kbit/s, with 10; its mean round trip is 200 ms to "
         "800 ms.",
     ]
+
+
+def test_a_sweep_by_another_metric_opens_with_that(swept):
+    swept = Table(swept.to_polars().rename({"limit": "link.up.queue.limit_packets"}), SWEEP)
+    assert sweep.verdict(swept, "delay") == [
+        "download has its lowest mean round trip, 100 ms, with link.up.queue.limit 10 packets, and its highest, "
+        "300 ms, with 50 packets.",
+        "upload has its lowest mean round trip, 200 ms, with 10 packets, and its highest, 800 ms, with 50 packets.",
+    ]
+    (together,) = sweep.verdict(swept, "performance")
+    assert together.startswith("Performance is lowest, 30 %, with link.up.queue.limit 50 packets, and highest, 60 %,")
+    headings = [heading.text for heading in console.sweep(swept, "delay").headings]
+    assert headings[:1] == ["link.up.queue.limit (packets)"] and headings.index("RTT mean") < headings.index("goodput")

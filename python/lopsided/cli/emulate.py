@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import Overwrite, Quiet, Settings, ask, picture_at
 from lopsided.cli.terminal import errors, say_note
-from lopsided.data.output import check_free
+from lopsided.data.output import check_free, whole_file
 from lopsided.studies.emulate import LineOptions
 
 PLAIN = LineOptions()
@@ -56,10 +55,11 @@ def emulate(
     meter
         A row of numbers at the bottom of the terminal while the command runs.
     """
+    from lopsided.data.free_names import dated
     from lopsided.studies.doubts import loss_doubt
     from lopsided.studies.emulate import emulate as run
 
-    target = picture_at(plot or Path("runs") / f"emulate-{datetime.now():%Y%m%d-%H%M%S}.png", overwrite=overwrite)
+    target = picture_at(plot or dated("emulate", ".png"), overwrite=overwrite)
     for file in (pcap, table):
         if file is not None:
             check_free(file, overwrite=overwrite)
@@ -67,7 +67,8 @@ def emulate(
         ask(loss_doubt(option, loss or ""))
     found = run(line, command, settings=settings, seed=seed, pcap=pcap, overwrite=overwrite, meter=meter and not quiet)
     if table is not None:
-        found.queues.write(table)
+        with whole_file(table) as temporary:
+            found.queues.write(temporary)
     if found.refused_packets:
         say_note(f"{found.refused_packets} packets behind the line were not taken by the kernel")
     if quiet and plot is None:

@@ -76,11 +76,9 @@ class Answer:
 
     def folder(self, name: str) -> Path:
         """The folder asked for, or a new one that bears this name and the time."""
-        from datetime import datetime
+        from lopsided.data.free_names import dated
 
-        from lopsided.data.run_folder import free_name
-
-        return self.out or free_name(Path("runs"), f"{name}-{datetime.now():%Y%m%d-%H%M%S}")
+        return self.out or dated(name)
 
     def page(self, folder: Path) -> tuple[str, Path]:
         """What to show of it, and where that is."""

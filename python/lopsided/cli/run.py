@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -106,6 +105,7 @@ def run(
         The scenario file.
     """
     from lopsided.data import run_folder as folders
+    from lopsided.data.free_names import dated
     from lopsided.studies.doubts import unused_controllers
     from lopsided.studies.jobs import seeds
 
@@ -114,7 +114,7 @@ def run(
     seeds(scenario.seed if seed is None else seed, repeat)
     if fairness and not scenario.asks_for_fairness:
         scenario = scenario.with_(fairness={})
-    folder = out_folder or _default_folder(scenario)
+    folder = out_folder or dated(scenario.name)
     # Before the work, so that an impossible folder costs nothing.
     with folders.writing(folder, overwrite=overwrite) as staged:
         capture = {} if pcap is None else {"pcap": staged / "pcap", "pcap_at": pcap or ("hosts", "links")}
@@ -156,12 +156,6 @@ def _runs(
     share = part_of(report, 1 / repeat, rest / repeat)
     others = run_repeated(scenario, rest, seed=first.seed + 1, workers=workers, progress=share, **where)
     return [first, *others]
-
-
-def _default_folder(scenario: Scenario) -> Path:
-    from lopsided.data.run_folder import free_name
-
-    return free_name(Path("runs"), f"{scenario.name}-{datetime.now():%Y%m%d-%H%M%S}")
 
 
 def _rows(runs: list[Run], table: Literal["flows", "links"] = "flows") -> Table:

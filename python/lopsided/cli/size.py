@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Annotated
@@ -74,6 +73,7 @@ def size(
     plot
         Write the curve to this picture (.png, .svg or .pdf); default: a new one under `runs/`.
     """
+    from lopsided.data.free_names import dated
     from lopsided.data.units import parse_rate
     from lopsided.studies import sizing as sizings
     from lopsided.studies.doubts import rate_doubt
@@ -90,7 +90,7 @@ def size(
     for key, rate in (("--down", down), ("--up", up)):
         if rate is not None:
             ask(rate_doubt(key, parse_rate(rate)))
-    target = picture_at(plot or Path("runs") / f"size-{datetime.now():%Y%m%d-%H%M%S}.png", overwrite=overwrite)
+    target = picture_at(plot or dated("size", ".png"), overwrite=overwrite)
     what = options.preset or f"{down} down, {up} up"
     with on(dask, workers), progress(what, quiet=quiet or as_json) as report:
         found = sizings.size(

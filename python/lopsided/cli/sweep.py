@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +25,7 @@ from lopsided.cli.options import (
     picture_at,
     split,
 )
-from lopsided.cli.terminal import heading, out, progress, say, say_json, say_path, say_prose
+from lopsided.cli.terminal import heading, link, out, progress, say, say_json, say_path, say_prose
 from lopsided.data import output
 from lopsided.errors import UsageError
 from lopsided.studies.options import SWEEP_METRIC
@@ -87,11 +86,13 @@ def sweep(
     plot
         The picture to write; default: beside the table. Drawn for one or two axes.
     metric
-        What is drawn: goodput, delay, delay95, loss, retransmits, completion, jain, performance, or a numeric column.
+        What it is judged by, in words, table and picture: goodput, delay, delay95, loss, retransmits, completion,
+        jain, performance, or a numeric column.
     cdf
         Draw its distribution over flows and seeds instead, for any number of axes.
     """
     from lopsided.studies import sweep as sweeps
+    from lopsided.studies.sweep_metrics import check_metric, measured_by
 
     scenario = load(file, own=own)
     given = {key: sweeps.arms_of(key, values) for key, values in map(split, axes)}
@@ -103,7 +104,7 @@ def sweep(
     }
     if seed is not None:
         scenario = scenario.with_(**{"scenario.seed": seed})
-    sweeps.check_metric(metric)
+    check_metric(metric)
     count = len(swept) or len(sweeps.axes_of(scenario)[0])
     if dask is not None:
         _on_cluster(scenario, swept, repeat, out_file, (dask, workers, world), quiet=quiet, as_json=as_json)
@@ -128,9 +129,13 @@ def sweep(
         if table_path.suffix == ".tex":
             from lopsided.views import console
 
-            temporary.write_text(console.sweep(table, most=len(table)).latex(), encoding="utf-8")
+            temporary.write_text(console.sweep(table, metric, most=len(table)).latex(), encoding="utf-8")
         else:
             table.write(temporary)
+    try:
+        measured_by(table, metric)
+    except UsageError as error:
+        raise UsageError(f"{error}; its table is {link(table_path)}") from None
     if picture:
         from lopsided.views.plot import style, sweep_curves
 
@@ -149,9 +154,9 @@ def sweep(
 
         runs = table.to_polars().select(*sweeps.axis_columns(table), "repetition").n_unique()
         heading(scenario.title or scenario.name, f"{world} · {runs} runs")
-        if said := verdict(table):
+        if said := verdict(table, metric):
             say_prose(" ".join(said) + "\n")
-        out().print(console.sweep(table))
+        out().print(console.sweep(table, metric))
         say_path("table", table_path)
         if picture:
             say_path("plot", picture)
@@ -168,7 +173,7 @@ def _on_cluster(
     as_json: bool,
 ) -> None:
     """Runs it on Dask and says what it left."""
-    from lopsided.data.run_folder import free_name
+    from lopsided.data.free_names import dated
     from lopsided.studies import cluster
 
     address, workers, world = where
@@ -176,7 +181,7 @@ def _on_cluster(
         raise UsageError(f"runs of the world {world} are made on this machine, without --dask")
     if out_folder is not None and out_folder.suffix in (".parquet", ".csv", ".tex"):
         raise UsageError(f"{out_folder.name}: with --dask a sweep is a folder of Parquet files")
-    folder = out_folder or free_name(Path("runs"), f"{scenario.name}-sweep-{datetime.now():%Y%m%d-%H%M%S}")
+    folder = out_folder or dated(f"{scenario.name}-sweep")
     with (
         cluster.connect(address, workers) as client,
         progress(f"sweep of {scenario.name}", quiet=quiet or as_json) as report,
@@ -193,7 +198,9 @@ def _on_cluster(
 
 
 def _target(given: Path | None, name: str) -> Path:
-    path = given or Path("runs") / f"{name}-sweep-{datetime.now():%Y%m%d-%H%M%S}.parquet"
+    from lopsided.data.free_names import dated
+
+    path = given or dated(f"{name}-sweep", ".parquet")
     if path.suffix not in (".parquet", ".csv", ".tex"):
         raise UsageError(f"{path.name}: a sweep is written as .parquet, .csv or .tex")
     return path

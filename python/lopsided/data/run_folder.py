@@ -93,15 +93,6 @@ def _others(place: Path, new: set[Path]) -> list[Path]:
     return others
 
 
-def free_name(parent: Path, name: str) -> Path:
-    """`parent/name`, or `parent/name-2`, `-3`, ... if a run of that name is there already."""
-    folder, number = parent / name, 1
-    while folder.exists():
-        number += 1
-        folder = parent / f"{name}-{number}"
-    return folder
-
-
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     """Writes the manifest, last: it lists the files that were written before it."""
     files = sorted(str(path) for path in _files(folder))

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from lopsided.errors import UsageError
+from lopsided.run_options import RunOptions
 from lopsided.studies.jobs import Progress, part_of
+from lopsided.worlds import world as world_of
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -38,6 +40,13 @@ def check_names(names: Sequence[str]) -> None:
     """Refuses what is nothing to compare."""
     if len(names) < 2 or len(set(names)) != len(names):
         raise UsageError("a comparison needs at least two different worlds")
+
+
+def check_worlds(arms: Sequence[Arm], kernel: str | None) -> None:
+    """Refuses before the first run what a later one would, such as a world whose kernel is not here."""
+    worlds = [arm.world for arm in arms]
+    for arm in arms:
+        world_of(arm.world).check(arm.scenario, RunOptions(kernel=kernel_in(arm.world, worlds, kernel)))
 
 
 def run_each(arms: Sequence[Arm], run: Callable[[Arm, Progress | None], T], progress: Progress | None) -> dict[str, T]:

@@ -21,9 +21,10 @@ import numpy as np
 
 from lopsided.accessors import filled_in
 from lopsided.data import series
+from lopsided.data.catalogue import Column, run_tables
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
-from lopsided.studies.arms import Arm, check_names, in_worlds, kernel_in, run_each
+from lopsided.studies.arms import Arm, check_names, check_worlds, in_worlds, kernel_in, run_each
 from lopsided.studies.jobs import Progress, run_repeated
 from lopsided.studies.options import COMPARED_RUNS, COMPARED_WORLDS
 
@@ -54,6 +55,13 @@ class Row:
     values: Mapping[str, tuple[float, ...]]
     """By world, one value for each repetition."""
     tolerance: float | None
+
+    @property
+    def column(self) -> Column:
+        """What the quantity is: its heading and unit, as the tables of runs have them."""
+        tables = run_tables()
+        found = (column for name in ("flows", "links") for column in tables[name].columns)
+        return next(column for column in found if column.name == self.quantity)
 
     def median(self, world: str) -> float:
         """The middle of the repetitions; NaN where there is nothing to measure."""
@@ -136,6 +144,8 @@ def compare_arms(
     With a `window` (seconds from the start), everything is measured in it alone.
     """
     _check_quantities(tolerances)
+    check_names([arm.name for arm in arms])
+    check_worlds(arms, kernel)
 
     def run(arm: Arm, part: Progress | None) -> list[Run]:
         its = kernel_in(arm.world, [each.world for each in arms], kernel)

@@ -33,7 +33,7 @@ from lopsided.accessors import filled_in
 from lopsided.data import captures
 from lopsided.data import run_folder as folders
 from lopsided.errors import FolderError, UsageError
-from lopsided.studies.arms import Arm, in_worlds, kernel_in, run_each
+from lopsided.studies.arms import Arm, check_worlds, in_worlds, kernel_in, run_each
 from lopsided.studies.jobs import Progress
 from lopsided.studies.options import COMPARED_WORLDS, PACKETS_APART_S
 
@@ -217,6 +217,7 @@ def compare_arms(
     check(tolerance_s, ignored)
     if len(arms) != 2:
         raise UsageError("packets are compared between two different worlds")
+    check_worlds(arms, kernel)
     with tempfile.TemporaryDirectory() as temporary:
 
         def run(arm: Arm, part: Progress | None) -> Side:

@@ -5,7 +5,6 @@ Every arm of a sweep runs with the same seeds, so that arms differ by their sett
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 import re
@@ -41,21 +40,6 @@ class Arm:
 
 
 Axes = Mapping[str, str | Iterable[Any]]
-
-
-METRICS = ("goodput", "delay", "delay95", "loss", "retransmits", "completion", "jain", "performance")
-"""What a sweep can be drawn by, beside the columns of its table."""
-
-
-def check_metric(metric: str) -> None:
-    """Refuses what a sweep cannot be drawn by, before anything runs."""
-    columns = [column.name for column in SWEEP.columns if column.kind != "text"]
-    if metric not in METRICS and metric not in columns:
-        close = difflib.get_close_matches(metric, [*METRICS, *columns], n=1)
-        meant = (
-            f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(METRICS)}, and the table's columns"
-        )
-        raise UsageError(f"no metric {metric!r}{meant}")
 
 
 class Sweep(Table):
@@ -201,6 +185,26 @@ def axis_column(setting: str, values: Sequence[str]) -> tuple[str, dict[str, flo
     unit = units.pop()
     name = f"{setting}_{re.sub(r'[^A-Za-z0-9]+', '_', unit)}" if unit else setting
     return name, {value: int(number) if whole else number for value, number in zip(values, numbers, strict=True)}
+
+
+_WITH_UNIT = re.compile(
+    r"(.+\..+?)_((?:[kKMGT]i?)?(?:bits?_s|bps|bits?|b|B)|bytes?|packets?|p|segments?|[num]?s|min|h|_)"
+)
+
+
+def axis_setting(column: str) -> tuple[str, str]:
+    """The setting of an axis's column, and its unit, `""` where it has none: the column's name has an underscore for
+    what is no letter."""
+    found = _WITH_UNIT.fullmatch(column)
+    if not found:
+        return column, ""
+    return found[1], "%" if found[2] == "_" else found[2].replace("_", "/")
+
+
+def axis_label(column: str) -> str:
+    """An axis as people read it: `link.up.queue.limit (packets)`."""
+    setting, unit = axis_setting(column)
+    return f"{setting} ({unit})" if unit else setting
 
 
 def axis_columns(table: Table) -> list[str]:

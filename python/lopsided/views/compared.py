@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from lopsided.data.catalogue import Column, run_tables
 from lopsided.views.view import Cell, Heading, View, heading
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def table(found: Comparison) -> View:
     for row in found.rows:
         if row.what in quiet:
             continue
-        column = _column(row.quantity)
+        column = row.column
         cells: list[Cell] = [column.text(row.median(world)) for world in found.worlds]
         for world in others:
             style = "red" if row.exceeds(world, reference) else ""
@@ -44,11 +43,6 @@ def table(found: Comparison) -> View:
     numbers = map(Heading, (*names, *off, *(["spread"] if repeated else [])))
     left_out = f"{len(quiet)} more directions at which next to nothing waited" if quiet else ""
     return View([Heading("", numeric=False), Heading("quantity", numeric=False), *numbers], rows, 2, left_out)
-
-
-def _column(quantity: str) -> Column:
-    tables = run_tables()
-    return next(column for name in ("flows", "links") for column in tables[name].columns if column.name == quantity)
 
 
 def _quiet(found: Comparison) -> list[str]:

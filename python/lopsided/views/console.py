@@ -12,7 +12,9 @@ from rich.text import Text
 from lopsided import metrics
 from lopsided.data import series, units
 from lopsided.data.catalogue import Column
-from lopsided.studies.sweep import axis_columns
+from lopsided.studies.options import SWEEP_METRIC
+from lopsided.studies.sweep import axis_columns, axis_label
+from lopsided.studies.sweep_metrics import goodput_column, measured_by
 from lopsided.views import notable_links
 from lopsided.views.sparkline import sparkline
 from lopsided.views.view import Cell, Heading, View, heading, view
@@ -129,36 +131,37 @@ def fairness(runs: Sequence[Run]) -> View:
     return view(found.groups, columns, keys=2, most=_MOST_ROWS, caption=found.text + spread, where=_WHERE)
 
 
-def sweep(table: Table, most: int = _MOST_ARMS) -> View:
-    """One row for each arm and flow of a sweep: means over the repetitions, that of goodput with its 95 % interval."""
+def sweep(table: Table, metric: str = SWEEP_METRIC, most: int = _MOST_ARMS) -> View:
+    """One row for each arm and flow of a sweep: means over the repetitions, that of the metric with its 95 % interval;
+    beside it goodput, RTT and performance."""
     axes = axis_columns(table)
+    table, first = measured_by(table, metric)
     frame = table.to_polars()
-    overlap = frame["goodput_overlap_bps"].null_count() < len(table)
-    goodput = table.column("goodput_overlap_bps" if overlap else "goodput_bps")
-    rtt, performance = table.column("rtt_mean_ms"), table.column("performance")
-    performed = [performance] if frame["performance"].null_count() < len(table) else []
+    goodput = goodput_column(frame)
+    others = [table.column(name) for name in (goodput, "rtt_mean_ms", "performance")]
+    others = [column for column in others if column != first and frame[column.name].null_count() < len(table)]
     rows: list[list[Cell]] = []
     arms = frame.partition_by([*axes, "name"], maintain_order=True)
     for arm in arms[:most]:
         place = [str(arm[axis][0]) for axis in axes]
         arrow = _ARROWS.get(arm["direction"][0], "")
-        middles = [column.text(_middle(arm[column.name])) for column in (rtt, *performed)]
-        rates = arm[goodput.name].drop_nulls().to_list()
-        rows.append([*place, arm["name"][0], arrow, *_spread(goodput, rates), *middles])
+        middles = [column.text(_middle(arm[column.name])) for column in others]
+        values = arm[first.name].drop_nulls().to_list()
+        rows.append([*place, arm["name"][0], arrow, *_spread(first, values), *middles])
     seeds = frame["repetition"].n_unique()
     alike = seeds > 1 and frame["digest"].n_unique() == frame.select(axes).n_unique()
     remark = " (all alike: nothing here is random; a start_jitter would vary it)" if alike else ""
     of_seeds = f"means over {seeds} seeds, ±: 95 % interval{remark}" if seeds > 1 else "one seed"
     more = f"and {len(arms) - most:,} more rows in the table" if len(arms) > most else ""
-    when = "while all flows are active" if overlap else "over each flow's life"
+    when = "while all flows are active" if goodput == "goodput_overlap_bps" else "over each flow's life"
     return View(
         [
-            *(Heading(axis, numeric=False) for axis in axes),
+            *(Heading(axis_label(axis), numeric=False) for axis in axes),
             heading(table.column("name")),
             _ARROW,
-            heading(goodput),
+            heading(first),
             _INTERVAL,
-            *map(heading, (rtt, *performed)),
+            *map(heading, others),
         ],
         rows,
         keys=len(axes) + 2,

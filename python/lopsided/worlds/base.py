@@ -24,6 +24,10 @@ class Job:
 class World(Protocol):
     """What a world's module provides."""
 
+    def check(self, scenario: Scenario, options: RunOptions) -> None:
+        """Refuses, before anything runs, what the world cannot run or what it lacks here."""
+        ...
+
     def run(self, scenario: Scenario, seed: int, options: RunOptions) -> Run:
         """Runs the scenario once."""
         ...

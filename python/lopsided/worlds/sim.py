@@ -48,6 +48,12 @@ def _cores(raw: dict[str, Any]) -> dict[str, Any]:
     return {"used": used, "share": share, "why": why}
 
 
+def check(scenario: Scenario, options: RunOptions) -> None:
+    """It runs every scenario; what is asked of other worlds is refused."""
+    del scenario
+    _check(options)
+
+
 def _check(options: RunOptions) -> None:
     if options.kernel is not None:
         raise UsageError(f"the world sim has no kernel {options.kernel!r} to run in: add the world kernel")

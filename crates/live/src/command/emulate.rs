@@ -148,7 +148,7 @@ pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             emulated.exit_code
         }
         Err(EmulateError::Line(LineError::Scenario(errors))) => {
-            eprint!("{errors}");
+            eprintln!("{errors}");
             USAGE
         }
         Err(error) => {

@@ -80,7 +80,7 @@ pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     match carry_out(&found, &arguments) {
         Ok(code) => code,
         Err(ShapeError::Scenario(errors)) => {
-            eprint!("{errors}");
+            eprintln!("{errors}");
             USAGE
         }
         Err(error @ (ShapeError::Usage(_) | ShapeError::Build(_))) => complain(error, USAGE),

@@ -20,7 +20,7 @@ from lopsided.errors import UsageError
 from lopsided.studies.aqm.disciplines import Direction, Discipline, Queues, disciplines
 from lopsided.studies.aqm.measure import Delays, Measured, measure
 from lopsided.studies.aqm.workloads import WORKLOADS, Ends, with_workload
-from lopsided.studies.arms import kernel_in
+from lopsided.studies.arms import Arm, check_worlds, kernel_in
 from lopsided.studies.jobs import Progress, part_of, run_jobs
 from lopsided.studies.options import AQM_QUEUES, AqmOptions
 from lopsided.worlds.base import Job
@@ -135,6 +135,7 @@ def aqm(
     first = scenario.seed if asked.seed is None else asked.seed
     jobs = [Job(arm, first + number) for arm in arms for number in range(asked.repeat)]
 
+    check_worlds([Arm(name, arm, name) for name in worlds for arm in arms], kernel)
     measured: list[tuple[dict[str, Any], Measured]] = []
     for number, name in enumerate(worlds):
 

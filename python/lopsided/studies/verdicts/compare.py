@@ -30,7 +30,7 @@ def _of(found: Comparison, world: str) -> Iterator[str]:
     beyond = [row for row in held if row.exceeds(world, reference)]
     worst = max(beyond or held, key=lambda row: abs(row.error(world, reference)) / (row.tolerance or 1.0))
     furthest = (
-        f"the furthest off is the {_WORDS.get(worst.quantity, worst.quantity)} of {worst.what}, by "
+        f"the furthest off is the {_WORDS.get(worst.quantity, worst.column.heading)} of {worst.what}, by "
         f"{100 * worst.error(world, reference):+.1f} % (tolerance {100 * (worst.tolerance or 0.0):g} %)"
     )
     if beyond:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
@@ -18,6 +17,7 @@ from lopsided.errors import UsageError
 from lopsided.metrics import mean_interval
 from lopsided.studies import sweep as sweeps
 from lopsided.studies.options import SWEEP_METRIC
+from lopsided.studies.sweep_metrics import COLUMNS, OF_RUN, goodput_column, measured_by
 from lopsided.views.plot import style
 
 if TYPE_CHECKING:
@@ -27,23 +27,18 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
 
 _MOST_FLOWS = 8
-_WITH_UNIT = re.compile(
-    r"(.+\..+?)_((?:[kKMGT]i?)?(?:bits?_s|bps|bits?|b|B)|bytes?|packets?|p|segments?|[num]?s|min|h|_)"
-)
 
 
-METRICS: dict[str, tuple[str, str, float]] = {
-    "delay": ("rtt_mean_ms", "RTT (ms)", 1.0),
-    "delay95": ("rtt_p95_ms", "RTT, 95 % (ms)", 1.0),
-    "retransmits": ("retransmits", "retransmitted segments", 1.0),
-    "loss": ("loss_share", "retransmitted segments (%)", 100.0),
-    "completion": ("completion_s", "completion time (s)", 1.0),
-    "jain": ("jain", "Jain's index", 1.0),
-    "performance": ("performance", "performance", 1.0),
+_AXES: dict[str, tuple[str, float]] = {
+    "delay": ("RTT (ms)", 1.0),
+    "delay95": ("RTT, 95 % (ms)", 1.0),
+    "retransmits": ("retransmitted segments", 1.0),
+    "loss": ("retransmitted segments (%)", 100.0),
+    "completion": ("completion time (s)", 1.0),
+    "jain": ("Jain's index", 1.0),
+    "performance": ("performance", 1.0),
 }
-"""What a sweep can be drawn by, beside `goodput`: column, axis and scale. A numeric column of the table does too."""
-_OF_RUN = ("jain", "performance")
-"""Metrics of a whole run, not of a flow."""
+"""What stands at the axis of a metric, and the scale of its values there."""
 
 
 def draw(table: Table, scenario: Scenario, metric: str = SWEEP_METRIC, *, cdf: bool = False) -> Figure:
@@ -54,7 +49,7 @@ def draw(table: Table, scenario: Scenario, metric: str = SWEEP_METRIC, *, cdf: b
     """
     axes = sweeps.axis_columns(table)
     if metric != "goodput":
-        table = _with(table, metric)
+        table, _ = measured_by(table, metric)
     if cdf:
         return _distribution(table, scenario, axes, metric)
     if len(axes) == 1:
@@ -65,24 +60,8 @@ def draw(table: Table, scenario: Scenario, metric: str = SWEEP_METRIC, *, cdf: b
 
 
 def _named(metric: str) -> tuple[str, str, float]:
-    return METRICS.get(metric, (metric, metric.replace("_", " "), 1.0))
-
-
-def _with(table: Table, metric: str) -> Table:
-    """The table with the metric's column, refused where there is none."""
-    frame = table.to_polars()
-    column, _, _ = _named(metric)
-    keys = [*sweeps.axis_columns(table), "repetition"]
-    if column == "jain" and "goodput_bps" in frame.columns:
-        rate = pl.col(_goodput_column(frame))
-        frame = frame.with_columns((rate.sum() ** 2 / (pl.len() * (rate**2).sum())).over(keys).alias("jain"))
-    elif column == "loss_share" and {"retransmits", "data_segments_out"} <= set(frame.columns):
-        frame = frame.with_columns((pl.col("retransmits") / pl.col("data_segments_out")).alias("loss_share"))
-    if column in frame.columns and frame[column].null_count() == frame.height:
-        raise UsageError(f"nothing to plot: no flow of this sweep has a {metric}")
-    if column not in frame.columns or not frame[column].dtype.is_numeric():
-        raise UsageError(f"no metric {metric!r}; there are {', '.join(sweeps.METRICS)}, and the table's columns")
-    return Table(frame)
+    """Its column, what stands at its axis, and the scale of its values there."""
+    return COLUMNS.get(metric, metric), *_AXES.get(metric, (metric.replace("_", " "), 1.0))
 
 
 def _metric(table: Table, scenario: Scenario, axis: str, metric: str) -> Figure:
@@ -90,9 +69,9 @@ def _metric(table: Table, scenario: Scenario, axis: str, metric: str) -> Figure:
     frame = table.to_polars()
     column, label, scale = _named(metric)
     frame = frame.with_columns(pl.col(column) * scale)
-    of_run = metric in _OF_RUN
+    of_run = metric in OF_RUN
     names = [""] if of_run else frame["name"].unique(maintain_order=True).to_list()
-    sheet = style.sheet(label[:1].upper() + label[1:], _subtitle(scenario), (2.7,), _axis_label(axis))
+    sheet = style.sheet(label[:1].upper() + label[1:], _subtitle(scenario), (2.7,), sweeps.axis_label(axis))
     (panel,) = sheet.panels
     labels: list[style.EndLabel] = []
     for index, name in enumerate(names[:_MOST_FLOWS]):
@@ -114,11 +93,11 @@ def _metric(table: Table, scenario: Scenario, axis: str, metric: str) -> Figure:
 def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str) -> Figure:
     """The share of flows and seeds, or of runs, that have at most so much of the metric."""
     frame = table.to_polars()
-    column, label, scale = (_goodput_column(frame), "", 1.0) if metric == "goodput" else _named(metric)
+    column, label, scale = (goodput_column(frame), "", 1.0) if metric == "goodput" else _named(metric)
     if metric == "goodput":
         per_unit, unit = style.rate_unit(number(frame[column].max(), 0.0))
         label, scale = f"goodput ({unit})", 1 / per_unit
-    if metric in _OF_RUN:
+    if metric in OF_RUN:
         frame = frame.unique([*axes, "repetition"], maintain_order=True)
     sheet = style.sheet(f"Distribution of {label}", _subtitle(scenario), (2.9,), label)
     (panel,) = sheet.panels
@@ -133,23 +112,27 @@ def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str
     panel.margins(x=0.03)
     panel.set_ylabel("share")
     panel.legend(
-        loc="lower right", frameon=False, fontsize=7.5, title=" / ".join(map(_axis_label, axes)), title_fontsize=7.5
+        loc="lower right",
+        frameon=False,
+        fontsize=7.5,
+        title=" / ".join(map(sweeps.axis_label, axes)),
+        title_fontsize=7.5,
     )
     left = f"; {len(arms) - len(inks)} combinations more are not drawn" if len(arms) > len(inks) else ""
-    of = "runs" if metric in _OF_RUN else "flows"
+    of = "runs" if metric in OF_RUN else "flows"
     style.small_print(sheet.figure, f"over {of} and seeds{left}", f"digest of all runs {_digest(frame)}")
     return sheet.figure
 
 
 def data(table: Table, metric: str = SWEEP_METRIC) -> pl.DataFrame:
     """What the curves of a metric show: for each combination and flow the mean, its 95 % interval and how many runs."""
-    frame = (table if metric == "goodput" else _with(table, metric)).to_polars()
-    column = _goodput_column(frame) if metric == "goodput" else _named(metric)[0]
+    measured, of = measured_by(table, metric)
+    frame, column = measured.to_polars(), of.name
     rows: list[dict[str, object]] = []
     axes = sweeps.axis_columns(table)
-    keys = axes if metric in _OF_RUN else [*axes, "name"]
+    keys = axes if metric in OF_RUN else [*axes, "name"]
     for key, arm in frame.group_by(keys, maintain_order=True):
-        values = arm.unique("repetition", maintain_order=True) if metric in _OF_RUN else arm
+        values = arm.unique("repetition", maintain_order=True) if metric in OF_RUN else arm
         found = mean_interval(values[column].to_list())
         known = {"mean": found.mean, "low_95": found.low, "high_95": found.high, "runs": found.of}
         rows.append({**dict(zip(keys, key, strict=True)), "column": column, **known})
@@ -158,12 +141,12 @@ def data(table: Table, metric: str = SWEEP_METRIC) -> pl.DataFrame:
 
 def _curves(table: Table, scenario: Scenario, axis: str) -> Figure:
     frame = table.to_polars()
-    goodput = _goodput_column(frame)
+    goodput = goodput_column(frame)
     directions = [name for name in ("down", "up", "") if name in frame["direction"]]
     performance = "performance" in frame.columns and frame["performance"].null_count() < len(table)
     heights = (1.9,) * (len(directions) + performance)
     sheet = style.sheet(
-        "Goodput" + (" and performance" if performance else ""), _subtitle(scenario), heights, _axis_label(axis)
+        "Goodput" + (" and performance" if performance else ""), _subtitle(scenario), heights, sweeps.axis_label(axis)
     )
     for panel, direction in zip(sheet.panels, directions, strict=False):
         _flow_curves(panel, frame.filter(pl.col("direction") == direction), axis, goodput, direction)
@@ -222,11 +205,11 @@ def _heat_map(table: Table, scenario: Scenario, x_axis: str, y_axis: str, metric
         column, label, scale = _named(metric)
         each = table.to_polars().with_columns(pl.col(column) * scale)
         rows = each.group_by(x_axis, y_axis, "repetition", maintain_order=True).agg(pl.col(column).mean())
-        meaning = "" if metric in _OF_RUN else "mean over the flows; "
+        meaning = "" if metric in OF_RUN else "mean over the flows; "
         return _map(rows, column, label, scenario, (x_axis, y_axis), f"{meaning}{_spread(each)}", _digest(each))
     frame = table.to_polars()
     performance = "performance" in frame.columns and frame["performance"].null_count() < len(table)
-    column = "performance" if performance else _goodput_column(frame)
+    column = "performance" if performance else goodput_column(frame)
     rows = (
         frame
         if performance
@@ -246,14 +229,14 @@ def _map(
     grid = np.full((len(ys), len(xs)), np.nan)
     for x, y, value in cells.iter_rows():
         grid[ys.to_list().index(y), xs.to_list().index(x)] = value
-    sheet = style.sheet(title, _subtitle(scenario), (3.2,), _axis_label(x_axis))
+    sheet = style.sheet(title, _subtitle(scenario), (3.2,), sweeps.axis_label(x_axis))
     (panel,) = sheet.panels
     with mpl.rc_context({"axes.grid": False}):
         image = panel.imshow(grid, origin="lower", aspect="auto", cmap="cividis")
     panel.grid(False)
     panel.set_xticks(range(len(xs)), [f"{x}" for x in xs])
     panel.set_yticks(range(len(ys)), [f"{y}" for y in ys])
-    panel.set_ylabel(_axis_label(y_axis))
+    panel.set_ylabel(sweeps.axis_label(y_axis))
     middle = float(np.nanmean(grid))
     if grid.size <= 240:
         for (row, place), value in np.ndenumerate(grid):
@@ -265,12 +248,6 @@ def _map(
     return sheet.figure
 
 
-def _goodput_column(frame: pl.DataFrame) -> str:
-    if "goodput_bps" not in frame.columns or "name" not in frame.columns:
-        raise UsageError("this sweep measured something of its own; draw from its table")
-    return "goodput_overlap_bps" if frame["goodput_overlap_bps"].null_count() < frame.height else "goodput_bps"
-
-
 def _when(goodput: str) -> str:
     return "while all flows are active" if goodput == "goodput_overlap_bps" else "over each flow's life"
 
@@ -280,15 +257,6 @@ def _set_ticks(panel: Axes, values: pl.Series) -> None:
         names = values.unique(maintain_order=True).to_list()
         panel.set_xticks(range(len(names)), names)
         panel.set_xlim(-0.3, len(names) - 0.7)
-
-
-def _axis_label(axis: str) -> str:
-    """A setting with its unit, of an axis's column, whose name has an underscore for what is no letter."""
-    found = _WITH_UNIT.fullmatch(axis)
-    if not found:
-        return axis
-    unit = "%" if found[2] == "_" else found[2].replace("_", "/")
-    return f"{found[1]} ({unit})"
 
 
 def _subtitle(scenario: Scenario) -> str:

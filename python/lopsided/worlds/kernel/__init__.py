@@ -22,7 +22,7 @@ from lopsided.data.captures import Listed, write_index
 from lopsided.errors import UsageError
 from lopsided.run_options import RunOptions
 
-from . import backend, captures, cleanup, flow_results, plan, results, translate
+from . import backend, captures, cleanup, flow_results, host, plan, results, translate
 from .errors import GuestFailed, KernelUnavailable, KernelWorldError, Overloaded, SelfCheckFailed, Unsupported
 from .guest.job import Job
 
@@ -39,6 +39,7 @@ __all__ = [
     "Overloaded",
     "SelfCheckFailed",
     "Unsupported",
+    "check",
     "run",
     "run_many",
 ]
@@ -59,11 +60,7 @@ LATE_MS = 10.0
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     """Runs the scenario once, on the kernel that the options name or the best at hand."""
-    if options.ours:
-        raise UsageError("in the world kernel every host has Linux' TCP: --ours is for the world live")
-    if options.cores > 1:
-        raise UsageError("the world kernel has one clock: only the simulator takes several cores for one run")
-    _require_known(scenario)
+    _refuse_foreign(scenario, options)
     chosen = backend.choose(options.kernel or "auto")
     *earlier, last = chosen.slips_ns
     for slip_ns in earlier:
@@ -88,8 +85,24 @@ def _run(scenario: Scenario, seed: int, options: RunOptions, chosen: backend.Mac
     return _to_run(scenario, seed, measured, chosen, [*translate.notes(resolved), *_slip_note(slip_ns)])
 
 
-def _require_known(scenario: Scenario) -> None:
-    """Linux has its own congestion controls only."""
+def check(scenario: Scenario, options: RunOptions) -> None:
+    """Refuses what Linux has no counterpart of, the user's own congestion controls, and a kernel that is not here."""
+    _refuse_foreign(scenario, options)
+    translate.layout(scenario.resolved)
+    translate.flows(scenario.resolved, scenario.seed)
+    chosen = backend.choose(options.kernel or "auto")
+    if chosen.kind == "host":
+        with contextlib.suppress(OSError, ImportError):
+            if missing := host.lacking(translate.modules(scenario.resolved)):
+                raise KernelUnavailable(f"the host kernel has no {', '.join(missing)}; {backend.another(chosen.kind)}")
+
+
+def _refuse_foreign(scenario: Scenario, options: RunOptions) -> None:
+    """Refuses what is asked of other worlds."""
+    if options.ours:
+        raise UsageError("in the world kernel every host has Linux' TCP: --ours is for the world live")
+    if options.cores > 1:
+        raise UsageError("the world kernel has one clock: only the simulator takes several cores for one run")
     named = {flow["sender_stack"]["cc"] for flow in scenario.resolved["flows"]}
     for name in sorted(named & scenario.controllers.keys()):
         raise Unsupported(f"the kernel world runs Linux's congestion controls, and {name!r} is one of your own")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import build, cleanup
+from . import build, cleanup, host
 from .errors import GuestFailed, KernelUnavailable
 from .guest.job import Job
 
@@ -56,8 +56,7 @@ class Machine:
             except subprocess.TimeoutExpired:
                 raise GuestFailed(f"the {self.kind} kernel got no further for {timeout_s:.0f} s") from None
         if (lacking := what_lacked(folder)) is not None:
-            other = "--kernel timetravel" if self.kind != "timetravel" else "another kernel"
-            raise KernelUnavailable(f"the {self.kind} kernel: {lacking}; use {other}")
+            raise KernelUnavailable(f"the {self.kind} kernel: {lacking}; {another(self.kind)}")
         require_result(folder)
 
     def _command(self, folder: Path) -> tuple[list[str], dict[str, str]]:
@@ -94,6 +93,13 @@ class Machine:
         return 0.1 if self.virtual_time else 0.8
 
 
+def another(kind: str) -> str:
+    """What to do where a kernel of this kind lacks something."""
+    if kind == "timetravel":
+        return "use another kernel"
+    return "use --kernel timetravel" if build.find_built() else "`lopsided kernel build` makes one that has more"
+
+
 def _processor() -> list[str]:
     """The flags of this machine's processor."""
     with contextlib.suppress(OSError):
@@ -107,8 +113,12 @@ def choose(wanted: str) -> Machine:
     if wanted == "auto":
         for kind in KINDS:
             with contextlib.suppress(KernelUnavailable):
-                return choose(kind)
-        raise KernelUnavailable("no kernel to run in: `lopsided doctor` says what each needs")
+                found = choose(kind)
+                if found.kind != "host" or host.can_delay():
+                    return found
+        raise KernelUnavailable(
+            "no kernel to run in: `lopsided kernel build` makes one, `lopsided doctor` says what others need"
+        )
     if wanted == "timetravel":
         kernel = build.find_built()
         if kernel is None:

@@ -9,10 +9,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from lopsided import _native
 from lopsided.errors import LopsidedError, RunError
@@ -20,20 +18,11 @@ from lopsided.run_options import RunOptions
 from lopsided.scenario import Scenario
 from lopsided.worlds import live
 
-from . import build, qdisc
+from . import build, host
 from .backend import choose
 from .errors import KernelUnavailable
 
-T = TypeVar("T")
-
 CONTROLS = ("reno", "cubic", "bbr", "vegas", "bic", "westwood", "highspeed", "htcp", "illinois", "hybla", "dctcp")
-PROBED_QDISCS: dict[str, str] = {
-    "pfifo": qdisc.fifo(10),
-    "tbf": qdisc.token_bucket(1_000_000, 1600),
-    "netem": qdisc.delay_line(1_000_000),
-    **dict.fromkeys(("htb", "codel", "fq_codel", "fq", "pie", "sfq", "cake"), ""),
-}
-"""Disciplines worth knowing of, with the options they cannot do without."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +64,11 @@ def _virtual_time() -> list[Finding]:
     try:
         source = str(build.find_source())
     except KernelUnavailable:
-        source, missing = "no source", [build.PACKAGES[0], *missing]
+        source, missing = "none here", [build.PACKAGES[0], *missing]
     remedy = (
         f"`apt-get install {' '.join(missing)}`, then `lopsided kernel build`" if missing else "`lopsided kernel build`"
     )
-    return [Finding("time-travel kernel", False, f"not built; {source}", remedy)]
+    return [Finding("time-travel kernel", False, f"not built yet; source: {source}", remedy)]
 
 
 def _user_mode_linux() -> Finding:
@@ -93,7 +82,7 @@ def _namespaces() -> Finding:
     if os.geteuid() != 0:
         return Finding("network namespaces", False, "needs root", "`sudo lopsided ...`; user-mode Linux needs none")
     try:
-        _in_namespace(lambda: None)
+        host.in_namespace(lambda: None)
     except OSError as error:
         return Finding("network namespaces", False, error.strerror or str(error), "a kernel with CONFIG_NET_NS")
     return Finding("network namespaces", True, "can be made")
@@ -102,7 +91,7 @@ def _namespaces() -> Finding:
 def _controls() -> Finding:
     available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     missing = [name for name in CONTROLS if name not in available]
-    remedy = f"without {', '.join(missing)} here: user-mode Linux has them" if missing else ""
+    remedy = f"without {', '.join(missing)} here: the time-travel kernel has them" if missing else ""
     return Finding("congestion controls", not missing, ", ".join(available), remedy)
 
 
@@ -110,26 +99,12 @@ def _disciplines() -> Finding:
     if os.geteuid() != 0:
         return Finding("queue disciplines", False, "trying them needs root", "`sudo lopsided doctor`")
     try:
-        found = _in_namespace(_try_disciplines)
+        found = host.disciplines()
     except (OSError, ImportError) as error:
         return Finding("queue disciplines", False, str(error))
-    missing = [name for name in PROBED_QDISCS if name not in found]
-    remedy = f"without {', '.join(missing)} here: user-mode Linux has them" if missing else ""
+    missing = [name for name in host.PROBED if name not in found]
+    remedy = f"without {', '.join(missing)} here: the time-travel kernel has them" if missing else ""
     return Finding("queue disciplines", not missing, ", ".join(found), remedy)
-
-
-def _try_disciplines() -> list[str]:
-    from .guest.job import Interface, Job, Node, Qdisc, Veth
-    from .guest.topology import Network
-
-    ends = (Interface("a", "e0", "02:00:00:00:00:01"), Interface("b", "e0", "02:00:00:00:00:02"))
-    nodes = [Node("a", "10.77.0.1", True), Node("b", "10.77.0.2", True)]
-    network = Network(Job(False, 0, 0, 0, 0, [], nodes, [Veth(ends)], [], [], [], [], [], [], []))
-    return [
-        kind
-        for kind, options in PROBED_QDISCS.items()
-        if network.has_discipline(Qdisc("a", "e0", kind, 0x10000, 0, options))
-    ]
 
 
 def _emulated_lines() -> Finding:
@@ -200,13 +175,6 @@ def _pyroute2() -> Finding:
     except ImportError:
         return Finding("pyroute2", False, "not installed", f"`{sys.executable} -m pip install pyroute2`")
     return Finding("pyroute2", True, str(Path(pyroute2.__file__).parent))
-
-
-def _in_namespace(work: Callable[[], T]) -> T:
-    from .guest.namespace import Namespace
-
-    with Namespace("doctor").entered():
-        return work()
 
 
 def tools() -> list[Finding]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
     from lopsided.worlds.base import Job
 
-__all__ = ["run", "run_many"]
+__all__ = ["check", "run", "run_many"]
 
 PREPARATION_S = 60.0
 """A generous bound on making namespaces and devices."""
@@ -42,7 +42,7 @@ LATE_MS = 10.0
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     """Runs the scenario once."""
-    _check(scenario, options)
+    check(scenario, options)
     capture = None
     if options.pcap is not None:
         capture = (os.fspath(options.pcap), "hosts" in options.pcap_at, "links" in options.pcap_at)
@@ -95,7 +95,8 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
         )
 
 
-def _check(scenario: Scenario, options: RunOptions) -> None:
+def check(scenario: Scenario, options: RunOptions) -> None:
+    """Refuses what other worlds are asked, and congestion controls that this kernel cannot have."""
     if options.cores > 1:
         raise UsageError("the world live has one clock: only the simulator takes several cores for one run")
     if options.kernel is not None:

@@ -1,0 +1,61 @@
+"""What the running kernel has of what the kernel world needs, found out in a namespace of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TypeVar
+
+from . import qdisc
+
+T = TypeVar("T")
+
+PROBED: dict[str, str] = {
+    "pfifo": qdisc.fifo(10),
+    "tbf": qdisc.token_bucket(1_000_000, 1600),
+    "netem": qdisc.delay_line(1_000_000),
+    **dict.fromkeys(("htb", "codel", "fq_codel", "fq", "pie", "sfq", "cake"), ""),
+}
+"""Disciplines worth knowing of, with the options they cannot do without."""
+
+
+@cache
+def disciplines() -> tuple[str, ...]:
+    """Which of `PROBED` it has; OSError where namespaces cannot be made."""
+    from .guest.job import Interface, Job, Node, Qdisc, Veth
+    from .guest.topology import Network
+
+    def tried() -> tuple[str, ...]:
+        ends = (Interface("a", "e0", "02:00:00:00:00:01"), Interface("b", "e0", "02:00:00:00:00:02"))
+        nodes = [Node("a", "10.77.0.1", True), Node("b", "10.77.0.2", True)]
+        network = Network(Job(False, 0, 0, 0, 0, [], nodes, [Veth(ends)], [], [], [], [], [], [], []))
+        return tuple(
+            kind
+            for kind, options in PROBED.items()
+            if network.has_discipline(Qdisc("a", "e0", kind, 0x10000, 0, options))
+        )
+
+    return in_namespace(tried)
+
+
+def can_delay() -> bool:
+    """Whether it has the discipline that every line needs for its delay."""
+    try:
+        return not lacking(["sch_netem"])
+    except (OSError, ImportError):
+        return False
+
+
+def lacking(modules: Iterable[str]) -> list[str]:
+    """Which of these modules' disciplines it has not, of those that can be tried."""
+    wanted = {name.removeprefix("sch_") for name in modules if name.startswith("sch_")}
+    found = disciplines()
+    return sorted(name for name in wanted & PROBED.keys() if name not in found)
+
+
+def in_namespace(work: Callable[[], T]) -> T:
+    """What `work` gives in a network namespace that ends with it."""
+    from .guest.namespace import Namespace
+
+    with Namespace("trial").entered():
+        return work()
