@@ -12,7 +12,8 @@ from lopsided.errors import UsageError
 from lopsided.papers import load
 from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.reasons import unexplained
-from lopsided.papers.havey2015 import chapter3, measure
+from lopsided.papers.havey2015 import measure
+from lopsided.papers.havey2015.chapter3 import setup as chapter3
 from lopsided.papers.havey2015.setup import CABLE, CHAPTERS, EXPERIMENTS
 from lopsided.studies.jobs import run_jobs
 
@@ -26,6 +27,12 @@ def test_each_figure_and_claim_belongs_to_one_chapter():
     assert sum(len(part.claims) for part in parts) == len(paper.claims)
     assert {key for keys in CHAPTERS.values() for key in keys} == {each.key for each in EXPERIMENTS}
     assert len(paper.published) > 100
+
+
+def test_every_experiment_is_shown_or_judged():
+    paper = load("havey2015")
+    shown = {key for each in (*paper.figures, *paper.claims) for key in each.needs}
+    assert shown == {each.key for each in EXPERIMENTS}
 
 
 def test_every_setting_is_a_scenario():

@@ -13,7 +13,9 @@ from pathlib import Path
 from lopsided.papers.framework import assumptions
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
-from lopsided.papers.havey2015 import chapter2, chapter3, traces
+from lopsided.papers.havey2015 import chapter2, traces
+from lopsided.papers.havey2015.chapter3.claims import CLAIMS as CLAIMS_3
+from lopsided.papers.havey2015.chapter3.figures import FIGURES as FIGURES_3
 from lopsided.papers.havey2015.claims import CLAIMS
 from lopsided.papers.havey2015.figures import FIGURES
 from lopsided.papers.havey2015.hindsight import HINDSIGHT, KEY_RESULTS
@@ -43,8 +45,8 @@ PAPER = Paper(
     summary="Can a queue be managed that no queue management sees, and one be sized without parameters?",
     folder=FOLDER,
     experiments=EXPERIMENTS,
-    figures=(*traces.FIGURES, *chapter2.FIGURES, *chapter3.FIGURES, *FIGURES),
-    claims=(*chapter2.CLAIMS, *traces.CLAIMS, *chapter3.CLAIMS, *CLAIMS),
+    figures=(*traces.FIGURES, *chapter2.FIGURES, *FIGURES_3, *FIGURES),
+    claims=(*chapter2.CLAIMS, *traces.CLAIMS, *CLAIMS_3, *CLAIMS),
     assumptions=assumptions.load(FOLDER),
     key_results=(chapter2.KEY_RESULT, *KEY_RESULTS),
     repeat=2,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from lopsided.papers.framework.claims import (
     Statements,
+    agree_within,
     all_of,
     at_least,
     at_most,
@@ -22,7 +23,7 @@ from lopsided.papers.framework.claims import (
 )
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Measured, Verdict
-from lopsided.papers.havey2015.setup import CHAPTER_5, CHAPTER_6, EVENING_RTTS, NAMES, RTTS
+from lopsided.papers.havey2015.setup import ALL, CHAPTER_5, CHAPTER_6, EVENING_RTTS, NAMES, RTTS
 from lopsided.papers.havey2015.shared import said, value
 
 UNAFFECTED = 1.25
@@ -34,6 +35,7 @@ of_evening = Statements(("evening",))
 of_both = Statements(("night", "evening"))
 of_delays = Statements(("delays",))
 of_order = Statements(("delays-100",))
+of_wide = Statements(("wide",))
 of_one = Statements(("alone",), "ours")
 of_cable = Statements(("cable-night", "cable-peak"), "ours")
 
@@ -436,6 +438,33 @@ def round_trips_are_alike(m: Measurements) -> Verdict:
     )
 
 
+@of_wide("Below 100 ms all disciplines are alike.", "section 6.4")
+def alike_below_100(m: Measurements) -> Verdict:
+    """Mean throughput at 10 ms."""
+    return agree_within(0.05, [said(m, "wide", "throughput_bps", aqm, 10, "Mbit/s", 1e-6) for aqm in ALL])
+
+
+@of_wide(
+    "ASQM, CoDel and PIE lose throughput from about 250 ms on, and are unusable at 500 ms.",
+    "sections 5.4 and 6.4",
+    needs=("delays", "wide"),
+    fails=True,
+)
+def unusable_at_500(m: Measurements) -> Verdict:
+    """Less than half of what they have at 100 ms."""
+    experiments = {"asqm": "wide", "codel": "delays", "pie": "delays"}
+    rates = {
+        rtt: [said(m, each, "throughput_bps", aqm, rtt, "Mbit/s", 1e-6) for aqm, each in experiments.items()]
+        for rtt in (100, 250, 500)
+    }
+    return all_of(
+        *(
+            ratio(f"{NAMES[aqm]} at 500 ms to 100 ms", later, before, below=0.5)
+            for aqm, before, later in zip(experiments, rates[100], rates[500], strict=True)
+        )
+    ).but(*rates[250], why="they lose, but not half: the mix has ten windows, and a loss cuts one of them")
+
+
 def _alone(m: Measurements, aqm: str, rtt: int) -> Measured:
     return said(m, "alone", "throughput_p50_bps", aqm, rtt, "Mbit/s", 1e-6, what=", alone (50 %)")
 
@@ -495,6 +524,8 @@ CLAIMS = (
     at_750,
     ared_recovers,
     round_trips_are_alike,
+    alike_below_100,
+    unusable_at_500,
     limit_is_of_one_flow,
     one_flow_under_codel,
 )

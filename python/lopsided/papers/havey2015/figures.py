@@ -21,6 +21,9 @@ DASHES: dict[int, Dashes] = dict(
 )
 
 
+HOURS = ("night", "evening")
+
+
 def _knee(m: Measurements, column: str, scale: float, ink: str) -> Iterable[Line]:
     curve = m.curve("knee", column, "queue_bytes")
     yield Line.of(curve, ink, scale, column=column)
@@ -69,7 +72,7 @@ def _data(m: Measurements, experiment: str, column: str, unit: str) -> pl.DataFr
 
 
 def _evening_panels(
-    column: str, unit: str, scale: float, caption: str, experiments: tuple[str, str] = ("night", "evening")
+    column: str, unit: str, scale: float, caption: str, experiments: tuple[str, str] = HOURS
 ) -> tuple[Panel, ...]:
     return tuple(
         Panel(
@@ -93,7 +96,7 @@ RTT_CDFS = Plot(
     "CDFs of round trips over packets; modems of 16 Mbit/s (havey2015 figures 5.3 to 5.13)",
     "round trip (ms)",
     _evening_panels("rtt", "ms", 1.0, "round trips"),
-    ("night", "evening"),
+    HOURS,
     data=partial(_data, experiment="evening", column="rtt", unit="ms"),
 )
 
@@ -106,6 +109,8 @@ RATE_CDFS = RTT_CDFS.but(
 )
 
 SHARED = ("cable-night", "cable-peak")
+
+_COLUMNS = ("rtt_p50_ms", "rtt_p90_ms", "throughput_bps", "variation", "drops", "sensing_share")
 
 CABLE_RTT_CDFS = RTT_CDFS.but(
     title="A shared channel behind token buckets that borrow",
@@ -139,6 +144,17 @@ def _at(rtt: int) -> Plot:
     )
 
 
+def _others_table(m: Measurements) -> Artifact:
+    """Uploads, and the round trips of section 6.4 that no figure shows."""
+    frames = [m.table(each).with_columns(pl.lit(each).alias("experiment")) for each in ("delays-up", "wide")]
+    return Artifact(pl.concat(frame.select("experiment", "aqm", "rtt_ms", *_COLUMNS) for frame in frames))
+
+
+def _settings_table(m: Measurements) -> Artifact:
+    """The rates and targets of sections 5.4 and 6.4 that no figure shows."""
+    return Artifact(m.table("wide-settings").select("aqm", "setting", *_COLUMNS))
+
+
 def _alone_table(m: Measurements) -> Artifact:
     """One flow: what section 6.4 prints."""
     frame = m.table("alone").select(
@@ -163,8 +179,9 @@ def _rtts_of(aqm: str) -> Plot:
 
 def _evening_table(m: Measurements) -> Artifact:
     """The printed ranges beside what nine packets in ten saw."""
-    rows = [(experiment, aqm, rtt) for experiment in ("night", "evening") for aqm in CHAPTER_5 for rtt in EVENING_RTTS]
-    return Artifact(_of_hours(m, rows), comparisons=tuple(_ranges(m)))
+    rows = [(experiment, aqm, rtt) for experiment in HOURS for aqm in CHAPTER_5 for rtt in EVENING_RTTS]
+    up = [(experiment, aqm, 100) for experiment in ("night-up", "evening-up") for aqm in CHAPTER_5]
+    return Artifact(_of_hours(m, [*rows, *up]), comparisons=tuple(_ranges(m)))
 
 
 def _cable_table(m: Measurements) -> Artifact:
@@ -206,15 +223,14 @@ def _ranges(m: Measurements) -> Iterable[Comparison]:
 
 def _readings(m: Measurements, experiment: str) -> Artifact:
     """What ASQM or BDP does as its formulas are printed."""
-    columns = ("rtt_p50_ms", "rtt_p90_ms", "throughput_bps", "variation", "drops", "sensing_share")
-    return Artifact(m.table(experiment).select("aqm", "rtt_ms", "reading", *columns))
+    return Artifact(m.table(experiment).select("aqm", "rtt_ms", "reading", *_COLUMNS))
 
 
 FIGURES = (
     Figure("4.1", "Throughput and wait against the queue", ("knee",), KNEE),
-    Figure("5.3", "Round trips at night and in the evening", ("night", "evening"), RTT_CDFS),
-    Figure("5.4", "Throughput at night and in the evening", ("night", "evening"), RATE_CDFS),
-    Figure("5", "Night and evening in numbers", ("night", "evening"), _evening_table, "Table"),
+    Figure("5.3", "Round trips at night and in the evening", HOURS, RTT_CDFS),
+    Figure("5.4", "Throughput at night and in the evening", HOURS, RATE_CDFS),
+    Figure("5", "Night and evening in numbers", (*HOURS, "night-up", "evening-up"), _evening_table, "Table"),
     Figure("C1", "Round trips on the shared channel", SHARED, CABLE_RTT_CDFS),
     Figure("C2", "Throughput on the shared channel", SHARED, CABLE_RATE_CDFS),
     Figure("C", "The shared channel in numbers", (*SHARED, "cable-up-night", "cable-up-peak"), _cable_table, "Table"),
@@ -223,6 +239,8 @@ FIGURES = (
         Figure(f"6.{8 + place}", f"Round trips under {NAMES[aqm]}", ("delays",), _rtts_of(aqm))
         for place, aqm in enumerate(CHAPTER_6)
     ),
+    Figure("6", "Uploads, and other round trips", ("delays-up", "wide"), _others_table, "Table"),
+    Figure("W", "Other rates and targets", ("wide-settings",), _settings_table, "Table"),
     Figure("A", "The continuous transfer alone", ("alone",), _alone_table, "Table"),
     Figure("R5", "ASQM as printed", ("readings-5",), partial(_readings, experiment="readings-5"), "Table"),
     Figure("R6", "BDP as printed", ("readings-6",), partial(_readings, experiment="readings-6"), "Table"),

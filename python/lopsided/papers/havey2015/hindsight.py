@@ -27,6 +27,8 @@ HINDSIGHT = (
     "were put on record after a first run. The rule for holes was chosen while lines of its kind were looked at.",
     "Which statements of chapter 3 do not hold, and why, was put on record after its first full run; that a page which "
     "is not whole counts as the run's 6 s, too.",
+    "That lead-in-turn, swings-are-large and unusable-at-500 do not hold, and what is counted as unusable, was put on "
+    "record after a first run.",
     "The experiment fwp-turns, another reading of how stations contend, was found with the printed speedups in view.",
 )
 

@@ -1,4 +1,4 @@
-"""The dissertation's networks and disciplines, and the experiments of chapters 4 to 6 (HAV-E16 to HAV-E25), behind
+"""The dissertation's networks and disciplines, and the experiments of chapters 4 to 6 (HAV-E16 to HAV-E26), behind
 those of chapter 3.
 
 A modem is sold 16 Mbit/s at its limiter, where the discipline under test stands. Where the channel carries 48 Mbit/s,
@@ -10,7 +10,8 @@ requests that contend and grants, behind token buckets with a committed and a pe
 from __future__ import annotations
 
 from lopsided.papers.framework.model import Case, Experiment, Overrides
-from lopsided.papers.havey2015 import chapter2, chapter3, traces
+from lopsided.papers.havey2015 import chapter2, traces
+from lopsided.papers.havey2015.chapter3 import setup as chapter3
 from lopsided.papers.havey2015.measure import knee, modems
 
 QUEUES = (1500, 3000, 6250, 9000, 12500, 18750, 25000, 37500, 50000)
@@ -48,7 +49,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "3": tuple(each.key for each in chapter3.EXPERIMENTS),
     "4": ("knee",),
     "5": ("night", "evening", "night-up", "evening-up", "readings-5", *CABLE),
-    "6": ("delays", "delays-100", "delays-up", "alone", "readings-6"),
+    "6": ("delays", "delays-100", "delays-up", "wide", "wide-settings", "alone", "readings-6"),
 }
 """The experiments of each chapter."""
 
@@ -201,6 +202,41 @@ ALONE = Experiment(
     usual=1,
 )
 
+ALL: dict[str, str] = {"asqm": CHAPTER_5["asqm"], **CHAPTER_6}
+
+WIDE = Experiment(
+    key="wide",
+    summary="downloads of one modem at round trips that are stated and not shown: all at 10 ms, ASQM up to 1000",
+    cases=(*_grid("modem.toml", ALL, (10,)), *_grid("modem.toml", {"asqm": ALL["asqm"]}, RTTS)),
+    measure=modems,
+    usual=1,
+)
+
+
+def _modem_of(aqm: str, mbps: int) -> Case:
+    """At 100 ms, with a modem of another rate and a channel that carries three."""
+    rates = {"modem1": mbps, "channel": 3 * mbps}
+    overrides = {f"topology.link.{link}.down.rate": f"{rate} Mbit/s" for link, rate in rates.items()}
+    case = _case("modem.toml", aqm, ALL[aqm], 100, "down", setting=f"modems of {mbps} Mbit/s")
+    return Case(case.scenario, {**case.overrides, **overrides}, case.labels)
+
+
+def _target_of(target: str) -> Case:
+    queue = ALL["asqm"].replace(" }", f', target = "{target}" }}')
+    return _case("modem.toml", "asqm", queue, 100, "down", setting=f"target {target}")
+
+
+WIDE_SETTINGS = Experiment(
+    key="wide-settings",
+    summary="ASQM and BDP on modems of 2 and of 50 Mbit/s at 100 ms, and ASQM with other targets",
+    cases=(
+        *(_modem_of(aqm, mbps) for aqm in ("asqm", "bdp") for mbps in (2, 50)),
+        *(_target_of(target) for target in ("10 ms", "500 ms")),
+    ),
+    measure=modems,
+    usual=1,
+)
+
 READINGS_6 = Experiment(
     key="readings-6",
     summary="BDP at two round trips, as the text means it and as it is printed",
@@ -232,6 +268,8 @@ EXPERIMENTS = (
     DELAYS,
     AT_100,
     DELAYS_UP,
+    WIDE,
+    WIDE_SETTINGS,
     ALONE,
     READINGS_6,
 )

@@ -1,0 +1,287 @@
+"""Chapter 3's experiments (HAV-E11 to HAV-E15), and today's Wi-Fi.
+
+Throughput here is of octets that arrived, before repair, as in the dissertation's figures 3.7 and 3.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lopsided.papers.framework.measurements import Array
+from lopsided.papers.framework.model import Case, Experiment, Overrides
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Run
+
+ERRORS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+"""Frame error rates of figures 3.7 and 3.11."""
+
+RIVALS = (0, 1, 3, 6, 9)
+"""Competing stations of figure 3.8."""
+
+RTTS = (30, 40, 50, 60, 70)
+TIMED = 40
+"""Base round trips of figure 3.10 in ms, and of figure 3.9."""
+
+STANDARDS = ("802.11n", "802.11ac", "802.11ax")
+
+PARTS = ("fwp", "ampdu")
+
+BEGUN_S = 10.0
+"""Of the shares of figures 3.9 and 3.10: slow start is over."""
+
+CUT_S = 6.0
+"""A page that is not whole when its run ends counts as this."""
+
+TURNS_S = 12.0
+"""How long runs with turns of equal length last: connections that open late weigh half as much."""
+
+OBJECT = 10_000_000
+REQUEST = 100
+"""Octets of the object that is repaired, and of a request."""
+
+
+def _station(mode: str, error: float) -> Overrides:
+    """The station under test as FWP's or as one of the others."""
+    station = '{ name = "station0", acknowledge = false, reorder = false }'
+    return {
+        "topology.medium.wifi.frame_error": str(error),
+        "topology.medium.wifi.stations": f"[{station}]" if mode == "fwp" else "[]",
+        "flow.tested.receiver_stack": f"{{ placeholders = {error} }}" if mode == "fwp" else "{}",
+    }
+
+
+def _rivals(count: int, most: int, end_s: float = 6.0) -> Overrides:
+    """Those that are left out begin as the run ends."""
+    late = {f"flow.other{number}.start": f"{end_s - 0.01:g} s" for number in range(count + 1, most + 1)}
+    return {**late, **{f"flow.other{number}.start_jitter": "0 s" for number in range(count + 1, most + 1)}}
+
+
+def _case(mode: str, error: float, rivals: int) -> Case:
+    overrides = {**_station(mode, error), **_rivals(rivals, 9)}
+    return Case("stations.toml", overrides, {"mode": mode, "error": error, "rivals": rivals})
+
+
+def _equal_turns(mode: str, error: float, rivals: int) -> Case:
+    """A turn on the air takes as long as a full one, whatever is in it: the air is given out by one long symbol."""
+    air = {"topology.medium.wifi.symbol": "2.7 ms", "scenario.duration": f"{TURNS_S:g} s"}
+    case = _case(mode, error, rivals)
+    return Case(case.scenario, {**case.overrides, **_rivals(rivals, 9, TURNS_S), **air}, case.labels)
+
+
+def throughput(run: Run, _case: Case) -> Mapping[str, float]:
+    """Goodput of the station under test, and of the others in the mean, where there are any; frames in an aggregate.
+
+    And when the first octets came, which a lost SYN-ACK puts off by a second or more, and the goodput from then on.
+    """
+    rows = list(run.flows.rows())
+    samples = run.samples_of["tested"]
+    time, octets = (samples[name].cast(float).to_numpy() for name in ("time_s", "delivered_bytes"))
+    begun = octets > 0
+    others = [float(row["goodput_bps"]) for row in rows if row["name"] != "tested" and row["goodput_bps"]]
+    counts = {row["quantity"]: float(row["value"]) for row in run.parts.rows() if row["part"] == "access"}
+    return {
+        "first_octets_s": float(time[begun][0]) if begun.any() else float("nan"),
+        "since_first_octets_bps": 8 * float(np.ptp(octets[begun]) / np.ptp(time[begun])) if begun.sum() > 1 else 0.0,
+        "tested_bps": next(float(row["goodput_bps"]) for row in rows if row["name"] == "tested"),
+        "others_bps": float(np.mean(others)) if others else float("nan"),
+        "frames_per_ppdu": counts["frames_sent"] / counts["ppdus_sent"],
+    }
+
+
+def shares(run: Run) -> Array:
+    """The compatible flow's part of what both get, in per cent, in bins of a second, once slow start is over."""
+    import polars as pl
+
+    queues = run.queues.to_polars().filter(pl.col("direction") == "down")
+    rates: list[Array] = []
+    for link in ("home1", "home2"):
+        rows = queues.filter(pl.col("link") == link)
+        time, octets = (rows[name].cast(pl.Float64).to_numpy() for name in ("time_s", "sent_bytes"))
+        ends = np.arange(BEGUN_S, float(time.max()) + 0.5, 1.0)
+        rates.append(np.diff(np.interp(ends, time, octets)))
+    # The bottleneck is always busy: seconds weigh alike.
+    return 100 * rates[0] / (rates[0] + rates[1])
+
+
+def sharing(run: Run, _case: Case) -> Mapping[str, float]:
+    """That part in the mean and in single seconds, and how often the lead passes from one to the other."""
+    share = shares(run)
+    leads = share > 50
+    return {
+        "share_percent": float(share.mean()),
+        **{f"share_p{each}_percent": float(np.percentile(share, each)) for each in (0, 10, 50, 75, 100)},
+        "swing_points": float(np.ptp(share)),
+        "lead_changes": float((leads[1:] != leads[:-1]).sum()),
+    }
+
+
+def repair(run: Run, _case: Case) -> Mapping[str, float]:
+    """What crossed the path, how many requests repaired the object, and how long it took to be whole."""
+    import polars as pl
+
+    links = run.links.to_polars().filter((pl.col("link") == "path") & (pl.col("direction") == "down"))
+    rows = list(run.transfers.rows())
+    whole = [float(row["completion_s"]) for row in rows if row["what"] == "object"]
+    requests = sum(row["what"] == "repair" for row in rows)
+    return {
+        "sent_bytes": float(links["sent_bytes"].sum()),
+        "arrived_bytes": float(run.flows["delivered_bytes"][0]),
+        "retransmits": float(run.flows["retransmits"][0]),
+        "requests": float(requests),
+        "request_overhead_percent": 100.0 * requests * REQUEST / OBJECT,
+        "completion_s": whole[0] if whole else float("nan"),
+    }
+
+
+LOSS = Experiment(
+    key="fwp-loss",
+    summary="a station of FWP or of A-MPDU among nine of A-MPDU, at seven frame error rates",
+    cases=tuple(_case(mode, error, 9) for mode in PARTS for error in ERRORS),
+    measure=throughput,
+)
+
+ALONE = Experiment(
+    key="fwp-alone",
+    summary="the station of FWP alone, at the same frame error rates",
+    cases=tuple(_case("fwp", error, 0) for error in ERRORS[1:]),
+    measure=throughput,
+    usual=1,
+)
+
+RIVALRY = Experiment(
+    key="fwp-rivals",
+    summary="the same at two frame error rates, with none to nine others",
+    cases=tuple(_case(mode, error, rivals) for mode in PARTS for error in (0.1, 0.4) for rivals in RIVALS),
+    measure=throughput,
+)
+
+TURNS = Experiment(
+    key="fwp-turns",
+    summary="another reading: turns of equal length, however few frames go in one",
+    cases=tuple(
+        _equal_turns(mode, error, rivals)
+        for mode in PARTS
+        for error, rivals in (
+            *((error, rivals) for error in (0.1, 0.4) for rivals in RIVALS),
+            *((error, 9) for error in ERRORS[1:] if error not in (0.1, 0.4)),
+        )
+    ),
+    measure=throughput,
+    usual=1,
+)
+
+RULES: dict[str, tuple[Overrides, float]] = {
+    "margin 4": ({"flow.compatible.receiver_stack": "{ placeholders = 0.01 }"}, 0.01),
+    "literal": ({"flow.compatible.receiver_stack": "{ placeholders = 0.01, placeholder_margin = 0 }"}, 0.01),
+    "two Cubics": ({"flow.compatible.receiver_stack": "{}"}, 0.0),
+}
+"""The compatible TCP with four standard deviations above the expected loss, as printed, and Cubic in its place."""
+
+
+def _sharing(rule: str, rtt: int) -> Case:
+    overrides, loss = RULES[rule]
+    rtts = {f"topology.link.far{number}.rtt": f"{rtt} ms" for number in (1, 2)}
+    settings = {**overrides, "topology.link.home1.down.loss": str(loss), **rtts}
+    return Case("sharing.toml", settings, {"rule": rule, "rtt_ms": rtt})
+
+
+SHARING = Experiment(
+    key="fwp-sharing",
+    summary="compatible TCP as printed behind a channel that loses 1 %, beside Cubic, at five round trips",
+    cases=tuple(_sharing("literal", rtt) for rtt in RTTS),
+    measure=sharing,
+)
+
+RULES_APART = Experiment(
+    key="fwp-sharing-rules",
+    summary="the same with a margin above the expected loss, and two Cubics, at three round trips",
+    cases=tuple(_sharing(rule, rtt) for rule in RULES if rule != "literal" for rtt in (30, TIMED, 70)),
+    measure=sharing,
+    usual=1,
+)
+
+IN_TIME = Experiment(
+    key="fwp-sharing-time",
+    summary="these three at 40 ms, second by second",
+    cases=tuple(_sharing(rule, TIMED) for rule in RULES),
+    measure=sharing,
+    keep=True,
+    usual=1,
+)
+
+REPAIR = Experiment(
+    key="fwp-repair",
+    summary="one object of 10 MB to an FWP station alone, whose missing ranges are fetched again",
+    cases=tuple(
+        Case(
+            "repair.toml",
+            {
+                "topology.medium.wifi.frame_error": str(error),
+                "flow.object.receiver_stack": f"{{ placeholders = {error} }}",
+            },
+            {"error": error},
+        )
+        for error in ERRORS
+    ),
+    measure=repair,
+)
+
+
+def _today(standard: str, mode: str, cc: str = "cubic") -> Case:
+    acknowledged = mode == "ampdu"
+    overrides = {
+        **_station("ampdu" if acknowledged else "fwp", 0.1),
+        "topology.medium.wifi.standard": standard,
+        "flow.tested.cc": cc,
+    }
+    if mode == "plain":
+        overrides["flow.tested.receiver_stack"] = "{}"
+    return Case("today.toml", overrides, {"standard": standard, "mode": mode, "cc": cc})
+
+
+TODAY = Experiment(
+    key="fwp-today",
+    summary="ours: FWP, A-MPDU, and no repair at all, with today's standards, contention and BBR",
+    cases=(
+        *(_today(standard, mode) for standard in STANDARDS for mode in PARTS),
+        *(_today("802.11ac", mode, cc) for mode, cc in (("ampdu", "bbr"), ("plain", "bbr"), ("plain", "cubic"))),
+    ),
+    measure=throughput,
+    usual=1,
+)
+
+
+def _page(mode: str, multiplexed: bool) -> Case:
+    what = "true" if multiplexed else "false"
+    app = f'{{ kind = "http", objects = 20, object_size = "100 kB", multiplexed = {what} }}'
+    if mode == "fwp":
+        app = '{ kind = "repair", size = "2020 kB" }'
+    case = _today("802.11ac", mode)
+    labels = {"mode": mode, "how": "repair" if mode == "fwp" else "one connection" if multiplexed else "six"}
+    return Case("today.toml", {**case.overrides, "flow.tested.app": app}, labels)
+
+
+def page(run: Run, _case: Case) -> Mapping[str, float]:
+    """How long the page, or an object of its size, took; the run's 6 s where it was not whole by then."""
+    rows = [row for row in run.transfers.rows() if row["what"] in ("page", "object")]
+    longest = max(rows, key=lambda row: float(row["size_bytes"]), default=None)
+    whole = longest is not None and float(longest["size_bytes"]) > 2e6
+    return {"completion_s": float(longest["completion_s"]) if longest is not None and whole else CUT_S}
+
+
+PAGES = Experiment(
+    key="fwp-pages",
+    summary="ours: a page of 2 MB over six connections and over one with streams, with and without MAC repair",
+    cases=(
+        *(_page(mode, multiplexed) for mode in ("ampdu", "plain") for multiplexed in (False, True)),
+        _page("fwp", False),
+    ),
+    measure=page,
+    usual=1,
+)
+
+EXPERIMENTS = (LOSS, ALONE, RIVALRY, TURNS, SHARING, RULES_APART, IN_TIME, REPAIR, TODAY, PAGES)

@@ -1,0 +1,21 @@
+"""How this chapter's statements and figures look things up."""
+
+from __future__ import annotations
+
+from lopsided.papers.framework.measurements import Curve, Measurements
+from lopsided.papers.havey2015.chapter3.setup import PARTS
+
+
+def speedup(m: Measurements, experiment: str, error: float, rivals: int) -> float:
+    fwp, ampdu = (m.value(experiment, "tested_bps", mode=mode, error=error, rivals=rivals).median for mode in PARTS)
+    return fwp / ampdu
+
+
+def overhead(m: Measurements, error: float) -> float:
+    sent = [m.value("fwp-repair", "sent_bytes", error=each).median for each in (error, 0.0)]
+    return 100 * (sent[0] / sent[1] - 1)
+
+
+def share_curve(m: Measurements, rule: str) -> Curve:
+    experiment = "fwp-sharing" if rule == "literal" else "fwp-sharing-rules"
+    return m.curve(experiment, "share_percent", "rtt_ms", rule=rule)
