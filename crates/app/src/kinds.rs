@@ -4,7 +4,7 @@
 
 use crate::config::{BuildApp, build_as};
 use crate::*;
-use lopsided_spec::{Chosen, Family, Kind, NameTaken, Registry, Scalar, Value, ValueType};
+use lopsided_spec::{Family, Kind, NameTaken, Registry, family_value};
 
 /// The applications, the default first. A new one is a line here.
 const APPLICATIONS: &[fn() -> Kind<BuildApp>] = &[
@@ -48,14 +48,4 @@ impl Default for AppConfig {
     }
 }
 
-impl Scalar for AppConfig {
-    const TYPE: ValueType = ValueType::Family(&APPS);
-
-    fn to_value(&self) -> Value {
-        self.0.to_value()
-    }
-
-    fn from_value(value: Value) -> Result<AppConfig, String> {
-        Chosen::from_value(value, &KINDS).map(AppConfig)
-    }
-}
+family_value!(AppConfig, APPS, KINDS);

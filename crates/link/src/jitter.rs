@@ -5,7 +5,7 @@
 //! overtakes, as over several paths.
 
 use lopsided_core::{Duration, Rng, Time};
-use lopsided_spec::{Fault, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+use lopsided_spec::{Fault, Key, Part, key, part_value};
 
 /// Jitter as plain data. The default is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,17 +31,7 @@ impl Part for JitterConfig {
     }
 }
 
-impl Scalar for JitterConfig {
-    const TYPE: ValueType = ValueType::Part(PartInfo::of::<JitterConfig>);
-
-    fn to_value(&self) -> Value {
-        Value::of_part(self)
-    }
-
-    fn from_value(value: Value) -> Result<JitterConfig, String> {
-        value.into_part()
-    }
-}
+part_value!(JitterConfig);
 
 /// The jitter of one run.
 #[derive(Debug)]

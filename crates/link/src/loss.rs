@@ -2,7 +2,7 @@
 
 use crate::link_error::LinkError;
 use lopsided_core::{DropReason, Rng, Time};
-use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 
 /// The ways a link loses packets, as plain data. The default loses none.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -101,29 +101,9 @@ impl Part for GilbertConfig {
     }
 }
 
-impl Scalar for LossConfig {
-    const TYPE: ValueType = ValueType::Part(PartInfo::of::<LossConfig>);
+part_value!(LossConfig);
 
-    fn to_value(&self) -> Value {
-        Value::of_part(self)
-    }
-
-    fn from_value(value: Value) -> Result<LossConfig, String> {
-        value.into_part()
-    }
-}
-
-impl Scalar for GilbertConfig {
-    const TYPE: ValueType = ValueType::Part(PartInfo::of::<GilbertConfig>);
-
-    fn to_value(&self) -> Value {
-        Value::of_part(self)
-    }
-
-    fn from_value(value: Value) -> Result<GilbertConfig, String> {
-        value.into_part()
-    }
-}
+part_value!(GilbertConfig);
 
 impl LossConfig {
     /// The state of this loss, or `None` if it never loses a packet. Draws are keyed by seed and role; random loss and

@@ -19,7 +19,7 @@
 use crate::classes::Classes;
 use crate::{Backlog, Class, Classifier, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Time};
-use lopsided_spec::{Fault, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+use lopsided_spec::{Fault, Key, Part, key, part_value};
 
 /// Class-based weighted fair queueing as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,17 +78,7 @@ impl Part for CbwfqClass {
     }
 }
 
-impl Scalar for CbwfqClass {
-    const TYPE: ValueType = ValueType::Part(PartInfo::of::<CbwfqClass>);
-
-    fn to_value(&self) -> Value {
-        Value::of_part(self)
-    }
-
-    fn from_value(value: Value) -> Result<CbwfqClass, String> {
-        value.into_part()
-    }
-}
+part_value!(CbwfqClass);
 
 impl Part for CbwfqConfig {
     const NAME: &'static str = "cbwfq";

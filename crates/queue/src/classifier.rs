@@ -3,7 +3,7 @@
 //! Leaves out: matches on addresses and on TCP flags one by one.
 
 use lopsided_core::{Ecn, Packet, Transport, packet::Flags};
-use lopsided_spec::{Choice, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+use lopsided_spec::{Choice, Key, Part, key, part_value};
 
 /// Rules in order; the first that matches names the class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,17 +51,7 @@ impl Part for Rule {
     ];
 }
 
-impl Scalar for Rule {
-    const TYPE: ValueType = ValueType::Part(PartInfo::of::<Rule>);
-
-    fn to_value(&self) -> Value {
-        Value::of_part(self)
-    }
-
-    fn from_value(value: Value) -> Result<Rule, String> {
-        value.into_part()
-    }
-}
+part_value!(Rule);
 
 /// A transport protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

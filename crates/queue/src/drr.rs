@@ -12,7 +12,7 @@ use crate::bounds;
 use crate::classes::Classes;
 use crate::{Backlog, Class, Classifier, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule};
 use lopsided_core::{Bytes, Cx, Packet, Time};
-use lopsided_spec::{Fault, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+use lopsided_spec::{Fault, Key, Part, key, part_value};
 use std::collections::VecDeque;
 
 /// A deficit round robin as plain data.
@@ -57,17 +57,7 @@ impl Part for DrrClass {
     }
 }
 
-impl Scalar for DrrClass {
-    const TYPE: ValueType = ValueType::Part(PartInfo::of::<DrrClass>);
-
-    fn to_value(&self) -> Value {
-        Value::of_part(self)
-    }
-
-    fn from_value(value: Value) -> Result<DrrClass, String> {
-        value.into_part()
-    }
-}
+part_value!(DrrClass);
 
 impl Part for DrrConfig {
     const NAME: &'static str = "drr";

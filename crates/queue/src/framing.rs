@@ -6,7 +6,7 @@
 //! layer.
 
 use lopsided_core::Bytes;
-use lopsided_spec::{Choice, Fault, Given, Key, Part, PartInfo, Presets, Scalar, Value, ValueType, key};
+use lopsided_spec::{Choice, Fault, Given, Key, Part, Presets, key, part_value};
 
 /// What is added to a packet, and what the sum is carried in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -82,17 +82,7 @@ impl Part for Framing {
     }
 }
 
-impl Scalar for Framing {
-    const TYPE: ValueType = ValueType::Part(PartInfo::of::<Framing>);
-
-    fn to_value(&self) -> Value {
-        Value::of_part(self)
-    }
-
-    fn from_value(value: Value) -> Result<Framing, String> {
-        value.into_part()
-    }
-}
+part_value!(Framing);
 
 impl Framing {
     /// The IP packet alone.

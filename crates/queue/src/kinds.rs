@@ -4,7 +4,7 @@
 
 use crate::config::{BuildQueue, build_as};
 use crate::*;
-use lopsided_spec::{Chosen, Family, Fault, Kind, Member, NameTaken, Part, Registry, Scalar, Value, ValueType};
+use lopsided_spec::{Family, Fault, Kind, Member, NameTaken, Part, Registry, family_value};
 use std::sync::Arc;
 
 /// The disciplines of this crate, the default first. A new one is a line here.
@@ -78,18 +78,8 @@ pub fn register_member(member: Member, build: BuildQueue) -> Result<(), NameTake
     KINDS.register(Kind { member, build })
 }
 
-/// A queue is itself a value of a key: a discipline with children has keys of type `QueueConfig` or `Vec<QueueConfig>`.
-impl Scalar for QueueConfig {
-    const TYPE: ValueType = ValueType::Family(&QUEUES);
-
-    fn to_value(&self) -> Value {
-        self.0.to_value()
-    }
-
-    fn from_value(value: Value) -> Result<QueueConfig, String> {
-        Chosen::from_value(value, &KINDS).map(QueueConfig)
-    }
-}
+// A queue is itself a value of a key: a discipline with children has keys of type `QueueConfig` or `Vec<QueueConfig>`.
+family_value!(QueueConfig, QUEUES, KINDS);
 
 impl Default for QueueConfig {
     fn default() -> QueueConfig {

@@ -14,7 +14,7 @@ use crate::{
     Backlog, Classifier, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Rule, Waiting,
 };
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Rng};
-use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+use lopsided_spec::{Fault, Given, Key, Part, ValueType, key, part_value};
 
 /// A weighted RED queue as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,17 +50,7 @@ impl Part for WredProfile {
     ];
 }
 
-impl Scalar for WredProfile {
-    const TYPE: ValueType = ValueType::Part(PartInfo::of::<WredProfile>);
-
-    fn to_value(&self) -> Value {
-        Value::of_part(self)
-    }
-
-    fn from_value(value: Value) -> Result<WredProfile, String> {
-        value.into_part()
-    }
-}
+part_value!(WredProfile);
 
 impl Default for WredConfig {
     fn default() -> WredConfig {

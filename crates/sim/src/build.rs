@@ -14,13 +14,13 @@ use crate::address::address;
 use crate::error::BuildError;
 use crate::host::{Host, Interface};
 use crate::labels::{NodeKind, NodeLabel, node_labels};
-use crate::options::{Passage, RunOptions};
+use crate::options::{MiddleboxPlacement, Passage, RunOptions};
 use crate::simulation::Simulation;
 use crate::stack::Stacks;
 use flows::place_flow;
 use lopsided_core::tcp_event::TcpEventMask;
 use lopsided_core::{Accounting, Dir, EventMask, FlowId, NodeId, Port, Time};
-use lopsided_net::{Attachment, NetNode, Network, Router};
+use lopsided_net::{Attachment, NetNode, Network, Router, Routes};
 use lopsided_scenario::{Hop, InterfaceSpec, Scenario};
 use topology::{Routing, Topology};
 
@@ -36,41 +36,22 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         })
         .collect::<Result<_, BuildError>>()?;
     let mut stacks = Stacks::new(&options.controllers);
-    let mut flows = Vec::with_capacity(scenario.flows.len());
-    for (number, spec) in scenario.flows.iter().enumerate() {
-        flows.push(place_flow(
-            FlowId(number as u32),
-            spec,
-            scenario.duration,
-            seed,
-            &options,
-            &mut stacks,
-            &mut hosts,
-        )?);
-    }
+    let flows = scenario
+        .flows
+        .iter()
+        .enumerate()
+        .map(|(number, spec)| {
+            let flow = FlowId(number as u32);
+            place_flow(flow, spec, scenario.duration, seed, &options, &mut stacks, &mut hosts)
+        })
+        .collect::<Result<Vec<_>, _>>()?;
     if scenario.record.on_change {
         hosts.iter_mut().for_each(Host::watch_windows);
     }
     if options.observers.iter().any(|observer| observer.mask().has(EventMask::TCP)) {
         hosts.iter_mut().for_each(|host| host.listen_to(TcpEventMask::ALL));
     }
-    let is_outside = |host: usize| options.outside.iter().any(|outside| outside.host == host);
-    let placed = |(number, host)| if is_outside(number) { NetNode::Edge } else { NetNode::Host(Box::new(host)) };
-    let mut nodes: Vec<NetNode<Host>> = Vec::with_capacity(net.hosts + 2 * scenario.graph.links.len());
-    nodes.extend(hosts.into_iter().enumerate().map(placed));
-    let audit = options.audit_queues;
-    for (router, routes) in tables.into_iter().skip(net.hosts).enumerate() {
-        let shared = scenario.graph.media.iter().find(|medium| medium.router == router);
-        nodes.push(match shared {
-            None => NetNode::Router(Box::new(Router::new(routes))),
-            Some(medium) => NetNode::Custom(Box::new(medium::build(medium, &routes, scenario, &net, seed, audit)?)),
-        });
-    }
-    for spec in &scenario.graph.links {
-        for dir in Dir::BOTH {
-            nodes.push(NetNode::Link(Box::new(link::build(spec, dir, seed, audit)?)));
-        }
-    }
+    let mut nodes = nodes(scenario, &net, hosts, tables, seed, &options)?;
     let mut wires = net.wires();
     let unnamed = stages::place(scenario, &net, seed, &mut nodes, &mut wires)?;
     let mut labels = node_labels(scenario);
@@ -79,17 +60,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         name: format!("{}/{}", scenario.graph.links[stage.hop.link].name, stage.what),
         kind: NodeKind::Stage(stage.hop.dir),
     }));
-    for placed in options.middleboxes {
-        if placed.link >= scenario.graph.links.len() {
-            return Err(no_link(placed.link));
-        }
-        let link = net.link_node(Hop { link: placed.link, dir: placed.dir }).index();
-        let inlet = Attachment { node: NodeId(nodes.len() as u32), port: Port(0) };
-        let onward = std::mem::replace(&mut wires[link][0], inlet);
-        nodes.push(NetNode::Custom(placed.node));
-        wires.push(vec![onward]);
-        labels.push(NodeLabel { node: inlet.node, name: placed.name, kind: NodeKind::Middlebox(placed.dir) });
-    }
+    labels.extend(add_middleboxes(scenario, &net, options.middleboxes, &mut nodes, &mut wires)?);
     let mut passages = Vec::with_capacity(options.passages.len());
     for host in options.passages {
         let passage = lead_out(host, &mut nodes, &mut wires);
@@ -113,6 +84,59 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     }
     let (links, first_link) = (2 * scenario.graph.links.len(), net.first_link());
     Ok(Simulation { network, flows, links, first_link, labels, passages })
+}
+
+/// The nodes that the scenario itself names: hosts, routers and media, both directions of each link.
+fn nodes(
+    scenario: &Scenario,
+    net: &Topology<'_>,
+    hosts: Vec<Host>,
+    tables: Vec<Routes>,
+    seed: u64,
+    options: &RunOptions,
+) -> Result<Vec<NetNode<Host>>, BuildError> {
+    let audit = options.audit_queues;
+    let mut nodes: Vec<NetNode<Host>> = Vec::with_capacity(net.hosts + 2 * scenario.graph.links.len());
+    for (number, host) in hosts.into_iter().enumerate() {
+        let is_outside = options.outside.iter().any(|outside| outside.host == number);
+        nodes.push(if is_outside { NetNode::Edge } else { NetNode::Host(Box::new(host)) });
+    }
+    for (router, routes) in tables.into_iter().skip(net.hosts).enumerate() {
+        let shared = scenario.graph.media.iter().find(|medium| medium.router == router);
+        nodes.push(match shared {
+            None => NetNode::Router(Box::new(Router::new(routes))),
+            Some(medium) => NetNode::Custom(Box::new(medium::build(medium, &routes, scenario, net, seed, audit)?)),
+        });
+    }
+    for spec in &scenario.graph.links {
+        for dir in Dir::BOTH {
+            nodes.push(NetNode::Link(Box::new(link::build(spec, dir, seed, audit)?)));
+        }
+    }
+    Ok(nodes)
+}
+
+/// Puts each middlebox behind its link, and gives their labels.
+fn add_middleboxes(
+    scenario: &Scenario,
+    net: &Topology<'_>,
+    middleboxes: Vec<MiddleboxPlacement>,
+    nodes: &mut Vec<NetNode<Host>>,
+    wires: &mut Vec<Vec<Attachment>>,
+) -> Result<Vec<NodeLabel>, BuildError> {
+    let mut labels = Vec::with_capacity(middleboxes.len());
+    for placed in middleboxes {
+        if placed.link >= scenario.graph.links.len() {
+            return Err(no_link(placed.link));
+        }
+        let link = net.link_node(Hop { link: placed.link, dir: placed.dir }).index();
+        let inlet = Attachment { node: NodeId(nodes.len() as u32), port: Port(0) };
+        let onward = std::mem::replace(&mut wires[link][0], inlet);
+        nodes.push(NetNode::Custom(placed.node));
+        wires.push(vec![onward]);
+        labels.push(NodeLabel { node: inlet.node, name: placed.name, kind: NodeKind::Middlebox(placed.dir) });
+    }
+    Ok(labels)
 }
 
 /// Of hosts that are edges, or have them before their link: an edge has one port.

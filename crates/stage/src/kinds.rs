@@ -4,7 +4,7 @@
 
 use crate::config::Vtable;
 use crate::*;
-use lopsided_spec::{Chosen, Family, Kind, NameTaken, Registry, Scalar, Value, ValueType};
+use lopsided_spec::{Family, Kind, NameTaken, Registry, family_value};
 
 /// The kinds of stages, the default first. A new one is a line here.
 const STAGE_KINDS: &[fn() -> Kind<Vtable>] =
@@ -33,14 +33,4 @@ pub fn register<S: StageKind>() -> Result<(), NameTaken> {
     KINDS.register(entry::<S>())
 }
 
-impl Scalar for StageConfig {
-    const TYPE: ValueType = ValueType::Family(&STAGES);
-
-    fn to_value(&self) -> Value {
-        self.0.to_value()
-    }
-
-    fn from_value(value: Value) -> Result<StageConfig, String> {
-        Chosen::from_value(value, &KINDS).map(StageConfig)
-    }
-}
+family_value!(StageConfig, STAGES, KINDS);

@@ -10,7 +10,7 @@
 use super::AccessKind;
 use crate::shaper::{Shaper, scaled_bits};
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
-use lopsided_spec::{Fault, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+use lopsided_spec::{Fault, Key, Part, key, part_value};
 
 /// From when on a rate holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,17 +35,7 @@ impl Part for RateStep {
     ];
 }
 
-impl Scalar for RateStep {
-    const TYPE: ValueType = ValueType::Part(PartInfo::of::<RateStep>);
-
-    fn to_value(&self) -> Value {
-        Value::of_part(self)
-    }
-
-    fn from_value(value: Value) -> Result<RateStep, String> {
-        value.into_part()
-    }
-}
+part_value!(RateStep);
 
 /// A time line of rates as plain data.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,7 +2,7 @@
 
 use super::config::{BuildShaper, build_as};
 use super::*;
-use lopsided_spec::{Chosen, Family, Kind, Registry, Scalar, Value, ValueType};
+use lopsided_spec::{Family, Kind, Registry, family_value};
 
 /// The kinds, the default first. A new one is a line here.
 const ACCESS_KINDS: &[fn() -> Kind<BuildShaper>] = &[
@@ -28,14 +28,4 @@ fn entry<A: AccessKind>() -> Kind<BuildShaper> {
     Kind::of::<A>(build_as::<A>)
 }
 
-impl Scalar for AccessConfig {
-    const TYPE: ValueType = ValueType::Family(&ACCESS);
-
-    fn to_value(&self) -> Value {
-        self.0.to_value()
-    }
-
-    fn from_value(value: Value) -> Result<AccessConfig, String> {
-        Chosen::from_value(value, &KINDS).map(AccessConfig)
-    }
-}
+family_value!(AccessConfig, ACCESS, KINDS);

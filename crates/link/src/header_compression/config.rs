@@ -1,6 +1,6 @@
 //! The settings of header compression.
 
-use lopsided_spec::{Choice, Fault, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+use lopsided_spec::{Choice, Fault, Key, Part, key, part_value};
 
 /// How headers are compressed, as plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,14 +118,4 @@ impl Part for HeaderCompressionConfig {
     }
 }
 
-impl Scalar for HeaderCompressionConfig {
-    const TYPE: ValueType = ValueType::Part(PartInfo::of::<HeaderCompressionConfig>);
-
-    fn to_value(&self) -> Value {
-        Value::of_part(self)
-    }
-
-    fn from_value(value: Value) -> Result<HeaderCompressionConfig, String> {
-        value.into_part()
-    }
-}
+part_value!(HeaderCompressionConfig);

@@ -2,7 +2,7 @@
 
 use super::config::Vtable;
 use super::*;
-use lopsided_spec::{Chosen, Family, Kind, NameTaken, Registry, Scalar, Value, ValueType};
+use lopsided_spec::{Family, Kind, NameTaken, Registry, family_value};
 
 /// The kinds of media, the default first. A new one is a line here.
 const MEDIUM_KINDS: &[fn() -> Kind<Vtable>] = &[
@@ -36,14 +36,4 @@ pub fn register<M: MediumKind>() -> Result<(), NameTaken> {
     KINDS.register(entry::<M>())
 }
 
-impl Scalar for MediumConfig {
-    const TYPE: ValueType = ValueType::Family(&MEDIA);
-
-    fn to_value(&self) -> Value {
-        self.0.to_value()
-    }
-
-    fn from_value(value: Value) -> Result<MediumConfig, String> {
-        Chosen::from_value(value, &KINDS).map(MediumConfig)
-    }
-}
+family_value!(MediumConfig, MEDIA, KINDS);

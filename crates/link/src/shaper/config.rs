@@ -1,7 +1,7 @@
 //! A token bucket's settings.
 
 use lopsided_core::{BitRate, Bytes, Duration};
-use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 
 /// A token bucket, whose tokens come at the link's rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,14 +89,4 @@ impl Part for ShaperConfig {
     }
 }
 
-impl Scalar for ShaperConfig {
-    const TYPE: ValueType = ValueType::Part(PartInfo::of::<ShaperConfig>);
-
-    fn to_value(&self) -> Value {
-        Value::of_part(self)
-    }
-
-    fn from_value(value: Value) -> Result<ShaperConfig, String> {
-        value.into_part()
-    }
-}
+part_value!(ShaperConfig);

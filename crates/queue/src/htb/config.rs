@@ -2,7 +2,7 @@
 
 use crate::{QueueConfig, Rule};
 use lopsided_core::{BitRate, Bytes};
-use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 
 /// A tree of classes with rates as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,17 +58,7 @@ impl Part for HtbClass {
     ];
 }
 
-impl Scalar for HtbClass {
-    const TYPE: ValueType = ValueType::Part(PartInfo::of::<HtbClass>);
-
-    fn to_value(&self) -> Value {
-        Value::of_part(self)
-    }
-
-    fn from_value(value: Value) -> Result<HtbClass, String> {
-        value.into_part()
-    }
-}
+part_value!(HtbClass);
 
 impl Part for HtbConfig {
     const NAME: &'static str = "htb";

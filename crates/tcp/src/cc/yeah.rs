@@ -22,8 +22,10 @@ const LOSS_SHARE: u64 = 8;
 /// Round trips of slow mode after which a competing Reno is assumed (rho), of fast mode after which none is (zeta).
 const RENO_AFTER: u32 = 16;
 const FAST_AFTER: u32 = 50;
-const EVERY: u64 = 100;
-const TOO_FEW: u32 = 2;
+/// In fast mode a segment is added for so many acknowledged, as Scalable does.
+const SCALABLE_PER_SEGMENT: u64 = 100;
+/// A round trip with no more RTT samples says nothing of the queue.
+const TOO_FEW_SAMPLES: u32 = 2;
 
 #[derive(Debug)]
 pub struct Yeah {
@@ -88,10 +90,10 @@ impl WindowAlgorithm for Yeah {
         let left = window.slow_start(window.acked_bytes_for_growth(ack));
         if left > 0 {
             let cwnd = window.segments();
-            window.add_one_per(if self.slow_rounds == 0 { cwnd.min(EVERY) } else { cwnd }, left);
+            window.add_one_per(if self.slow_rounds == 0 { cwnd.min(SCALABLE_PER_SEGMENT) } else { cwnd }, left);
         }
         if self.rtt.is_over(path) {
-            if let Some((base, rtt)) = self.rtt.pair().filter(|_| self.rtt.samples > TOO_FEW) {
+            if let Some((base, rtt)) = self.rtt.pair().filter(|_| self.rtt.samples > TOO_FEW_SAMPLES) {
                 self.end_round(window, base, rtt);
             }
             self.rtt.begin(path);

@@ -3,7 +3,7 @@
 use super::phy::{Modulation, Rate, Standard};
 use crate::medium::MediumSettings;
 use lopsided_core::{BitRate, Bytes, Duration};
-use lopsided_spec::{Fault, Given, Key, Part, PartInfo, Scalar, Value, ValueType, key};
+use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 
 /// A Wi-Fi channel as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,17 +88,7 @@ impl Part for WifiStation {
     }
 }
 
-impl Scalar for WifiStation {
-    const TYPE: ValueType = ValueType::Part(PartInfo::of::<WifiStation>);
-
-    fn to_value(&self) -> Value {
-        Value::of_part(self)
-    }
-
-    fn from_value(value: Value) -> Result<WifiStation, String> {
-        value.into_part()
-    }
-}
+part_value!(WifiStation);
 
 impl Default for WifiConfig {
     fn default() -> WifiConfig {
