@@ -7,13 +7,11 @@
 //! wait, no longer than `max_delay`. One with data, flags, SACK blocks or counts of marks, or a duplicate, goes on at
 //! once, behind those that wait.
 
-use crate::ack_reconstruct::is_plain;
-use crate::spread::{Connection, Spread, connection};
+use crate::held_acks::{Ack, HeldAcks, Rule, Waiting};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
-use lopsided_core::packet::Flags;
-use lopsided_core::{BitRate, Bytes, Count, Cx, Duration, Packet, Seq, Time};
+use lopsided_core::packet::TcpHeader;
+use lopsided_core::{BitRate, Bytes, Cx, Duration, Seq, Time};
 use lopsided_spec::{Fault, Key, Part, key};
-use std::collections::BTreeMap;
 
 /// ACK pacing as plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,16 +60,14 @@ impl StageKind for AckPacingConfig {
 
     fn build(&self, _role: &StageRole<'_>) -> Result<Box<dyn Stage>, Fault> {
         self.check()?;
-        Ok(Box::new(AckPacing::new(*self)))
+        Ok(Box::new(HeldAcks::new(Pacing { config: *self, delayed: 0 })))
     }
 }
 
 /// Paces the ACKs of every connection that passes.
 #[derive(Debug)]
-pub struct AckPacing {
+struct Pacing {
     config: AckPacingConfig,
-    connections: BTreeMap<Connection, Pace>,
-    spread: Spread,
     delayed: u64,
 }
 
@@ -83,63 +79,31 @@ struct Pace {
     free_at: Time,
 }
 
-impl AckPacing {
-    pub fn new(config: AckPacingConfig) -> AckPacing {
-        AckPacing { config, connections: BTreeMap::new(), spread: Spread::default(), delayed: 0 }
+impl Rule for Pacing {
+    type Stream = Pace;
+
+    fn begin(&self, header: &TcpHeader, now: Time) -> Option<Pace> {
+        Some(Pace { newest: header.ack, free_at: now })
     }
 
-    /// When an ACK goes on, if it is one for new data.
-    fn schedule(&mut self, connection: Connection, ack: Seq, now: Time) -> Option<Time> {
-        let pace = self.connections.get_mut(&connection).filter(|pace| ack.after(pace.newest))?;
-        let octets = Bytes::new(u64::from(ack.since(pace.newest)));
+    fn takes(pace: &Pace, header: &TcpHeader) -> bool {
+        header.ack.after(pace.newest)
+    }
+
+    fn take(&mut self, pace: &mut Pace, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>) {
+        let (Ack { connection, header, packet }, now) = (ack, cx.now());
+        let octets = Bytes::new(u64::from(header.ack.since(pace.newest)));
         let (data, _) = self.config.rate.time_to_send(octets, 0);
-        let in_order = self.spread.last(connection).unwrap_or(now);
+        let in_order = waiting.last(connection).unwrap_or(now);
         let goes = pace.free_at.min(now + self.config.max_delay).max(in_order).max(now);
-        (pace.newest, pace.free_at) = (ack, goes + data);
-        Some(goes)
+        *pace = Pace { newest: header.ack, free_at: goes + data };
+        self.delayed += u64::from(goes > now);
+        waiting.hold(connection, goes, packet);
+        waiting.release(connection, now, out);
     }
 
-    /// What a segment says that goes on at once.
-    fn note(&mut self, connection: Connection, ack: Seq, flags: Flags, now: Time) {
-        if flags.has(Flags::FIN) || flags.has(Flags::RST) {
-            self.connections.remove(&connection);
-        } else if flags.has(Flags::ACK) {
-            let pace = self.connections.entry(connection).or_insert(Pace { newest: ack, free_at: now });
-            if ack.after(pace.newest) {
-                pace.newest = ack;
-            }
-        }
-    }
-}
-
-impl Stage for AckPacing {
-    fn handle_packet(&mut self, packet: Packet, out: &mut Outlet, cx: &mut Cx<'_>) {
-        let Some((connection, header)) = connection(&packet) else { return out.forward(packet) };
-        let (ack, flags, plain, now) = (header.ack, header.flags, is_plain(&packet, header), cx.now());
-        if let Some(goes) = plain.then(|| self.schedule(connection, ack, now)).flatten() {
-            if goes > now {
-                self.delayed += 1;
-                return self.spread.hold(connection, goes, packet);
-            }
-        } else {
-            self.spread.release(connection, Time::MAX, out);
-            self.note(connection, ack, flags, now);
-        }
-        out.forward(packet);
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        self.spread.next()
-    }
-
-    fn handle_timeout(&mut self, out: &mut Outlet, cx: &mut Cx<'_>) {
-        while let Some(connection) = self.spread.due(cx.now()) {
-            self.spread.release(connection, cx.now(), out);
-        }
-    }
-
-    fn held(&self) -> Count {
-        self.spread.held()
+    fn passes(pace: &mut Pace, header: &TcpHeader, _now: Time) {
+        pace.newest = pace.newest.later_of(header.ack);
     }
 
     /// `delayed_packets` counts the ACKs that waited since the beginning.

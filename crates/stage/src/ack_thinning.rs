@@ -12,12 +12,11 @@
 //!
 //! Left out: thinning by what waits in the queue; a stage does not see the queue.
 
-use crate::spread::{Connection, connection};
+use crate::held_acks::{Ack, HeldAcks, Rule, Waiting};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
-use lopsided_core::packet::{Flags, TcpHeader};
-use lopsided_core::{Count, Cx, DropReason, Duration, Packet, Seq, Time};
+use lopsided_core::packet::TcpHeader;
+use lopsided_core::{Cx, DropReason, Duration, Seq, Time};
 use lopsided_spec::{Fault, Key, Part, key};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// ACK thinning as plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,18 +58,14 @@ impl StageKind for AckThinningConfig {
 
     fn build(&self, _role: &StageRole<'_>) -> Result<Box<dyn Stage>, Fault> {
         self.check()?;
-        Ok(Box::new(AckThinning::new(*self)))
+        Ok(Box::new(HeldAcks::new(Thinning { config: *self, thinned: 0 })))
     }
 }
 
 /// Thins the ACKs of every connection that passes.
 #[derive(Debug)]
-pub struct AckThinning {
+struct Thinning {
     config: AckThinningConfig,
-    connections: BTreeMap<Connection, Thinned>,
-    /// When each held ACK goes on.
-    deadlines: BTreeSet<(Time, Connection)>,
-    held: Count,
     thinned: u64,
 }
 
@@ -81,108 +76,45 @@ struct Thinned {
     newest: Seq,
     /// Thinned since the last one that went on.
     count: u32,
-    held: Option<(Time, Packet)>,
 }
 
-impl AckThinning {
-    pub fn new(config: AckThinningConfig) -> AckThinning {
-        let (connections, deadlines) = (BTreeMap::new(), BTreeSet::new());
-        AckThinning { config, connections, deadlines, held: Count::ZERO, thinned: 0 }
+impl Rule for Thinning {
+    type Stream = Thinned;
+
+    fn begin(&self, header: &TcpHeader, _now: Time) -> Option<Thinned> {
+        Some(Thinned { newest: header.ack, count: 0 })
     }
 
-    /// Counts an ACK that covers new data, and says whether its turn to pass has come; `None` for any other.
-    fn count(&mut self, connection: Connection, ack: Seq) -> Option<bool> {
-        let known = self.connections.get_mut(&connection)?;
-        if !ack.after(known.newest) {
-            return None;
-        }
-        known.newest = ack;
-        known.count += 1;
-        let passes = known.count >= self.config.keep;
-        if passes {
-            known.count = 0;
-        }
-        Some(passes)
+    fn takes(known: &Thinned, header: &TcpHeader) -> bool {
+        header.ack.after(known.newest)
     }
 
-    /// A segment that is not thinned goes on: counting begins anew.
-    fn note(&mut self, connection: Connection, ack: Seq, flags: Flags) {
-        if flags.has(Flags::FIN) || flags.has(Flags::RST) {
-            self.connections.remove(&connection);
-        } else if flags.has(Flags::ACK) {
-            let known = self.connections.entry(connection).or_insert(Thinned { newest: ack, count: 0, held: None });
-            known.count = 0;
-        }
-    }
-
-    /// Takes the ACK of this connection that is held.
-    fn take_held(&mut self, connection: Connection) -> Option<(Time, Packet)> {
-        let (deadline, packet) = self.connections.get_mut(&connection)?.held.take()?;
-        self.deadlines.remove(&(deadline, connection));
-        self.held.remove(packet.size());
-        Some((deadline, packet))
-    }
-
-    fn hold(&mut self, connection: Connection, packet: Packet, deadline: Time) {
-        self.held.record(packet.size());
-        self.deadlines.insert((deadline, connection));
-        self.connections.get_mut(&connection).expect("only a known connection's").held = Some((deadline, packet));
-    }
-}
-
-impl Stage for AckThinning {
-    fn handle_packet(&mut self, packet: Packet, out: &mut Outlet, cx: &mut Cx<'_>) {
-        let Some((connection, header)) = connection(&packet) else { return out.forward(packet) };
-        let pure = is_pure(&packet, header);
-        let (ack, flags) = (header.ack, header.flags);
-        let Some(passes) = self.count(connection, ack).filter(|_| pure) else {
-            self.take_held(connection).into_iter().for_each(|(_, held)| out.forward(held));
-            self.note(connection, ack, flags);
-            return out.forward(packet);
-        };
+    fn take(&mut self, known: &mut Thinned, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>) {
+        *known = Thinned { newest: ack.header.ack, count: known.count + 1 };
         let mut deadline = cx.now() + self.config.max_delay;
-        if let Some((earlier, covered)) = self.take_held(connection) {
+        for (earlier, covered) in waiting.take(ack.connection) {
             // What the covered one says must not wait longer for the change.
             deadline = earlier;
             self.thinned += 1;
             cx.drop(covered, DropReason::AckThinned);
         }
-        if passes { out.forward(packet) } else { self.hold(connection, packet, deadline) }
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        self.deadlines.first().map(|(deadline, _)| *deadline)
-    }
-
-    fn handle_timeout(&mut self, out: &mut Outlet, cx: &mut Cx<'_>) {
-        while let Some(&(deadline, connection)) = self.deadlines.first() {
-            if deadline > cx.now() {
-                return;
-            }
-            self.take_held(connection).into_iter().for_each(|(_, held)| out.forward(held));
-            if let Some(known) = self.connections.get_mut(&connection) {
-                known.count = 0;
-            }
+        if known.count < self.config.keep {
+            return waiting.hold(ack.connection, deadline, ack.packet);
         }
+        known.count = 0;
+        out.forward(ack.packet);
     }
 
-    fn held(&self) -> Count {
-        self.held
+    fn passes(known: &mut Thinned, header: &TcpHeader, _now: Time) {
+        *known = Thinned { newest: known.newest.later_of(header.ack), count: 0 };
+    }
+
+    fn went_on(known: &mut Thinned, _number: Seq) {
+        known.count = 0;
     }
 
     /// `thinned_packets` counts the ACKs that were dropped since the beginning.
     fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("thinned_packets", self.thinned as f64);
     }
-}
-
-/// Whether it only acknowledges: a later ACK says all that it says.
-fn is_pure(packet: &Packet, header: &TcpHeader) -> bool {
-    let options = &header.options;
-    packet.payload().is_empty()
-        && header.flags == Flags::ACK
-        && options.sack.is_empty()
-        && options.accurate_ecn().is_none()
-        && options.other().is_empty()
-        && packet.is_read_whole()
 }

@@ -6,7 +6,7 @@ mod common;
 use common::{Bench, at};
 use lopsided_core::packet::{Flags, SackBlock};
 use lopsided_core::{BitRate, Duration, Seq};
-use lopsided_stage::{AckPacing, AckPacingConfig};
+use lopsided_stage::AckPacingConfig;
 use proptest::prelude::*;
 
 const MOST: Duration = Duration::from_millis(100);
@@ -14,7 +14,7 @@ const MOST: Duration = Duration::from_millis(100);
 /// A thousand octets in a millisecond.
 fn bench() -> Bench {
     let rate = BitRate::from_bps(8_000_000);
-    Bench::new(AckPacing::new(AckPacingConfig { rate, max_delay: MOST, ..AckPacingConfig::default() }))
+    Bench::of(AckPacingConfig { rate, max_delay: MOST, ..AckPacingConfig::default() })
 }
 
 #[test]

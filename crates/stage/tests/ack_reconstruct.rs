@@ -6,7 +6,7 @@ mod common;
 use common::{Bench, at};
 use lopsided_core::packet::{Flags, SackBlock};
 use lopsided_core::{Duration, Seq};
-use lopsided_stage::{AckReconstruct, AckReconstructConfig, Spacing};
+use lopsided_stage::{AckReconstructConfig, Spacing};
 use proptest::prelude::*;
 
 const MOST: Duration = Duration::from_millis(100);
@@ -22,14 +22,14 @@ fn config() -> AckReconstructConfig {
 
 #[test]
 fn a_gap_of_eight_segments_takes_three_acks_and_the_mean_interval() {
-    let mut bench = Bench::new(AckReconstruct::new(config()));
+    let mut bench = Bench::of(config());
     bench.ack(at(0), 1000);
     bench.ack(at(20), 9000);
     bench.run_until(at(100));
     let expected = [(1000, at(0)), (3000, at(25)), (5000, at(30)), (7000, at(35)), (9000, at(40))];
     assert_eq!(bench.passed(), expected);
     // The paper's text makes one fewer.
-    let mut bench = Bench::new(AckReconstruct::new(AckReconstructConfig { text: true, ..config() }));
+    let mut bench = Bench::of(AckReconstructConfig { text: true, ..config() });
     bench.ack(at(0), 1000);
     bench.ack(at(20), 9000);
     bench.run_until(at(100));
@@ -38,7 +38,7 @@ fn a_gap_of_eight_segments_takes_three_acks_and_the_mean_interval() {
 
 #[test]
 fn acks_without_a_gap_go_on_at_once_and_what_says_more_overtakes_nothing() {
-    let mut bench = Bench::new(AckReconstruct::new(config()));
+    let mut bench = Bench::of(config());
     bench.ack(at(0), 1000);
     bench.ack(at(20), 3000);
     assert_eq!(bench.passed(), [(1000, at(0)), (3000, at(20))]);
@@ -52,7 +52,7 @@ fn acks_without_a_gap_go_on_at_once_and_what_says_more_overtakes_nothing() {
 
 #[test]
 fn an_inserted_ack_offers_no_more_than_either_of_its_neighbours() {
-    let mut bench = Bench::new(AckReconstruct::new(config()));
+    let mut bench = Bench::of(config());
     bench.offer(at(0), 1000, 0, |header| header.window = 50);
     bench.offer(at(10), 7000, 0, |header| header.window = 40);
     bench.run_until(at(1000));
@@ -66,25 +66,38 @@ fn paced() -> AckReconstructConfig {
 
 #[test]
 fn as_a_pacer_it_lets_so_many_segments_go_for_each_ack_that_arrives() {
-    let mut bench = Bench::new(AckReconstruct::new(paced()));
+    let mut bench = Bench::of(paced());
     bench.ack(at(0), 1000);
     bench.ack(at(20), 9000);
     bench.run_until(at(39));
     assert_eq!(bench.passed(), [(1000, at(0)), (3000, at(20))], "the first of those that are missing at once");
-    // ACKs for two segments each go in at the mean interval: as many come out, six segments behind.
+    // ACKs for two segments each go in: as many come out, six segments behind.
     for step in 1..4 {
-        bench.ack(at(20 + 20 * u64::from(step)), 9000 + 2000 * step);
+        bench.ack(at(20 + 19 * u64::from(step)), 9000 + 2000 * step);
     }
-    assert_eq!(bench.passed()[2..], [(5000, at(40)), (7000, at(60)), (9000, at(80))]);
-    bench.run_until(at(200));
-    let ends = bench.passed().last().copied().unwrap();
-    assert_eq!((ends.0, ends.1.saturating_since(at(140)) < Duration::from_millis(1)), (15_000, true));
+    assert_eq!(bench.passed()[2..], [(5000, at(39)), (7000, at(58)), (9000, at(77))]);
+    bench.run_until(at(1000));
+    assert_eq!(bench.numbers()[5..], [11_000, 13_000, 15_000]);
+}
+
+#[test]
+fn the_mean_is_of_times_since_an_ack_that_went_on_at_once() {
+    let config = AckReconstructConfig { gain: 1.0, max_delay: at(500) - at(0), ..paced() };
+    let mut bench = Bench::of(config);
+    bench.ack(at(0), 1000);
+    bench.ack(at(20), 9000);
+    // 30 ms since the first of all, not 10 since the one before: the next go on at 30, 60 and so on, where they would
+    // have at 20, 40 and so on.
+    bench.ack(at(30), 11_000);
+    bench.run_until(at(500));
+    let expected = [(1000, 0), (3000, 20), (5000, 30), (7000, 60), (9000, 80), (11_000, 120)];
+    assert_eq!(bench.passed(), expected.map(|(number, ms)| (number, at(ms))));
 }
 
 #[test]
 fn a_mean_that_is_given_stands_before_the_first_interval() {
     let config = AckReconstructConfig { interval: Some(Duration::from_millis(10)), gain: 0.25, ..paced() };
-    let mut bench = Bench::new(AckReconstruct::new(config));
+    let mut bench = Bench::of(config);
     bench.ack(at(0), 1000);
     bench.ack(at(20), 9000);
     bench.run_until(at(32));
@@ -95,13 +108,43 @@ fn a_mean_that_is_given_stands_before_the_first_interval() {
 }
 
 #[test]
-fn a_duplicate_takes_what_a_pacer_holds_with_it() {
-    let mut bench = Bench::new(AckReconstruct::new(paced()));
+fn a_duplicate_ends_in_a_pacer_that_is_busy_and_counts_where_it_is_not() {
+    let mut bench = Bench::of(paced());
+    bench.ack(at(0), 1000);
+    bench.ack(at(20), 7000);
+    bench.ack(at(21), 7000);
+    bench.run_until(at(100));
+    assert_eq!(bench.numbers(), [1000, 3000, 5000, 7000], "none comes twice");
+    // The first that goes on at once is not known as a duplicate; behind its own all go on, up to the first for new
+    // data, whose gap stays.
+    for number in [7000, 7000, 15_000, 21_000] {
+        bench.ack(at(100), number);
+    }
+    assert_eq!(bench.numbers()[4..], [7000, 7000, 15_000, 17_000]);
+    bench.run_until(at(300));
+    assert_eq!(bench.held().packets, 0);
+}
+
+#[test]
+fn an_ack_that_opens_the_window_alone_does_not_end_in_a_pacer() {
+    let mut bench = Bench::of(paced());
     bench.ack(at(0), 1000);
     bench.ack(at(20), 9000);
-    bench.ack(at(30), 9000);
-    assert_eq!(bench.passed(), [(1000, at(0)), (3000, at(20)), (9000, at(30)), (9000, at(30))]);
-    assert_eq!(bench.held().packets, 0);
+    bench.offer(at(21), 9000, 0, |header| header.window = 200);
+    assert_eq!(bench.numbers(), [1000, 3000, 5000, 7000, 9000, 9000]);
+}
+
+#[test]
+fn where_a_mean_is_given_the_time_since_the_handshake_is_its_first() {
+    let config = AckReconstructConfig { interval: Some(Duration::from_millis(10)), gain: 0.5, ..paced() };
+    let mut bench = Bench::of(config);
+    bench.offer(at(0), 1, 0, |header| header.flags = header.flags.with(Flags::SYN));
+    bench.ack(at(20), 1000);
+    bench.ack(at(40), 6000);
+    bench.run_until(at(100));
+    // 10 ms, 15 with the first ACK's 20, 17.5 with the second's.
+    let last = bench.passed().last().copied().unwrap();
+    assert_eq!(last, (6000, at(40) + Duration::from_micros(2 * 17_500)));
 }
 
 proptest! {
@@ -110,7 +153,7 @@ proptest! {
         steps in prop::collection::vec((0..40_u64, 0..30_000_u32, any::<bool>()), 1..100),
         paces in any::<bool>(),
     ) {
-        let mut bench = Bench::new(AckReconstruct::new(if paces { paced() } else { config() }));
+        let mut bench = Bench::of(if paces { paced() } else { config() });
         let (mut now, mut ack, mut arrived) = (0, 1000, Vec::new());
         for (wait, more, plain) in steps {
             (now, ack) = (now + wait, ack + more);

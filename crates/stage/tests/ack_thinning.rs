@@ -6,13 +6,13 @@ mod common;
 use common::{Bench, at};
 use lopsided_core::packet::{Flags, SackBlock, TcpHeader};
 use lopsided_core::{DropReason, Duration, Seq};
-use lopsided_stage::{AckThinning, AckThinningConfig};
+use lopsided_stage::AckThinningConfig;
 use proptest::prelude::*;
 
 const MOST: Duration = Duration::from_millis(10);
 
 fn keeping(keep: u32) -> Bench {
-    Bench::new(AckThinning::new(AckThinningConfig { keep, max_delay: MOST, ..AckThinningConfig::default() }))
+    Bench::of(AckThinningConfig { keep, max_delay: MOST, ..AckThinningConfig::default() })
 }
 
 fn thinned(bench: &Bench) -> u64 {

@@ -6,7 +6,7 @@ use lopsided_core::{
     Accounting, Count, Cx, DropReason, Duration, FlowId, IpHeader, NewPacket, Node, NodeId, Packet, Payload, Port, Seq,
     Time, Transport,
 };
-use lopsided_stage::{Stage, StageNode};
+use lopsided_stage::{Stage, StageKind, StageNode, StageRole};
 use std::net::Ipv4Addr;
 
 pub fn at(ms: u64) -> Time {
@@ -21,8 +21,9 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new(stage: impl Stage + 'static) -> Bench {
-        Bench::chain(vec![Box::new(stage)])
+    pub fn of(config: impl StageKind) -> Bench {
+        let role = StageRole { seed: 1, role: "bench" };
+        Bench::chain(vec![config.build(&role).expect("the settings are right")])
     }
 
     /// The first is the one that segments meet first.

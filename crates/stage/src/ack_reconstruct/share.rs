@@ -1,0 +1,80 @@
+//! The text: the ACKs of a gap share the mean time between ACKs.
+
+use super::{AckReconstructConfig, Mean, inserted};
+use crate::Outlet;
+use crate::held_acks::{Ack, Rule, Waiting};
+use lopsided_core::packet::{Flags, TcpHeader};
+use lopsided_core::{Cx, Duration, Seq, Time};
+
+#[derive(Debug)]
+pub(super) struct ByShare {
+    config: AckReconstructConfig,
+    inserted: u64,
+}
+
+/// One connection's ACKs: what the last one said, and when it came.
+#[derive(Debug)]
+pub(super) struct Stream {
+    number: Seq,
+    window: u16,
+    came: Time,
+    mean: Mean,
+}
+
+impl ByShare {
+    pub fn new(config: AckReconstructConfig) -> ByShare {
+        ByShare { config, inserted: 0 }
+    }
+}
+
+impl Rule for ByShare {
+    type Stream = Stream;
+
+    /// The time since a handshake is none between two ACKs.
+    fn begin(&self, header: &TcpHeader, now: Time) -> Option<Stream> {
+        let mean = Mean::new(self.config.interval);
+        let begun = Stream { number: header.ack, window: header.window, came: now, mean };
+        (!header.flags.has(Flags::SYN)).then_some(begun)
+    }
+
+    fn takes(stream: &Stream, header: &TcpHeader) -> bool {
+        header.ack.after(stream.number)
+    }
+
+    fn take(&mut self, stream: &mut Stream, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>) {
+        let AckReconstructConfig { gain, max_delay, text, .. } = self.config;
+        let (now, step) = (cx.now(), self.config.step());
+        let mean = stream.mean.sample(gain, stream.came, now);
+        let gap = ack.header.ack.since(stream.number);
+        let missing =
+            if self.config.is_gap(gap) { gap.div_ceil(step).saturating_sub(if text { 2 } else { 1 }) } else { 0 };
+        let first = waiting.last(ack.connection).unwrap_or(now).max(now);
+        let latest = (now + max_delay).max(first);
+        // The text has each wait for its share of the gap; what is left of it is the arriving one's.
+        let share = f64::from(step) / f64::from(gap.max(1));
+        let at = |number: u32| {
+            (first + Duration::from_nanos((mean * (share * f64::from(number)).min(1.0)) as u64)).min(latest)
+        };
+        let window = stream.window.min(ack.header.window);
+        for number in 1..=missing {
+            let made = inserted(&ack, stream.number + number * step, window, cx);
+            waiting.hold(ack.connection, at(number), made);
+        }
+        self.inserted += u64::from(missing);
+        (stream.number, stream.window, stream.came) = (ack.header.ack, ack.header.window, now);
+        waiting.hold(ack.connection, if missing > 0 { at(u32::MAX) } else { first }, ack.packet);
+        waiting.release(ack.connection, now, out);
+    }
+
+    fn passes(stream: &mut Stream, header: &TcpHeader, now: Time) {
+        if header.ack.after(stream.number) {
+            (stream.number, stream.came) = (header.ack, now);
+        }
+        stream.window = header.window;
+    }
+
+    /// `inserted_packets` counts the ACKs that were made since the beginning.
+    fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        out("inserted_packets", self.inserted as f64);
+    }
+}

@@ -1,0 +1,187 @@
+//! What the stages have in common that hold ACKs: a state for each connection, and plain ACKs that wait for a time of
+//! their own.
+//!
+//! An ACK is plain that says nothing which a copy or a later one could not say: it has no data, no other flag, no SACK
+//! block and no count of marks. What is not plain goes on at once, behind those that wait. State is soft.
+
+use crate::{Outlet, Stage};
+use lopsided_core::packet::{Flags, TcpHeader};
+use lopsided_core::{Count, Cx, Packet, Seq, Time};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt::Debug;
+use std::net::IpAddr;
+
+/// The sender of the ACKs, and their receiver.
+pub(crate) type Connection = ((IpAddr, u16), (IpAddr, u16));
+
+/// What becomes of plain ACKs.
+pub(crate) trait Rule: Debug + Send {
+    /// What it knows of a connection.
+    type Stream: Debug + Send;
+
+    /// Knows a connection from this ACK on, which goes on at once; `None`: not yet.
+    fn begin(&self, header: &TcpHeader, now: Time) -> Option<Self::Stream>;
+
+    /// Whether the rule decides over this plain ACK, or it goes on at once.
+    fn takes(stream: &Self::Stream, header: &TcpHeader) -> bool;
+
+    /// The ACK goes on, waits, or ends.
+    fn take(&mut self, stream: &mut Self::Stream, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>);
+
+    /// A segment with an ACK goes on at once, and nothing waits.
+    fn passes(stream: &mut Self::Stream, header: &TcpHeader, now: Time);
+
+    /// What waited has gone on by its time, as far as this number.
+    fn went_on(_stream: &mut Self::Stream, _number: Seq) {}
+
+    /// Calls `out` with the name and value of each quantity.
+    fn sample(&self, out: &mut dyn FnMut(&'static str, f64));
+}
+
+/// A plain ACK.
+#[derive(Debug)]
+pub(crate) struct Ack {
+    pub connection: Connection,
+    pub header: TcpHeader,
+    pub packet: Packet,
+}
+
+fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
+    let options = &header.options;
+    packet.payload().is_empty()
+        && header.flags == Flags::ACK
+        && options.sack.is_empty()
+        && options.accurate_ecn().is_none()
+        && options.other().is_empty()
+        && packet.is_read_whole()
+}
+
+/// A stage of that rule.
+#[derive(Debug)]
+pub(crate) struct HeldAcks<R: Rule> {
+    rule: R,
+    streams: BTreeMap<Connection, R::Stream>,
+    waiting: Waiting,
+}
+
+impl<R: Rule> HeldAcks<R> {
+    pub fn new(rule: R) -> HeldAcks<R> {
+        HeldAcks { rule, streams: BTreeMap::new(), waiting: Waiting::default() }
+    }
+
+    /// A segment that the rule is not asked about goes on.
+    fn note(&mut self, connection: Connection, header: &TcpHeader, now: Time) {
+        if header.flags.0 & (Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0) != 0 {
+            self.streams.remove(&connection);
+        }
+        if !header.flags.has(Flags::ACK) || header.flags.has(Flags::FIN) || header.flags.has(Flags::RST) {
+            return;
+        }
+        if let Some(stream) = self.streams.get_mut(&connection) {
+            R::passes(stream, header, now);
+        } else if let Some(stream) = self.rule.begin(header, now) {
+            self.streams.insert(connection, stream);
+        }
+    }
+}
+
+impl<R: Rule> Stage for HeldAcks<R> {
+    fn handle_packet(&mut self, packet: Packet, out: &mut Outlet, cx: &mut Cx<'_>) {
+        let Some(header) = packet.tcp() else { return out.forward(packet) };
+        let connection = ((packet.src(), header.src_port), (packet.dst(), header.dst_port));
+        let (header, plain) = (header.clone(), is_plain(&packet, header));
+        if let Some(stream) = self.streams.get_mut(&connection).filter(|stream| plain && R::takes(stream, &header)) {
+            return self.rule.take(stream, Ack { connection, header, packet }, &mut self.waiting, out, cx);
+        }
+        self.waiting.release(connection, Time::MAX, out);
+        self.note(connection, &header, cx.now());
+        out.forward(packet);
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.waiting.next()
+    }
+
+    fn handle_timeout(&mut self, out: &mut Outlet, cx: &mut Cx<'_>) {
+        while let Some(connection) = self.waiting.due(cx.now()) {
+            let last = self.waiting.release(connection, cx.now(), out);
+            if let Some((stream, number)) = self.streams.get_mut(&connection).zip(last) {
+                R::went_on(stream, number);
+            }
+        }
+    }
+
+    fn held(&self) -> Count {
+        self.waiting.held()
+    }
+
+    fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        self.rule.sample(out);
+    }
+}
+
+/// What waits. The packets of a connection go in the order in which they came.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    waiting: BTreeMap<Connection, VecDeque<(Time, Packet)>>,
+    /// When the first that waits of each connection goes on.
+    deadlines: BTreeSet<(Time, Connection)>,
+    held: Count,
+}
+
+impl Waiting {
+    /// The packet goes on at that time, which is no earlier than that of the one before of its connection.
+    pub fn hold(&mut self, connection: Connection, time: Time, packet: Packet) {
+        self.held.record(packet.size());
+        let waiting = self.waiting.entry(connection).or_default();
+        if waiting.is_empty() {
+            self.deadlines.insert((time, connection));
+        }
+        waiting.push_back((time, packet));
+    }
+
+    /// When the last that waits of a connection goes on.
+    pub fn last(&self, connection: Connection) -> Option<Time> {
+        self.waiting.get(&connection)?.back().map(|(time, _)| *time)
+    }
+
+    /// Lets go what waits of a connection until then. Gives what the last of it acknowledges.
+    pub fn release(&mut self, connection: Connection, until: Time, out: &mut Outlet) -> Option<Seq> {
+        let waiting = self.waiting.get_mut(&connection)?;
+        self.deadlines.remove(&(waiting.front()?.0, connection));
+        let mut last = None;
+        while let Some((time, packet)) = waiting.pop_front() {
+            if time > until {
+                self.deadlines.insert((time, connection));
+                waiting.push_front((time, packet));
+                return last;
+            }
+            self.held.remove(packet.size());
+            last = packet.tcp().map(|header| header.ack);
+            out.forward(packet);
+        }
+        self.waiting.remove(&connection);
+        last
+    }
+
+    /// A connection of which something waits that is due.
+    pub fn due(&self, now: Time) -> Option<Connection> {
+        self.deadlines.first().filter(|(deadline, _)| *deadline <= now).map(|(_, connection)| *connection)
+    }
+
+    /// All that waits of a connection, and when it would have gone on.
+    pub fn take(&mut self, connection: Connection) -> Vec<(Time, Packet)> {
+        let Some(waiting) = self.waiting.remove(&connection) else { return Vec::new() };
+        waiting.front().into_iter().for_each(|(first, _)| _ = self.deadlines.remove(&(*first, connection)));
+        waiting.iter().for_each(|(_, packet)| self.held.remove(packet.size()));
+        waiting.into()
+    }
+
+    pub fn next(&self) -> Option<Time> {
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
+    pub fn held(&self) -> Count {
+        self.held
+    }
+}
