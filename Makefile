@@ -13,7 +13,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # What the simulator is built as: `make install PROFILE=quick` for those who change it often.
 PROFILE ?= release
-DEVELOP := CARGO_TERM_QUIET=true tools/rust .venv/bin/maturin develop --profile $(PROFILE) --quiet
+# What it says is of use where it fails.
+develop = CARGO_TERM_QUIET=true tools/rust .venv/bin/maturin develop --profile $(PROFILE) --quiet $(1) \
+	>.venv/.build.log 2>&1 || { cat .venv/.build.log; exit 1; }
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -56,10 +58,10 @@ clean: ## remove what was built and installed here
 
 .venv/.installed: .venv/.maturin pyproject.toml constraints.txt $(RUST_SOURCES)
 	@echo "Installing the Python packages and building the simulator (a minute or two the first time)"
-	@$(DEVELOP)
+	@$(call develop)
 	@touch $@
 
 .venv/.checkers: pyproject.toml constraints.txt tools/setup tools/rust | .venv/.installed
 	@tools/setup test
-	@$(DEVELOP) --extras dev
+	@$(call develop,--extras dev)
 	@touch $@

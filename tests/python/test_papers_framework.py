@@ -32,7 +32,7 @@ from lopsided.papers.framework.model import (
 from lopsided.papers.framework.plots import Line, Panel, Plot
 from lopsided.papers.framework.published import Published
 from lopsided.papers.framework.reasons import unexplained
-from lopsided.papers.framework.reproduction import drawn
+from lopsided.papers.framework.reproduction import drawn, held_in_short
 from lopsided.papers.framework.reproduction import run as run_paper
 from lopsided.papers.framework.tables import compare
 from lopsided.studies.jobs import run_jobs
@@ -177,6 +177,12 @@ def test_claims_are_judged_on_medians_and_on_every_seed(paper: Paper) -> None:
     assert not miracle.verdict.holds and miracle.held_in == 0 and miracle.surprising
     assert miracle.verdict.why_not.startswith("most 1.") and moves.verdict.why_not == ""
     assert reproduction.counts()[0] == "1 of the paper's 2 statements hold"
+    assert reproduction.held_of_paper == "1 of 2"
+    # Of two readings of one statement neither adds to the number of statements.
+    twice = [replace(each, claim=replace(each.claim, reading="goodput")) for each in (moves, miracle)]
+    other = replace(moves, claim=replace(moves.claim, reading="windows"))
+    assert held_in_short([*twice, other, replace(other, verdict=miracle.verdict)]) == "1 of 2"
+    assert held_in_short([twice[1], other]) == "0 or 1 of 1"
     assert reproduction.answer.startswith("It carries 1.")
 
 

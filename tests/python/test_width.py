@@ -1,6 +1,7 @@
 """On a terminal of 80 columns nothing is cut: no ellipsis, no line that is too long, every number whole."""
 
 import importlib
+import io
 import os
 import pty
 import re
@@ -12,9 +13,11 @@ from pathlib import Path
 from termios import TIOCSWINSZ
 
 import pytest
+from rich.console import Console
 
 from lopsided import Scenario, cli
 from lopsided.cli import commands
+from lopsided.views.view import Heading, View
 
 pytestmark = pytest.mark.slow
 
@@ -146,3 +149,11 @@ def on_a_terminal(arguments: list[str], folder: Path, **variables: str) -> list[
     os.close(controller)
     assert process.returncode == 0, errors.decode()
     return said.decode().splitlines()
+
+
+def test_a_heading_in_several_lines_keeps_a_number_and_its_percent_sign_together():
+    headings = [Heading("flow", numeric=False), Heading("RTT 95 %"), Heading("time from the start")]
+    console = Console(width=22, file=io.StringIO())
+    console.print(View(headings, [["download", "1.07 s", "28.0 s"]]))
+    lines = [line.split() for line in console.file.getvalue().splitlines()]
+    assert any("95 %" in " ".join(line) for line in lines), lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 
 from lopsided.cli.options import Overwrite
@@ -97,7 +98,7 @@ def new(
     output.check_free(file, overwrite=overwrite)
     with output.whole_file(file) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    say(link(file))
+    say(f"{link(file)}: run it with `lopsided run {shlex.quote(link(file))}`")
 
 
 def _rate(bits_per_second: int) -> str:

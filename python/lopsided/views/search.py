@@ -38,13 +38,13 @@ def answer(found: Search) -> list[str]:
         return [*_none(found), wanted]
     if len(found.goals) > 1 and len(found.front) == 1:
         shown = [_shown(found, found.best, number) for number in range(len(found.goals))]
-        said.append(f"One trial of {_kept(found)}, is best in all: {settings(found.best)}, with {', '.join(shown)}.")
+        said.append(f"One of {_kept(found)} is best in all: {settings(found.best)}, with {', '.join(shown)}.")
     elif len(found.goals) > 1:
         for number, goal in enumerate(found.goals):
             best = (max if goal.maximise else min)(found.front, key=lambda trial: found.value(trial, number))
             metric, value = found.metrics[number], found.metrics[number].shown(best.mean(number))
             said.append(f"{'Most' if goal.maximise else 'Least'} {metric.text}, {value}, comes with {settings(best)}.")
-        front = f"{len(found.front)} trials of {_kept(found)} are on the Pareto front"
+        front = f"{len(found.front)} of {_kept(found)} are on the Pareto front"
         said.append(f"{front}: none betters another in every goal.")
     else:
         said.append(f"Best of {_kept(found)}: {settings(found.best)}, with {_shown(found, found.best, 0)}.")
@@ -132,7 +132,7 @@ def _kept(found: Search) -> str:
     if not found.limits:
         return _trials(len(found.tried))
     kept = sum(found.keeps(trial) for trial in found.tried)
-    return f"{units.count(kept)} that keep{'s' if kept == 1 else ''} the limits, of {_trials(len(found.tried))}"
+    return f"{units.count(kept)} that keep{'s' if kept == 1 else ''} the limits (of {_trials(len(found.tried))})"
 
 
 def _none(found: Search) -> list[str]:

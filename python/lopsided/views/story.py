@@ -15,7 +15,7 @@ from lopsided.views.view import Heading, View
 if TYPE_CHECKING:
     from lopsided.studies.explain import Connection, Episode, Story
 
-_MOST_ROWS = 40
+_MOST_ROWS = 15
 
 
 def summary(story: Story) -> str:

@@ -8,6 +8,7 @@ columns.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -141,9 +142,10 @@ class View:
             if not layout.wrapped:
                 grid.add_column(heading.text, justify=justify, no_wrap=True)
                 continue
-            width = max([*(len(str(row[column])) for row in self.rows), *map(len, heading.text.split())], default=0)
+            words = _words(heading.text)
+            width = max([*(len(str(row[column])) for row in self.rows), *map(len, words)], default=0)
             width = width if heading.numeric else min(width, _WIDEST_KEY)
-            grid.add_column(heading.text, justify=justify, width=width, overflow="fold")
+            grid.add_column(_filled(words, width), justify=justify, width=width, overflow="fold")
         for row in self.rows:
             grid.add_row(*(row[column] for column in columns))
         return grid
@@ -188,6 +190,22 @@ _LATEX = str.maketrans(
 
 def _latex(text: str) -> str:
     return text.translate(_LATEX)
+
+
+def _words(text: str) -> list[str]:
+    """The words of a heading; a number and its percent sign are one."""
+    return re.split(r" (?!%)", text)
+
+
+def _filled(words: Sequence[str], width: int) -> str:
+    """The words in lines of that width."""
+    lines: list[str] = []
+    for word in words:
+        if lines and len(lines[-1]) + 1 + len(word) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return "\n".join(lines)
 
 
 def _kept_together(text: str) -> str:

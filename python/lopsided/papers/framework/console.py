@@ -48,10 +48,10 @@ def show_all(entries: Sequence[Entry], console: Console, page: Path) -> None:
         if found is None:
             table.add_row(entry.paper.key, Text("failed", style="red"), "", "", took, entry.failure)
             continue
-        of_paper = [each for each in found.claims if each.claim.origin == "paper"]
-        held = f"{sum(each.verdict.holds for each in of_paper)} of {len(of_paper)}"
         surprises = Text(entry.beside_the_record, style="yellow" if entry.surprises else "")
-        table.add_row(entry.paper.key, held, surprises, str(len(found.artifacts)), took, entry.paper.title)
+        table.add_row(
+            entry.paper.key, found.held_of_paper, surprises, str(len(found.artifacts)), took, entry.paper.title
+        )
     console.print(table)
     console.print("page  ", style="dim", end="")
     console.print(str(page), markup=False, soft_wrap=True)

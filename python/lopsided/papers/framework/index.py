@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lopsided.papers.framework import page, report_folder
 
 if TYPE_CHECKING:
+    from lopsided.papers.framework.model import Claim
     from lopsided.papers.framework.reproduction import Entry
 
 
@@ -46,10 +47,16 @@ def _study(entry: Entry) -> dict[str, Any]:
         "counts": found.counts() if found else [],
         "surprises": entry.beside_the_record,
         "runs": sum(found.measurements.runs(key).height for key in found.digests) if found else 0,
-        "held": [each.claim.statement for each in of_paper if each.verdict.holds],
-        "not_held": [(each.claim.statement, each.verdict.why_not) for each in of_paper if not each.verdict.holds],
+        "held_in_short": found.held_of_paper if found else "",
+        "held": [_said(each.claim) for each in of_paper if each.verdict.holds],
+        "not_held": [(_said(each.claim), each.verdict.why_not) for each in of_paper if not each.verdict.holds],
         "figures": [
             {"name": figure.name, "title": figure.title, "slug": figure.slug, "drawn": artifact.drawing is not None}
             for figure, artifact in (found.artifacts if found else ())
         ],
     }
+
+
+def _said(claim: Claim) -> str:
+    """The statement, and how it is read where there are several ways."""
+    return f"{claim.statement} (read as {claim.reading})" if claim.reading else claim.statement

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lopsided.papers.framework import report_folder, text
 from lopsided.papers.framework.console import HEADINGS
+from lopsided.papers.framework.reproduction import held_in_short
 from lopsided.views.html import environment
 from lopsided.views.plot import style
 
@@ -157,10 +158,14 @@ def _comparison(each: Comparison) -> dict[str, str]:
 def _groups(reproduction: Reproduction) -> list[dict[str, Any]]:
     """The claims by whose they are."""
     groups = [
-        (heading, [_claim(outcome) for outcome in reproduction.claims if outcome.claim.origin == origin])
+        (heading, [outcome for outcome in reproduction.claims if outcome.claim.origin == origin])
         for origin, heading in HEADINGS.items()
     ]
-    return [{"heading": heading, "claims": claims} for heading, claims in groups if claims]
+    return [
+        {"heading": heading, "held": held_in_short(outcomes), "claims": [_claim(outcome) for outcome in outcomes]}
+        for heading, outcomes in groups
+        if outcomes
+    ]
 
 
 def _claim(outcome: ClaimOutcome) -> dict[str, Any]:

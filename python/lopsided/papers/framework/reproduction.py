@@ -109,6 +109,11 @@ class Reproduction:
         """Verdicts that are not those on record."""
         return sum(each.surprising for each in self.claims)
 
+    @property
+    def held_of_paper(self) -> str:
+        """How many of the paper's statements hold, in short: `7 of 29`, or `7 or 9 of 29` by two readings."""
+        return held_in_short([each for each in self.claims if each.claim.origin == "paper"])
+
     def counts(self) -> list[str]:
         """How many of the paper's statements hold, under each reading, and of those that are not the paper's."""
         return _counts(self.claims) if self.claims else []
@@ -137,12 +142,23 @@ class Entry:
         return str(self.surprises) if self.surprises else "–"
 
 
+def held_in_short(outcomes: Sequence[ClaimOutcome]) -> str:
+    """How many of these statements hold; one that is read in several ways counts once under each."""
+    read = _by_reading(outcomes).values()
+    numbers = " or ".join(dict.fromkeys(str(_held(judged)) for judged in read))
+    return f"{numbers} of {' or '.join(dict.fromkeys(str(len(judged)) for judged in read))}"
+
+
+def _by_reading(outcomes: Sequence[ClaimOutcome]) -> dict[str, list[ClaimOutcome]]:
+    """The statements as each reading judges them; those that are read in one way are under every reading."""
+    readings = list(dict.fromkeys(each.claim.reading for each in outcomes if each.claim.reading)) or [""]
+    return {reading: [each for each in outcomes if each.claim.reading in ("", reading)] for reading in readings}
+
+
 def _counts(outcomes: Sequence[ClaimOutcome]) -> list[str]:
     of_paper = [each for each in outcomes if each.claim.origin == "paper"]
-    readings = list(dict.fromkeys(each.claim.reading for each in of_paper if each.claim.reading)) or [""]
     found: list[str] = []
-    for reading in readings:
-        judged = [each for each in of_paper if each.claim.reading in ("", reading)]
+    for reading, judged in _by_reading(of_paper).items():
         by = f", read as {reading}" if reading else ""
         found.append(f"{_held(judged)} of the paper's {len(judged)} statements hold{by}")
     for origin, words in (

@@ -34,7 +34,8 @@ def _of(found: Comparison, world: str) -> Iterator[str]:
         f"{100 * worst.error(world, reference):+.1f} % (tolerance {100 * (worst.tolerance or 0.0):g} %)"
     )
     if beyond:
-        many = f"{len(beyond)} of {len(held)} quantities are beyond their tolerance"
+        verb = "is beyond its" if len(beyond) == 1 else "are beyond their"
+        many = f"{len(beyond)} of {len(held)} quantities {verb} tolerance"
         yield f"{world} differs from {reference}: {many}; {furthest}."
     else:
         yield f"{world} agrees with {reference} in all {len(held)} quantities that have a tolerance; {furthest}."
