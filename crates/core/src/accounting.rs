@@ -198,9 +198,10 @@ impl Accounting {
         self.unseen_until = Time::ZERO;
     }
 
-    /// Promises that nobody looks at what nodes measure before `until`. Where somebody watches, it says nothing.
+    /// Promises that nobody looks at what nodes measure before `until`. Where somebody watches more than hosts, it says
+    /// nothing.
     pub fn promise_unseen(&mut self, until: Time) {
-        self.unseen_until = if self.mask == EventMask::NONE { until } else { Time::ZERO };
+        self.unseen_until = if self.mask.has(EventMask::BETWEEN_HOSTS) { Time::ZERO } else { until };
     }
 
     /// See [`crate::Cx::unseen_until`].

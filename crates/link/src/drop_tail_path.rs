@@ -1,11 +1,13 @@
 //! A drop-tail FIFO and the line behind it.
 //!
-//! Nothing can change the fate of a packet in such a queue, so when it leaves and when it arrives are known as it
-//! enters, even where that is still to come: see [`crate::ForetoldLink::pass_through`]. Where nobody looks before it
+//! Nothing can change the fate of a packet in such a queue, so when it leaves and when it arrives, or that the line loses
+//! it then, is known as it enters, even where that is still to come: see [`crate::ForetoldLink::pass_through`]. Where
+//! nobody looks before it
 //! has arrived (see [`Cx::unseen_until`]), the statistics count its whole course as it enters. What somebody may see in
 //! the middle of its course waits in a ring, and is counted as far as the clock has come.
 
 use crate::line::{Line, Measured, dequeued};
+use crate::loss::Loss;
 use crate::shaper::Shaper;
 use lopsided_core::{Bytes, Count, Cx, DropReason, EventMask, Packet, Time};
 use lopsided_queue::{Backlog, BufferLimit};
@@ -29,8 +31,8 @@ pub(crate) struct DropTailPath {
     /// How many of these were counted as they entered, and as they left the queue.
     entered: u32,
     departed: u32,
-    /// Those that the queue has no room for when they come; `None` where there never was one.
-    refused: Option<Box<Refusals>>,
+    /// What ends at this link; `None` where it loses nothing and there never was too little room.
+    ends: Option<Box<Ends>>,
 }
 
 /// A packet that waits in the buffer.
@@ -46,14 +48,32 @@ struct Arriving {
     packet: Packet,
 }
 
-/// In the order in which they come.
+/// The packets that end here, as they are known to before they do.
 #[derive(Debug, Default)]
-struct Refusals(VecDeque<Refused>);
+struct Ends {
+    /// What the line does to packets.
+    loss: Option<Loss>,
+    /// In the order in which they end.
+    coming: VecDeque<End>,
+    /// Those that the line has lost.
+    lost: Count,
+}
 
+/// A packet that the queue has no room for when it comes, or that the line loses when it leaves the queue.
 #[derive(Debug)]
-struct Refused {
+struct End {
     at: Time,
     packet: Packet,
+    why: DropReason,
+}
+
+/// Why a packet does not arrive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ending {
+    /// It finds no room.
+    Full,
+    /// The line loses it as it leaves the queue.
+    Lost(Time, DropReason),
 }
 
 /// The course of one packet.
@@ -61,6 +81,7 @@ struct Refused {
 struct Course {
     enters: Time,
     departs: Time,
+    /// `Time::MAX` if the line loses it.
     arrives: Time,
     /// Octets of IP, and on the wire.
     size: u32,
@@ -88,10 +109,27 @@ impl Course {
     fn backlog(&self) -> Backlog {
         Backlog { packets: self.backlog_packets, bytes: Bytes::new(u64::from(self.backlog_bytes)) }
     }
+
+    fn is_lost(&self) -> bool {
+        self.arrives == Time::MAX
+    }
+
+    /// When it arrives, or is lost.
+    fn ends(&self) -> Time {
+        if self.is_lost() { self.departs } else { self.arrives }
+    }
+}
+
+impl Ends {
+    /// Behind all that end no later.
+    fn add(&mut self, end: End) {
+        let behind = self.coming.iter().rev().take_while(|other| other.at > end.at).count();
+        self.coming.insert(self.coming.len() - behind, end);
+    }
 }
 
 impl DropTailPath {
-    pub(crate) fn new(room: BufferLimit) -> DropTailPath {
+    pub(crate) fn new(room: BufferLimit, loss: Option<Loss>) -> DropTailPath {
         let (places, room) = match room.packets() {
             Some(packets) => (packets as usize, None),
             None => (usize::MAX, Some(Box::new(room))),
@@ -107,7 +145,7 @@ impl DropTailPath {
             courses: VecDeque::new(),
             entered: 0,
             departed: 0,
-            refused: None,
+            ends: loss.map(|loss| Box::new(Ends { loss: Some(loss), ..Ends::default() })),
         }
     }
 
@@ -122,9 +160,12 @@ impl DropTailPath {
         measured: &mut Measured,
         cx: &mut Cx<'_>,
     ) -> bool {
-        let Some(arrives) = self.take_in(packet.size(), at, line, measured, cx) else {
-            self.refuse(packet, at, measured, cx);
-            return false;
+        let arrives = match self.take_in(packet.size(), at, line, measured, cx) {
+            Ok(arrives) => arrives,
+            Err(ending) => {
+                self.end(packet, at, ending, measured, cx);
+                return false;
+            }
         };
         let is_next = arrives < self.next_arrival;
         if is_next {
@@ -135,8 +176,8 @@ impl DropTailPath {
         is_next
     }
 
-    /// A packet of this size enters at `at`: its course is counted or noted. Gives the time at which it arrives; `None`
-    /// if the buffer is full then, and [`DropTailPath::refuse`] must have it.
+    /// A packet of this size enters at `at`: its course is counted or noted. Gives the time at which it arrives, or why
+    /// it does not, and [`DropTailPath::end`] must have it.
     #[inline(always)]
     pub(crate) fn take_in(
         &mut self,
@@ -145,23 +186,27 @@ impl DropTailPath {
         line: &mut Line,
         measured: &mut Measured,
         cx: &mut Cx<'_>,
-    ) -> Option<Time> {
+    ) -> Result<Time, Ending> {
         if self.next_departure <= at {
             self.release_until(at);
         }
         if !self.fits(size) {
-            return None;
+            return Err(Ending::Full);
         }
         let wire = line.framing.wire_size(size);
         let (departs, sent) = line.shaper.schedule(at, wire);
-        let arrives = sent + line.delay;
+        let lost = self.ends.as_deref_mut().and_then(|ends| ends.loss.as_mut()?.drop_reason(departs));
+        let (arrives, ends) = match lost {
+            None => (sent + line.delay, sent + line.delay),
+            Some(_) => (Time::MAX, departs),
+        };
         // On an idle line the packet takes no room.
         let mut backlog = Backlog { packets: 1, bytes: size };
         if departs > at {
             self.wait(departs, size);
             backlog = Backlog { packets: self.waiting.len() as u32, bytes: self.waiting_bytes };
         }
-        if arrives < cx.unseen_until() && self.courses.is_empty() {
+        if ends < cx.unseen_until() && self.courses.is_empty() {
             measured.queue.crossed(at, departs, size, backlog);
             measured.wire_bytes += wire;
             self.look_at_room(measured);
@@ -171,7 +216,7 @@ impl DropTailPath {
             let course = Course { enters: at, departs, arrives, size, wire, backlog_packets, backlog_bytes };
             self.note_course(course, measured, cx);
         }
-        Some(arrives)
+        lost.map_or(Ok(arrives), |why| Err(Ending::Lost(departs, why)))
     }
 
     /// Whether the buffer has room for a packet of this size.
@@ -212,10 +257,10 @@ impl DropTailPath {
     #[inline(never)]
     fn note_course(&mut self, course: Course, measured: &mut Measured, cx: &mut Cx<'_>) {
         let unseen_until = cx.unseen_until();
-        if self.courses.front().is_some_and(|first| first.arrives <= unseen_until.max(cx.now())) {
-            self.count_until(unseen_until.max(cx.now()), measured, cx);
+        if self.courses.front().is_some_and(|first| first.ends() <= unseen_until.max(cx.now())) {
+            self.count_courses(unseen_until.max(cx.now()), measured, cx);
         }
-        if course.arrives < unseen_until && self.courses.is_empty() {
+        if course.ends() < unseen_until && self.courses.is_empty() {
             measured.queue.crossed(course.enters, course.departs, course.size(), course.backlog());
             measured.wire_bytes += course.wire();
             self.look_at_room(measured);
@@ -232,21 +277,26 @@ impl DropTailPath {
         }
     }
 
-    /// Puts into the statistics what happened up to `until`, which nobody sees before.
+    /// Puts into the statistics what happened up to `until`: all that enters by then has entered.
     #[inline(never)]
     pub(crate) fn count_until(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
+        self.count_courses(until, measured, cx);
+        self.let_end(until, measured, cx);
+    }
+
+    /// Puts the courses up to `until`, which nobody sees before, into the statistics.
+    fn count_courses(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         while let Some(&course) = self.courses.get(self.entered as usize).filter(|course| course.enters <= until) {
             self.count_departures(course.enters, measured, cx);
             self.count_entry(course, measured, cx);
             self.entered += 1;
         }
         self.count_departures(until, measured, cx);
-        while self.departed > 0 && self.courses.front().is_some_and(|first| first.arrives <= until) {
+        while self.departed > 0 && self.courses.front().is_some_and(|first| first.ends() <= until) {
             self.courses.pop_front();
             self.entered -= 1;
             self.departed -= 1;
         }
-        self.drop_refused(until, measured, cx);
     }
 
     /// A packet more has left the queue.
@@ -290,32 +340,65 @@ impl DropTailPath {
                 dequeued(path.packet(path.departed), backlog, course.departs, course.enters)
             });
             self.departed += 1;
+            // Who watches is told of it before what comes later.
+            if course.is_lost() && cx.is_watched(EventMask::QUEUES) {
+                self.let_end(course.departs, measured, cx);
+            }
         }
     }
 
-    /// The packet with this course. Where somebody watches, none passes through, and none arrives before it is counted.
+    /// The packet with this course. Where somebody watches, none passes through, and none arrives or is lost before it
+    /// is counted.
     fn packet(&self, course: u32) -> &Packet {
-        &self.packets[self.packets.len() - (self.courses.len() - course as usize)].packet
+        let (course, is_lossy) = (course as usize, self.ends.as_ref().is_some_and(|ends| ends.loss.is_some()));
+        if !is_lossy {
+            return &self.packets[self.packets.len() - (self.courses.len() - course)].packet;
+        }
+        let on = self.courses.range(course..);
+        let lost = on.filter(|course| course.is_lost()).count();
+        let ends = self.ends.iter().flat_map(|ends| ends.coming.iter().rev());
+        match self.courses[course].is_lost() {
+            false => &self.packets[self.packets.len() - (self.courses.len() - course - lost)].packet,
+            true => {
+                let mut on_the_line = ends.filter(|end| end.why != DropReason::QueueFull);
+                &on_the_line.nth(lost - 1).expect("what is lost ends after it is counted").packet
+            }
+        }
     }
 
-    /// A packet found no room at `at`.
+    /// A packet that entered at `at` does not arrive.
     #[cold]
     #[inline(never)]
-    pub(crate) fn refuse(&mut self, packet: Packet, at: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
-        self.refused.get_or_insert_default().0.push_back(Refused { at, packet });
+    pub(crate) fn end(
+        &mut self,
+        packet: Packet,
+        at: Time,
+        ending: Ending,
+        measured: &mut Measured,
+        cx: &mut Cx<'_>,
+    ) {
+        let ends = self.ends.get_or_insert_default();
+        ends.add(match ending {
+            Ending::Full => End { at, packet, why: DropReason::QueueFull },
+            Ending::Lost(departs, why) => End { at: departs, packet, why },
+        });
+        // What a line loses is known before others are refused that come before it leaves.
+        let known = if ends.loss.is_some() { at } else { Time::MAX };
         self.catch_up(measured, cx);
-        self.drop_refused(cx.unseen_until().max(cx.now()), measured, cx);
+        self.let_end(cx.unseen_until().max(cx.now()).min(known), measured, cx);
     }
 
-    /// Drops those that found no room up to `until`.
+    /// Drops those that end by `until`.
     #[inline]
-    fn drop_refused(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
-        let Some(Refusals(refused)) = self.refused.as_deref_mut() else { return };
-        while refused.front().is_some_and(|first| first.at <= until) {
-            if let Some(Refused { at, packet }) = refused.pop_front() {
-                measured.queue.offered(at, packet.size(), measured.queue.backlog());
-                cx.at(at).drop(packet, DropReason::QueueFull);
+    fn let_end(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
+        let Some(Ends { coming, lost, .. }) = self.ends.as_deref_mut() else { return };
+        while coming.front().is_some_and(|first| first.at <= until) {
+            let Some(End { at, packet, why }) = coming.pop_front() else { return };
+            match why {
+                DropReason::QueueFull => measured.queue.offered(at, packet.size(), measured.queue.backlog()),
+                _ => lost.record(packet.size()),
             }
+            cx.at(at).drop(packet, why);
         }
     }
 
@@ -351,26 +434,26 @@ impl DropTailPath {
     /// The packets that are in the hands of this link.
     pub(crate) fn held(&self) -> Count {
         let arriving = self.packets.iter().map(|arriving| arriving.packet.size());
-        Count::of(
-            arriving
-                .chain(self.refused.iter().flat_map(|refused| refused.0.iter()).map(|refused| refused.packet.size())),
-        )
+        let ending = self.ends.iter().flat_map(|ends| &ends.coming).map(|end| end.packet.size());
+        Count::of(arriving.chain(ending))
     }
 
     // As last counted.
 
     /// The packets that wait.
     pub(crate) fn waiting(&self) -> Count {
-        self.sum(self.departed, self.entered)
+        Count::of(self.courses.range(self.departed as usize..self.entered as usize).map(Course::size))
     }
 
     /// The packets on the line.
     pub(crate) fn in_flight(&self) -> Count {
-        self.sum(0, self.departed)
+        let on_the_line = self.courses.range(..self.departed as usize).filter(|course| !course.is_lost());
+        Count::of(on_the_line.map(Course::size))
     }
 
-    fn sum(&self, from: u32, to: u32) -> Count {
-        Count::of(self.courses.range(from as usize..to as usize).map(Course::size))
+    /// The packets that the line has lost.
+    pub(crate) fn lost(&self) -> Count {
+        self.ends.as_ref().map_or(Count::ZERO, |ends| ends.lost)
     }
 }
 

@@ -13,6 +13,13 @@ pub(crate) struct Line {
     pub(crate) delay: Duration,
 }
 
+impl Line {
+    /// Whether every packet leaves it later than it enters.
+    pub(crate) fn takes_time(&self) -> bool {
+        !self.delay.is_zero() || matches!(&self.shaper, AnyShaper::Serializer(line) if line.takes_time())
+    }
+}
+
 /// What is counted on the way.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {

@@ -24,7 +24,7 @@ pub struct Link {
 /// Where the packets are. The choice of path does not affect results.
 #[derive(Debug)]
 enum TransmitPath {
-    /// A drop-tail FIFO in front of a line without loss, jitter and header compression.
+    /// A drop-tail FIFO in front of a line without jitter and header compression.
     DropTail(DropTailPath),
     /// Everything else.
     Queued(Box<QueuedPath>),
@@ -56,10 +56,10 @@ impl Link {
         jitter: Option<Jitter>,
         compression: Option<HeaderCompression>,
     ) -> Link {
-        let plain = loss.is_none() && jitter.is_none() && compression.is_none();
+        let plain = jitter.is_none() && compression.is_none();
         let path = match queue {
             Queue::Fifo(fifo) if fifo.drops_from() == DropFrom::Tail && plain => {
-                TransmitPath::DropTail(DropTailPath::new(fifo.room().clone()))
+                TransmitPath::DropTail(DropTailPath::new(fifo.room().clone(), loss))
             }
             queue => TransmitPath::Queued(Box::new(QueuedPath::new(queue, loss, jitter, compression))),
         };
@@ -79,14 +79,14 @@ impl Link {
     /// Whether the fate of a packet is known as it enters, and it takes time to cross: then [`Link::foretold`] and
     /// [`Link::handle_packet_at`] take packets that enter at a time to come.
     pub fn foretells(&self) -> bool {
-        matches!(self.path, TransmitPath::DropTail(_)) && !self.line.delay.is_zero()
+        matches!(self.path, TransmitPath::DropTail(_)) && self.line.takes_time()
     }
 
     /// The link as one that [foretells](Link::foretells); `None` if it does not.
     #[inline(always)]
     pub fn foretold(&mut self) -> Option<ForetoldLink<'_>> {
         match &mut self.path {
-            TransmitPath::DropTail(path) if !self.line.delay.is_zero() => {
+            TransmitPath::DropTail(path) if self.line.takes_time() => {
                 Some(ForetoldLink { path, line: &mut self.line, measured: &mut self.measured })
             }
             _ => None,
@@ -152,20 +152,17 @@ pub struct ForetoldLink<'a> {
 
 impl ForetoldLink<'_> {
     /// A packet enters at `at`, no earlier than any before it, and goes on at once in other hands, with the time at
-    /// which it will be out again; `None` if the queue has no room for it then, and drops it. Not where anybody
-    /// watches.
+    /// which it will be out again; `None` if the queue has no room for it then, or the line loses it. Not where anybody
+    /// watches queues or drops.
     #[inline(always)]
     pub fn pass_through(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
         match self.path.take_in(packet.size(), at, self.line, self.measured, cx) {
-            Some(out) => Some((out, packet)),
-            None => self.refuse(packet, at, cx),
+            Ok(out) => Some((out, packet)),
+            Err(ending) => {
+                self.path.end(packet, at, ending, self.measured, cx);
+                None
+            }
         }
-    }
-
-    #[cold]
-    fn refuse(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
-        self.path.refuse(packet, at, self.measured, cx);
-        None
     }
 
     /// Hands over the packets that would arrive by an event of this link, with their times.
@@ -230,9 +227,10 @@ impl LinkView<'_> {
                 let (waiting, in_flight) = (path.waiting(), path.in_flight());
                 let sent = Count { packets: queue.sent_packets(), bytes: queue.sent_bytes() };
                 let received = sent + dropped + queue.backlog().into();
-                let delivered =
-                    Count { packets: sent.packets - in_flight.packets, bytes: sent.bytes - in_flight.bytes };
-                LinkCounters { received, delivered, dropped, lost: Count::ZERO, waiting, in_flight }
+                let lost = path.lost();
+                let gone = in_flight + lost;
+                let delivered = Count { packets: sent.packets - gone.packets, bytes: sent.bytes - gone.bytes };
+                LinkCounters { received, delivered, dropped, lost, waiting, in_flight }
             }
             TransmitPath::Queued(path) => {
                 let (waiting, in_flight) = (path.waiting(), path.in_flight());

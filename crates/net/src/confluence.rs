@@ -31,9 +31,13 @@ impl Entering {
 pub(crate) struct Confluence {
     /// How long after its first packet enters the link must have it.
     slack: Duration,
+    delay: Duration,
     stretch: Duration,
     coming: Coming,
 }
+
+/// Shorter ones would be begun anew for every few packets.
+const LEAST_STRETCH: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 struct Coming {
@@ -61,12 +65,13 @@ impl Confluence {
             later: Vec::new(),
             first_later: Time::MAX,
         };
-        Confluence { slack: if in_time { Duration::ZERO } else { delay }, stretch: delay, coming }
+        let slack = if in_time { Duration::ZERO } else { delay };
+        Confluence { slack, delay, stretch: delay.max(LEAST_STRETCH), coming }
     }
 
     /// Before the same link in a part of the network.
     pub fn part(&self, in_time: bool) -> Confluence {
-        Confluence::new(self.stretch, in_time)
+        Confluence::new(self.delay, in_time)
     }
 
     /// What comes to one goes to the other.

@@ -76,7 +76,7 @@ struct Join {
 /// The lines that might be cut.
 fn candidates<H: Node>(network: &Network<H>, lines: &[LinePair]) -> Vec<Join> {
     let delay = |node: NodeId| match network.node(node) {
-        NetNode::Link(link) if link.foretells() => Some(link.delay()),
+        NetNode::Link(link) if link.foretells() => Some(link.delay()).filter(|delay| !delay.is_zero()),
         _ => None,
     };
     let foretold = |&links: &LinePair| Some(Join { links, delay: delay(links.0)?.min(delay(links.1)?) });

@@ -10,6 +10,7 @@
 mod confluence;
 mod division;
 mod event_queue;
+mod inlets;
 mod network;
 mod onward;
 mod parts;

@@ -16,6 +16,7 @@
 //! [`Network::with_followers`].
 
 use crate::confluence::{Confluence, Entering};
+use crate::inlets::Inlets;
 use crate::onward::{Follower, Hop, Onward};
 use crate::{EventQueue, Router};
 use lopsided_core::packet::{Delivered, NewPacket};
@@ -176,21 +177,24 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Promises of each pair that the second link gets packets over those of the first alone, through one router. It
-    /// counts where all these links [foretell](Link::foretells) and nobody watches, and changes no result.
+    /// Promises of each pair that the second link gets packets over those of the first alone, of all that come through
+    /// the router between them. It counts where these links [foretell](Link::foretells), where nothing else stands
+    /// between them, and where nobody watches what is on its way; it changes no result.
     #[must_use]
     pub fn with_followers(mut self, pairs: impl IntoIterator<Item = (Vec<NodeId>, NodeId)>) -> Network<H> {
-        if self.accounting.mask() != EventMask::NONE {
+        if self.accounting.mask().has(EventMask::BETWEEN_HOSTS) {
             return self;
         }
         let mut leading = Vec::new();
+        let inlets = Inlets::of(&self);
         for (leaders, follower) in pairs {
             let foretells = |node: &NodeId| matches!(self.node(*node), NetNode::Link(link) if link.foretells());
-            if !leaders.iter().all(foretells) {
+            if !leaders.iter().all(foretells) || !inlets.lead_straight(&self, &leaders, follower) {
                 continue;
             }
             let NetNode::Link(link) = self.node(follower) else { continue };
-            if !link.foretells() {
+            // Behind a confluence there is nothing to gain without a delay.
+            if !link.foretells() || leaders.len() > 1 && link.delay().is_zero() {
                 continue;
             }
             let delay = link.delay();

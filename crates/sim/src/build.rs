@@ -60,6 +60,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         name: format!("{}/{}", scenario.graph.links[stage.hop.link].name, stage.what),
         kind: NodeKind::Stage(stage.hop.dir),
     }));
+    let has_middleboxes = !options.middleboxes.is_empty();
     labels.extend(add_middleboxes(scenario, &net, options.middleboxes, &mut nodes, &mut wires)?);
     let mut passages = Vec::with_capacity(options.passages.len());
     for host in options.passages {
@@ -71,12 +72,8 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     }
     let mut accounting = Accounting::new(nodes.len());
     options.observers.into_iter().for_each(|observer| accounting.subscribe(observer));
-    // Stages, media and sensing queues make packets of their own, or lead them elsewhere.
-    let plain = nodes.iter().all(|node| match node {
-        NetNode::Host(_) | NetNode::Router(_) => true,
-        NetNode::Link(link) => link.senses().is_none(),
-        NetNode::Custom(_) | NetNode::Edge | NetNode::Elsewhere(_) => false,
-    });
+    // Others may send what they like where they like.
+    let plain = !has_middleboxes && !nodes.iter().any(|node| matches!(node, NetNode::Edge));
     let network = Network::new(nodes, &wires, accounting);
     let network = if plain { network.with_followers(followers) } else { network };
     if Time::ZERO + scenario.duration > network.horizon() {

@@ -114,28 +114,45 @@ def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[n
     # Reading a scenario needs no numpy.
     import numpy as np
 
-    here: list[bool] = []
-    starts: list[int] = []
-    found: list[tuple[int, int]] = []
-    address = bytes(int(octet) for octet in flow.address.split("."))
-    with (folder / MERGED).open("rb") as file:
-        for kind, block in _blocks(file):
-            if kind == _INTERFACE:
-                here.append(_interface_name(block) == flow.receiver)
-                starts.append(28 + (_ETHERNET_HEADER if block[8] == _ETHERNET else 0))
-                continue
-            if kind != _PACKET or not here[number := int.from_bytes(block[8:12], "little")]:
-                continue
-            ip = starts[number]
-            tcp = ip + 4 * (block[ip] & 0x0F)
-            if block[ip] >> 4 != 4 or block[ip + 9] != _TCP or block[ip + 16 : ip + 20] != address:
-                continue
-            octets = int.from_bytes(block[ip + 2 : ip + 4]) - (tcp - ip) - 4 * (block[tcp + 12] >> 4)
-            if octets and int.from_bytes(block[tcp + 2 : tcp + 4]) == flow.port:
-                high, low = struct.unpack_from("<II", block, 12)
-                found.append(((high << 32) | low, octets))
-    both = np.array(found, dtype=np.float64).reshape(-1, 2)
-    return both[:, 0] / 1e9, both[:, 1]
+    file = np.memmap(folder / MERGED, dtype=np.uint8, mode="r")
+    interfaces, places = _places(file.data)
+    here = np.array([_interface_name(block) == flow.receiver for block in interfaces])
+    starts = np.array([28 + (_ETHERNET_HEADER if block[8] == _ETHERNET else 0) for block in interfaces])
+
+    def number(at: NDArray[np.int64], places: Iterable[int]) -> NDArray[np.int64]:
+        """Of the octets at these places behind each place, the first the highest."""
+        found = np.zeros(len(at), dtype=np.int64)
+        for place in places:
+            found = (found << 8) | file[at + place]
+        return found
+
+    # Each step leaves out what is none of the flow, so that no octet is read behind a packet's end.
+    block = np.array(places, dtype=np.int64)
+    block = block[here[number(block, (11, 10, 9, 8))]]
+    ip = block + starts[number(block, (11, 10, 9, 8))]
+    address = int.from_bytes(bytes(int(octet) for octet in flow.address.split(".")))
+    ours = (file[ip] >> 4 == 4) & (file[ip + 9] == _TCP) & (number(ip, range(16, 20)) == address)
+    block, ip = block[ours], ip[ours]
+    tcp = ip + 4 * (file[ip] & 0x0F).astype(np.int64)
+    octets = number(ip, (2, 3)) - (tcp - ip) - 4 * (file[tcp + 12] >> 4).astype(np.int64)
+    data = (octets != 0) & (number(tcp, (2, 3)) == flow.port)
+    at_ns = number(block[data], (15, 14, 13, 12, 19, 18, 17, 16))
+    return at_ns / 1e9, octets[data].astype(np.float64)
+
+
+def _places(octets: memoryview) -> tuple[list[bytes], list[int]]:
+    """The descriptions of a file's interfaces, and where its packets' blocks begin."""
+    interfaces: list[bytes] = []
+    packets: list[int] = []
+    head, at, end = struct.Struct("<II").unpack_from, 0, len(octets) - 8
+    while at <= end:
+        kind, length = head(octets, at)
+        if kind == _PACKET:
+            packets.append(at)
+        elif kind == _INTERFACE:
+            interfaces.append(bytes(octets[at : at + length]))
+        at += length
+    return interfaces, packets
 
 
 def _interface_name(block: bytes) -> str:

@@ -72,6 +72,8 @@ impl EventMask {
     pub const TCP: EventMask = EventMask(1 << 4);
     /// All that happens to packets.
     pub const PACKETS: EventMask = EventMask(0b1111);
+    /// What happens to packets on their way from one host to another.
+    pub const BETWEEN_HOSTS: EventMask = EventMask(0b1110);
     pub const ALL: EventMask = EventMask(u32::MAX);
 
     /// Whether the two have a kind in common.

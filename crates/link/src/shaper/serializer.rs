@@ -23,6 +23,12 @@ impl Serializer {
         BitRate::from_bps(self.send_time.rate)
     }
 
+    /// Whether even the smallest packet, an IP header, takes a nanosecond to send.
+    #[inline]
+    pub(crate) fn takes_time(&self) -> bool {
+        self.send_time.rate <= 160_000_000_000
+    }
+
     /// When the packet before has left.
     #[inline]
     pub fn free_at(&self) -> Time {

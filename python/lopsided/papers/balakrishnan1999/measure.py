@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lopsided import metrics
-from lopsided.papers.framework.traces import traces_of
+from lopsided.papers.framework.traces import buffers_of, traces_of
 
 if TYPE_CHECKING:
     from lopsided.papers.framework.model import Case
@@ -68,18 +68,14 @@ def two_downloads(run: Run, _case: Case) -> Mapping[str, float]:
 
 def two_way(run: Run, _case: Case) -> Mapping[str, float]:
     """Download and upload while both are active, and the mean queue before the return line then."""
-    import polars as pl
-
     forward, reverse = _while_all_are_active(run, ("forward", "reverse"))
     begin = _all_send_from(run, ("forward", "reverse"))
-    up = run.queues.to_polars().filter(
-        (pl.col("link") == "link") & (pl.col("direction") == "up") & (pl.col("time_s") >= begin)
-    )
+    up = buffers_of(run)["up"]
     flows = {row["name"]: row for row in run.flows.rows()}
     return {
         "forward_bps": forward * WHOLE,
         "reverse_bps": reverse * WHOLE_UPLOAD,
-        "backlog_packets": float(up["backlog_packets"].cast(pl.Float64).to_numpy().mean()),
+        "backlog_packets": float(up["backlog_packets"][up["time_s"] >= begin].mean()),
         "forward_timeouts": float(flows["forward"]["timeouts"]),
         "reverse_timeouts": float(flows["reverse"]["timeouts"]),
     }
@@ -96,11 +92,10 @@ def _while_all_are_active(run: Run, names: tuple[str, ...]) -> list[float]:
 
 def _all_send_from(run: Run, names: tuple[str, ...]) -> float:
     """When the last of the flows sends its first octet."""
-    import polars as pl
-
-    numbers = [row["flow"] for row in run.flows.rows() if row["name"] in names]
-    sends = run.samples.to_polars().filter((pl.col("sent_bytes") > 0) & pl.col("flow").is_in(numbers))
-    return float(sends.group_by("flow").agg(pl.col("time_s").min())["time_s"].to_numpy().max())
+    samples = run.samples
+    flow, time, sends = samples["flow"].to_numpy(), samples["time_s"].to_numpy(), (samples["sent_bytes"] > 0).to_numpy()
+    first = [time[sends & (flow == row["flow"])] for row in run.flows.rows() if row["name"] in names]
+    return float(max(times.min() for times in first if len(times)))
 
 
 def radio(run: Run, _case: Case) -> Mapping[str, float]:

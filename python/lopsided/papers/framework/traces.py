@@ -76,7 +76,7 @@ def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
     columns = {column: samples[column].to_numpy().astype(np.float64) for column in _COLUMNS}
     traces: dict[str, Trace] = {}
     for name in names:
-        of_flow = flow == numbers[name]
+        of_flow = np.flatnonzero(flow == numbers[name])
         mine = {column: values[of_flow] for column, values in columns.items()}
         traces[name] = Trace(**mine, recovering=recovering[of_flow])
     return traces
@@ -91,8 +91,7 @@ _QUEUE_COLUMNS = ("time_s", "backlog_packets", "sojourn_mean_ms", "dropped_packe
 def buffers_of(run: Run, link: str = "link") -> Buffers:
     """What the run recorded of this link's two buffers, by direction."""
     queues = run.queues
-    on_link, direction = (queues["link"] == link).to_numpy(), queues["direction"].to_numpy()
+    on_link, down = (queues["link"] == link).to_numpy(), (queues["direction"] == "down").to_numpy()
     columns = {name: queues[name].to_numpy().astype(np.float64) for name in _QUEUE_COLUMNS}
-    return {
-        way: {name: values[on_link & (direction == way)] for name, values in columns.items()} for way in ("down", "up")
-    }
+    chosen = {"down": np.flatnonzero(on_link & down), "up": np.flatnonzero(on_link & ~down)}
+    return {way: {name: values[rows] for name, values in columns.items()} for way, rows in chosen.items()}

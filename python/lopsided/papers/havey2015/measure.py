@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided import metrics
-from lopsided.papers.framework.traces import traces_of
+from lopsided.papers.framework.traces import buffers_of, traces_of
 
 if TYPE_CHECKING:
     from lopsided.papers.framework.model import Case
@@ -84,15 +84,12 @@ def _round_trips(run: Run) -> tuple[Array, Array]:
 
 def _throughputs(run: Run) -> list[tuple[Array, Array]]:
     """For each modem, the rate of IP octets that pass its last link, in bins: when they end, and bit/s."""
-    import polars as pl
-
-    queues = run.queues.to_polars()
-    names = {str(name) for name in queues["link"].unique()}
+    names = {str(name) for name in run.queues["link"].unique()}
     direction, prefix = ("down", "home") if "home1" in names else ("up", "isp")
     found: list[tuple[Array, Array]] = []
     for name in sorted(each for each in names if each.startswith(prefix) and each[len(prefix) :].isdigit()):
-        link = queues.filter((pl.col("link") == name) & (pl.col("direction") == direction))
-        time, sent = link["time_s"].to_numpy(), link["sent_bytes"].cast(pl.Float64).to_numpy()
+        buffer = buffers_of(run, name)[direction]
+        time, sent = buffer["time_s"], buffer["sent_bytes"]
         ends = np.arange(BIN_S, time[-1] + BIN_S / 2, BIN_S)
         octets = np.interp(ends, time, sent)
         found.append((ends, np.diff(octets, prepend=0.0) * 8 / BIN_S))
@@ -110,11 +107,12 @@ def _sensing_share(run: Run) -> float:
     """Octets of sensing packets as a share of all that the modems' limiters sent; NaN without sensing."""
     import polars as pl
 
-    sensing = run.parts.to_polars().filter(pl.col("quantity") == "sensing_sent_packets")
-    if sensing.is_empty():
+    senses = run.parts["quantity"] == "sensing_sent_packets"
+    if not senses.any():
         return math.nan
+    sensing = pl.DataFrame([run.parts[name].filter(senses) for name in ("node", "part", "value")])
     octets = sensing.group_by("node", "part").agg(pl.col("value").max())["value"].sum() * SENSING_OCTETS
-    queues = run.queues.to_polars().with_columns(pl.col("link").cast(pl.String))
+    queues = pl.DataFrame([run.queues[name] for name in ("link", "direction", "sent_bytes")])
     prefix = "limiter" if "limiter" in queues["link"] else "modem"
     limiters = queues.filter(pl.col("link").str.starts_with(prefix))
     sent = limiters.group_by("link", "direction").agg(pl.col("sent_bytes").max())

@@ -82,13 +82,15 @@ def throughput(run: Run, _case: Case) -> Mapping[str, float]:
     time, octets = (samples[name].cast(float).to_numpy() for name in ("time_s", "delivered_bytes"))
     begun = octets > 0
     others = [float(row["goodput_bps"]) for row in rows if row["name"] != "tested" and row["goodput_bps"]]
-    counts = {row["quantity"]: float(row["value"]) for row in run.parts.rows() if row["part"] == "access"}
+    access = run.parts["part"] == "access"
+    quantities, values = run.parts["quantity"].filter(access), run.parts["value"].filter(access)
+    frames, ppdus = (values.filter(quantities == name)[-1] for name in ("frames_sent", "ppdus_sent"))
     return {
         "first_octets_s": float(time[begun][0]) if begun.any() else float("nan"),
         "since_first_octets_bps": 8 * float(np.ptp(octets[begun]) / np.ptp(time[begun])) if begun.sum() > 1 else 0.0,
         "tested_bps": next(float(row["goodput_bps"]) for row in rows if row["name"] == "tested"),
         "others_bps": float(np.mean(others)) if others else float("nan"),
-        "frames_per_ppdu": counts["frames_sent"] / counts["ppdus_sent"],
+        "frames_per_ppdu": float(frames) / float(ppdus),
     }
 
 
