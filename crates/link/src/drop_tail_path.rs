@@ -369,14 +369,7 @@ impl DropTailPath {
     /// A packet that entered at `at` does not arrive.
     #[cold]
     #[inline(never)]
-    pub(crate) fn end(
-        &mut self,
-        packet: Packet,
-        at: Time,
-        ending: Ending,
-        measured: &mut Measured,
-        cx: &mut Cx<'_>,
-    ) {
+    pub(crate) fn end(&mut self, packet: Packet, at: Time, ending: Ending, measured: &mut Measured, cx: &mut Cx<'_>) {
         let ends = self.ends.get_or_insert_default();
         ends.add(match ending {
             Ending::Full => End { at, packet, why: DropReason::QueueFull },

@@ -1,30 +1,39 @@
 //! What leads into each node: whether packets can come to a link by other ways than a router's.
 
-use crate::network::{NetNode, Network};
-use lopsided_core::{Node, NodeId};
+use lopsided_core::NodeId;
 
-/// The nodes whose wires lead into each router and each link.
-pub(crate) struct Inlets(Vec<Vec<NodeId>>);
+/// What a node is, for those that it sends to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Giver {
+    /// It sends on what comes to it, by its routes.
+    Router,
+    /// It sends what is its own, or sends on by one way.
+    Plain,
+    /// A stage or a medium may make packets of its own, or lead others elsewhere.
+    Wilful,
+}
+
+/// The nodes whose wires lead into each node.
+pub(crate) struct Inlets {
+    givers: Vec<Giver>,
+    into: Vec<Vec<NodeId>>,
+}
 
 impl Inlets {
-    pub fn of<H: Node>(network: &Network<H>) -> Inlets {
-        let mut inlets = vec![Vec::new(); network.nodes().count()];
-        for node in (0..inlets.len()).map(|index| NodeId(index as u32)) {
-            for wire in network.wires_of(node) {
-                if matches!(network.node(wire.node), NetNode::Router(_) | NetNode::Link(_)) {
-                    inlets[wire.node.index()].push(node);
-                }
-            }
+    /// `wires` are pairs of a node and one that it sends to.
+    pub fn new(givers: Vec<Giver>, wires: impl Iterator<Item = (NodeId, NodeId)>) -> Inlets {
+        let mut into = vec![Vec::new(); givers.len()];
+        for (from, to) in wires.filter(|(_, to)| to.index() < givers.len()) {
+            into[to.index()].push(from);
         }
-        Inlets(inlets)
+        Inlets { givers, into }
     }
 
-    /// Whether there is nothing but one router between these links and that one: no stage or medium, which makes
-    /// packets of its own, gives it any, or gives them to the router.
-    pub fn lead_straight<H: Node>(&self, network: &Network<H>, leaders: &[NodeId], follower: NodeId) -> bool {
-        let [router] = self.0[follower.index()][..] else { return false };
-        matches!(network.node(router), NetNode::Router(_))
-            && self.0[router.index()].iter().all(|from| matches!(network.node(*from), NetNode::Link(_) | NetNode::Host(_)))
-            && leaders.iter().all(|leader| network.behind(*leader) == router)
+    /// The one router before this link, where nothing wilful stands between it and other links, or before it.
+    pub fn router_before(&self, link: NodeId) -> Option<NodeId> {
+        let is = |node: NodeId, giver: Giver| self.givers[node.index()] == giver;
+        let [router] = self.into[link.index()][..] else { return None };
+        let plain = || self.into[router.index()].iter().all(|from| is(*from, Giver::Plain));
+        (is(router, Giver::Router) && plain()).then_some(router)
     }
 }

@@ -16,7 +16,7 @@
 //! [`Network::with_followers`].
 
 use crate::confluence::{Confluence, Entering};
-use crate::inlets::Inlets;
+use crate::inlets::{Giver, Inlets};
 use crate::onward::{Follower, Hop, Onward};
 use crate::{EventQueue, Router};
 use lopsided_core::packet::{Delivered, NewPacket};
@@ -186,10 +186,11 @@ impl<H: Node> Network<H> {
             return self;
         }
         let mut leading = Vec::new();
-        let inlets = Inlets::of(&self);
+        let inlets = self.inlets();
         for (leaders, follower) in pairs {
             let foretells = |node: &NodeId| matches!(self.node(*node), NetNode::Link(link) if link.foretells());
-            if !leaders.iter().all(foretells) || !inlets.lead_straight(&self, &leaders, follower) {
+            let Some(router) = inlets.router_before(follower) else { continue };
+            if !leaders.iter().all(|leader| foretells(leader) && self.behind(*leader) == router) {
                 continue;
             }
             let NetNode::Link(link) = self.node(follower) else { continue };
@@ -221,6 +222,17 @@ impl<H: Node> Network<H> {
         }
         self.onward = Arc::new(onward);
         self
+    }
+
+    fn inlets(&self) -> Inlets {
+        let giver = |node: &NetNode<H>| match node {
+            NetNode::Router(_) => Giver::Router,
+            NetNode::Link(_) | NetNode::Host(_) => Giver::Plain,
+            NetNode::Custom(_) | NetNode::Edge | NetNode::Elsewhere(_) => Giver::Wilful,
+        };
+        let nodes = (0..self.places.len()).map(|index| NodeId(index as u32));
+        let wires = nodes.flat_map(|from| self.wires_of(from).iter().map(move |wire| (from, wire.node)));
+        Inlets::new(self.nodes().map(giver).collect(), wires)
     }
 
     /// The ways on from a router, once it is known which links follow which.

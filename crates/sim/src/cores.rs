@@ -128,7 +128,8 @@ fn divide(scenario: &Scenario, simulation: &Simulation, most: usize) -> Result<D
     let lines: Vec<(NodeId, NodeId)> = (0..simulation.links / 2)
         .map(|line| (simulation.link_node(2 * line), simulation.link_node(2 * line + 1)))
         .collect();
-    let delayed = |node: NodeId| matches!(network.node(node), NetNode::Link(link) if link.foretells() && !link.delay().is_zero());
+    let delayed =
+        |node: NodeId| matches!(network.node(node), NetNode::Link(link) if link.foretells() && !link.delay().is_zero());
     if !lines.iter().any(|(there, back)| delayed(*there) && delayed(*back)) {
         return Err("no line has a drop-tail queue and a delay in both directions");
     }
