@@ -45,6 +45,7 @@
 //! Left out: texts and trees of files, places of mistakes, units as people write them. They are the scenario crate's.
 
 mod family;
+mod macros;
 mod part;
 mod registry;
 mod value;

@@ -104,43 +104,6 @@ impl Value {
     }
 }
 
-/// Makes a part the type of a key's value, so that its own table stands below the key: `part_value!(GilbertConfig);`
-#[macro_export]
-macro_rules! part_value {
-    ($part:ty) => {
-        impl $crate::Scalar for $part {
-            const TYPE: $crate::ValueType = $crate::ValueType::Part($crate::PartInfo::of::<$part>);
-
-            fn to_value(&self) -> $crate::Value {
-                $crate::Value::of_part(self)
-            }
-
-            fn from_value(value: $crate::Value) -> Result<Self, String> {
-                value.into_part()
-            }
-        }
-    };
-}
-
-/// Makes a wrapper around a [`Chosen`](crate::Chosen) the type of a key's value, whose `kind` says which part of the
-/// family it is: `family_value!(QueueConfig, QUEUES, KINDS);` with the [`Family`] and the registry of its kinds.
-#[macro_export]
-macro_rules! family_value {
-    ($config:ident, $family:ident, $kinds:ident) => {
-        impl $crate::Scalar for $config {
-            const TYPE: $crate::ValueType = $crate::ValueType::Family(&$family);
-
-            fn to_value(&self) -> $crate::Value {
-                self.0.to_value()
-            }
-
-            fn from_value(value: $crate::Value) -> Result<Self, String> {
-                $crate::Chosen::from_value(value, &$kinds).map($config)
-            }
-        }
-    };
-}
-
 /// A Rust type that a key's value may have.
 ///
 /// `from_value` gets a value of `TYPE`. An error is a message for whoever wrote the file.
