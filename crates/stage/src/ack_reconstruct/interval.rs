@@ -16,7 +16,8 @@
 //! The time since the handshake is the first between two ACKs where a mean is given to begin with. An ACK that opens
 //! the window alone, of which ns-2 has none, goes on at once, behind those that wait.
 
-use super::{AckReconstructConfig, Mean, inserted};
+use super::config::AckReconstructConfig;
+use super::inserted::{Mean, inserted};
 use crate::Outlet;
 use crate::held_acks::{Ack, Rule, Waiting};
 use lopsided_core::packet::{Flags, TcpHeader};

@@ -1,6 +1,7 @@
 //! The text: the ACKs of a gap share the mean time between ACKs.
 
-use super::{AckReconstructConfig, Mean, inserted};
+use super::config::AckReconstructConfig;
+use super::inserted::{Mean, inserted};
 use crate::Outlet;
 use crate::held_acks::{Ack, Rule, Waiting};
 use lopsided_core::packet::{Flags, TcpHeader};

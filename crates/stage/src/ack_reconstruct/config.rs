@@ -1,0 +1,103 @@
+//! The settings of ACK reconstruction.
+
+use crate::StageSide;
+use lopsided_core::{Bytes, Duration};
+use lopsided_spec::{Choice, Fault, Key, Part, key};
+
+/// ACK reconstruction as plain data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AckReconstructConfig {
+    pub side: StageSide,
+    pub every: u32,
+    pub threshold: u32,
+    pub gain: f64,
+    /// The mean time between ACKs before any is known; `None`: the first such time.
+    pub interval: Option<Duration>,
+    pub segment: Bytes,
+    pub max_delay: Duration,
+    pub text: bool,
+    pub spacing: Spacing,
+}
+
+/// How far apart the ACKs of a gap go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Spacing {
+    /// By their share of the gap, in the mean interval.
+    #[default]
+    Share,
+    /// A mean interval, each, as the authors' code runs.
+    Interval,
+}
+
+impl Choice for Spacing {
+    const WORDS: &'static [(&'static str, Spacing)] = &[("share", Spacing::Share), ("interval", Spacing::Interval)];
+}
+
+impl Default for AckReconstructConfig {
+    fn default() -> AckReconstructConfig {
+        AckReconstructConfig {
+            side: StageSide::Exit,
+            every: 2,
+            threshold: 2,
+            gain: 0.25,
+            interval: None,
+            segment: Bytes::new(1448),
+            max_delay: Duration::from_millis(100),
+            text: false,
+            spacing: Spacing::Share,
+        }
+    }
+}
+
+impl Part for AckReconstructConfig {
+    const NAME: &'static str = "ack_reconstruct";
+    const TEXT: &'static str = "Fills the gaps between ACKs with new ones, and spreads them in time.";
+    const KEYS: &'static [Key<AckReconstructConfig>] = &[
+        key("side", |part: &mut Self| &mut part.side, "Before the queue (entry) or behind the line (exit)."),
+        key("every", |part: &mut Self| &mut part.every, "An ACK for every so many segments."),
+        key("threshold", |part: &mut Self| &mut part.threshold, "A gap of more segments than this is filled."),
+        key("gain", |part: &mut Self| &mut part.gain, "The weight of a new sample in the mean time between ACKs."),
+        key(
+            "interval",
+            |part: &mut Self| &mut part.interval,
+            "The mean time between ACKs before any is known: the authors' scripts have 10 ms.",
+        )
+        .none_word("the first"),
+        key("segment", |part: &mut Self| &mut part.segment, "The data of a full segment."),
+        key("max_delay", |part: &mut Self| &mut part.max_delay, "An ACK is held for this long at most."),
+        key("text", |part: &mut Self| &mut part.text, "One ACK fewer for each gap, as balakrishnan1999 prints it."),
+        key(
+            "spacing",
+            |part: &mut Self| &mut part.spacing,
+            "The ACKs of a gap share the mean time between ACKs (share), or go on one such time apart (interval).",
+        ),
+    ];
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.every == 0 {
+            return Err(Fault::new("every", "an ACK stands for one segment at least"));
+        }
+        if self.segment == Bytes::ZERO {
+            return Err(Fault::new("segment", "a segment has one octet at least"));
+        }
+        if !(self.gain > 0.0 && self.gain <= 1.0) {
+            return Err(Fault::new("gain", "a gain is above 0 and at most 1"));
+        }
+        if self.text && self.spacing == Spacing::Interval {
+            return Err(Fault::new("text", "the text has the ACKs share the time: leave out `spacing`"));
+        }
+        Ok(())
+    }
+}
+
+impl AckReconstructConfig {
+    /// The octets for which there is an ACK.
+    pub(super) fn step(&self) -> u32 {
+        self.every * self.segment.get() as u32
+    }
+
+    /// Whether so many octets are a gap.
+    pub(super) fn is_gap(&self, octets: u32) -> bool {
+        u64::from(octets) > u64::from(self.threshold) * self.segment.get()
+    }
+}
