@@ -1,6 +1,6 @@
 //! A resolved scenario: plain data in which every default is filled and every quantity is a type.
 //!
-//! What only a TCP stack can know stays open: what a [`StackConfig`] does not say is as its profile says.
+//! A [`StackConfig`] is the exception: it holds only what the scenario sets, and its profile says the rest.
 
 use crate::graph::Graph;
 use crate::measured::{FairnessSpec, RecordSpec};
@@ -23,7 +23,7 @@ pub struct Scenario {
     /// The seed of the first repetition; repetition `k` (from 0) runs with `seed + k`.
     pub seed: u64,
     pub graph: Graph,
-    /// The hosts whose interface is more than a plug, by their place in [`Graph::hosts`].
+    /// The interfaces that have a delay, a queue or a ring, by their host's place in [`Graph::hosts`].
     pub interfaces: BTreeMap<usize, InterfaceSpec>,
     /// One entry for each flow: a `count = 20` in the file is 20 entries here. A [`lopsided_core::FlowId`] is a place
     /// in this list.
@@ -33,8 +33,8 @@ pub struct Scenario {
     pub fairness: Option<FairnessSpec>,
 }
 
-/// A host's own interface: what it sends waits there before it reaches the link. A packet for which there is no room is
-/// refused, and the host's TCP notices.
+/// A host's own interface: packets wait in it before they reach the link. It refuses a packet for which it has no room,
+/// and the host's TCP is told (Linux: `NET_XMIT_CN`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceSpec {
     pub delay: Duration,
@@ -73,7 +73,7 @@ impl Part for InterfaceSpec {
 pub struct FlowSpec {
     /// Unique. Copies made by `count` are named `group.1` to `group.N`.
     pub name: String,
-    /// What the file called it before `count` multiplied it: flows that belong together.
+    /// The flow's name in the file; copies made by `count` share it.
     pub group: String,
     /// The sender of data: a place in [`Graph::hosts`].
     pub from: usize,
@@ -81,7 +81,7 @@ pub struct FlowSpec {
     pub to: usize,
     /// `Down` or `Up` where every link on the path is crossed in that direction, else `None`.
     pub direction: Option<Dir>,
-    /// Start without jitter. An instant at or after the run's end never comes.
+    /// Start without jitter. A flow that would start at or after the run's end does not start.
     pub start: Time,
     /// The world adds a uniform draw from zero to this to `start`, from the stream of role `flow/NAME/start`.
     pub start_jitter: Duration,

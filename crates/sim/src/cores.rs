@@ -1,8 +1,8 @@
-//! One run on several cores: its network in [`Parts`], wherever that is worth its while.
+//! One run on several cores: the network is cut into [`Parts`] while that is faster.
 //!
-//! How far the parts run on without a word of each other is the delay of the line that is cut; at the end of each such
-//! window they wait for each other. That pays where much happens in a window, which the events of the latest stretch of
-//! time tell. The others run on one core, and the result is the same.
+//! Each part runs ahead by the delay of the line that was cut, and then waits for the others. This pays where many
+//! events fall into such a window, which is judged by the event rate of the latest stretch of time. Where it does not
+//! pay, the run goes on on one core. The result is the same.
 
 use crate::error::RunError;
 use crate::monitor::Monitor;
@@ -11,7 +11,7 @@ use lopsided_core::{Duration, NodeId, Time};
 use lopsided_net::{Division, NetNode, Parts, Together};
 use lopsided_scenario::Scenario;
 
-/// A run is looked at so often, at least, whether parts pay.
+/// Stretches of a run: at the end of each it is decided anew whether parts pay.
 const STRETCHES: u64 = 50;
 
 /// What became of the wish to run on several cores.
@@ -19,18 +19,18 @@ const STRETCHES: u64 = 50;
 pub struct CoresUsed {
     /// Threads; 1 where parts were not worth it.
     pub cores: usize,
-    /// The share of the simulated time in which they ran side by side.
+    /// The share of the simulated time in which the parts ran side by side: 0 to 1.
     pub share: f64,
     /// In words: where the network was cut, or why it was not.
     pub why: String,
 }
 
-/// A run's cores.
+/// The parts of one run's network, and what decides whether they are used.
 #[derive(Debug)]
 pub(crate) struct Cores {
     parts: Option<Parts<crate::host::Host>>,
     why: String,
-    /// Events to a second of simulated time, in the latest stretch.
+    /// Events in a second of simulated time, in the latest stretch.
     pace: Option<f64>,
     stretch: Duration,
     pays_from: f64,
@@ -39,7 +39,8 @@ pub(crate) struct Cores {
 }
 
 impl Cores {
-    /// `None`: one core is wanted.
+    /// `most` is the number of cores asked for, and `pays_from` the least number of events in a window with which parts
+    /// are used. `None` if one core is asked for.
     pub fn of(scenario: &Scenario, simulation: &Simulation, most: usize, pays_from: f64) -> Option<Cores> {
         if most < 2 {
             return None;
@@ -64,12 +65,15 @@ impl Cores {
         })
     }
 
-    /// When it should be asked again.
+    /// The end of the stretch that begins now.
     pub fn stretch_from(&self, now: Time) -> Time {
         now + self.stretch
     }
 
-    /// Brings the network to `until` in parts, if that pays; else it is `None`, and the caller does.
+    /// Runs the network to `until` in parts. `None` if that does not pay: then the caller runs it.
+    ///
+    /// # Errors
+    /// If the run was cancelled, or more than `stuck` events fell on one instant.
     pub fn run(
         &mut self,
         simulation: &mut Simulation,
@@ -91,7 +95,7 @@ impl Cores {
         })
     }
 
-    /// After a stretch of time with so many events.
+    /// Notes how many events a stretch of simulated time had.
     pub fn took(&mut self, stretch: Duration, events: u64) {
         self.all += stretch;
         if !stretch.is_zero() {

@@ -10,7 +10,7 @@ use lopsided_core::packet::{Ecn, Flags, SackBlock, TcpHeader};
 use lopsided_core::{Packet, Seq, Time};
 use std::collections::BTreeMap;
 
-/// Whom a packet comes from: the end that sent the first SYN, or the other.
+/// The end that a packet comes from: the client sent the first SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
     Opener,
@@ -47,7 +47,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// One past its last number: SYN and FIN take one each.
+    /// One past its last sequence number; SYN and FIN take one each.
     pub fn end(&self) -> u64 {
         let control = u64::from(self.flags.has(Flags::SYN)) + u64::from(self.flags.has(Flags::FIN));
         self.seq + u64::from(self.len) + control
@@ -72,7 +72,7 @@ pub struct Conversation {
     ends: [Origin; 2],
 }
 
-/// From where the numbers of one direction count.
+/// The initial sequence number of one direction, and how far it has come.
 #[derive(Clone, Debug, Default)]
 struct Origin {
     initial: Option<Seq>,
@@ -98,7 +98,7 @@ impl Origin {
 }
 
 impl Conversation {
-    /// Where in `segments` the n-th packet of an end is, counted from 0; behind the last where there is none.
+    /// The index in `segments` of an end's n-th packet, from 0; `segments.len()` if there is none.
     pub fn place_of(&self, from: End, number: usize) -> usize {
         let of_it = self.segments.iter().enumerate().filter(|(_, segment)| segment.from == from);
         of_it.map(|(place, _)| place).nth(number).unwrap_or(self.segments.len())

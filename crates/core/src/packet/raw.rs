@@ -20,7 +20,7 @@ pub(crate) struct RawHeaders {
     transport_at: usize,
 }
 
-/// Whose checksum stands in the transport header.
+/// The transport whose checksum is kept up to date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RawTransport {
     Tcp,
@@ -52,7 +52,7 @@ impl RawHeaders {
         &self.octets
     }
 
-    /// There are no IP options or extension headers.
+    /// Whether the IP header has no options and no extension headers.
     pub fn has_plain_ip(&self, ip: &IpHeader) -> bool {
         self.transport_at == ip.addresses.header_len() as usize
     }
@@ -62,7 +62,7 @@ impl RawHeaders {
         self.octets.get(self.transport_at + TCP_HEADER as usize..)
     }
 
-    /// It is of IPv4, and says nothing against it.
+    /// Whether routers may fragment it: IPv4 without the DF bit.
     pub fn may_be_fragmented(&self) -> bool {
         self.is_v4() && self.octets[6] & DO_NOT_FRAGMENT == 0
     }
@@ -127,7 +127,7 @@ impl RawHeaders {
         self.update_transport_checksum(RawTransport::Udp, before, sum(&ports));
     }
 
-    /// Patches in how `after` differs from `before`, the header that is there. False if it does not fit.
+    /// Rewrites the fields in which `after` differs from `before`, the header as it is. False if the result would not fit.
     pub fn set_tcp(&mut self, before: &TcpHeader, after: &TcpHeader, payload_len: u32) -> bool {
         let old = &self.octets[self.transport_at..];
         let options = if before.options == after.options {

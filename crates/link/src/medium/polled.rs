@@ -151,14 +151,14 @@ impl Polled {
         Polled { config, rng, stations, state: State::Idle { next: 0 }, idle_polls: 0, busy: Duration::ZERO }
     }
 
-    /// When so many octets, sent after a turnaround from `now`, have left.
+    /// When a transmission of so many octets ends that begins a turnaround after `now`.
     fn after(&mut self, now: Time, turnaround: Duration, octets: Bytes) -> Time {
         let took = turnaround + self.config.rate.time_to_send(octets, 0).0;
         self.busy += took;
         now + took
     }
 
-    /// The next poll, or rest.
+    /// Polls the next station, or stops if no station has a frame.
     fn poll(&mut self, station: usize, now: Time) {
         let station = station % self.stations.len();
         self.state = if self.stations.iter().any(|station| station.frame.is_some()) {
@@ -181,7 +181,7 @@ impl Polled {
 
     fn on_frame_sent(&mut self, station: usize, now: Time) -> MediumEvent {
         let arrived = !self.rng.chance(self.config.loss);
-        // Where no acknowledgement comes, its time is waited for.
+        // If no acknowledgement comes, the station waits as long as one would take.
         let until = self.after(now, self.config.turnaround, self.config.ack);
         self.state = State::Ack { station, until, frame_arrived: arrived };
         let place = &mut self.stations[station];

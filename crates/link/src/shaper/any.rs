@@ -1,11 +1,11 @@
-//! Any shaper, with static dispatch for the ones we know.
+//! Any shaper, with static dispatch for those of this crate.
 
 use super::contract::Shaper;
 use super::serializer::Serializer;
 use super::token_bucket::TokenBucket;
 use lopsided_core::{BitRate, Bytes, Time};
 
-/// A shaper of whatever kind, with static dispatch for those known here.
+/// A shaper of this crate, or a boxed one from outside it.
 #[derive(Debug)]
 pub enum AnyShaper {
     /// Infinitely fast.

@@ -21,11 +21,11 @@ const BETA_SCALE: u64 = 1024;
 const LOW_WINDOW: u64 = 14;
 /// Segments an RTT at most (Smax).
 const INCREMENT_MAX: u64 = 16;
-/// The part of the distance to the maximum that is left for later: one in four is taken.
+/// A step takes one part in so many of the distance to the maximum.
 const SEARCH: u64 = 4;
 /// Round trips for the last segment to the maximum are this over `SEARCH`.
 const SMOOTH: u64 = 20;
-/// Before the first loss: at least a segment for each so many.
+/// Before the first loss the window grows by a segment for each so many acknowledged, or faster.
 const EVERY_AT_FIRST: u64 = 20;
 const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);
 
@@ -35,7 +35,7 @@ pub struct Bic {
     last_max: u64,
     computed: Option<(Time, u64)>,
     every: u64,
-    /// Segments for each ACK, in sixteenths, smoothed.
+    /// Segments that an ACK covers, smoothed, in sixteenths.
     per_ack: u64,
 }
 
@@ -60,7 +60,7 @@ impl Bic {
         self.every = (self.every * 16 / self.per_ack.max(1)).max(1);
     }
 
-    /// Segments acknowledged for each segment of growth.
+    /// How many acknowledged segments make the window grow by one.
     fn search(&self, cwnd: u64) -> u64 {
         let slow = cwnd * SMOOTH / SEARCH;
         if cwnd < self.last_max {

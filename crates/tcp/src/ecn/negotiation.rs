@@ -14,13 +14,13 @@ use crate::profile::{EcnRule, Profile};
 use lopsided_core::Ecn;
 use lopsided_core::packet::{AccEcnOption, Flags, TcpHeader};
 
-/// What an end is ready for.
+/// The form of ECN that an end offers or accepts.
 #[derive(Debug)]
 struct Offer {
-    /// It says so in its own SYN; otherwise it only answers.
+    /// Whether its own SYN asks for ECN; if not, it only agrees when the peer asks.
     asks: bool,
     accurate: bool,
-    /// What it does with a peer that knows RFC 3168 only.
+    /// How it answers a peer that knows RFC 3168 only.
     classic: Feedback,
     /// What its data is marked capable with where feedback is accurate.
     accurate_codepoint: Ecn,
@@ -149,7 +149,7 @@ impl EcnState {
     /// The segment arrived that ends a passive open: its counter tells how the SYN/ACK arrived (RFC 9768 table 4).
     pub fn check_handshake_ack(&mut self, header: &TcpHeader) {
         if self.is_accurate() && matches!(ace_of(header.flags), 0b000 | 0b011 | 0b100 | 0b110) {
-            // Zeroed on the way, or a codepoint that the SYN/ACK did not have.
+            // The field was zeroed on the path, or reports a codepoint that the SYN/ACK was not sent with.
             self.data_codepoint = Ecn::NotEct;
         }
     }

@@ -11,7 +11,8 @@ pub(crate) struct UndoState {
     retransmitted: bool,
     /// The timestamp clock's value at the first retransmission.
     first_stamp: Option<u32>,
-    /// 4.4BSD: an ACK before this instant was for the original; and the recovery that the timeout broke off.
+    /// 4.4BSD: an ACK before this instant acknowledges the original segment. Beside it: the recovery that the timeout
+    /// broke off.
     early_until: Option<Time>,
     interrupted_recovery: Option<u64>,
 }

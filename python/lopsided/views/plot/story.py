@@ -108,7 +108,7 @@ def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
 
 
 def _captured(story: Story, passed: pl.DataFrame) -> dict[str, tuple[Floats, Floats, Floats]]:
-    """The same of a capture at the sending host, which does not show what was dropped on the way."""
+    """The same from a capture at the sending host. Packets dropped on the path do not show in it."""
     spans = {"dropped": (np.empty(0), np.empty(0), np.empty(0))}
     for name in ("sent", "acked"):
         rows = passed.filter(passed["event"] == name)
@@ -177,7 +177,7 @@ def _queue(panel: Axes, story: Story, link: str, direction: str) -> None:
 
 
 def _dropped_here(story: Story, link: str, direction: str) -> Floats:
-    """When this queue dropped a packet of any flow, as far as that was recorded."""
+    """Times (s) at which this queue dropped a packet of any flow; empty if events were not recorded."""
     import polars as pl
 
     assert story.run is not None, "a probe knows no queues"

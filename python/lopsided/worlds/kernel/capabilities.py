@@ -157,7 +157,7 @@ def _device(name: str, path: Path, remedy: str) -> Finding:
 
 
 def _timer_slip() -> Finding:
-    """How late a sleeper wakes: what a run in real time has to live with."""
+    """How late a sleeping process wakes (ms): a run in real time cannot be more exact."""
     late: list[float] = []
     for _ in range(200):
         began = time.perf_counter()

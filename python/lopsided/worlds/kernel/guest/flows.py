@@ -55,7 +55,7 @@ class TcpFlow:
             self._listener = self._listen()
         if flow.sender not in network.nodes:
             return
-        # Refused before the run, where the kernel has not what it takes.
+        # Fails before the run starts if this kernel lacks what the flow asks for.
         self._socket(flow.sender, 0).close()
         loop.at(origin_ns + flow.start_ns, self._start_transfer)
         loop.at(origin_ns + flow.stop_ns, self._stop)
@@ -104,7 +104,7 @@ class TcpFlow:
             made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         made.setblocking(False)
         made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
-        # Where the sender is not here its congestion control may be none of this kernel's.
+        # If the sender is elsewhere, this kernel need not have its congestion control.
         if self.flow.sender in self._network.nodes:
             self._choose_control(made)
         if self.flow.max_segment:
@@ -183,7 +183,7 @@ class TcpFlow:
             self._finish(sender)
 
     def _finish(self, sender: socket.socket) -> None:
-        """Says that no more comes, and waits for the other end to say so too."""
+        """Closes the sending direction, and waits until the other end closes too."""
         sender.shutdown(socket.SHUT_WR)
         self._loop.watch(sender, select.EPOLLIN, lambda _: self._over(sender))
 
@@ -212,14 +212,14 @@ class TcpFlow:
             self._loop.at(self._loop.now() + self.flow.on_ns, self._pause)
 
     def _stop(self) -> None:
-        """The application ends: what it has written already is still delivered."""
+        """Ends the application. What it has written is still delivered."""
         self._stopped = True
         if (sender := self.sender) is not None:
             self._loop.watch(sender, select.EPOLLOUT, lambda _: self._write(sender))
 
 
 def _set_buffer(of: socket.socket, forced: int, asked: int, size: int) -> None:
-    """A socket's buffer, of twice this size as the kernel counts it."""
+    """Sets a socket's buffer in octets; the kernel doubles the value for its own overhead (socket(7))."""
     try:
         of.setsockopt(socket.SOL_SOCKET, forced, size)
     except PermissionError:
