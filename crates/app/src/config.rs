@@ -42,6 +42,9 @@ impl AppConfig {
     }
 
     /// The two applications of one flow.
+    ///
+    /// # Errors
+    /// If the application cannot be made of its settings, or is one of the user's own that `own` lacks.
     pub fn build(&self, flow: &FlowContext, own: &RunApplications) -> Result<AppPair, AppError> {
         (self.0.build)(&*self.0.part, flow, own)
     }

@@ -54,12 +54,18 @@ impl LinkConfig {
     }
 
     /// The link, idle. Its random draws are keyed by the run's seed and the link's role, such as `"link/up"`.
+    ///
+    /// # Errors
+    /// If queue, shaper or impairments refuse their settings.
     pub fn build(&self, seed: u64, role: &str) -> Result<Link, LinkError> {
         let queue = self.queue.build(seed, role)?;
         self.build_with(queue, self.build_shaper(seed, role)?, seed, role)
     }
 
     /// The same with this queue and shaper, such as [`Queue::Custom`]; those of the configuration are left aside.
+    ///
+    /// # Errors
+    /// As [`LinkConfig::build`], for what is left of the configuration.
     pub fn build_with(&self, queue: Queue, shaper: AnyShaper, seed: u64, role: &str) -> Result<Link, LinkError> {
         self.check_header_compression().map_err(LinkError::HeaderCompression)?;
         let loss = self.loss.build(seed, role)?;
@@ -85,6 +91,10 @@ impl LinkConfig {
     }
 
     /// The shaper of this configuration. Its random draws are keyed as those of [`LinkConfig::build`].
+    ///
+    /// # Errors
+    /// If there are both an access and a shaper, a shaper without a rate, or a rate beyond what can be counted; or if one of
+    /// them refuses its settings.
     pub fn build_shaper(&self, seed: u64, role: &str) -> Result<AnyShaper, LinkError> {
         if let Some(access) = &self.access {
             if self.shaper.is_some() {

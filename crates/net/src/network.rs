@@ -126,6 +126,7 @@ struct Row {
 /// Where a node without ports leads to.
 const NOWHERE: Attachment = Attachment { node: NodeId(u32::MAX), port: Port(0) };
 
+/// Nodes and wires, with hosts of type `H`.
 #[derive(Debug)]
 pub struct Network<H> {
     /// First, so that it is closed when the nodes are dropped with the packets they hold.

@@ -76,6 +76,7 @@ impl Routes {
     }
 }
 
+/// A node that sends each packet on by its destination, at once.
 #[derive(Debug)]
 pub struct Router {
     routes: Routes,

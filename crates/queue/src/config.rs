@@ -64,6 +64,9 @@ impl QueueConfig {
     }
 
     /// The empty queue. Its random draws are keyed by the run's seed and its role, such as `"link/up"`.
+    ///
+    /// # Errors
+    /// If the discipline refuses its settings; the [`Fault`] names the key.
     pub fn build(&self, seed: u64, role: &str) -> Result<Queue, Fault> {
         (self.0.build)(&*self.0.part, &QueuePlace { seed, role })
     }

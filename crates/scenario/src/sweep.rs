@@ -67,6 +67,9 @@ impl Default for Axes {
 
 impl Axes {
     /// The `[sweep]` of a scenario file; one without has a single point. Only what concerns the sweep is checked.
+    ///
+    /// # Errors
+    /// If the file is no TOML, or its `[sweep]` is wrong: each mistake with its line.
     pub fn parse(text: &str, file: &str) -> Result<Axes, Errors> {
         let mut report = Report::new(file, text, Vec::new());
         let tree = tree::parse_file(text, &mut report);
@@ -117,6 +120,9 @@ impl Axis {
     ///
     /// A range runs from its first number in steps to at most its last; `x2` doubles instead. The last value's unit
     /// holds for those without one.
+    ///
+    /// # Errors
+    /// If the text is not of one of these forms, or gives more values than a sweep may have.
     pub fn parse(text: &str) -> Result<Axis, UnitError> {
         let (key, values) = text.split_once('=').ok_or_else(|| {
             UnitError::new(format!("{} sets nothing", quote(text)))

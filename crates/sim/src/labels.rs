@@ -11,6 +11,7 @@ pub struct NodeLabel {
     pub kind: NodeKind,
 }
 
+/// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeKind {
     Host,

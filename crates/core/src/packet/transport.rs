@@ -27,6 +27,7 @@ impl Transport {
     }
 }
 
+/// The ports of a UDP datagram (RFC 768); length and checksum follow from the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UdpHeader {
     pub src_port: u16,

@@ -36,6 +36,9 @@ impl AccessConfig {
     }
 
     /// The shaper of one run, whose random draws are keyed by the link's role, such as `link/up`.
+    ///
+    /// # Errors
+    /// If the kind needs a rate and there is none, or its settings do not fit each other.
     pub fn build(&self, rate: Option<BitRate>, seed: u64, role: &str) -> Result<AnyShaper, Fault> {
         let rng = Rng::for_role(seed, &format!("{role}/access"));
         (self.0.build)(&*self.0.part, rate, rng).map(AnyShaper::Custom)

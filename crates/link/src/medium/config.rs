@@ -63,6 +63,9 @@ impl MediumConfig {
     }
 
     /// The medium of one run, for stations of these names. Its random draws are keyed by the run's seed and its name.
+    ///
+    /// # Errors
+    /// If the settings name a station that there is not, or do not fit so many.
     pub fn build(&self, stations: &[String], seed: u64) -> Result<Box<dyn Medium>, Fault> {
         let rng = Rng::for_role(seed, &format!("{}/medium", self.settings().name));
         (self.0.build.build)(&*self.0.part, stations, rng)

@@ -13,6 +13,7 @@ use lopsided_queue::{Qdisc, Queue, QueueStats};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
+/// A medium with its stations, as a node of a network.
 #[derive(Debug)]
 pub struct SharedLink {
     stations: Vec<Station>,

@@ -25,6 +25,9 @@ pub enum QueueLimitText {
 }
 
 /// Reads `"50 packets"`, `"50p"`, `"75 kB"`, `"200 ms"` or `"1.5 BDP"`. None at all is refused.
+///
+/// # Errors
+/// If the text is no such quantity, or lacks its unit.
 pub fn parse_queue_limit(text: &str) -> Result<QueueLimitText, UnitError> {
     let (number, unit) = split(text, LIMIT)?;
     let limit = if matches!(unit, "packets" | "packet" | "pkts" | "pkt" | "p") {
@@ -60,6 +63,9 @@ impl QueueLimitText {
     }
 
     /// The limit on a line of this rate and base RTT, rounded down to whole octets.
+    ///
+    /// # Errors
+    /// If the limit is a time or a BDP, and the line has no rate or no base RTT; or if it comes to nothing.
     pub fn on_line(self, rate: Option<BitRate>, base_rtt: Option<Duration>) -> Result<Amount, UnitError> {
         let (products, span) = match self {
             QueueLimitText::Packets(count) => return Ok(Amount::Packets(count)),

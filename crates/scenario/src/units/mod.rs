@@ -91,6 +91,9 @@ pub(crate) const WINDOW: Quantity = Quantity {
 };
 
 /// A rate in bits per second: `"2.4 Mbit/s"`, `"196 kbit/s"`, `"2.4M"`. Zero is refused.
+///
+/// # Errors
+/// If the text is no number with such a unit, or no whole number of the unit of account.
 pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
     let (number, unit) = split(text, RATE)?;
     let Some(factor) = rate_factor(unit) else {
@@ -104,6 +107,9 @@ pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
 }
 
 /// A length of time: `"200 ms"`, `"1.5 s"`, `"4 min"`, `"30 us"`.
+///
+/// # Errors
+/// If the text is no number with such a unit, or no whole number of the unit of account.
 pub fn parse_span(text: &str) -> Result<Duration, UnitError> {
     let (number, unit) = split(text, SPAN)?;
     let Some(factor) = span_factor(unit) else {
@@ -117,6 +123,9 @@ pub fn parse_span(text: &str) -> Result<Duration, UnitError> {
 }
 
 /// A number of octets: `"1500 B"`, `"75 kB"`, `"64 KiB"`.
+///
+/// # Errors
+/// If the text is no number with such a unit, or no whole number of the unit of account.
 pub fn parse_size(text: &str) -> Result<Bytes, UnitError> {
     let (number, unit) = split(text, SIZE)?;
     let Some(factor) = size_factor(unit) else {
@@ -126,6 +135,9 @@ pub fn parse_size(text: &str) -> Result<Bytes, UnitError> {
 }
 
 /// A window in segments or octets: `"10 segments"`, `"64 KiB"`.
+///
+/// # Errors
+/// If the text is no number with such a unit, or no whole number of the unit of account.
 pub fn parse_window(text: &str) -> Result<Amount, UnitError> {
     let (number, unit) = split(text, WINDOW)?;
     if matches!(unit, "segments" | "segment" | "seg" | "mss" | "MSS") {
@@ -147,6 +159,9 @@ const MOST_RATE: u64 = 10_000_000_000_001;
 const LEAST_PROBABILITY: f64 = 1e-12;
 
 /// A probability: `"1 %"`, `"0.01"`.
+///
+/// # Errors
+/// If the text is no number from 0 to 1, or a smaller one than 10^-12 that is not 0.
 pub fn parse_probability(text: &str) -> Result<f64, UnitError> {
     let trimmed = text.trim();
     let (number, percent) = match trimmed.strip_suffix('%') {
