@@ -114,7 +114,7 @@ def worlds(*errors):
 def test_worlds_that_agree_are_called_so_and_the_furthest_is_named():
     agreed = compare.verdict(worlds(0.01, -0.02))
     assert agreed[0].startswith("sim agrees with kernel in all 2 quantities") and "of flow1, by -2.0 %" in agreed[0]
-    assert agreed[1] == "Goodput is off by -2.0 to +1.0 %."
+    assert agreed[1] == "Goodput is off by -2.0 % to +1.0 %."
     (apart, _) = compare.verdict(worlds(0.01, 0.2))
     assert apart.startswith("sim differs from kernel: 1 of 2 quantities") and "of flow1, by +20.0 %" in apart
 
@@ -157,3 +157,13 @@ def test_a_sweep_by_another_metric_opens_with_that(swept):
     assert together.startswith("Performance is lowest, 30 %, with link.up.queue.limit 50 packets, and highest, 60 %,")
     headings = [heading.text for heading in console.sweep(swept, "delay").headings]
     assert headings[:1] == ["link.up.queue.limit (packets)"] and headings.index("RTT mean") < headings.index("goodput")
+
+
+def test_a_suite_says_in_how_many_sections_each_is_best():
+    one = queues({"fifo": 200.0, "pie": 100.0}, {"fifo": 9e6, "pie": 8e6})
+    other = queues({"fifo": 90.0, "pie": 100.0}, {"fifo": 9e6, "pie": 8e6})
+    assert aqm.suite_verdict([one, one, other]) == [
+        "Of 3 sections round trips are shortest with pie in 2, fifo in 1.",
+        "Most goodput comes with fifo in 3.",
+    ]
+    assert aqm.suite_verdict([queues({"fifo": 200.0}, {"fifo": 9e6})]) == []

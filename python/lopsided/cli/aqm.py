@@ -104,7 +104,7 @@ def _suite(
 ) -> None:
     from lopsided.data import run_folder as folders
     from lopsided.studies import aqm as study
-    from lopsided.studies.verdicts.aqm import verdict
+    from lopsided.studies.verdicts.aqm import suite_verdict, verdict
     from lopsided.views import disciplines
     from lopsided.views.html import aqm as page
 
@@ -130,10 +130,13 @@ def _suite(
         return
     if quiet:
         return
+    say_prose(" ".join(suite_verdict(list(found.sections.values()))) + "\n")
     for number, section in found.sections.items():
-        say_prose(f"{number} " + " ".join(verdict(section)) + "\n")
+        heading(f"{number} {section.scenario.title}", disciplines.details(section))
+        say_prose(" ".join(verdict(section)))
         for way in section.links:
-            heading(f"{number} {section.scenario.title}", f"{way} · {disciplines.details(section)}")
+            if len(section.links) > 1:
+                say_prose(way)
             out().print(disciplines.cells(section, way))
     say_prose(disciplines.CAPTION + "\n")
     say_path("report", folder / "report.html")

@@ -121,6 +121,12 @@ def seconds(value: float | None) -> str:
     return f"{value:.4g} s" if value < 1000 else f"{value:.0f} s"
 
 
+def change(share: float) -> str:
+    """`+1.2 %`; what rounds to nothing has no sign: `0.0 %`."""
+    text = f"{100 * share:+.1f}"
+    return f"{text[1:] if float(text) == 0 else text} %"
+
+
 def percent(share: float | None) -> str:
     """`93 %`, `4.2 %`, `0.31 %`: two significant digits."""
     if share is None or not math.isfinite(share):

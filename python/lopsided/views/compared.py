@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from lopsided.data import units
 from lopsided.views.view import Cell, Heading, View, heading
 
 if TYPE_CHECKING:
@@ -65,4 +66,4 @@ def _short(names: Sequence[str]) -> list[str]:
 
 
 def _percent(share: float) -> str:
-    return "–" if math.isnan(share) else f"{100 * share:+.1f} %"
+    return "–" if math.isnan(share) else units.change(share)

@@ -5,7 +5,8 @@ The first discipline named is the one that the others are held against.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lopsided.data import units
@@ -27,10 +28,7 @@ def verdict(found: Aqm) -> list[str]:
     """The sentences; of several worlds it is the first that they speak of."""
     names = [each.label for each in found.disciplines]
     world = found.worlds[0]
-    ways: dict[str, dict[str, Row]] = {
-        name: {row["direction"]: row for row in found.cells.rows() if (row["queue"], row["world"]) == (name, world)}
-        for name in names
-    }
+    ways = _ways(found)
     users = {row["queue"]: row for row in found.users.rows() if row["world"] == world}
     if len(names) == 1:
         return [f"{names[0]} was run alone: name others in --queues to compare it with."]
@@ -40,10 +38,54 @@ def verdict(found: Aqm) -> list[str]:
     return said
 
 
+def suite_verdict(sections: Sequence[Aqm]) -> list[str]:
+    """Of many comparisons: in how many of them who keeps round trips shortest, and who gets the most through."""
+    shortest, fullest = Counter[str](), Counter[str]()
+    for found in sections:
+        ways = _ways(found)
+        if timed := _slowest(ways):
+            shortest[min(timed, key=lambda name: timed[name])] += 1
+        rates = _rates(ways)
+        fullest[max(rates, key=lambda name: rates[name])] += 1
+    if len(fullest) + len(shortest) == 0 or any(len(found.disciplines) < 2 for found in sections):
+        return []
+    many = f"{len(sections)} section{'' if len(sections) == 1 else 's'}"
+    return [
+        f"Of {many} round trips are shortest with {_in_how_many(shortest)}.",
+        f"Most goodput comes with {_in_how_many(fullest)}.",
+    ]
+
+
+def _in_how_many(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} in {number}" for name, number in counts.most_common())
+
+
+def _ways(found: Aqm) -> dict[str, dict[str, Row]]:
+    """By discipline and direction the cells of the first world."""
+    return {
+        each.label: {
+            row["direction"]: row
+            for row in found.cells.rows()
+            if (row["queue"], row["world"]) == (each.label, found.worlds[0])
+        }
+        for each in found.disciplines
+    }
+
+
+def _slowest(ways: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
+    """By discipline the slowest twentieth of round trips, of the slower direction."""
+    slow = {name: [row["rtt_p95_ms"] for row in rows.values() if row["rtt_p95_ms"]] for name, rows in ways.items()}
+    return {name: max(values) for name, values in slow.items() if values}
+
+
+def _rates(ways: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
+    """By discipline the goodput of both directions together."""
+    return {name: sum(row["goodput_bps"] or 0.0 for row in rows.values()) for name, rows in ways.items()}
+
+
 def _delay(ways: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
     """Who keeps the slowest twentieth of round trips shortest, and what that takes of the goodput."""
-    slow = {name: [row["rtt_p95_ms"] for row in rows.values() if row["rtt_p95_ms"]] for name, rows in ways.items()}
-    timed = {name: max(values) for name, values in slow.items() if values}
+    timed = _slowest(ways)
     if len(timed) < 2:
         return
     first = next(iter(timed))
@@ -55,7 +97,7 @@ def _delay(ways: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
         )
         return
     other = worst if first == best else first
-    rates = {name: sum(row["goodput_bps"] or 0.0 for row in rows.values()) for name, rows in ways.items()}
+    rates = _rates(ways)
     yield (
         f"Round trips are shortest with {best}: {units.millis(timed[best])} at the 95th percentile of the slower "
         f"direction ({other}: {units.millis(timed[other])})."

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from lopsided.data import units
 from lopsided.studies.compare import TOLERANCES
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def _of(found: Comparison, world: str) -> Iterator[str]:
     worst = max(beyond or held, key=lambda row: abs(row.error(world, reference)) / (row.tolerance or 1.0))
     furthest = (
         f"the furthest off is the {_WORDS.get(worst.quantity, worst.column.heading)} of {worst.what}, by "
-        f"{100 * worst.error(world, reference):+.1f} % (tolerance {100 * (worst.tolerance or 0.0):g} %)"
+        f"{units.change(worst.error(world, reference))} (tolerance {100 * (worst.tolerance or 0.0):g} %)"
     )
     if beyond:
         verb = "is beyond its" if len(beyond) == 1 else "are beyond their"
@@ -43,4 +44,5 @@ def _of(found: Comparison, world: str) -> Iterator[str]:
         errors = [row.error(world, reference) for row in held if row.quantity == quantity]
         if len(errors) > 1:
             least, most = min(errors), max(errors)
-            yield f"{_WORDS[quantity].capitalize()} is off by {100 * least:+.1f} to {100 * most:+.1f} %."
+            off = dict.fromkeys(units.change(each) for each in (least, most))
+            yield f"{_WORDS[quantity].capitalize()} is off by {' to '.join(off)}."

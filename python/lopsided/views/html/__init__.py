@@ -31,6 +31,7 @@ _LINK_COLUMNS = (
     *("sojourn_mean_ms", "sojourn_p95_ms", "sojourn_max_ms", "dropped_packets", "marked_packets", "lost_packets"),
 )
 _BACKTICKS = re.compile(r"`([^`]+)`")
+_QUANTITIES = re.compile(r"(?<=[0-9]) (?=(?:%|[nµm]?s|[kMG]?bit/s|[kMG]?B)(?![A-Za-z0-9]))")
 _MOST_ROWS = 60
 _WHERE = " in the table files"
 _PLOTS = ("goodput", "cwnd", "rtt", "queue", "drops")
@@ -121,12 +122,14 @@ def template(name: str) -> jinja2.Template:
 
 
 def environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
-    """How pages are made of templates, with the filter `commands`, which sets what stands between backticks as code."""
+    """How pages are made of templates, with the filter `commands` for sentences: what stands between backticks is code,
+    and a number keeps its unit on its line."""
     import jinja2
     from markupsafe import Markup, escape
 
     def commands(text: str) -> Markup:
-        return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))
+        together = _QUANTITIES.sub("\N{NO-BREAK SPACE}", str(escape(text)))
+        return Markup(_BACKTICKS.sub(r"<code>\1</code>", together))
 
     found = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     cast("dict[str, Any]", found.filters)["commands"] = commands  # pyright: ignore[reportUnknownMemberType]

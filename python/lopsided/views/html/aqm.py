@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lopsided.data import run_folder as folders
 from lopsided.data import units
-from lopsided.studies.verdicts.aqm import verdict
+from lopsided.studies.verdicts.aqm import suite_verdict, verdict
 from lopsided.views import disciplines, html
 from lopsided.views.plot import disciplines as figures
 from lopsided.views.plot import style
@@ -115,4 +115,5 @@ def _suite_page(suite: Suite) -> str:
         }
         for number, found in suite.sections.items()
     ]
-    return html.template("aqm_suite.html.j2").render(name=suite.name, sections=sections)
+    said = suite_verdict(list(suite.sections.values()))
+    return html.template("aqm_suite.html.j2").render(name=suite.name, verdict=said, sections=sections)

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from lopsided.studies.aqm import Aqm
 
 KINDS = {"delays": "Distributions of delay", "ellipse": "Delay against throughput"}
-_INKS = (*style.OTHER, *style.DOWN[:1], *style.UP[:1], style.INK, style.RED, *style.DOWN[1:], *style.UP[1:])
+# Black or white stands between hues that are near each other.
+_INKS = (
+    *(*style.OTHER[:2], style.INK, *style.OTHER[2:]),
+    *(*style.DOWN[:1], *style.UP[:1], style.RED, *style.DOWN[1:], *style.UP[1:]),
+)
 _LINES = ("-", (0, (4, 1.5)), (0, (1, 1)))
 _QUANTITIES = {"rtt": "share of packets by round trip", "sojourn": "share of packets by time in the queue"}
 _LEAST_MS = 0.1

@@ -246,7 +246,9 @@ def _draw_panel(
                 axes.text(x + 0.5, y + 0.52, text, ha="center", va="center", fontsize=size, color=_ink(face))
             mine = own.get((side, other))
             if value is not None and mine is not None and value > mine + _OWN_KIND_MARGIN:
-                axes.add_patch(Rectangle((x + 0.06, y + 0.06), 0.88, 0.88, fill=False, edgecolor=_DARK, linewidth=1.3))
+                axes.add_patch(
+                    Rectangle((x + 0.06, y + 0.06), 0.88, 0.88, fill=False, edgecolor=_ink(face), linewidth=1.3)
+                )
 
 
 def _ink(face: ColorType) -> str:

@@ -102,7 +102,8 @@ def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str
     sheet = style.sheet(f"Distribution of {label}", _subtitle(scenario), (2.9,), label)
     (panel,) = sheet.panels
     arms = frame.partition_by(axes, maintain_order=True)
-    inks = (*style.DOWN, *style.UP, *style.OTHER)
+    # Neighbours are of another hue.
+    inks = (style.DOWN[0], style.UP[0], *style.OTHER, style.INK, *style.DOWN[1:], *style.UP[1:])
     for index, arm in enumerate(arms[: len(inks)]):
         values = np.sort(arm[column].drop_nulls().to_numpy() * scale)
         share = np.arange(1, len(values) + 1) / max(1, len(values))
@@ -206,7 +207,7 @@ def _heat_map(table: Table, scenario: Scenario, x_axis: str, y_axis: str, metric
         each = table.to_polars().with_columns(pl.col(column) * scale)
         rows = each.group_by(x_axis, y_axis, "repetition", maintain_order=True).agg(pl.col(column).mean())
         meaning = "" if metric in OF_RUN else "mean over the flows; "
-        return _map(rows, column, label, scenario, (x_axis, y_axis), f"{meaning}{_spread(each)}", _digest(each))
+        return _map(rows, column, label, scenario, (x_axis, y_axis), f"{meaning}{_means(each)}", _digest(each))
     frame = table.to_polars()
     performance = "performance" in frame.columns and frame["performance"].null_count() < len(table)
     column = "performance" if performance else goodput_column(frame)
@@ -217,7 +218,7 @@ def _heat_map(table: Table, scenario: Scenario, x_axis: str, y_axis: str, metric
     )
     title = "Performance" if performance else "Goodput of all flows (Mbit/s)"
     meaning = "the smaller of both directions' goodput / rate" if performance else "sum over the flows"
-    return _map(rows, column, title, scenario, (x_axis, y_axis), f"{meaning}; {_spread(frame)}", _digest(frame))
+    return _map(rows, column, title, scenario, (x_axis, y_axis), f"{meaning}; {_means(frame)}", _digest(frame))
 
 
 def _map(
@@ -237,10 +238,10 @@ def _map(
     panel.set_xticks(range(len(xs)), [f"{x}" for x in xs])
     panel.set_yticks(range(len(ys)), [f"{y}" for y in ys])
     panel.set_ylabel(sweeps.axis_label(y_axis))
-    middle = float(np.nanmean(grid))
     if grid.size <= 240:
         for (row, place), value in np.ndenumerate(grid):
-            ink = "#ffffff" if value < middle else "#1c2530"
+            red, green, blue, _ = image.cmap(image.norm(value))
+            ink = style.PAPER if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else style.INK
             panel.text(place, row, f"{value:.2f}", ha="center", va="center", fontsize=7.5, color=ink)
     else:
         sheet.figure.colorbar(image, ax=panel, fraction=0.04)
@@ -264,8 +265,13 @@ def _subtitle(scenario: Scenario) -> str:
 
 
 def _spread(frame: pl.DataFrame) -> str:
+    means = _means(frame)
+    return f"{means}, with 95 % intervals" if means.startswith("means") else means
+
+
+def _means(frame: pl.DataFrame) -> str:
     repeats = frame["repetition"].n_unique()
-    return f"means of {repeats} seeds, with 95 % intervals" if repeats > 1 else "one seed"
+    return f"means of {repeats} seeds" if repeats > 1 else "one seed"
 
 
 def _digest(frame: pl.DataFrame) -> str:
