@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow  # It loads every paper.
 def test_the_cost_of_a_part_is_as_contributing_says():
     done = subprocess.run([sys.executable, ROOT / "tools" / "extension-cost"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

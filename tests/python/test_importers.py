@@ -1,15 +1,13 @@
 """What `make check` looks at again: the files that changed, and those that import them in any way that Python has."""
 
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+TOOL = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "importers"))
 
 
 def importers(*files: str) -> set[str]:
-    command = [sys.executable, ROOT / "tools" / "importers", *files]
-    return set(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split())
+    return {str(file) for file in TOOL["importers"](files)}
 
 
 def test_a_file_and_all_that_import_it_are_found():

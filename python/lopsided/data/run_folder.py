@@ -18,7 +18,7 @@ manifest does not list belong to somebody else and stay when a run is replaced.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -51,6 +51,21 @@ def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
         if not (folder / MANIFEST).is_file():
             raise FolderError(f"nothing was written for {place}")
         output.put(folder, place, _others(place, _files(folder)))
+
+
+def saving(write: Callable[..., object]) -> Callable[..., Path]:
+    """Of a function that writes a study into a folder that `writing` gave, one that saves into any and gives its path.
+
+    It raises FolderError where anything else is there, or an earlier study without `overwrite`.
+    """
+
+    def save(found: Any, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
+        place = Path(folder)
+        with writing(place, overwrite=overwrite) as staged:
+            write(found, staged, report=report)
+        return place
+
+    return save
 
 
 def check(place: Path, overwrite: bool) -> None:

@@ -39,14 +39,6 @@ def render(found: AckPath) -> str:
     )
 
 
-def save(found: AckPath, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
-    """Writes the comparison into the folder and returns its path."""
-    place = Path(folder)
-    with folders.writing(place, overwrite=overwrite) as staged:
-        write(found, staged, report=report)
-    return place
-
-
 def write(found: AckPath, folder: Path, *, report: bool = True) -> None:
     """Writes into a folder that `lopsided.data.run_folder.writing` gave."""
     (folder / "scenario.toml").write_text(found.scenario.to_toml(), encoding="utf-8")
@@ -55,3 +47,7 @@ def write(found: AckPath, folder: Path, *, report: bool = True) -> None:
     if report:
         (folder / "report.html").write_text(render(found), encoding="utf-8")
     folders.write_manifest(folder, found.manifest())
+
+
+save = folders.saving(write)
+"""Writes the study into a folder and returns its path."""

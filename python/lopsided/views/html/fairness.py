@@ -38,14 +38,6 @@ def render(matrix: Matrix, figures: Mapping[str, Figure] | None = None) -> str:
     )
 
 
-def save(matrix: Matrix, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
-    """Writes the study into the folder and returns its path."""
-    place = Path(folder)
-    with folders.writing(place, overwrite=overwrite) as staged:
-        write(matrix, staged, report=report)
-    return place
-
-
 def write(matrix: Matrix, folder: Path, *, report: bool = True) -> None:
     """Writes into a folder that `lopsided.data.run_folder.writing` gave."""
     matrix.cells.write(folder / "cells.csv")
@@ -58,6 +50,10 @@ def write(matrix: Matrix, folder: Path, *, report: bool = True) -> None:
     if report:
         (folder / "report.html").write_text(render(matrix, figures), encoding="utf-8")
     folders.write_manifest(folder, matrix.manifest())
+
+
+save = folders.saving(write)
+"""Writes the study into a folder and returns its path."""
 
 
 def title(matrix: Matrix) -> str:

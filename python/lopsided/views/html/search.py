@@ -41,14 +41,6 @@ def render(found: Search, drawn: Mapping[str, Figure] | None = None) -> str:
     )
 
 
-def save(found: Search, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
-    """Writes the search into the folder and returns its path."""
-    place = Path(folder)
-    with folders.writing(place, overwrite=overwrite) as staged:
-        write(found, staged, report=report)
-    return place
-
-
 def write(
     found: Search,
     folder: Path,
@@ -76,6 +68,10 @@ def write(
         (folder / "report.html").write_text(render(found, drawn), encoding="utf-8")
     folders.write_manifest(folder, {**found.manifest(), **({"fingerprint": mark} if mark else {})})
     return best
+
+
+save = folders.saving(write)
+"""Writes the study into a folder and returns its path."""
 
 
 def _best(found: Search, folder: Path) -> list[Path]:
