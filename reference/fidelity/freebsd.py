@@ -12,7 +12,7 @@ import argparse
 import csv
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -27,6 +27,7 @@ from lopsided.studies.jobs import run_jobs
 from lopsided.views.plot import style
 from lopsided.worlds.base import Job
 from reference.fidelity import mechanisms
+from reference.fidelity.tables import percent, section, table
 
 if TYPE_CHECKING:
     from lopsided.data.series import Floats
@@ -240,90 +241,90 @@ simulator.
 
 """
 
-_SMALL_WINDOWS = """
+_SMALL_WINDOWS = """\
 Where the upload has no more than three segments in flight (5 to 20 packets), a rule that hardly acts decides between
 duplicates and timeouts: without the limit of segments held, FreeBSD's own median at 5 packets is 35 timeouts, not 15.
 The profile had 35 there too, until idle time was counted from the last segment that arrived (`t_rcvtime`), and not from
-the last new data: a repair of some round trips is no idle time, after which a window restarts.
-
-## With a rule switched off
-
-Performance, FreeBSD and simulator. The settings of the profile that do the same stand in
-`reference/fidelity/freebsd.py`.
-"""
+the last new data: a repair of some round trips is no idle time, after which a window restarts."""
 
 
 def render(found: list[Cell], acks: float) -> str:
     """The cells as Markdown."""
     main = [cell for cell in found if cell.variant == MAIN]
-    near = [cell for cell in main if abs(cell.off("performance")) <= PERFORMANCE_WITHIN]
     timely = [cell for cell in main if cell.is_within_seeds("upload_timeouts")]
-    off = acks / ACKS_PER_SEGMENT - 1
     others = [cell for cell in found if cell.variant != MAIN]
-    others_near = [cell for cell in others if abs(cell.off("performance")) <= PERFORMANCE_WITHIN]
-    rows = [
+    off = percent(acks / ACKS_PER_SEGMENT - 1, signed=True)
+    lines = [
         *_HEAD.format(seeds=len(SEEDS)).splitlines(),
-        f"- **Performance** within {PERFORMANCE_WITHIN:g} of FreeBSD's median: {len(near)} of {len(main)} buffers"
-        + _which(main, near)
-        + ".",
+        f"- **Performance** within {PERFORMANCE_WITHIN:g} of FreeBSD's median: {_held(main, _near(main))}.",
         f"- **ACKs a segment** of a download alone: {acks:.3f}, FreeBSD {ACKS_PER_SEGMENT:g}"
-        f" ({100 * off:+.1f} %; the bound is {100 * ACKS_WITHIN:g} %).",
-        f"- **Timeouts of the upload** within the range of FreeBSD's seeds: {len(timely)} of {len(main)} buffers"
-        + _which(main, timely)
-        + ".",
+        f" ({off}; the bound is {100 * ACKS_WITHIN:g} %).",
+        f"- **Timeouts of the upload** within the range of FreeBSD's seeds: {_held(main, timely)}.",
         f"- With **a rule switched off** in both, to which the profile was not fitted: performance within"
-        f" {PERFORMANCE_WITHIN:g} in {len(others_near)} of {len(others)} cells.",
+        f" {PERFORMANCE_WITHIN:g} in {len(_near(others))} of {len(others)} cells.",
         "",
         "![Performance, timeouts and windows of FreeBSD and of the simulator](freebsd.png)",
         "",
-        "## As 7.2",
-        "",
-        "FreeBSD's range over its seeds in brackets. Retransmits, timeouts and recoveries are the upload's.",
-        "",
-        "| buffer | performance FreeBSD | sim | off by | download FreeBSD | sim | retransmits FreeBSD | sim"
-        " | timeouts FreeBSD | sim | recoveries FreeBSD | sim |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        *section(
+            "As 7.2",
+            "FreeBSD's range over its seeds in brackets. Retransmits, timeouts and recoveries are the upload's.",
+            table(
+                "buffer | performance FreeBSD | sim | off by | download FreeBSD | sim | retransmits FreeBSD | sim"
+                " | timeouts FreeBSD | sim | recoveries FreeBSD | sim",
+                map(_main_row, main),
+            ),
+            _SMALL_WINDOWS,
+        ),
+        *section(
+            "With a rule switched off",
+            "Performance, FreeBSD and simulator. The settings of the profile that do the same stand in\n"
+            "`reference/fidelity/freebsd.py`.",
+            table(
+                "buffer | " + " | ".join(f"{variant} | sim" for variant in VARIANTS if variant != MAIN),
+                ((buffer, *_performances(others, buffer)) for buffer in BUFFERS),
+            ),
+        ),
+        *section(
+            "Rule by rule",
+            "What FreeBSD was seen to do, in the order of its effect, and what shows it of the\n"
+            "profile: a script fails without its rule.",
+            table(
+                "FreeBSD | the profile | packet script",
+                ((rule.text, rule.setting, mechanisms.listed(rule.scripts)) for rule in RULES),
+            ),
+        ),
     ]
-    for cell in main:
-        columns = [
-            _range(cell.freebsd["performance"], 2),
-            f"{median(cell.simulated['performance']):.2f}",
-            f"{cell.off('performance'):+.3f}",
-            f"{median(cell.freebsd['download_share']):.2f}",
-            f"{median(cell.simulated['download_share']):.2f}",
-        ]
-        for column in ("upload_retransmits", "upload_timeouts", "upload_recoveries"):
-            columns += [_range(cell.freebsd[column], 0), f"{median(cell.simulated[column]):.0f}"]
-        rows.append(f"| {cell.buffer} | {' | '.join(columns)} |")
-    rows += [
-        *_SMALL_WINDOWS.splitlines(),
-        "",
-        "| buffer | " + " | ".join(f"{variant} | sim" for variant in VARIANTS if variant != MAIN) + " |",
-        "|---|" + "---|---|" * (len(VARIANTS) - 1),
-    ]
-    by_place = {(cell.variant, cell.buffer): cell for cell in found}
-    for buffer in BUFFERS:
-        columns = []
-        for variant in VARIANTS:
-            cell = by_place.get((variant, buffer))
-            if variant != MAIN and cell is not None:
-                columns += [f"{median(values['performance']):.2f}" for values in (cell.freebsd, cell.simulated)]
-        rows.append(f"| {buffer} | {' | '.join(columns)} |")
-    rows += [
-        "",
-        "## Rule by rule",
-        "",
-        "What FreeBSD was seen to do, in the order of its effect, and what shows it of the",
-    ]
-    rows += ["profile: a script fails without its rule.", ""]
-    rows += ["| FreeBSD | the profile | packet script |", "|---|---|---|"]
-    rows += [f"| {rule.text} | {rule.setting} | {mechanisms.listed(rule.scripts)} |" for rule in RULES]
-    return "\n".join([*rows, ""])
+    return "\n".join(lines)
 
 
-def _which(of: list[Cell], held: list[Cell]) -> str:
+def _near(cells: list[Cell]) -> list[Cell]:
+    return [cell for cell in cells if abs(cell.off("performance")) <= PERFORMANCE_WITHIN]
+
+
+def _main_row(cell: Cell) -> list[object]:
+    def of(column: str, digits: int) -> list[object]:
+        return [_range(cell.freebsd[column], digits), f"{median(cell.simulated[column]):.{digits}f}"]
+
+    return [
+        cell.buffer,
+        *of("performance", 2),
+        f"{cell.off('performance'):+.3f}",
+        *(f"{median(world['download_share']):.2f}" for world in (cell.freebsd, cell.simulated)),
+        *(text for column in ("upload_retransmits", "upload_timeouts", "upload_recoveries") for text in of(column, 0)),
+    ]
+
+
+def _performances(cells: list[Cell], buffer: int) -> Iterator[str]:
+    """Of each rule that is switched off, FreeBSD's and the simulator's."""
+    by_variant = {cell.variant: cell for cell in cells if cell.buffer == buffer}
+    for variant in VARIANTS:
+        if cell := by_variant.get(variant):
+            yield from (f"{median(values['performance']):.2f}" for values in (cell.freebsd, cell.simulated))
+
+
+def _held(of: list[Cell], held: list[Cell]) -> str:
     missed = [str(cell.buffer) for cell in of if cell not in held]
-    return f" (not with {', '.join(missed)} packets)" if missed else ""
+    return f"{len(held)} of {len(of)} buffers" + (f" (not with {', '.join(missed)} packets)" if missed else "")
 
 
 def _range(values: list[float], digits: int) -> str:
