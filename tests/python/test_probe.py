@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -128,6 +129,28 @@ def test_slow_clients_do_not_hold_every_place(monkeypatch: pytest.MonkeyPatch):
     taken = [sink._enter("10.0.0.1") for _ in range(probe.MOST_CONNECTIONS)]  # pyright: ignore[reportPrivateUsage]
     assert taken.count(True) == probe.MOST_FROM_ONE
     assert sink._enter("10.0.0.2")  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_sink_keeps_so_many_samples_and_no_more(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(probe, "_MOST_KEPT", 50)
+    sink = probe._Sink(print)  # pyright: ignore[reportPrivateUsage]
+    sample = probe.Sample(*([0] * len(probe.Sample.__dataclass_fields__)))
+    for number in range(200):
+        flow = probe.Flow(f"flow{number}", "down", 0.0, 1.0)
+        log = probe.Log(flow)
+        log.samples += [sample] * 10
+        sink._keep(f"token{number // 20}", log)  # pyright: ignore[reportPrivateUsage]
+        assert sink._samples() <= 50  # pyright: ignore[reportPrivateUsage]
+    assert list(sink._reports) == ["token9"]  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_sink_asked_for_nothing_listens_on_this_machine_alone():
+    program = [sys.executable, "-c", "from lopsided.cli import main; main()", "probe", "sink", "--port", "0"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as sink:
+        assert sink.stdout is not None
+        said = sink.stdout.readline()
+        sink.send_signal(signal.SIGINT)
+    assert "listening on 127.0.0.1 port " in said
 
 
 def test_the_sink_outlives_nonsense(port: int):

@@ -42,7 +42,10 @@ PATIENCE_S = 15.0
 """How long either side waits for the other to say something; the sink, for the whole of a request."""
 
 _LONGEST_LINE, _LONGEST_NAME = 4096, 64
-_MOST_SAMPLES = 200_000
+_MOST_SAMPLES = 20_000
+"""Of one flow that the sink sends: one that lasts long is sampled less often."""
+_MOST_KEPT = MOST_CONNECTIONS * _MOST_SAMPLES
+"""Samples that the sink keeps until they are asked for: some hundred MB."""
 _SHORTEST_INTERVAL_S = 0.001
 _CHUNK = bytes(1 << 17)
 _RESET = struct.pack("ii", 1, 0)
@@ -506,11 +509,17 @@ class _Sink:
     def _keep(self, token: str, log: Log) -> None:
         report = {"received": log.received, "seconds": log.seconds, "samples": [asdict(one) for one in log.samples]}
         with self._lock:
-            while len(self._reports) >= MOST_CONNECTIONS and token not in self._reports:
-                self._reports.pop(next(iter(self._reports)))
             flows = self._reports.setdefault(token, {})
             if len(flows) < MOST_CONNECTIONS or log.flow.name in flows:
                 flows[log.flow.name] = report
+            # Those that were not asked for are given up, the oldest first; of what one client left, its newest flows.
+            while len(self._reports) > MOST_CONNECTIONS or (len(self._reports) > 1 and self._samples() > _MOST_KEPT):
+                self._reports.pop(next(each for each in self._reports if each != token))
+            while len(flows) > 1 and self._samples() > _MOST_KEPT:
+                flows.popitem()
+
+    def _samples(self) -> int:
+        return sum(len(report["samples"]) for flows in self._reports.values() for report in flows.values())
 
 
 def printable(text: str) -> str:
