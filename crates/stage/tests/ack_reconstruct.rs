@@ -126,12 +126,16 @@ fn a_duplicate_ends_in_a_pacer_that_is_busy_and_counts_where_it_is_not() {
 }
 
 #[test]
-fn an_ack_that_opens_the_window_alone_does_not_end_in_a_pacer() {
+fn an_ack_that_only_opens_the_window_or_ends_an_echo_does_not_end_in_a_pacer() {
     let mut bench = Bench::of(paced());
     bench.ack(at(0), 1000);
     bench.ack(at(20), 9000);
     bench.offer(at(21), 9000, 0, |header| header.window = 200);
     assert_eq!(bench.numbers(), [1000, 3000, 5000, 7000, 9000, 9000]);
+    for flags in [Flags::ACK.with(Flags::ECE), Flags::ACK] {
+        bench.offer(at(22), 9000, 0, |header| (header.window, header.flags) = (200, flags));
+    }
+    assert_eq!(bench.numbers()[6..], [9000, 9000]);
 }
 
 #[test]

@@ -13,8 +13,8 @@
 //! packet was not cleared as it was given back: the mean is smaller then, and duplicates count while ACKs wait. That
 //! way the cell of table 1 (8.57 Mbit/s) comes to 4.7 in ns-2.35, this way to 8.4.
 //!
-//! The time since the handshake is the first between two ACKs where a mean is given to begin with. An ACK that opens
-//! the window alone, of which ns-2 has none, goes on at once, behind those that wait.
+//! The time since the handshake is the first between two ACKs where a mean is given to begin with. An ACK that
+//! only opens the window or ends an echo of marks, of which ns-2 has none, goes on at once, behind those that wait.
 
 use super::config::AckReconstructConfig;
 use super::inserted::{Mean, inserted};
@@ -39,6 +39,7 @@ pub(super) struct Stream {
     /// What the last one that came said.
     number: Seq,
     window: u16,
+    flags: Flags,
     /// The last one that went on at once, when it came, and whether it came again.
     at_once: Seq,
     came: Time,
@@ -100,16 +101,24 @@ impl Rule for ByInterval {
     type Stream = Stream;
 
     fn begin(&self, header: &TcpHeader, now: Time) -> Option<Stream> {
-        let (number, window, mean) = (header.ack, header.window, Mean::new(self.config.interval));
-        let came = now;
-        let begun =
-            Stream { sent: number, number, window, at_once: number, came, is_duplicated: false, mean, busy_until: now };
+        let number = header.ack;
+        let begun = Stream {
+            sent: number,
+            number,
+            window: header.window,
+            flags: header.flags,
+            at_once: number,
+            came: now,
+            is_duplicated: false,
+            mean: Mean::new(self.config.interval),
+            busy_until: now,
+        };
         (self.config.interval.is_some() || !header.flags.has(Flags::SYN)).then_some(begun)
     }
 
-    /// One that opens the window alone is not spread.
+    /// One that says nothing but that the window has opened, or that there are no more marks, is not spread.
     fn takes(stream: &Stream, header: &TcpHeader) -> bool {
-        header.ack != stream.number || header.window == stream.window
+        header.ack != stream.number || (header.window, header.flags) == (stream.window, stream.flags)
     }
 
     fn take(&mut self, stream: &mut Stream, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>) {
@@ -119,7 +128,7 @@ impl Rule for ByInterval {
         let interval = Duration::from_nanos(stream.mean.sample(self.config.gain, stream.came, now) as u64);
         let is_new = number.after(stream.sent);
         let closes_no_gap = !(is_new && self.config.is_gap(number.since(stream.sent)));
-        let window = ack.header.window;
+        let (window, flags) = (ack.header.window, ack.header.flags);
         if stream.is_duplicated || now >= stream.busy_until && closes_no_gap {
             stream.is_duplicated = number == stream.at_once || stream.is_duplicated && !is_new;
             stream.sent = stream.sent.later_of(number);
@@ -132,13 +141,13 @@ impl Rule for ByInterval {
             self.spread(stream, ack, interval, waiting, cx);
             waiting.release(connection, now, out).into_iter().for_each(|last| stream.sent = last);
         }
-        (stream.number, stream.window) = (stream.number.later_of(number), window);
+        (stream.number, stream.window, stream.flags) = (stream.number.later_of(number), window, flags);
     }
 
     fn passes(stream: &mut Stream, header: &TcpHeader, now: Time) {
         let number = header.ack;
         stream.sent = stream.sent.later_of(number);
-        (stream.number, stream.window) = (stream.number.later_of(number), header.window);
+        (stream.number, stream.window, stream.flags) = (stream.number.later_of(number), header.window, header.flags);
         (stream.at_once, stream.came, stream.is_duplicated) = (stream.at_once.later_of(number), now, false);
     }
 
