@@ -63,16 +63,8 @@ def run(scenario: lop.Scenario, programs: Sequence[Program], seed: int) -> Itera
     """
     machine = backend.choose("timetravel")
     resolved = scenario.resolved
-    recording = plan.Recording(
-        duration_ns=translate.nanoseconds(resolved["duration_s"]),
-        sample_ns=0,
-        queue_sample_ns=0,
-        record_ns=0,
-        virtual_time=True,
-        modules=[],
-        seed=seed,
-        tap_hosts=True,
-    )
+    duration_ns = translate.nanoseconds(resolved["duration_s"])
+    recording = plan.Recording(duration_ns, sample_ns=0, queue_sample_ns=0, seed=seed, tap_hosts=True)
     job = plan.make_job(translate.layout(resolved), translate.flows(resolved, seed), recording)
     taps = [tap for tap in job.taps if tap.file == AT_CLIENT]
     job = dataclasses.replace(job, flows=[], taps=taps, programs=list(programs))

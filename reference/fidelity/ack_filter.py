@@ -18,8 +18,8 @@ import lzma
 import struct
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -31,7 +31,7 @@ from lopsided.data import units
 from lopsided.studies.replay import Arrival, Fate
 from lopsided.studies.replay import replay as play
 from lopsided.worlds.kernel import GuestFailed, KernelUnavailable, backend, captures, cleanup, plan, translate
-from reference.fidelity.records import Ledger
+from reference.fidelity.records import OneRow
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 RUNS, CAPTURES, PAGE = DOCS / "ack-filter.csv", DOCS / "ack-filter.xz", DOCS / "ack-filter.md"
@@ -136,18 +136,9 @@ class Measurement:
         )
 
 
-class Records(Ledger[Measurement]):
+def records() -> OneRow[Measurement]:
     """What was measured on Linux."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, [field.name for field in fields(Measurement)], [cell.name for cell in CELLS])
-
-    def _rows(self, one: Measurement) -> Iterable[Sequence[object]]:
-        yield [getattr(one, field.name) for field in fields(Measurement)]
-
-    def _take(self, row: dict[str, str], begun: Measurement | None) -> Measurement:
-        said = (row["cell"], int(row["seed"]), row["fingerprint"])
-        return Measurement(*said, *(float(row[name]) for name in ("down_bps", "up_bps", "ack_ratio", "filtered")))
+    return OneRow(RUNS, Measurement, (cell.name for cell in CELLS))
 
 
 # --- By replay
@@ -201,13 +192,7 @@ def capture(case: Case) -> list[Seen]:
     """The packets at the queue upwards on Linux, in virtual time, and their fates."""
     resolved = case.scenario.resolved
     recording = plan.Recording(
-        duration_ns=translate.nanoseconds(resolved["duration_s"]),
-        sample_ns=1_000_000_000,
-        queue_sample_ns=1_000_000_000,
-        record_ns=0,
-        virtual_time=True,
-        modules=translate.modules(resolved),
-        seed=1,
+        translate.nanoseconds(resolved["duration_s"]), modules=translate.modules(resolved), seed=1
     )
     job = plan.make_job(translate.layout(resolved), translate.flows(resolved, 1), recording)
     queue = next(each for each in job.watched if (each.link, each.direction) == ("link", "up"))
@@ -410,11 +395,11 @@ def _of(some: int, whole: int) -> str:
     return "all" if some == whole else f"{units.count(some)} of {units.count(whole)}"
 
 
-def to_measure(records: Records) -> Iterator[tuple[Cell, int]]:
+def to_measure(runs: OneRow[Measurement]) -> Iterator[tuple[Cell, int]]:
     """The runs that are missing, every cell's first seeds first; those of the fast line take longest, and come last."""
     for cells in (CELLS[:-2], CELLS[-2:]):
         for seed, cell in product(SEEDS, cells):
-            if records.get(cell, seed) is None:
+            if runs.get(cell, seed) is None:
                 yield cell, seed
 
 
@@ -424,25 +409,25 @@ def main() -> int:
     parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux")
     parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
     arguments = parser.parse_args()
-    records, recorded = Records(RUNS), load(CAPTURES) if CAPTURES.exists() else {}
+    runs, recorded = records(), load(CAPTURES) if CAPTURES.exists() else {}
     began = time.monotonic()
     try:
         for case in () if arguments.recorded else [case for case in CASES if case.name not in recorded]:
             say(f"capturing {case.name}")
             recorded[case.name] = capture(case)
             save(CAPTURES, recorded)
-        for cell, seed in () if arguments.recorded else list(to_measure(records)):
+        for cell, seed in () if arguments.recorded else list(to_measure(runs)):
             if time.monotonic() - began > 60 * arguments.minutes:
                 break
             try:
-                records.add(Measurement.of(cell, seed, cell.scenario.run(seed=seed, world="kernel")))
+                runs.add(Measurement.of(cell, seed, cell.scenario.run(seed=seed, world="kernel")))
                 say(f"{cell.name}, seed {seed}")
             except GuestFailed as error:
                 # A busy machine is too slow for the fast line: the other runs go on.
                 say(f"{cell.name}, seed {seed}: {error}")
     except KernelUnavailable as error:
         print(f"drawing from the records alone: {error}", file=sys.stderr)
-    linux = [one for cell in CELLS for seed in SEEDS if (one := records.get(cell, seed)) is not None]
+    linux = [one for cell in CELLS for seed in SEEDS if (one := runs.get(cell, seed)) is not None]
     cells = {cell.name: cell for cell in CELLS}
     here = [Measurement.of(cells[one.cell], one.seed, cells[one.cell].scenario.run(seed=one.seed)) for one in linux]
     PAGE.write_text(page(linux, here, recorded))

@@ -17,9 +17,9 @@ import hashlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
 
@@ -41,7 +41,7 @@ from lopsided.papers.balakrishnan1999.setup import (
     Scheme,
 )
 from lopsided.papers.framework.model import Case
-from reference.fidelity.records import Ledger
+from reference.fidelity.records import OneRow
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 RECORDS, PAGE = DOCS / "authors.csv", DOCS / "authors.md"
@@ -126,18 +126,9 @@ class Measurement:
     acks_filtered: float
 
 
-class Records(Ledger[Measurement]):
+def records() -> OneRow[Measurement]:
     """What ns-2 gave."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, [field.name for field in fields(Measurement)], [cell.name for cell in CELLS])
-
-    def _rows(self, one: Measurement) -> Iterable[Sequence[object]]:
-        yield [getattr(one, field.name) for field in fields(Measurement)]
-
-    def _take(self, row: dict[str, str], begun: Measurement | None) -> Measurement:
-        said = (row["cell"], int(row["seed"]), row["fingerprint"])
-        return Measurement(*said, *(float(row[name]) for name in BOUNDS))
+    return OneRow(RECORDS, Measurement, (cell.name for cell in CELLS))
 
 
 def theirs(program: str, cell: Cell, number: int) -> Measurement:
@@ -258,7 +249,7 @@ def page(pairs: Mapping[Cell, tuple[Sequence[Measurement], Sequence[Measurement]
     return HEAD.format(within=within, cells=len(pairs)) + titles + "".join(rows)
 
 
-def _measure(records: Records, program: str | None, jobs: int) -> None:
+def _measure(recorded: OneRow[Measurement], program: str | None, jobs: int) -> None:
     if program is None:
         return say("ns-2 is not installed here: apt install ns2")
     repaired = is_repaired(program)
@@ -268,11 +259,11 @@ def _measure(records: Records, program: str | None, jobs: int) -> None:
         for cell in CELLS
         if repaired or not cell.scheme.adapted
         for number in cell.numbers
-        if records.get(cell, number) is None
+        if recorded.get(cell, number) is None
     ]
     with ThreadPoolExecutor(jobs) as pool:
         for one in pool.map(lambda work: theirs(program, *work), missing):
-            records.add(one)
+            recorded.add(one)
             say(f"{one.cell}, {one.seed}")
 
 
@@ -283,12 +274,12 @@ def main() -> int:
     parser.add_argument("--ns", metavar="PATH", default=shutil.which("ns"), help="ns-2, repaired or not")
     parser.add_argument("--jobs", type=int, default=2, help="so many runs at once")
     arguments = parser.parse_args()
-    records = Records(RECORDS)
+    recorded = records()
     if not arguments.recorded:
-        _measure(records, arguments.ns, arguments.jobs)
+        _measure(recorded, arguments.ns, arguments.jobs)
     pairs: dict[Cell, tuple[list[Measurement], list[Measurement]]] = {}
     for cell in CELLS:
-        found = [one for number in cell.numbers if (one := records.get(cell, number)) is not None]
+        found = [one for number in cell.numbers if (one := recorded.get(cell, number)) is not None]
         if found:
             pairs[cell] = found, [ours(cell, one.seed) for one in found]
     PAGE.write_text(page(pairs))

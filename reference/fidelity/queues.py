@@ -243,13 +243,7 @@ def measure(case: Case, seed: int = 1) -> list[Seen]:
 def _job(case: Case, seed: int) -> Job:
     resolved = case.linux_scenario.resolved
     recording = plan.Recording(
-        duration_ns=translate.nanoseconds(resolved["duration_s"]),
-        sample_ns=1_000_000_000,
-        queue_sample_ns=1_000_000_000,
-        record_ns=0,
-        virtual_time=True,
-        modules=translate.modules(resolved),
-        seed=seed,
+        translate.nanoseconds(resolved["duration_s"]), modules=translate.modules(resolved), seed=seed
     )
     flows = [
         replace(flow, sender_tos=flow.sender_tos | stream.ect)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from lopsided.scenario import Run
@@ -143,3 +143,18 @@ class Records(Ledger[Measurement]):
         numbers = {quantity: row[quantity] for quantity in self._wide} or {row["quantity"]: row["value"]}
         one.values.update({(row[self._of], quantity): float(number) for quantity, number in numbers.items()})
         return one
+
+
+class OneRow(Ledger[M]):
+    """Measurements of one row each: a dataclass of a cell's name, a seed, a fingerprint, and numbers."""
+
+    def __init__(self, path: Path, kind: type[M], cells: Iterable[str]) -> None:
+        self._kind: Any = kind
+        super().__init__(path, [field.name for field in fields(self._kind)], cells)
+
+    def _rows(self, one: M) -> Iterable[Sequence[object]]:
+        yield [getattr(one, name) for name in self._columns]
+
+    def _take(self, row: dict[str, str], begun: M | None) -> M:
+        numbers = {name: float(row[name]) for name in self._columns if name not in ("cell", "seed", "fingerprint")}
+        return self._kind(cell=row["cell"], seed=int(row["seed"]), fingerprint=row["fingerprint"], **numbers)

@@ -11,7 +11,7 @@ RECORDED = ack_filter.load(ack_filter.CAPTURES)
 
 def test_every_case_and_every_cell_is_recorded():
     assert set(RECORDED) == {case.name for case in ack_filter.CASES}
-    records = ack_filter.Records(ack_filter.RUNS)
+    records = ack_filter.records()
     assert {name for name, _ in records.measured()} <= {cell.name for cell in ack_filter.CELLS}
 
 

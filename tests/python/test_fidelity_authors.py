@@ -7,7 +7,7 @@ import pytest
 from lopsided.papers.balakrishnan1999.setup import AF_ALONE, AF_AR, Scheme
 from reference.fidelity import authors
 
-RECORDS = authors.Records(authors.RECORDS)
+RECORDS = authors.records()
 
 
 def test_every_run_is_recorded_for_the_script_as_it_is():

@@ -310,7 +310,10 @@ impl Sender {
         let echoed = || clock.rtt_of_echo(now, outcome.echo.filter(|_| outcome.una_advanced)?);
         let sample = match flight.profile.rto {
             RtoRule::Linux { .. } => outcome.first_rtt.or(outcome.sack_rtt).or_else(echoed),
-            RtoRule::Ticks { .. } => echoed().or_else(|| flight.take_timed(now)),
+            RtoRule::Ticks { .. } => {
+                outcome.newest_rtt.into_iter().for_each(|rtt| flight.rtt.sample_by_ack(rtt));
+                echoed().or_else(|| flight.take_timed(now))
+            }
             RtoRule::Rfc6298 { .. } | RtoRule::FreeBsd { .. } => echoed().or(outcome.first_rtt),
         };
         if let Some(rtt) = sample {

@@ -17,6 +17,8 @@ pub(crate) struct RttEstimator {
     rule: RtoRule,
     grain: Duration,
     srtt: Option<Duration>,
+    /// By every ACK, where `srtt` is of one segment of each window.
+    by_ack: Option<Duration>,
     /// SRTT in eighths and the deviation in quarters of a tick, where the RTO is made of ticks.
     in_ticks: Option<(u64, u64)>,
     /// RFC 6298's RTTVAR; for Linux the smoothed deviation of the moment.
@@ -37,6 +39,7 @@ impl RttEstimator {
             rule,
             grain,
             srtt: None,
+            by_ack: None,
             in_ticks: None,
             deviation: Duration::ZERO,
             round_max: Duration::ZERO,
@@ -50,6 +53,16 @@ impl RttEstimator {
 
     pub fn srtt(&self) -> Option<Duration> {
         self.srtt
+    }
+
+    /// The smoothed round trip by every ACK: SRTT, but where that is of one segment of each window.
+    pub fn srtt_by_ack(&self) -> Option<Duration> {
+        self.by_ack.or(self.srtt)
+    }
+
+    /// An ACK's own sample, where few of them are for the timeout.
+    pub fn sample_by_ack(&mut self, rtt: Duration) {
+        self.by_ack = Some(self.by_ack.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
     }
 
     /// RTTVAR of the moment, as `tcp_info` reports it.

@@ -141,11 +141,11 @@ impl Sender {
     }
 
     /// Whether as many segments as a burst may have went out just now. The next burst then waits for its share of the
-    /// round trip.
+    /// round trip, as every ACK has it (balakrishnan1999's authors have an estimate of its own for that).
     fn ends_burst(&mut self, now: Time) -> bool {
         let most = self.flight.profile.max_burst;
         let segments = (self.cwnd() / self.flight.mss()).max(1);
-        let srtt = self.flight.rtt.srtt().unwrap_or(Duration::ZERO);
+        let srtt = self.flight.rtt.srtt_by_ack().unwrap_or(Duration::ZERO);
         if self.pacing.lets_burst_go_on(now, most, || srtt * u64::from(most) / segments) {
             return false;
         }

@@ -405,6 +405,7 @@ def filtering_is_best_with_loss(m: Measurements) -> Verdict:
     "104.6.",
     "table 1",
     needs=("lossy",),
+    fails=True,
 )
 def remedies_with_forward_loss(m: Measurements) -> Verdict:
     def of(scheme: Scheme) -> Iterable[Measured]:

@@ -140,14 +140,14 @@ class Layout:
 
 @dataclass(frozen=True)
 class Recording:
-    """How long, how often, and on what."""
+    """How long, how often, and on what. By default for captures: in virtual time, with few samples."""
 
     duration_ns: int
-    sample_ns: int
-    queue_sample_ns: int
-    record_ns: int
-    virtual_time: bool
-    modules: list[str]
+    sample_ns: int = 1_000_000_000
+    queue_sample_ns: int = 1_000_000_000
+    record_ns: int = 0
+    virtual_time: bool = True
+    modules: list[str] = field(default_factory=list[str])
     seed: int = 0
     slip_ns: int = 0
     """By how much a timer may be late without a shaper losing rate: in real time they all are."""
