@@ -13,7 +13,7 @@ from rich.console import Console
 from lopsided import Scenario, papers
 from lopsided.errors import UsageError
 from lopsided.papers.balakrishnan1999 import tables
-from lopsided.papers.balakrishnan1999.setup import ACC_SA, AF_AR, AF_SA, LINES, RENO, Scheme
+from lopsided.papers.balakrishnan1999.setup import AF_SA, LINES, RENO, Scheme
 from lopsided.papers.balakrishnan1999.shared import lossy
 from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.measurements import Measurements
@@ -58,26 +58,14 @@ def test_one_way_cells_come_within_the_authors_code(m: Measurements, line: str, 
     assert measured["acks_delivered"] == pytest.approx(authors["acks_delivered"], rel=0.1)
 
 
-@pytest.mark.parametrize("scheme", [RENO, ACC_SA, AF_SA], ids=lambda scheme: scheme.key)
+@pytest.mark.parametrize("scheme", [RENO, AF_SA], ids=lambda scheme: scheme.key)
 def test_forward_losses_do_what_they_do_in_the_authors_code(m: Measurements, scheme: Scheme) -> None:
     authors = tables.authors("B", "28.8C", scheme)
     assert authors is not None
-    # The throughput under ACC/SA is 5.5 % smaller than in the authors' code.
-    apart = 0.06 if scheme is ACC_SA else 0.05
-    assert lossy(m, scheme, "throughput_bps").median / 1e6 == pytest.approx(authors["throughput_mbps"], rel=apart)
-    assert lossy(m, scheme, "cwnd_packets").median == pytest.approx(authors["cwnd_packets"], rel=apart)
+    assert lossy(m, scheme, "throughput_bps").median / 1e6 == pytest.approx(authors["throughput_mbps"], rel=0.05)
+    assert lossy(m, scheme, "cwnd_packets").median == pytest.approx(authors["cwnd_packets"], rel=0.05)
     assert lossy(m, scheme, "rtt_ms").median == pytest.approx(authors["rtt_ms"], rel=0.05)
-    if scheme is not ACC_SA:
-        assert lossy(m, scheme, "acks_delivered").median == pytest.approx(authors["acks_delivered"], rel=0.1)
-
-
-def test_reconstruction_paces_as_in_the_authors_code(m: Measurements) -> None:
-    authors = tables.authors("B", "28.8C", AF_AR)
-    assert authors is not None
-    # Theirs ran for 25 s, of which slow start takes more: the window has longer to stand at its limit here.
-    assert lossy(m, AF_AR, "throughput_bps").median / 1e6 == pytest.approx(authors["throughput_mbps"], rel=0.05)
-    assert lossy(m, AF_AR, "cwnd_packets").median == pytest.approx(authors["cwnd_packets"], rel=0.15)
-    assert lossy(m, AF_AR, "rtt_ms").median == pytest.approx(authors["rtt_ms"], rel=0.1)
+    assert lossy(m, scheme, "acks_delivered").median == pytest.approx(authors["acks_delivered"], rel=0.1)
 
 
 def test_the_arithmetic_of_section_4_is_printed_to_the_digit(m: Measurements) -> None:
