@@ -75,78 +75,84 @@ impl FlowKeys {
     }
 }
 
-/// A host that loses one of so many busy flows gives the others more than was expected.
-pub(super) const LOST: u32 = 8;
-
 /// The hosts of one kind, sources or destinations, and how busy they are.
 #[derive(Debug)]
 pub(super) struct Hosts {
     ways: Ways,
-    /// Flows in the tables, and those of them that are busy.
-    flows: Vec<u32>,
-    busy: Vec<u32>,
-    /// Of the busy ones those that rest, and how many were busy at most since one rests.
-    resting: Vec<u32>,
-    most_busy: Vec<u32>,
+    hosts: Vec<Host>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Host {
+    /// Flows in the tables, those of them that are busy, and of these the ones that rest.
+    flows: u32,
+    busy: u32,
+    resting: u32,
+    /// How many were busy at most since one rests.
+    most_busy: u32,
+    /// What a busy flow has got in all rounds up to `round`, in quanta: a round brings one over the busy flows.
+    shared: f64,
+    round: u64,
+}
+
+impl Host {
+    fn shared_until(&self, round: u64) -> f64 {
+        self.shared + (round - self.round) as f64 / f64::from(self.busy.max(1))
+    }
 }
 
 impl Hosts {
     pub fn new() -> Hosts {
-        let zeroes = vec![0; PLACES];
-        Hosts {
-            ways: Ways::new(),
-            flows: zeroes.clone(),
-            busy: zeroes.clone(),
-            resting: zeroes.clone(),
-            most_busy: zeroes,
-        }
+        Hosts { ways: Ways::new(), hosts: vec![Host::default(); PLACES] }
     }
 
     /// The host's place, which one flow more holds.
     pub fn hold(&mut self, hash: u64) -> usize {
-        let flows = &self.flows;
-        let (place, _) = self.ways.place(hash, |place| flows[place] == 0);
-        self.flows[place] += 1;
+        let hosts = &self.hosts;
+        let (place, _) = self.ways.place(hash, |place| hosts[place].flows == 0);
+        self.hosts[place].flows += 1;
         place
     }
 
     pub fn release(&mut self, host: usize) {
-        self.flows[host] -= 1;
+        self.hosts[host].flows -= 1;
     }
 
-    /// Whether an eighth of the host's busy flows are gone since one of them rests: the others get more now than was
-    /// expected.
+    /// From this round on one flow more or less is busy. Whether half of the host's busy flows are gone since one of
+    /// them rests: the others get twice as much as was expected.
     #[must_use]
-    pub fn set_busy(&mut self, host: usize, busy: bool) -> bool {
+    pub fn set_busy(&mut self, host: usize, busy: bool, round: u64) -> bool {
+        let host = &mut self.hosts[host];
+        host.shared = host.shared_until(round);
+        host.round = round;
         if busy {
-            self.busy[host] += 1;
-            self.note_most_busy(host);
+            host.busy += 1;
+            host.most_busy = host.most_busy.max(host.busy);
             return false;
         }
-        self.busy[host] -= 1;
-        self.resting[host] > 0 && LOST * self.busy[host] < (LOST - 1) * self.most_busy[host]
+        host.busy -= 1;
+        host.resting > 0 && 2 * host.busy < host.most_busy
     }
 
     pub fn set_resting(&mut self, host: usize, rests: bool) {
-        if rests {
-            self.resting[host] += 1;
-            self.note_most_busy(host);
-        } else {
-            self.resting[host] -= 1;
-            if self.resting[host] == 0 {
-                self.most_busy[host] = 0;
-            }
+        let host = &mut self.hosts[host];
+        if !rests {
+            host.resting -= 1;
+            return;
         }
-    }
-
-    fn note_most_busy(&mut self, host: usize) {
-        if self.resting[host] > 0 {
-            self.most_busy[host] = self.most_busy[host].max(self.busy[host]);
+        if host.resting == 0 {
+            host.most_busy = host.busy;
         }
+        host.resting += 1;
     }
 
     /// Busy flows of the host.
     pub fn load(&self, host: usize) -> u32 {
-        self.busy[host]
+        self.hosts[host].busy
+    }
+
+    /// Quanta that a busy flow of the host has got in all rounds before this one.
+    pub fn shared(&self, host: usize, round: u64) -> f64 {
+        self.hosts[host].shared_until(round)
     }
 }

@@ -2,9 +2,8 @@
 //!
 //! A flow gets a part of the quantum in its turn, divided by the busy flows of its host: with a thousand of them an
 //! octet or two, and it owes a packet. Linux passes over it some 700 times, and so each packet costs 700 turns. Here
-//! the flow rests for seven eighths of those rounds, then of what is left, the last few in one, and is paid for them at
-//! once. Should a host meanwhile lose an eighth of its busy flows, which gives the others more in each round, all come
-//! back early.
+//! the flow rests for as many rounds as it owes, and then gets at once what those rounds brought, however many flows
+//! its host had in each. Should the host meanwhile lose half of its busy flows, all come back early.
 //!
 //! A wheel: rounds to come are slots, each with a list of the flows that come back in it.
 
@@ -25,6 +24,11 @@ pub(super) struct Rests {
 }
 
 impl Rests {
+    /// How many rounds have begun.
+    pub fn round(&self) -> u64 {
+        self.round
+    }
+
     /// So many rounds a flow may rest: as many as there are slots, less the one of the present round.
     pub const MOST: u64 = PLACES as u64 - 1;
 
@@ -64,12 +68,18 @@ impl Rests {
         self.take(Rests::slot(self.round))
     }
 
-    /// A flow that comes back now, and how many rounds early: as many as the one before it, which is 0 at first, or more.
-    pub fn rouse(&mut self, early: u64) -> Option<(usize, u64)> {
+    /// A flow that comes back now; those of the nearest rounds first. `early` is how many rounds too soon the one before
+    /// it came back, at first none.
+    pub fn rouse(&mut self, early: &mut u64) -> Option<usize> {
         if self.resting == 0 {
             return None;
         }
-        (early..=Rests::MOST).find_map(|early| Some((self.take(Rests::slot(self.round + early))?, early)))
+        loop {
+            if let Some(flow) = self.take(Rests::slot(self.round + *early)) {
+                return Some(flow);
+            }
+            *early += 1;
+        }
     }
 
     /// All that rest.
@@ -128,11 +138,9 @@ mod tests {
             if rouses {
                 let mut early = 0;
                 for (of, flow) in list.drain(..) {
-                    let roused = rests.rouse(early);
-                    early = of - round;
-                    assert_eq!(roused, Some((flow, early)));
+                    assert_eq!((rests.rouse(&mut early), early), (Some(flow), of - round));
                 }
-                assert_eq!(rests.rouse(0), None);
+                assert_eq!(rests.rouse(&mut early), None);
             }
         }
         assert!(came > 3_000, "{came}");

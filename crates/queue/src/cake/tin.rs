@@ -4,7 +4,7 @@
 //! is busy, and counts for its hosts. One that runs empty stays known while COBALT's state fades.
 
 use super::config::CakeConfig;
-use super::hosts::{Hosts, Keys, LOST};
+use super::hosts::{Hosts, Keys};
 use super::rests::Rests;
 use super::tins::TinPlan;
 use super::ways::{PLACES, Ways};
@@ -19,15 +19,10 @@ const MTU: u64 = 1514;
 const LEAST_QUANTUM: u64 = 300;
 const TIN_QUANTUM: f64 = 1024.0;
 
-/// A flow that owes more rounds than this rests for most of them.
+/// A flow that owes more rounds than this rests.
 const PATIENCE: i64 = 16;
 /// Where a host has more busy flows than this, one that owes a round rests.
 const MANY: u32 = 16;
-/// The part of many rounds for which a flow rests. Not all: a host that loses fewer of its busy flows than would rouse
-/// those that rest gives the others more meanwhile.
-const RESTED: f64 = 1.0 - 1.0 / LOST as f64;
-/// So few rounds it rests for in one: an eighth of them more or less is not worth its turns.
-const FEW: f64 = 32.0;
 
 /// Where a flow stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -58,9 +53,9 @@ struct Flow {
     cobalt: Cobalt,
     standing: Standing,
     deficit: i64,
-    /// Whether it is in `Tin::rests`, and what it was paid for each round there.
+    /// Whether it is in `Tin::rests`, and what its hosts had shared as it came there.
     rests: bool,
-    resting_share: f64,
+    paid: (f64, f64),
     source: Option<usize>,
     destination: Option<usize>,
     /// How often it was put to those that decay: an entry there counts that has this number.
@@ -152,7 +147,7 @@ impl Tin {
         let is_free = |place: usize| matches!(flows[place].standing, Standing::None);
         let (at, is_another) = self.ways.place(keys.flow, is_free);
         if is_another {
-            self.settle_hosts(at, keys);
+            self.settle_hosts(at, keys, rng);
         }
         let flow = &mut self.flows[at];
         let size = packet.size();
@@ -169,7 +164,7 @@ impl Tin {
             }
             Standing::Waiting => {
                 self.sparse -= 1;
-                self.make_busy(at);
+                self.make_busy(at, rng);
             }
             Standing::Sparse | Standing::Bulk => {}
         }
@@ -179,17 +174,17 @@ impl Tin {
     /// `first` attempt a flow that decays has a turn before the others.
     pub fn dequeue(&mut self, first: &mut bool, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
-            let (at, list) = self.head(std::mem::take(first))?;
+            let (at, list) = self.head(std::mem::take(first), rng)?;
             if self.flows[at].deficit > 0 || list == List::Decaying {
                 let given = self.take(at, rng, cx);
                 if given.is_none() {
                     self.take_head(list);
-                    self.found_empty(at, cx.now());
+                    self.found_empty(at, cx.now(), rng);
                 }
                 return given;
             }
             self.take_head(list);
-            self.turn_over(at);
+            self.turn_over(at, rng);
             // A flow that has just become busy counts for its hosts before its share is told, as in Linux.
             let load = self.load(at);
             let share = self.share_of(load, rng);
@@ -197,7 +192,7 @@ impl Tin {
             flow.deficit += share;
             let patience = if load > MANY { 1 } else { PATIENCE };
             if -flow.deficit * i64::from(load) > patience * self.flow_quantum as i64 {
-                self.rest(at, load, rng);
+                self.rest(at, load);
             } else {
                 self.old.push_back(at);
             }
@@ -271,7 +266,7 @@ impl Tin {
     }
 
     /// Whose turn it is: new flows, busy ones, those that decay.
-    fn head(&mut self, decaying_first: bool) -> Option<(usize, List)> {
+    fn head(&mut self, decaying_first: bool, rng: &mut Rng) -> Option<(usize, List)> {
         while self.decaying.front().is_some_and(|(at, number)| !self.decays(*at, *number)) {
             self.decaying.pop_front();
         }
@@ -283,7 +278,7 @@ impl Tin {
             return Some((*at, List::New));
         }
         if self.left_in_round == 0 {
-            self.begin_round();
+            self.begin_round(rng);
         }
         self.old.front().map(|at| (*at, List::Old)).or(decaying)
     }
@@ -304,34 +299,48 @@ impl Tin {
     }
 
     /// All busy flows have had their turn: those that have rested enough join them again.
-    fn begin_round(&mut self) {
+    fn begin_round(&mut self, rng: &mut Rng) {
         self.rests.begin_round(self.old.is_empty());
         while let Some(at) = self.rests.rise() {
-            self.rise(at);
+            self.rise(at, rng);
         }
         self.left_in_round = self.old.len();
     }
 
-    /// The flow rests: it owes so much that its next turns would be empty. It is paid at once what it will get
-    /// meanwhile.
-    fn rest(&mut self, at: usize, load: u32, rng: &mut Rng) {
-        let share = self.flow_quantum as f64 / f64::from(load);
-        let owes = -self.flows[at].deficit as f64 / share;
-        let rounds = if owes <= FEW && load > MANY { owes.ceil() } else { owes * RESTED };
-        let rounds = (rounds as u64).min(Rests::MOST);
-        self.flows[at].deficit += (rounds as f64 * share + rng.unit()) as i64;
+    /// The flow rests: it owes so much that its next turns would be empty. What the rounds bring until it comes back is
+    /// more than it owes, if its hosts do not get busier.
+    fn rest(&mut self, at: usize, load: u32) {
+        let owes = -self.flows[at].deficit as u64;
+        let rounds = owes * u64::from(load) / self.flow_quantum + 1;
         self.set_resting(at, true);
-        self.flows[at].resting_share = share;
-        self.rests.add(at, rounds);
+        self.rests.add(at, rounds.min(Rests::MOST));
     }
 
-    /// A flow has rested.
-    fn rise(&mut self, at: usize) {
+    /// A flow has rested, and gets what the rounds meanwhile have brought it: of each host no more than its part.
+    fn rise(&mut self, at: usize, rng: &mut Rng) {
+        self.pay(at, rng);
         self.set_resting(at, false);
         self.old.push_back(at);
     }
 
+    fn pay(&mut self, at: usize, rng: &mut Rng) {
+        let (source, destination) = self.shared(at);
+        let flow = &mut self.flows[at];
+        let quanta = (source - flow.paid.0).min(destination - flow.paid.1);
+        flow.deficit += (quanta * self.flow_quantum as f64 + rng.unit()) as i64;
+    }
+
+    /// What the flow's hosts have shared, to each busy flow, in all rounds before this one; without hosts a quantum in each.
+    fn shared(&self, at: usize) -> (f64, f64) {
+        let (flow, round) = (&self.flows[at], self.rests.round());
+        let of = |hosts: &Hosts, host: Option<usize>| host.map_or(round as f64, |host| hosts.shared(host, round));
+        (of(&self.sources, flow.source), of(&self.destinations, flow.destination))
+    }
+
     fn set_resting(&mut self, at: usize, rests: bool) {
+        if rests {
+            self.flows[at].paid = self.shared(at);
+        }
         let flow = &mut self.flows[at];
         flow.rests = rests;
         if let Some(host) = flow.source {
@@ -342,22 +351,20 @@ impl Tin {
         }
     }
 
-    /// All rise, and give back what they were paid for the rounds to come: the share of some has grown.
-    fn rouse(&mut self) {
-        let mut rounds = 0;
-        while let Some((at, early)) = self.rests.rouse(rounds) {
-            rounds = early;
-            self.flows[at].deficit -= (early as f64 * self.flows[at].resting_share) as i64;
-            self.rise(at);
+    /// All rise: the share of some has grown.
+    fn rouse(&mut self, rng: &mut Rng) {
+        let mut early = 0;
+        while let Some(at) = self.rests.rouse(&mut early) {
+            self.rise(at, rng);
         }
     }
 
     /// The flow has used up its turn, and goes to the end of the busy ones, or rests.
-    fn turn_over(&mut self, at: usize) {
+    fn turn_over(&mut self, at: usize, rng: &mut Rng) {
         if self.flows[at].standing == Standing::Sparse {
             if self.flows[at].ring.backlog().packets > 0 {
                 self.sparse -= 1;
-                self.make_busy(at);
+                self.make_busy(at, rng);
             } else {
                 self.flows[at].standing = Standing::Waiting;
             }
@@ -365,11 +372,11 @@ impl Tin {
     }
 
     /// The flow is empty: it leaves, or stays while its state fades.
-    fn found_empty(&mut self, at: usize, now: Time) {
+    fn found_empty(&mut self, at: usize, now: Time, rng: &mut Rng) {
         match self.flows[at].standing {
             Standing::Bulk => {
                 self.bulk -= 1;
-                self.tell_hosts(at, false);
+                self.tell_hosts(at, false, rng);
             }
             Standing::Sparse | Standing::Waiting => self.sparse -= 1,
             Standing::Decaying | Standing::None => {}
@@ -385,10 +392,10 @@ impl Tin {
         self.release_hosts(at);
     }
 
-    fn make_busy(&mut self, at: usize) {
+    fn make_busy(&mut self, at: usize, rng: &mut Rng) {
         self.flows[at].standing = Standing::Bulk;
         self.bulk += 1;
-        self.tell_hosts(at, true);
+        self.tell_hosts(at, true, rng);
     }
 
     /// What a flow gets in its turn: the quantum divided by the busy flows of its busiest host, rounded at random.
@@ -408,21 +415,22 @@ impl Tin {
     }
 
     /// The flow's place is given to the flow of another key: its hosts are those of the new one.
-    fn settle_hosts(&mut self, at: usize, keys: Keys) {
+    fn settle_hosts(&mut self, at: usize, keys: Keys, rng: &mut Rng) {
         let is_busy = self.flows[at].standing == Standing::Bulk;
         let rests = self.flows[at].rests;
         if rests {
+            self.pay(at, rng);
             self.set_resting(at, false);
         }
         if is_busy {
-            self.tell_hosts(at, false);
+            self.tell_hosts(at, false, rng);
         }
         self.release_hosts(at);
         let flow = &mut self.flows[at];
         flow.source = keys.source.map(|hash| self.sources.hold(hash));
         flow.destination = keys.destination.map(|hash| self.destinations.hold(hash));
         if is_busy {
-            self.tell_hosts(at, true);
+            self.tell_hosts(at, true, rng);
         }
         if rests {
             self.set_resting(at, true);
@@ -439,17 +447,18 @@ impl Tin {
         }
     }
 
-    fn tell_hosts(&mut self, at: usize, busy: bool) {
+    fn tell_hosts(&mut self, at: usize, busy: bool, rng: &mut Rng) {
         let flow = &self.flows[at];
+        let round = self.rests.round();
         let mut shares_grew = false;
         if let Some(host) = flow.source {
-            shares_grew |= self.sources.set_busy(host, busy);
+            shares_grew |= self.sources.set_busy(host, busy, round);
         }
         if let Some(host) = flow.destination {
-            shares_grew |= self.destinations.set_busy(host, busy);
+            shares_grew |= self.destinations.set_busy(host, busy, round);
         }
         if shares_grew {
-            self.rouse();
+            self.rouse(rng);
         }
     }
 }
