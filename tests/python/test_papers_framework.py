@@ -115,7 +115,7 @@ def toy(folder: Path) -> Paper:
         assumptions=(
             Assumption("rate", "downlink rate", "2 Mbit/s", "guessed", (Variant("8", {"link.down.rate": "8 Mbit/s"}),)),
         ),
-        key_results=(KeyResult("most", "goodput", "most", "bit/s", lambda m: float(goodput(m).median.max())),),
+        key_results=(KeyResult("most", "most", "bit/s", lambda m: float(goodput(m).median.max())),),
         repeat=3,
         varied=("queues",),
         answer=lambda m: f"It carries {goodput(m).last / 1e6:.1f} Mbit/s.",
@@ -212,7 +212,6 @@ def test_a_variant_shows_what_it_moves_and_which_claims_it_turns(paper: Paper) -
     assert variant.results["most"] > 2 * base.high
     assert text.leaves_spread(variant.results["most"], base)
     assert not text.leaves_spread((base.low + base.high) / 2, base)
-    assert list(text.largest_changes(variant.results, [base])) == ["goodput"]
 
 
 def test_only_what_a_figure_needs_is_run(paper: Paper) -> None:

@@ -21,14 +21,13 @@ KEY_RESULTS = (
     *(
         KeyResult(
             f"reno-{line.key}",
-            "throughput",
             f"Reno, {line.title}",
             "Mbit/s",
             lambda m, key=line.key: m.value("one-way", "throughput_bps", line=key, scheme=RENO.key).median / 1e6,
         )
         for line in LINES
     ),
-    KeyResult("reno-lossy", "throughput", "Reno, case B", "Mbit/s", lambda m: _lossy(m)),
+    KeyResult("reno-lossy", "Reno, case B", "Mbit/s", lambda m: _lossy(m)),
 )
 
 

@@ -187,13 +187,9 @@ class Assumption:
 
 @dataclass(frozen=True)
 class KeyResult:
-    """A number by which the sensitivity to assumptions is judged.
-
-    `group` is the kind of number, for example "performance": the summary shows the largest change of each kind.
-    """
+    """A number by which the sensitivity to assumptions is judged."""
 
     key: str
-    group: str
     title: str
     unit: str
     read: Callable[[Measurements], float]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -89,21 +89,6 @@ def comparison_measured(comparison: Comparison) -> str:
     if not math.isfinite(value) or len(number(value).partition(".")[2]) >= len(printed):
         return with_unit(value, comparison.published.unit)
     return f"{value:.{len(printed)}f} {comparison.published.unit.replace('percent', '%')}".strip()
-
-
-def largest_changes(results: Mapping[str, float], outcomes: Sequence[KeyOutcome]) -> dict[str, str]:
-    """For each group of key results that leaves the spread of seeds, the one that changes most, relatively."""
-    found: dict[str, tuple[float, str]] = {}
-    for outcome in outcomes:
-        value = results[outcome.result.key]
-        if not leaves_spread(value, outcome):
-            continue
-        both = math.isfinite(value) and math.isfinite(outcome.value) and outcome.value != 0
-        size = abs(value / outcome.value - 1) if both else math.inf
-        if size > found.get(outcome.result.group, (0.0, ""))[0]:
-            title = outcome.result.title.removeprefix(outcome.result.group).strip()
-            found[outcome.result.group] = (size, f"{number(outcome.value)} → {number(value)} ({title})")
-    return {group: text for group, (_, text) in found.items()}
 
 
 def leaves_spread(value: float, outcome: KeyOutcome) -> bool:

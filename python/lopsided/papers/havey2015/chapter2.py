@@ -522,6 +522,6 @@ FIGURES = (
 )
 
 KEY_RESULT = KeyResult(
-    "rdra-share", "fair-rtts", "share of RDRA at 100 ms and 0.1 % loss", "%",
+    "rdra-share", "share of RDRA at 100 ms and 0.1 % loss", "%",
     lambda m: m.value("fair-rtts", "share", kind="rdra", rtt_ms=100).median,
 )  # fmt: skip

@@ -34,11 +34,11 @@ HINDSIGHT = (
 
 KEY_RESULTS = (
     KeyResult(
-        "asqm-evening", "evening", "ASQM's round trip in the evening at 100 ms (90 %)", "ms",
+        "asqm-evening", "ASQM's round trip in the evening at 100 ms (90 %)", "ms",
         lambda m: value(m, "evening", "rtt_p90_ms", "asqm", 100).median,
     ),
     KeyResult(
-        "codel-evening", "evening", "CoDel's round trip in the evening at 100 ms (90 %)", "ms",
+        "codel-evening", "CoDel's round trip in the evening at 100 ms (90 %)", "ms",
         lambda m: value(m, "evening", "rtt_p90_ms", "codel", 100).median,
     ),
 )  # fmt: skip

@@ -10,7 +10,6 @@ from lopsided.papers.merritt2010.shared import BOTH_READINGS, Reading, at, thres
 def _performance(line: AccessLine, packets: int, reading: Reading) -> KeyResult:
     return KeyResult(
         f"performance{reading.suffix}-{line.name}-{packets}",
-        reading.name,
         f"{reading.name} {line.name}, {packets} packets",
         "",
         lambda m: at(m, line, packets, reading.performance).median,
@@ -19,15 +18,11 @@ def _performance(line: AccessLine, packets: int, reading: Reading) -> KeyResult:
 
 def _rtt(line: AccessLine) -> KeyResult:
     title = f"RTT alone {line.name}"
-    return KeyResult(
-        f"rtt-{line.name}", "RTT alone", title, "ms", lambda m: at(m, line, 50, "rtt_alone_logged_ms").median
-    )
+    return KeyResult(f"rtt-{line.name}", title, "ms", lambda m: at(m, line, 50, "rtt_alone_logged_ms").median)
 
 
 def _estimate(line: AccessLine) -> KeyResult:
-    return KeyResult(
-        f"estimate-{line.name}", "estimate", f"estimate {line.name}", "packets", lambda m: threshold(m, line)
-    )
+    return KeyResult(f"estimate-{line.name}", f"estimate {line.name}", "packets", lambda m: threshold(m, line))
 
 
 KEY_RESULTS = (

@@ -9,16 +9,12 @@ from lopsided.papers.orosz2010.shared import mean_over, value
 
 def _mean_share(phase: int) -> KeyResult:
     title = f"phase {phase} mean but Vegas"
-    return KeyResult(
-        f"share-{phase}", f"phase {phase}", title, "of phase 1", lambda m: mean_over(m, OTHERS, f"share_{phase}").median
-    )
+    return KeyResult(f"share-{phase}", title, "of phase 1", lambda m: mean_over(m, OTHERS, f"share_{phase}").median)
 
 
 def _vegas(phase: int) -> KeyResult:
     column = f"throughput_{phase}_bps"
-    return KeyResult(
-        f"vegas-{phase}", "Vegas", f"Vegas phase {phase}", "kbit/s", lambda m: value(m, VEGAS, column).median / 1e3
-    )
+    return KeyResult(f"vegas-{phase}", f"Vegas phase {phase}", "kbit/s", lambda m: value(m, VEGAS, column).median / 1e3)
 
 
 KEY_RESULTS = (
@@ -28,7 +24,6 @@ KEY_RESULTS = (
     _vegas(3),
     KeyResult(
         "fluctuation-3",
-        "fluctuation",
         "fluctuation phase 3, high-speed variants",
         "",
         lambda m: mean_over(m, HIGH_SPEED, "fluctuation_3").median,

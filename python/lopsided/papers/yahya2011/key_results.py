@@ -8,8 +8,7 @@ from lopsided.papers.yahya2011.shared import mbit
 
 
 def _throughput(test: Test, flow: str) -> KeyResult:
-    group = "alone" if test.alone else "with loss" if test.loss else "without loss"
-    return KeyResult(f"{test.name}-{flow}", group, f"{test.name} {flow}", "Mbit/s", lambda m: mbit(m, test, flow))
+    return KeyResult(f"{test.name}-{flow}", f"{test.name} {flow}", "Mbit/s", lambda m: mbit(m, test, flow))
 
 
 KEY_RESULTS = (

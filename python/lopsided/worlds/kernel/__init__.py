@@ -119,7 +119,7 @@ def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | No
     shares = [0.0] * len(jobs)
     stopped = threading.Event()
 
-    def carry_out(number: int) -> Run:
+    def run_one(number: int) -> Run:
         def note(share: float) -> None:
             if stopped.is_set():
                 raise KernelWorldError("stopped")
@@ -132,7 +132,7 @@ def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | No
         return done
 
     with ThreadPoolExecutor(side_by_side) as pool:
-        waiting = {pool.submit(carry_out, number): number for number in range(len(jobs))}
+        waiting = {pool.submit(run_one, number): number for number in range(len(jobs))}
         try:
             while waiting:
                 # With a bound: a thread that waits for ever is not woken by an interrupt.
