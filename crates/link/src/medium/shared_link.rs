@@ -60,8 +60,9 @@ struct Frame {
     lane: usize,
     /// Empty once it was delivered.
     packet: Option<Packet>,
-    /// The station that it goes to.
+    /// The station that it goes to, and the port that leads to its destination.
     next: usize,
+    port: Option<Port>,
 }
 
 /// An empty queue of a station.
@@ -142,8 +143,9 @@ impl SharedLink {
                 sojourn: now - given.enqueued_at,
             });
             place.with_medium += 1;
-            let next = next_hop(&*self.medium, &self.ports, number, &given.packet);
-            let frame = station.frames.push(Frame { lane, packet: Some(given.packet), next });
+            let port = self.ports.get(&given.packet.dst()).copied();
+            let next = next_hop(&*self.medium, number, port);
+            let frame = station.frames.push(Frame { lane, packet: Some(given.packet), next, port });
             self.medium.request(FrameId { station: number, number: frame }, next, size, now);
         }
         place.stats.settle(now, backlog);
@@ -153,10 +155,15 @@ impl SharedLink {
 
     /// A packet joins a station's queue.
     fn take(&mut self, number: usize, packet: Packet, cx: &mut Cx<'_>) {
-        let next = next_hop(&*self.medium, &self.ports, number, &packet);
         let station = &mut self.stations[number];
-        let separate = self.medium.queue_per_receiver();
-        let lane = station.lanes.iter().position(|lane| separate && lane.receiver == next).unwrap_or(0);
+        let lane = match station.lanes.len() {
+            1 => 0,
+            _ => {
+                let next = next_hop(&*self.medium, number, self.ports.get(&packet.dst()).copied());
+                let separate = self.medium.queue_per_receiver();
+                station.lanes.iter().position(|lane| separate && lane.receiver == next).unwrap_or(0)
+            }
+        };
         let size = packet.size();
         station.lanes[lane].queue.enqueue(packet, cx);
         let backlog = station.lanes[lane].queue.backlog();
@@ -177,8 +184,8 @@ impl SharedLink {
             MediumEvent::Delivered(id) => {
                 let frame = self.stations[id.station].frames.get_mut(id.number).expect("it is with the medium");
                 let (here, packet) = (frame.next, frame.packet.take().expect("a frame is delivered once"));
-                match self.ports.get(&packet.dst()) {
-                    Some(port) if usize::from(port.0) == here => self.out.push_back((*port, packet)),
+                match frame.port {
+                    Some(port) if usize::from(port.0) == here => self.out.push_back((port, packet)),
                     Some(_) => self.take(here, packet, cx),
                     None => cx.drop(packet, DropReason::NoRoute),
                 }
@@ -231,8 +238,9 @@ impl Frames {
     }
 }
 
-fn next_hop(medium: &dyn Medium, ports: &BTreeMap<IpAddr, Port>, from: usize, packet: &Packet) -> usize {
-    medium.next_hop(from, ports.get(&packet.dst()).map_or(from, |port| usize::from(port.0)))
+/// The station that a packet goes to next that leaves by this port in the end.
+fn next_hop(medium: &dyn Medium, from: usize, port: Option<Port>) -> usize {
+    medium.next_hop(from, port.map_or(from, |port| usize::from(port.0)))
 }
 
 impl Node for SharedLink {

@@ -111,16 +111,21 @@ struct Bucket {
     rate: BitRate,
     depth: i64,
     tokens: i64,
+    /// The last size that was charged, and what it took: packets are mostly as large as the one before.
+    last: (Bytes, i64),
 }
 
 impl Bucket {
     fn new(rate: BitRate, depth: Bytes) -> Bucket {
         let depth = nanos_at(rate, depth);
-        Bucket { rate, depth, tokens: depth }
+        Bucket { rate, depth, tokens: depth, last: (Bytes::ZERO, 0) }
     }
 
     fn charge(&mut self, waited: i64, size: Bytes) {
-        let left = self.depth.min(self.tokens + waited) - nanos_at(self.rate, size);
+        if self.last.0 != size {
+            self.last = (size, nanos_at(self.rate, size));
+        }
+        let left = self.depth.min(self.tokens + waited) - self.last.1;
         self.tokens = left.max(1 - LONGEST);
     }
 }
@@ -265,10 +270,11 @@ impl Htb {
     fn update_mode(&mut self, node: usize, now: Time) {
         let (mode, wait) = self.nodes[node].mode_after(self.nodes[node].waited(now));
         if mode != self.nodes[node].mode {
-            let wanted: Vec<usize> = (0..HtbConfig::PRIORITIES).filter(|prio| self.nodes[node].wants(*prio)).collect();
-            wanted.iter().for_each(|prio| self.detach(node, *prio));
+            let wanted: [bool; HtbConfig::PRIORITIES] = std::array::from_fn(|prio| self.nodes[node].wants(prio));
+            let wanted = || (0..HtbConfig::PRIORITIES).filter(|prio| wanted[*prio]);
+            wanted().for_each(|prio| self.detach(node, prio));
             self.nodes[node].mode = mode;
-            wanted.iter().for_each(|prio| self.attach(node, *prio));
+            wanted().for_each(|prio| self.attach(node, prio));
         }
         let better = now + Duration::from_nanos(wait.max(1) as u64);
         self.nodes[node].better_at = (mode != Mode::Sends).then_some(better);
@@ -311,29 +317,35 @@ impl Htb {
     /// The leaf whose turn it is in a row.
     fn whose_turn(&mut self, level: usize, prio: usize) -> Option<usize> {
         // The classes on the way down from the row; each has its turn in the wheel of the one before.
-        let mut way: Vec<usize> = Vec::new();
+        let (mut way, mut depth) = ([0; HtbConfig::MOST_LEVELS], 0);
         if self.rows[level][prio].is_empty() {
             return None;
         }
         loop {
-            let wheel = match way.last() {
-                None => &mut self.rows[level][prio],
-                Some(parent) => self.feed(*parent, prio),
-            };
+            let wheel = self.wheel(level, prio, way[..depth].last());
             match wheel.turn() {
                 None => {
                     wheel.begin_again();
                     // All had their turn: the one above too.
-                    if way.pop().is_some() {
-                        match way.last() {
-                            None => self.rows[level][prio].advance(),
-                            Some(parent) => self.feed(*parent, prio).advance(),
-                        }
+                    if depth > 0 {
+                        depth -= 1;
+                        self.wheel(level, prio, way[..depth].last()).advance();
                     }
                 }
                 Some(node) if matches!(self.nodes[node].kind, Kind::Leaf(_)) => return Some(node),
-                Some(node) => way.push(node),
+                Some(node) => {
+                    way[depth] = node;
+                    depth += 1;
+                }
             }
+        }
+    }
+
+    /// That of the parent, or of the row.
+    fn wheel(&mut self, level: usize, prio: usize, parent: Option<&usize>) -> &mut Wheel {
+        match parent {
+            None => &mut self.rows[level][prio],
+            Some(parent) => self.feed(*parent, prio),
         }
     }
 

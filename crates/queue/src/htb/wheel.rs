@@ -1,11 +1,10 @@
 //! A round of classes: who is in it, and whose turn it is.
 
-use std::collections::BTreeSet;
-
 /// Classes by number, and the one whose turn it is. Past the end there is nobody: the round begins again.
 #[derive(Debug, Default)]
 pub(super) struct Wheel {
-    members: BTreeSet<usize>,
+    /// In ascending order: a few, as a rule.
+    members: Vec<usize>,
     turn: Option<usize>,
     /// Who left while it was its turn.
     left: Option<usize>,
@@ -17,7 +16,20 @@ impl Wheel {
     }
 
     pub fn insert(&mut self, class: usize) {
-        self.members.insert(class);
+        if let Err(place) = self.members.binary_search(&class) {
+            self.members.insert(place, class);
+        }
+    }
+
+    fn drop_out(&mut self, class: usize) {
+        if let Ok(place) = self.members.binary_search(&class) {
+            self.members.remove(place);
+        }
+    }
+
+    /// The first from this number on.
+    fn from(&self, class: usize) -> Option<usize> {
+        self.members.get(self.members.partition_point(|member| *member < class)).copied()
     }
 
     /// A class leaves; if it is its turn, the next one's turn comes.
@@ -25,7 +37,7 @@ impl Wheel {
         if self.turn == Some(class) {
             self.advance();
         }
-        self.members.remove(&class);
+        self.drop_out(class);
     }
 
     /// A class leaves; if it is its turn, it still is when the class comes back before the round goes on.
@@ -33,20 +45,20 @@ impl Wheel {
         if self.turn == Some(class) {
             (self.turn, self.left) = (None, Some(class));
         }
-        self.members.remove(&class);
+        self.drop_out(class);
     }
 
     /// The turn goes to the next one, or past the end.
     pub fn advance(&mut self) {
         if let Some(turn) = self.turn {
-            self.turn = self.members.range(turn + 1..).next().copied();
+            self.turn = self.from(turn + 1);
         }
     }
 
     /// Whose turn it is; `None` past the end.
     pub fn turn(&mut self) -> Option<usize> {
         if let Some(left) = self.left.take() {
-            self.turn = self.turn.or_else(|| self.members.range(left..).next().copied());
+            self.turn = self.turn.or_else(|| self.from(left));
         }
         self.turn
     }
