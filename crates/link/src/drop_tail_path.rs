@@ -31,7 +31,9 @@ pub(crate) struct DropTailPath {
     /// How many of these were counted as they entered, and as they left the queue.
     entered: u32,
     departed: u32,
-    /// What ends at this link; `None` where it loses nothing and there never was too little room.
+    /// What the line does to packets.
+    loss: Option<Box<Loss>>,
+    /// What ends at this link; `None` where nothing ever did.
     ends: Option<Box<Ends>>,
 }
 
@@ -51,8 +53,6 @@ struct Arriving {
 /// The packets that end here, as they are known to before they do.
 #[derive(Debug, Default)]
 struct Ends {
-    /// What the line does to packets.
-    loss: Option<Loss>,
     /// In the order in which they end.
     coming: VecDeque<End>,
     /// Those that the line has lost.
@@ -145,7 +145,8 @@ impl DropTailPath {
             courses: VecDeque::new(),
             entered: 0,
             departed: 0,
-            ends: loss.map(|loss| Box::new(Ends { loss: Some(loss), ..Ends::default() })),
+            loss: loss.map(Box::new),
+            ends: None,
         }
     }
 
@@ -195,11 +196,35 @@ impl DropTailPath {
         }
         let wire = line.framing.wire_size(size);
         let (departs, sent) = line.shaper.schedule(at, wire);
-        let lost = self.ends.as_deref_mut().and_then(|ends| ends.loss.as_mut()?.drop_reason(departs));
-        let (arrives, ends) = match lost {
-            None => (sent + line.delay, sent + line.delay),
-            Some(_) => (Time::MAX, departs),
+        let arrives = match self.loss.as_mut().and_then(|loss| loss.drop_reason(departs)) {
+            None => sent + line.delay,
+            Some(why) => {
+                self.lose(size, at, departs, wire, measured, cx);
+                return Err(Ending::Lost(departs, why));
+            }
         };
+        self.take_course(size, at, (departs, arrives, arrives), wire, measured, cx);
+        Ok(arrives)
+    }
+
+    /// The line loses the packet as it leaves the queue.
+    #[cold]
+    #[inline(never)]
+    fn lose(&mut self, size: Bytes, at: Time, departs: Time, wire: Bytes, measured: &mut Measured, cx: &mut Cx<'_>) {
+        self.take_course(size, at, (departs, Time::MAX, departs), wire, measured, cx);
+    }
+
+    /// When the packet leaves the queue, arrives (`Time::MAX` if the line loses it) and is no longer of this link.
+    #[inline(always)]
+    fn take_course(
+        &mut self,
+        size: Bytes,
+        at: Time,
+        (departs, arrives, ends): (Time, Time, Time),
+        wire: Bytes,
+        measured: &mut Measured,
+        cx: &mut Cx<'_>,
+    ) {
         // On an idle line the packet takes no room.
         let mut backlog = Backlog { packets: 1, bytes: size };
         if departs > at {
@@ -216,7 +241,6 @@ impl DropTailPath {
             let course = Course { enters: at, departs, arrives, size, wire, backlog_packets, backlog_bytes };
             self.note_course(course, measured, cx);
         }
-        lost.map_or(Ok(arrives), |why| Err(Ending::Lost(departs, why)))
     }
 
     /// Whether the buffer has room for a packet of this size.
@@ -350,8 +374,8 @@ impl DropTailPath {
     /// The packet with this course. Where somebody watches, none passes through, and none arrives or is lost before it
     /// is counted.
     fn packet(&self, course: u32) -> &Packet {
-        let (course, is_lossy) = (course as usize, self.ends.as_ref().is_some_and(|ends| ends.loss.is_some()));
-        if !is_lossy {
+        let course = course as usize;
+        if self.loss.is_none() {
             return &self.packets[self.packets.len() - (self.courses.len() - course)].packet;
         }
         let on = self.courses.range(course..);
@@ -376,7 +400,7 @@ impl DropTailPath {
             Ending::Lost(departs, why) => End { at: departs, packet, why },
         });
         // What a line loses is known before others are refused that come before it leaves.
-        let known = if ends.loss.is_some() { at } else { Time::MAX };
+        let known = if self.loss.is_some() { at } else { Time::MAX };
         self.catch_up(measured, cx);
         self.let_end(cx.unseen_until().max(cx.now()).min(known), measured, cx);
     }

@@ -155,8 +155,8 @@ impl Coming {
     /// Behind all that enters no later.
     #[cold]
     fn sort_in(&mut self, entering: Entering) {
-        let behind = self.since.iter().rev().take_while(|other| other.key() > entering.key()).count();
-        self.since.insert(self.since.len() - behind, entering);
+        let place = self.since.partition_point(|other| other.key() <= entering.key());
+        self.since.insert(place, entering);
     }
 
     /// The first of the two rows.
