@@ -36,6 +36,8 @@ pub(crate) struct Confluence {
     coming: Coming,
 }
 
+/// What is known at one time takes so many stretches at most.
+const MOST_STRETCHES: u64 = 4;
 /// Shorter ones would be begun anew for every few packets.
 const LEAST_STRETCH: Duration = Duration::from_millis(1);
 
@@ -169,10 +171,12 @@ impl Coming {
         if row.front()?.at <= until { row.pop_front() } else { None }
     }
 
-    /// Sorts in what enters within the next stretch; there is nothing else.
+    /// Sorts in what enters within the next stretch; there is nothing else. It is longer where packets come from far
+    /// apart, so that those behind it are not looked at too often.
     #[cold]
     fn begin_stretch(&mut self, stretch: Duration) {
-        self.until = self.first_later + stretch;
+        let last = self.later.iter().map(|entering| entering.at).max().unwrap_or(self.first_later);
+        self.until = self.first_later + stretch.max((last - self.first_later) / MOST_STRETCHES);
         let (now, later): (Vec<Entering>, Vec<Entering>) =
             std::mem::take(&mut self.later).into_iter().partition(|entering| entering.at <= self.until);
         self.known = now.into();
