@@ -127,3 +127,10 @@ def test_every_remedy_applies_alone_and_in_every_pair():
     pairs = [f"{one}+{other}" for one in names for other in names if one < other]
     found = lop.ackpath(short, [*names, *pairs])
     assert all(each["down_goodput_bps"] > 0 for each in found.cells.rows())
+
+
+def test_what_limits_goes_by_the_wait_of_acks_not_of_the_upload():
+    found = lop.ackpath(lop.Scenario.from_text(LINE), "none,acks_first", link="link")
+    waits = {name: row(found, name)["ack_wait_ms"] for name in found.arms}
+    assert waits["acks_first"] < waits["none"] / 5
+    assert f"ACKs wait {waits['none']:.0f} ms" in found.limits["none"]

@@ -212,8 +212,8 @@ _ACKPATH_MEASURES = (
     _share("limited_pacing", "by pacing", "Of the time, the pacing rate does, or the limit of bursts."),
     Column("reductions", "count", "reductions", "Of the downloads' windows, by loss or timeout."),
     _of("down_wait_ms", "ms", "down wait", "In the downlink's queue, mean."),
-    _of("up_wait_ms", "ms", "up wait", "In the uplink's queue, mean."),
-    Column("up_dropped_packets", "count", "up dropped", "Packets that the uplink's queue drops."),
+    _of("ack_wait_ms", "ms", "ACKs' wait", "Of the downloads' ACKs in the uplink's queue, mean."),
+    Column("dropped_acks", "count", "ACKs dropped", "Of the downloads', by the uplink's queue; not those filtered."),
 )
 ACKPATH_CELLS = TableSpec(
     "cells",

@@ -294,7 +294,9 @@ def _measure(run: Run, link: str) -> dict[str, Any]:
     acks = events.filter(pl.col("flow").is_in(down) & (pl.col("payload_bytes") == 0) & (pl.col("protocol") == "tcp"))
     senders = [row["from"] for row in ways["down"]]
     segments = sum(row["data_segments_out"] for row in ways["down"])
-    carried = acks.filter((pl.col("node") == link) & (pl.col("direction") == "up") & (pl.col("event") == "dequeued"))
+    at_link = acks.filter((pl.col("node") == link) & (pl.col("direction") == "up"))
+    carried = at_link.filter(pl.col("event") == "dequeued")
+    dropped = at_link.filter((pl.col("event") == "dropped") & (pl.col("reason") != "ack_filtered"))
     saved = _saved_bytes(run, link)
     room = (lines["up"]["rate_bps"] or 0) * run.scenario.duration_s / 8
     # Where headers of an upload are compressed too, it is not known what its share of the saving is.
@@ -311,6 +313,8 @@ def _measure(run: Run, link: str) -> dict[str, Any]:
         "jain": jain_index(shares) if len(shares) > 1 else None,
         "down_rtt_p50_ms": median(row["rtt_p50_ms"] for row in ways["down"]) if ways["down"] else None,
         "up_wait_p95_ms": lines["up"]["sojourn_p95_ms"],
+        "ack_wait_ms": carried["sojourn_ms"].mean(),
+        "dropped_acks": len(dropped),
         **_of_limits(run, down, lines),
     }
 
@@ -388,8 +392,6 @@ def _of_limits(run: Run, flows: Sequence[int], lines: Mapping[str, Mapping[str, 
         "limited_pacing": held.get("pacing", 0.0) / total,
         "reductions": len(fell),
         "down_wait_ms": lines["down"]["sojourn_mean_ms"],
-        "up_wait_ms": lines["up"]["sojourn_mean_ms"],
-        "up_dropped_packets": lines["up"]["dropped_packets"],
     }
 
 
@@ -405,7 +407,7 @@ def _median(arm: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _limit(arm: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """What limits the downloads, in a sentence with the numbers that say so."""
     cell = _median(arm, rows)
-    used, waits = cell["down_utilisation"] or 0.0, (cell["up_wait_ms"] or 0.0, cell["down_wait_ms"] or 0.0)
+    used, waits = cell["down_utilisation"] or 0.0, (cell["ack_wait_ms"] or 0.0, cell["down_wait_ms"] or 0.0)
     if used >= _FULL:
         return f"the downlink itself: {units.percent(used)} of it is used"
     for column, what in (("limited_receiver", "the receive window"), ("limited_application", "the application")):
@@ -415,7 +417,8 @@ def _limit(arm: str, rows: Sequence[Mapping[str, Any]]) -> str:
     share = max(cell["limited_pacing"], cell["limited_window"])
     sentence = f"{held} ({units.percent(share)} of the sender's time)"
     if waits[0] > waits[1]:
-        lost = f", and {cell['up_dropped_packets']:.0f} packets are dropped there" if cell["up_dropped_packets"] else ""
+        dropped = round(cell["dropped_acks"] or 0)
+        lost = f", and {dropped:,} {'is' if dropped == 1 else 'are'} dropped there" if dropped else ""
         return f"the way of the ACKs: {sentence}, while ACKs wait {waits[0]:.0f} ms in the uplink's queue{lost}"
     if cell["reductions"]:
         return f"loss: {sentence}, which {cell['reductions']:.0f} losses brought down"
