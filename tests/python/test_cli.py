@@ -15,6 +15,7 @@ import pytest
 import lopsided as lop
 from conftest import ADSL
 from lopsided import cli
+from lopsided.cli import hints
 
 pytestmark = pytest.mark.slow
 
@@ -418,3 +419,26 @@ def test_a_figure_for_a_journal_has_its_numbers_beside_it(tmp_path, monkeypatch,
     assert cli.invoke(["plot", "run", "goodput", "--data", "a.csv"]) == 1
     assert "is there already" in capsys.readouterr().err
     assert cli.invoke(["plot", "run", "goodput", "--data", "a.txt", "--out", "b.pdf"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["kernel"], "there are build and path"),
+        (["probe"], "sink, on one machine"),
+        (["plot", "r"], "there are goodput, cwnd"),
+        (["reproduce"], "merritt2010"),
+        (["run", "s.toml", "--cc", "bbr"], "--set stack.cc="),
+        (["check", "s.toml", "t.toml"], "lopsided check --help"),
+        (["check", "nowhere.toml"], "error: nowhere.toml does not exist"),
+    ],
+)
+def test_who_asks_wrongly_is_told_what_there_is(arguments, said, capsys):
+    assert cli.invoke(arguments) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_settings_that_stand_for_options_are_settings(adsl):
+    for setting in hints._KEYS.values():
+        key, _, value = setting.partition("=")
+        adsl.with_(**{key: value.strip('"')})

@@ -99,7 +99,8 @@ def invoke(arguments: Sequence[str]) -> int:
             result = _answer(arguments)
             sys.stdout.flush()
     except ScenarioError as error:
-        say_error(error.rendered, prefix=False)
+        # Where a scenario was read, each of its problems says what it is.
+        say_error(error.rendered, prefix=not error.problems)
         return 2
     except UsageError as error:
         say_error(str(error))
@@ -175,22 +176,11 @@ def _command(arguments: Sequence[str]) -> object:
         return build()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:
         errors().print(cyclopts.CycloptsPanel(error))
-        if isinstance(error, cyclopts.MissingArgumentError) and (there := _choices(arguments)):
-            say_note(there)
+        from lopsided.cli.hints import hint
+
+        if said := hint(error, arguments):
+            say_note(said)
         return 2
-
-
-def _choices(arguments: Sequence[str]) -> str:
-    """What a command may be given that was given nothing, where that is one of few words."""
-    if arguments[0] == "reproduce":
-        from lopsided import papers
-
-        return f"there are {', '.join(papers.available())}, and all; `lopsided list papers` says what each is"
-    if arguments[0] == "plot":
-        from lopsided.views.plot import KINDS
-
-        return f"there are {', '.join(KINDS)}"
-    return ""
 
 
 def _not_text(error: UnicodeError) -> str:

@@ -188,8 +188,10 @@ def _run(way: _Way, flows: list[Flow], interval_s: float) -> list[Log]:
         try:
             time.sleep(max(0.0, began + log.flow.start_s - time.monotonic()))
             _carry_out(way, token, log, interval_s)
+        except ConnectionRefusedError as error:
+            failures.append(f"{log.flow.name}: {error.strerror}; does `lopsided probe sink` run there?")
         except OSError as error:
-            failures.append(f"{log.flow.name}: {error}")
+            failures.append(f"{log.flow.name}: {error.strerror or error}")
 
     threads = [threading.Thread(target=work, args=(log,), daemon=True) for log in logs]
     for thread in threads:
@@ -197,7 +199,8 @@ def _run(way: _Way, flows: list[Flow], interval_s: float) -> list[Log]:
     for thread in threads:
         thread.join()
     if failures:
-        raise RunError(f"{way.host}, port {way.port}: {'; '.join(failures)}")
+        more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+        raise RunError(f"{way.host}, port {way.port}: {min(failures)}{more}")
     try:
         _fetch(way, token, logs)
     except OSError as error:
