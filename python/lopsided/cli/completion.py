@@ -53,7 +53,7 @@ def candidates(app: App, words: Sequence[str]) -> list[Candidate]:
     if before[0] not in app:
         return []
     arguments = [each for each in app[before[0]].assemble_argument_collection() if each.names != ("*",)]
-    return _beginning(_of_command(app[before[0]], arguments, before, word), word)
+    return _beginning(_of_command(arguments, before, word), word)
 
 
 def _commands(word: str) -> Iterable[Candidate]:
@@ -65,7 +65,7 @@ def _commands(word: str) -> Iterable[Candidate]:
     return ((command.name, command.summary) for command in COMMANDS)
 
 
-def _of_command(app: App, arguments: Sequence[Argument], before: Sequence[str], word: str) -> Iterable[Candidate]:
+def _of_command(arguments: Sequence[Argument], before: Sequence[str], word: str) -> Iterable[Candidate]:
     options = {name: each for each in arguments for name in each.names if name.startswith("-")}
     positional: list[str] = []
     given: dict[str, str] = {}

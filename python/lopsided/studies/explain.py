@@ -90,7 +90,6 @@ class Connection:
     """For how many seconds each limit held the sender back."""
     acks: Counter[str]
     """Acknowledgements without data that the receiver sent, by reason."""
-    receiver_timers: Counter[str]
 
 
 @dataclass(frozen=True)
@@ -217,8 +216,7 @@ def _connection(port: int, events: Sequence[Row], begin: float, end: float) -> C
     receiver = [event for event in inside if event["end"] == "receiver"]
     episodes, moments = _episodes(sender, begin, end)
     acks = Counter(event["reason"] for event in receiver if event["event"] == "ack_sent")
-    timers = Counter(event["reason"] for event in receiver if event["event"] == "timer")
-    return Connection(port, episodes, moments, _limits(sender, begin, end), acks, timers)
+    return Connection(port, episodes, moments, _limits(sender, begin, end), acks)
 
 
 def _episodes(sender: Sequence[Row], begin: float, end: float) -> tuple[list[Episode], list[Moment]]:
@@ -319,7 +317,7 @@ def of_samples(
 ) -> tuple[list[Connection], list[Row]]:
     """The connections that samples of TCP_INFO and captures, if any, tell of; and the events in the span."""
     if captured is None:
-        found = Connection(0, _sampled_episodes(samples, begin, end), [], {}, Counter(), Counter())
+        found = Connection(0, _sampled_episodes(samples, begin, end), [], {}, Counter())
         connections, shown = [found], []
     else:
         connections, shown = _connections(captured.events, begin, end)

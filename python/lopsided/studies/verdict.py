@@ -60,7 +60,6 @@ class _Queue:
     link: str
     direction: str
     mean_ms: float
-    p95_ms: float
     dropped: int
 
     def __str__(self) -> str:
@@ -72,9 +71,7 @@ def _longest_queue(links: Sequence[Row]) -> _Queue | None:
     if not waited:
         return None
     row = max(waited, key=lambda row: row["sojourn_mean_ms"])
-    return _Queue(
-        row["link"], row["direction"], row["sojourn_mean_ms"], row["sojourn_p95_ms"] or 0.0, row["dropped_packets"]
-    )
+    return _Queue(row["link"], row["direction"], row["sojourn_mean_ms"], row["dropped_packets"])
 
 
 def _round_trips(flows: Sequence[Row], queue: _Queue | None) -> Iterator[str]:

@@ -115,7 +115,7 @@ def _line(chance: random.Random) -> _Line:
 def _direction(chance: random.Random, name: str, rate_bps: int, cells: bool) -> str:
     packets = round(_between(chance, 5, 200))
     marks = name == "down" and chance.random() < 0.2
-    queue = _red(chance, packets, rate_bps) if marks else f'{{ limit = "{packets} packets" }}'
+    queue = _red(chance, packets) if marks else f'{{ limit = "{packets} packets" }}'
     rows = [f"[link.{name}]", f'rate = "{rate_bps} bit/s"', f"queue = {queue}"]
     # RED's average falls while the queue is empty behind a plain serializer, but not behind the kernel world's, an htb.
     if chance.random() < 0.5 or marks:
@@ -126,7 +126,7 @@ def _direction(chance: random.Random, name: str, rate_bps: int, cells: bool) -> 
     return "\n".join([*rows, ""])
 
 
-def _red(chance: random.Random, packets: int, rate_bps: int) -> str:
+def _red(chance: random.Random, packets: int) -> str:
     limit = max(packets, 30) * 1500
     marks = "true" if chance.random() < 0.6 else "false"
     return (

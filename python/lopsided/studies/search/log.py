@@ -49,9 +49,9 @@ def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generat
         beside.mkdir(parents=True, exist_ok=True)
     with output.alone(beside):
         if _mark_of(beside) == mark:
-            searcher.done.update(_read(beside, searcher))
+            searcher.done.update(_read(beside))
         elif there:
-            searcher.done.update(_read(place, searcher))
+            searcher.done.update(_read(place))
         _write(beside, searcher, searcher.done)
         with output.whole_file(beside / folders.MANIFEST) as temporary:
             temporary.write_text(json.dumps({"kind": "search", "fingerprint": mark}), encoding="utf-8")
@@ -105,7 +105,7 @@ def _write(folder: Path, searcher: Searcher, done: Mapping[Key, Done]) -> None:
         _frame(searcher, done).write_parquet(temporary)
 
 
-def _read(folder: Path, searcher: Searcher) -> dict[Key, Done]:
+def _read(folder: Path) -> dict[Key, Done]:
     import polars as pl
 
     try:

@@ -145,7 +145,7 @@ def flat_then_fast_drop(m: Measurements, reading: Reading) -> Verdict:
     return all_of(*verdicts)
 
 
-def ack_bounds(m: Measurements) -> tuple[str, tuple[Measured, ...]]:
+def ack_bounds() -> tuple[str, tuple[Measured, ...]]:
     """How much goodput fits beside all ACKs: with timestamps and Ethernet headers as assumed, and without both."""
     measured: list[Measured] = []
     for line in LINES:
@@ -170,7 +170,7 @@ def high_at_small_buffers(m: Measurements, reading: Reading) -> Verdict:
         key=lambda place: at(m, *place, reading.performance).median,
     )
     best = performance(m, reading, line, packets, f"best: {line.name} at {packets} packets", printed)
-    note, bounds = ack_bounds(m)
+    note, bounds = ack_bounds()
     return near([best]).but(*bounds, notes=(note,) if reading is GOODPUT else ())
 
 
