@@ -172,6 +172,8 @@ class VirtualTime:
 
     def downloads(self, seed: int, tools: list[str]) -> Iterator[Download]:
         """Each tool once over the lossy path, one after the other."""
+        if not tools:
+            return
         scenario = simulated_path(self.APART_S * len(tools), self.loss, PLAIN)
         address = f"http://{{server}}:{self.PORTS[0]}/object.bin"
         programs = [self._server(0, self.size)]
