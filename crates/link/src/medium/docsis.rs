@@ -360,9 +360,12 @@ impl Medium for Docsis {
     }
 
     fn next_event(&self) -> Option<Time> {
-        let then = self.then.map(|(at, _)| at);
-        let granted = self.grants.front().map(|(_, until)| *until);
-        [then, self.down_until, granted, self.next_map].into_iter().flatten().min()
+        // Asked more often than anything else here: each is never, unless it is known.
+        let then = self.then.map_or(Time::MAX, |(at, _)| at);
+        let granted = self.grants.front().map_or(Time::MAX, |(_, until)| *until);
+        let (down, map) = (self.down_until.unwrap_or(Time::MAX), self.next_map.unwrap_or(Time::MAX));
+        let first = then.min(granted).min(down).min(map);
+        (first != Time::MAX).then_some(first)
     }
 
     fn on_event(&mut self, now: Time) -> MediumEvent {

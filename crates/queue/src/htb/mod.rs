@@ -58,6 +58,10 @@ fn row_bit(level: usize, prio: usize) -> u64 {
     1 << (level * HtbConfig::PRIORITIES + prio)
 }
 
+fn row_bits(level: usize) -> u64 {
+    ((1 << HtbConfig::PRIORITIES) - 1) << (level * HtbConfig::PRIORITIES)
+}
+
 impl Discipline for HtbConfig {
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
         Ok(Queue::Custom(Box::new(Htb::new(self, place)?)))
@@ -406,6 +410,9 @@ impl Qdisc for Htb {
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         for level in 0..HtbConfig::MOST_LEVELS {
             self.catch_up(level, cx.now());
+            if self.occupied & row_bits(level) == 0 {
+                continue;
+            }
             for prio in 0..HtbConfig::PRIORITIES {
                 if self.occupied & row_bit(level, prio) == 0 {
                     continue;
