@@ -72,8 +72,9 @@ impl Connection {
             if self.recv.window_update_due(mss, self.options.rcv_wscale) {
                 self.acks.ack_now(AckReason::WindowUpdate);
             }
-            if self.recv.unread() == 0 && self.acks.awaits_read() {
-                self.acks.on_all_read(now, self.ack_context(), &mut self.send.flight.timers);
+            if self.acks.awaits_read() {
+                let all = self.recv.is_empty();
+                self.acks.on_read(now, all, self.ack_context(), &mut self.send.flight.timers);
             }
         }
         Ok(payload)

@@ -340,11 +340,13 @@ impl Connection {
             window_opened: self.recv.grow(now, arrival, payload.len(), mss),
             ecn,
         };
+        let answer = self.recv.answer_window(mss, self.options.rcv_wscale);
         if !prepared {
+            self.acks.note_room(answer);
             self.acks.on_data(now, &data, self.ack_context(), &mut self.send.flight.timers);
         }
-        if let Some(why) = self.acks.due() {
-            self.recv.note_ack_due(why == AckReason::Count, self.send.flight.mss() as u32, self.options.rcv_wscale);
+        if self.acks.due().is_some() {
+            self.recv.note_ack_due(answer);
         }
     }
 

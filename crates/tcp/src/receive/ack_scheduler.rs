@@ -1,6 +1,7 @@
 //! The acknowledgement that is owed: what it covers, whether it is due, and the timer that it may wait for.
 
 use super::ack_policy::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
+use super::answer_window::AnswerWindow;
 use super::segment_size::SegmentSize;
 use crate::timers::TimerTable;
 use lopsided_core::packet::OtherOptions;
@@ -41,6 +42,8 @@ impl AckScheduler {
             unacked_bytes: 0,
             unacked_segments: 0,
             scheduled: false,
+            window_falls: false,
+            half_filled: false,
         };
         AckScheduler { option_room: policy.option_room(), policy, view, size, due: None }
     }
@@ -125,6 +128,13 @@ impl AckScheduler {
         self.view.window = context.window;
     }
 
+    /// The window that the receive buffer leaves to an ACK of what arrives, as a policy sees it.
+    #[inline(always)]
+    pub fn note_room(&mut self, answer: Option<AnswerWindow>) {
+        self.view.window_falls = answer.is_some_and(|answer| answer.falls);
+        self.view.half_filled = answer.is_some_and(|answer| answer.half_filled);
+    }
+
     #[inline(always)]
     pub fn on_data(&mut self, now: Time, data: &ArrivedData, context: AckContext, timers: &mut TimerTable) {
         self.update_view(context);
@@ -143,10 +153,10 @@ impl AckScheduler {
         self.due.is_none() && self.view.unacked_bytes > 0
     }
 
-    /// The application read all there was.
-    pub fn on_all_read(&mut self, now: Time, context: AckContext, timers: &mut TimerTable) {
+    /// The application read some of what there was, or `all`.
+    pub fn on_read(&mut self, now: Time, all: bool, context: AckContext, timers: &mut TimerTable) {
         self.update_view(context);
-        let decision = self.policy.on_all_read(now, &self.view);
+        let decision = self.policy.on_read(now, all, &self.view);
         self.decide(decision, timers);
     }
 

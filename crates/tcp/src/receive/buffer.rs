@@ -1,5 +1,6 @@
 //! The receive buffer: how it grows, and the window that it lets a receiver offer.
 
+use super::answer_window::AnswerWindow;
 use super::filling::Filling;
 use super::memory::{self, Memory};
 use super::rounds::Rounds;
@@ -79,9 +80,13 @@ impl Buffer {
         }
     }
 
-    /// What is unread matters while an acknowledgement is made.
-    pub fn counts_memory(&self) -> bool {
-        matches!(self.window, Window::Memory(_))
+    /// The window of an acknowledgement made before the application reads, where what is unread matters to it.
+    #[inline(always)]
+    pub fn answer_window(&self, filling: Filling) -> Option<AnswerWindow> {
+        match &self.window {
+            Window::Room { .. } => None,
+            Window::Memory(memory) => Some(memory.answer_window(filling)),
+        }
     }
 
     /// The octets that a round trip last brought, as the buffer's growth knows them.

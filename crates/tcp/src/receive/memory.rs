@@ -4,6 +4,7 @@
 //!
 //! By captures of 6.1. Left out: `tcp_app_win` other than its default, memory pressure, pruning.
 
+use super::answer_window::AnswerWindow;
 use super::filling::Filling;
 use crate::profile::BufferRule;
 use lopsided_core::Bytes;
@@ -89,7 +90,7 @@ impl Memory {
         let whole = self.size / 2;
         let mss = filling.mss.min(whole);
         let mut room = self.room(filling);
-        if room < whole.min(self.bound) / 2 {
+        if self.is_half_filled(room) {
             room = room >> filling.scale << filling.scale;
             if room < whole / 16 || room < mss {
                 return filling.open;
@@ -104,6 +105,23 @@ impl Memory {
             filling.offered
         };
         wanted.max(filling.open)
+    }
+
+    /// The window of an acknowledgement made before the application reads. What is open is offered in any case.
+    #[inline(always)]
+    pub fn answer_window(&self, filling: Filling) -> AnswerWindow {
+        let opened = self.window(Filling { open: 0, ..filling });
+        AnswerWindow {
+            window: opened.max(filling.open),
+            falls: opened < filling.offered,
+            half_filled: self.is_half_filled(self.room(filling)),
+        }
+    }
+
+    /// Less than half is free of what may be offered.
+    #[inline]
+    fn is_half_filled(&self, room: u64) -> bool {
+        room < (self.size / 2).min(self.bound) / 2
     }
 
     #[inline]

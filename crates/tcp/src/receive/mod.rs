@@ -2,6 +2,7 @@
 
 pub mod ack_policy;
 mod ack_scheduler;
+mod answer_window;
 mod buffer;
 mod filling;
 mod memory;

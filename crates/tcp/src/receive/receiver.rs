@@ -1,6 +1,7 @@
 //! The receive side: what arrived, what is missing, what SACK reports, and the window that is offered.
 
 use super::ack_policy::Arrival;
+use super::answer_window::AnswerWindow;
 use super::buffer::Buffer;
 use super::filling::Filling;
 use super::placeholders::Placeholders;
@@ -158,6 +159,12 @@ impl Receiver {
         self.unread
     }
 
+    /// Nothing waits for the application, and nothing for a gap to be filled.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.unread == 0 && self.held.is_empty()
+    }
+
     pub fn space(&self) -> u64 {
         self.buffer.space()
     }
@@ -191,18 +198,16 @@ impl Receiver {
         field as u16
     }
 
-    /// An acknowledgement is due at once, before the application reads. One for the `count` of segments waits for that
-    /// where what is unread would make the window smaller than it was offered (Linux).
+    /// The window of an acknowledgement made now, before the application reads, where what is unread matters to it.
     #[inline(always)]
-    pub fn note_ack_due(&mut self, count: bool, mss: u32, scale: u8) {
-        if !self.buffer.counts_memory() {
-            return;
-        }
-        // What is open is offered in any case.
-        let opened = self.buffer.window(Filling { open: 0, ..self.filling(mss, scale) });
-        if !count || opened >= self.offered {
-            self.due_window = Some(opened.max(self.open_window()));
-        }
+    pub fn answer_window(&self, mss: u32, scale: u8) -> Option<AnswerWindow> {
+        self.buffer.answer_window(self.filling(mss, scale))
+    }
+
+    /// An acknowledgement is due at once, before the application reads.
+    #[inline(always)]
+    pub fn note_ack_due(&mut self, answer: Option<AnswerWindow>) {
+        self.due_window = answer.map(|answer| answer.window);
     }
 
     /// The octets that the SACK option of the next segment takes, with at most `room` blocks.

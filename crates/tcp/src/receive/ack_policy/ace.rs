@@ -95,6 +95,8 @@ mod tests {
                 unacked_bytes: u64::from(waiting) * 1000,
                 unacked_segments: waiting,
                 scheduled: false,
+                window_falls: false,
+                half_filled: false,
             };
             let data =
                 ArrivedData { arrival, end: 1000, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };

@@ -64,6 +64,11 @@ pub struct AckView {
     pub unacked_segments: u32,
     /// An ACK is due, or its timer runs.
     pub scheduled: bool,
+    /// An ACK of the segment that arrived would offer less than the one before it did: what the application has not
+    /// read takes the room.
+    pub window_falls: bool,
+    /// Less than half of the receive buffer is free, as that segment arrived.
+    pub half_filled: bool,
 }
 
 /// When the next acknowledgement goes out. Any segment with data carries it sooner.
@@ -118,8 +123,8 @@ pub trait AckPolicy: Debug + Send {
     fn on_timeout(&mut self, _now: Time, _view: &AckView) -> AckDecision {
         AckDecision::Now(AckReason::Delay)
     }
-    /// The application has read all that arrived, which no ACK covers yet or is due for.
-    fn on_all_read(&mut self, _now: Time, _view: &AckView) -> AckDecision {
+    /// The application has read some of what arrived, or `all`, for which no ACK is due yet.
+    fn on_read(&mut self, _now: Time, _all: bool, _view: &AckView) -> AckDecision {
         AckDecision::Unchanged
     }
     /// The peer's FIN arrived, and nothing of its data is missing; this end may still send.

@@ -71,6 +71,8 @@ mod tests {
                 unacked_bytes: u64::from(waiting) * 1000,
                 unacked_segments: waiting,
                 scheduled: false,
+                window_falls: false,
+                half_filled: false,
             };
             let data =
                 ArrivedData { arrival, end: 1000, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
@@ -98,6 +100,8 @@ mod tests {
             unacked_bytes: 0,
             unacked_segments: 0,
             scheduled: true,
+            window_falls: false,
+            half_filled: false,
         };
         policy.on_timeout(Time::ZERO, &view);
         assert_eq!(acked(&mut policy, 3, in_order), [1, 3]);

@@ -1,6 +1,7 @@
 //! Linux's acknowledgements: the first segments of a connection, and those after a pause or a duplicate, one by one;
 //! then one ACK for more than one full segment or after an adaptive timeout; after three duplicate ACKs in a row, one
-//! for each compression interval (since 4.18). A short segment that was read is acknowledged at once, and since 6.1.57
+//! for each compression interval (since 4.18). An ACK for the count of segments that would offer less than the last one
+//! waits for the application's read, and nothing is quick once the buffer is filled by half. A short segment that was read is acknowledged at once, and since 6.1.57
 //! a full one with PSH too. Where the peer's data can be marked, one segment that cannot is taken for a repair, and the
 //! next two ACKs go at once. An end that answers within the delay is in "pingpong mode": its data carries the
 //! acknowledgements, so that nothing is acknowledged quickly or for being read, until a timer had to.
@@ -81,9 +82,13 @@ impl Linux {
         rcv_mss: u32,
         view: &AckView,
     ) -> AckDecision {
+        let counts = view.unacked_bytes > u64::from(rcv_mss);
+        if counts && view.half_filled {
+            self.quick = 0;
+        }
         if closed_gap {
             AckDecision::Now(AckReason::GapFilled)
-        } else if view.unacked_bytes > u64::from(rcv_mss) {
+        } else if counts && !view.window_falls {
             AckDecision::Now(AckReason::Count)
         } else if self.is_quick() {
             AckDecision::Now(AckReason::Quick)
@@ -130,8 +135,11 @@ impl Linux {
             return AckDecision::Now(AckReason::Delay);
         }
         let until = clock + ato;
-        self.waits_until = Some(self.waits_until.map_or(until, |before| before.min(until)));
         let fires = self.grain.deadline(now, ato);
+        // The timer of the first segment that waits stays, where it is the sooner one.
+        let running = self.delay_timer.filter(|_| self.waits_until.is_some());
+        let fires = running.map_or(fires, |before| before.min(fires));
+        self.waits_until = Some(self.waits_until.map_or(until, |before| before.min(until)));
         self.delay_timer = Some(fires);
         AckDecision::By(fires)
     }
@@ -219,13 +227,23 @@ impl AckPolicy for Linux {
             self.pushed = true;
         }
         self.pushed |= data.push && self.heeds_push;
+        if view.half_filled && matches!(decision, AckDecision::Now(_)) {
+            // The sender will soon have to wait for the application: nothing is gained by hurry.
+            self.quick = 0;
+        }
         decision
     }
 
-    /// The sender of a finished message does not wait.
-    fn on_all_read(&mut self, _now: Time, view: &AckView) -> AckDecision {
+    /// What waited for more window is acknowledged, and the sender of a finished message does not wait.
+    fn on_read(&mut self, _now: Time, all: bool, view: &AckView) -> AckDecision {
         let ended = self.pushed_again || (self.pushed && !self.pingpong);
-        if ended && view.unacked_bytes > 0 { AckDecision::Now(AckReason::Pushed) } else { AckDecision::Unchanged }
+        if view.unacked_bytes > u64::from(view.rcv_mss) {
+            AckDecision::Now(AckReason::Count)
+        } else if all && ended && view.unacked_bytes > 0 {
+            AckDecision::Now(AckReason::Pushed)
+        } else {
+            AckDecision::Unchanged
+        }
     }
 
     fn on_timeout(&mut self, _now: Time, view: &AckView) -> AckDecision {

@@ -307,6 +307,8 @@ mod tests {
             unacked_bytes: u64::from(waiting) * 1000,
             unacked_segments: waiting,
             scheduled: false,
+            window_falls: false,
+            half_filled: false,
         };
         let mut on = |arrival, waiting| {
             let data =

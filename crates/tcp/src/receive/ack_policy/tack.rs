@@ -92,6 +92,8 @@ mod tests {
             unacked_bytes: u64::from(waiting) * 1000,
             unacked_segments: waiting,
             scheduled: waiting > 1,
+            window_falls: false,
+            half_filled: false,
         };
         let data = ArrivedData {
             arrival,

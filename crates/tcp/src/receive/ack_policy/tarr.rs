@@ -139,6 +139,8 @@ mod tests {
             unacked_bytes: u64::from(waiting) * 1000,
             unacked_segments: waiting,
             scheduled: false,
+            window_falls: false,
+            half_filled: false,
         };
         matches!(policy.on_data(NOW, &data, &view), AckDecision::Now(_))
     }

@@ -709,3 +709,67 @@ fn a_retransmission_of_what_was_acknowledged_last_has_its_timestamp_echoed() {
         t.expect(500, &format!("ack 2001{} ts 500:400", sack("1:1001")));
     }
 }
+
+/// A buffer of `octets` whose memory counts, past its quick ACKs at 115 ms, of an application that reads no more.
+fn unread_after_quick_acks(octets: u64) -> Script {
+    let buffer = BufferRule::Fixed(Bytes::new(octets));
+    let mut t = Script::established(Profile { receive_buffer: buffer, ..linux() }, PEER);
+    for n in 0..16 {
+        t.inject(100 + n, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
+        t.expect(100 + n, &format!("ack {}", n * 1000 + 1001));
+    }
+    t.reads = false;
+    t
+}
+
+/// tcp_cleanup_rbuf: what the application has not read yet would make the window smaller, so the ACK for the count of
+/// segments goes when it has.
+#[test]
+fn an_ack_that_would_offer_less_waits_for_the_read() {
+    let mut t = unread_after_quick_acks(64_000);
+    t.inject(116, "16001:17001");
+    t.inject(117, "17001:18001");
+    t.read(130, 1000);
+    t.expect(130, "ack 18001");
+    // Without one the timer of the first segment has it sent.
+    t.inject(135, "18001:19001");
+    t.inject(150, "19001:20001");
+    t.expect(175, "ack 20001");
+}
+
+#[test]
+fn the_first_segment_that_waits_sets_the_timer_of_all() {
+    let mut t = unread_after_quick_acks(64_000);
+    t.inject(116, "16001:17001");
+    t.inject(140, "17001:18001");
+    t.read(141, 2000);
+    t.expect(141, "ack 18001");
+    // It still runs, and takes a compressed ACK along.
+    for n in 0..3 {
+        t.inject(150, &format!("{}:{}", 19_001 + n * 1000, 20_001 + n * 1000));
+        t.expect(150, &format!("ack 18001 sack 19001:{}", 20_001 + n * 1000));
+    }
+    t.inject(155.5, "22001:23001");
+    t.expect(156, "ack 18001 sack 19001:23001");
+}
+
+/// tcp_select_window: the end of the quick ACKs.
+#[test]
+fn nothing_is_acknowledged_quickly_once_the_buffer_is_half_full() {
+    for (segments, quick) in [(60, true), (90, false)] {
+        let mut t =
+            Script::established(Profile { receive_buffer: BufferRule::Fixed(Bytes::new(20_000)), ..linux() }, PEER);
+        t.reads = false;
+        for n in 0..segments {
+            t.inject(110 + n, &format!("{}:{}", n * 200 + 1, n * 200 + 201));
+            t.drain();
+        }
+        t.drain_until(300);
+        // A duplicate of the last one asks for sixteen of them.
+        let end = segments * 200 + 201;
+        t.inject(310, &format!("{}:{}", end - 400, end - 200));
+        t.expect(310, &format!("ack {0} sack {1}:{0}", end - 200, end - 400));
+        t.inject(320, &format!("{}:{end}", end - 200));
+        t.expect(if quick { 320 } else { 360 }, &format!("ack {end}"));
+    }
+}
