@@ -20,7 +20,7 @@ mod undo_state;
 pub(crate) use rto::{NoAnswer, TIMEOUTS_MAX};
 
 use crate::cc::PathState;
-use crate::profile::DuplicateCount;
+use crate::profile::{DuplicateCount, LossDetection};
 use crate::send::{AckOutcome, Flight, TxRecord};
 use limited_transmit::LimitedTransmit;
 use lopsided_core::tcp_event::CaState;
@@ -55,6 +55,8 @@ pub(crate) struct Recovery {
     /// Segments by which others were seen to fall back, where that is more than usual; zero for no more.
     reordering: u32,
     timeouts_in_a_row: u32,
+    /// Segments that DSACKs told of, ever.
+    duplicates_told: u64,
     /// The next new segment says that the window came down (RFC 3168 section 6.1.2).
     cwr_due: bool,
 }
@@ -77,6 +79,7 @@ impl Recovery {
             sent_to: 0,
             reordering: 0,
             timeouts_in_a_row: 0,
+            duplicates_told: 0,
             cwr_due: false,
         }
     }
@@ -245,11 +248,16 @@ impl Recovery {
         self.rack.on_delivered(now, newest, None);
     }
 
-    /// A DSACK reports what lies from `start` to `end`. Linux takes it for a sign of reordering only where some was
-    /// seen, and not the answer to a probe; and what was not acknowledged before for none of a repair that was not
-    /// needed.
-    pub fn on_dsack(&mut self, flight: &Flight, start: i64, end: i64) {
+    /// A DSACK reports what lies from `start` to `end`; gives the segments that it says were delivered once more. Linux
+    /// takes it for a sign of reordering only where some was seen, and not the answer to a probe; and what was not
+    /// acknowledged before for none of a repair that was not needed. It believes in no more duplicates than segments
+    /// went again, none of one DSACK else: whatever sent the others, it was not this sender.
+    pub fn on_dsack(&mut self, flight: &Flight, start: i64, end: i64) -> u32 {
         let segments = ((end - start).max(1) as u64).div_ceil(flight.mss()) as u32;
+        self.duplicates_told += u64::from(segments);
+        if flight.profile.loss_detection == LossDetection::Rack && self.duplicates_told > flight.counters.retransmits {
+            return 0;
+        }
         if end <= flight.una() as i64 {
             self.undo.on_dsack(end, segments);
         }
@@ -257,6 +265,7 @@ impl Recovery {
         if self.rack.reordering_seen() && !of_probe {
             self.rack.widen_for_reordering(flight.nxt(), flight.una());
         }
+        segments
     }
 
     /// The cumulative acknowledgement advanced, with SACK: duplicates before it say nothing any more.

@@ -168,6 +168,7 @@ impl Sender {
             let covered = blocks.get(1).is_some_and(|outer| outer.start <= first.start && first.end <= outer.end);
             if first.start < first.end && (first.end <= info.ack as i64 || covered) {
                 self.process_dsack(first, outcome);
+                // Also where that was not believed: it is no news.
                 blocks = &blocks[1..];
             }
         }
@@ -196,9 +197,13 @@ impl Sender {
     }
 
     fn process_dsack(&mut self, block: Range, outcome: &mut AckOutcome) {
-        outcome.dsack = true;
         self.flight.counters.dsacks_received += 1;
-        self.recovery.on_dsack(&self.flight, block.start, block.end);
+        let segments = self.recovery.on_dsack(&self.flight, block.start, block.end);
+        outcome.dsack = segments > 0;
+        // To Linux a retransmission that was not needed has left the network as any other (`tp->delivered`).
+        if self.flight.profile.loss_detection == LossDetection::Rack && self.flight.outstanding() > 0 {
+            outcome.delivered += u64::from(segments) * self.flight.mss();
+        }
     }
 
     fn process_cumulative_ack(

@@ -3,6 +3,7 @@
 
 use super::script::{NO_SACK, PEER, Script, TIMESTAMPS, linux};
 use crate::{CaState, CwndReduction, FastRecovery, LossDetection, Profile};
+use lopsided_core::Bytes;
 
 /// Ten segments out since 100 ms, many more to send.
 fn ten_out(profile: Profile, no_sack: bool) -> Script {
@@ -283,21 +284,44 @@ fn once_much_reordering_was_seen_what_sack_reports_raises_the_window_too() {
 fn dsack_widens_the_wait_for_reordering_only_where_some_was_seen() {
     let wait_after_dsack = |reordered: bool| {
         let mut t = ten_out(linux(), false);
-        let from = if reordered { 1001 } else { 1 };
-        t.inject(200, if reordered { "ack 1 sack 1001:2001" } else { "ack 1001" });
-        t.drain();
+        if reordered {
+            t.inject(200, "ack 1 sack 1001:2001");
+            t.drain();
+        }
         t.inject(200, "ack 2001");
         t.drain();
-        // What came twice was sent once, in the network.
-        t.inject(201, &format!("ack 2001 sack {from}:2001"));
+        t.inject(201, "ack 2001 sack 3001:6001");
+        t.drain_until(339);
+        assert_eq!(t.info().counters.retransmits, 1, "it came late, and once more");
+        let sent = t.connection.send.flight.nxt() + 1;
+        t.inject(340, &format!("ack {sent}"));
         t.drain();
-        t.inject(210, "ack 2001 sack 3001:4001");
-        t.drain_until(211);
+        t.inject(341, &format!("ack {sent} sack 2001:3001"));
+        t.drain_until(439);
+        t.inject(440, &format!("ack {sent} sack {}:{}", sent + 1000, sent + 2000));
+        t.drain_until(441);
         let timer = t.connection.poll_timeout().expect("a reordering timer");
-        (timer.as_nanos() / 1_000_000).saturating_sub(210)
+        (timer.as_nanos() / 1_000_000).saturating_sub(440)
     };
     // A quarter of the round trip, or two; Linux's timer adds 2 ms.
     assert_eq!((wait_after_dsack(false), wait_after_dsack(true)), (27, 52));
+}
+
+/// tcp_dsack_seen: a retransmission that was not needed has left the network too, but no more of them than went again.
+#[test]
+fn what_dsack_reports_counts_as_delivered_where_it_went_again() {
+    let mut t = ten_out(linux(), false);
+    t.inject(200, "ack 1 sack 1001:4001");
+    t.drain();
+    t.inject(205, "ack 4001");
+    t.drain();
+    assert_eq!((t.info().counters.retransmits, t.info().delivered), (1, Bytes::new(4000)));
+    t.inject(210, "ack 4001 sack 1:1001");
+    assert_eq!(t.info().delivered, Bytes::new(5000));
+    t.drain();
+    t.inject(211, "ack 4001 sack 1:1001");
+    assert_eq!(t.info().delivered, Bytes::new(5000), "the network doubled an ACK: nothing else went again");
+    t.drain();
 }
 
 #[test]
