@@ -99,7 +99,7 @@ impl Sender {
         if let Some(counts) = info.counts {
             self.process_accecn(counts, &mut outcome);
         }
-        self.sample_rtt(now, &outcome);
+        self.sample_rtt(now, &mut outcome);
         self.recovery.process_tlp_ack(now, &mut self.flight, info.ack, &outcome);
         self.flight.delivery.add(now, outcome.delivered);
         let mut timer_set = false;
@@ -187,7 +187,7 @@ impl Sender {
                     if !sent.was_ever_retransmitted() {
                         let sample = now - sent.sent_at;
                         outcome.sack_rtt.get_or_insert(sample);
-                        outcome.newest_rtt = Some(sample);
+                        outcome.newest_sack_rtt = Some(sample);
                     }
                     outcome.update_rate_sample(sent);
                 });
@@ -303,24 +303,33 @@ impl Sender {
     }
 
     /// Linux: segments sent once give their own time, SACKed ones too; after a retransmission the echoed timestamp
-    /// does. Others take the echoed timestamp of any ACK that advances (RFC 7323 section 4.1), and without timestamps
-    /// the segments sent once (Karn's rule), those that count ticks one segment of each window.
+    /// does. Of the newest of them, a SACKed one before others, are the smallest RTT and what controllers hear. Others
+    /// take the echoed timestamp of any ACK that advances (RFC 7323 section 4.1), and without timestamps the segments
+    /// sent once (Karn's rule), those that count ticks one segment of each window.
     #[inline(always)]
-    pub(super) fn sample_rtt(&mut self, now: Time, outcome: &AckOutcome) {
+    pub(super) fn sample_rtt(&mut self, now: Time, outcome: &mut AckOutcome) {
         let flight = &mut self.flight;
-        if let Some(rtt) = outcome.newest_rtt {
-            flight.rtt.update_min(now, rtt);
-        }
         let clock = flight.clock;
-        let echoed = || clock.rtt_of_echo(now, outcome.echo.filter(|_| outcome.una_advanced)?);
+        let echo = outcome.echo.filter(|_| outcome.una_advanced);
+        let echoed = || clock.rtt_of_echo(now, echo?);
+        outcome.newest_rtt = outcome.newest_sack_rtt.or(outcome.newest_rtt);
         let sample = match flight.profile.rto {
-            RtoRule::Linux { .. } => outcome.first_rtt.or(outcome.sack_rtt).or_else(echoed),
+            RtoRule::Linux { .. } => match outcome.first_rtt.or(outcome.sack_rtt) {
+                None => {
+                    outcome.newest_rtt = echoed();
+                    outcome.newest_rtt
+                }
+                timed => timed,
+            },
             RtoRule::Ticks { .. } => {
                 outcome.newest_rtt.into_iter().for_each(|rtt| flight.rtt.sample_by_ack(rtt));
                 echoed().or_else(|| flight.take_timed(now))
             }
             RtoRule::Rfc6298 { .. } | RtoRule::FreeBsd { .. } => echoed().or(outcome.first_rtt),
         };
+        if let Some(rtt) = outcome.newest_rtt {
+            flight.rtt.update_min(now, rtt);
+        }
         if let Some(rtt) = sample {
             flight.rtt.sample(now, rtt, flight.una(), flight.nxt());
         }

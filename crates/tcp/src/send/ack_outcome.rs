@@ -55,9 +55,11 @@ pub(crate) struct AckOutcome {
     pub echo: Option<u32>,
     /// The way to the peer by its timestamp and the echo, plus an unknown constant.
     pub forward_ms: Option<u32>,
+    /// The times of the first and the last segment that it covers, and of those that it SACKs, where they went once.
     pub first_rtt: Option<Duration>,
     pub newest_rtt: Option<Duration>,
     pub sack_rtt: Option<Duration>,
+    pub newest_sack_rtt: Option<Duration>,
     pub newest: Option<NewestDelivered>,
 }
 

@@ -31,7 +31,7 @@ impl Sender {
         let newest_rtt = now - covered.newest.sent_at;
         self.rtt_stats.add(newest_rtt);
         let octets = info.ack - self.flight.una();
-        let outcome = AckOutcome {
+        let mut outcome = AckOutcome {
             una_advanced: true,
             window_changed,
             delivered: octets,
@@ -45,7 +45,7 @@ impl Sender {
             ..AckOutcome::default()
         };
         self.acknowledge(info.ack);
-        self.sample_rtt(now, &outcome);
+        self.sample_rtt(now, &mut outcome);
         self.flight.delivery.add(now, octets);
         self.drive_controller(now, &outcome, prior_in_flight);
         self.recovery.on_progress();

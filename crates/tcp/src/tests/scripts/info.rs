@@ -84,3 +84,28 @@ fn what_was_sent_again_and_the_receivers_window_are_told() {
     assert!(t.connection.read(instant(450), 10).is_err());
     assert_eq!(t.connection.write(&Payload::EMPTY), Ok(0));
 }
+
+/// tcp_ack_update_rtt: of what an ACK covers and what it SACKs the latter is newer.
+#[test]
+fn the_smallest_round_trip_is_of_the_newest_segment_that_was_sacked() {
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 1000);
+    t.expect(100, "1:1001 .");
+    t.write(120, 2000);
+    t.expect_train(120, 1001, 3001);
+    t.inject(210, "ack 1001 sack 2001:3001");
+    assert_eq!(t.info().min_rtt, Some(MS(90)));
+}
+
+/// tcp_ack_update_rtt: what went twice has no time of its own.
+#[test]
+fn behind_a_retransmission_the_echo_is_the_smallest_round_trip() {
+    let mut t = Script::established(linux(), TIMESTAMPS);
+    t.write(100, 4000);
+    t.expect_train(100, 1, 4001);
+    t.inject(200, "ack 1 sack 1001:4001 ts 200:100");
+    t.drain();
+    assert_eq!((t.info().counters.retransmits, t.info().min_rtt), (1, Some(MS(100))));
+    t.inject(250, "ack 4001 ts 250:200");
+    assert_eq!(t.info().min_rtt, Some(MS(50)));
+}
