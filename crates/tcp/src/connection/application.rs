@@ -66,10 +66,10 @@ impl Connection {
         if unread == 0 && limit > 0 {
             return Err(self.nothing_to_read());
         }
-        let mss = self.mss();
-        let payload = self.recv.read(now, limit, mss);
+        let sizes = self.segment_sizes();
+        let payload = self.recv.read(now, limit, sizes);
         if !payload.is_empty() {
-            if self.recv.window_update_due(mss, self.options.rcv_wscale) {
+            if self.recv.window_update_due(sizes, self.options.rcv_wscale) {
                 self.acks.ack_now(AckReason::WindowUpdate);
             }
             if self.acks.awaits_read() {

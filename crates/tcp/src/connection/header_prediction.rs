@@ -82,6 +82,7 @@ impl Connection {
         }
         self.last_ack_recv = Some(now);
         self.note_timestamp(header);
+        self.note_echo(now, header, 0);
         true
     }
 

@@ -56,7 +56,7 @@ impl Connection {
     fn settle_answer(&mut self, now: Time) {
         let Some(why) = self.acks.due() else { return };
         if self.state >= State::Established && self.state != State::Closed {
-            let window = self.recv.scaled_window(self.mss(), self.options.rcv_wscale);
+            let window = self.recv.scaled_window(self.segment_sizes(), self.options.rcv_wscale);
             self.answer = Some(Answer { window, why });
             self.acks.on_ack_sent(now, &mut self.send.flight.timers);
         }
@@ -112,6 +112,8 @@ impl Connection {
         }
         if !payload.is_empty() || header.flags.has(Flags::FIN) {
             self.on_data(now, &DataSegment { header, payload, ecn, start });
+        } else {
+            self.note_echo(now, header, 0);
         }
     }
 
@@ -294,17 +296,22 @@ impl Connection {
         }
     }
 
-    /// Data arrived, whatever becomes of it. A full segment's echo tells the receiver a round trip.
+    /// Data arrived, whatever becomes of it.
     #[inline(always)]
     pub(super) fn note_data(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
         self.counters_mut().data_segments_in += 1;
         self.last_data_recv = Some(now);
-        let full = payload.len() >= self.acks.rcv_mss();
-        let timestamps = header.options.timestamps.filter(|stamps| self.options.timestamps && stamps.echo != 0 && full);
-        if let Some(echo) = timestamps.map(|timestamps| timestamps.echo) {
-            if let Some(rtt) = self.send.flight.clock.rtt_of_echo(now, echo) {
-                self.recv.sample_echo(echo, rtt);
-            }
+        self.note_echo(now, header, payload.len());
+    }
+
+    /// An acceptable segment of so many octets arrived: a full one's echo tells the receiver a round trip, unless the
+    /// last segment, with data or without, had the same.
+    #[inline(always)]
+    pub(super) fn note_echo(&mut self, now: Time, header: &TcpHeader, len: u32) {
+        let Some(stamps) = header.options.timestamps.filter(|_| self.options.timestamps) else { return };
+        if stamps.echo != 0 {
+            let (full, clock) = (len >= self.acks.rcv_mss(), self.send.flight.clock);
+            self.recv.sample_echo(stamps.echo, full, || clock.rtt_of_echo(now, stamps.echo));
         }
     }
 
@@ -331,16 +338,16 @@ impl Connection {
             self.recv.count_for_step(stamps.echo, payload.len());
         }
         self.counters_mut().bytes_received += Bytes::new(received);
-        let mss = self.mss();
+        let sizes = self.segment_sizes();
         let data = ArrivedData {
             arrival,
             end: (start + i64::from(payload.len())).max(0) as u64,
             len: payload.len(),
             push: header.flags.has(Flags::PSH),
-            window_opened: self.recv.grow(now, arrival, payload.len(), mss),
+            window_opened: self.recv.grow(now, arrival, payload.len(), sizes),
             ecn,
         };
-        let answer = self.recv.answer_window(mss, self.options.rcv_wscale);
+        let answer = self.recv.answer_window(sizes, self.options.rcv_wscale);
         if !prepared {
             self.acks.note_room(answer);
             self.acks.on_data(now, &data, self.ack_context(), &mut self.send.flight.timers);

@@ -26,7 +26,7 @@ use crate::ecn::{EcnState, Feedback};
 use crate::info::{Counters, OptionsInUse, RttStats, TcpInfo};
 use crate::profile::Profile;
 use crate::receive::ack_policy::SenderView;
-use crate::receive::{AckContext, AckScheduler, Receiver, window_scale};
+use crate::receive::{AckContext, AckScheduler, Receiver, SegmentSizes, window_scale};
 use crate::send::{Sender, TimestampClock};
 use conn_event::Readiness;
 use handshake::Handshake;
@@ -236,8 +236,6 @@ impl Connection {
         let flight = &send.flight;
         let ago = |at: Option<Time>| at.map(|at| now.saturating_since(at));
         let (rate, spent) = (flight.delivery.rate(), send.spent(now));
-        let stamps = if self.options.timestamps { 12 } else { 0 };
-        let mss_option = u64::from(self.options.mss_option);
         TcpInfo {
             state: self.state,
             ca_state: send.recovery.ca_state(),
@@ -256,7 +254,7 @@ impl Connection {
             ato: self.acks.ato(),
             snd_mss: Bytes::new(flight.mss()),
             rcv_mss: Bytes::new(u64::from(self.acks.rcv_mss())),
-            advmss: Bytes::new(mss_option - stamps),
+            advmss: Bytes::new(u64::from(self.own_mss())),
             pmtu: self.limits.mtu(),
             unacked: flight.scoreboard.segments(),
             sacked: flight.scoreboard.sacked_segments(),
@@ -357,6 +355,18 @@ impl Connection {
 
     fn mss(&self) -> u32 {
         self.send.flight.mss() as u32
+    }
+
+    /// What the receive window is made of.
+    #[inline]
+    fn segment_sizes(&self) -> SegmentSizes {
+        SegmentSizes { agreed: self.mss(), full: self.acks.rcv_mss(), own: self.own_mss() }
+    }
+
+    /// The largest segment that this end told the peer to take, in octets of data.
+    #[inline]
+    fn own_mss(&self) -> u32 {
+        u32::from(self.options.mss_option) - if self.options.timestamps { 12 } else { 0 }
     }
 
     fn counters_mut(&mut self) -> &mut Counters {

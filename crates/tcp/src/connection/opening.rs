@@ -76,7 +76,7 @@ impl Connection {
         self.send.agree(mss, sack);
         self.recv.open(syn.seq, sack);
         if self.state == State::Listen {
-            self.recv.answer_with(mss);
+            self.recv.answer_with(self.own_mss());
         }
         self.acks.agree(sack, mss, self.recv.first_window());
         self.last_ack_sent = self.recv.ack();
@@ -116,7 +116,7 @@ impl Connection {
         if self.state == State::SynSent && self.handshake.retries() > 0 {
             self.send.recovery.after_lost_syn(&mut self.send.flight);
         }
-        self.recv.establish(now, self.mss());
+        self.recv.establish(now, self.segment_sizes());
         self.send.flight.controller.on_feedback_agreed(self.ecn.feedback());
         if self.ecn.is_accurate() {
             self.send.expect_accurate_feedback();

@@ -224,7 +224,7 @@ impl Connection {
         let mss = self.mss();
         let window = match self.answer {
             Some(answer) => answer.window,
-            None => self.recv.scaled_window(mss, self.options.rcv_wscale),
+            None => self.recv.scaled_window(self.segment_sizes(), self.options.rcv_wscale),
         };
         let mut options = TcpOptions { timestamps: self.timestamp(), ..TcpOptions::default() };
         if let Some(stamps) = options.timestamps {

@@ -74,7 +74,7 @@ impl Buffer {
             (Window::Memory(memory), _) => memory.establish(filling),
             // FreeBSD's buffers hold whole segments.
             (Window::Room { capacity }, BufferRule::Stepped { .. }) => {
-                *capacity = capacity.next_multiple_of(filling.mss);
+                *capacity = capacity.next_multiple_of(filling.agreed());
             }
             (Window::Room { .. }, _) => {}
         }
@@ -113,8 +113,8 @@ impl Buffer {
             Window::Room { capacity } => {
                 let room = capacity.saturating_sub(filling.unread);
                 let grows = match self.update {
-                    WindowUpdate::NearlyClosed => room >= filling.open + filling.mss.min(capacity / 2),
-                    WindowUpdate::TwoSegments => room > filling.open && room >= filling.mss.min(capacity / 4),
+                    WindowUpdate::NearlyClosed => room >= filling.open + filling.agreed().min(capacity / 2),
+                    WindowUpdate::TwoSegments => room > filling.open && room >= filling.agreed().min(capacity / 4),
                 };
                 if grows { room } else { filling.open }
             }
@@ -136,9 +136,9 @@ impl Buffer {
         match &self.window {
             Window::Room { capacity } => {
                 let room = capacity.saturating_sub(filling.unread);
-                let opens = room >= filling.open + (2 * filling.mss).min(capacity / 2);
+                let opens = room >= filling.open + (2 * filling.agreed()).min(capacity / 2);
                 match self.update {
-                    WindowUpdate::NearlyClosed => filling.open < filling.mss && opens,
+                    WindowUpdate::NearlyClosed => filling.open < filling.agreed() && opens,
                     // None where no data can follow.
                     WindowUpdate::TwoSegments => opens && !ended,
                 }

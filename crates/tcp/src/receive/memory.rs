@@ -42,29 +42,34 @@ pub(super) fn of_window(window: u64) -> u64 {
     2 * window
 }
 
+/// The window that so much memory lets be offered: the larger half.
+fn window_of(memory: u64) -> u64 {
+    memory - memory / 2
+}
+
 impl Memory {
     pub fn new(rule: BufferRule, per_segment: u64) -> Memory {
         let memory = |window: Bytes| of_window(window.get()).max(LEAST_MEMORY);
         let (size, max) = (memory(rule.initial()), memory(rule.max()));
-        Memory { size, max, per_segment, threshold: 0, bound: size / 2, space: 0 }
+        Memory { size, max, per_segment, threshold: 0, bound: window_of(size), space: 0 }
     }
 
     /// The application asks for a buffer with room for a window of `window` octets, which stays so.
     pub fn set_size(&mut self, window: u64) {
         self.size = of_window(window).max(LEAST_MEMORY);
         self.max = self.size;
-        self.bound = self.bound.max(self.size / 2);
+        self.bound = self.bound.max(window_of(self.size));
     }
 
     /// Whole segments, below 2^16.
     pub fn first_window(&self, mss: u64) -> u64 {
-        let room = self.size / 2;
+        let room = window_of(self.size);
         let whole = if room > mss { room / mss * mss } else { room };
         whole.min(LARGEST_UNSCALED)
     }
 
     pub fn establish(&mut self, filling: Filling) {
-        let (room, mss) = (self.size / 2, filling.mss);
+        let (room, mss) = (window_of(self.size), filling.own());
         // A segment is kept back.
         self.bound = if room > 2 * mss { (room - mss).max(2 * mss) } else { room };
         self.threshold = filling.offered.min(self.bound);
@@ -83,12 +88,12 @@ impl Memory {
     fn room(&self, filling: Filling) -> u64 {
         let records = filling.unread_records + filling.held_records;
         let used = filling.unread + filling.held + self.per_segment * records;
-        self.size.saturating_sub(used) / 2
+        window_of(self.size.saturating_sub(used))
     }
 
     pub fn window(&self, filling: Filling) -> u64 {
-        let whole = self.size / 2;
-        let mss = filling.mss.min(whole);
+        let whole = window_of(self.size);
+        let mss = filling.full().min(whole.min(self.bound));
         let mut room = self.room(filling);
         if self.is_half_filled(room) {
             room = room >> filling.scale << filling.scale;
@@ -121,7 +126,7 @@ impl Memory {
     /// Less than half is free of what may be offered.
     #[inline]
     fn is_half_filled(&self, room: u64) -> bool {
-        room < (self.size / 2).min(self.bound) / 2
+        room < window_of(self.size).min(self.bound) / 2
     }
 
     #[inline]
@@ -144,7 +149,7 @@ impl Memory {
             return false;
         }
         let room = self.bound.min(self.room(filling)).saturating_sub(self.threshold);
-        self.threshold += room.min(2 * filling.mss);
+        self.threshold += room.min(2 * filling.own().max(u64::from(len)));
         room > 0
     }
 
@@ -159,7 +164,7 @@ impl Memory {
         let wanted = (segments * u128::from(provision(mss))).min(u128::from(self.max)) as u64;
         if wanted > self.size {
             self.size = wanted;
-            self.bound = wanted / 2;
+            self.bound = window_of(wanted);
         }
         self.space = read;
     }
@@ -168,11 +173,12 @@ impl Memory {
 /// The memory that a larger buffer has for each segment.
 fn provision(mss: u64) -> u64 {
     let least = mss + PROVISION;
-    least + (2 * mss).saturating_sub(least).next_multiple_of(PROVISION_STEP)
+    least + (2 * mss - 1).saturating_sub(least).next_multiple_of(PROVISION_STEP)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::filling::SegmentSizes;
     use super::*;
 
     const MSS: u64 = 1448;
@@ -185,7 +191,7 @@ mod tests {
             unread_records: unread.div_ceil(17 * MSS),
             held: 0,
             held_records: 0,
-            mss: MSS,
+            sizes: SegmentSizes { agreed: MSS as u32, full: MSS as u32, own: MSS as u32 },
             offered,
             open,
             scale: SCALE,

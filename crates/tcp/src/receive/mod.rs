@@ -6,6 +6,7 @@ mod answer_window;
 mod buffer;
 mod filling;
 mod memory;
+mod pages;
 mod placeholders;
 mod receiver;
 mod records;
@@ -15,4 +16,5 @@ mod segment_size;
 
 pub(crate) use ack_scheduler::{AckContext, AckScheduler};
 pub(crate) use buffer::window_scale;
+pub(crate) use filling::SegmentSizes;
 pub(crate) use receiver::Receiver;

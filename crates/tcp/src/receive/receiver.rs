@@ -3,7 +3,7 @@
 use super::ack_policy::Arrival;
 use super::answer_window::AnswerWindow;
 use super::buffer::Buffer;
-use super::filling::Filling;
+use super::filling::{Filling, SegmentSizes};
 use super::placeholders::Placeholders;
 use super::records::Records;
 use super::runs::Runs;
@@ -116,21 +116,22 @@ impl Receiver {
         window as u16
     }
 
-    /// The handshake ended: data may come from now on, in segments of `mss`.
-    pub fn establish(&mut self, now: Time, mss: u32) {
-        self.mss = mss;
-        let filling = self.filling(mss, 0);
+    /// The handshake ended: data may come from now on, in segments of these sizes.
+    pub fn establish(&mut self, now: Time, sizes: SegmentSizes) {
+        self.mss = sizes.agreed;
+        self.records.expect(sizes.agreed);
+        let filling = self.filling(sizes, 0);
         self.buffer.establish(now, filling);
     }
 
     #[inline]
-    fn filling(&self, mss: u32, scale: u8) -> Filling {
+    fn filling(&self, sizes: SegmentSizes, scale: u8) -> Filling {
         Filling {
             unread: self.unread,
             unread_records: self.records.unread(),
             held: self.held_octets,
             held_records: self.records.held(),
-            mss: u64::from(mss),
+            sizes,
             offered: self.offered,
             open: self.open_window(),
             scale,
@@ -179,7 +180,7 @@ impl Receiver {
     }
 
     pub fn rtt(&self) -> Option<Duration> {
-        self.buffer.rounds.rtt
+        self.buffer.rounds.rtt()
     }
 
     /// The stream offset of a sequence number near `next`; negative for what lies before the first octet.
@@ -190,8 +191,8 @@ impl Receiver {
 
     /// The window to offer now, as the header has it. Rounded up, as Linux does: rounded down, the edge would move back
     /// when an odd number of octets arrives.
-    pub fn scaled_window(&mut self, mss: u32, scale: u8) -> u16 {
-        let window = self.due_window.take().unwrap_or_else(|| self.buffer.window(self.filling(mss, scale)));
+    pub fn scaled_window(&mut self, sizes: SegmentSizes, scale: u8) -> u16 {
+        let window = self.due_window.take().unwrap_or_else(|| self.buffer.window(self.filling(sizes, scale)));
         let field = window.div_ceil(1 << scale).min(65_535);
         self.offered = field << scale;
         self.edge = self.edge.max(self.next + self.offered);
@@ -200,8 +201,8 @@ impl Receiver {
 
     /// The window of an acknowledgement made now, before the application reads, where what is unread matters to it.
     #[inline(always)]
-    pub fn answer_window(&self, mss: u32, scale: u8) -> Option<AnswerWindow> {
-        self.buffer.answer_window(self.filling(mss, scale))
+    pub fn answer_window(&self, sizes: SegmentSizes, scale: u8) -> Option<AnswerWindow> {
+        self.buffer.answer_window(self.filling(sizes, scale))
     }
 
     /// An acknowledgement is due at once, before the application reads.
@@ -224,9 +225,9 @@ impl Receiver {
 
     /// Whether reading has opened the window so far that the peer should be told.
     #[inline]
-    pub fn window_update_due(&self, mss: u32, scale: u8) -> bool {
+    pub fn window_update_due(&self, sizes: SegmentSizes, scale: u8) -> bool {
         self.buffer.could_be_updated(self.open_window())
-            && self.buffer.is_update_due(self.filling(mss, scale), self.fin_reached())
+            && self.buffer.is_update_due(self.filling(sizes, scale), self.fin_reached())
     }
 
     /// Whether a payload that begins at the next octet expected is [taken](Receiver::take_next) by counting it: it fits
@@ -290,7 +291,7 @@ impl Receiver {
     /// Where the channel's loss is hidden, a segment is about to be taken in: what is missing before it counts as
     /// received.
     pub fn put_placeholders(&mut self, now: Time, start: i64, payload: &Payload) {
-        let rtt = self.buffer.rounds.rtt;
+        let rtt = self.buffer.rounds.rtt();
         let Some(placeholders) = &mut self.placeholders else { return };
         let end = start + i64::from(payload.len());
         if payload.is_empty() || end <= self.next as i64 {
@@ -343,7 +344,7 @@ impl Receiver {
 
     /// Reads up to `limit` octets; synthetic data comes back as a synthetic payload. The buffer follows what is read in
     /// a round trip, and looks after each record: a round that ends now does so behind the first.
-    pub fn read(&mut self, now: Time, limit: u64, mss: u32) -> Payload {
+    pub fn read(&mut self, now: Time, limit: u64, sizes: SegmentSizes) -> Payload {
         let count = self.unread.min(limit);
         let from = self.next - self.unread;
         let first = self.records.first_end().map_or(count, |end| count.min(end.saturating_sub(from)));
@@ -351,7 +352,7 @@ impl Receiver {
         self.records.release(self.next - self.unread);
         if count > 0 {
             self.buffer.rounds.on_read(first);
-            self.buffer.tune(now, u64::from(mss));
+            self.buffer.tune(now, u64::from(sizes.own));
             self.buffer.rounds.on_read(count - first);
         }
         match &mut self.bytes {
@@ -386,16 +387,17 @@ impl Receiver {
         blocks
     }
 
-    /// Takes the round-trip time that a timestamp's echo on arriving data tells.
-    pub fn sample_echo(&mut self, echo: u32, rtt: Duration) {
-        self.buffer.rounds.sample_echo(echo, rtt, self.unread == 0);
+    /// A segment with this echo arrived, which tells of a round-trip time if it is `full` of data.
+    #[inline(always)]
+    pub fn sample_echo(&mut self, echo: u32, full: bool, rtt: impl FnOnce() -> Option<Duration>) {
+        self.buffer.rounds.sample_echo(echo, full, rtt);
     }
 
     /// A segment of `len` octets may open the window; says whether it did. Where SACK is off, what came out of order
     /// opens nothing: its ACK must stay a duplicate. One that fills a gap is looked at before the gap is closed: what
     /// waited behind it is no part of a window that is timed, and still in records of its own (by captures of 6.1).
     #[inline(always)]
-    pub fn grow(&mut self, now: Time, arrival: Arrival, len: u32, mss: u32) -> bool {
+    pub fn grow(&mut self, now: Time, arrival: Arrival, len: u32, sizes: SegmentSizes) -> bool {
         let counts = match arrival {
             Arrival::InOrder { .. } => {
                 self.buffer.rounds.time_window(now, self.before_joining.0, self.offered);
@@ -407,7 +409,7 @@ impl Receiver {
         if !counts || !self.buffer.could_grow(len) {
             return false;
         }
-        let mut filling = self.filling(mss, 0);
+        let mut filling = self.filling(sizes, 0);
         if arrival != Arrival::OutOfOrder {
             (filling.unread_records, filling.held_records) = (self.before_joining.1, 0);
         } else if filling.held_records > self.held_before.1 {

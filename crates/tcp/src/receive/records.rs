@@ -1,16 +1,14 @@
 //! The records of memory that hold what arrived, as Linux joins them: a segment goes into the record that ends where it
 //! begins, and a filled hole's records into each other, as long as one holds 17 fragments at most (MAX_SKB_FRAGS). A
-//! full record is never split to fill another. A segment is one fragment, or two where it lies across two of the pages
-//! of 32 KiB that the sender's writes filled, one behind another from the stream's first octet: no segment copies data
-//! on its way between two hosts of one kernel.
+//! full record is never split to fill another. A segment is one fragment, or two where it lies across two of the
+//! [pages](Pages) that the sender's writes filled: no segment copies data on its way between two hosts of one kernel.
 //!
 //! By captures of 6.1.
 
+use super::pages::Pages;
 use std::collections::{BTreeMap, VecDeque};
 
 const RECORD_FRAGMENTS: u32 = 17;
-/// Octets of the stream that a sender's page holds.
-const PAGE: u64 = 32_768;
 
 #[derive(Clone, Copy, Debug)]
 struct Record {
@@ -19,20 +17,13 @@ struct Record {
     fragments: u32,
 }
 
-impl Record {
-    /// Of one segment.
-    fn new(start: u64, end: u64) -> Record {
-        let fragments = 1 + (end.max(start + 1) - 1) / PAGE - start / PAGE;
-        Record { end, fragments: fragments as u32 }
-    }
-}
-
 /// What is in order and unread, and what is held behind a gap.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     unread: VecDeque<Record>,
     /// By their starts.
     held: BTreeMap<u64, Record>,
+    pages: Pages,
 }
 
 impl Records {
@@ -49,10 +40,23 @@ impl Records {
         self.unread.front().map(|record| record.end)
     }
 
+    /// Full segments have so many octets.
+    pub fn expect(&mut self, mss: u32) {
+        self.pages.expect(mss);
+    }
+
     /// A segment arrived in order.
     #[inline(always)]
     pub fn append(&mut self, start: u64, end: u64) {
-        self.queue(Record::new(start, end));
+        self.pages.forget_before(start);
+        let record = self.record(start, end);
+        self.queue(record);
+    }
+
+    /// Of one segment.
+    #[inline(always)]
+    fn record(&mut self, start: u64, end: u64) -> Record {
+        Record { end, fragments: self.pages.fragments(start, end) }
     }
 
     /// A segment arrived behind a gap: what it covers goes.
@@ -62,7 +66,7 @@ impl Records {
         for at in covered {
             self.held.remove(&at);
         }
-        let record = Record::new(start, end);
+        let record = self.record(start, end);
         match self.held.range_mut(..start).next_back() {
             Some((_, before)) if before.end == start && before.fragments + record.fragments <= RECORD_FRAGMENTS => {
                 before.end = end;

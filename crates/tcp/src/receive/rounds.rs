@@ -9,7 +9,8 @@ pub(super) struct Rounds {
     began: Time,
     read_before: u64,
     read: u64,
-    pub rtt: Option<Duration>,
+    /// In eighths of a microsecond, as Linux keeps it.
+    eighths: Option<u64>,
     /// The echoed timestamp that gave the last sample: the same one again would time the queue of a burst.
     last_echo: Option<u32>,
     /// The window that is being timed: from when, and where it ends.
@@ -27,7 +28,7 @@ impl Rounds {
 
     /// What was read in the round, if it has ended.
     pub fn end(&mut self, now: Time) -> Option<u64> {
-        if now.saturating_since(self.began) < self.rtt? {
+        if micros(now) - micros(self.began) < self.eighths? / 8 {
             return None;
         }
         let read = self.read - self.read_before;
@@ -36,22 +37,28 @@ impl Rounds {
         Some(read)
     }
 
-    /// Takes the round-trip time that a timestamp's echo on arriving data tells, once for each echo. While the
-    /// application is behind (`all_read`), only a shorter one is believed.
-    pub fn sample_echo(&mut self, echo: u32, rtt: Duration, all_read: bool) {
+    /// The round trip, in whole microseconds.
+    pub fn rtt(&self) -> Option<Duration> {
+        self.eighths.map(|eighths| Duration::from_micros(eighths / 8))
+    }
+
+    /// A segment with this echo arrived, data or none. One `full` of data whose echo is another than the last tells a
+    /// round trip.
+    #[inline(always)]
+    pub fn sample_echo(&mut self, echo: u32, full: bool, rtt: impl FnOnce() -> Option<Duration>) {
         if self.last_echo != Some(echo) {
             self.last_echo = Some(echo);
-            if all_read || self.rtt.is_none_or(|old| rtt < old) {
-                self.sample(rtt);
+            if let Some(rtt) = full.then(rtt).flatten() {
+                self.sample(rtt.as_micros());
             }
         }
     }
 
     /// A shorter one holds at once, longer ones count an eighth: the buffer shall follow the path and not its queue.
-    fn sample(&mut self, rtt: Duration) {
-        self.rtt = Some(match self.rtt {
-            Some(old) if rtt > old => (old * 7 + rtt) / 8,
-            _ => rtt,
+    fn sample(&mut self, micros: u64) {
+        self.eighths = Some(match self.eighths {
+            Some(old) if 8 * micros >= old => old - old / 8 + micros,
+            _ => 8 * micros,
         });
     }
 
@@ -61,11 +68,16 @@ impl Rounds {
         match self.window {
             Some((_, end)) if next < end => return,
             Some((from, _)) => {
-                let took = (now - from).max(Duration::from_micros(1));
-                self.rtt = Some(self.rtt.map_or(took, |rtt| rtt.min(took)));
+                let took = 8 * (micros(now) - micros(from)).max(1);
+                self.eighths = Some(self.eighths.map_or(took, |old| old.min(took)));
             }
             None => {}
         }
         self.window = Some((now, next + offered));
     }
+}
+
+/// What a clock of microseconds shows.
+fn micros(at: Time) -> u64 {
+    at.as_nanos() / 1000
 }

@@ -2,6 +2,7 @@
 //! it offers.
 
 use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux, receive_buffer};
+use crate::receive::SegmentSizes;
 use crate::{AckSettings, BufferRule, Profile, TimerGrain, WindowUpdate};
 use lopsided_core::{Bytes, Duration};
 
@@ -772,4 +773,61 @@ fn nothing_is_acknowledged_quickly_once_the_buffer_is_half_full() {
         t.inject(320, &format!("{}:{end}", end - 200));
         t.expect(if quick { 320 } else { 360 }, &format!("ack {end}"));
     }
+}
+
+/// tcp_rcv_rtt_update: in eighths of a microsecond, the mean rounded upwards by what its eighth drops.
+#[test]
+fn the_receivers_round_trip_is_kept_in_eighths_of_a_microsecond() {
+    let mut t = Script::established(linux(), TIMESTAMPS);
+    for (n, rtt) in [20u32, 21, 21].into_iter().enumerate() {
+        let (at, start) = (200 + 10 * n as u32, n * 1000 + 1);
+        t.inject(at, &format!("{start}:{} ts {at}:{}", start + 1000, at - rtt));
+        t.drain();
+    }
+    // 160,000 eighths; 161,000; 161,875.
+    assert_eq!(t.connection.recv.rtt(), Some(Duration::from_micros(20_234)));
+    // An echo that came on an ACK without data before tells nothing new.
+    t.inject(260, "ack 1 ts 260:250");
+    t.inject(261, "3001:4001 ts 261:250");
+    t.drain();
+    assert_eq!(t.connection.recv.rtt(), Some(Duration::from_micros(20_234)));
+    t.inject(262, "4001:5001 ts 262:251");
+    t.drain();
+    assert_eq!(t.connection.recv.rtt(), Some(Duration::from_millis(11)));
+}
+
+/// tcp_win_from_space: of an odd number of octets the larger half.
+#[test]
+fn of_odd_memory_the_larger_half_is_offered() {
+    // Seven fragments of a record and 768 octets are 7 * 999 + 768 = 7,761 of memory.
+    let buffer = BufferRule::Fixed(Bytes::new(20_000));
+    let mut t = Script::established(Profile { receive_buffer: buffer, window_scaling: false, ..linux() }, PEER);
+    t.reads = false;
+    for n in 0..7u32 {
+        t.inject(110 + n, &format!("{}:{}", n * 999 + 1, n * 999 + 1000));
+        t.drain();
+    }
+    let sizes = SegmentSizes { agreed: 1000, full: 1, own: 1000 };
+    let answer = t.connection.recv.answer_window(sizes, 0).expect("memory counts");
+    assert_eq!(answer.window, (40_000 - 7761u64).div_ceil(2));
+}
+
+/// __tcp_select_window: without scaling whole segments of the size that the peer's have are offered, not of that which
+/// it was told to take.
+#[test]
+fn windows_are_rounded_to_segments_as_they_come() {
+    let buffer = BufferRule::Fixed(Bytes::new(20_000));
+    let mut t = Script::established(Profile { receive_buffer: buffer, window_scaling: false, ..linux() }, PEER);
+    t.reads = false;
+    for n in 0..20u32 {
+        t.inject(110 + n, &format!("{}:{}", n * 300 + 1, n * 300 + 301));
+        t.drain();
+    }
+    t.drain_until(200);
+    t.read(200, 6000);
+    t.inject(210, "6001:6301");
+    t.inject(211, "6301:6601");
+    t.drain_until(260);
+    assert_eq!(t.info().rcv_mss, Bytes::new(300));
+    assert_eq!(t.info().rcv_wnd.get() % 300, 0);
 }
