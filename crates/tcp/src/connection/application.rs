@@ -73,7 +73,7 @@ impl Connection {
                 self.acks.ack_now(AckReason::WindowUpdate);
             }
             if self.acks.awaits_read() {
-                let all = self.recv.is_empty();
+                let all = self.recv.unread() == 0;
                 self.acks.on_read(now, all, self.ack_context(), &mut self.send.flight.timers);
             }
         }

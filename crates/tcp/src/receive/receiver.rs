@@ -160,12 +160,6 @@ impl Receiver {
         self.unread
     }
 
-    /// Nothing waits for the application, and nothing for a gap to be filled.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.unread == 0 && self.held.is_empty()
-    }
-
     pub fn space(&self) -> u64 {
         self.buffer.space()
     }

@@ -779,19 +779,21 @@ fn nothing_is_acknowledged_quickly_once_the_buffer_is_half_full() {
 #[test]
 fn the_receivers_round_trip_is_kept_in_eighths_of_a_microsecond() {
     let mut t = Script::established(linux(), TIMESTAMPS);
-    for (n, rtt) in [20u32, 21, 21].into_iter().enumerate() {
-        let (at, start) = (200 + 10 * n as u32, n * 1000 + 1);
+    for n in 0..11u32 {
+        let rtt = if n == 0 { 20 } else { 21 };
+        let (at, start) = (200 + 10 * n, n * 1000 + 1);
         t.inject(at, &format!("{start}:{} ts {at}:{}", start + 1000, at - rtt));
         t.drain();
     }
-    // 160,000 eighths; 161,000; 161,875.
-    assert_eq!(t.connection.recv.rtt(), Some(Duration::from_micros(20_234)));
+    // 160,000 eighths; 161,000; 161,875; 162,641, where a mean of eighths would be one less: 5 eighths of a microsecond in
+    // ten.
+    assert_eq!(t.connection.recv.rtt(), Some(Duration::from_micros(20_737)));
     // An echo that came on an ACK without data before tells nothing new.
-    t.inject(260, "ack 1 ts 260:250");
-    t.inject(261, "3001:4001 ts 261:250");
+    t.inject(360, "ack 1 ts 360:350");
+    t.inject(361, "11001:12001 ts 361:350");
     t.drain();
-    assert_eq!(t.connection.recv.rtt(), Some(Duration::from_micros(20_234)));
-    t.inject(262, "4001:5001 ts 262:251");
+    assert_eq!(t.connection.recv.rtt(), Some(Duration::from_micros(20_737)));
+    t.inject(362, "12001:13001 ts 362:351");
     t.drain();
     assert_eq!(t.connection.recv.rtt(), Some(Duration::from_millis(11)));
 }
@@ -818,16 +820,41 @@ fn of_odd_memory_the_larger_half_is_offered() {
 fn windows_are_rounded_to_segments_as_they_come() {
     let buffer = BufferRule::Fixed(Bytes::new(20_000));
     let mut t = Script::established(Profile { receive_buffer: buffer, window_scaling: false, ..linux() }, PEER);
-    t.reads = false;
     for n in 0..20u32 {
         t.inject(110 + n, &format!("{}:{}", n * 300 + 1, n * 300 + 301));
         t.drain();
     }
     t.drain_until(200);
-    t.read(200, 6000);
-    t.inject(210, "6001:6301");
-    t.inject(211, "6301:6601");
-    t.drain_until(260);
     assert_eq!(t.info().rcv_mss, Bytes::new(300));
-    assert_eq!(t.info().rcv_wnd.get() % 300, 0);
+    // 20,000 less a segment of 1,012 that is kept back.
+    assert_eq!(t.info().rcv_wnd, Bytes::new(18_988 / 300 * 300));
+}
+
+/// tcp_init_buffer_space, tcp_grow_window: by the largest segment that this end offered to take, here 1,012 octets where
+/// both agreed on 1,000.
+#[test]
+fn windows_grow_by_the_segments_that_were_offered_to_be_taken() {
+    let mut t = Script::established(Profile { receive_buffer: BufferRule::Fixed(Bytes::new(20_000)), ..linux() }, PEER);
+    assert_eq!(t.info().advmss, Bytes::new(1012));
+    assert_eq!(t.connection.recv.window_threshold(), 20_000 - 1012);
+    t.inject(110, "1:1001");
+    t.drain();
+    assert_eq!(t.connection.recv.window_threshold(), 20_000 - 1012, "it is as large as it may be");
+}
+
+/// skb_page_frag_refill: the 43rd page of 32 KiB would end 24 octets into a segment and so ends before it, so that 17
+/// segments behind lie in one record.
+#[test]
+fn a_page_with_hardly_any_room_left_holds_no_part_of_the_next_segment() {
+    let mut t = Script::established(Profile { receive_buffer: BufferRule::Fixed(Bytes::new(64_000)), ..linux() }, PEER);
+    let mut bring = |t: &mut Script, n: u32| {
+        t.inject(110.0 + f64::from(n) / 10.0, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
+        t.drain();
+    };
+    (0..1409).for_each(|n| bring(&mut t, n));
+    t.reads = false;
+    (1409..1426).for_each(|n| bring(&mut t, n));
+    let sizes = SegmentSizes { agreed: 1000, full: 1000, own: 1012 };
+    let answer = t.connection.recv.answer_window(sizes, 0).expect("memory counts");
+    assert_eq!(answer.window, (128_000 - 17_000 - 768) / 2 / 1000 * 1000);
 }
