@@ -85,6 +85,7 @@ impl Connection {
         if !header.flags.has(Flags::ACK) {
             return;
         }
+        let was_open = self.state == State::Established;
         if self.awaits_ack_of_syn() {
             if header.ack != self.send.seq(0) {
                 self.pending_rst = Some(header.ack);
@@ -112,7 +113,7 @@ impl Connection {
         }
         if !payload.is_empty() || header.flags.has(Flags::FIN) {
             self.on_data(now, &DataSegment { header, payload, ecn, start });
-        } else {
+        } else if was_open {
             self.note_echo(now, header, 0);
         }
     }
