@@ -418,22 +418,27 @@ impl Tin {
     fn settle_hosts(&mut self, at: usize, keys: Keys, rng: &mut Rng) {
         let is_busy = self.flows[at].standing == Standing::Bulk;
         let rests = self.flows[at].rests;
+        let mut shares_grew = false;
         if rests {
             self.pay(at, rng);
             self.set_resting(at, false);
         }
         if is_busy {
-            self.tell_hosts(at, false, rng);
+            shares_grew |= self.set_busy(at, false);
         }
         self.release_hosts(at);
         let flow = &mut self.flows[at];
         flow.source = keys.source.map(|hash| self.sources.hold(hash));
         flow.destination = keys.destination.map(|hash| self.destinations.hold(hash));
         if is_busy {
-            self.tell_hosts(at, true, rng);
+            shares_grew |= self.set_busy(at, true);
         }
         if rests {
             self.set_resting(at, true);
+        }
+        // Only now, for the flow may be one of those that rise.
+        if shares_grew {
+            self.rouse(rng);
         }
     }
 
@@ -448,6 +453,14 @@ impl Tin {
     }
 
     fn tell_hosts(&mut self, at: usize, busy: bool, rng: &mut Rng) {
+        if self.set_busy(at, busy) {
+            self.rouse(rng);
+        }
+    }
+
+    /// Whether the share of some flow of its hosts has grown by much.
+    #[must_use]
+    fn set_busy(&mut self, at: usize, busy: bool) -> bool {
         let flow = &self.flows[at];
         let round = self.rests.round();
         let mut shares_grew = false;
@@ -457,9 +470,7 @@ impl Tin {
         if let Some(host) = flow.destination {
             shares_grew |= self.destinations.set_busy(host, busy, round);
         }
-        if shares_grew {
-            self.rouse(rng);
-        }
+        shares_grew
     }
 }
 
