@@ -9,7 +9,8 @@
 //! acknowledged, by what had arrived since its last ACK (RFC 5681 section 4.2, RFC 2018, RFC 2883).
 //!
 //! Left out, because packets do not show it: windows and their reductions, which rule called a segment lost, undo by
-//! DSACK, the reordering timer, and what held a sender back.
+//! DSACK, the reordering timer, what held a sender back, and whether it was the count of segments or the timer of the
+//! first one that had two of them acknowledged as the second arrived.
 
 use crate::conversation::{Conversation, End, Segment};
 use lopsided_core::packet::Flags;
