@@ -73,7 +73,7 @@ class Proxy:
         """Listens; gives the port."""
         try:
             self._server = await asyncio.start_server(self._meet, host, port, limit=MAX_HEAD)
-        except (OSError, UnicodeError) as error:
+        except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else error
             raise UsageError(f"cannot listen on {host} port {port}: {why}") from None
         return int(self._server.sockets[0].getsockname()[1])
@@ -381,7 +381,7 @@ def is_loopback(host: str) -> bool:
     """Whether only this machine reaches the address."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
+    except (OSError, ValueError):
         raise UsageError(f"--bind {host}: there is no such address") from None
     return all(str(address[0]).startswith("127.") or address[0] == "::1" for *_, address in found)
 
