@@ -42,9 +42,10 @@ static: ## build lopsided-live, for routers: one file that needs neither Python 
 		--target $$(tools/rust rustc -vV | sed -n 's/^host: //p')
 	@ls -l target/*/release/lopsided-live
 
-fidelity: .venv/.installed ## hold the simulator to Linux and write docs/fidelity.md
+fidelity: .venv/.installed ## hold the simulator to Linux and write the pages of docs/fidelity
 	@.venv/bin/lopsided doctor
 	@.venv/bin/python -m reference.fidelity
+	@.venv/bin/python -m reference.fidelity.disciplines
 
 clean: ## remove what was built and installed here
 	rm -rf target .venv

@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -303,7 +304,8 @@ def main() -> None:
         # At once, so that what was measured is not lost with what is still to be.
         _write(RECORDS, linux)
         print("Linux:", *run, flush=True)
-    with ProcessPoolExecutor(arguments.workers) as pool:
+    # Not forked: the runs on Linux have begun threads, whose locks a fork would hold for good.
+    with ProcessPoolExecutor(arguments.workers, get_context("spawn")) as pool:
         cells = dict.fromkeys(_key(row) for row in linux)
         sim = list(pool.map(simulated, ((*cell, seed) for cell in cells for seed in SIM_SEEDS), chunksize=4))
     notes = DOCS / "disciplines-causes.md"
