@@ -1,4 +1,8 @@
-"""The layers of the package: a module imports its own layer or those below, at its head, in functions, or for types."""
+"""The layers of the package: a module imports its own layer or those below, at its head, in functions, or for types.
+
+At its head, unless that would load a library that takes long: then where it is used, so that what does not use it
+starts quickly.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -21,6 +25,24 @@ LAYERS = (
 )
 """From the lowest; `__init__` names what people import and fills in the accessors."""
 
+SLOW = {
+    "asyncio",
+    "cyclopts",
+    "distributed",
+    "h11",
+    "jinja2",
+    "markupsafe",
+    "matplotlib",
+    "numpy",
+    "optuna",
+    "pandas",
+    "polars",
+}
+SLOW |= {"pyroute2", "rich"}
+"""Libraries that take tens of milliseconds to load, and more."""
+EVERY_START = {"__init__", "__main__", "interrupts", "cli", "cli.completion", "cli.options"}
+"""What every help page loads, and every press of TAB: these load the rest where it is asked for."""
+
 
 def test_every_arrow_points_down():
     up = [
@@ -39,6 +61,15 @@ def test_no_ring_of_modules():
 
 def test_every_folder_has_its_layer():
     assert {name(path).partition(".")[0] for path in modules()} <= set().union(*LAYERS)
+
+
+def test_an_import_in_a_function_spares_a_slow_library():
+    early = [
+        f"{source} imports {brought} in a function (line {line}), though that loads nothing slow: at its head"
+        for source, brought, line, slow in late_imports()
+        if source not in EVERY_START and not slow - loads(source)
+    ]
+    assert not early, "\n".join(early)
 
 
 def modules() -> list[Path]:
@@ -65,6 +96,74 @@ def arrows() -> list[tuple[str, str, int]]:
         for node in ast.walk(ast.parse(path.read_text()))
         for target in targets(node, path, known)
     ]
+
+
+def late_imports() -> Iterator[tuple[str, str, int, set[str]]]:
+    """What functions import: by which module, what, in which line, and which slow libraries that loads."""
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                for each in imports_of(node):
+                    for one, own in single(each, path):
+                        slow = set().union(*map(loads, own)) | (libraries(one) & SLOW)
+                        guest = isinstance(one, ast.ImportFrom) and "guest" in f"{one.module}"
+                        yield name(path), ast.unparse(one), each.lineno, slow | ({"pyroute2"} if guest else set())
+
+
+def imports_of(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Those that run when this runs: not those for types alone, nor, of a module, those in its functions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        elif not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and not for_types(child):
+            yield from imports_of(child)
+
+
+def for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def single(node: ast.Import | ast.ImportFrom, path: Path) -> Iterator[tuple[ast.Import | ast.ImportFrom, list[str]]]:
+    """Each name that it brings as an import of its own, and the package's modules behind it."""
+    known = {name(each) for each in modules()} | {"_native"}
+    for alias in node.names:
+        one = ast.Import([alias]) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, [alias], node.level)
+        yield one, list(targets(one, path, known))
+
+
+def libraries(node: ast.Import | ast.ImportFrom) -> set[str]:
+    if isinstance(node, ast.Import):
+        return {alias.name.partition(".")[0] for alias in node.names}
+    return set() if node.level else {(node.module or "").partition(".")[0]}
+
+
+@cache
+def at_head() -> dict[str, tuple[set[str], set[str]]]:
+    """Of each module the package's modules and the slow libraries that it imports as it is loaded."""
+    known = {name(path) for path in modules()} | {"_native"}
+    found = {}
+    for path in modules():
+        each = list(imports_of(ast.parse(path.read_text())))
+        own = {target for node in each for target in targets(node, path, known)}
+        found[name(path)] = own | packages(name(path)), set().union(*map(libraries, each)) & SLOW
+    return found
+
+
+def packages(module: str) -> set[str]:
+    """Those around a module, which are loaded before it."""
+    parts = module.split(".")
+    return {".".join(parts[:length]) for length in range(1, len(parts))}
+
+
+@cache
+def loads(module: str) -> set[str]:
+    """The slow libraries that loading a module loads."""
+    done: set[str] = set()
+    ahead = {module}
+    while ahead:
+        done |= ahead
+        ahead = set().union(*(at_head()[each][0] for each in ahead if each in at_head())) - done
+    return set().union(*(at_head()[each][1] for each in done if each in at_head()))
 
 
 def targets(node: ast.AST, path: Path, known: set[str]) -> Iterator[str]:

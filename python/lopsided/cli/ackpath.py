@@ -9,7 +9,9 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Json, OwnCode, Quiet, Seed, Settings, Workers, load
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
+from lopsided.data import run_folder as folders
 from lopsided.studies.options import ACKPATH_REMEDIES, ACKPATH_REPEAT
+from lopsided.studies.verdicts.ackpath import verdict
 
 
 def ackpath(
@@ -53,9 +55,7 @@ def ackpath(
     repeat
         Runs of each, each with another seed.
     """
-    from lopsided.data import run_folder as folders
     from lopsided.studies import ackpath as study
-    from lopsided.studies.verdicts.ackpath import verdict
     from lopsided.views import ackpath as shown
     from lopsided.views.html import ackpath as page
 

@@ -9,8 +9,10 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Json, Kernel, OwnCode, Quiet, Settings, Workers, World, load
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
+from lopsided.data import run_folder as folders
 from lopsided.errors import UsageError
 from lopsided.studies.options import AQM_QUEUES, AqmOptions
+from lopsided.studies.verdicts.aqm import suite_verdict, verdict
 
 if TYPE_CHECKING:
     from lopsided.studies.aqm import Aqm
@@ -61,7 +63,6 @@ def aqm(
     sections
         Of the suite, those with these numbers or below them; default: all.
     """
-    from lopsided.data import run_folder as folders
     from lopsided.studies import aqm as study
     from lopsided.views.html import aqm as page
 
@@ -102,9 +103,7 @@ def _suite(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    from lopsided.data import run_folder as folders
     from lopsided.studies import aqm as study
-    from lopsided.studies.verdicts.aqm import suite_verdict, verdict
     from lopsided.views import disciplines
     from lopsided.views.html import aqm as page
 
@@ -143,7 +142,6 @@ def _suite(
 
 
 def _show(found: Aqm) -> None:
-    from lopsided.studies.verdicts.aqm import verdict
     from lopsided.views import disciplines
 
     heading(disciplines.title(found), disciplines.details(found))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from lopsided.cli.options import NOTHING, OwnCode, Quiet, Settings, ask, load
 from lopsided.cli.terminal import say
+from lopsided.studies.doubts import unused_controllers
 
 
 def check(file: Path, /, *, settings: Settings = (), own: OwnCode = NOTHING, quiet: Quiet = False) -> None:
@@ -23,8 +24,6 @@ def check(file: Path, /, *, settings: Settings = (), own: OwnCode = NOTHING, qui
     file
         The scenario file.
     """
-    from lopsided.studies.doubts import unused_controllers
-
     scenario = load(file, settings, own)
     ask(unused_controllers(scenario))
     if not quiet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lopsided import papers as known
 from lopsided.cli.terminal import say
 
 
@@ -18,7 +19,5 @@ def cite(*papers: str) -> None:
     papers
         The studies, such as merritt2010; default: all of them.
     """
-    from lopsided import papers as known
-
     entries = [known.bibtex(key) for key in papers or known.available()]
     say("\n".join([known.own_bibtex(), *entries]).rstrip())

@@ -28,7 +28,10 @@ from lopsided.cli.options import (
     picture_at,
 )
 from lopsided.cli.terminal import link, out, progress, say, say_json, say_prose
+from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
+from lopsided.scenario import Run
+from lopsided.studies.arms import in_worlds
 from lopsided.studies.options import COMPARED_RUNS, COMPARED_WORLDS, PACKETS_APART_S
 
 if TYPE_CHECKING:
@@ -159,7 +162,6 @@ def _told_of_many(kept: dict[str, Packets], *, as_json: bool, quiet: bool, fail:
 
 
 def _arms(scenario: Scenario, controllers: Sequence[str], against: str | None, worlds: str) -> list[Arm]:
-    from lopsided.studies.arms import in_worlds
     from lopsided.studies.compare import arms_against
 
     chosen = tuple(name.strip() for name in worlds.split(","))
@@ -203,7 +205,6 @@ def _of_folders(
     bounds: Mapping[str, float],
     span: tuple[float, float] | None,
 ) -> Comparison | Packets:
-    from lopsided.scenario import Run
     from lopsided.studies import compare as comparing
 
     if other is None:
@@ -245,8 +246,6 @@ def _tolerance(text: str) -> tuple[str, float]:
 
 
 def _window(text: str) -> tuple[float, float]:
-    from lopsided.data.units import parse_time
-
     start, dots, stop = text.partition("..")
     if not dots:
         raise UsageError(f"--window {text!r}: write two times, such as 60s..150s")

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lopsided.cli.terminal import out, say_prose
+from lopsided.data.units import parse_time
+from lopsided.scenario import Run
+from lopsided.studies import packets
+from lopsided.studies.jobs import part_of
 
 if TYPE_CHECKING:
-    from lopsided.scenario import Run
     from lopsided.studies.arms import Arm
     from lopsided.studies.packets import Packets
 
@@ -25,8 +28,6 @@ def aligned(
     progress: Callable[[float], object] | None,
 ) -> Packets:
     """One run of each arm."""
-    from lopsided.studies import packets
-
     tolerance_s, ignored = _rules(apart, ignore)
     return packets.compare_arms(
         arms, seed=seed, kernel=kernel, tolerance_s=tolerance_s, ignored=ignored, keep=keep, progress=progress
@@ -35,8 +36,6 @@ def aligned(
 
 def aligned_folders(one: Run, other: Run, apart: str, ignore: str) -> Packets:
     """Two runs that were captured."""
-    from lopsided.studies import packets
-
     tolerance_s, ignored = _rules(apart, ignore)
     return packets.of_folders(one, other, tolerance_s=tolerance_s, ignored=ignored)
 
@@ -45,10 +44,6 @@ def aligned_with_kept(
     folder: Path, apart: str, ignore: str, progress: Callable[[float], object] | None
 ) -> dict[str, Packets]:
     """What was captured once, in one run folder or in a folder of them, and the same simulated now."""
-    from lopsided.scenario import Run
-    from lopsided.studies import packets
-    from lopsided.studies.jobs import part_of
-
     tolerance_s, ignored = _rules(apart, ignore)
     kept = packets.kept_in(folder)
     return {
@@ -63,8 +58,6 @@ def aligned_with_kept(
 
 
 def _rules(apart: str, ignore: str) -> tuple[float, list[str]]:
-    from lopsided.data.units import parse_time
-
     return parse_time(apart), [name.strip() for name in ignore.split(",") if name.strip()]
 
 

@@ -9,8 +9,11 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import Overwrite, Quiet, Settings, ask, picture_at
 from lopsided.cli.terminal import errors, say_note
+from lopsided.data.free_names import dated
 from lopsided.data.output import check_free, whole_file
+from lopsided.studies.doubts import loss_doubt
 from lopsided.studies.emulate import LineOptions
+from lopsided.studies.emulate import emulate as run
 
 PLAIN = LineOptions()
 
@@ -55,10 +58,6 @@ def emulate(
     meter
         A row of numbers at the bottom of the terminal while the command runs.
     """
-    from lopsided.data.free_names import dated
-    from lopsided.studies.doubts import loss_doubt
-    from lopsided.studies.emulate import emulate as run
-
     target = picture_at(plot or dated("emulate", ".png"), overwrite=overwrite)
     for file in (pcap, table):
         if file is not None:

@@ -9,7 +9,9 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import NOTHING, Overwrite, OwnCode, Quiet, picture_at
 from lopsided.cli.terminal import heading, link, out, progress, say, say_prose
+from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
+from lopsided.scenario import Run
 
 if TYPE_CHECKING:
     from lopsided.studies.explain import Story
@@ -60,7 +62,6 @@ def explain(
     figure
         The picture to write: .png, .svg or .pdf; default: explain-FLOW.png in the run folder, or beside the log.
     """
-    from lopsided.data.units import parse_time
     from lopsided.views.plot import story as pictures
     from lopsided.views.plot import style
 
@@ -96,7 +97,6 @@ def _show(found: Story, *, everything: bool) -> None:
 def _of_run(
     folder: Path, flow: str | None, begin: float | None, end: float | None, own: OwnCode, *, quiet: bool
 ) -> Story:
-    from lopsided.scenario import Run
     from lopsided.studies import explain as stories
 
     controllers = own.load()

@@ -8,7 +8,11 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Dask, Json, Kernel, OwnCode, Quiet, Workers, World, on
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
+from lopsided.data import run_folder as folders
+from lopsided.data import units
+from lopsided.data.units import parse_time
 from lopsided.studies.options import FairnessOptions
+from lopsided.studies.verdicts.fairness import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +63,6 @@ def fairness(
     rtt
         Base round-trip times in ms, with commas between them.
     """
-    from lopsided.data import run_folder as folders
     from lopsided.studies import fairness as fair
     from lopsided.views.html import fairness as page
 
@@ -83,8 +86,6 @@ def _names(text: str) -> list[str]:
 
 def _milliseconds(text: str) -> list[float]:
     """`20,100` in ms, or with units: `20ms,0.1s`."""
-    from lopsided.data.units import parse_time
-
     found: list[float] = []
     for part in _names(text):
         try:
@@ -95,7 +96,6 @@ def _milliseconds(text: str) -> list[float]:
 
 
 def _show(matrix: Matrix) -> None:
-    from lopsided.studies.verdicts.fairness import verdict
     from lopsided.views.html.fairness import title
 
     study = matrix.study
@@ -136,7 +136,6 @@ def _style(share: float | None) -> str:
 
 def _pairs(matrix: Matrix) -> View:
     """A row for each pair, the least fair ones where there are many."""
-    from lopsided.data import units
     from lopsided.studies.fairness import Contender
     from lopsided.views.view import Heading, View
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -9,6 +10,7 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import Json, Overwrite, Quiet
 from lopsided.cli.terminal import errors, link, say, say_json
+from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +76,6 @@ def fetch(
         A file for each step of the controller: what it was told and what it decided, to be done again
         (`lopsided.fetching.Recording`).
     """
-    from lopsided.data.units import parse_time
     from lopsided.fetching import Options
     from lopsided.fetching import fetch as download
 
@@ -162,6 +163,4 @@ def _size(octets: int) -> str:
 
 
 def _plain(fetched: Fetched) -> dict[str, object]:
-    from dataclasses import asdict
-
     return {**asdict(fetched), "path": str(fetched.path)}

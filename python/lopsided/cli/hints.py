@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import cyclopts
 
+from lopsided import papers
+
 _KEYS = {
     "--cc": "stack.cc=cubic",
     "--profile": "stack.profile=linux-6.1",
@@ -39,8 +41,6 @@ def hint(error: cyclopts.CycloptsError, arguments: Sequence[str]) -> str:
 def _choices(command: str) -> str:
     """What may be given to a command that was given nothing, where that is one of few words."""
     if command == "reproduce":
-        from lopsided import papers
-
         return f"there are {', '.join(papers.available())}, and all; `lopsided list papers` says what each is"
     if command == "plot":
         from lopsided.views.plot import KINDS

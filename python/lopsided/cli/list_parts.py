@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from lopsided import papers
 from lopsided.cli.options import Json
 from lopsided.cli.terminal import heading, out, say, say_json
 from lopsided.errors import UsageError
+from lopsided.studies import inventory
 
 if TYPE_CHECKING:
     from lopsided.studies.inventory import Group
@@ -51,15 +53,10 @@ def list_parts(
 
 def _groups(*, papers: bool) -> list[Group]:
     """All groups; the papers take a second to load, and come only where they are asked for."""
-    from lopsided.studies import inventory
-
     return [*inventory.groups(), *([_studies()] if papers else [])]
 
 
 def _studies() -> Group:
-    from lopsided import papers
-    from lopsided.studies import inventory
-
     studies = [papers.load(key) for key in papers.available()]
     entries = tuple(inventory.Entry(study.key, f"{study.title} ({study.authors} {study.year})") for study in studies)
     return inventory.Group(_PAPERS, "studies that are re-run", "lopsided reproduce NAME", entries)

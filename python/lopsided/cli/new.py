@@ -8,6 +8,8 @@ from pathlib import Path
 
 from lopsided.cli.options import Overwrite
 from lopsided.cli.terminal import link, say
+from lopsided.data import output, units
+from lopsided.scenario import Scenario
 
 _STARTER = """\
 # What an upload does to a download on this line. `lopsided run {name}` shows it.
@@ -81,9 +83,6 @@ def new(
     rtt
         Round-trip time of the path without queueing, such as 20ms.
     """
-    from lopsided.data import output, units
-    from lopsided.scenario import Scenario
-
     rate_bps, rtt_s = units.parse_rate(down), units.parse_time(rtt)
     text = _STARTER.format(
         name=file.name,

@@ -9,6 +9,9 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import Column, Data, Overwrite, data_at, picture_at
 from lopsided.cli.terminal import link, say
+from lopsided.data.output import whole_file
+from lopsided.data.units import parse_time
+from lopsided.scenario import Run
 
 
 def plot(
@@ -45,9 +48,6 @@ def plot(
     window
         The averaging window of goodput and drops, such as 500ms.
     """
-    from lopsided.data.output import whole_file
-    from lopsided.data.units import parse_time
-    from lopsided.scenario import Run
     from lopsided.views.plot import chart, drawn, style
 
     target = picture_at(out or folder / f"{kind}.png", overwrite=overwrite)

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from lopsided.cli.options import Json, Overwrite, Quiet
 from lopsided.cli.terminal import errors, link, out, say, say_json
 from lopsided.data.output import check_free, whole_file
+from lopsided.data.units import parse_rate, parse_time
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
@@ -83,7 +84,6 @@ def probe(
     log
         The samples: .csv or .parquet for one table, .tsv for one file a flow in the columns of merritt2010's program.
     """
-    from lopsided.data.units import parse_time
     from lopsided.studies import probe as probing
 
     end = probing.Stack(profile if stack == "ours" else None)
@@ -122,7 +122,6 @@ def probe(
 
 def measure_size(host: str, up: str | None, port: int = 5001) -> None:
     """The field procedure of merritt2010 section 6.4 against a real line: prints the buffer to set."""
-    from lopsided.data.units import parse_rate
     from lopsided.studies import probe as probing
 
     errors().print("a download alone for 30 s, then an upload beside it for 30 s")

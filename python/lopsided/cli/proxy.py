@@ -6,6 +6,7 @@ from typing import Literal
 
 from lopsided.cli.options import Quiet
 from lopsided.cli.terminal import say
+from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
 
 
@@ -50,7 +51,6 @@ def proxy(
     stall
         Give up a connection on which nothing came for so long, and open another.
     """
-    from lopsided.data.units import parse_time
     from lopsided.fetching import Options
     from lopsided.fetching.proxy import Limits, serve
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from lopsided import _native
 from lopsided.cli.options import Quiet
 from lopsided.errors import UsageError
 
@@ -47,8 +48,6 @@ def reflect(
     undo
         Take away the rule, where a killed process left it.
     """
-    from lopsided import _native
-
     if not 1 <= most < 2**32:
         raise UsageError(f"--most {most}: it is a number of packets from 1 to 2^32 - 1")
     flags = {"dry-run": dry_run, "systemd": systemd, "undo": undo, "quiet": quiet}

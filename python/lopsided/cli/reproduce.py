@@ -8,8 +8,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from lopsided import papers
 from lopsided.cli.options import Column, Dask, Quiet, on
 from lopsided.cli.terminal import out, silent, staged_progress
+from lopsided.errors import UsageError
 
 
 def reproduce(
@@ -64,8 +66,6 @@ def reproduce(
     world
         `sim`, or `live`: what of the study can be run on real packets, our TCP at both ends or against this kernel's.
     """
-    from lopsided import papers
-    from lopsided.errors import UsageError
     from lopsided.views.plot import style
 
     every = paper == "all"

@@ -22,9 +22,14 @@ from lopsided.cli.options import (
     load,
 )
 from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
+from lopsided.data import run_folder as folders
+from lopsided.data.free_names import dated
+from lopsided.data.table import Table
+from lopsided.studies.doubts import unused_controllers
+from lopsided.studies.jobs import part_of, run_repeated, seeds
+from lopsided.views import linux
 
 if TYPE_CHECKING:
-    from lopsided.data.table import Table
     from lopsided.scenario import Run, Scenario
 
 Pcap = Annotated[
@@ -104,11 +109,6 @@ def run(
     file
         The scenario file.
     """
-    from lopsided.data import run_folder as folders
-    from lopsided.data.free_names import dated
-    from lopsided.studies.doubts import unused_controllers
-    from lopsided.studies.jobs import seeds
-
     scenario = load(file, settings, own)
     ask(unused_controllers(scenario))
     seeds(scenario.seed if seed is None else seed, repeat)
@@ -147,8 +147,6 @@ def _runs(
 ) -> list[Run]:
     """The run of the first seed, which alone is captured and on several cores, and those of the seeds that follow, side
     by side."""
-    from lopsided.studies.jobs import part_of, run_repeated
-
     first = scenario.run(seed=seed, progress=part_of(report, 0, 1 / repeat), cores=cores, **where, **pcap)
     if repeat == 1:
         return [first]
@@ -161,8 +159,6 @@ def _runs(
 def _rows(runs: list[Run], table: Literal["flows", "links"] = "flows") -> Table:
     """The flows or links of all runs, one below the other."""
     import polars as pl
-
-    from lopsided.data.table import Table
 
     frames = [
         getattr(run, table)
@@ -196,7 +192,7 @@ def _as_json(runs: list[Run], folder: Path) -> dict[str, Any]:
 
 def _show(runs: list[Run]) -> None:
     from lopsided.studies.verdict import verdict
-    from lopsided.views import console, linux
+    from lopsided.views import console
 
     first = runs[0]
     seeds = f"seed {first.seed}" if len(runs) == 1 else f"seeds {first.seed} to {runs[-1].seed}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from lopsided import _native
+
 
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors.
@@ -12,6 +14,4 @@ def schema() -> None:
 
         lopsided schema > lopsided.schema.json
     """
-    from lopsided import _native
-
     sys.stdout.write(_native.schema().rstrip() + "\n")

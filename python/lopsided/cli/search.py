@@ -9,7 +9,10 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Dask, Json, OwnCode, Quiet, Settings, Workers, load, on
 from lopsided.cli.terminal import heading, out, progress, say_json, say_note, say_path, say_prose
+from lopsided.data import run_folder as folders
 from lopsided.errors import UsageError
+from lopsided.studies import search as study
+from lopsided.studies.search import log
 from lopsided.studies.search.options import BATCH, TRIALS
 
 if TYPE_CHECKING:
@@ -79,9 +82,6 @@ def search(
     batch
         Settings that are proposed before any of them is run: more keep more workers busy, fewer learn more from each.
     """
-    from lopsided.studies import search as study
-    from lopsided.studies.search import log
-
     ranges = dict(_over(each) for each in over)
     if len(ranges) < len(over):
         raise UsageError("a key is searched over twice: write all its values in one --over")
@@ -133,8 +133,6 @@ def _over(text: str) -> tuple[str, str]:
 
 
 def _write(found: Search, searcher: Searcher, folder: Path, *, replace: bool, report: bool) -> list[Path]:
-    from lopsided.data import run_folder as folders
-    from lopsided.studies.search import log
     from lopsided.views.html import search as page
 
     with folders.writing(folder, overwrite=replace) as staged:

@@ -6,7 +6,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from lopsided import _native
 from lopsided.cli.options import Quiet
+from lopsided.scenario import checked_seed
 
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 
@@ -60,9 +62,6 @@ def shape(
     undo
         Take away the rule, where a killed process left it.
     """
-    from lopsided import _native
-    from lopsided.scenario import checked_seed
-
     checked_seed(seed)
     values = {"up": up, "queue": queue, "framing": framing, "seed": seed}
     flags = {

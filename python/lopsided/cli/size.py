@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from lopsided.cli.options import Dask, Json, Overwrite, Quiet, Workers, ask, on, picture_at
+from lopsided.cli.probe import measure_size
 from lopsided.cli.terminal import heading, out, progress, say, say_json, say_note, say_path, say_prose
+from lopsided.data import units
+from lopsided.data.free_names import dated
+from lopsided.data.units import parse_rate
 from lopsided.errors import UsageError
+from lopsided.studies.doubts import rate_doubt
 from lopsided.studies.options import SIZE_QUEUES, SizeOptions
 
 if TYPE_CHECKING:
@@ -73,14 +78,9 @@ def size(
     plot
         Write the curve to this picture (.png, .svg or .pdf); default: a new one under `runs/`.
     """
-    from lopsided.data.free_names import dated
-    from lopsided.data.units import parse_rate
     from lopsided.studies import sizing as sizings
-    from lopsided.studies.doubts import rate_doubt
 
     if measure is not None:
-        from lopsided.cli.probe import measure_size
-
         measure_size(measure, up)
         return
     if options.preset is None and (down is None or up is None or rtt is None):
@@ -153,8 +153,6 @@ def _show(found: Sizing) -> None:
 
 def _answer(found: Sizing) -> str:
     """How large the buffer shall be, and what it costs."""
-    from lopsided.data import units
-
     full = units.millis(found.drain_s(found.packets) * 1e3)
     said = f"Set the uplink buffer to {found.packets} packets: {full} when full."
     if found.target_delay_s is None or found.target_packets is None:
@@ -180,7 +178,6 @@ def _advised(queue: str) -> str:
 
 
 def _answers(found: Sizing) -> View:
-    from lopsided.data import units
     from lopsided.studies.sizing import PACKET_BYTES
     from lopsided.views.view import Heading, View
 

@@ -27,8 +27,10 @@ from lopsided.cli.options import (
 )
 from lopsided.cli.terminal import heading, link, out, progress, say, say_json, say_path, say_prose
 from lopsided.data import output
+from lopsided.data.free_names import dated
 from lopsided.errors import UsageError
 from lopsided.studies.options import SWEEP_METRIC
+from lopsided.studies.sweep_metrics import check_metric, measured_by
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -92,7 +94,6 @@ def sweep(
         Draw its distribution over flows and seeds instead, for any number of axes.
     """
     from lopsided.studies import sweep as sweeps
-    from lopsided.studies.sweep_metrics import check_metric, measured_by
 
     scenario = load(file, own=own)
     given = {key: sweeps.arms_of(key, values) for key, values in map(split, axes)}
@@ -173,7 +174,6 @@ def _on_cluster(
     as_json: bool,
 ) -> None:
     """Runs it on Dask and says what it left."""
-    from lopsided.data.free_names import dated
     from lopsided.studies import cluster
 
     address, workers, world = where
@@ -198,8 +198,6 @@ def _on_cluster(
 
 
 def _target(given: Path | None, name: str) -> Path:
-    from lopsided.data.free_names import dated
-
     path = given or dated(f"{name}-sweep", ".parquet")
     if path.suffix not in (".parquet", ".csv", ".tex"):
         raise UsageError(f"{path.name}: a sweep is written as .parquet, .csv or .tex")

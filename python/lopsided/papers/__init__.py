@@ -19,8 +19,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lopsided._native import __version__
 from lopsided.data.output import told
 from lopsided.errors import LopsidedError, UsageError
+from lopsided.papers.framework import report_folder
+from lopsided.studies.jobs import run_jobs, seeds
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,8 +63,6 @@ def bibtex(key: str) -> str:
 
 def own_bibtex() -> str:
     """The BibTeX entry of lopsided itself, of a type that every style knows."""
-    from lopsided._native import __version__
-
     return (
         "@misc{lopsided,\n"
         "  author = {{The lopsided authors}},\n"
@@ -125,7 +126,7 @@ def reproduce_all(
     fails is told and keeps the others from nothing. The code is 1 if one failed, or if a claim is not as recorded.
     """
     from lopsided.papers.framework import console as on_console
-    from lopsided.papers.framework import index, report_folder
+    from lopsided.papers.framework import index
 
     report_folder.check(out)
     begun = time.monotonic()
@@ -180,9 +181,8 @@ class _Asked:
 
 def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> tuple[Reproduction, Path]:
     """Runs what is asked for and writes its report into the folder."""
-    from lopsided.papers.framework import page, report_folder
+    from lopsided.papers.framework import page
     from lopsided.papers.framework import reproduction as study
-    from lopsided.studies.jobs import run_jobs, seeds
 
     repetitions = known.repeat if asked.repeat is None else asked.repeat
     seeds(1 if asked.seed is None else asked.seed, repetitions)

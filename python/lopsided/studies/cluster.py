@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import io
 import json
 import math
 import os
@@ -29,6 +30,7 @@ from lopsided import _native
 from lopsided.data import output
 from lopsided.data.study_tables import SWEEP
 from lopsided.errors import FolderError, LopsidedError, UsageError
+from lopsided.scenario import Scenario
 from lopsided.studies import jobs as many
 from lopsided.studies import sweep as sweeps
 from lopsided.worlds.base import Job
@@ -36,7 +38,7 @@ from lopsided.worlds.base import Job
 if TYPE_CHECKING:
     import polars as pl
 
-    from lopsided.scenario import Run, Scenario
+    from lopsided.scenario import Run
 
 MANIFEST = "manifest.json"
 FAILED = "failed.csv"
@@ -122,7 +124,6 @@ def _run_many(client: Any, jobs: Sequence[Job], progress: Progress | None) -> It
 
 def _raw_runs(jobs: Sequence[tuple[Any, Any, int]]) -> tuple[list[Any], float]:
     """On a worker: the runs as the simulator gives them, or why there is none, and the seconds of CPU they took."""
-    from lopsided.scenario import Scenario
     from lopsided.worlds import sim
 
     begun = time.thread_time()
@@ -299,7 +300,6 @@ def _part(
     types: Any,
 ) -> tuple[tuple[bytes, list[dict[str, Any]], int], float]:
     """On a worker: the rows of these runs as Parquet, what failed, and the seconds of CPU they took."""
-    from lopsided.scenario import Scenario
     from lopsided.worlds import sim
 
     begun = time.thread_time()
@@ -321,8 +321,6 @@ def _part(
 
 def _parquet(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> bytes:
     """Rows as a file; every part has the same columns and types, whatever is null in it."""
-    import io
-
     import polars as pl
 
     axes = {name: {"int": pl.Int64, "float": pl.Float64}.get(kind, pl.String) for name, kind in types.items()}

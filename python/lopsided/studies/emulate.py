@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lopsided import _native
+from lopsided.data.catalogue import run_tables
 from lopsided.data.table import Table
 from lopsided.scenario import checked_seed
 from lopsided.studies.inventory import check_preset
@@ -88,7 +89,6 @@ def emulate(
     exit_code, tables, facts = _native.emulate([*options, "--", *command])
     # Only now: the command need not wait for it.
     from lopsided.data import columns
-    from lopsided.data.catalogue import run_tables
 
     specs = run_tables()
     queues, links = (Table(columns.frame(tables[name]), specs[name]) for name in ("queues", "links"))

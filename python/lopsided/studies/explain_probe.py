@@ -10,16 +10,15 @@ Left out: why the receiver acknowledged, and what queues held, which nothing at 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from lopsided import _native
 from lopsided.data import columns
 from lopsided.errors import UsageError
 from lopsided.studies import explain
 from lopsided.studies.explain_captures import Captured
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _NO_WINDOW = 1 << 50
 """Stands for a peer's window that a kernel does not tell: it never holds the sender back."""
@@ -56,8 +55,6 @@ def of_log(
 
 
 def _read(log: Path) -> pl.DataFrame:
-    import polars as pl
-
     if log.suffix not in (".csv", ".parquet"):
         raise UsageError(
             f"{log.name} is neither a run folder nor what `lopsided probe send --out` logged: .csv or .parquet"
@@ -75,8 +72,6 @@ def _read(log: Path) -> pl.DataFrame:
 
 def _as_of_runs(rows: pl.DataFrame, origin: float) -> pl.DataFrame:
     """The samples under the names of a run's."""
-    import polars as pl
-
     return rows.select(
         (pl.col("time_s") - origin),
         "state",
@@ -90,8 +85,6 @@ def _as_of_runs(rows: pl.DataFrame, origin: float) -> pl.DataFrame:
 
 def _captured(table: pl.DataFrame, name: str, capture: Path, origin: float) -> Captured:
     """What the capture tells of an upload's sender, with times since the first sample."""
-    import polars as pl
-
     first = table.filter(table["flow"] == name).row(0, named=True)
     if first["direction"] != "up":
         raise UsageError(f"{name} comes from the sink: a capture is told from at its sender, for uploads")

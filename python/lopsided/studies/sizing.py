@@ -27,6 +27,7 @@ from lopsided.accessors import filled_in
 from lopsided.data import series, units
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
+from lopsided.scenario import Scenario
 from lopsided.studies import device_configs, size_disciplines
 from lopsided.studies.inventory import check_preset
 from lopsided.studies.jobs import Progress, part_of, run_jobs
@@ -37,7 +38,7 @@ from lopsided.worlds.base import Job
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lopsided.scenario import Run, Scenario
+    from lopsided.scenario import Run
 
 USUAL = SizeOptions()
 PACKET_BYTES = int(metrics.FULL_PACKET_BYTES)
@@ -82,7 +83,6 @@ class Line:
     def scenario(self, alone_s: float, both_s: float) -> Scenario:
         """A download, alone for a while, then an upload beside it; starts vary by up to a second with the seed."""
         jitter_s = min(1.0, (alone_s + both_s) / 10)
-        from lopsided.scenario import Scenario
 
         return Scenario.from_text(
             f"""\
@@ -481,8 +481,6 @@ def _preset_rates(name: str) -> tuple[int | None, int | None, float]:
 
 
 def _preset_link(name: str) -> Any:
-    from lopsided.scenario import Scenario
-
     check_preset(name)
     text = f'[scenario]\nduration = "1 s"\n[link]\npreset = "{name}"\n[[flow]]\ndirection = "up"\n'
     return Scenario.from_text(text, name="preset").resolved["links"][0]

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import polars as pl
+
 from lopsided import metrics
 from lopsided.papers.framework.traces import buffers_of, traces_of
 
@@ -100,8 +103,6 @@ def _all_send_from(run: Run, names: tuple[str, ...]) -> float:
 
 def radio(run: Run, _case: Case) -> Mapping[str, float]:
     """All downloads' throughput together, Jain's index, and the round trips of the first."""
-    import polars as pl
-
     flows = list(run.flows.rows())
     rates = [row["goodput_bps"] * WHOLE for row in flows]
     radio = run.parts.to_polars().filter(pl.col("node") == "radio")
@@ -134,8 +135,6 @@ def transfer(run: Run, _case: Case) -> Mapping[str, float]:
 
 def beside_an_upload(run: Run, _case: Case) -> Mapping[str, float]:
     """When the download's long pauses end, and both goodputs."""
-    import numpy as np
-
     flows = {row["name"]: row for row in run.flows.rows()}
     trace = traces_of(run, ("forward",))["forward"]
     moves = trace.time_s[1:][np.diff(trace.acked_bytes) > 0]
@@ -155,8 +154,6 @@ LONG_PAUSE_S = 5.0
 
 def over_radio(run: Run, _case: Case) -> Mapping[str, float]:
     """Round trips, what found the losses, and the share of time in timeouts."""
-    import numpy as np
-
     flow = next(iter(run.flows.rows()))
     trace = traces_of(run, ("transfer",))["transfer"]
     begin, end = flow["start_s"], flow["start_s"] + flow["active_s"]
@@ -177,8 +174,6 @@ def over_radio(run: Run, _case: Case) -> Mapping[str, float]:
 
 def pages(run: Run, case: Case) -> Mapping[str, float]:
     """Mean and deviation of the time until a host has its four objects; how many hosts have them."""
-    import numpy as np
-
     took = np.array([row["completion_s"] for row in run.transfers.rows() if row["what"] == "page"])
     return {
         "completion_s": float(took.mean()) if took.size else float("nan"),

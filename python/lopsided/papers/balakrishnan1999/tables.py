@@ -25,6 +25,7 @@ from lopsided.papers.balakrishnan1999.shared import locked_out, lossy, runs_of, 
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Artifact, Comparison
 from lopsided.papers.framework.tables import Columns, compare, table
+from lopsided.scenario import Scenario
 
 AUTHORS_CODE = Path(__file__).parent / "authors-code.csv"
 """What the authors' classes in ns-2.35 gave on the one-flow cells: means of the runs of each."""
@@ -178,8 +179,6 @@ def table_3(m: Measurements) -> Artifact:
 
 def table_4(m: Measurements) -> Artifact:
     """The parameters of the packet radio, as the scenario has them (BAL-M16)."""
-    from lopsided.scenario import Scenario
-
     medium = Scenario.load(Path(__file__).parent / "scenarios" / "radio-1.toml").resolved["media"][0]
     if medium["kind"] != "packet_radio":
         raise ValueError(f"radio-1.toml has the medium {medium['kind']}")

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lopsided.papers.framework.measurements import Label, Measurements
 from lopsided.papers.framework.model import Case, Experiment, Overrides, Paper
+from lopsided.scenario import Scenario
+from lopsided.studies.jobs import seeds
+from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
-    from lopsided.scenario import Run, Scenario
-    from lopsided.worlds.base import Job
+    from lopsided.scenario import Run
 
 T = TypeVar("T")
 
@@ -58,9 +60,6 @@ def run_experiments(
     that is done.
     """
     import polars as pl
-
-    from lopsided.studies.jobs import seeds
-    from lopsided.worlds.base import Job
 
     times = {each.key: each.repetitions(repetitions, usual=repetitions == paper.repeat) for each in experiments}
     due = [
@@ -108,8 +107,6 @@ def run_experiments(
 
 def _scenarios(paper: Paper, due: Sequence[_Due], overrides: Overrides) -> list[Scenario]:
     """The scenario of each run; every file is read once and every case resolved once."""
-    from lopsided.scenario import Scenario
-
     files: dict[str, Scenario] = {}
     resolved: dict[int, Scenario] = {}
     for item in due:

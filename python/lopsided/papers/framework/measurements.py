@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -213,8 +214,6 @@ class Measurements:
 
     def digest(self, experiment: str) -> str:
         """One digest over all runs of an experiment: equal digests, equal results."""
-        import hashlib
-
         digests = sorted(str(value) for value in self._rows[experiment]["digest"])
         return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
 

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lopsided._native import __version__
 from lopsided.papers.framework import report_folder, text
 from lopsided.papers.framework.console import HEADINGS
 from lopsided.papers.framework.reproduction import held_in_short
@@ -138,8 +139,6 @@ def _again(reproduction: Reproduction) -> str:
 
 def version() -> str:
     """Of lopsided."""
-    from lopsided._native import __version__
-
     return __version__
 
 

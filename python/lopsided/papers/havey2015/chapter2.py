@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from lopsided.papers.framework.claims import (
     Statements,
@@ -96,8 +97,6 @@ def pair(run: Run, _case: Case) -> Mapping[str, float]:
 
 def alone(run: Run, _case: Case) -> Mapping[str, float]:
     """One download: goodput, round trips, how full the queue of 1 s is and how much that varies."""
-    import polars as pl
-
     queue = run.queues.to_polars().filter((pl.col("direction") == "down") & (pl.col("time_s") > 30))
     wait = queue["sojourn_mean_ms"].cast(pl.Float64).drop_nulls().to_numpy()
     row = next(iter(run.flows.rows()))

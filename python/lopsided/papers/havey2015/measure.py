@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from lopsided import metrics
@@ -35,8 +36,6 @@ SENSING_OCTETS = 28
 
 def knee(run: Run, _case: Case) -> Mapping[str, float]:
     """Throughput and queueing delay of one transfer, once its slow start is over."""
-    import polars as pl
-
     queue = run.queues.to_polars().filter(pl.col("direction") == "down").cast({"sent_bytes": pl.Float64})
     time, sent = queue["time_s"].to_numpy(), queue["sent_bytes"].to_numpy()
     end = float(time[-1])
@@ -105,8 +104,6 @@ def _quantiles(values: Array, weights: Array) -> Array:
 
 def _sensing_share(run: Run) -> float:
     """Octets of sensing packets as a share of all that the modems' limiters sent; NaN without sensing."""
-    import polars as pl
-
     senses = run.parts["quantity"] == "sensing_sent_packets"
     if not senses.any():
         return math.nan

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from lopsided.papers.framework.claims import Statements, all_of, at_least, at_most, between, near, number
 from lopsided.papers.framework.measurements import Array, Measurements
@@ -315,8 +316,6 @@ CLAIMS = (
 
 
 def _queue_line(m: Measurements) -> Iterable[Line]:
-    import polars as pl
-
     queue = m.run("detection-trace", mode="single").queues.to_polars().filter(pl.col("direction") == "down")
     yield Line(queue["time_s"].to_numpy(), queue["backlog_bytes"].to_numpy() / 1e3, style.INK, column="backlog_kb")
 

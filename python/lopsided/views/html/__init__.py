@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
+from lopsided._native import __version__
 from lopsided.data import units
 from lopsided.data.catalogue import run_tables
 from lopsided.errors import UsageError
@@ -74,8 +75,6 @@ def _flows(run: Run) -> View:
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:
-    from lopsided._native import __version__
-
     facts = [
         ("world", run.world),
         ("simulated" if run.world == "sim" else "measured", units.seconds(run.scenario.duration_s)),

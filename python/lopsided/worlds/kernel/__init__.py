@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from lopsided.data.captures import Listed, write_index
 from lopsided.errors import UsageError
 from lopsided.run_options import RunOptions
+from lopsided.scenario import Run
 
 from . import backend, captures, cleanup, flow_results, host, plan, results, translate
 from .errors import GuestFailed, KernelUnavailable, KernelWorldError, Overloaded, SelfCheckFailed, Unsupported
@@ -29,7 +30,7 @@ from .guest.job import Job
 if TYPE_CHECKING:
     from lopsided.data.scenario_types import Resolved
     from lopsided.run_options import PcapPoint
-    from lopsided.scenario import Run, Scenario
+    from lopsided.scenario import Scenario
     from lopsided.worlds.base import Job as WorldJob
 
 __all__ = [
@@ -206,8 +207,6 @@ def _keep_captures(folder: Path, job: Job, resolved: Resolved, options: RunOptio
 def _to_run(
     scenario: Scenario, seed: int, measured: results.Measured, chosen: backend.Machine, notes: list[str]
 ) -> Run:
-    from lopsided.scenario import Run
-
     facts = {"kernel_kind": chosen.kind, **measured.facts, "notes": notes}
     return Run(
         scenario=scenario, seed=seed, tables=measured.tables, digest=measured.digest, world="kernel", facts=facts

@@ -22,13 +22,14 @@ from lopsided import _native
 from lopsided.data.captures import Listed, write_index
 from lopsided.errors import LiveError, UsageError
 from lopsided.run_options import RunOptions
+from lopsided.scenario import Run
 from lopsided.worlds.kernel import backend, cleanup
 from lopsided.worlds.kernel.errors import Overloaded, Unsupported
 
 from . import plan, results
 
 if TYPE_CHECKING:
-    from lopsided.scenario import Run, Scenario
+    from lopsided.scenario import Scenario
     from lopsided.worlds.base import Job
 
 __all__ = ["check", "run", "run_many"]
@@ -131,7 +132,5 @@ def _write_index(scenario: Scenario, folder: Path) -> None:
 
 
 def _to_run(scenario: Scenario, seed: int, measured: results.Measured, ours: frozenset[str]) -> Run:
-    from lopsided.scenario import Run
-
     facts = {**measured.facts, "ours": sorted(ours), "notes": plan.notes(scenario.resolved, ours)}
     return Run(scenario=scenario, seed=seed, tables=measured.tables, digest=measured.digest, world="live", facts=facts)

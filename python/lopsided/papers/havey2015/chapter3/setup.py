@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from lopsided.papers.framework.measurements import Array
 from lopsided.papers.framework.model import Case, Experiment, Overrides
@@ -96,8 +97,6 @@ def throughput(run: Run, _case: Case) -> Mapping[str, float]:
 
 def shares(run: Run) -> Array:
     """The compatible flow's part of what both get, in per cent, in bins of a second, once slow start is over."""
-    import polars as pl
-
     queues = run.queues.to_polars().filter(pl.col("direction") == "down")
     rates: list[Array] = []
     for link in ("home1", "home2"):
@@ -123,8 +122,6 @@ def sharing(run: Run, _case: Case) -> Mapping[str, float]:
 
 def repair(run: Run, _case: Case) -> Mapping[str, float]:
     """What crossed the path, how many requests repaired the object, and how long it took to be whole."""
-    import polars as pl
-
     links = run.links.to_polars().filter((pl.col("link") == "path") & (pl.col("direction") == "down"))
     rows = list(run.transfers.rows())
     whole = [float(row["completion_s"]) for row in rows if row["what"] == "object"]
