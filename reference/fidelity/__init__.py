@@ -19,6 +19,7 @@ from lopsided.studies import compare
 from lopsided.studies.jobs import run_jobs, run_many
 from lopsided.worlds.base import Job
 from reference.fidelity.records import Measurement, Records, Values
+from reference.fidelity.stamps import Probe
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -131,6 +132,12 @@ def measure_linux(
         measurement = Measurement.of(cell, seed, run, compare.measure(run, cell.window))
         known.add(measurement)
         yield measurement
+
+
+def probes() -> list[Probe]:
+    """A few of the runs, which tell whether a page is of the simulator of today."""
+    cells = (two_way(3000, 1000, 10), two_way(2400, 196, 20), two_way(3000, 100, 40))
+    return [Probe(cell.name, cell.scenario(1)) for cell in cells]
 
 
 def simulate(seeds: range) -> dict[tuple[str, int], Values]:

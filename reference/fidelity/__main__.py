@@ -15,7 +15,7 @@ from lopsided.errors import LopsidedError
 from lopsided.views.plot import style
 from lopsided.worlds.kernel import KernelUnavailable
 from reference import fidelity
-from reference.fidelity import kept, ns3, packets, page, reference, values, variants
+from reference.fidelity import kept, ns3, packets, page, reference, stamps, values, variants
 from reference.fidelity.kept import SIDE_BY_SIDE, Effort
 from reference.fidelity.records import Records
 from reference.fidelity.variants import page as variants_page
@@ -74,6 +74,8 @@ def main() -> int:
     more = fidelity.simulate(range(1, 1 + values.SIM_SEEDS))
     (data / "values.md").write_text(values.render(values.side_by_side(linux, more)))
     say(f"{data / 'values.md'}")
+    for name in ("../fidelity.md", "values.md"):
+        stamps.write(data, name, fidelity.probes())
     _write_variants(data, of_variants, curves)
     return _write_packets(data, of_packets)
 
@@ -121,6 +123,7 @@ def _write_variants(data: Path, records: Records, curves: windows.Windows) -> No
         linux, kept.simulate(variants.runs(), variants.values_of), closing.read_text() if closing.exists() else ""
     )
     (data / "variants.md").write_text(text)
+    stamps.write(data, "variants.md", variants.probes())
     (data / "windows.png").write_bytes(style.png(windows.figure(curves), dpi=100))
     say(f"{data / 'variants.md'}: {len(linux)} of {len(variants.runs())} runs on Linux")
 

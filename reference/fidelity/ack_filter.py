@@ -28,10 +28,14 @@ from statistics import median
 import lopsided as lop
 from lopsided.cli.terminal import say
 from lopsided.data import units
+from lopsided.papers.framework import claims
 from lopsided.studies.replay import Arrival, Fate
 from lopsided.studies.replay import replay as play
 from lopsided.worlds.kernel import GuestFailed, KernelUnavailable, backend, captures, cleanup, plan, translate
+from reference.fidelity import promises, stamps
+from reference.fidelity.promises import Promise
 from reference.fidelity.records import OneRow
+from reference.fidelity.stamps import Probe
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 RUNS, CAPTURES, PAGE = DOCS / "ack-filter.csv", DOCS / "ack-filter.xz", DOCS / "ack-filter.md"
@@ -139,6 +143,11 @@ class Measurement:
 def records() -> OneRow[Measurement]:
     """What was measured on Linux."""
     return OneRow(RUNS, Measurement, (cell.name for cell in CELLS))
+
+
+def probes() -> list[Probe]:
+    """A few of the whole runs, which tell whether the page is of the simulator of today."""
+    return [Probe(cell.name, cell.scenario) for cell in CELLS[:2]]
 
 
 # --- By replay
@@ -316,6 +325,7 @@ HEAD = """\
 Made by `python -m reference.fidelity.ack_filter`; do not edit. Linux 6.1 in virtual time, `cake ack-filter`
 (conservative) and `cake ack-filter-aggressive`; here `ack_filter` with these rules around `cake`.
 
+{promised}
 ## The same ACKs go
 
 A download of 10 Mbit/s and an upload share 300 kbit/s upwards for 4 s, so that ACKs wait. Captured before and behind
@@ -366,11 +376,12 @@ def _said(name: str, values: Sequence[float]) -> str:
 
 def page(linux: Sequence[Measurement], here: Sequence[Measurement], recorded: Mapping[str, Sequence[Seen]]) -> str:
     """The document."""
-    text = HEAD
+    text, apart = "", 0
     for case in CASES:
         if case.name in recorded:
             found = agreement(recorded[case.name], simulate(case, recorded[case.name]))
             others = found.packets - found.acks
+            apart += found.same < found.acks
             cells: list[object] = [case.name, *map(units.count, (found.packets, found.acks, found.gone, found.ours))]
             cells += [_of(found.same, found.acks), _of(found.data, others)]
             text += "| " + " | ".join(map(str, cells)) + " |\n"
@@ -390,6 +401,14 @@ def page(linux: Sequence[Measurement], here: Sequence[Measurement], recorded: Ma
             rows.append("| " + " | ".join([*place, label, *values, f"**{by}**" if beyond else by]) + " |")
         compared += 1
         within += all(abs(off[name]) <= bound for name, bound in BOUNDS.items())
+    promised = [
+        Promise(
+            "Of the same packets the same ACKs go.",
+            claims.at_most(0, [claims.number("captures of which another ACK went", apart)]),
+        ),
+        Promise("Whole runs are within their bounds.", claims.at_least(compared, [claims.number("cells", within)])),
+    ]
+    text = HEAD.format(promised="\n".join(promises.rows(promised))) + text
     return text + WHOLE.format(seeds=len(SEEDS), within=within, cells=compared) + "\n".join(rows) + "\n"
 
 
@@ -432,6 +451,7 @@ def main() -> int:
     linux = [one for cell in CELLS for seed in SEEDS if (one := runs.get(cell, seed)) is not None]
     cells = {cell.name: cell for cell in CELLS}
     here = [Measurement.of(cells[one.cell], one.seed, cells[one.cell].scenario.run(seed=one.seed)) for one in linux]
+    stamps.write(DOCS, PAGE.name, probes())
     PAGE.write_text(page(linux, here, recorded))
     say(f"{PAGE}: {len(linux)} runs and {len(recorded)} captures of Linux")
     return 0

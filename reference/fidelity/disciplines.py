@@ -25,8 +25,12 @@ from typing import Any
 
 import lopsided as lop
 from lopsided.data import units
+from lopsided.papers.framework import claims
 from lopsided.studies.aqm.disciplines import Discipline
+from reference.fidelity import promises, stamps
 from reference.fidelity.chance import STANDARD_ERRORS, Value
+from reference.fidelity.promises import Promise
+from reference.fidelity.stamps import Probe
 
 DOCS = Path(__file__).parents[2] / "docs" / "fidelity"
 RECORDS = DOCS / "disciplines.csv"
@@ -115,6 +119,13 @@ def measured(world: str, queue: str, rtt: int, ecn: bool, seed: int) -> Row:
     }
 
 
+def probes() -> list[Probe]:
+    """A few of the lines, which tell whether the page is of the simulator of today."""
+    line = lop.Scenario.from_text(LINE.format(rtt=20, duration=20), "20-ms")
+    wanted = ("codel", "red", "cake")
+    return [Probe(name, line.with_(**{"link.down.queue": HERE.get(name, QUEUES[name])})) for name in wanted]
+
+
 def simulated(run: tuple[str, int, bool, int]) -> Row:
     """The same in the simulator, for a pool of processes."""
     return measured("sim", *run)
@@ -176,10 +187,19 @@ def page(linux: list[Row], sim: list[Row]) -> str:
         within=within,
         whole=sum(not off[key] for key in keys),
         chance=len(chance),
-        apart=sum(bool(off[key]) for key in keys) - len(chance),
+        apart=(apart := sum(bool(off[key]) for key in keys) - len(chance)),
         errors=f"{STANDARD_ERRORS:g}",
+        promised="\n".join(promises.rows([promised(apart)])),
     )
     return head + "\n".join(rows) + "\n" + _TOGETHER + "\n".join(_together(keys, linux, sim)) + "\n"
+
+
+def promised(apart: int) -> Promise:
+    """That the seeds explain what is beyond a bound."""
+    return Promise(
+        "Every cell is within its bounds, or beyond them by chance.",
+        claims.at_most(0, [claims.number("cells that the seeds do not explain", apart)]),
+    )
 
 
 def _together(keys: Iterable[Key], linux: list[Row], sim: list[Row]) -> Iterator[str]:
@@ -256,6 +276,7 @@ in all four: {whole}. The last column says how far what is beyond is by chance: 
 Linux' runs and that of {sim_seeds} seeds of the simulator, in standard errors, **bold** above {errors}. So the seeds
 explain {chance} more cells, and {apart} they do not.
 
+{promised}
 | queue | RTT | ECN | seeds | goodput Linux | sim | off | wait | sim | off | p95 | sim | off | signals | sim | off |\
  by chance? |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
@@ -310,6 +331,7 @@ def main() -> None:
         sim = list(pool.map(simulated, ((*cell, seed) for cell in cells for seed in SIM_SEEDS), chunksize=4))
     notes = DOCS / "disciplines-causes.md"
     text = page(linux, sim)
+    stamps.write(DOCS, "disciplines.md", probes())
     (DOCS / "disciplines.md").write_text(text + ("\n" + notes.read_text() if notes.exists() else ""))
 
 

@@ -16,9 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lopsided.cli.terminal import say
+from lopsided.papers.framework import claims
 from lopsided.scenario import Scenario
 from lopsided.studies import packets
 from lopsided.worlds.kernel import KernelUnavailable
+from reference.fidelity import promises, stamps
+from reference.fidelity.promises import Promise
+from reference.fidelity.stamps import Probe
 
 SCRIPTS = Path("crates/tcp/src/tests/scripts")
 PAGE = "fidelity/mechanisms.md"
@@ -444,6 +448,7 @@ def render(held: Iterable[Held]) -> str:
     held = list(held)
     whole = [one for one in held if one.same == one.packets]
     lines = [_HEAD + f"To the end the same packets: **{len(whole)} of {len(held)}**.\n"]
+    lines += promises.rows(promised(len(held), len(whole), sum(one.acted for one in held)))
     lines += ["| mechanism | packets | the same | first difference | script |", "|---|---|---|---|---|"]
     for one in held:
         first = "none" if one.first is None else f"{' '.join(one.first.fields)}, after {one.first.packets:,}"
@@ -464,6 +469,25 @@ def render(held: Iterable[Held]) -> str:
     lines += ["", "| rule | a script that fails without it |", "|---|---|"]
     lines += [f"| {name} | `{script}` |" for name, script in WITHOUT]
     return "\n".join(lines) + "\n"
+
+
+def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
+    """That each mechanism acts, and makes the same packets."""
+    return [
+        Promise(
+            "In every scenario the mechanism acts.",
+            claims.at_least(scenarios, [claims.number("scenarios in which it did", acted)]),
+        ),
+        Promise(
+            "The packets are the same to the end.",
+            claims.at_least(scenarios, [claims.number("scenarios of which they are", whole)]),
+        ),
+    ]
+
+
+def probes() -> list[Probe]:
+    """A few of the scenarios, which tell whether the page is of the simulator of today."""
+    return [Probe(mechanism.name, mechanism.scenario()) for mechanism in MECHANISMS[:4]]
 
 
 def listed(scripts: Iterable[str]) -> str:
@@ -487,7 +511,9 @@ def main() -> int:
         say(str(reason))
         return 1
     if not given.only:
-        (given.docs / PAGE).write_text(render(held), encoding="utf-8")
+        page = given.docs / PAGE
+        page.write_text(render(held), encoding="utf-8")
+        stamps.write(page.parent, page.name, probes())
     return 0
 
 

@@ -7,24 +7,28 @@ runs, and is found anew when the simulator's run has changed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from lopsided.papers.framework import claims
 from lopsided.studies import packets as aligning
 from lopsided.studies.jobs import run_jobs
 from lopsided.studies.options import PACKETS_APART_S
 from lopsided.worlds.base import Job
 from reference import fidelity
-from reference.fidelity import variants
+from reference.fidelity import promises, variants
 from reference.fidelity.kept import FOLDER, Effort, Wanted
 from reference.fidelity.kept import runs as runs_on_linux
+from reference.fidelity.promises import Promise
 from reference.fidelity.records import Ledger, kernel_of
+from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import section, table
 
 if TYPE_CHECKING:
+    from lopsided.papers.framework.model import Measured
     from lopsided.scenario import Run, Scenario
 
 SEED = 1
@@ -32,6 +36,9 @@ GROUPS = ("alone", "two-way", "cross")
 PLAIN = ("reno", "cubic", "vegas")
 """What the medians are told of by name: controls without a clock of their own or chance."""
 MORE_BUFFERS = (5, 15, 30, 50)
+
+SAME = {"alone": 10_000, "two-way": 2_000}
+"""So many packets are promised to be the same, in the median over the cells of a kind of traffic."""
 
 COLUMNS = (
     *("cell", "seed", "packets", "first_packets", "first_s", "first_at", "first_fields"),
@@ -122,6 +129,11 @@ class Records(Ledger[Measurement]):
 
     def __init__(self, path: Path, wanted: Sequence[Cell] | None = None) -> None:
         super().__init__(path, COLUMNS, (cell.name for cell in (cells() if wanted is None else wanted)))
+
+    def digest_of(self, name: str) -> str:
+        """Of the simulator's run that was aligned; nothing where there is none."""
+        found = self._found.get((name, SEED))
+        return found.sim_digest if found else ""
 
     def _rows(self, one: Measurement) -> Iterator[tuple[object, ...]]:
         yield (
@@ -225,10 +237,33 @@ def render(records: Records) -> str:
         "and before the first packet that is another one.",
         f"{len(found)} of {len(wanted)} cells; times within {PACKETS_APART_S * 1e6:.0f} µs are the same.",
         "",
+        *promises.rows(promised(groups)),
         *section("Medians", table(heads, ((*names, *_medians(here)) for names, here in groups.items() if here))),
         *section("Every cell", rows(list(found.values()))),
     ]
     return "\n".join(lines)
+
+
+def promised(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> list[Promise]:
+    """That long runs of packets are the same, by control: before any difference, and before another packet."""
+    kinds = {"first": "before any field differs", "parted": "before another packet"}
+
+    def medians(group: str, kind: str) -> list[Measured]:
+        found = ((control, groups[group, control]) for control in PLAIN)
+        return [claims.number(control, median([one.same(kind) for one in here])) for control, here in found if here]
+
+    return [
+        Promise(f"The same packets {words}, {group}.", claims.at_least(bound, found))
+        for group, bound in SAME.items()
+        for kind, words in kinds.items()
+        if (found := medians(group, kind))
+    ]
+
+
+def probes() -> list[Probe]:
+    """A few of the cells, as they are aligned."""
+    wanted = ("3000/1000 u5", "2400/196 u15", "cubic, 3000/1000 u15")
+    return [Probe(cell.name, aligning.finely_sampled(cell.scenario())) for cell in cells() if cell.name in wanted]
 
 
 def rows(found: Sequence[Measurement]) -> list[str]:

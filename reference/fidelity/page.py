@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 import numpy as np
 
+from lopsided.papers.framework import claims
 from lopsided.studies.compare import TOLERANCES, Key
 from reference.fidelity import (
     BUFFERS,
@@ -18,9 +19,11 @@ from reference.fidelity import (
     VARIATION,
     VARIED,
     Cell,
+    promises,
     two_way,
 )
 from reference.fidelity.ns3 import MIN_RTO_S, Row
+from reference.fidelity.promises import Promise
 from reference.fidelity.records import Measurement, Values
 from reference.fidelity.tables import percent, section, table
 
@@ -62,6 +65,7 @@ def render(linux: Sequence[Measurement], simulated: ByRun, ns3: Sequence[Row], c
     bounds = " and ".join(f"{_NAMES[name]} {100 * bound:.0f} %" for name, bound in TOLERANCES.items())
     lines = [
         _HEAD.format(kernel=f"{', '.join(kernels)}, seeds {', '.join(map(str, seeds))}", bounds=bounds),
+        *promises.rows(_promised(errors)),
         *_summary(errors),
         *_single(errors),
         *(text for line in LINES for text in _line(errors, *line)),
@@ -204,15 +208,27 @@ def _beside_ns3(errors: _Errors, ns3: Sequence[Row]) -> list[str]:
     )
 
 
+def _promised(errors: _Errors) -> list[Promise]:
+    off = [quantity for _, _, quantity, _ in _off(errors)]
+    counted = [claims.number(f"beyond in {_NAMES[quantity]}", off.count(quantity)) for quantity in TOLERANCES]
+    return [Promise("No median is beyond its bound.", claims.at_most(0, counted))]
+
+
 def _beyond(errors: _Errors) -> list[str]:
     found = [
         f"- {cell.name}, {flow}: {_NAMES[quantity]} {percent(error, signed=True)}"
-        for cell in CELLS
-        for flow in _flows(cell)
-        for quantity, bound in TOLERANCES.items()
-        if abs(error := errors.error(cell.name, (flow, quantity))) > bound
+        for cell, flow, quantity, error in _off(errors)
     ]
     return section("Beyond the bounds", "\n".join(found or ["Nothing."]))
+
+
+def _off(errors: _Errors) -> Iterator[tuple[Cell, str, str, float]]:
+    """Cell, flow, quantity and error of what is beyond its bound."""
+    for cell in CELLS:
+        for flow in _flows(cell):
+            for quantity, bound in TOLERANCES.items():
+                if abs(error := errors.error(cell.name, (flow, quantity))) > bound:
+                    yield cell, flow, quantity, error
 
 
 def _figure(value: float) -> str:

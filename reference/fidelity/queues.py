@@ -25,11 +25,14 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from lopsided.cli.terminal import say
+from lopsided.papers.framework import claims
 from lopsided.scenario import Scenario
 from lopsided.studies.replay import Arrival, Fate, datagram
 from lopsided.studies.replay import replay as play
 from lopsided.worlds.kernel import backend, captures, cleanup, flow_results, plan, translate
 from lopsided.worlds.kernel.guest.job import Job, Watched
+from reference.fidelity import promises
+from reference.fidelity.promises import Promise
 
 LINK, DIRECTION = "link", "down"
 LINE = "5 Mbit/s"
@@ -400,6 +403,7 @@ the same times (`reference/fidelity/queues.py`, `lopsided.studies.replay`). Meas
 and recorded: the tests hold ours to it without a kernel. `python -m reference.fidelity.queues --measure` records
 anew, `python -m reference.fidelity.queues` writes this page.
 
+{promised}
 ## Those that decide by themselves
 
 "Alone" it is asked for a packet at the very times at which one left on Linux, "with the line" gets nothing but
@@ -450,9 +454,11 @@ TAIL = """
 
 def render(recorded: dict[str, list[Seen]]) -> str:
     """The page, from what is recorded."""
-    text = HEAD.format(line=LINE, kernel=KERNEL)
+    text, apart, far = "", 0, 0
     for case in (case for case in CASES if not case.draws):
-        text += _row(case, recorded[case.name])
+        row, found = _row(case, recorded[case.name])
+        text += row
+        apart += found.same < found.packets
     text += DRAWN.format(linux=len(LINUX_SEEDS), seeds=len(SEEDS))
     for case in (case for case in CASES if case.draws):
         runs = [spread(case, recorded[recorded_name(case, seed)]) for seed in LINUX_SEEDS]
@@ -461,17 +467,33 @@ def render(recorded: dict[str, list[Seen]]) -> str:
                 first = of_what[0]
                 linux = ", ".join(str(number.linux) for number in of_what)
                 holds = all(number.holds for number in of_what)
+                far += not holds
                 verdict = "holds" if holds else f"**does not hold**: {case.apart}"
                 text += (
                     f"| {case.name} | {first.what} | {linux} | {first.ours:.1f} | {first.deviation:.1f} | {verdict} |\n"
                 )
-    return text + TAIL
+    told = "\n".join(promises.rows(promised(apart, far)))
+    return HEAD.format(line=LINE, kernel=KERNEL, promised=told) + text + TAIL
+
+
+def promised(apart: int, far: int) -> list[Promise]:
+    """Of those that decide by themselves the packets, of those that draw the numbers."""
+    return [
+        Promise(
+            "With nothing but the arrivals every packet meets the same fate.",
+            claims.at_most(0, [claims.number("disciplines of which one does not", apart)]),
+        ),
+        Promise(
+            "What is drawn at random could be Linux' draw.",
+            claims.at_most(0, [claims.number("numbers beyond three standard deviations", far)]),
+        ),
+    ]
 
 
 KERNEL = "Linux 6.1"
 
 
-def _row(case: Case, seen: Sequence[Seen]) -> str:
+def _row(case: Case, seen: Sequence[Seen]) -> tuple[str, Agreement]:
     with_line = agreement(seen, simulate(case, seen, line=True))
     alone = agreement(seen, simulate(case, seen, line=False)) if case.asked else None
     same = "" if alone is None else f"{alone.same:,}"
@@ -487,7 +509,7 @@ def _row(case: Case, seen: Sequence[Seen]) -> str:
         f"{with_line.same:,}",
         f"{late_us:,.1f} us",
     )
-    return "| " + " | ".join(map(str, cells)) + " |\n"
+    return "| " + " | ".join(map(str, cells)) + " |\n", with_line
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from lopsided.studies.compare import Key
-from reference.fidelity import CELLS
+from reference.fidelity import CELLS, promises
 from reference.fidelity.chance import Value
 from reference.fidelity.draw import page
 from reference.fidelity.records import Measurement
@@ -54,7 +54,8 @@ def render(values: Mapping[tuple[str, str, str], Value]) -> str:
         "percentile of as many of the simulator's seeds as Linux has against its others) and the error in standard",
         "errors.",
         "",
-        *page.summary_rows(judged),
+        *promises.rows(page.promised(judged)),
+        *section("In short", page.summary_rows(judged)),
         *page.off_rows(judged),
         *page.count_rows(values, ("retransmits",)),
         *section("Every value", page.value_rows(values.items())),

@@ -19,6 +19,8 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reference.fidelity.stamps import Probe
+
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
 
@@ -70,6 +72,11 @@ class Drawn:
         from lopsided.scenario import Scenario
 
         return Scenario.from_text(self.text, self.name)
+
+
+def probes(seed: int) -> list[Probe]:
+    """A few scenarios of a draw, which tell whether its page is of the simulator of today."""
+    return [Probe(one.name, one.scenario()) for one in draw(seed, 3)]
 
 
 def draw(seed: int, count: int = COUNT) -> list[Drawn]:

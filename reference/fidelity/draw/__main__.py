@@ -14,8 +14,8 @@ from pathlib import Path
 from lopsided.cli.terminal import progress, say
 from lopsided.errors import LopsidedError
 from lopsided.worlds.kernel import KernelUnavailable
-from reference.fidelity import packets
-from reference.fidelity.draw import COUNT, Drawn, draw, page
+from reference.fidelity import packets, stamps
+from reference.fidelity.draw import COUNT, Drawn, draw, page, probes
 from reference.fidelity.draw.measure import values, values_of
 from reference.fidelity.kept import SIDE_BY_SIDE, Effort, measure, simulate
 from reference.fidelity.records import Records
@@ -55,6 +55,7 @@ def main() -> int:
     alike = [one for cell in _cells(drawn) if (one := aligned.get(cell, packets.SEED)) is not None]
     runs = [sum(records.get(drawing, seed) is not None for seed in seeds) for drawing in drawn]
     target.write_text(page.render(drawn, found, kernels, runs, arguments.sim_seeds, alike))
+    stamps.write(arguments.folder, target.name, probes(arguments.draw))
     say(page.summary(found))
     say(f"{target}: {len(told)} of {len(drawn) * len(seeds)} runs on Linux")
     return 0

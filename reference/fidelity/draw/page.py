@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
 
-from reference.fidelity import packets
+from lopsided.papers.framework import claims
+from reference.fidelity import packets, promises
 from reference.fidelity.chance import BOUND, STANDARD_ERRORS, Value, percentile
 from reference.fidelity.draw import Drawn
 from reference.fidelity.draw.measure import COUNTED, JUDGED, Key
+from reference.fidelity.promises import Promise
 from reference.fidelity.tables import percent, section, table
 
 NAMES = {
@@ -54,13 +56,34 @@ def render(
             "the error that chance alone gives (the 95th percentile of as many of the simulator's seeds against",
             "the others) and the error in standard errors.",
             "",
-            *summary_rows(judged),
+            *promises.rows(promised(judged)),
+            *section("In short", summary_rows(judged)),
             *off_rows(judged),
             *count_rows(values),
             *_alike_rows(alike),
             *_all(drawn, values),
         ]
     )
+
+
+BEYOND_CHANCE = 0.05
+"""How far the 95th percentile of all errors may be beyond what chance gives."""
+
+
+def promised(judged: Mapping[Key, Value]) -> list[Promise]:
+    """That hardly a value is further off than chance would have it, and none far."""
+    off = sum(value.off for value in judged.values())
+    beyond = percentile([value.beyond_chance() for value in judged.values()], 0.95)
+    return [
+        Promise(
+            f"No value is off by more than {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors.",
+            claims.at_most(0, [claims.number(f"values off, of {len(judged)}", off)]),
+        ),
+        Promise(
+            "The errors are those of chance.",
+            claims.at_most(100 * BEYOND_CHANCE, [claims.percent("beyond chance, 95th percentile", beyond)]),
+        ),
+    ]
 
 
 def summary(values: Mapping[Key, Value]) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from lopsided.studies import compare
 from reference.fidelity.records import Records, Values
+from reference.fidelity.stamps import Probe
 
 if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
@@ -165,6 +166,12 @@ def runs() -> list[tuple[Cell, int]]:
     """Every cell with each of its seeds, first seeds first."""
     most = max(len(cell.seeds) for cell in CELLS)
     return [(cell, seed) for seed in range(1, 1 + most) for cell in CELLS if seed in cell.seeds]
+
+
+def probes() -> list[Probe]:
+    """A few of the runs, which tell whether the page is of the simulator of today."""
+    chosen = (cell for cell in CELLS if cell.line == LINES[0] and cell.buffer == 1 and cell.traffic == "cross")
+    return [Probe(cell.name, cell.scenario()) for cell in chosen]
 
 
 def values_of(run: Run) -> Values:

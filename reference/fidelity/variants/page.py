@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
 
+from lopsided.papers.framework import claims
+from reference.fidelity import promises
+from reference.fidelity.promises import Promise
 from reference.fidelity.records import Measurement, Values
 from reference.fidelity.tables import percent, section, table
 
@@ -57,6 +60,7 @@ def render(linux: Iterable[Measurement], simulated: dict[tuple[str, int], Values
     grid = [off for off in cells if off.cell.control in CONTROLS]
     lines = [
         *_head(measured),
+        *promises.rows(promised(grid)),
         *_in_short(grid),
         *_by(
             "congestion control", ((control, lambda cell, c=control: cell.control == c) for control in CONTROLS), grid
@@ -109,6 +113,22 @@ def _head(measured: list[Measurement]) -> list[str]:
     return [text, *table(heads, rows)]
 
 
+def promised(cells: Sequence[_Off]) -> list[Promise]:
+    """That the middle of the errors and their tail stay within the bounds."""
+    found: list[Promise] = []
+    for quantity, bound in MEDIAN_BOUNDS.items():
+        errors = _known(cells, quantity)
+        for words, share, most in (("Median", 0.5, bound), ("95th percentile", 0.95, TAIL_BOUND)):
+            value = claims.percent("error", float(np.quantile(errors, share)) if errors else math.nan)
+            found.append(Promise(f"{words} of {_NAMES[quantity]} over the cells.", claims.at_most(100 * most, [value])))
+    return found
+
+
+def _known(cells: Iterable[_Off], quantity: str) -> list[float]:
+    """The absolute errors of those that have one."""
+    return [abs(off.error[quantity]) for off in cells if not math.isnan(off.error[quantity])]
+
+
 def _in_short(cells: list[_Off]) -> list[str]:
     groups = {words: [off for off in cells if off.cell.traffic == traffic] for traffic, words in _TRAFFIC.items()}
     rows = ((name, len(here), *_spreads(here)) for name, here in (*groups.items(), ("all", cells)))
@@ -128,7 +148,7 @@ def _spreads(cells: list[_Off], *, largest: bool = True) -> list[str]:
 
 
 def _spread(cells: list[_Off], quantity: str, bound: float) -> list[str]:
-    found = [abs(off.error[quantity]) for off in cells if not math.isnan(off.error[quantity])]
+    found = _known(cells, quantity)
     if not found:
         return ["-"] * 3
     middle, tail, most = (float(np.quantile(found, share)) for share in (0.5, 0.95, 1.0))

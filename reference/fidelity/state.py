@@ -1,0 +1,99 @@
+"""`python -m reference.fidelity.state`: what the pages promise and keep, and which are of an older simulator.
+
+Prints, and ends with 0 whatever it finds: a page is made anew in minutes or hours, some with Linux, and no change of
+TCP has to wait for that. It names the command that does.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from lopsided.cli.terminal import say
+from reference import fidelity
+from reference.fidelity import (
+    ack_filter,
+    authors,
+    disciplines,
+    draw,
+    freebsd,
+    mechanisms,
+    packets,
+    promises,
+    stamps,
+    variants,
+)
+from reference.fidelity.stamps import Probe
+
+DATA = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
+
+
+@dataclass(frozen=True)
+class Page:
+    """How a page is made anew, and the runs by which its age is known."""
+
+    command: str
+    probes: Callable[[], Sequence[Probe]]
+
+
+_ALL = "reference.fidelity --recorded"
+PAGES: Mapping[str, Page] = {
+    "../fidelity.md": Page(_ALL, fidelity.probes),
+    "values.md": Page(_ALL, fidelity.probes),
+    "variants.md": Page(_ALL, variants.probes),
+    "packets.md": Page("reference.fidelity --packets ''", packets.probes),
+    "ack-filter.md": Page("reference.fidelity.ack_filter --recorded", ack_filter.probes),
+    "authors.md": Page("reference.fidelity.authors --recorded", authors.probes),
+    "disciplines.md": Page("reference.fidelity.disciplines --recorded", disciplines.probes),
+    "freebsd.md": Page("reference.fidelity.freebsd", freebsd.probes),
+    "mechanisms.md": Page("reference.fidelity.mechanisms", mechanisms.probes),
+    **{
+        f"draw-{seed}.md": Page(f"reference.fidelity.draw --recorded --draw {seed}", partial(draw.probes, seed))
+        for seed in (2211, 7193, 60917)
+    },
+}
+"""By name, from the folder of the pages. Not `queues.md`: a test holds ours to all that stands there."""
+
+
+def pages(data: Path = DATA) -> list[Path]:
+    """Every page, by name."""
+    return sorted(path for path in (*data.glob("*.md"), data.parent / "fidelity.md") if path.exists())
+
+
+def stale(data: Path = DATA) -> Iterator[str]:
+    """The pages that are of an older simulator, or of nobody knows which."""
+    aligned = packets.Records(data / "packets.csv")
+    for name, page in PAGES.items():
+        known = stamps.read(data).get(name)
+        probes = page.probes()
+        if name == "packets.md":
+            # Each of its lines says of which run it is.
+            known = {probe.name: aligned.digest_of(probe.name) for probe in probes}
+        if known != stamps.digests(probes):
+            yield name
+
+
+def broken(data: Path = DATA) -> Iterator[tuple[str, str]]:
+    """Each page's promises that it does not keep."""
+    for path in pages(data):
+        for statement, kept in promises.read(path):
+            if not kept:
+                yield path.name, statement
+
+
+def main() -> int:
+    """Prints both."""
+    for name in stale():
+        say(f"{name} is of an older simulator: python -m {PAGES[name].command}")
+    told = [each for path in pages() for each in promises.read(path)]
+    say(f"{sum(kept for _, kept in told)} of {len(told)} promises are kept; not:")
+    for page, statement in broken():
+        say(f"  {page}: {statement}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

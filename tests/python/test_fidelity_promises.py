@@ -1,0 +1,71 @@
+"""What the pages of docs/fidelity promise, and how it is told that one is of an older simulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lopsided as lop
+from lopsided.papers.framework.claims import at_most, number
+from reference.fidelity import freebsd, packets, promises, stamps, state
+from reference.fidelity.promises import Promise
+from reference.fidelity.stamps import Probe
+
+LINE = """
+[scenario]
+duration = "1 s"
+[link]
+rtt = "20 ms"
+down.rate = "2 Mbit/s"
+up.rate = "1 Mbit/s"
+[[flow]]
+direction = "down"
+"""
+
+
+@pytest.fixture
+def probe():
+    return Probe("a line", lop.Scenario.from_text(LINE, "line.toml"))
+
+
+def test_a_promise_is_written_with_its_bound_and_what_came_of_it(tmp_path: Path):
+    told = [Promise("Few.", at_most(3, [number("errors", value)])) for value in (2, 4)]
+    page = tmp_path / "page.md"
+    page.write_text("\n".join(["# A page", "", *promises.rows(told), "## More", "", "| no | promise |", ""]))
+    assert "| Few. | errors at most 3 | errors 2 | kept |" in page.read_text()
+    assert "| Few. | errors at most 3 | errors 4 | **not kept** |" in page.read_text()
+    assert promises.read(page) == [("Few.", True), ("Few.", False)]
+    assert list(state.broken(tmp_path)) == [("page.md", "Few.")]
+
+
+def test_a_page_is_stale_when_the_simulator_gives_another_run(tmp_path: Path, probe: Probe):
+    assert stamps.is_stale(tmp_path, "page.md", [probe])
+    stamps.write(tmp_path, "page.md", [probe])
+    stamps.write(tmp_path, "other.md", [probe])
+    assert not stamps.is_stale(tmp_path, "page.md", [probe])
+    changed = Probe(probe.name, probe.scenario.with_(**{"link.rtt": "21 ms"}))
+    assert stamps.is_stale(tmp_path, "page.md", [changed])
+    assert not stamps.is_stale(tmp_path, "other.md", [probe])
+
+
+def test_every_page_has_its_command():
+    known = {path.name for path in state.DATA.glob("*.md")} - {"queues.md"}
+    assert known - {path.name for path in state.DATA.glob("*causes.md")} == set(state.PAGES) - {"../fidelity.md"}
+
+
+def test_few_equal_packets_break_the_promise():
+    short = packets.Place(100, 1.0, "download at client", "ack")
+    cell = packets.Measurement("a", 1, 900, short, short, "6.1", "f", "s", "k")
+    groups = {(group, control): [cell] for group in packets.SAME for control in packets.PLAIN}
+    assert [one.verdict.holds for one in packets.promised(groups)] == [False] * 4
+
+
+def test_a_buffer_far_from_freebsds_breaks_the_promise():
+    of_freebsd = {"performance": [0.5, 0.5], "upload_timeouts": [3.0, 9.0]}
+    near, far = ({"performance": [value], "upload_timeouts": [timeouts]} for value, timeouts in ((0.52, 5), (0.6, 10)))
+    cells = [freebsd.Cell(freebsd.MAIN, 5, of_freebsd, near), freebsd.Cell(freebsd.MAIN, 10, of_freebsd, far)]
+    assert [one.verdict.holds for one in freebsd.promised(cells[:1], 0.69)] == [True, True, True]
+    performance, acks, timeouts = freebsd.promised(cells, 0.75)
+    assert not (performance.verdict.holds or acks.verdict.holds or timeouts.verdict.holds)
+    assert timeouts.row[2] == "buffers 1; not with 10 packets"
