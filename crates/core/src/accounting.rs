@@ -1,7 +1,7 @@
 //! The accounting of a run: packets and bytes that each node took in, let out, changed and lost, the running digest,
 //! and the boxes of the packets.
 
-use crate::packet::{Fields, Ledger, NewPacket};
+use crate::packet::{AroundTcp, Fields, Ledger, NewPacket, TcpHeader};
 use crate::{Bytes, DropReason, Event, EventMask, MarkReason, NodeId, Observer, Packet, Time, Transport};
 use std::fmt;
 use std::ops::{Add, AddAssign};
@@ -291,6 +291,27 @@ impl Accounting {
             }
             None => Packet(Box::new(Fields::new(id, at, size, new, booking))),
         }
+    }
+
+    #[inline(always)]
+    pub(crate) fn originate_tcp(
+        &mut self,
+        at: Time,
+        node: NodeId,
+        write: impl FnOnce(&mut TcpHeader) -> Option<AroundTcp>,
+    ) -> Option<Packet> {
+        if self.free.is_empty() {
+            self.free.push(Box::new(Fields::blank()));
+        }
+        let header = self.free.last_mut()?.tcp_mut();
+        let around = write(header)?;
+        let size = Bytes::new(u64::from(around.ip.addresses.header_len() + header.len() + around.payload.len()));
+        let counters = &mut self.nodes[node.index()];
+        counters.originated.record(size);
+        let id = u64::from(node.0) << 40 | counters.originated.packets;
+        let mut place = self.free.pop()?;
+        place.renew_around_tcp(id, at, size, around, self.ledger.book(id));
+        Some(Packet(place))
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! The contract between a network and what stands in it: hosts, routers, links, stages.
 
-use crate::packet::{Delivered, NewPacket, PacketEditor};
+use crate::packet::{AroundTcp, Delivered, NewPacket, PacketEditor, TcpHeader};
 use crate::{
     Accounting, Bytes, Count, DropReason, Ecn, Event, EventMask, MarkReason, NodeCounters, NodeId, Packet, Time,
 };
@@ -74,6 +74,13 @@ impl<'a> Cx<'a> {
     #[inline(always)]
     pub fn originate(&mut self, new: NewPacket) -> Packet {
         self.accounting.originate(self.now, self.node, new)
+    }
+
+    /// As [`Cx::originate`], of a packet of TCP whose header is written where it will lie; `None`, and no packet is made,
+    /// where `write` gives none. It must set the header whole: before that it is of any segment.
+    #[inline(always)]
+    pub fn originate_tcp(&mut self, write: impl FnOnce(&mut TcpHeader) -> Option<AroundTcp>) -> Option<Packet> {
+        self.accounting.originate_tcp(self.now, self.node, write)
     }
 
     /// Ends the packet's journey well: it is at its destination, and its contents can be read.

@@ -11,12 +11,14 @@ pub(crate) struct Line {
     pub(crate) shaper: AnyShaper,
     pub(crate) framing: Framing,
     pub(crate) delay: Duration,
+    /// Whether every packet leaves it later than it enters.
+    pub(crate) takes_time: bool,
 }
 
 impl Line {
-    /// Whether every packet leaves it later than it enters.
-    pub(crate) fn takes_time(&self) -> bool {
-        !self.delay.is_zero() || matches!(&self.shaper, AnyShaper::Serializer(line) if line.takes_time())
+    pub(crate) fn new(shaper: AnyShaper, framing: Framing, delay: Duration) -> Line {
+        let sends = matches!(&shaper, AnyShaper::Serializer(line) if line.takes_time());
+        Line { takes_time: sends || !delay.is_zero(), shaper, framing, delay }
     }
 }
 

@@ -63,7 +63,7 @@ impl Link {
             }
             queue => TransmitPath::Queued(Box::new(QueuedPath::new(queue, loss, jitter, compression))),
         };
-        Link { path, line: Line { shaper, framing, delay }, measured: Measured::default() }
+        Link { path, line: Line::new(shaper, framing, delay), measured: Measured::default() }
     }
 
     /// The link as it is now: accounts for all that is owed up to now, which changes no result.
@@ -79,14 +79,14 @@ impl Link {
     /// Whether the fate of a packet is known as it enters, and it takes time to cross: then [`Link::foretold`] and
     /// [`Link::handle_packet_at`] take packets that enter at a time to come.
     pub fn foretells(&self) -> bool {
-        matches!(self.path, TransmitPath::DropTail(_)) && self.line.takes_time()
+        matches!(self.path, TransmitPath::DropTail(_)) && self.line.takes_time
     }
 
     /// The link as one that [foretells](Link::foretells); `None` if it does not.
     #[inline(always)]
     pub fn foretold(&mut self) -> Option<ForetoldLink<'_>> {
         match &mut self.path {
-            TransmitPath::DropTail(path) if self.line.takes_time() => {
+            TransmitPath::DropTail(path) if self.line.takes_time => {
                 Some(ForetoldLink { path, line: &mut self.line, measured: &mut self.measured })
             }
             _ => None,

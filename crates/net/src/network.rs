@@ -397,20 +397,22 @@ impl<H: Node> Network<H> {
     #[inline]
     fn wake(&mut self, index: usize) {
         let node = NodeId(index as u32);
-        if let Some(confluence) = self.places[index].row.gathers {
+        let gathers = self.places[index].row.gathers;
+        if let Some(confluence) = gathers {
             self.let_in(confluence as usize);
         }
         let mut cx = Cx::new(self.now, node, &mut self.accounting);
-        match &mut self.places[index].node {
+        let place = &mut self.places[index];
+        match &mut place.node {
             // One packet of those that arrive now. Where there are more, the link's time says so: each is an event.
             NetNode::Link(link) => {
                 link.handle_timeout(&mut cx);
                 let arrived = link.poll_transmit(&mut cx);
+                let (arrives, outlet) = (link.poll_timeout(), place.outlet);
                 // Set before the packet goes on: what it meets may be the same link.
-                let arrives = link.poll_timeout();
-                self.set_time(node, arrives);
+                self.queue.set(index, self.due(gathers, arrives));
                 if let Some((_, packet)) = arrived {
-                    self.forward(self.wire(node, Port(0)), packet);
+                    self.forward(outlet, packet);
                 }
                 if self.dirty.is_empty() {
                     return;
@@ -440,7 +442,8 @@ impl<H: Node> Network<H> {
     fn drain_transmits(&mut self) {
         while let Some(&node) = self.dirty.last() {
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
-            let out = match &mut self.places[node.index()].node {
+            let place = &mut self.places[node.index()];
+            let out = match &mut place.node {
                 NetNode::Host(host) => {
                     let out = host.poll_transmit(&mut cx);
                     if out.is_some() && host.has_given_all() {
@@ -576,21 +579,18 @@ impl<H: Node> Network<H> {
     }
 
     fn rearm(&mut self, node: NodeId) {
-        self.set_time(node, self.places[node.index()].node.poll_timeout());
+        let place = &self.places[node.index()];
+        let due = self.due(place.row.gathers, place.node.poll_timeout());
+        self.queue.set(node.index(), due);
     }
 
-    /// The node acts next at this time of its own, or when it must have what comes to it by a confluence.
+    /// When a node acts that would at this time of its own: then, or when it must have what comes to it by a confluence.
     #[inline(always)]
-    fn set_time(&mut self, node: NodeId, own: Option<Time>) {
-        let due = match self.places[node.index()].row.gathers {
-            None => own,
-            Some(confluence) => {
-                // Never is behind the horizon.
-                let entering = self.confluences[confluence as usize].1.due();
-                Some(own.map_or(entering, |own| own.min(entering)))
-            }
-        };
-        self.queue.set(node.index(), due);
+    fn due(&self, gathers: Option<u32>, own: Option<Time>) -> Option<Time> {
+        let Some(confluence) = gathers else { return own };
+        // Never is behind the horizon.
+        let entering = self.confluences[confluence as usize].1.due();
+        Some(own.map_or(entering, |own| own.min(entering)))
     }
 }
 

@@ -89,6 +89,14 @@ impl NewPacket {
     }
 }
 
+/// What a packet of TCP is beside its header: what [`crate::Cx::originate_tcp`] takes.
+#[derive(Debug)]
+pub struct AroundTcp {
+    pub flow: FlowId,
+    pub ip: IpHeader,
+    pub payload: Payload,
+}
+
 /// An IP packet in flight. Without `Clone`: it is moved, and its journey ends in [`crate::Cx::deliver`],
 /// [`crate::Cx::drop`] or [`crate::Cx::absorb`]. Where one of the accounting is forgotten instead, a debug build panics
 /// at that place; in a release build the audit at the end of the run finds it.
@@ -130,6 +138,32 @@ impl Fields {
         self.transport = transport;
         self.payload = payload;
         self.raw = raw;
+        self.booking = booking;
+    }
+
+    /// The header of TCP in the place of a packet that ended: of some segment, or of none.
+    #[inline]
+    pub fn tcp_mut(&mut self) -> &mut TcpHeader {
+        if !matches!(self.transport, Transport::Tcp(_)) {
+            self.transport = Transport::Tcp(TcpHeader::default());
+        }
+        match &mut self.transport {
+            Transport::Tcp(header) => header,
+            Transport::Udp(_) | Transport::Other { .. } => unreachable!("it is TCP"),
+        }
+    }
+
+    /// As [`Fields::renew`], around the header of TCP that is here.
+    #[inline]
+    pub fn renew_around_tcp(&mut self, id: u64, sent_at: Time, size: Bytes, around: AroundTcp, booking: Booking) {
+        let AroundTcp { flow, ip, payload } = around;
+        debug_assert!(self.raw.is_none(), "it was cleared");
+        self.size = size;
+        self.id = id;
+        self.sent_at = sent_at;
+        self.flow = flow;
+        self.ip = ip;
+        self.payload = payload;
         self.booking = booking;
     }
 

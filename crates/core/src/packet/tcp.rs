@@ -12,7 +12,7 @@ pub const TCP_HEADER: u32 = 20;
 pub const MAX_TCP_OPTIONS: u32 = 40;
 
 /// A TCP header with its options (RFC 9293, 7323, 2018).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TcpHeader {
     pub src_port: u16,
     pub dst_port: u16,

@@ -25,14 +25,14 @@ pub(crate) use sockets::AppSlot;
 use crate::meter::Moments;
 
 use lopsided_app::{Application, CloseReason, SocketEvent, SocketId};
-use lopsided_core::packet::{Addresses, Delivered, Flags, TcpHeader, UdpHeader};
+use lopsided_core::packet::{Addresses, AroundTcp, Delivered, Flags, TcpHeader, UdpHeader};
 use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
 use lopsided_core::{
-    Bytes, Count, Cx, DropReason, Ecn, Event, EventMask, FlowId, IpHeader, NewPacket, Node, Packet, Payload, Port,
+    Bytes, Count, Cx, DropReason, Event, EventMask, FlowId, IpHeader, NewPacket, Node, Packet, Payload, Port,
     TcpEndpoint, Time, Transport,
 };
 use lopsided_net::Routes;
-use lopsided_tcp::{CaState, ConnError, ConnEvent, Connection, Expired, Segment, State, TcpInfo, refuse};
+use lopsided_tcp::{CaState, ConnError, ConnEvent, Connection, Expired, Outgoing, Segment, State, TcpInfo, refuse};
 use ports::Owner;
 use sockets::{Conn, HostSockets, Io, addresses};
 use std::net::IpAddr;
@@ -330,19 +330,26 @@ impl Host {
         while let Some(&number) = self.sockets.ready.last() {
             if let Some(slot) = number.checked_sub(self.apps.len() as u32) {
                 if let Some(conn) = self.sockets.conn_mut(slot) {
-                    let segment = if room {
-                        conn.connection.poll_segment(now)
-                    } else {
-                        conn.connection.poll_segment_without_data(now)
-                    };
-                    if let Some(Segment { header, payload, ecn, last }) = segment {
-                        let (app, addresses) = (conn.app, conn.addresses);
+                    let Conn { connection, flow, ip, .. } = conn;
+                    let mut has_given_all = false;
+                    let packet = cx.originate_tcp(|header| {
+                        let outgoing = if room {
+                            connection.write_segment(now, header)
+                        } else {
+                            connection.write_segment_without_data(now, header)
+                        };
+                        let Outgoing { payload, ecn, last } = outgoing?;
+                        has_given_all = last;
+                        Some(AroundTcp { flow: *flow, ip: ip.with_ecn(ecn), payload })
+                    });
+                    if let Some(packet) = packet {
+                        let to = ip.addresses;
                         // Where somebody listens, they hear of it behind the segment.
-                        if last && self.sockets.trace == TcpEventMask::NONE {
+                        if has_given_all && self.sockets.trace == TcpEventMask::NONE {
                             self.sockets.ready.pop();
                             self.settle(slot, now);
                         }
-                        return Some(self.packet(app, addresses, ecn, Transport::Tcp(header), payload, cx));
+                        return Some((self.port(to), packet));
                     }
                 }
                 self.sockets.ready.pop();
@@ -374,8 +381,7 @@ impl Host {
 
     fn next_refusal(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let Refusal { flow, ip, header } = self.refusals.pop()?;
-        let to = ip.addresses.dst();
-        let port = self.routes.as_ref().map_or(Port(0), |routes| routes.to(to).expect("flows have routes"));
+        let port = self.port(ip.addresses);
         Some((port, cx.originate(NewPacket::new(flow, ip, Transport::Tcp(header), Payload::EMPTY))))
     }
 
@@ -385,11 +391,12 @@ impl Host {
         let payload = slot.datagrams.pop_front()?;
         let header = UdpHeader { src_port, dst_port: remote.port };
         let addresses = addresses(self.addr, remote.addr);
-        let (port, packet) = self.packet(app, addresses, Ecn::NotEct, Transport::Udp(header), payload, cx);
+        let ip = IpHeader { dscp: slot.dscp, ..IpHeader::new(addresses) };
+        let packet = cx.originate(NewPacket::new(slot.flow, ip, Transport::Udp(header), payload));
         let meter = &mut self.sockets.apps[app as usize].meter;
         meter.datagrams_out += 1;
         meter.datagram_bytes_out += packet.size();
-        Some((port, packet))
+        Some((self.port(addresses), packet))
     }
 
     /// Takes all that is to be sent into the interface, and gives what has waited there long enough.
@@ -410,22 +417,11 @@ impl Host {
         given
     }
 
+    /// That leads to the destination.
     #[inline(always)]
-    fn packet(
-        &mut self,
-        app: u32,
-        addresses: Addresses,
-        ecn: Ecn,
-        transport: Transport,
-        payload: Payload,
-        cx: &mut Cx<'_>,
-    ) -> (Port, Packet) {
-        let AppSlot { flow, dscp, .. } = self.sockets.apps[app as usize];
-        let ip = IpHeader { dscp, ..IpHeader::new(addresses).with_ecn(ecn) };
-        let packet = cx.originate(NewPacket::new(flow, ip, transport, payload));
+    fn port(&self, addresses: Addresses) -> Port {
         let to = |routes: &Routes| routes.to(addresses.dst()).expect("flows have routes");
-        let port = self.routes.as_ref().map_or(Port(0), to);
-        (port, packet)
+        self.routes.as_ref().map_or(Port(0), to)
     }
 }
 

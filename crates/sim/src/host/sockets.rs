@@ -7,7 +7,7 @@ use super::ports::Ports;
 use lopsided_app::{Report, SocketId, Sockets};
 use lopsided_core::packet::Addresses;
 use lopsided_core::tcp_event::TcpEventMask;
-use lopsided_core::{FlowId, Payload, Rng, Time};
+use lopsided_core::{FlowId, IpHeader, Payload, Rng, Time};
 use lopsided_net::EventQueue;
 use lopsided_tcp::{Connection, State, TcpInfo};
 use std::collections::VecDeque;
@@ -22,8 +22,8 @@ pub(crate) struct Conn {
     pub flow: FlowId,
     pub local_port: u16,
     pub remote: Remote,
-    /// Of all that it sends.
-    pub addresses: Addresses,
+    /// Of all that it sends, but for the codepoint of congestion.
+    pub ip: IpHeader,
     /// The application has not been told that it is over.
     pub live: bool,
     pub counted: Counted,
@@ -150,9 +150,9 @@ impl HostSockets {
         connection.listen_to(self.trace);
         of_app.live.push(slot);
         let flow = of_app.flow;
-        let addresses = addresses(connection.local().addr, remote.addr);
+        let ip = IpHeader { dscp: of_app.dscp, ..IpHeader::new(addresses(connection.local().addr, remote.addr)) };
         let placeholders = Vec::new();
-        let conn = Conn { connection, app, flow, local_port, remote, addresses, live: true, counted, placeholders };
+        let conn = Conn { connection, app, flow, local_port, remote, ip, live: true, counted, placeholders };
         self.conns[slot as usize] = Some(Box::new(conn));
     }
 

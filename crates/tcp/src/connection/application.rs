@@ -139,10 +139,12 @@ impl Connection {
     /// Gives up at once and resets the peer.
     pub fn abort(&mut self) {
         // RFC 9293 section 3.10.5: an end that has no more to say or to hear goes without a word.
-        self.reset_due = matches!(
+        let resets = matches!(
             self.state,
             State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait
         );
+        self.urgent_mut().reset = resets;
+        self.forget_urgent();
         self.set_state(State::Closed);
         self.stop_timers();
     }

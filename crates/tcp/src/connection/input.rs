@@ -2,7 +2,8 @@
 //! not fitting (RFC 5961, RFC 7323), then acknowledgement, data and FIN.
 
 use super::conn_event::{ConnError, ConnEvent};
-use super::{Answer, Connection, OldAck};
+use super::urgent::OldAck;
+use super::{Answer, Connection};
 use crate::ecn::{AceFeedback, Feedback};
 use crate::receive::ack_policy::{Arrival, ArrivedData, PeerFeedback};
 use crate::send::AckInfo;
@@ -88,7 +89,7 @@ impl Connection {
         let was_open = self.state == State::Established;
         if self.awaits_ack_of_syn() {
             if header.ack != self.send.seq(0) {
-                self.pending_rst = Some(header.ack);
+                self.urgent_mut().refused = Some(header.ack);
                 return;
             }
             self.establish(now, header);
@@ -107,7 +108,7 @@ impl Connection {
             return;
         }
         if self.read_shut && self.refuses_data(start, payload) {
-            self.pending_rst = Some(header.ack);
+            self.urgent_mut().refused = Some(header.ack);
             self.fail(ConnError::Reset);
             return;
         }
@@ -348,13 +349,12 @@ impl Connection {
             window_opened: self.recv.grow(now, arrival, payload.len(), sizes),
             ecn,
         };
-        let answer = self.recv.answer_window(sizes, self.options.rcv_wscale);
         if !prepared {
-            self.acks.note_room(answer);
+            self.acks.note_room(self.recv.answer_window(sizes, self.options.rcv_wscale));
             self.acks.on_data(now, &data, self.ack_context(), &mut self.send.flight.timers);
         }
         if self.acks.due().is_some() {
-            self.recv.note_ack_due(answer);
+            self.recv.note_ack_due(sizes, self.options.rcv_wscale);
         }
     }
 
@@ -364,7 +364,7 @@ impl Connection {
         if marked != self.ecn.echo() {
             if self.acks.is_pending() {
                 let (ack, echo) = (self.recv.ack(), self.ecn.echo());
-                self.pending_old_ack = Some(OldAck { ack, echo, why: AckReason::Ecn });
+                self.urgent_mut().old_ack = Some(OldAck { ack, echo, why: AckReason::Ecn });
                 self.acks.on_ack_sent(now, &mut self.send.flight.timers);
             }
             self.ecn.set_echo(marked);

@@ -44,12 +44,12 @@ impl Connection {
             return self.arm_keepalive(now, idle - silent);
         }
         if self.send.probes_out() >= probes {
-            self.reset_due = true;
+            self.urgent_mut().reset = true;
             self.fail(ConnError::TimedOut);
             return;
         }
         self.send.count_probe();
-        self.keepalive_due = true;
+        self.urgent_mut().keepalive = true;
         self.arm_keepalive(now, interval);
     }
 }

@@ -17,9 +17,10 @@ mod path_mtu;
 mod segment;
 mod segment_limits;
 mod socket_options;
+mod urgent;
 
 pub use conn_event::{ConnError, ConnEvent, ReadError, WriteError};
-pub use segment::Segment;
+pub use segment::{Outgoing, Segment};
 
 use crate::config::{ConnConfig, Endpoint, KeepAlive};
 use crate::ecn::{EcnState, Feedback};
@@ -34,6 +35,7 @@ use lopsided_core::tcp_event::{AckReason, CaState, State, TcpEvent, TcpEventMask
 use lopsided_core::{Bytes, Seq, Time};
 use segment_limits::SegmentLimits;
 use std::collections::VecDeque;
+use urgent::Urgent;
 
 /// One end of a connection.
 #[derive(Debug)]
@@ -48,22 +50,16 @@ pub struct Connection {
     limits: SegmentLimits,
     ecn: EcnState,
     handshake: Handshake,
-    /// The acknowledgement that is owed from before a mark came or went (RFC 8257 section 3.2), or to the handshake.
-    pending_old_ack: Option<OldAck>,
+    /// What goes before data; `None` where there is nothing.
+    urgent: Option<Box<Urgent>>,
     /// What is acknowledged before the application has read it, where the stack does that.
     answer: Option<Answer>,
     /// The peer's timestamp to echo, and the acknowledgement last sent, which decides when it may change (RFC 7323
     /// section 4.3).
     ts_recent: u32,
     last_ack_sent: Seq,
-    reset_due: bool,
-    /// An acknowledgement that was made before the segment that came was looked at.
-    prepared: Option<Box<Segment>>,
     /// The clock as it was last read: what a segment's timestamp says.
     clock: Time,
-    /// A segment that acknowledged what this end never sent is refused with a reset from that number (RFC 9293 section
-    /// 3.10.7).
-    pending_rst: Option<Seq>,
     /// When a segment without data was last answered for not fitting (RFC 5961 section 7: such answers are throttled).
     last_challenge: Option<Time>,
     last_data_recv: Option<Time>,
@@ -75,7 +71,6 @@ pub struct Connection {
     orphaned: bool,
     readiness: Readiness,
     keepalive: Option<Box<KeepAlive>>,
-    keepalive_due: bool,
     error: Option<ConnError>,
     #[cfg(test)]
     pub(crate) prediction: header_prediction::Watched,
@@ -91,15 +86,6 @@ pub(crate) struct AgreedOptions {
     /// The shift of the windows that arrive, and of those that go out.
     pub snd_wscale: u8,
     pub rcv_wscale: u8,
-}
-
-/// An acknowledgement of less than what has arrived.
-#[derive(Clone, Copy, Debug)]
-struct OldAck {
-    ack: Seq,
-    /// With this ECN echo.
-    echo: bool,
-    why: AckReason,
 }
 
 /// An acknowledgement that was due before the application read, with the window that there was.
@@ -156,14 +142,11 @@ impl Connection {
             limits: SegmentLimits::new(config.mtu, config.path_mtu),
             ecn: EcnState::new(&profile, &*config.controller),
             handshake: Handshake::default(),
-            pending_old_ack: None,
+            urgent: None,
             answer: None,
             ts_recent: 0,
             last_ack_sent: Seq::default(),
-            reset_due: false,
-            prepared: None,
             clock: Time::ZERO,
-            pending_rst: None,
             last_challenge: None,
             last_data_recv: None,
             last_ack_recv: None,
@@ -173,7 +156,6 @@ impl Connection {
             orphaned: false,
             readiness: Readiness::default(),
             keepalive: None,
-            keepalive_due: false,
             error: None,
             #[cfg(test)]
             prediction: header_prediction::Watched::default(),
@@ -203,7 +185,7 @@ impl Connection {
 
     /// Nothing will ever come from it again.
     pub fn is_finished(&self) -> bool {
-        self.state == State::Closed && !self.reset_due && self.pending_rst.is_none()
+        self.state == State::Closed && self.urgent.as_ref().is_none_or(|urgent| !urgent.outlives())
     }
 
     pub fn counters(&self) -> Counters {
@@ -367,6 +349,11 @@ impl Connection {
     #[inline]
     fn own_mss(&self) -> u32 {
         u32::from(self.options.mss_option) - if self.options.timestamps { 12 } else { 0 }
+    }
+
+    #[cold]
+    fn urgent_mut(&mut self) -> &mut Urgent {
+        self.urgent.get_or_insert_default()
     }
 
     fn counters_mut(&mut self) -> &mut Counters {

@@ -1,9 +1,10 @@
 //! The opening of a connection: SYNs that arrive, what they agree on, and the timeout of one's own (RFC 9293 sections
 //! 3.10.7.2 and 3.10.7.3).
 
+use super::Connection;
 use super::conn_event::{ConnError, ConnEvent};
 use super::handshake::{SYN_ACK_RETRIES, SYN_RETRIES};
-use super::{Connection, OldAck};
+use super::urgent::OldAck;
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::tcp_event::{AckReason, State, TimerKind};
 use lopsided_core::{Bytes, Ecn, Time};
@@ -14,7 +15,7 @@ impl Connection {
             return;
         }
         if header.flags.has(Flags::ACK) {
-            self.pending_rst = Some(header.ack);
+            self.urgent_mut().refused = Some(header.ack);
             return;
         }
         if !header.flags.has(Flags::SYN) {
@@ -36,7 +37,7 @@ impl Connection {
             return;
         }
         if has_ack && !acks_syn {
-            self.pending_rst = Some(header.ack);
+            self.urgent_mut().refused = Some(header.ack);
             return;
         }
         if !header.flags.has(Flags::SYN) || !acks_syn {
@@ -50,7 +51,8 @@ impl Connection {
         } else {
             // The stack answers before the application hears of it and can write: this ACK carries no data.
             let why = AckReason::Handshake;
-            self.pending_old_ack = Some(OldAck { ack: self.recv.ack(), echo: self.ecn.echo(), why });
+            let ack = OldAck { ack: self.recv.ack(), echo: self.ecn.echo(), why };
+            self.urgent_mut().old_ack = Some(ack);
         }
     }
 

@@ -1,7 +1,8 @@
 //! The segments that a connection sends: SYNs, data, probes, acknowledgements and refusals, and their headers.
 
-use super::segment::Segment;
-use super::{Connection, OldAck};
+use super::Connection;
+use super::segment::{Outgoing, Segment};
+use super::urgent::OldAck;
 use crate::send::{Piece, PieceKind};
 use lopsided_core::packet::{Flags, MAX_TCP_OPTIONS, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::tcp_event::{AckReason, State, TcpEvent, TcpEventMask, TimerKind};
@@ -12,93 +13,109 @@ const SYN_OPTION_ROOM: u32 = 20;
 
 impl Connection {
     /// The next segment to send, or `None`. Call until it gives none.
-    #[inline]
     pub fn poll_segment(&mut self, now: Time) -> Option<Segment> {
+        let mut header = TcpHeader::default();
+        let outgoing = self.write_segment(now, &mut header)?;
+        Some(Segment::of(header, outgoing))
+    }
+
+    /// As [`Connection::poll_segment`], with the header written to where the packet will be; where there is nothing to
+    /// send, that means nothing.
+    #[inline]
+    pub fn write_segment(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
         self.send.flight.trace.set_now(now);
-        if let Some(segment) = self.poll_urgent(now) {
-            return Some(segment);
+        if self.has_urgent() {
+            return self.write_urgent(now, header);
         }
         self.forget_old_path(now);
         if !self.may_send_data() {
-            return self.poll_ack(now);
+            return self.write_ack(now, header);
         }
         if self.send.is_done(now) {
-            let segment = self.poll_ack(now)?;
+            let outgoing = self.write_ack(now, header)?;
             let last = self.acks.due().is_none();
-            return Some(Segment { last, ..segment });
+            return Some(Outgoing { last, ..outgoing });
         }
         let full = self.full_segment();
         if let Some(piece) = self.send.poll(now, full) {
             self.clock = now;
-            let segment = self.data_segment(now, &piece);
+            let outgoing = self.write_data(now, &piece, header);
             let last = self.acks.due().is_none() && self.answer.is_none() && self.send.has_given_all(now, full);
-            return Some(Segment { last, ..segment });
+            return Some(Outgoing { last, ..outgoing });
         }
-        self.poll_ack(now)
+        self.write_ack(now, header)
     }
 
     /// For an interface that has no room for data: as [`Connection::poll_segment`] without data. Data that is due is
     /// refused, as Linux's interface does it: it does not count as sent, and the window comes down once.
-    pub fn poll_segment_without_data(&mut self, now: Time) -> Option<Segment> {
+    #[cold]
+    pub fn write_segment_without_data(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
         self.send.flight.trace.set_now(now);
-        if let Some(segment) = self.poll_urgent(now) {
-            return Some(segment);
+        if self.has_urgent() {
+            return self.write_urgent(now, header);
         }
         if self.may_send_data() {
             let full = self.full_segment();
             self.send.refuse(now, full);
         }
-        self.poll_ack(now)
+        self.write_ack(now, header)
     }
 
-    /// What goes before data; mostly nothing.
+    /// Whether something goes before data; mostly not.
     #[inline]
-    fn poll_urgent(&mut self, now: Time) -> Option<Segment> {
-        let prepared = self.prepared.is_some() || self.pending_old_ack.is_some();
-        if self.keepalive_due | self.reset_due | self.handshake.is_syn_due() | self.pending_rst.is_some() | prepared {
-            return self.urgent(now);
-        }
-        None
+    fn has_urgent(&self) -> bool {
+        self.urgent.is_some() || self.handshake.is_syn_due()
     }
 
     #[cold]
-    fn urgent(&mut self, now: Time) -> Option<Segment> {
-        if let Some(prepared) = self.prepared.take() {
-            return Some(*prepared);
+    fn write_urgent(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
+        let segment = self.urgent_segment(now)?;
+        self.forget_urgent();
+        Some(segment.write(header))
+    }
+
+    /// Once nothing goes before data any more, there is nothing that lies apart.
+    pub(super) fn forget_urgent(&mut self) {
+        self.urgent = self.urgent.take().filter(|urgent| !urgent.is_empty());
+    }
+
+    fn urgent_segment(&mut self, now: Time) -> Option<Segment> {
+        if let Some(prepared) = self.urgent.as_mut().and_then(|urgent| urgent.prepared.take()) {
+            return Some(prepared);
         }
         if self.handshake.is_syn_due() {
             return Some(self.syn(now));
         }
-        if self.reset_due {
-            self.reset_due = false;
+        let urgent = self.urgent.as_mut()?;
+        if std::mem::take(&mut urgent.reset) {
             return Some(self.rare_covering(now, Flags::RST.with(Flags::ACK)));
         }
-        if let Some(seq) = self.pending_rst.take() {
+        if let Some(seq) = urgent.refused.take() {
             return Some(self.refusal(seq));
         }
-        if let Some(old) = self.pending_old_ack.take() {
+        if let Some(old) = urgent.old_ack.take() {
             return Some(self.old_ack(now, old));
         }
-        std::mem::take(&mut self.keepalive_due).then(|| self.window_probe(now))
+        std::mem::take(&mut urgent.keepalive).then(|| self.window_probe(now))
     }
 
     #[inline(always)]
-    fn poll_ack(&mut self, now: Time) -> Option<Segment> {
+    fn write_ack(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
         let why = match self.answer {
             Some(answer) => answer.why,
             None => self.acks.due()?,
         };
-        self.due_ack(now, why)
+        self.write_due_ack(now, why, header)
     }
 
-    fn due_ack(&mut self, now: Time, why: AckReason) -> Option<Segment> {
+    fn write_due_ack(&mut self, now: Time, why: AckReason, header: &mut TcpHeader) -> Option<Outgoing> {
         if self.state < State::Established || self.state == State::Closed {
             return None;
         }
         self.counters_mut().pure_acks_out += 1;
-        let segment = self.covering(now, Flags::ACK);
-        self.trace_ack(segment.header.ack, why);
-        Some(segment)
+        self.write_header(now, Flags::ACK, 0, Covers::All, header);
+        self.trace_ack(header.ack, why);
+        Some(Outgoing::BARE)
     }
 
     /// An acknowledgement of what there is now, whatever comes before it is taken.
@@ -107,7 +124,7 @@ impl Connection {
         self.counters_mut().pure_acks_out += 1;
         let segment = self.rare_covering(now, Flags::ACK);
         self.trace_ack(segment.header.ack, AckReason::OutOfOrder);
-        self.prepared = Some(Box::new(segment));
+        self.urgent_mut().prepared = Some(segment);
     }
 
     #[inline]
@@ -131,9 +148,9 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn data_segment(&mut self, now: Time, piece: &Piece) -> Segment {
+    fn write_data(&mut self, now: Time, piece: &Piece, header: &mut TcpHeader) -> Outgoing {
         if piece.kind == PieceKind::WindowProbe {
-            return self.window_probe(now);
+            return self.window_probe(now).write(header);
         }
         let mut flags = Flags::ACK;
         // The first new data after a reduction, of whatever cause, says so (RFC 3168 section 6.1.2).
@@ -148,26 +165,26 @@ impl Connection {
         }
         self.counters_mut().data_segments_out += 1;
         let payload = self.send.payload(piece.start, piece.len);
-        let mut header = self.header(now, flags, piece.len, Covers::All);
+        self.write_header(now, flags, piece.len, Covers::All, header);
         header.seq = self.send.seq(piece.start);
         if !payload.is_empty() {
             self.acks.on_data_sent(now);
         }
         let capable = piece.kind == PieceKind::New && !payload.is_empty();
         let ecn = if capable { self.ecn.data_codepoint() } else { Ecn::NotEct };
-        Segment { header, payload, ecn, last: false }
+        Outgoing { payload, ecn, last: false }
     }
 
-    /// A segment without data that acknowledges all there is.
-    #[inline(always)]
-    fn covering(&mut self, now: Time, flags: Flags) -> Segment {
-        Segment::bare(self.header(now, flags, 0, Covers::All))
-    }
-
-    /// As [`Connection::covering`], for those that few connections send.
-    #[cold]
+    /// A segment without data that acknowledges all there is, of those that few connections send.
     fn rare_covering(&mut self, now: Time, flags: Flags) -> Segment {
-        self.covering(now, flags)
+        self.bare_segment(now, flags, Covers::All)
+    }
+
+    #[cold]
+    fn bare_segment(&mut self, now: Time, flags: Flags, covers: Covers) -> Segment {
+        let mut header = TcpHeader::default();
+        self.write_header(now, flags, 0, covers, &mut header);
+        Segment::bare(header)
     }
 
     /// What was owed for the segments before a mark came or went (RFC 8257 section 3.2). What came since is not
@@ -176,12 +193,12 @@ impl Connection {
         self.counters_mut().pure_acks_out += 1;
         let echo = self.ecn.echo();
         self.ecn.set_echo(old.echo);
-        let mut header = self.header(now, Flags::ACK, 0, Covers::Some);
+        let mut segment = self.bare_segment(now, Flags::ACK, Covers::Some);
         self.ecn.set_echo(echo);
-        header.ack = old.ack;
+        segment.header.ack = old.ack;
         self.last_ack_sent = old.ack;
         self.trace_ack(old.ack, old.why);
-        Segment::bare(header)
+        segment
     }
 
     /// RFC 9293 section 3.10.7.3: `<SEQ=SEG.ACK><CTL=RST>`.
@@ -218,9 +235,9 @@ impl Connection {
         u64::from(self.mss().saturating_sub(options).max(1))
     }
 
-    /// The header of a segment with `len` octets of data.
+    /// Writes the header of a segment with `len` octets of data.
     #[inline(always)]
-    fn header(&mut self, now: Time, flags: Flags, len: u32, covers: Covers) -> TcpHeader {
+    fn write_header(&mut self, now: Time, flags: Flags, len: u32, covers: Covers, header: &mut TcpHeader) {
         let mss = self.mss();
         let window = match self.answer {
             Some(answer) => answer.window,
@@ -257,7 +274,7 @@ impl Connection {
                 options.set_other(self.acks.options(now, &sender));
             }
         }
-        let header = TcpHeader {
+        *header = TcpHeader {
             src_port: self.local.port,
             dst_port: self.remote.port,
             seq: self.send.seq(self.send.flight.nxt()),
@@ -267,7 +284,6 @@ impl Connection {
             options,
         };
         self.last_ack_sent = header.ack;
-        header
     }
 
     fn syn(&mut self, now: Time) -> Segment {

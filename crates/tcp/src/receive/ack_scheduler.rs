@@ -130,9 +130,9 @@ impl AckScheduler {
 
     /// The window that the receive buffer leaves to an ACK of what arrives, as a policy sees it.
     #[inline(always)]
-    pub fn note_room(&mut self, answer: Option<AnswerWindow>) {
-        self.view.window_falls = answer.is_some_and(|answer| answer.falls);
-        self.view.half_filled = answer.is_some_and(|answer| answer.half_filled);
+    pub fn note_room(&mut self, answer: AnswerWindow) {
+        self.view.window_falls = answer.falls;
+        self.view.half_filled = answer.half_filled;
     }
 
     #[inline(always)]

@@ -1,8 +1,7 @@
-//! The window that an acknowledgement offers which is made as data arrives, before the application reads.
+//! What the buffer says of the window of an acknowledgement that is made as data arrives, before the application reads.
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AnswerWindow {
-    pub window: u64,
     /// It is less than was offered last.
     pub falls: bool,
     /// Less than half of the buffer is free.

@@ -82,11 +82,17 @@ impl Buffer {
 
     /// The window of an acknowledgement made before the application reads, where what is unread matters to it.
     #[inline(always)]
-    pub fn answer_window(&self, filling: Filling) -> Option<AnswerWindow> {
+    pub fn answer_window(&self, filling: Filling) -> AnswerWindow {
         match &self.window {
-            Window::Room { .. } => None,
-            Window::Memory(memory) => Some(memory.answer_window(filling)),
+            Window::Room { .. } => AnswerWindow::default(),
+            Window::Memory(memory) => memory.answer_window(filling),
         }
+    }
+
+    /// Whether what is unread matters to the window of an acknowledgement.
+    #[inline]
+    pub fn counts_unread(&self) -> bool {
+        matches!(self.window, Window::Memory(_))
     }
 
     /// The octets that a round trip last brought, as the buffer's growth knows them.
@@ -157,7 +163,7 @@ impl Buffer {
     }
 
     /// A segment of `len` octets arrived, which may open the window; says whether it did.
-    #[inline]
+    #[inline(always)]
     pub fn grow(&mut self, len: u32, filling: Filling) -> bool {
         match &mut self.window {
             Window::Room { .. } => false,

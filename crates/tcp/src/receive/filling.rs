@@ -1,7 +1,7 @@
 //! How full a receiver's buffer is and how large segments are, which its window depends on.
 
 /// Octets of data of a segment.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentSizes {
     /// As both ends agreed on.
     pub agreed: u32,

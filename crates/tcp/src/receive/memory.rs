@@ -85,6 +85,7 @@ impl Memory {
         self.space
     }
 
+    #[inline]
     fn room(&self, filling: Filling) -> u64 {
         let records = filling.unread_records + filling.held_records;
         let used = filling.unread + filling.held + self.per_segment * records;
@@ -112,15 +113,20 @@ impl Memory {
         wanted.max(filling.open)
     }
 
-    /// The window of an acknowledgement made before the application reads. What is open is offered in any case.
+    /// The window of an acknowledgement made before the application reads.
     #[inline(always)]
     pub fn answer_window(&self, filling: Filling) -> AnswerWindow {
-        let opened = self.window(Filling { open: 0, ..filling });
-        AnswerWindow {
-            window: opened.max(filling.open),
-            falls: opened < filling.offered,
-            half_filled: self.is_half_filled(self.room(filling)),
-        }
+        let room = self.room(filling);
+        let half_filled = self.is_half_filled(room);
+        // What is offered is rounded up to the unit of the header, if that is larger than one octet.
+        let unit = 1u64 << filling.scale;
+        let ample = !half_filled && unit > 1 && room.min(self.threshold) + (unit - 1) >= filling.offered;
+        AnswerWindow { falls: !ample && self.falls(filling), half_filled }
+    }
+
+    /// Less than what was offered last would be, were it not open already.
+    fn falls(&self, filling: Filling) -> bool {
+        self.window(Filling { open: 0, ..filling }) < filling.offered
     }
 
     /// Less than half is free of what may be offered.
@@ -144,6 +150,7 @@ impl Memory {
         len >= WORTH_A_LARGER_WINDOW && self.threshold < self.bound
     }
 
+    #[inline(always)]
     pub fn grow(&mut self, len: u32, filling: Filling) -> bool {
         if !self.could_grow(len) {
             return false;

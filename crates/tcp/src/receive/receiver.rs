@@ -34,6 +34,9 @@ pub(crate) struct Receiver {
     before_joining: (u64, u64),
     /// The window of the acknowledgement that is due, where that is made before the application reads.
     due_window: Option<u64>,
+    /// Nothing has changed the window since it was offered last, to segments of these sizes: reckoned anew, it would be
+    /// the same.
+    settled: Option<SegmentSizes>,
     /// The sack_ranges that SACK reports, the most recently touched first (RFC 2018 section 4).
     recent: Vec<(u64, u64)>,
     dsack: Option<(u64, u64)>,
@@ -74,6 +77,7 @@ impl Receiver {
             held_before: (0, 0),
             before_joining: (0, 0),
             due_window: None,
+            settled: None,
             recent: Vec::new(),
             dsack: None,
             fin: None,
@@ -101,6 +105,7 @@ impl Receiver {
 
     /// The octets of a full segment are settled, timestamps left out: a SYN ACK will offer a window of whole ones.
     pub fn answer_with(&mut self, mss: u32) {
+        self.settled = None;
         self.offered = self.buffer.first_window(u64::from(mss));
     }
 
@@ -111,6 +116,7 @@ impl Receiver {
 
     /// The window of a SYN, which is never scaled.
     pub fn syn_window(&mut self) -> u16 {
+        self.settled = None;
         let window = self.offered.min(65_535);
         self.edge = self.edge.max(self.next + window);
         window as u16
@@ -118,6 +124,7 @@ impl Receiver {
 
     /// The handshake ended: data may come from now on, in segments of these sizes.
     pub fn establish(&mut self, now: Time, sizes: SegmentSizes) {
+        self.settled = None;
         self.mss = sizes.agreed;
         self.records.expect(sizes.agreed);
         let filling = self.filling(sizes, 0);
@@ -166,6 +173,7 @@ impl Receiver {
 
     /// The buffer is of this size from now on.
     pub fn set_buffer(&mut self, size: Bytes) {
+        self.settled = None;
         self.buffer.set_size(size);
     }
 
@@ -185,31 +193,47 @@ impl Receiver {
 
     /// The window to offer now, as the header has it. Rounded up, as Linux does: rounded down, the edge would move back
     /// when an odd number of octets arrives.
+    #[inline(always)]
     pub fn scaled_window(&mut self, sizes: SegmentSizes, scale: u8) -> u16 {
-        let window = self.due_window.take().unwrap_or_else(|| self.buffer.window(self.filling(sizes, scale)));
-        let field = window.div_ceil(1 << scale).min(65_535);
+        if self.due_window.is_none() && self.settled == Some(sizes) {
+            debug_assert_eq!(self.offered, self.header_window(sizes, scale) << scale, "nothing has changed it");
+            return (self.offered >> scale) as u16;
+        }
+        self.offer_window(sizes, scale)
+    }
+
+    fn offer_window(&mut self, sizes: SegmentSizes, scale: u8) -> u16 {
+        let field = self.header_window(sizes, scale);
+        self.settled = self.due_window.take().is_none().then_some(sizes);
         self.offered = field << scale;
         self.edge = self.edge.max(self.next + self.offered);
         field as u16
     }
 
-    /// The window of an acknowledgement made now, before the application reads, where what is unread matters to it.
+    /// As [`Receiver::scaled_window`], which offers it.
+    fn header_window(&self, sizes: SegmentSizes, scale: u8) -> u64 {
+        let window = self.due_window.unwrap_or_else(|| self.buffer.window(self.filling(sizes, scale)));
+        window.div_ceil(1 << scale).min(65_535)
+    }
+
+    /// What the buffer says of the window of an acknowledgement made now, before the application reads.
     #[inline(always)]
-    pub fn answer_window(&self, sizes: SegmentSizes, scale: u8) -> Option<AnswerWindow> {
+    pub fn answer_window(&self, sizes: SegmentSizes, scale: u8) -> AnswerWindow {
         self.buffer.answer_window(self.filling(sizes, scale))
     }
 
-    /// An acknowledgement is due at once, before the application reads.
+    /// An acknowledgement is due at once, before the application reads: it offers the window of now, where what is
+    /// unread matters to that.
     #[inline(always)]
-    pub fn note_ack_due(&mut self, answer: Option<AnswerWindow>) {
-        self.due_window = answer.map(|answer| answer.window);
+    pub fn note_ack_due(&mut self, sizes: SegmentSizes, scale: u8) {
+        self.due_window = self.buffer.counts_unread().then(|| self.buffer.window(self.filling(sizes, scale)));
     }
 
     /// The octets that the SACK option of the next segment takes, with at most `room` blocks.
     #[inline]
     pub fn sack_option_len(&self, room: usize) -> u32 {
-        let blocks = (self.recent.len() + usize::from(self.dsack.is_some())).min(room) as u32;
-        if blocks > 0 && self.sack { 4 + 8 * blocks } else { 0 }
+        let reported = self.recent.len() + usize::from(self.dsack.is_some());
+        if reported == 0 || room == 0 || !self.sack { 0 } else { 4 + 8 * reported.min(room) as u32 }
     }
 
     /// What is left of the window that was last offered.
@@ -236,6 +260,7 @@ impl Receiver {
     /// Takes in `len` octets in order, as [`Receiver::accept`] does where [`Receiver::takes_next`] holds.
     #[inline(always)]
     pub fn take_next(&mut self, len: u32) {
+        self.settled = None;
         let before = self.next;
         self.next += u64::from(len);
         self.records.append(before, self.next);
@@ -246,6 +271,7 @@ impl Receiver {
     /// Takes in `[start, start + payload)`, of which only the part in the window counts. `fin`: the stream ends behind
     /// it.
     pub fn accept(&mut self, start: i64, payload: &Payload, fin: bool) -> Arrival {
+        self.settled = None;
         let end = start + i64::from(payload.len());
         if fin && end >= self.next as i64 && end as u64 <= self.edge && self.fin.is_none() {
             self.fin = Some(end as u64);
@@ -285,6 +311,7 @@ impl Receiver {
     /// Where the channel's loss is hidden, a segment is about to be taken in: what is missing before it counts as
     /// received.
     pub fn put_placeholders(&mut self, now: Time, start: i64, payload: &Payload) {
+        self.settled = None;
         let rtt = self.buffer.rounds.rtt();
         let Some(placeholders) = &mut self.placeholders else { return };
         let end = start + i64::from(payload.len());
@@ -339,6 +366,7 @@ impl Receiver {
     /// Reads up to `limit` octets; synthetic data comes back as a synthetic payload. The buffer follows what is read in
     /// a round trip, and looks after each record: a round that ends now does so behind the first.
     pub fn read(&mut self, now: Time, limit: u64, sizes: SegmentSizes) -> Payload {
+        self.settled = None;
         let count = self.unread.min(limit);
         let from = self.next - self.unread;
         let first = self.records.first_end().map_or(count, |end| count.min(end.saturating_sub(from)));
@@ -392,6 +420,7 @@ impl Receiver {
     /// waited behind it is no part of a window that is timed, and still in records of its own (by captures of 6.1).
     #[inline(always)]
     pub fn grow(&mut self, now: Time, arrival: Arrival, len: u32, sizes: SegmentSizes) -> bool {
+        self.settled = None;
         let counts = match arrival {
             Arrival::InOrder { .. } => {
                 self.buffer.rounds.time_window(now, self.before_joining.0, self.offered);
@@ -420,6 +449,7 @@ impl Receiver {
 
     /// Octets arrived in order, with nothing missing before or behind them, and with this echo.
     pub fn count_for_step(&mut self, echo: u32, len: u32) {
+        self.settled = None;
         self.buffer.count(echo, len);
     }
 

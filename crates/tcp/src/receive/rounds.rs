@@ -9,6 +9,8 @@ pub(super) struct Rounds {
     began: Time,
     read_before: u64,
     read: u64,
+    /// When it ends at the earliest; without a round trip it does not.
+    ends: Option<Time>,
     /// In eighths of a microsecond, as Linux keeps it.
     eighths: Option<u64>,
     /// The echoed timestamp that gave the last sample: the same one again would time the queue of a burst.
@@ -20,6 +22,12 @@ pub(super) struct Rounds {
 impl Rounds {
     pub fn begin(&mut self, now: Time) {
         self.began = now;
+        self.foretell_end();
+    }
+
+    /// A whole round trip after it began, on a clock of microseconds.
+    fn foretell_end(&mut self) {
+        self.ends = self.eighths.map(|eighths| Time::from_nanos(1000 * (micros(self.began) + eighths / 8)));
     }
 
     pub fn on_read(&mut self, count: u64) {
@@ -28,11 +36,11 @@ impl Rounds {
 
     /// What was read in the round, if it has ended.
     pub fn end(&mut self, now: Time) -> Option<u64> {
-        if micros(now) - micros(self.began) < self.eighths? / 8 {
+        if now < self.ends? {
             return None;
         }
         let read = self.read - self.read_before;
-        self.began = now;
+        self.begin(now);
         self.read_before = self.read;
         Some(read)
     }
@@ -60,6 +68,7 @@ impl Rounds {
             Some(old) if 8 * micros >= old => old - old / 8 + micros,
             _ => 8 * micros,
         });
+        self.foretell_end();
     }
 
     /// What came in order now ends at `next`. The time that the window of `offered` octets took is no less than a round
@@ -70,6 +79,7 @@ impl Rounds {
             Some((from, _)) => {
                 let took = 8 * (micros(now) - micros(from)).max(1);
                 self.eighths = Some(self.eighths.map_or(took, |old| old.min(took)));
+                self.foretell_end();
             }
             None => {}
         }

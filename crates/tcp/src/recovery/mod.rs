@@ -208,7 +208,8 @@ impl Recovery {
 
     /// An acceptable acknowledgement arrived.
     #[inline]
-    pub fn begin_ack(&mut self) {
+    pub fn begin_ack(&mut self, flight: &mut Flight) {
+        flight.end_burst();
         self.defer_retransmits = false;
         self.limited_transmit.end();
     }

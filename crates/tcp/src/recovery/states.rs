@@ -232,6 +232,7 @@ impl Recovery {
 
     #[inline]
     pub(super) fn set_ca_state(&mut self, flight: &mut Flight, to: CaState, why: CaReason) {
+        flight.end_burst();
         let from = std::mem::replace(&mut self.ca_state, to);
         if from != to {
             flight.trace.emit(TcpEventMask::CONGESTION, || TcpEvent::CaState { from, to, why });

@@ -73,15 +73,21 @@ impl Recovery {
             flight.timers.stop_loss();
             return;
         }
-        if !self.arm_probe(now, flight, flight.rtt.rto()) {
-            flight.arm_rto(now);
+        match self.probe_after(flight, flight.rtt.rto()) {
+            Some(after) => flight.arm(now, TimerKind::TailProbe, after),
+            None => flight.arm_rto(now),
         }
     }
 
     /// After sending new data.
     pub fn arm_after_send(&mut self, now: Time, flight: &mut Flight, was_idle: bool) {
-        if self.arm_probe(now, flight, flight.rto_left(now)) {
+        let probe_after = |flight: &Flight| self.probe_after(flight, flight.rto_left(now));
+        if flight.guards_burst(now) {
+            debug_assert_eq!(probe_after(flight), Some(flight.armed_after()), "nothing has changed it");
             return;
+        }
+        if let Some(after) = probe_after(flight) {
+            return flight.arm_for_burst(now, after);
         }
         if was_idle {
             flight.arm_rto(now);
@@ -90,12 +96,12 @@ impl Recovery {
         }
     }
 
-    /// Sets the probe timer to two round trips, but not beyond the timeout that is due after `rto`. False if no probe
-    /// is called for.
-    fn arm_probe(&self, now: Time, flight: &mut Flight, rto: Duration) -> bool {
+    /// A probe is due after two round trips, but not beyond the timeout that is due after `rto`; `None` if none is
+    /// called for.
+    fn probe_after(&self, flight: &Flight, rto: Duration) -> Option<Duration> {
         let may_probe = flight.profile.tlp && flight.sack() && matches!(self.ca_state, CaState::Open | CaState::Cwr);
         if !may_probe || flight.scoreboard.is_empty() {
-            return false;
+            return None;
         }
         let mut after = match flight.rtt.srtt() {
             Some(srtt) => {
@@ -108,7 +114,6 @@ impl Recovery {
         if !rto.is_zero() {
             after = after.min(rto);
         }
-        flight.arm(now, TimerKind::TailProbe, after);
-        true
+        Some(after)
     }
 }

@@ -36,7 +36,7 @@ impl Sender {
         self.probes_out = 0;
         self.flight.end_waiting();
         self.update_window(info);
-        self.recovery.begin_ack();
+        self.recovery.begin_ack(&mut self.flight);
         self.recovery.on_no_duplicate(&self.flight);
     }
 
@@ -72,7 +72,7 @@ impl Sender {
         let prior_fack = self.flight.scoreboard.highest_sacked();
         let window_changed = self.update_window(info);
         outcome.window_changed = window_changed;
-        self.recovery.begin_ack();
+        self.recovery.begin_ack(&mut self.flight);
 
         if self.flight.sack() && !info.sack.is_empty() {
             self.process_sack(now, info, prior_fack, &mut outcome);

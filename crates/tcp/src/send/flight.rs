@@ -19,6 +19,8 @@ struct Armed {
     now: Time,
     after: Duration,
     due: Time,
+    /// For a burst of two segments or more: another that leaves with them would set the same.
+    for_burst: bool,
 }
 
 #[derive(Debug)]
@@ -59,7 +61,7 @@ impl Flight {
             trace: Trace::default(),
             user_timeout: None,
             give_up_at: None,
-            armed: Armed { now: Time::MAX, after: Duration::ZERO, due: Time::MAX },
+            armed: Armed { now: Time::MAX, after: Duration::ZERO, due: Time::MAX, for_burst: false },
             sack: false,
             peer_window: 0,
             timed: None,
@@ -159,10 +161,35 @@ impl Flight {
     #[inline(always)]
     pub fn arm(&mut self, now: Time, kind: TimerKind, after: Duration) {
         if self.armed.now != now || self.armed.after != after {
-            self.armed = Armed { now, after, due: self.profile.grain.deadline(now, after) };
+            self.armed = Armed { now, after, due: self.profile.grain.deadline(now, after), for_burst: false };
         }
+        self.armed.for_burst = false;
         let due = self.armed.due;
         self.timers.set_loss(kind, self.give_up_at.map_or(due, |at| at.min(due)));
+    }
+
+    /// The probe timer guards a burst of two segments or more that leaves now.
+    #[inline]
+    pub fn arm_for_burst(&mut self, now: Time, after: Duration) {
+        self.arm(now, TimerKind::TailProbe, after);
+        self.armed.for_burst = self.scoreboard.segments() > 1;
+    }
+
+    /// The burst that leaves now has set the probe timer, as any further segment of it would.
+    #[inline]
+    pub fn guards_burst(&self, now: Time) -> bool {
+        self.armed.for_burst && self.armed.now == now && self.timers.is_set(TimerKind::TailProbe)
+    }
+
+    /// What the timer that guards what was sent was last set for.
+    pub fn armed_after(&self) -> Duration {
+        self.armed.after
+    }
+
+    /// What the probe timer follows from may change.
+    #[inline]
+    pub fn end_burst(&mut self) {
+        self.armed.for_burst = false;
     }
 
     /// The retransmission timer from now on.

@@ -26,7 +26,7 @@ impl Sender {
         self.probes_out = 0;
         self.flight.end_waiting();
         let window_changed = self.update_window(info);
-        self.recovery.begin_ack();
+        self.recovery.begin_ack(&mut self.flight);
         self.recovery.on_delivered_in_order(now, &covered.newest);
         let newest_rtt = now - covered.newest.sent_at;
         self.rtt_stats.add(newest_rtt);

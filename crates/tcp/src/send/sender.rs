@@ -149,10 +149,12 @@ impl Sender {
         self.buffer.slice(from, len)
     }
 
+    #[inline]
     pub fn in_flight(&self) -> u64 {
         self.recovery.in_flight(&self.flight)
     }
 
+    #[inline]
     pub fn cwnd(&self) -> u64 {
         self.recovery.cwnd(&self.flight)
     }

@@ -24,13 +24,15 @@ pub(crate) struct Piece {
     pub len: u32,
     pub fin: bool,
     pub kind: PieceKind,
+    /// Octets in flight before it.
+    pub in_flight: u64,
     /// It is the first new data after the window came down (RFC 3168 section 6.1.2).
     pub reduced: bool,
 }
 
 impl Piece {
-    fn new(start: u64, len: u64, fin: bool) -> Piece {
-        Piece { start, len: len as u32, fin, kind: PieceKind::New, reduced: false }
+    fn new(start: u64, len: u64, fin: bool, in_flight: u64) -> Piece {
+        Piece { start, len: len as u32, fin, kind: PieceKind::New, in_flight, reduced: false }
     }
 
     fn end(&self) -> u64 {
@@ -230,7 +232,7 @@ impl Sender {
             self.note_window_use(now, true);
             return None;
         }
-        Some(Piece::new(nxt, len, fin))
+        Some(Piece::new(nxt, len, fin, in_flight))
     }
 
     /// Whether a segment of `len` octets may have the FIN, with so much left of the peer's window: for most stacks the
@@ -264,12 +266,15 @@ impl Sender {
     /// RFC 2861 section 3.1, as Linux does it: for an RTO less than the window was out, and not for want of room in the
     /// send buffer. The window goes half of the way down to what was used.
     fn decay_unused(&mut self, now: Time) {
+        if self.window_use.was_cwnd_limited() {
+            self.window_use.forget_used(now);
+            return;
+        }
         let flight = &mut self.flight;
         if flight.profile.idle_restart != IdleRestart::Halving || flight.controller.owns_recovery() {
             return;
         }
-        let full = self.window_use.was_cwnd_limited();
-        let Some(used) = self.window_use.unused_for(now, full, flight.outstanding(), flight.rtt.rto()) else { return };
+        let Some(used) = self.window_use.unused_for(now, flight.outstanding(), flight.rtt.rto()) else { return };
         let cwnd = flight.controller.cwnd().get();
         if used >= cwnd {
             return;
@@ -302,7 +307,7 @@ impl Sender {
         }
         let mss = self.flight.mss();
         let pad = self.old_segments.left(piece.start).map_or(0, |_| mss.saturating_sub(end - piece.start));
-        let in_flight = self.in_flight() + (end - piece.start) + pad;
+        let in_flight = piece.in_flight + (end - piece.start) + pad;
         let flight = &mut self.flight;
         let stamp = flight.delivery.stamp(now, was_idle, in_flight, flight.scoreboard.total_lost());
         flight.push(end, pad as u16, now, stamp);
@@ -318,7 +323,8 @@ impl Sender {
         if self.in_flight() == 0 {
             self.on_restart(now);
         }
-        let in_flight = self.in_flight() + self.flight.scoreboard.get(number).weight();
+        let before = self.in_flight();
+        let in_flight = before + self.flight.scoreboard.get(number).weight();
         let flight = &mut self.flight;
         let stamp = flight.delivery.stamp(now, false, in_flight, flight.scoreboard.total_lost());
         flight.scoreboard.retransmit(number, now, stamp);
@@ -336,7 +342,7 @@ impl Sender {
         self.note_sent(now, sent.len(), len);
         let event = || TcpEvent::Retransmitted { start: sent.start, len: len as u32, probe };
         self.flight.trace.emit(TcpEventMask::RETRANSMIT, event);
-        Piece { kind: PieceKind::Again, ..Piece::new(sent.start, len, fin) }
+        Piece { kind: PieceKind::Again, ..Piece::new(sent.start, len, fin, before) }
     }
 
     /// A data segment of `len` octets goes out, which takes `paced` octets of the rate.
@@ -358,7 +364,7 @@ impl Sender {
         let len = left.min(full);
         let fin = self.is_closed() && len == left;
         if len > 0 && len <= window_left && (!fin || self.has_room_for_fin(len, window_left)) {
-            let piece = self.send_as_probe(now, Piece::new(nxt, len, fin), full);
+            let piece = self.send_as_probe(now, Piece::new(nxt, len, fin, self.in_flight()), full);
             self.recovery.on_probe_sent(now, &mut self.flight, false);
             return Some(piece);
         }
@@ -379,10 +385,10 @@ impl Sender {
         if len > 0 && self.flight.outstanding() == 0 {
             self.flight.rtt.forget_backoff();
             let fin = self.is_closed() && len == left && self.has_room_for_fin(len, self.window.size());
-            return self.send_as_probe(now, Piece::new(nxt, len, fin), full);
+            return self.send_as_probe(now, Piece::new(nxt, len, fin, self.in_flight()), full);
         }
         self.flight.arm_persist(now);
-        Piece { kind: PieceKind::WindowProbe, ..Piece::new(nxt, 0, false) }
+        Piece { kind: PieceKind::WindowProbe, ..Piece::new(nxt, 0, false, self.in_flight()) }
     }
 
     /// After an idle time the old window says little of the path (RFC 5681 section 4.1). Linux counts it from the last

@@ -25,13 +25,9 @@ impl WindowUse {
         }
     }
 
-    /// As [`WindowUse::note`] has it, for what RFC 2861 looks at: what was used of the window, once it was not full for
-    /// an RTO.
-    pub fn unused_for(&mut self, now: Time, full: bool, out: u64, rto: Duration) -> Option<u64> {
-        if full {
-            self.forget_used(now);
-            return None;
-        }
+    /// As [`WindowUse::note`] has it, for what RFC 2861 looks at: what was used of a window that is not full, once it was
+    /// not for an RTO.
+    pub fn unused_for(&mut self, now: Time, out: u64, rto: Duration) -> Option<u64> {
         self.most_used = self.most_used.max(out);
         (now.saturating_since(self.used_since) >= rto).then_some(self.most_used)
     }

@@ -30,6 +30,7 @@ pub(super) struct Linux {
     /// ACKs still to be sent without delay.
     quick: u32,
     ato: Duration,
+    /// When data came last, on the clock.
     last_data: Option<Time>,
     /// When the timer of the last delayed ACK fires, sent or not.
     delay_timer: Option<Time>,
@@ -150,13 +151,13 @@ impl Linux {
     }
 
     /// Linux watches the pace of what comes in order only: it takes a loss that took long to repair for a pause.
-    fn adapt_timeout(&mut self, now: Time, view: &AckView) {
+    fn adapt_timeout(&mut self, clock: Time, view: &AckView) {
         let Some(last) = self.last_data else {
             self.enter_quickack(view);
             self.ato = self.min;
             return;
         };
-        let gap = self.grain.floor(now) - self.grain.floor(last);
+        let gap = clock - last;
         if gap <= self.min / 2 {
             self.ato = self.whole(self.ato / 2) + self.min / 2;
         } else if gap < self.ato {
@@ -212,9 +213,10 @@ impl AckPolicy for Linux {
                 self.acknowledge_duplicate(now, AckReason::OutOfOrder, view)
             }
             Arrival::InOrder { closed_gap, gaps_left } => {
-                self.adapt_timeout(now, view);
+                let clock = self.grain.floor(now);
+                self.adapt_timeout(clock, view);
                 self.watch_codepoint(data.ecn);
-                self.last_data = Some(now);
+                self.last_data = Some(clock);
                 self.hurry(data.window_opened);
                 rcv_mss = rcv_mss.max(data.len);
                 self.duplicates = 0;
@@ -266,7 +268,7 @@ impl AckPolicy for Linux {
     }
 
     fn on_data_sent(&mut self, now: Time) {
-        let answers = |last| self.grain.floor(now) - self.grain.floor(last) < self.ato;
+        let answers = |last| self.grain.floor(now) - last < self.ato;
         self.pingpong |= self.last_data.is_some_and(answers);
     }
 
