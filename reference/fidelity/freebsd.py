@@ -187,7 +187,7 @@ RULES = (
     ),
     Rule(
         "Three counted duplicates begin a recovery, whatever SACK reports; the first two let a segment go each",
-        "`loss_detection = freebsd_sack`, `limited_transmit`",
+        "`loss_detection = freebsd`, `limited_transmit`",
         ("freebsd_recovery::only_counted_duplicates_begin_a_recovery_and_the_first_two_let_a_segment_go_each",),
     ),
     Rule(
@@ -223,8 +223,33 @@ RULES = (
     ),
     Rule(
         "After a timeout three duplicates may begin a recovery",
-        "`loss_detection = freebsd_sack`",
+        "`loss_detection = freebsd`",
         ("freebsd_recovery::after_a_timeout_three_duplicates_begin_a_recovery",),
+    ),
+    Rule(
+        "A window is no larger than the header can say: without scaling reading opens it by less than two segments,"
+        " and every second segment is acknowledged",
+        "`window_scaling = false`",
+        ("acking::a_window_that_the_header_cannot_say_calls_for_no_update",),
+    ),
+    Rule(
+        "Without timestamps one segment of each window is timed: the timeout lags behind a queue that fills",
+        "`timestamps = false`",
+        ("timeouts::freebsd_without_timestamps_times_one_segment_of_each_window",),
+    ),
+    Rule(
+        "Without SACK a recovery has the threshold as window, a segment more for each duplicate that let none go, less"
+        " what a partial acknowledgement covers",
+        "`sack = false`",
+        (
+            "freebsd_recovery::without_sack_a_recovery_begins_with_the_duplicates_that_let_nothing_go",
+            "freebsd_recovery::without_sack_a_partial_acknowledgement_takes_what_it_covers_from_the_window",
+        ),
+    ),
+    Rule(
+        "Without SACK duplicates for what was out at the last fast retransmit or timeout begin no recovery",
+        "`sack = false`",
+        ("freebsd_recovery::without_sack_duplicates_for_what_was_out_at_the_last_repair_begin_none",),
     ),
 )
 

@@ -40,7 +40,7 @@ impl Profile {
                 slop: Duration::from_millis(200),
             },
             grain: TimerGrain::Tick(Duration::from_millis(1)),
-            loss_detection: LossDetection::FreeBsdSack,
+            loss_detection: LossDetection::FreeBsd,
             dup_threshold: 3,
             fast_recovery: FastRecovery::NewReno,
             max_burst: 0,

@@ -302,8 +302,9 @@ pub enum LossDetection {
     Rack,
     /// By counted duplicates alone, whatever SACK reports: after the threshold all holes below the highest SACK are
     /// lost (FreeBSD's SACK recovery). After a timeout all that SACK leaves open goes again in order, and what it
-    /// reported counts as in flight, until three duplicates begin a recovery.
-    FreeBsdSack,
+    /// reported counts as in flight, until three duplicates begin a recovery. Without SACK duplicates for what was out
+    /// at the last fast retransmit or timeout begin none (RFC 6582 section 4.1).
+    FreeBsd,
     /// By the distance to the highest SACK: a hole is lost when `dup_threshold` segments lie above it, SACKed or not
     /// (FACK: Mathis and Mahdavi, Forward Acknowledgement, SIGCOMM 1996, with Linux's allowance for reordering; its
     /// default until 4.15).
@@ -336,7 +337,7 @@ pub enum CwndReduction {
     /// In proportion to what arrives (RFC 6937).
     Prr,
     /// Down to a segment, and then a segment for each duplicate ACK while less than the threshold is in the network
-    /// (FreeBSD's SACK recovery). Without SACK: at once.
+    /// (FreeBSD's SACK recovery). Without SACK: at once, and up by a segment for each duplicate (RFC 6582 section 3.2).
     PerDuplicate,
 }
 

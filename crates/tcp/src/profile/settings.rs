@@ -394,7 +394,7 @@ fn rack(profile: &mut Profile, value: &Value, _mtu: u64) {
 fn fack(profile: &mut Profile, value: &Value, _mtu: u64) {
     match (value, profile.loss_detection) {
         (Value::Flag(true), _) => profile.loss_detection = LossDetection::Fack,
-        (_, LossDetection::Fack | LossDetection::FreeBsdSack) => profile.loss_detection = LossDetection::Rfc6675,
+        (_, LossDetection::Fack | LossDetection::FreeBsd) => profile.loss_detection = LossDetection::Rfc6675,
         _ => {}
     }
 }

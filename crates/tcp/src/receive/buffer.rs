@@ -117,7 +117,7 @@ impl Buffer {
     pub fn window(&self, filling: Filling) -> u64 {
         match &self.window {
             Window::Room { capacity } => {
-                let room = capacity.saturating_sub(filling.unread);
+                let room = capacity.saturating_sub(filling.unread).min(filling.largest());
                 let grows = match self.update {
                     WindowUpdate::NearlyClosed => room >= filling.open + filling.agreed().min(capacity / 2),
                     WindowUpdate::TwoSegments => room > filling.open && room >= filling.agreed().min(capacity / 4),
@@ -141,7 +141,7 @@ impl Buffer {
     pub fn is_update_due(&self, filling: Filling, ended: bool) -> bool {
         match &self.window {
             Window::Room { capacity } => {
-                let room = capacity.saturating_sub(filling.unread);
+                let room = capacity.saturating_sub(filling.unread).min(filling.largest());
                 let opens = room >= filling.open + (2 * filling.agreed()).min(capacity / 2);
                 match self.update {
                     WindowUpdate::NearlyClosed => filling.open < filling.agreed() && opens,

@@ -28,6 +28,11 @@ pub(super) struct Filling {
 }
 
 impl Filling {
+    /// The largest window that the header can say.
+    pub fn largest(&self) -> u64 {
+        u64::from(u16::MAX) << self.scale
+    }
+
     pub fn agreed(&self) -> u64 {
         u64::from(self.sizes.agreed)
     }

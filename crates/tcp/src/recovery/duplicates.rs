@@ -22,9 +22,12 @@ impl Recovery {
         }
     }
 
-    /// An ACK without SACK covered so many segments: one filled the hole, the duplicates told of the others.
+    /// An ACK without SACK covered so many segments: one filled the hole, the duplicates told of the others. FreeBSD
+    /// counts anew.
     pub fn on_covered(&mut self, flight: &Flight, segments: u32) {
-        if self.dupacks > 0 {
+        if flight.counts_duplicates() {
+            self.dupacks = 0;
+        } else if self.dupacks > 0 {
             self.dupacks = self.dupacks.saturating_sub(segments - 1);
             self.bound_duplicates(flight, segments);
         }

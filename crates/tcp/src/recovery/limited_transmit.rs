@@ -19,6 +19,11 @@ impl LimitedTransmit {
         self.credit = if count <= DUPLICATES { count - self.sent.min(count) } else { 0 };
     }
 
+    /// Segments that went before the last recovery.
+    pub fn sent(&self) -> u32 {
+        self.sent
+    }
+
     /// Segments that may go now beyond what is in flight.
     #[inline]
     pub fn credit(&self) -> u32 {

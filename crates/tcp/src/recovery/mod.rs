@@ -133,6 +133,9 @@ impl Recovery {
                 return board.first_pending().map_or(out, |start| start - flight.una());
             }
             (out + board.retrans_bytes()).saturating_sub(board.sacked_bytes() + board.lost_bytes())
+        } else if flight.counts_duplicates() {
+            // All up to what goes next. Duplicates raise the window instead.
+            board.first_pending().map_or(out, |start| start - flight.una())
         } else {
             // Each duplicate ACK says that one segment has left the network. Without limited transmit the first two say
             // nothing, after a timeout neither: what goes again is let go by the window alone.
@@ -216,7 +219,7 @@ impl Recovery {
 
     /// An acknowledgement that is neither progress nor a duplicate.
     pub fn on_no_duplicate(&mut self, flight: &Flight) {
-        let counting = flight.sack() || self.ca_state <= CaState::Disorder;
+        let counting = flight.sack() || flight.counts_duplicates() || self.ca_state <= CaState::Disorder;
         if flight.profile.duplicates == DuplicateCount::InARow && counting {
             self.dupacks = 0;
         }

@@ -49,7 +49,8 @@ impl Recovery {
                     return true;
                 }
                 let why = self.finish_repair(now, flight, outcome);
-                if waits && flight.profile.fast_recovery == FastRecovery::NewReno && flight.outstanding() > 0 {
+                let newreno = flight.profile.fast_recovery == FastRecovery::NewReno && !flight.counts_duplicates();
+                if waits && newreno && flight.outstanding() > 0 {
                     // Duplicates for the recovery point itself may still come: wait for more (RFC 6582 section 3.2).
                     self.set_ca_state(flight, CaState::Disorder, why);
                     return true;
@@ -115,7 +116,7 @@ impl Recovery {
             self.undo_reduction(now, flight, UndoRule::Dsack);
             self.try_keep_open(flight);
         }
-        self.update_budget(flight, outcome);
+        self.update_window_per_duplicate(flight, outcome);
         let timer = self.detect_loss(now, flight);
         if self.ca_state != CaState::Recovery && flight.scoreboard.lost_segments() > 0 {
             self.enter_recovery(now, flight);
@@ -180,7 +181,10 @@ impl Recovery {
         if self.dupacks < flight.profile.dup_threshold {
             return;
         }
-        if flight.scoreboard.highest_sacked().is_some() {
+        if !flight.sack() {
+            // They are for what was out at the timeout.
+            self.dupacks = 0;
+        } else if flight.scoreboard.highest_sacked().is_some() {
             mark_lost(flight, LossRule::FreeBsdSack, |flight| flight.scoreboard.mark_holes_lost_again());
             self.enter_recovery(now, flight);
         }

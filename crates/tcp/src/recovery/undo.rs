@@ -80,7 +80,7 @@ impl Recovery {
             self.set_ca_state(flight, CaState::Open, why);
         } else if !flight.sack() && outcome.una_advanced {
             self.dupacks = 0;
-        } else if !flight.sack() && outcome.duplicate && flight.nxt() > self.point {
+        } else if !flight.sack() && !flight.counts_duplicates() && outcome.duplicate && flight.nxt() > self.point {
             // New data that F-RTO sent arrived.
             self.count_duplicate(flight);
         }

@@ -312,6 +312,7 @@ impl Sender {
         let clock = flight.clock;
         let echo = outcome.echo.filter(|_| outcome.una_advanced);
         let echoed = || clock.rtt_of_echo(now, echo?);
+        let has_timestamps = outcome.echo.is_some();
         outcome.newest_rtt = outcome.newest_sack_rtt.or(outcome.newest_rtt);
         let sample = match flight.profile.rto {
             RtoRule::Linux { .. } => match outcome.first_rtt.or(outcome.sack_rtt) {
@@ -323,9 +324,11 @@ impl Sender {
             },
             RtoRule::Ticks { .. } => {
                 outcome.newest_rtt.into_iter().for_each(|rtt| flight.rtt.sample_by_ack(rtt));
-                echoed().or_else(|| flight.take_timed(now))
+                if has_timestamps { echoed() } else { flight.take_timed(now) }
             }
-            RtoRule::Rfc6298 { .. } | RtoRule::FreeBsd { .. } => echoed().or(outcome.first_rtt),
+            RtoRule::FreeBsd { .. } if has_timestamps => echoed(),
+            RtoRule::FreeBsd { .. } => flight.take_timed(now),
+            RtoRule::Rfc6298 { .. } => echoed().or(outcome.first_rtt),
         };
         if let Some(rtt) = outcome.newest_rtt {
             flight.rtt.update_min(now, rtt);

@@ -122,9 +122,9 @@ impl Flight {
         self.peer_window = size;
     }
 
-    /// FreeBSD's SACK recovery: losses are found, and new data let go, by the count of duplicates, whatever SACK says.
+    /// FreeBSD: losses are found, and new data let go, by the count of duplicates, whatever SACK says.
     pub fn counts_duplicates(&self) -> bool {
-        self.sack && self.profile.loss_detection == LossDetection::FreeBsdSack
+        self.profile.loss_detection == LossDetection::FreeBsd
     }
 
     pub fn max_window(&self) -> u64 {

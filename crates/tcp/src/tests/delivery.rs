@@ -15,7 +15,7 @@ pub fn profiles() -> impl Strategy<Value = Profile> {
     let base = prop_oneof![Just(Profile::linux_6_1()), Just(Profile::freebsd_7())];
     let detection = prop_oneof![
         Just(LossDetection::Rack),
-        Just(LossDetection::FreeBsdSack),
+        Just(LossDetection::FreeBsd),
         Just(LossDetection::Fack),
         Just(LossDetection::Rfc6675)
     ];

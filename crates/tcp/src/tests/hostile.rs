@@ -106,7 +106,7 @@ proptest! {
         segments in prop::collection::vec(forged(), 1..120),
         detection in prop_oneof![
             Just(LossDetection::Rack),
-            Just(LossDetection::FreeBsdSack),
+            Just(LossDetection::FreeBsd),
             Just(LossDetection::Fack),
             Just(LossDetection::Rfc6675)
         ],

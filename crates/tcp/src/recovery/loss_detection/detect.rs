@@ -15,13 +15,16 @@ impl Recovery {
     pub(in crate::recovery) fn detect_loss(&mut self, now: Time, flight: &mut Flight) -> bool {
         if !flight.sack() {
             let threshold = self.duplicate_threshold(flight);
-            dupack::detect(flight, self.ca_state, self.dupacks, threshold, self.repaired_to);
+            let enough = self.dupacks >= threshold && self.ca_state <= CaState::Disorder;
+            if enough && !dupack::detect(flight, self.repaired_to) && flight.counts_duplicates() {
+                self.dupacks = 0;
+            }
             return false;
         }
         match flight.profile.loss_detection {
             LossDetection::Rack => return self.detect_by_rack(now, flight),
             LossDetection::Fack => fack::detect(flight, self.ca_state, self.point),
-            LossDetection::FreeBsdSack => freebsd_sack::detect(flight, self.ca_state, self.dupacks, self.point),
+            LossDetection::FreeBsd => freebsd_sack::detect(flight, self.ca_state, self.dupacks, self.point),
             LossDetection::Rfc6675 => rfc6675::detect(flight, self.ca_state, self.dupacks),
         }
         false

@@ -1,7 +1,10 @@
-//! FreeBSD's window in a SACK recovery: it counts what was sent since the recovery began, again or new, and begins with
+//! FreeBSD's window in a recovery.
+//!
+//! With SACK it counts what was sent since the recovery began, again or new, and begins with
 //! one segment. A duplicate adds one while less than the threshold is in the network, up to the threshold. A partial
 //! acknowledgement leaves one segment beyond what was sent and is not acknowledged, or two if it acknowledged two: so
-//! holes at the front are repaired one a round trip.
+//! holes at the front are repaired one a round trip. Without SACK it is the threshold and a segment for each duplicate
+//! that let none go before, less what a partial acknowledgement covers (RFC 6582 section 3.2).
 //!
 //! Left out: a segment is sent again whole or not at all.
 
@@ -42,9 +45,37 @@ impl Recovery {
         })
     }
 
+    /// The window that a recovery begins with, down to the threshold `target`.
+    pub(super) fn first_window_per_duplicate(&self, flight: &Flight, target: u64) -> u64 {
+        if flight.sack() {
+            return flight.mss();
+        }
+        let told = flight.profile.dup_threshold.saturating_sub(self.limited_transmit.sent());
+        target + u64::from(told) * flight.mss()
+    }
+
     /// An ACK in such a recovery.
-    pub(in crate::recovery) fn update_budget(&mut self, flight: &Flight, outcome: &AckOutcome) {
-        let Some(budget) = self.budget(flight) else { return };
+    pub(in crate::recovery) fn update_window_per_duplicate(&mut self, flight: &Flight, outcome: &AckOutcome) {
+        if !flight.sack() {
+            self.inflate(flight, outcome);
+        } else if let Some(budget) = self.budget(flight) {
+            self.update_budget(flight, outcome, budget);
+        }
+    }
+
+    fn inflate(&mut self, flight: &Flight, outcome: &AckOutcome) {
+        let Some(reduction) = &mut self.reduction else { return };
+        if flight.profile.cwnd_reduction != CwndReduction::PerDuplicate {
+            return;
+        }
+        if outcome.una_advanced {
+            reduction.cwnd = reduction.cwnd.saturating_sub(outcome.cumulative) + flight.mss();
+        } else if outcome.duplicate {
+            reduction.cwnd += flight.mss();
+        }
+    }
+
+    fn update_budget(&mut self, flight: &Flight, outcome: &AckOutcome, budget: Budget) {
         let mss = flight.mss();
         let highest = flight.scoreboard.highest_sacked().unwrap_or(flight.una());
         let Some(reduction) = &mut self.reduction else { return };

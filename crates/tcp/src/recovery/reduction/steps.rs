@@ -35,7 +35,7 @@ impl Recovery {
             return;
         }
         let cwnd = match flight.profile.cwnd_reduction {
-            CwndReduction::PerDuplicate if flight.sack() && signal == Signal::Loss => flight.mss(),
+            CwndReduction::PerDuplicate if signal == Signal::Loss => self.first_window_per_duplicate(flight, target),
             CwndReduction::Immediate | CwndReduction::PerDuplicate => target,
             CwndReduction::RateHalving | CwndReduction::Prr => prior_cwnd,
         };

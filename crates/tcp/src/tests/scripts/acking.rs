@@ -151,6 +151,20 @@ fn freebsd_acknowledges_two_of_three_segments_and_any_after_a_hundred_millisecon
 }
 
 #[test]
+fn a_window_that_the_header_cannot_say_calls_for_no_update() {
+    // FreeBSD without scaling: of 66,000 octets the header says 65,535. Behind two segments of three the ACK offers
+    // 65,000; reading the third could add 1,535, which is less than two segments.
+    let mut t = Script::established(Profile { window_scaling: false, timestamps: false, ..freebsd() }, PEER);
+    for n in 0..3 {
+        let (at, start) = (100 + n * 30, n * 2000);
+        t.inject(at, &format!("{}:{}", start + 1, start + 1001));
+        t.inject(at + 10, &format!("{}:{}", start + 1001, start + 2001));
+        t.expect(at + 10, &format!("ack {} win 65000", start + 2001));
+    }
+    t.expect_nothing_until(300);
+}
+
+#[test]
 fn with_the_update_of_a_closed_window_freebsd_acknowledges_every_second_segment() {
     let mut t = Script::established(Profile { window_update: WindowUpdate::NearlyClosed, ..freebsd() }, PEER);
     for n in 0..3 {

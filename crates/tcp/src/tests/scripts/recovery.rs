@@ -126,7 +126,7 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 #[test]
 fn all_holes_below_the_highest_sack_are_lost() {
     let mut t = ten_out(
-        Profile { loss_detection: LossDetection::FreeBsdSack, cwnd_reduction: CwndReduction::Immediate, ..linux() },
+        Profile { loss_detection: LossDetection::FreeBsd, cwnd_reduction: CwndReduction::Immediate, ..linux() },
         false,
     );
     t.inject(200, "ack 1 sack 6001:7001");

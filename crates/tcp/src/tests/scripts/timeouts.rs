@@ -142,6 +142,21 @@ fn freebsd_sends_again_all_that_was_out() {
 }
 
 #[test]
+fn freebsd_without_timestamps_times_one_segment_of_each_window() {
+    // 4.4BSD's t_rtttime. The handshake took 100 ms; of four segments the first is timed, whose round trip of 200 ms is
+    // SRTT 112.5 ms; those behind it, which came back later and later, tell nothing.
+    let mut t = Script::established(freebsd(), PEER);
+    let before = t.info().srtt.expect("of the handshake");
+    t.write(100, 4000);
+    t.expect_train(100, 1, 4001);
+    for (at, ack) in [(300, 1001), (400, 2001), (500, 3001), (600, 4001)] {
+        t.inject(at, &format!("ack {ack}"));
+    }
+    let sample = Duration::from_millis(200);
+    assert_eq!(t.info().srtt, Some((before * 7 + sample) / 8));
+}
+
+#[test]
 fn freebsd_backs_off_without_the_slop() {
     // (100 + 4 * 50) ms doubles, and the 200 ms come after.
     let mut t = Script::established(freebsd(), PEER);
