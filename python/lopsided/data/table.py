@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lopsided.accessors import filled_in
 from lopsided.data import catalogue
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lopsided.data.columns import Columns
+
+Row: TypeAlias = dict[str, Any]
+"""A line of a table, by column: a number or a text, None where there is none. Its columns stand in the catalogue."""
 
 
 class Table:

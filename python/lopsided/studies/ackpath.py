@@ -24,7 +24,7 @@ from lopsided import _native
 from lopsided.accessors import filled_in
 from lopsided.data import units
 from lopsided.data.study_tables import ACKPATH_CELLS, ACKPATH_RUNS
-from lopsided.data.table import Table
+from lopsided.data.table import Row, Table
 from lopsided.errors import UsageError
 from lopsided.metrics.performance import jain_index
 from lopsided.scenario import Scenario
@@ -225,7 +225,7 @@ def ackpath(
     recorded = [arm.with_(**{"record.events": True, "record.tcp_events": True}) for arm in changed]
     jobs = [Job(each, first + number) for each in recorded for number in range(repeat)]
 
-    def reduce(job: int, run: Run) -> dict[str, Any]:
+    def reduce(job: int, run: Run) -> Row:
         which, repetition = divmod(job, repeat)
         return {"remedies": arms[which], "repetition": repetition, "seed": run.seed, **_measure(run, place)}
 
@@ -280,7 +280,7 @@ def _at_every_flow(settings: Settings, flows: Sequence[Mapping[str, Any]]) -> Se
     return found
 
 
-def _measure(run: Run, link: str) -> dict[str, Any]:
+def _measure(run: Run, link: str) -> Row:
     """One run's numbers."""
     import polars as pl
 
@@ -328,7 +328,7 @@ def _saved_bytes(run: Run, link: str) -> float:
     return float(saved[-1]) if len(saved) else 0.0
 
 
-def _of_acks(acks: pl.DataFrame, senders: Sequence[str], segments: int) -> dict[str, Any]:
+def _of_acks(acks: pl.DataFrame, senders: Sequence[str], segments: int) -> Row:
     """How many came, how much each said, and how many came closer together than they were sent."""
     import polars as pl
 
@@ -354,7 +354,7 @@ def _of_acks(acks: pl.DataFrame, senders: Sequence[str], segments: int) -> dict[
     }
 
 
-def _of_bursts(events: pl.DataFrame, flows: Sequence[int], senders: Sequence[str]) -> dict[str, Any]:
+def _of_bursts(events: pl.DataFrame, flows: Sequence[int], senders: Sequence[str]) -> Row:
     """Segments that senders hand to the network at one instant."""
     import polars as pl
 
@@ -370,7 +370,7 @@ def _of_bursts(events: pl.DataFrame, flows: Sequence[int], senders: Sequence[str
     return {"burst_p95": bursts.quantile(0.95, "higher"), "burst_max": bursts.max()}
 
 
-def _of_limits(run: Run, flows: Sequence[int], lines: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _of_limits(run: Run, flows: Sequence[int], lines: Mapping[str, Mapping[str, Any]]) -> Row:
     """For how long what holds the downloads' senders back, and what else tells of the cause."""
     import polars as pl
 
@@ -395,9 +395,9 @@ def _of_limits(run: Run, flows: Sequence[int], lines: Mapping[str, Mapping[str, 
     }
 
 
-def _median(arm: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _median(arm: str, rows: Sequence[Mapping[str, Any]]) -> Row:
     own = [row for row in rows if row["remedies"] == arm]
-    cell: dict[str, Any] = {"remedies": arm}
+    cell: Row = {"remedies": arm}
     for column in own[0].keys() - {"remedies", "repetition", "seed", "digest"}:
         values = [row[column] for row in own if row[column] is not None]
         cell[column] = median(values) if values else None

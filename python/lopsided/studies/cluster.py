@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lopsided import _native
 from lopsided.data import output
 from lopsided.data.study_tables import SWEEP
+from lopsided.data.table import Row
 from lopsided.errors import FolderError, LopsidedError, UsageError
 from lopsided.scenario import Scenario
 from lopsided.studies import jobs as many
@@ -170,7 +171,7 @@ class _Plan:
     def columns(self) -> dict[str, tuple[str, dict[str, Any]]]:
         return {name: sweeps.axis_column(name, [arm.label for arm in arms]) for name, arms in self.axes.items()}
 
-    def run(self, number: int) -> tuple[dict[str, Any], dict[str, str], int]:
+    def run(self, number: int) -> tuple[Row, dict[str, str], int]:
         """The labels of a run, its settings and its repetition."""
         rest, repetition = divmod(number, self.repeat)
         chosen: list[sweeps.Arm] = []
@@ -296,16 +297,16 @@ def _part(
     source: Any,
     controllers: Any,
     seed: int,
-    runs: Sequence[tuple[int, dict[str, Any], dict[str, str], int]],
+    runs: Sequence[tuple[int, Row, dict[str, str], int]],
     types: Any,
-) -> tuple[tuple[bytes, list[dict[str, Any]], int], float]:
+) -> tuple[tuple[bytes, list[Row], int], float]:
     """On a worker: the rows of these runs as Parquet, what failed, and the seconds of CPU they took."""
     from lopsided.worlds import sim
 
     begun = time.thread_time()
     base = Scenario.from_source(source, controllers)
-    rows: list[dict[str, Any]] = []
-    failures: list[dict[str, Any]] = []
+    rows: list[Row] = []
+    failures: list[Row] = []
     for number, labels, settings, repetition in runs:
         try:
             scenario = base.with_(**settings)

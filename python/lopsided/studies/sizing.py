@@ -25,7 +25,7 @@ import numpy as np
 from lopsided import metrics
 from lopsided.accessors import filled_in
 from lopsided.data import series, units
-from lopsided.data.table import Table
+from lopsided.data.table import Row, Table
 from lopsided.errors import UsageError
 from lopsided.scenario import Scenario
 from lopsided.studies import device_configs, size_disciplines
@@ -338,7 +338,7 @@ class _Curve:
     workers: int | None
     progress: Progress | None
 
-    def whole(self, sizes: Sequence[int]) -> list[dict[str, Any]]:
+    def whole(self, sizes: Sequence[int]) -> list[Row]:
         """The field procedure and the sweep, each in runs of its own, for every buffer and seed."""
         field = self.line.scenario(FIELD_ALONE_S, FIELD_BOTH_S)
         swept = self.line.scenario(self.plan.alone_s, self.plan.both_s)
@@ -350,13 +350,13 @@ class _Curve:
         ]
         jobs = [Job(_with_buffer(base, packets), self.seed + repetition) for packets, repetition, base, _ in due]
 
-        def reduce(index: int, run: Run) -> dict[str, Any]:
+        def reduce(index: int, run: Run) -> Row:
             packets, repetition, _, row = due[index]
             return {**_key(packets, repetition, run), **row(run)}
 
         return run_jobs(jobs, reduce, workers=self.workers, progress=self.progress)
 
-    def estimate(self, sizes: Sequence[int], *, chosen: bool) -> list[dict[str, Any]]:
+    def estimate(self, sizes: Sequence[int], *, chosen: bool) -> list[Row]:
         """A coarse grid, then a finer one about the knee, then seeds until those next to the knee agree.
 
         Sizes that the user has chosen are all tried, and no others.
@@ -378,11 +378,11 @@ class _Curve:
             rows += self._some(tried, repetition, repetition * len(tried), total)
         return rows
 
-    def _some(self, sizes: Sequence[int], repetition: int, done: int, total: int) -> list[dict[str, Any]]:
+    def _some(self, sizes: Sequence[int], repetition: int, done: int, total: int) -> list[Row]:
         base = self.line.scenario(self.plan.alone_s, self.plan.both_s)
         jobs = [Job(_with_buffer(base, packets), self.seed + repetition) for packets in sizes]
 
-        def reduce(index: int, run: Run) -> list[dict[str, Any]]:
+        def reduce(index: int, run: Run) -> list[Row]:
             key = _key(sizes[index], repetition, run)
             return [{**key, **_field_row(run)}, {**key, **_sweep_row(run)}]
 
@@ -395,7 +395,7 @@ def _with_buffer(base: Scenario, packets: int) -> Scenario:
     return base.with_(**{"link.up.queue.limit": f"{packets} packets"})
 
 
-def _key(packets: int, repetition: int, run: Run) -> dict[str, Any]:
+def _key(packets: int, repetition: int, run: Run) -> Row:
     return {"buffer_packets": packets, "repetition": repetition, "seed": run.seed, "digest": run.digest}
 
 
@@ -507,7 +507,7 @@ def _round_size(size: float) -> int:
     return round(size / grain) * grain
 
 
-def _field_row(run: Run) -> dict[str, Any]:
+def _field_row(run: Run) -> Row:
     """The field procedure's three numbers (MER-M23), and the estimate they give."""
     flows = {row["name"]: row for row in run.flows.rows()}
     start, stop = series.both_active(run)
@@ -526,7 +526,7 @@ def _field_row(run: Run) -> dict[str, Any]:
     }
 
 
-def _sweep_row(run: Run) -> dict[str, Any]:
+def _sweep_row(run: Run) -> Row:
     start, stop = series.both_active(run)
     down, up = (series.goodput_between(run, name, start, stop) for name in ("download", "upload"))
     rates = run.scenario.link_rate_bps("down") or math.nan, run.scenario.link_rate_bps("up") or math.nan
@@ -549,7 +549,7 @@ _FIELD_COLUMNS = (
 )
 
 
-def _summarize(line: Line, rows: list[dict[str, Any]], both_s: float) -> Sizing:
+def _summarize(line: Line, rows: list[Row], both_s: float) -> Sizing:
     import polars as pl
 
     curve = _curve_of(rows)
@@ -563,9 +563,9 @@ def _summarize(line: Line, rows: list[dict[str, Any]], both_s: float) -> Sizing:
     return Sizing(line, *models, _measured(curve), Table(pl.DataFrame(curve)), runs, repeat, both_s, digests)
 
 
-def _curve_of(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _curve_of(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     """One row for each buffer: medians over the seeds."""
-    curve: list[dict[str, Any]] = []
+    curve: list[Row] = []
     for packets in sorted({row["buffer_packets"] for row in rows}):
         here = [row for row in rows if row["buffer_packets"] == packets]
         field = [row for row in here if row["part"] == "field"]
@@ -586,7 +586,7 @@ def _curve_of(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return curve
 
 
-def _model(curve: list[dict[str, Any]], estimate: str, window_down: str) -> Model:
+def _model(curve: list[Row], estimate: str, window_down: str) -> Model:
     crossing = metrics.diagonal_crossing([row["buffer_packets"] for row in curve], [row[estimate] for row in curve])
     at = curve[0]["buffer_packets"] if crossing.packets is None else crossing.packets
     near = min(curve, key=lambda row: abs(row["buffer_packets"] - at))
@@ -599,7 +599,7 @@ def _model(curve: list[dict[str, Any]], estimate: str, window_down: str) -> Mode
     )
 
 
-def _measured(curve: list[dict[str, Any]]) -> Measured:
+def _measured(curve: list[Row]) -> Measured:
     best = max(range(len(curve)), key=lambda index: curve[index]["performance"])
     floor = curve[best]["performance"] * (1 - TOLERANCE)
     knee = max(index for index, row in enumerate(curve) if row["performance"] >= floor)

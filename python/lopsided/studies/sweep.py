@@ -16,7 +16,7 @@ from lopsided import _native
 from lopsided.accessors import filled_in
 from lopsided.data import series
 from lopsided.data.study_tables import SWEEP
-from lopsided.data.table import Table
+from lopsided.data.table import Row, Table
 from lopsided.errors import UsageError
 from lopsided.metrics import mean_interval, min_normalised_goodput
 from lopsided.settings import setting_text
@@ -90,7 +90,7 @@ def sweep(
     measure = measure or flow_rows
 
     jobs: list[Job] = []
-    keys: list[dict[str, Any]] = []
+    keys: list[Row] = []
     for combination in itertools.product(*found.values()):
         changed = scenario.with_(**{key: value for arm in combination for key, value in arm.settings.items()})
         label = {columns[name][0]: columns[name][1][arm.label] for name, arm in zip(found, combination, strict=True)}
@@ -98,7 +98,7 @@ def sweep(
             jobs.append(Job(changed, seed))
             keys.append({**label, "repetition": repetition, "seed": seed})
 
-    def rows(number: int, run: Run) -> list[dict[str, Any]]:
+    def rows(number: int, run: Run) -> list[Row]:
         return [{**keys[number], "digest": run.digest, **row} for row in measure(run)]
 
     collected = run_jobs(jobs, rows, world=world, kernel=kernel, workers=workers, progress=progress)
@@ -131,7 +131,7 @@ def _arm(name: str, value: Any) -> Arm:
     return Arm(str(named.get("label", ", ".join(settings.values()))), settings)
 
 
-def flow_rows(run: Run) -> list[dict[str, Any]]:
+def flow_rows(run: Run) -> list[Row]:
     """The flows of a run with two columns more, about the time in which all its flows are active.
 
     `goodput_overlap_bps` is a flow's goodput in that time (null without samples, or without such a time). `performance`

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -12,6 +12,7 @@ from rich.text import Text
 from lopsided import metrics
 from lopsided.data import series, units
 from lopsided.data.catalogue import Column
+from lopsided.data.table import Row
 from lopsided.studies.options import SWEEP_METRIC
 from lopsided.studies.sweep import axis_columns, axis_label
 from lopsided.studies.sweep_metrics import goodput_column, measured_by
@@ -36,7 +37,7 @@ FLOWS = ("cc", "goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "cwnd_max_bytes", "re
 LINKS = ("rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets", "sojourn_mean_ms", "sojourn_p95_ms")
 
 
-def cores(used: dict[str, Any]) -> str:
+def cores(used: Row) -> str:
     """What became of the wish to run on several cores, in a sentence."""
     if used["used"] == 1:
         return f"On one core: {used['why']}."
@@ -169,7 +170,7 @@ def sweep(table: Table, metric: str = SWEEP_METRIC, most: int = _MOST_ARMS) -> V
     )
 
 
-def _cells(columns: Sequence[Column], row: dict[str, Any]) -> list[str]:
+def _cells(columns: Sequence[Column], row: Row) -> list[str]:
     return [column.text(row[column.name]) for column in columns]
 
 
@@ -186,7 +187,7 @@ def _middle(values: pl.Series) -> float | None:
     return found.mean if found.of else None
 
 
-def _arrow(row: dict[str, Any]) -> str:
+def _arrow(row: Row) -> str:
     return _ARROWS.get(row["direction"], "")
 
 

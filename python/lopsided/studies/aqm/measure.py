@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lopsided import metrics
 from lopsided.data import series
+from lopsided.data.table import Row
 from lopsided.metrics.responsiveness import round_trips_per_minute, saturation, trimmed_mean, weighted_quantiles
 from lopsided.studies.aqm.workloads import INTERVAL_S, PROBE
 
@@ -53,8 +54,8 @@ class Delays:
 class Measured:
     """What one run says."""
 
-    cells: dict[Direction, dict[str, Any]]
-    users: dict[str, Any]
+    cells: dict[Direction, Row]
+    users: Row
     rtts: dict[Direction, Delays]
     sojourns: dict[Direction, Delays]
 
@@ -70,20 +71,18 @@ def measure(run: Run, links: Mapping[Direction, str], *, ramps: bool = False) ->
     }
     rtts: dict[Direction, Delays] = {way: _rtts(run, [flow for flow in crossing[way] if flow["tcp"]]) for way in links}
     sojourns: dict[Direction, Delays] = {way: _sojourns(run, link, way) for way, link in links.items()}
-    cells: dict[Direction, dict[str, Any]] = {
-        way: _cell(run, link, way, crossing[way], rtts[way]) for way, link in links.items()
-    }
+    cells: dict[Direction, Row] = {way: _cell(run, link, way, crossing[way], rtts[way]) for way, link in links.items()}
     return Measured(cells, _users(run, flows, ramps), rtts, sojourns)
 
 
-def _flows(run: Run) -> list[dict[str, Any]]:
+def _flows(run: Run) -> list[Row]:
     """The flows but the probe, with what they do."""
     kinds = [flow["app"]["kind"] for flow in run.scenario.resolved["flows"]]
     rows = [{**row, "kind": kind, "tcp": kind != "udp"} for row, kind in zip(run.flows.rows(), kinds, strict=True)]
     return [row for row in rows if row["group"] != PROBE]
 
 
-def _cell(run: Run, link: str, way: Direction, flows: list[dict[str, Any]], rtts: Delays) -> dict[str, Any]:
+def _cell(run: Run, link: str, way: Direction, flows: list[Row], rtts: Delays) -> Row:
     line = next(row for row in run.links.rows() if row["link"] == link and row["direction"] == way)
     bulk = [flow["goodput_bps"] for flow in flows if flow["kind"] == "bulk"]
     datagrams = [flow for flow in flows if not flow["tcp"]]
@@ -109,7 +108,7 @@ def _cell(run: Run, link: str, way: Direction, flows: list[dict[str, Any]], rtts
     }
 
 
-def _users(run: Run, flows: list[dict[str, Any]], ramps: bool) -> dict[str, Any]:
+def _users(run: Run, flows: list[Row], ramps: bool) -> Row:
     pages = _completions(run, "page", [flow["name"] for flow in flows])
     transfers = _completions(run, "transfer", [flow["name"] for flow in flows])
     return {
@@ -123,7 +122,7 @@ def _users(run: Run, flows: list[dict[str, Any]], ramps: bool) -> dict[str, Any]
     }
 
 
-def _responsiveness(run: Run, flows: list[dict[str, Any]], ramps: bool) -> dict[str, Any]:
+def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
     """Under the whole load, or at the end of the draft's test."""
     bulk = [flow for flow in flows if flow["kind"] == "bulk"]
     loaded = min((flow["start_s"] for flow in bulk), default=0.0)
@@ -134,7 +133,7 @@ def _responsiveness(run: Run, flows: list[dict[str, Any]], ramps: bool) -> dict[
     time = np.concatenate([none, *(curve.time_s for curve in curves)])
     delay, weight = np.concatenate([none, *(curve.value for curve in curves)]), np.concatenate([none, *counts])
 
-    def between(since_s: float, until_s: float) -> dict[str, Any]:
+    def between(since_s: float, until_s: float) -> Row:
         """Of probes that were complete by then, and of data that was acknowledged."""
         connect, answer = (
             trimmed_mean([took * 1e3 for start, took in times if start >= since_s and start + took <= until_s])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lopsided import _native
 from lopsided.accessors import filled_in
 from lopsided.data.study_tables import AQM_CELLS, AQM_DELAYS, AQM_RUNS, AQM_USER_RUNS, AQM_USERS
-from lopsided.data.table import Table
+from lopsided.data.table import Row, Table
 from lopsided.errors import UsageError
 from lopsided.studies.aqm.disciplines import Direction, Discipline, Queues, disciplines
 from lopsided.studies.aqm.measure import Delays, Measured, measure
@@ -136,10 +136,10 @@ def aqm(
     jobs = [Job(arm, first + number) for arm in arms for number in range(asked.repeat)]
 
     check_worlds([Arm(name, arm, name) for name in worlds for arm in arms], kernel)
-    measured: list[tuple[dict[str, Any], Measured]] = []
+    measured: list[tuple[Row, Measured]] = []
     for number, name in enumerate(worlds):
 
-        def reduce(job: int, run: Run, name: str = name) -> tuple[dict[str, Any], Measured]:
+        def reduce(job: int, run: Run, name: str = name) -> tuple[Row, Measured]:
             which, repetition = divmod(job, asked.repeat)
             keys = {"world": name, "queue": found[which].label, "repetition": repetition, "seed": run.seed}
             return {**keys, "digest": run.digest}, measure(run, links, ramps=ramps)
@@ -179,7 +179,7 @@ def _ends(scenario: Scenario, link: str) -> Ends:
     raise UsageError(f"no flow crosses {link}: there are no ends to put a load between")
 
 
-def _tables(measured: Sequence[tuple[dict[str, Any], Measured]]) -> tuple[Table, Table, Table, Table, Table]:
+def _tables(measured: Sequence[tuple[Row, Measured]]) -> tuple[Table, Table, Table, Table, Table]:
     runs = [{**keys, "direction": way, **numbers} for keys, found in measured for way, numbers in found.cells.items()]
     user_runs = [{**keys, **found.users} for keys, found in measured]
     return (
@@ -194,7 +194,7 @@ def _tables(measured: Sequence[tuple[dict[str, Any], Measured]]) -> tuple[Table,
 _OF_A_RUN = ("repetition", "seed", "digest")
 
 
-def _medians(rows: Sequence[Mapping[str, Any]], keys: tuple[str, ...]) -> Iterable[dict[str, Any]]:
+def _medians(rows: Sequence[Mapping[str, Any]], keys: tuple[str, ...]) -> Iterable[Row]:
     """One row for each combination of keys: medians of what the seeds say, where at least one says something."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -211,7 +211,7 @@ def _medians(rows: Sequence[Mapping[str, Any]], keys: tuple[str, ...]) -> Iterab
         }
 
 
-def _delays(measured: Sequence[tuple[dict[str, Any], Measured]]) -> Iterable[dict[str, Any]]:
+def _delays(measured: Sequence[tuple[Row, Measured]]) -> Iterable[Row]:
     pooled: dict[tuple[str, str, str, str], list[Delays]] = {}
     for keys, found in measured:
         for quantity, by_way in (("rtt", found.rtts), ("sojourn", found.sojourns)):

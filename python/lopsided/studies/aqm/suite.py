@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from lopsided.data.table import Row
 from lopsided.errors import UsageError
 from lopsided.scenario import Scenario
 from lopsided.studies.aqm.disciplines import Queues
@@ -57,7 +58,7 @@ class Suite:
     name: str
     sections: Mapping[str, Aqm]
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[Row]:
         """The cells of all sections."""
         for number, found in self.sections.items():
             for row in found.cells.rows():

@@ -20,7 +20,7 @@ from lopsided.accessors import filled_in
 from lopsided.controllers import Controllers
 from lopsided.data import series, units
 from lopsided.data.study_tables import CELLS
-from lopsided.data.table import Table
+from lopsided.data.table import Row, Table
 from lopsided.errors import UsageError
 from lopsided.studies.fairness.means import Means, harms, known, means, share_window_s, shares
 from lopsided.studies.fairness.pairs import Bottleneck, Contender, Meeting, pair_orders, pairs_of
@@ -158,7 +158,7 @@ class Study:
             Job(scenario, self.options.seed + repetition) for scenario in scenarios for repetition in range(self.repeat)
         ]
 
-        def reduce(number: int, run: Run) -> list[dict[str, Any]]:
+        def reduce(number: int, run: Run) -> list[Row]:
             place, repetition = divmod(number, self.repeat)
             common = {"repetition": repetition, "seed": run.seed, "digest": run.digest}
             if place < len(self.together):
@@ -263,7 +263,7 @@ def plan(
     return Study(tuple(pairs), options, controllers)
 
 
-def _meeting_rows(run: Run, study: Study, meeting: Meeting, common: dict[str, Any]) -> list[dict[str, Any]]:
+def _meeting_rows(run: Run, study: Study, meeting: Meeting, common: Row) -> list[Row]:
     """A row for each side of a run."""
     start, stop = study.bottleneck.window_s
     sides = _flows_of_sides(run)
@@ -275,7 +275,7 @@ def _meeting_rows(run: Run, study: Study, meeting: Meeting, common: dict[str, An
         "utilisation": total / study.bottleneck.rate_bps,
     }
     newcomer = _times_of_convergence(run, study, sides, got)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for place, (side, other) in enumerate([(meeting.first, meeting.second), (meeting.second, meeting.first)]):
         mine, theirs = got[place], got[1 - place]
         first = place == 0 and study.bottleneck.lead_s > 0
@@ -313,15 +313,13 @@ def _times_of_convergence(
     }
 
 
-def _alone_rows(
-    run: Run, study: Study, side: Contender, queue_rtt_ms: float, common: dict[str, Any]
-) -> list[dict[str, Any]]:
+def _alone_rows(run: Run, study: Study, side: Contender, queue_rtt_ms: float, common: Row) -> list[Row]:
     """What a side gets alone at the age at which it is measured in company, when it comes first and when second.
 
     A side that comes second is younger by the lead; alone, it may as well be measured earlier by that.
     """
     (flows,) = _flows_of_sides(run)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for first, younger in ((True, 0.0), (False, study.bottleneck.lead_s)):
         start, stop = (time - younger for time in study.bottleneck.window_s)
         got = {f"alone_{name}": known(value) for name, value in vars(means(run, flows, start, stop)).items()}
@@ -338,7 +336,7 @@ def _flows_of_sides(run: Run) -> list[list[str]]:
     return list(groups.values())
 
 
-def _summarize(study: Study, rows: list[dict[str, Any]], world: str) -> Matrix:
+def _summarize(study: Study, rows: list[Row], world: str) -> Matrix:
     import polars as pl
 
     alone = [row for row in rows if "queue_rtt_ms" in row]
@@ -358,7 +356,7 @@ def _summarize(study: Study, rows: list[dict[str, Any]], world: str) -> Matrix:
     return Matrix(study, *tables, digest=digest, world=world)
 
 
-def _add_harm(runs: list[dict[str, Any]], alone: list[dict[str, Any]]) -> None:
+def _add_harm(runs: list[Row], alone: list[Row]) -> None:
     """Holds each side's row against the same side alone: at the same queue, age and seed."""
     found = {(row["cc"], row["rtt_ms"], row["queue_rtt_ms"], row["first"], row["repetition"]): row for row in alone}
     for row in runs:
@@ -374,9 +372,9 @@ def _add_harm(runs: list[dict[str, Any]], alone: list[dict[str, Any]]) -> None:
         )
 
 
-def _cell(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _cell(rows: list[Row]) -> Row:
     """The runs of one side against one other as one row."""
-    cell: dict[str, Any] = {key: rows[0][key] for key in KEYS}
+    cell: Row = {key: rows[0][key] for key in KEYS}
     # A side that met itself has two rows of each run.
     cell["runs"] = len({row["digest"] for row in rows})
     for column in MEDIANS:
@@ -400,7 +398,7 @@ def _cell(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return cell
 
 
-def _interval(rows: list[dict[str, Any]], column: str) -> dict[str, float | None]:
+def _interval(rows: list[Row], column: str) -> dict[str, float | None]:
     """The mean over both orders of arrival, each counting alike, and half of its 95 % interval: None of one run each.
 
     A side that met itself has two rows of a run, which are one observation: their mean.
@@ -423,7 +421,7 @@ def _interval(rows: list[dict[str, Any]], column: str) -> dict[str, float | None
     return {name("_mean"): known(interval.mean), name("_ci95"): known(reach)}
 
 
-def _exponent(cell: dict[str, Any], other: dict[str, Any]) -> float | None:
+def _exponent(cell: Row, other: Row) -> float | None:
     """How much the RTT matters between two sides of one control: from their mean RTTs, queueing counted."""
     rates, rtts = ([side[column] for side in (cell, other)] for column in ("goodput_bps", "rtt_mean_ms"))
     if cell["cc"] != other["cc"] or cell["rtt_ms"] == other["rtt_ms"] or not all(rates) or not all(rtts):
@@ -431,14 +429,14 @@ def _exponent(cell: dict[str, Any], other: dict[str, Any]) -> float | None:
     return metrics.rtt_unfairness_exponent(*rates, *rtts) if rtts[0] != rtts[1] else None
 
 
-def _grouped(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+def _grouped(rows: list[Row]) -> dict[tuple[Any, ...], list[Row]]:
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[key] for key in KEYS), []).append(row)
     return groups
 
 
-def _names(side: Contender, other: Contender) -> dict[str, Any]:
+def _names(side: Contender, other: Contender) -> Row:
     return dict(zip(KEYS, (side.cc, side.rtt_ms, other.cc, other.rtt_ms), strict=True))
 
 

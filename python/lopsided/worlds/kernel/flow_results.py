@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from lopsided.data.catalogue import run_tables
+from lopsided.data.table import Row
 
 from .guest import tcp_info
 from .guest.job import Flow, Job
@@ -53,7 +54,7 @@ class FlowReader:
         rows = [self.flow(number) for number in range(len(self.job.flows))]
         return run_tables()["flows"].frame(rows)
 
-    def flow(self, number: int) -> dict[str, Any]:
+    def flow(self, number: int) -> Row:
         flow, spec, seen = self.job.flows[number], self.scenario["flows"][number], self.result["flows"][number]
         udp = bool(flow.datagram_rate)
         info = seen.get("info", {})
@@ -97,7 +98,7 @@ class FlowReader:
             "lost_packets": sent_packets - seen["received_packets"] if udp else 0,
         }
 
-    def _active_s(self, flow: Flow, seen: dict[str, Any], completed: list[float]) -> float:
+    def _active_s(self, flow: Flow, seen: Row, completed: list[float]) -> float:
         if not flow.size:
             return max(0, flow.stop_ns - flow.start_ns) / 1e9
         begun = seen["begun_ns"]
@@ -189,7 +190,7 @@ def delay_frame(flow: int, delays: list[Any]) -> pl.DataFrame:
     return frame.select(pl.lit(flow, dtype=pl.Int64).alias("flow"), "at_ns", (pl.col("ns") / 1e6).alias("ms"))
 
 
-def _delay_summary(ms: pl.Series) -> dict[str, Any]:
+def _delay_summary(ms: pl.Series) -> Row:
     return {
         "rtt_count": len(ms),
         "rtt_mean_ms": ms.mean(),

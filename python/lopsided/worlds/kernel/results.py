@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from lopsided.data.catalogue import run_tables
+from lopsided.data.table import Row
 
 from . import captures
 from .flow_results import FlowReader, delay_frame
@@ -139,12 +140,12 @@ class _Reader(FlowReader):
         rows = [self._link(link, direction) for link in self.scenario["links"] for direction in ("down", "up")]
         return run_tables()["links"].frame(rows)
 
-    def _fates(self, fates: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _fates(self, fates: list[Row]) -> list[Row]:
         """Rows by reason; Linux counts the packets of a reason, not their octets."""
         return [fate for fate in fates if fate["packets"]]
 
     def _drops(self) -> pl.DataFrame:
-        rows: list[dict[str, Any]] = []
+        rows: list[Row] = []
         for watched, final in zip(self.job.watched, self.result["queues"], strict=True):
             place = {"node": watched.link, "direction": watched.direction}
             queue = self._queue_of(watched)
@@ -161,7 +162,7 @@ class _Reader(FlowReader):
         return run_tables()["drops"].frame(self._fates(rows))
 
     def _marks(self) -> pl.DataFrame:
-        rows: list[dict[str, Any]] = []
+        rows: list[Row] = []
         for watched, final in zip(self.job.watched, self.result["queues"], strict=True):
             reason = "early" if self._queue_of(watched)["kind"] == "red" else "threshold"
             place = {"node": watched.link, "direction": watched.direction}
@@ -172,10 +173,10 @@ class _Reader(FlowReader):
         link = next(link for link in self.scenario["links"] if link["name"] == watched.link)
         return link["down" if watched.direction == "down" else "up"]["queue"]
 
-    def _link(self, link: said.Link, direction: Literal["down", "up"]) -> dict[str, Any]:
+    def _link(self, link: said.Link, direction: Literal["down", "up"]) -> Row:
         spec = link[direction]
         rate_bps = spec["rate_bps"]
-        row: dict[str, Any] = {"link": link["name"], "direction": direction, "rate_bps": rate_bps}
+        row: Row = {"link": link["name"], "direction": direction, "rate_bps": rate_bps}
         place = (link["name"], direction)
         losses = [
             *zip(self.result["losses"], self.job.losses, strict=True),
