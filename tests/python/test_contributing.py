@@ -1,4 +1,5 @@
-"""The paper that CONTRIBUTING.md shows runs as it stands there; its Rust code is run by cargo."""
+"""The paper that CONTRIBUTING.md shows runs as it stands there, and the tests that it names exist; its Rust code is run
+by cargo."""
 
 import re
 from pathlib import Path
@@ -38,3 +39,10 @@ def test_the_paper_of_the_guide_can_be_reproduced(tmp_path):
     assert outcome.verdict.measured[-1].value < -0.9
     [(_, figure)] = reproduction.artifacts
     assert figure.drawing is not None and figure.data.height == 3
+
+
+def test_the_proofs_of_the_contracts_exist():
+    named = re.findall(r"`([\w/.-]+\.(?:rs|py))::(\w+)`", GUIDE.read_text())
+    assert len(named) == 8
+    for file, test in named:
+        assert re.search(rf"\b(?:fn|def) {test}\(", (GUIDE.parent / file).read_text()), f"{file} has no {test}"
