@@ -140,7 +140,7 @@ struct Way {
 
 /// It says what no later one need say again: blocks, or marks.
 fn reports(header: &TcpHeader) -> bool {
-    !header.options.sack.is_empty() || header.options.accurate_ecn().is_some() || count(header) != 0
+    !header.options.sack().is_empty() || header.options.accurate_ecn().is_some() || count(header) != 0
 }
 
 fn change(counts: &mut Vec<u16>, header: &TcpHeader) {
@@ -283,7 +283,7 @@ impl Way {
         told.numbers.insert(number);
         told.counts.insert(count(header));
         let block = |block: &SackBlock| (block.start.get(), block.end.get());
-        told.blocks.extend(header.options.sack.as_slice().iter().map(block));
+        told.blocks.extend(header.options.sack().as_slice().iter().map(block));
     }
 
     fn pass(&mut self, at: usize, packet: Packet) {
@@ -326,10 +326,10 @@ impl Way {
         let number = header.ack.get();
         assert!(number <= sent.highest, "{number} acknowledges what was not: {} at most", sent.highest);
         assert!(sent.counts.contains(&count(&header)), "no such count of marks was sent: {header:?}");
-        for block in header.options.sack.as_slice() {
+        for block in header.options.sack().as_slice() {
             assert!(sent.blocks.contains(&(block.start.get(), block.end.get())), "no such block was sent: {block:?}");
         }
-        if count(&header) != 0 || !header.options.sack.is_empty() {
+        if count(&header) != 0 || !header.options.sack().is_empty() {
             assert!(sent.numbers.contains(&number), "a report of marks or blocks is not made anew: {header:?}");
         }
         self.acks.push((self.now + DELAY, header, payload, ecn));

@@ -188,13 +188,11 @@ impl World {
         world.collect();
         let flags = if setup.passive { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
         let mut syn = world.header(-1, 0, if setup.ecn.is_some() { flags.with(Flags::ECE) } else { flags }, 60_000);
-        syn.options = TcpOptions {
-            mss: Some(setup.mss.max(64)),
-            window_scale: Some(scale),
-            sack_permitted: setup.sack,
-            timestamps: setup.timestamps.then_some(Timestamps { value: 7, echo: 0 }),
-            ..TcpOptions::default()
-        };
+        syn.options = TcpOptions::default()
+            .with_mss(Some(setup.mss.max(64)))
+            .with_window_scale(Some(scale))
+            .with_sack_permitted(setup.sack)
+            .with_timestamps(setup.timestamps.then_some(Timestamps { value: 7, echo: 0 }));
         world.deliver(syn, Payload::EMPTY, Ecn::NotEct);
         if setup.passive {
             let ack = world.header(0, 0, Flags::ACK, 60_000);
@@ -288,7 +286,7 @@ impl World {
             let start = self.header(0, self.highest_ack + i64::from(*start), Flags::NONE, 0).ack;
             sack.push(SackBlock { start, end: start + u32::from(*len) });
         }
-        header.options.sack = sack;
+        header.options.set_sack(sack);
         let payload = octets(seq, u32::from(forged.len) % 3000);
         let ecn = if forged.marked { Ecn::Ce } else { Ecn::Ect0 };
         self.deliver(header, payload, ecn);

@@ -81,7 +81,7 @@ fn measure(mut link: Link, window: u64, crossings: u64) -> f64 {
 
 /// A full data segment.
 fn segment(id: u64) -> Packet {
-    let options = TcpOptions { timestamps: Some(Timestamps { value: 1, echo: 2 }), ..TcpOptions::default() };
+    let options = TcpOptions::default().with_timestamps(Some(Timestamps { value: 1, echo: 2 }));
     let (seq, ack) = (Seq::new(1), Seq::new(1));
     let header = TcpHeader { src_port: 1, dst_port: 2, seq, ack, flags: Flags::ACK, window: 1000, options };
     let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2));

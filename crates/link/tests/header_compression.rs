@@ -46,9 +46,9 @@ impl Segment {
     fn packet(&self, id: u64, now: Time) -> Packet {
         let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)).with_ecn(self.ecn);
         let timestamps = self.timestamp.map(|value| Timestamps { value, echo: 7 });
-        let mut options = TcpOptions { timestamps, ..TcpOptions::default() };
+        let mut options = TcpOptions::default().with_timestamps(timestamps);
         for (start, end) in self.sack {
-            options.sack.push(SackBlock { start: Seq::new(*start), end: Seq::new(*end) });
+            options.push_sack(SackBlock { start: Seq::new(*start), end: Seq::new(*end) });
         }
         let header = TcpHeader {
             src_port: self.port,

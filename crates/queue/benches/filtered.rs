@@ -51,7 +51,7 @@ fn measure(config: &QueueConfig, connections: u32) -> f64 {
 }
 
 fn segment(port: u16, ack: u32, payload: u32) -> NewPacket {
-    let options = TcpOptions { timestamps: Some(Timestamps { value: ack, echo: ack }), ..TcpOptions::default() };
+    let options = TcpOptions::default().with_timestamps(Some(Timestamps { value: ack, echo: ack }));
     let (seq, ack) = (Seq::new(1), Seq::new(ack));
     let header = TcpHeader { src_port: port, dst_port: 2, seq, ack, flags: Flags::ACK, window: 1000, options };
     let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2));

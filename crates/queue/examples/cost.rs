@@ -97,7 +97,7 @@ fn shuffled(number: u64) -> u64 {
 fn ack(flow: u64, number: u64) -> NewPacket {
     let (ip, src_port) = addresses(flow);
     let number = number as u32;
-    let options = TcpOptions { timestamps: Some(Timestamps { value: number, echo: number }), ..TcpOptions::default() };
+    let options = TcpOptions::default().with_timestamps(Some(Timestamps { value: number, echo: number }));
     let (seq, ack) = (Seq::new(1), Seq::new(2896 * number));
     let header = TcpHeader { src_port, dst_port: 2, seq, ack, flags: Flags::ACK, window: 500, options };
     NewPacket::new(FlowId(flow as u32), ip, Transport::Tcp(header), Payload::EMPTY)

@@ -98,7 +98,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     fn segment(value: u32, echo: u32, payload: u32) -> Packet {
-        let options = TcpOptions { timestamps: Some(Timestamps { value, echo }), ..TcpOptions::default() };
+        let options = TcpOptions::default().with_timestamps(Some(Timestamps { value, echo }));
         let header = TcpHeader {
             src_port: 1,
             dst_port: 2,

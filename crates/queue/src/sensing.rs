@@ -131,7 +131,7 @@ impl Sensor {
         }
         self.out.push_back((stamp, owner));
         self.sent += 1;
-        let ip = IpHeader { ecn: Ecn::NotEct, ..*packet.ip() };
+        let ip = IpHeader { ecn: Ecn::NotEct, ..packet.ip() };
         let transport = Transport::Other { protocol: SENSING_PROTOCOL };
         self.made = Some(NewPacket::new(packet.flow(), ip, transport, Payload::real(stamp.to_be_bytes().to_vec())));
     }

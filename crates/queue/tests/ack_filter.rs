@@ -293,7 +293,7 @@ proptest! {
             let header = packet.tcp().unwrap();
             assert!(header.ack.get() >= reached, "went back from {reached} to {:?}", header.ack);
             reached = header.ack.get();
-            heard.extend(header.options.sack.as_slice().iter().flat_map(|block| block.start.get()..block.end.get()));
+            heard.extend(header.options.sack().as_slice().iter().flat_map(|block| block.start.get()..block.end.get()));
         };
         for (number, (step, above, dequeue)) in steps.iter().enumerate() {
             let now = Time::ZERO + Duration::from_micros(number as u64);

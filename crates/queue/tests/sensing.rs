@@ -82,7 +82,7 @@ impl Bench {
 }
 
 fn segment(port: u16, value: u32, echo: u32, payload: u32, reverse: bool) -> NewPacket {
-    let options = TcpOptions { timestamps: Some(Timestamps { value, echo }), ..TcpOptions::default() };
+    let options = TcpOptions::default().with_timestamps(Some(Timestamps { value, echo }));
     let (src_port, dst_port, src, dst) = if reverse { (port, 80, CLIENT, SERVER) } else { (80, port, SERVER, CLIENT) };
     let (seq, ack) = (Seq::new(0), Seq::new(0));
     let header = TcpHeader { src_port, dst_port, seq, ack, flags: Flags::ACK, window: 0, options };

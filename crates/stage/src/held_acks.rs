@@ -50,7 +50,7 @@ fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
     let options = &header.options;
     packet.payload().is_empty()
         && header.flags == Flags::ACK
-        && options.sack.is_empty()
+        && options.sack().is_empty()
         && options.accurate_ecn().is_none()
         && options.other().is_empty()
         && packet.is_read_whole()

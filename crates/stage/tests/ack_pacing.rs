@@ -38,7 +38,7 @@ fn what_says_more_takes_along_what_waits_and_none_waits_too_long() {
         bench.ack(at(0), ack);
     }
     bench.offer(at(10), 402_000, 0, |header| {
-        header.options.sack.push(SackBlock { start: Seq::new(500_000), end: Seq::new(501_000) });
+        header.options.push_sack(SackBlock { start: Seq::new(500_000), end: Seq::new(501_000) });
     });
     assert_eq!(bench.numbers(), [1000, 51_000, 101_000, 401_000, 402_000, 402_000]);
     bench.ack(at(20), 700_000);

@@ -44,7 +44,7 @@ fn acks_without_a_gap_go_on_at_once_and_what_says_more_overtakes_nothing() {
     assert_eq!(bench.passed(), [(1000, at(0)), (3000, at(20))]);
     bench.ack(at(40), 11_000);
     bench.offer(at(41), 11_000, 0, |header| {
-        header.options.sack.push(SackBlock { start: Seq::new(20_000), end: Seq::new(21_000) });
+        header.options.push_sack(SackBlock { start: Seq::new(20_000), end: Seq::new(21_000) });
     });
     assert_eq!(bench.numbers()[2..], [5000, 7000, 9000, 11_000, 11_000], "all that waited, then the report");
     assert_eq!(bench.passed().last().unwrap().1, at(41));

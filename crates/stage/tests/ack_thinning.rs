@@ -38,7 +38,7 @@ fn the_last_one_goes_on_after_the_longest_delay() {
 #[test]
 fn what_says_more_passes_at_once_behind_the_ack_that_is_held() {
     let sack = |header: &mut TcpHeader| {
-        header.options.sack.push(SackBlock { start: Seq::new(500), end: Seq::new(600) });
+        header.options.push_sack(SackBlock { start: Seq::new(500), end: Seq::new(600) });
     };
     type Change = fn(&mut TcpHeader);
     let changes: [(&str, u32, Change); 6] = [

@@ -145,9 +145,9 @@ impl Conversation {
             window: header.window,
             sack,
             timestamps,
-            mss: header.options.mss,
-            window_scale: header.options.window_scale,
-            sack_permitted: header.options.sack_permitted,
+            mss: header.options.mss(),
+            window_scale: header.options.window_scale(),
+            sack_permitted: header.options.sack_permitted(),
         });
     }
 

@@ -1,7 +1,6 @@
 //! Changes to a packet, made through [`crate::Cx::rewrite`].
 
 use super::{Addresses, Ecn, Fields, Payload, RawTransport, TcpHeader, Transport, UdpHeader};
-use crate::Bytes;
 
 /// The most octets of an IP packet: the length fields have 16 bits.
 const MAX_SIZE: u32 = 65_535;
@@ -16,29 +15,29 @@ impl PacketEditor<'_> {
         &self.0.transport
     }
 
-    pub fn payload(&self) -> &Payload {
-        &self.0.payload
+    pub fn payload(&self) -> Payload {
+        self.0.payload()
     }
 
     /// Sets the codepoint. That of congestion is set by [`crate::Cx::mark`], which counts it.
     pub fn set_ecn(&mut self, ecn: Ecn) {
-        self.0.ip.ecn = ecn;
-        if let Some(raw) = &mut self.0.raw {
+        self.0.ecn = ecn;
+        if let Some(raw) = self.0.raw_mut() {
             raw.set_ecn(ecn);
         }
     }
 
     /// Sets the differentiated services codepoint, of 6 bits.
     pub fn set_dscp(&mut self, dscp: u8) {
-        self.0.ip.dscp = dscp & 0x3f;
-        if let Some(raw) = &mut self.0.raw {
+        self.0.dscp = dscp & 0x3f;
+        if let Some(raw) = self.0.raw_mut() {
             raw.set_dscp(dscp & 0x3f);
         }
     }
 
     pub fn set_ttl(&mut self, ttl: u8) {
-        self.0.ip.ttl = ttl;
-        if let Some(raw) = &mut self.0.raw {
+        self.0.ttl = ttl;
+        if let Some(raw) = self.0.raw_mut() {
             raw.set_ttl(ttl);
         }
     }
@@ -46,12 +45,13 @@ impl PacketEditor<'_> {
     /// Sets source and destination. False if the packet is of the other version of IP, and then nothing is changed.
     #[must_use]
     pub fn set_addresses(&mut self, addresses: Addresses) -> bool {
-        if std::mem::discriminant(&addresses) != std::mem::discriminant(&self.0.ip.addresses) {
+        if std::mem::discriminant(&addresses) != std::mem::discriminant(&self.0.addresses()) {
             return false;
         }
-        self.0.ip.addresses = addresses;
-        if let Some(raw) = &mut self.0.raw {
-            raw.set_addresses(&addresses, RawTransport::of(&self.0.transport));
+        self.0.set_addresses(addresses);
+        let transport = RawTransport::of(&self.0.transport);
+        if let Some(raw) = self.0.raw_mut() {
+            raw.set_addresses(&addresses, transport);
         }
         true
     }
@@ -60,22 +60,21 @@ impl PacketEditor<'_> {
     /// beside those that are not of a kind in [`super::TcpOptions`]; then nothing is changed.
     #[must_use]
     pub fn tcp(&mut self, change: impl FnOnce(&mut TcpHeader)) -> bool {
-        let Fields { transport: Transport::Tcp(header), raw, payload, size, ip, .. } = &mut *self.0 else {
-            return false;
-        };
-        match raw {
+        let (payload_len, ip_header) = (self.0.payload_len(), self.0.addresses().header_len());
+        let Fields { transport: Transport::Tcp(header), apart, size, .. } = &mut *self.0 else { return false };
+        match apart.as_mut().and_then(|apart| apart.raw.as_deref_mut()) {
             None => {
                 change(header);
-                *size = Bytes::new(u64::from(ip.addresses.header_len() + header.len() + payload.len()));
+                *size = ip_header + header.len() + payload_len;
             }
             Some(raw) => {
                 let mut changed = header.clone();
                 change(&mut changed);
-                if !raw.set_tcp(header, &changed, payload.len()) {
+                if !raw.set_tcp(header, &changed, payload_len) {
                     return false;
                 }
                 *header = changed;
-                *size = Bytes::new(u64::from(raw.octets().len() as u32 + payload.len()));
+                *size = raw.octets().len() as u32 + payload_len;
             }
         }
         true
@@ -84,10 +83,11 @@ impl PacketEditor<'_> {
     /// Changes the ports of UDP. False if it is not UDP.
     #[must_use]
     pub fn udp(&mut self, change: impl FnOnce(&mut UdpHeader)) -> bool {
-        let Fields { transport: Transport::Udp(header), raw, .. } = &mut *self.0 else { return false };
+        let Transport::Udp(header) = &mut self.0.transport else { return false };
         change(header);
-        if let Some(raw) = raw {
-            raw.set_udp_ports(header);
+        let header = *header;
+        if let Some(raw) = self.0.raw_mut() {
+            raw.set_udp_ports(&header);
         }
         true
     }
@@ -96,16 +96,17 @@ impl PacketEditor<'_> {
     /// changed.
     #[must_use]
     pub fn set_payload(&mut self, new: Payload) -> bool {
-        let Fields { transport, payload, raw, size, .. } = &mut *self.0;
-        let headers = size.get() as u32 - payload.len();
+        let old = self.0.payload();
+        let headers = self.0.size - old.len();
         if headers + new.len() > MAX_SIZE {
             return false;
         }
-        if let Some(raw) = raw {
-            raw.replace_payload(RawTransport::of(transport), payload, &new);
+        let transport = RawTransport::of(&self.0.transport);
+        if let Some(raw) = self.0.raw_mut() {
+            raw.replace_payload(transport, &old, &new);
         }
-        *size = Bytes::new(u64::from(headers + new.len()));
-        *payload = new;
+        self.0.size = headers + new.len();
+        self.0.set_payload(new);
         true
     }
 }

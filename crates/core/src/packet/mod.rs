@@ -24,15 +24,16 @@ pub use ip::{Addresses, DEFAULT_TTL, Ecn, IPV4_HEADER, IPV6_HEADER, IpHeader};
 pub use payload::Payload;
 pub(crate) use raw::{RawHeaders, RawTransport};
 pub use tcp::{
-    AccEcnOption, AccEcnOrder, Flags, MAX_TCP_OPTIONS, OtherOption, OtherOptions, RareOptions, SackBlock, SackBlocks,
-    TCP_HEADER, TcpHeader, TcpOptions, Timestamps,
+    AccEcnOption, AccEcnOrder, Flags, MAX_TCP_OPTIONS, OtherOption, OtherOptions, SackBlock, SackBlocks, TCP_HEADER,
+    TcpHeader, TcpOptions, Timestamps,
 };
 pub(crate) use tcp_options::{encode_options, parse_options};
 pub use transport::{Transport, UDP_HEADER, UdpHeader};
 
 use crate::{Bytes, Time};
 pub(crate) use booking::{Booking, Ledger};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 use tcp_options::reads_options;
 
 /// The flow a packet is counted under, in the order of the scenario.
@@ -104,18 +105,33 @@ pub struct AroundTcp {
 #[derive(Debug)]
 pub struct Packet(pub(crate) Box<Fields>);
 
+/// The fields of a packet, laid out so that what every packet has takes little: tens of thousands of flows have a million
+/// of them on their way. `tests` hold its size.
 #[derive(Debug)]
 pub(crate) struct Fields {
     pub id: u64,
     pub sent_at: Time,
-    /// That of the whole packet, known at every hop without a look at options.
-    pub size: Bytes,
+    /// That of the whole packet in octets, known at every hop without a look at options.
+    pub size: u32,
     pub flow: FlowId,
-    pub ip: IpHeader,
+    /// Of version 4; those of version 6 lie apart.
+    src: Ipv4Addr,
+    dst: Ipv4Addr,
+    payload_len: u32,
+    pub ecn: Ecn,
+    pub dscp: u8,
+    pub ttl: u8,
     pub transport: Transport,
-    pub payload: Payload,
-    pub raw: Option<Box<RawHeaders>>,
+    pub apart: Option<Box<Apart>>,
     pub booking: Booking,
+}
+
+/// What few packets have.
+#[derive(Debug, Default)]
+pub(crate) struct Apart {
+    v6: Option<(Ipv6Addr, Ipv6Addr)>,
+    bytes: Option<Arc<Vec<u8>>>,
+    pub raw: Option<Box<RawHeaders>>,
 }
 
 impl Fields {
@@ -123,21 +139,31 @@ impl Fields {
     #[inline]
     pub fn new(id: u64, sent_at: Time, size: Bytes, new: NewPacket, booking: Booking) -> Fields {
         let NewPacket { flow, ip, transport, payload, raw } = new;
-        Fields { id, sent_at, size, flow, ip, transport, payload, raw, booking }
+        let (src, dst, v6) = parts(ip.addresses);
+        let (payload_len, bytes) = payload.into_parts();
+        let IpHeader { ecn, dscp, ttl, .. } = ip;
+        let size = size.get() as u32;
+        let mut fields =
+            Fields { id, sent_at, size, flow, src, dst, payload_len, ecn, dscp, ttl, transport, apart: None, booking };
+        fields.set_apart(v6, bytes, raw);
+        fields
     }
 
     /// As [`Fields::new`], in the place of a packet that ended.
     #[inline]
     pub fn renew(&mut self, id: u64, sent_at: Time, size: Bytes, new: NewPacket, booking: Booking) {
-        self.size = size;
+        self.size = size.get() as u32;
         let NewPacket { flow, ip, transport, payload, raw } = new;
         self.id = id;
         self.sent_at = sent_at;
         self.flow = flow;
-        self.ip = ip;
+        let (src, dst, v6) = parts(ip.addresses);
+        (self.src, self.dst) = (src, dst);
+        (self.ecn, self.dscp, self.ttl) = (ip.ecn, ip.dscp, ip.ttl);
         self.transport = transport;
-        self.payload = payload;
-        self.raw = raw;
+        let (payload_len, bytes) = payload.into_parts();
+        self.payload_len = payload_len;
+        self.set_apart(v6, bytes, raw);
         self.booking = booking;
     }
 
@@ -157,14 +183,40 @@ impl Fields {
     #[inline]
     pub fn renew_around_tcp(&mut self, id: u64, sent_at: Time, size: Bytes, around: AroundTcp, booking: Booking) {
         let AroundTcp { flow, ip, payload } = around;
-        debug_assert!(self.raw.is_none(), "it was cleared");
-        self.size = size;
+        debug_assert!(self.raw().is_none(), "it was cleared");
+        self.size = size.get() as u32;
         self.id = id;
         self.sent_at = sent_at;
         self.flow = flow;
-        self.ip = ip;
-        self.payload = payload;
+        let (src, dst, v6) = parts(ip.addresses);
+        (self.src, self.dst) = (src, dst);
+        (self.ecn, self.dscp, self.ttl) = (ip.ecn, ip.dscp, ip.ttl);
+        let (payload_len, bytes) = payload.into_parts();
+        self.payload_len = payload_len;
+        self.set_apart(v6, bytes, None);
         self.booking = booking;
+    }
+
+    /// What a new packet has apart, in the place that the one before had where that serves.
+    #[inline(always)]
+    fn set_apart(
+        &mut self,
+        v6: Option<(Ipv6Addr, Ipv6Addr)>,
+        bytes: Option<Arc<Vec<u8>>>,
+        raw: Option<Box<RawHeaders>>,
+    ) {
+        if v6.is_some() || bytes.is_some() || raw.is_some() || self.apart.is_some() {
+            self.renew_apart(Apart { v6, bytes, raw });
+        }
+    }
+
+    #[cold]
+    fn renew_apart(&mut self, new: Apart) {
+        if new.v6.is_none() && new.bytes.is_none() && new.raw.is_none() {
+            self.apart = None;
+        } else {
+            **self.apart.get_or_insert_default() = new;
+        }
     }
 
     /// Of no packet: for a box that waits for its next one.
@@ -178,9 +230,67 @@ impl Fields {
     /// Lets go of what is large, for a box that waits for its next packet.
     #[inline]
     pub fn clear(&mut self) {
-        self.payload = Payload::EMPTY;
-        self.raw = None;
+        if let Some(apart) = &mut self.apart {
+            (apart.bytes, apart.raw) = (None, None);
+        }
         self.booking.end();
+    }
+
+    #[inline]
+    pub fn addresses(&self) -> Addresses {
+        match self.apart.as_ref().and_then(|apart| apart.v6) {
+            None => Addresses::V4 { src: self.src, dst: self.dst },
+            Some((src, dst)) => Addresses::V6 { src, dst },
+        }
+    }
+
+    /// Of the same version of IP.
+    pub fn set_addresses(&mut self, addresses: Addresses) {
+        let (src, dst, v6) = parts(addresses);
+        (self.src, self.dst) = (src, dst);
+        if let (Some(apart), Some(_)) = (&mut self.apart, v6) {
+            apart.v6 = v6;
+        }
+    }
+
+    #[inline]
+    pub fn payload(&self) -> Payload {
+        match &self.apart {
+            None => Payload::virtual_len(self.payload_len),
+            Some(apart) => Payload::from_parts(self.payload_len, apart.bytes.clone()),
+        }
+    }
+
+    #[inline]
+    pub fn payload_len(&self) -> u32 {
+        self.payload_len
+    }
+
+    pub fn set_payload(&mut self, payload: Payload) {
+        let (payload_len, bytes) = payload.into_parts();
+        self.payload_len = payload_len;
+        if self.apart.is_some() || bytes.is_some() {
+            self.apart.get_or_insert_default().bytes = bytes;
+        }
+    }
+
+    #[inline]
+    pub fn raw(&self) -> Option<&RawHeaders> {
+        self.apart.as_ref()?.raw.as_deref()
+    }
+
+    #[inline]
+    pub fn raw_mut(&mut self) -> Option<&mut RawHeaders> {
+        self.apart.as_mut()?.raw.as_deref_mut()
+    }
+}
+
+/// Source and destination of version 4, and those of version 6.
+#[inline]
+fn parts(addresses: Addresses) -> (Ipv4Addr, Ipv4Addr, Option<(Ipv6Addr, Ipv6Addr)>) {
+    match addresses {
+        Addresses::V4 { src, dst } => (src, dst, None),
+        Addresses::V6 { src, dst } => (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED, Some((src, dst))),
     }
 }
 
@@ -194,8 +304,14 @@ impl Packet {
 
     /// Its contents, for another packet like it.
     pub fn to_new(&self) -> NewPacket {
-        let Fields { flow, ip, transport, payload, raw, .. } = &*self.0;
-        NewPacket { flow: *flow, ip: *ip, transport: transport.clone(), payload: payload.clone(), raw: raw.clone() }
+        let raw = self.0.apart.as_ref().and_then(|apart| apart.raw.clone());
+        NewPacket {
+            flow: self.0.flow,
+            ip: self.ip(),
+            transport: self.0.transport.clone(),
+            payload: self.payload(),
+            raw,
+        }
     }
 
     /// Unique within a run; the number of the node that made it, and a count.
@@ -218,36 +334,37 @@ impl Packet {
     /// The size of the IP packet.
     #[inline]
     pub fn size(&self) -> Bytes {
-        self.0.size
+        Bytes::new(u64::from(self.0.size))
     }
 
     #[inline]
-    pub fn ip(&self) -> &IpHeader {
-        &self.0.ip
+    pub fn ip(&self) -> IpHeader {
+        let Fields { ecn, dscp, ttl, .. } = *self.0;
+        IpHeader { addresses: self.0.addresses(), ecn, dscp, ttl }
     }
 
     #[inline]
     pub fn src(&self) -> IpAddr {
-        self.0.ip.addresses.src()
+        self.0.addresses().src()
     }
 
     #[inline]
     pub fn dst(&self) -> IpAddr {
-        self.0.ip.addresses.dst()
+        self.0.addresses().dst()
     }
 
     #[inline]
     pub fn ecn(&self) -> Ecn {
-        self.0.ip.ecn
+        self.0.ecn
     }
 
     pub fn dscp(&self) -> u8 {
-        self.0.ip.dscp
+        self.0.dscp
     }
 
     #[inline]
     pub fn ttl(&self) -> u8 {
-        self.0.ip.ttl
+        self.0.ttl
     }
 
     #[inline]
@@ -265,56 +382,57 @@ impl Packet {
     }
 
     #[inline]
-    pub fn payload(&self) -> &Payload {
-        &self.0.payload
+    pub fn payload(&self) -> Payload {
+        self.0.payload()
     }
 
     /// Whether another host made it, so that its headers are kept octet by octet.
     pub fn is_foreign(&self) -> bool {
-        self.0.raw.is_some()
+        self.0.raw().is_some()
     }
 
     /// Whether a router may cut it into fragments: not what lopsided's own hosts send, and nothing of IPv6.
     pub fn may_be_fragmented(&self) -> bool {
-        self.0.raw.as_ref().is_some_and(|raw| raw.may_be_fragmented())
+        self.0.raw().is_some_and(|raw| raw.may_be_fragmented())
     }
 
     /// IPv4's identification: that of the host that made it, or a count of the packets. IPv6 has none.
     pub fn identification(&self) -> u16 {
-        self.0.raw.as_ref().map_or(self.0.id as u16, |raw| raw.identification())
+        self.0.raw().map_or(self.0.id as u16, |raw| raw.identification())
     }
 
     /// Whether its fields say all that its headers say. Not so where a packet that another host made has IP options,
     /// extension headers, or TCP options that cannot be read: those stand in its octets alone.
     pub fn is_read_whole(&self) -> bool {
-        let Some(raw) = &self.0.raw else { return true };
-        raw.has_plain_ip(&self.0.ip) && (self.tcp().is_none() || raw.tcp_options().is_some_and(reads_options))
+        let Some(raw) = self.0.raw() else { return true };
+        raw.has_plain_ip(&self.ip()) && (self.tcp().is_none() || raw.tcp_options().is_some_and(reads_options))
     }
 
     /// Its transport understands marks: ECT(0), ECT(1), or marked already.
     #[inline]
     pub fn is_ecn_capable(&self) -> bool {
-        self.0.ip.ecn != Ecn::NotEct
+        self.0.ecn != Ecn::NotEct
     }
 
     /// A router passes it on: one hop less to live. False if it has none left, and then nothing is changed.
     #[inline]
     #[must_use]
     pub fn lower_ttl(&mut self) -> bool {
-        if self.0.ip.ttl <= 1 {
+        if self.0.ttl <= 1 {
             return false;
         }
-        self.0.ip.ttl -= 1;
-        if let Some(raw) = &mut self.0.raw {
-            raw.set_ttl(self.0.ip.ttl);
+        self.0.ttl -= 1;
+        let ttl = self.0.ttl;
+        if let Some(raw) = self.0.raw_mut() {
+            raw.set_ttl(ttl);
         }
         true
     }
 
     #[inline]
     pub(crate) fn set_ecn(&mut self, ecn: Ecn) {
-        self.0.ip.ecn = ecn;
-        if let Some(raw) = &mut self.0.raw {
+        self.0.ecn = ecn;
+        if let Some(raw) = self.0.raw_mut() {
             raw.set_ecn(ecn);
         }
     }

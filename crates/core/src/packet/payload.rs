@@ -21,6 +21,17 @@ impl Payload {
         Payload { len: bytes.len() as u32, bytes: Some(Arc::new(bytes)) }
     }
 
+    #[inline]
+    pub(super) fn from_parts(len: u32, bytes: Option<Arc<Vec<u8>>>) -> Payload {
+        Payload { len, bytes }
+    }
+
+    /// How many octets, and which, where they are real.
+    #[inline]
+    pub(super) fn into_parts(self) -> (u32, Option<Arc<Vec<u8>>>) {
+        (self.len, self.bytes)
+    }
+
     pub const fn len(&self) -> u32 {
         self.len
     }

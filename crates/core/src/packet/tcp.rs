@@ -82,23 +82,23 @@ impl fmt::Debug for Flags {
 
 /// The options of one segment. The layout on the wire is the usual one, padded to whole words (see
 /// [`TcpOptions::len`]).
+///
+/// Of most segments these are the timestamps: what others have lies apart from the header, as every packet has one and
+/// every header is moved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TcpOptions {
-    pub mss: Option<u16>,
-    pub window_scale: Option<u8>,
-    pub sack_permitted: bool,
     pub timestamps: Option<Timestamps>,
-    pub sack: SackBlocks,
-    /// Those that few segments have: see [`TcpOptions::accurate_ecn`] and [`TcpOptions::other`].
-    pub rare: RareOptions,
+    /// `None` where there is nothing in it.
+    apart: Option<Box<OptionsApart>>,
 }
 
-/// Options that lie apart from the header, as every packet is moved.
+/// The options that few segments have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RareOptions(Option<Box<Rare>>);
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Rare {
+struct OptionsApart {
+    mss: Option<u16>,
+    window_scale: Option<u8>,
+    sack_permitted: bool,
+    sack: SackBlocks,
     accurate_ecn: Option<AccEcnOption>,
     other: OtherOptions,
 }
@@ -109,22 +109,115 @@ impl TcpOptions {
     /// and padding. At most 40: see [`TcpOptions::sack_room`].
     #[inline]
     pub fn len(&self) -> u32 {
-        // Every queue and link asks, and hardly any segment has SACK blocks, accurate ECN or others.
-        let usual = self.sack.is_empty() && self.rare.0.is_none();
-        if usual { self.len_of_usual() } else { self.len_with_rare() }
+        // Every queue and link asks.
+        if self.are_usual() { self.len_of_timestamps() } else { self.len_with_apart() }
+    }
+
+    /// Nothing but timestamps.
+    #[inline]
+    pub fn are_usual(&self) -> bool {
+        self.apart.is_none()
+    }
+
+    /// The maximum segment size, which a SYN tells.
+    #[inline]
+    pub fn mss(&self) -> Option<u16> {
+        self.apart.as_ref()?.mss
+    }
+
+    #[inline]
+    pub fn window_scale(&self) -> Option<u8> {
+        self.apart.as_ref()?.window_scale
+    }
+
+    #[inline]
+    pub fn sack_permitted(&self) -> bool {
+        self.apart.as_ref().is_some_and(|apart| apart.sack_permitted)
+    }
+
+    #[inline]
+    pub fn sack(&self) -> &SackBlocks {
+        self.apart.as_ref().map_or(SackBlocks::NONE, |apart| &apart.sack)
+    }
+
+    #[inline]
+    #[must_use]
+    pub fn with_timestamps(mut self, timestamps: Option<Timestamps>) -> TcpOptions {
+        self.timestamps = timestamps;
+        self
+    }
+
+    pub fn set_mss(&mut self, mss: Option<u16>) {
+        self.change(mss.is_some(), |apart| apart.mss = mss);
+    }
+
+    #[must_use]
+    pub fn with_mss(mut self, mss: Option<u16>) -> TcpOptions {
+        self.set_mss(mss);
+        self
+    }
+
+    pub fn set_window_scale(&mut self, shift: Option<u8>) {
+        self.change(shift.is_some(), |apart| apart.window_scale = shift);
+    }
+
+    #[must_use]
+    pub fn with_window_scale(mut self, shift: Option<u8>) -> TcpOptions {
+        self.set_window_scale(shift);
+        self
+    }
+
+    pub fn set_sack_permitted(&mut self, permitted: bool) {
+        self.change(permitted, |apart| apart.sack_permitted = permitted);
+    }
+
+    #[must_use]
+    pub fn with_sack_permitted(mut self, permitted: bool) -> TcpOptions {
+        self.set_sack_permitted(permitted);
+        self
+    }
+
+    #[must_use]
+    pub fn with_sack(mut self, blocks: SackBlocks) -> TcpOptions {
+        self.set_sack(blocks);
+        self
+    }
+
+    #[inline]
+    pub fn set_sack(&mut self, blocks: SackBlocks) {
+        self.change(!blocks.is_empty(), |apart| apart.sack = blocks);
+    }
+
+    /// Adds a block behind the others: see [`SackBlocks::push`].
+    pub fn push_sack(&mut self, block: SackBlock) {
+        self.change(true, |apart| apart.sack.push(block));
+    }
+
+    /// Changes what lies apart, where there is something or the change `adds` to it.
+    #[inline]
+    fn change(&mut self, adds: bool, change: impl FnOnce(&mut OptionsApart)) {
+        if adds || self.apart.is_some() {
+            self.change_apart(change);
+        }
+    }
+
+    #[cold]
+    fn change_apart(&mut self, change: impl FnOnce(&mut OptionsApart)) {
+        let apart = self.apart.get_or_insert_default();
+        change(apart);
+        if **apart == OptionsApart::default() {
+            self.apart = None;
+        }
     }
 
     /// The accurate ECN option.
     #[inline]
     pub fn accurate_ecn(&self) -> Option<&AccEcnOption> {
-        self.rare.0.as_ref()?.accurate_ecn.as_ref()
+        self.apart.as_ref()?.accurate_ecn.as_ref()
     }
 
     pub fn set_accurate_ecn(&mut self, option: Option<AccEcnOption>) {
-        if option.is_some() || self.rare.0.is_some() {
-            self.rare.0.get_or_insert_default().accurate_ecn = option;
-            self.drop_empty_rare();
-        }
+        self.change(option.is_some(), |apart| apart.accurate_ecn = option);
     }
 
     /// With the accurate ECN option.
@@ -137,31 +230,22 @@ impl TcpOptions {
     /// Options of kinds that have no field here.
     #[inline]
     pub fn other(&self) -> &OtherOptions {
-        self.rare.0.as_ref().map_or(OtherOptions::NONE, |rare| &rare.other)
+        self.apart.as_ref().map_or(OtherOptions::NONE, |apart| &apart.other)
     }
 
     pub fn set_other(&mut self, options: OtherOptions) {
-        if !options.is_empty() || self.rare.0.is_some() {
-            self.rare.0.get_or_insert_default().other = options;
-            self.drop_empty_rare();
-        }
-    }
-
-    fn drop_empty_rare(&mut self) {
-        if self.rare.0.as_ref().is_some_and(|rare| rare.accurate_ecn.is_none() && rare.other.is_empty()) {
-            self.rare.0 = None;
-        }
+        self.change(!options.is_empty(), |apart| apart.other = options);
     }
 
     #[cold]
-    fn len_with_rare(&self) -> u32 {
+    fn len_with_apart(&self) -> u32 {
         self.len_without_sack() + self.sack_len()
     }
 
     /// Octets that the SACK blocks take.
     #[inline]
     pub fn sack_len(&self) -> u32 {
-        if self.sack.is_empty() { 0 } else { self.len_of_sack() }
+        if self.sack().is_empty() { 0 } else { self.len_of_sack() }
     }
 
     #[cold]
@@ -175,7 +259,7 @@ impl TcpOptions {
     }
 
     fn len_of_known(&self) -> u32 {
-        self.len_of_usual() + self.accurate_ecn().map_or(0, AccEcnOption::padded_len)
+        self.len_of_handshake() + self.accurate_ecn().map_or(0, AccEcnOption::padded_len)
     }
 
     /// The options without a field here, if the header has room for them beside the others but SACK.
@@ -192,17 +276,21 @@ impl TcpOptions {
 
     /// The SACK blocks that fit: those first in order, which are the newest.
     pub fn sack_on_wire(&self) -> &[SackBlock] {
-        let blocks = self.sack.as_slice();
+        let blocks = self.sack().as_slice();
         &blocks[..blocks.len().min(self.sack_room())]
     }
 
     #[inline]
-    fn len_of_usual(&self) -> u32 {
-        let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
-        let permitted = if self.sack_permitted && self.timestamps.is_none() { 4 } else { 0 };
-        let mss = if self.mss.is_some() { 4 } else { 0 };
-        let scale = if self.window_scale.is_some() { 4 } else { 0 };
-        timestamps + permitted + mss + scale
+    fn len_of_timestamps(&self) -> u32 {
+        if self.timestamps.is_some() { 12 } else { 0 }
+    }
+
+    /// The timestamps and what a SYN has beside.
+    fn len_of_handshake(&self) -> u32 {
+        let permitted = if self.sack_permitted() && self.timestamps.is_none() { 4 } else { 0 };
+        let mss = if self.mss().is_some() { 4 } else { 0 };
+        let scale = if self.window_scale().is_some() { 4 } else { 0 };
+        self.len_of_timestamps() + permitted + mss + scale
     }
 
     pub fn is_empty(&self) -> bool {
@@ -340,32 +428,30 @@ pub struct SackBlock {
 /// Up to four SACK blocks (three beside timestamps), the newest first; a DSACK block comes before it (RFC 2018, RFC
 /// 2883).
 ///
-/// They lie apart from the header, because few segments have any and every packet is moved at every hop.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct SackBlocks(Option<Box<Blocks>>);
-
-#[derive(Clone, Default, PartialEq, Eq)]
-struct Blocks {
+pub struct SackBlocks {
     blocks: [SackBlock; 4],
     count: u8,
 }
 
 impl SackBlocks {
+    const NONE: &SackBlocks = &SackBlocks { blocks: [SackBlock { start: Seq::new(0), end: Seq::new(0) }; 4], count: 0 };
+
     /// Adds a block; a fifth is left out, as it would not fit the header.
     pub fn push(&mut self, block: SackBlock) {
-        let held = self.0.get_or_insert_default();
-        if usize::from(held.count) < held.blocks.len() {
-            held.blocks[usize::from(held.count)] = block;
-            held.count += 1;
+        if usize::from(self.count) < self.blocks.len() {
+            self.blocks[usize::from(self.count)] = block;
+            self.count += 1;
         }
     }
 
     pub fn as_slice(&self) -> &[SackBlock] {
-        self.0.as_deref().map_or(&[], |held| &held.blocks[..usize::from(held.count)])
+        &self.blocks[..usize::from(self.count)]
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.is_none()
+        self.count == 0
     }
 }
 

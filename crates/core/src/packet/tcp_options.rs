@@ -23,25 +23,25 @@ const ACCURATE_ECN_1: u8 = 174;
 
 /// Writes the options, padded to whole words.
 pub(crate) fn encode_options(options: &TcpOptions, out: &mut Vec<u8>) {
-    if let Some(mss) = options.mss {
+    if let Some(mss) = options.mss() {
         out.extend_from_slice(&[MSS, 4]);
         out.extend_from_slice(&mss.to_be_bytes());
     }
-    if options.sack_permitted {
+    if options.sack_permitted() {
         if options.timestamps.is_none() {
             out.extend_from_slice(&[NOP, NOP]);
         }
         out.extend_from_slice(&[SACK_PERMITTED, 2]);
     }
     if let Some(Timestamps { value, echo }) = options.timestamps {
-        if !options.sack_permitted {
+        if !options.sack_permitted() {
             out.extend_from_slice(&[NOP, NOP]);
         }
         out.extend_from_slice(&[TIMESTAMPS, 10]);
         out.extend_from_slice(&value.to_be_bytes());
         out.extend_from_slice(&echo.to_be_bytes());
     }
-    if let Some(shift) = options.window_scale {
+    if let Some(shift) = options.window_scale() {
         out.extend_from_slice(&[NOP, WINDOW_SCALE, 3, shift]);
     }
     if let Some(option) = options.accurate_ecn() {
@@ -147,15 +147,15 @@ fn lay_out(pieces: &[Vec<u8>], aligned: bool) -> Vec<u8> {
 fn only(kind: u8, options: &TcpOptions) -> TcpOptions {
     let mut one = TcpOptions::default();
     match kind {
-        MSS => one.mss = options.mss,
-        WINDOW_SCALE => one.window_scale = options.window_scale,
-        SACK_PERMITTED => one.sack_permitted = options.sack_permitted,
+        MSS => one.set_mss(options.mss()),
+        WINDOW_SCALE => one.set_window_scale(options.window_scale()),
+        SACK_PERMITTED => one.set_sack_permitted(options.sack_permitted()),
         TIMESTAMPS => one.timestamps = options.timestamps,
         ACCURATE_ECN_0 => one.set_accurate_ecn(options.accurate_ecn().copied()),
         SACK => {
             let mut sack = SackBlocks::default();
             options.sack_on_wire().iter().for_each(|block| sack.push(*block));
-            one.sack = sack;
+            one.set_sack(sack);
         }
         _ => {}
     }
@@ -229,9 +229,9 @@ pub(super) fn reads_options(mut rest: &[u8]) -> bool {
 /// Takes in one option; one whose length is not that of its kind is ignored.
 fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
     match (kind, data.len()) {
-        (MSS, 2) => options.mss = Some(word(data, 0)),
-        (WINDOW_SCALE, 1) => options.window_scale = Some(data[0]),
-        (SACK_PERMITTED, 0) => options.sack_permitted = true,
+        (MSS, 2) => options.set_mss(Some(word(data, 0))),
+        (WINDOW_SCALE, 1) => options.set_window_scale(Some(data[0])),
+        (SACK_PERMITTED, 0) => options.set_sack_permitted(true),
         (TIMESTAMPS, 8) => {
             options.timestamps = Some(Timestamps { value: double_word(data, 0), echo: double_word(data, 4) });
         }
@@ -245,7 +245,7 @@ fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
         (SACK, len) if len % 8 == 0 => {
             for block in data.chunks_exact(8) {
                 let (start, end) = (Seq::new(double_word(block, 0)), Seq::new(double_word(block, 4)));
-                options.sack.push(SackBlock { start, end });
+                options.push_sack(SackBlock { start, end });
             }
         }
         _ => {}

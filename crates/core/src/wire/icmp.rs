@@ -71,7 +71,8 @@ fn message(kind: u8, code: u8, mtu: [u8; 4], original: &[u8], most: u32) -> Vec<
 /// What the packet says of a segment that was too big; `None` if it is no such message, or its checksum is wrong.
 pub fn read_packet_too_big(packet: &Packet) -> Option<PacketTooBig> {
     let Transport::Other { protocol } = *packet.transport() else { return None };
-    let octets = packet.payload().bytes()?;
+    let payload = packet.payload();
+    let octets = payload.bytes()?;
     let (header, original) = octets.split_at_checked(HEADER as usize)?;
     let mut sum = match protocol {
         PROTOCOL_ICMP if header[..2] == [UNREACHABLE, FRAGMENTATION_NEEDED] => Checksum::default(),

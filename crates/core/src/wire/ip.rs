@@ -17,7 +17,7 @@ const FRAGMENT: u8 = 44;
 const DESTINATION: u8 = 60;
 
 pub(super) fn encode(packet: &Packet, out: &mut Vec<u8>) {
-    let IpHeader { addresses, ecn, dscp, ttl } = *packet.ip();
+    let IpHeader { addresses, ecn, dscp, ttl } = packet.ip();
     let class = dscp << 2 | ecn as u8;
     match addresses {
         Addresses::V4 { src, dst } => encode_v4(packet, class, ttl, src, dst, out),

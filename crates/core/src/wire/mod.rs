@@ -56,7 +56,7 @@ pub fn encode_headers(packet: &Packet) -> Vec<u8> {
 }
 
 fn headers_into(packet: &Packet, octets: &mut Vec<u8>) {
-    if let Some(raw) = &packet.0.raw {
+    if let Some(raw) = packet.0.raw() {
         octets.extend_from_slice(raw.octets());
         return;
     }

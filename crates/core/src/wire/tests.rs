@@ -36,9 +36,9 @@ fn writes_the_syn_of_a_linux_host_octet_for_octet() {
     let packet = parse(&LINUX_SYN).expect("a packet that Linux accepted");
     let Some(header) = packet.tcp() else { panic!("{packet:?}") };
     assert_eq!(header.flags, Flags::SYN);
-    assert_eq!(header.options.mss, Some(65495));
-    assert_eq!(header.options.window_scale, Some(10));
-    assert!(header.options.sack_permitted && header.options.timestamps.is_some());
+    assert_eq!(header.options.mss(), Some(65495));
+    assert_eq!(header.options.window_scale(), Some(10));
+    assert!(header.options.sack_permitted() && header.options.timestamps.is_some());
     assert_eq!(encode(&packet), LINUX_SYN);
 }
 
@@ -53,8 +53,8 @@ fn every_combination_of_options_takes_the_octets_it_says() {
             assert_eq!(u32::from(octets[32] >> 4) * 4, 20 + options.len(), "{options:?}");
             let parsed = parse(&octets).expect("our own packet");
             let Some(header) = parsed.tcp() else { panic!("{octets:?}") };
-            assert_eq!(header.options.sack.as_slice(), options.sack_on_wire(), "{options:?}");
-            assert_eq!(TcpOptions { sack: options.sack.clone(), ..header.options.clone() }, options);
+            assert_eq!(header.options.sack().as_slice(), options.sack_on_wire(), "{options:?}");
+            assert_eq!(header.options.clone().with_sack(options.sack().clone()), options);
         }
     }
 }
@@ -82,14 +82,14 @@ fn accurate_ecn_octet_for_octet() {
 #[test]
 fn an_option_with_an_impossible_length_ends_the_reading_but_not_the_packet() {
     for bad_length in [0, 1, 200] {
-        let options = TcpOptions { mss: Some(1460), window_scale: Some(7), ..TcpOptions::default() };
+        let options = TcpOptions::default().with_mss(Some(1460)).with_window_scale(Some(7));
         let mut octets = encode(&tcp_packet(TcpHeader { options, ..header() }, Payload::EMPTY));
         // After the IP header, the TCP header, four octets of MSS and a no-operation stands the window scale.
         assert_eq!(octets[45], 3);
         octets[46] = bad_length;
         let parsed = parse_captured(&octets).expect("headers of agreeing lengths");
         let Some(header) = parsed.tcp() else { panic!("{octets:?}") };
-        assert_eq!((header.options.mss, header.options.window_scale), (Some(1460), None));
+        assert_eq!((header.options.mss(), header.options.window_scale()), (Some(1460), None));
     }
 }
 
@@ -144,8 +144,8 @@ proptest! {
         prop_assert_eq!(parsed.ip(), packet.ip());
         match (parsed.transport(), packet.transport()) {
             (Transport::Tcp(read), Transport::Tcp(written)) => {
-                prop_assert_eq!(read.options.sack.as_slice(), written.options.sack_on_wire());
-                let options = TcpOptions { sack: written.options.sack.clone(), ..read.options.clone() };
+                prop_assert_eq!(read.options.sack().as_slice(), written.options.sack_on_wire());
+                let options = read.options.clone().with_sack(written.options.sack().clone());
                 prop_assert_eq!(&TcpHeader { options, ..read.clone() }, written);
             }
             (Transport::Udp(read), Transport::Udp(written)) => prop_assert_eq!(read, written),
@@ -226,15 +226,13 @@ fn options_of(bits: u32, blocks: u32) -> TcpOptions {
     for block in 0..blocks {
         sack.push(SackBlock { start: Seq::new(1000 * block), end: Seq::new(1000 * block + 500) });
     }
-    TcpOptions {
-        mss: (bits & 1 != 0).then_some(1460),
-        window_scale: (bits & 2 != 0).then_some(7),
-        sack_permitted: bits & 4 != 0,
-        timestamps: (bits & 8 != 0).then_some(Timestamps { value: 1, echo: 2 }),
-        sack,
-        ..TcpOptions::default()
-    }
-    .with_accurate_ecn((bits >> 4 != 0).then(|| {
+    let options = TcpOptions::default()
+        .with_mss((bits & 1 != 0).then_some(1460))
+        .with_window_scale((bits & 2 != 0).then_some(7))
+        .with_sack_permitted(bits & 4 != 0)
+        .with_timestamps((bits & 8 != 0).then_some(Timestamps { value: 1, echo: 2 }))
+        .with_sack(sack);
+    options.with_accurate_ecn((bits >> 4 != 0).then(|| {
         let order = if bits & 16 != 0 { AccEcnOrder::Ect0First } else { AccEcnOrder::Ect1First };
         AccEcnOption::new(order, &[1, 0x12_3456, 3][..bits as usize >> 4])
     }))
@@ -305,7 +303,9 @@ fn any_options() -> impl Strategy<Value = TcpOptions> {
         });
     (mss, scale, any::<bool>(), prop::option::of(timestamps), accurate, sack, other).prop_map(
         |(mss, window_scale, sack_permitted, timestamps, accurate_ecn, sack, other)| {
-            let options = TcpOptions { mss, window_scale, sack_permitted, timestamps, sack, ..TcpOptions::default() };
+            let options =
+                TcpOptions::default().with_mss(mss).with_window_scale(window_scale).with_sack_permitted(sack_permitted);
+            let options = options.with_timestamps(timestamps).with_sack(sack);
             let mut options = options.with_accurate_ecn(accurate_ecn);
             options.set_other(other);
             options
@@ -331,7 +331,7 @@ fn a_message_of_a_packet_too_big_says_which_and_how_large_it_may_be() {
         // One octet changed is found.
         let mut octets = message.payload().bytes().expect("real octets").to_vec();
         octets[9] ^= 1;
-        let changed = NewPacket::new(FlowId(0), *message.ip(), message.transport().clone(), Payload::real(octets));
+        let changed = NewPacket::new(FlowId(0), message.ip(), message.transport().clone(), Payload::real(octets));
         assert_eq!(read_packet_too_big(&Packet::unbooked(9, Time::ZERO, changed)), None);
     }
 }

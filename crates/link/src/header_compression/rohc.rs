@@ -444,8 +444,8 @@ impl Flow {
             }
         }
         let options = &new.header.options;
-        if !options.sack.is_empty() {
-            let same = self.window.iter().all(|old| old.header.options.sack == options.sack);
+        if !options.sack().is_empty() {
+            let same = self.window.iter().all(|old| old.header.options.sack() == options.sack());
             (0..if same { 1 } else { sack_octets(options, new.header.ack) }).for_each(|_| out.put(0, 8));
         }
     }
@@ -453,8 +453,8 @@ impl Flow {
 
 /// Whether the options are the same items in the same order: what they say goes in the irregular chain.
 fn is_same_list(old: &TcpOptions, new: &TcpOptions) -> bool {
-    let kinds = |options: &TcpOptions| (options.timestamps.is_some(), options.sack.is_empty());
-    kinds(old) == kinds(new) && old.rare == new.rare
+    let kinds = |options: &TcpOptions| (options.timestamps.is_some(), options.sack().is_empty());
+    kinds(old) == kinds(new) && (old.accurate_ecn(), old.other()) == (new.accurate_ecn(), new.other())
 }
 
 /// The octets of SACK blocks that changed: their number, and each edge by what it is beyond the one before, the first
@@ -471,13 +471,13 @@ fn sack_octets(options: &TcpOptions, ack: Seq) -> u32 {
             _ => 5,
         }
     };
-    1 + options.sack.as_slice().iter().map(|block| edge(block.start) + edge(block.end)).sum::<u32>()
+    1 + options.sack().as_slice().iter().map(|block| edge(block.start) + edge(block.end)).sum::<u32>()
 }
 
 /// A list of options in whole: its head, an index of four bits for each item with the padding before it, and the items.
 fn list(options: &TcpOptions, ack: Seq, out: &mut BitWriter) {
     let timestamps = options.timestamps.is_some();
-    let sack = options.sack.as_slice().len() as u32;
+    let sack = options.sack().as_slice().len() as u32;
     let others =
         options.len().saturating_sub(if timestamps { 12 } else { 0 } + if sack > 0 { 4 + 8 * sack } else { 0 });
     let items = 3 * u32::from(timestamps) + 3 * u32::from(sack > 0) + u32::from(others > 0);
@@ -526,7 +526,7 @@ impl Rohc {
         let mut new = format.read(&mut bits, old, sent.payload)?;
         bits.take(if old.marks { 24 } else { 16 })?;
         new.header.reserved = sent.header.reserved;
-        new.header.options.sack = sent.header.options.sack.clone();
+        new.header.options.set_sack(sent.header.options.sack().clone());
         if let Some(known) = &mut new.header.options.timestamps {
             for value in [&mut known.value, &mut known.echo] {
                 let ones = (0..3).take_while(|_| bits.take(1) == Some(1)).count();

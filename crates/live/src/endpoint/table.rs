@@ -155,14 +155,14 @@ impl Table {
         let peer = Endpoint { addr: packet.src(), port: header.src_port };
         let ends = (header.dst_port, peer);
         if let Some(held) = self.connections.get_mut(&ends) {
-            held.connection.handle_segment(now, header, packet.payload(), packet.ecn());
+            held.connection.handle_segment(now, header, &packet.payload(), packet.ecn());
             let told = told(&mut held.connection);
             self.ready.push(ends);
             return told;
         }
         if let Some(listener) = self.listeners.get_mut(&header.dst_port) {
             let before = listener.acceptable();
-            listener.handle_segment(now, peer, header, packet.payload(), packet.ecn());
+            listener.handle_segment(now, peer, header, &packet.payload(), packet.ecn());
             self.ready_listeners.push(header.dst_port);
             return listener.acceptable() > before;
         }

@@ -16,9 +16,9 @@ pub(super) fn is_pure(packet: &Packet, header: &TcpHeader) -> bool {
     packet.payload().is_empty()
         && header.flags.0 & !(Flags::ACK.0 | FEEDBACK) == 0
         && options.other().is_empty()
-        && options.mss.is_none()
-        && options.window_scale.is_none()
-        && !options.sack_permitted
+        && options.mss().is_none()
+        && options.window_scale().is_none()
+        && !options.sack_permitted()
         && (!packet.is_foreign() || packet.is_read_whole())
 }
 
@@ -59,7 +59,7 @@ impl Ack {
             number: header.ack,
             flags: header.flags,
             timestamps: options.timestamps,
-            sack: options.sack.clone(),
+            sack: options.sack().clone(),
             accurate_ecn: options.accurate_ecn().copied(),
         }
     }

@@ -5,16 +5,16 @@ use lopsided_core::packet::{Addresses, TcpHeader};
 
 /// The sender of the ACKs, and their receiver.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Connection<'a> {
-    addresses: &'a Addresses,
+pub(super) struct Connection {
+    addresses: Addresses,
     ports: (u16, u16),
 }
 
-impl<'a> Connection<'a> {
+impl Connection {
     /// Of a TCP segment with this header.
     #[inline]
-    pub fn of(packet: &'a Packet, header: &TcpHeader) -> Connection<'a> {
-        Connection { addresses: &packet.ip().addresses, ports: (header.src_port, header.dst_port) }
+    pub fn of(packet: &Packet, header: &TcpHeader) -> Connection {
+        Connection { addresses: packet.ip().addresses, ports: (header.src_port, header.dst_port) }
     }
 
     /// Spreads connections over 64 bits, for a quick look-up.
@@ -61,12 +61,12 @@ struct Entry<T> {
 
 impl<T> Entry<T> {
     #[inline]
-    fn is_of(&self, connection: Connection<'_>) -> bool {
-        self.ports == connection.ports && self.addresses == *connection.addresses
+    fn is_of(&self, connection: Connection) -> bool {
+        self.ports == connection.ports && self.addresses == connection.addresses
     }
 
-    fn connection(&self) -> Connection<'_> {
-        Connection { addresses: &self.addresses, ports: self.ports }
+    fn connection(&self) -> Connection {
+        Connection { addresses: self.addresses, ports: self.ports }
     }
 }
 
@@ -83,7 +83,7 @@ impl<T: Known> Connections<T> {
     /// What is known of a connection, which may be new if `begins`. Before others give way to a new one, `refresh`
     /// brings up to date what is known of them.
     #[inline]
-    pub fn get(&mut self, connection: Connection<'_>, begins: bool, refresh: impl Fn(&mut T)) -> Option<&mut T> {
+    pub fn get(&mut self, connection: Connection, begins: bool, refresh: impl Fn(&mut T)) -> Option<&mut T> {
         let number = match self.find(connection) {
             Ok(number) => number,
             Err(_) if !begins => return None,
@@ -94,25 +94,25 @@ impl<T: Known> Connections<T> {
 
     /// What is known of a connection, if anything is.
     #[inline]
-    pub fn get_known(&mut self, connection: Connection<'_>) -> Option<&mut T> {
+    pub fn get_known(&mut self, connection: Connection) -> Option<&mut T> {
         self.get(connection, false, |_| ())
     }
 
     /// A connection begins, whose slot this would be.
     #[cold]
-    fn begin(&mut self, connection: Connection<'_>, mut slot: usize, refresh: impl Fn(&mut T)) -> usize {
+    fn begin(&mut self, connection: Connection, mut slot: usize, refresh: impl Fn(&mut T)) -> usize {
         if 4 * (self.known.len() + 1) > self.slots.len() {
             self.known.iter_mut().for_each(|entry| refresh(&mut entry.known));
             self.make_room();
             slot = self.find(connection).expect_err("it is not there yet");
         }
-        self.known.push(Entry { addresses: *connection.addresses, ports: connection.ports, known: T::default() });
+        self.known.push(Entry { addresses: connection.addresses, ports: connection.ports, known: T::default() });
         self.slots[slot] = self.known.len() as u32;
         self.known.len() - 1
     }
 
     /// Forgets what is known of a connection.
-    pub fn forget(&mut self, connection: Connection<'_>) {
+    pub fn forget(&mut self, connection: Connection) {
         if let Some(known) = self.get_known(connection) {
             *known = T::default();
         }
@@ -120,7 +120,7 @@ impl<T: Known> Connections<T> {
 
     /// Where a connection is known, or the slot that it would take.
     #[inline(always)]
-    fn find(&self, connection: Connection<'_>) -> Result<usize, usize> {
+    fn find(&self, connection: Connection) -> Result<usize, usize> {
         let mask = self.slots.len() - 1;
         let mut slot = (connection.hash() >> 32) as usize & mask;
         loop {

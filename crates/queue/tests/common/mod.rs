@@ -44,9 +44,9 @@ impl Segment {
 
     pub fn to_new(&self) -> NewPacket {
         let timestamps = self.timestamps.map(|(value, echo)| Timestamps { value, echo });
-        let mut options = TcpOptions { timestamps, ..TcpOptions::default() };
+        let mut options = TcpOptions::default().with_timestamps(timestamps);
         for (start, end) in &self.sack {
-            options.sack.push(SackBlock { start: Seq::new(*start), end: Seq::new(*end) });
+            options.push_sack(SackBlock { start: Seq::new(*start), end: Seq::new(*end) });
         }
         let header = TcpHeader {
             src_port: self.flow,

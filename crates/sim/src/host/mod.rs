@@ -454,7 +454,7 @@ impl Host {
     #[inline]
     fn take_segment(&mut self, packet: &Delivered, slot: u32, now: Time) {
         if let (Some(conn), Some(header)) = (self.sockets.conn_mut(slot), packet.tcp()) {
-            conn.connection.handle_segment(now, header, packet.payload(), packet.ecn());
+            conn.connection.handle_segment(now, header, &packet.payload(), packet.ecn());
         }
         self.visit(slot, now);
         self.sockets.ready.push(self.sockets.number(slot));
@@ -466,7 +466,7 @@ impl Host {
         // The listening end learns from the first datagram where to answer.
         slot.remote.get_or_insert(Remote { addr: packet.src(), port: from.src_port });
         let mut io = Io { sockets: &mut self.sockets, app, now, polled: None };
-        self.apps[app as usize].on_datagram(packet.payload(), packet.sent_at(), &mut io);
+        self.apps[app as usize].on_datagram(&packet.payload(), packet.sent_at(), &mut io);
         self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
     }
 

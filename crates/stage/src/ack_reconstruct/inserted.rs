@@ -25,5 +25,5 @@ impl Mean {
 /// An ACK like this one with another number.
 pub(super) fn inserted(like: &Ack, number: Seq, window: u16, cx: &mut Cx<'_>) -> Packet {
     let header = TcpHeader { ack: number, window, ..like.header.clone() };
-    cx.originate(NewPacket::new(like.packet.flow(), *like.packet.ip(), Transport::Tcp(header), Payload::EMPTY))
+    cx.originate(NewPacket::new(like.packet.flow(), like.packet.ip(), Transport::Tcp(header), Payload::EMPTY))
 }

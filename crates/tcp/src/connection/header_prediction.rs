@@ -10,7 +10,7 @@ use super::input::DataSegment;
 use crate::ecn::Feedback;
 use crate::receive::ack_policy::Arrival;
 use crate::send::AckInfo;
-use lopsided_core::packet::{Flags, RareOptions, TcpHeader};
+use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::tcp_event::State;
 use lopsided_core::{Ecn, Payload, Time};
 
@@ -60,8 +60,7 @@ impl Connection {
         self.state == State::Established
             && header.flags.with(Flags::PSH) == Flags::ACK.with(Flags::PSH)
             && header.seq == self.recv.ack()
-            && header.options.sack.is_empty()
-            && header.options.rare == RareOptions::default()
+            && header.options.are_usual()
             && stamps_advance
             && self.ecn.feedback() == Feedback::None
             && self.acks.option_room() == 0

@@ -239,7 +239,7 @@ impl Connection {
             ack_number: header.ack,
             ack: (ack.max(self.send.flight.una() as i64)) as u64,
             window: u64::from(header.window) << self.options.snd_wscale,
-            sack: header.options.sack.as_slice(),
+            sack: header.options.sack().as_slice(),
             echo: timestamps.map(|timestamps| timestamps.echo),
             forward_ms: timestamps.map(|timestamps| timestamps.value.wrapping_sub(timestamps.echo)),
             ecn_echo: header.flags.has(Flags::ECE) && self.ecn.is_echoed(),

@@ -60,16 +60,16 @@ impl Connection {
     pub(super) fn negotiate(&mut self, syn: &TcpHeader, now: Time) {
         let options = &syn.options;
         let profile = &self.send.flight.profile;
-        let sack = profile.sack && options.sack_permitted;
+        let sack = profile.sack && options.sack_permitted();
         self.options.timestamps = profile.timestamps && options.timestamps.is_some();
-        self.options.scaling = profile.window_scaling && options.window_scale.is_some();
-        self.options.snd_wscale = if self.options.scaling { options.window_scale.unwrap_or(0).min(14) } else { 0 };
+        self.options.scaling = profile.window_scaling && options.window_scale().is_some();
+        self.options.snd_wscale = if self.options.scaling { options.window_scale().unwrap_or(0).min(14) } else { 0 };
         if !self.options.scaling {
             self.options.rcv_wscale = 0;
         }
         self.send.window.set_limit(65_535 << self.options.snd_wscale);
         self.ts_recent = options.timestamps.map_or(0, |timestamps| timestamps.value);
-        let peer = u32::from(options.mss.unwrap_or(536)).max(64);
+        let peer = u32::from(options.mss().unwrap_or(536)).max(64);
         let mss = peer.min(u32::from(self.options.mss_option)) - if self.options.timestamps { 12 } else { 0 };
         let mss = self.limit_segments(mss);
         // The initial window is one of segments of the size that holds.

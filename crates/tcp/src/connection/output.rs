@@ -243,7 +243,7 @@ impl Connection {
             Some(answer) => answer.window,
             None => self.recv.scaled_window(self.segment_sizes(), self.options.rcv_wscale),
         };
-        let mut options = TcpOptions { timestamps: self.timestamp(), ..TcpOptions::default() };
+        let mut options = TcpOptions::default().with_timestamps(self.timestamp());
         if let Some(stamps) = options.timestamps {
             self.recv.note_stamp(stamps.value);
         }
@@ -251,7 +251,9 @@ impl Connection {
         if room == 0 && self.recv.sack_option_len(4) > 0 {
             // A full segment sent again has no room for what SACK reports: that stays due.
         } else {
-            options.sack = self.recv.sack_blocks(room);
+            if let Some(blocks) = self.recv.sack_blocks(room) {
+                options.set_sack(blocks);
+            }
             // An answer was accounted for when it became due; what is due since follows it.
             if covers == Covers::All && self.answer.take().is_none() {
                 self.acks.on_ack_sent(now, &mut self.send.flight.timers);
@@ -300,13 +302,11 @@ impl Connection {
             let flags = Flags::SYN.with(self.ecn.syn_flags(self.handshake.retries()));
             (flags, self.send.flight.profile.sack, Seq::default())
         };
-        let options = TcpOptions {
-            mss: Some(self.options.mss_option),
-            window_scale: self.options.scaling.then_some(self.options.rcv_wscale),
-            sack_permitted,
-            timestamps: self.timestamp(),
-            ..TcpOptions::default()
-        };
+        let options = TcpOptions::default()
+            .with_mss(Some(self.options.mss_option))
+            .with_window_scale(self.options.scaling.then_some(self.options.rcv_wscale))
+            .with_sack_permitted(sack_permitted)
+            .with_timestamps(self.timestamp());
         // A SYN itself never carries the option (RFC 9768 section 3.2.3); an answer that is sent again does without.
         let first = !self.handshake.is_resent();
         let accurate_ecn = if first { self.ecn.option_for_syn_ack(SYN_OPTION_ROOM) } else { None };

@@ -389,11 +389,12 @@ impl Receiver {
 
     /// The SACK blocks for the next ACK, at most `room`; a duplicate is reported once (RFC 2883 section 4).
     #[inline(always)]
-    pub fn sack_blocks(&mut self, room: usize) -> SackBlocks {
+    pub fn sack_blocks(&mut self, room: usize) -> Option<SackBlocks> {
         let nothing_to_report = self.recent.is_empty() && self.dsack.is_none();
-        if nothing_to_report || !self.sack || room == 0 { SackBlocks::default() } else { self.report_blocks(room) }
+        if nothing_to_report || !self.sack || room == 0 { None } else { Some(self.report_blocks(room)) }
     }
 
+    #[cold]
     fn report_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         // A run that ends the stream includes the FIN's number, or the sender would think its last segment missing.

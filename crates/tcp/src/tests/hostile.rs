@@ -59,7 +59,7 @@ fn established(profile: Profile) -> (Connection, u32, u32) {
         ack: syn.seq + 1,
         flags: Flags::SYN.with(Flags::ACK),
         window: 60_000,
-        options: TcpOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true, ..TcpOptions::default() },
+        options: TcpOptions::default().with_mss(Some(1460)).with_window_scale(Some(7)).with_sack_permitted(true),
     };
     answer.options.timestamps = syn.options.timestamps.map(|ours| Timestamps { value: 1000, echo: ours.value });
     connection.handle_segment(Time::from_nanos(1_000_000), &answer, &Payload::EMPTY, Ecn::NotEct);
@@ -93,7 +93,7 @@ fn forge(
         ack: wrap(snd_origin, una, forged.ack),
         flags: Flags(forged.flags),
         window: forged.window,
-        options: TcpOptions { timestamps, sack, ..TcpOptions::default() },
+        options: TcpOptions::default().with_timestamps(timestamps).with_sack(sack),
     };
     (header, Payload::virtual_len(forged.len))
 }

@@ -159,6 +159,6 @@ fn changed(packet: &Packet, change: impl FnOnce(&mut TcpHeader)) -> Packet {
     let mut header = packet.tcp().expect("a story of TCP").clone();
     change(&mut header);
     let length = Payload::virtual_len(packet.payload().len());
-    let contents = NewPacket::new(packet.flow(), *packet.ip(), Transport::Tcp(header), length);
+    let contents = NewPacket::new(packet.flow(), packet.ip(), Transport::Tcp(header), length);
     Packet::unbooked(packet.id(), packet.sent_at(), contents)
 }

@@ -52,13 +52,11 @@ pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u
         ack: if flags.has(Flags::ACK) { initial(peer) + ack } else { Seq::default() },
         flags,
         window: 65535,
-        options: TcpOptions {
-            mss: syn.then_some(1460),
-            window_scale: syn.then_some(7),
-            sack_permitted: syn,
-            timestamps: Some(Timestamps { value: 1000 + now, echo: 0 }),
-            ..TcpOptions::default()
-        },
+        options: TcpOptions::default()
+            .with_mss(syn.then_some(1460))
+            .with_window_scale(syn.then_some(7))
+            .with_sack_permitted(syn)
+            .with_timestamps(Some(Timestamps { value: 1000 + now, echo: 0 })),
     };
     let (src, dst) = if from == SERVER { (server, client) } else { (client, server) };
     let contents = NewPacket::new(FlowId(0), IpHeader::v4(src, dst), Transport::Tcp(header), Payload::virtual_len(len));

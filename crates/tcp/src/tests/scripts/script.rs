@@ -211,18 +211,17 @@ impl Script {
         for &(start, end) in &spec.sack {
             sack.push(SackBlock { start: wrapped(ISS, start), end: wrapped(ISS, end) });
         }
-        let options = TcpOptions {
-            mss: spec.mss,
-            window_scale: spec.wscale,
-            sack_permitted: spec.sackok,
-            timestamps: timestamps.map(|(value, echo)| Timestamps {
-                value: PEER_TIMESTAMP_OFFSET.wrapping_add(value),
-                echo: TIMESTAMP_OFFSET.wrapping_add(echo),
-            }),
-            sack,
-            ..TcpOptions::default()
-        }
-        .with_accurate_ecn(spec.counters);
+        let timestamps = timestamps.map(|(value, echo)| Timestamps {
+            value: PEER_TIMESTAMP_OFFSET.wrapping_add(value),
+            echo: TIMESTAMP_OFFSET.wrapping_add(echo),
+        });
+        let options = TcpOptions::default()
+            .with_mss(spec.mss)
+            .with_window_scale(spec.wscale)
+            .with_sack_permitted(spec.sackok)
+            .with_timestamps(timestamps)
+            .with_sack(sack)
+            .with_accurate_ecn(spec.counters);
         let header = TcpHeader {
             src_port: 5000,
             dst_port: 40_000,
@@ -484,9 +483,9 @@ impl Script {
             ack: header.flags.has(Flags::ACK).then_some(ack),
             win: Some(u64::from(header.window) << scale),
             sack: options.sack_on_wire().iter().map(block).collect(),
-            mss: options.mss,
-            wscale: options.window_scale,
-            sackok: options.sack_permitted,
+            mss: options.mss(),
+            wscale: options.window_scale(),
+            sackok: options.sack_permitted(),
             ts: options.timestamps.map(|stamps| {
                 let value = stamps.value.wrapping_sub(TIMESTAMP_OFFSET) as i32;
                 let echo = stamps.echo.wrapping_sub(PEER_TIMESTAMP_OFFSET) as i32;
