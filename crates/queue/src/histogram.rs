@@ -1,6 +1,7 @@
 //! A histogram of spans with buckets that widen with the value: the relative error is bounded, the memory too.
 
 use lopsided_core::Duration;
+use std::collections::BTreeMap;
 
 /// Bits of a value that its bucket keeps below the leading one: 64 buckets an octave, so a bucket is at most 1/64 of
 /// its value wide and its middle at most 0.8 % off.
@@ -13,7 +14,8 @@ const PAGE: usize = 1 << PAGE_BITS;
 /// Counts of spans: exact below 128 ns, within 0.8 % above.
 ///
 /// Holds counters for the buckets near those that ever counted: a queue at which few spans occur takes some hundred
-/// octets, one of all spans 16 kB.
+/// octets, one of all spans 8 kB. The counters have 16 bits, for a large network has tens of thousands of histograms of
+/// a few thousand spans; how often one of them overflowed is kept beside.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
     zeros: u32,
@@ -21,7 +23,10 @@ pub struct Histogram {
     first: u32,
     /// Of each page from the first on, where its counters are in `counts`; [`NOWHERE`] while it has none.
     pages: Vec<u16>,
-    counts: Vec<[u32; PAGE]>,
+    counts: Vec<[u16; PAGE]>,
+    /// Of the buckets whose counter overflowed, how often.
+    #[expect(clippy::box_collection, reason = "most histograms have none")]
+    overflows: Option<Box<BTreeMap<usize, u32>>>,
 }
 
 const NOWHERE: u16 = u16::MAX;
@@ -33,11 +38,21 @@ impl Histogram {
             self.zeros += 1;
             return;
         }
-        *self.counter(bucket(span.as_nanos())) += 1;
+        let bucket = bucket(span.as_nanos());
+        let counter = self.counter(bucket);
+        *counter = counter.wrapping_add(1);
+        if *counter == 0 {
+            self.overflow(bucket, 1);
+        }
+    }
+
+    #[cold]
+    fn overflow(&mut self, bucket: usize, times: u32) {
+        *self.overflows.get_or_insert_default().entry(bucket).or_default() += times;
     }
 
     #[inline]
-    fn counter(&mut self, bucket: usize) -> &mut u32 {
+    fn counter(&mut self, bucket: usize) -> &mut u16 {
         let page = (bucket >> PAGE_BITS) as u32;
         let place = match self.pages.get(page.wrapping_sub(self.first) as usize) {
             Some(&place) if place != NOWHERE => place,
@@ -72,7 +87,7 @@ impl Histogram {
     }
 
     pub fn count(&self) -> u64 {
-        u64::from(self.zeros) + self.counts.iter().flatten().copied().map(u64::from).sum::<u64>()
+        u64::from(self.zeros) + self.buckets().map(|(_, times)| times).sum::<u64>()
     }
 
     /// The smallest span that at least `fraction` of all are not above, to the bucket's middle; `None` of an empty
@@ -85,7 +100,7 @@ impl Histogram {
             return Some(Duration::ZERO);
         }
         let (found, _) = self.buckets().find(|(_, times)| {
-            seen += u64::from(*times);
+            seen += times;
             seen >= rank
         })?;
         Some(Duration::from_nanos(middle(found)))
@@ -95,18 +110,33 @@ impl Histogram {
     pub fn merge(&mut self, other: &Histogram) {
         self.zeros += other.zeros;
         for (bucket, times) in other.buckets() {
-            *self.counter(bucket) += times;
+            let counter = self.counter(bucket);
+            let sum = u64::from(*counter) + times;
+            *counter = sum as u16;
+            let overflows = (sum >> u16::BITS) as u32;
+            if overflows > 0 {
+                self.overflow(bucket, overflows);
+            }
         }
     }
 
     /// The buckets that counted, in ascending order, with how often.
-    fn buckets(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+    fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let used = self.pages.iter().enumerate().filter(|(_, place)| **place != NOWHERE);
-        let all = used.flat_map(|(at, place)| {
+        let all = used.flat_map(move |(at, place)| {
             let begins = (self.first as usize + at) << PAGE_BITS;
-            self.counts[usize::from(*place)].iter().enumerate().map(move |(within, times)| (begins + within, *times))
+            let counts = self.counts[usize::from(*place)].iter().enumerate();
+            counts.map(move |(within, times)| (begins + within, self.times(begins + within, *times)))
         });
         all.filter(|(_, times)| *times > 0)
+    }
+}
+
+impl Histogram {
+    /// How often a bucket counted, whose counter says so much.
+    fn times(&self, bucket: usize, counter: u16) -> u64 {
+        let overflows = self.overflows.as_ref().and_then(|overflows| overflows.get(&bucket)).copied().unwrap_or(0);
+        u64::from(overflows) << u16::BITS | u64::from(counter)
     }
 }
 
@@ -169,6 +199,22 @@ mod tests {
             }
         }
         assert_eq!(merged.count(), 8);
+    }
+
+    #[test]
+    fn counters_overflow_into_others() {
+        let mut many = Histogram::default();
+        (0..70_000).for_each(|_| many.add(Duration::from_nanos(5)));
+        (0..70_001).for_each(|_| many.add(Duration::from_nanos(9)));
+        many.add(Duration::from_nanos(50));
+        let mut twice = many.clone();
+        twice.merge(&many);
+        for (histogram, times) in [(many, 1), (twice, 2)] {
+            assert_eq!(histogram.count(), times * 140_002);
+            let below = |count: u64| histogram.quantile(count as f64 / (times * 140_002) as f64).unwrap().as_nanos();
+            assert_eq!((below(times * 70_000), below(times * 70_000 + 1)), (5, 9));
+            assert_eq!((below(times * 140_001), below(times * 140_002)), (9, 50));
+        }
     }
 
     #[test]
