@@ -330,10 +330,7 @@ Made by `python -m reference.fidelity.ack_filter`; do not edit. Linux 6.1 in vir
 
 A download of 10 Mbit/s and an upload share 300 kbit/s upwards for 4 s, so that ACKs wait. Captured before and behind
 Linux' `cake`, every packet with its options is played to ours, which is asked for one whenever one left on Linux.
-Packets that wait at the end are left out. Without SACK CAKE's AQM drops another packet of data than ours does, and the
-order behind it, in which ACKs wait, differs from there on: the rules are asked about other queues. With `conservative`
-that is after 397 packets, where Linux drops a segment that has waited for 81 ms and ours goes on, with `aggressive`
-after 382, where the two flows' turns are the other way round; why is not known. The recording is
+Packets that wait at the end are left out. The recording is
 `docs/fidelity/ack-filter.xz`; tests hold ours to it.
 
 | rule | packets | ACKs | gone on Linux | here | ACKs with the same fate | data at the same place |

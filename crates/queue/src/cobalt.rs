@@ -89,6 +89,9 @@ impl Cobalt {
         let allowed = config.mtu_time * u64::from(busy_flows.saturating_mul(2).max(4));
         // A count that has not faded yet is due at once as the delay rises again.
         let mut is_due = self.is_due(now);
+        // Of the instant that the law had, and of each that it sets below but the first of an episode, as in Linux: a
+        // queue at rest for longer than the interval has no patience when it is found to be too long.
+        let mut is_late = now > self.drop_next;
         if sojourn > config.target && sojourn > allowed {
             if !self.dropping {
                 self.dropping = true;
@@ -105,11 +108,13 @@ impl Cobalt {
             }
             self.recount(self.count.saturating_add(1));
             self.drop_next += self.step(config);
+            is_late = now > self.drop_next;
         } else {
             while is_due {
                 self.recount(self.count - 1);
                 self.drop_next += self.step(config);
                 is_due = self.is_due(now);
+                is_late = now > self.drop_next;
             }
         }
         if self.probability > 0.0 && rng.unit() < self.probability {
@@ -118,7 +123,7 @@ impl Cobalt {
         // The law does not run ahead of a queue at rest, nor hurry to make up for what it missed.
         if self.count == 0 {
             self.drop_next = now + config.interval;
-        } else if verdict == Verdict::Send && now > self.drop_next {
+        } else if verdict == Verdict::Send && is_late {
             self.drop_next = now;
         }
         verdict

@@ -126,6 +126,22 @@ fn cake_removes_at_most_one_and_only_neighbours_with_the_same_flags_if_aggressiv
 }
 
 #[test]
+fn cake_counts_only_acks_with_the_same_flags_and_none_with_others_between() {
+    let echo = |ack| with_flags(ack, Flags::ECE);
+    for rule in [FilterRule::Conservative, FilterRule::Aggressive] {
+        // The echoes end the run of the plain ACK before them: it stays, and the older echo goes.
+        assert_eq!(ids(&by_rule(rule), &[Segment::ack(1, 1), echo(2), echo(3), echo(4)])[0], 0, "{rule:?}");
+    }
+    let begun = [Segment::ack(1, 1), echo(2), echo(3)];
+    assert_eq!(ids(&by_rule(FilterRule::Conservative), &begun), [0, 1, 2], "two are covered, and say different things");
+    // Data that tells of a smaller window parts two ACKs alike, and data that does not tell leaves them together.
+    let data = |flags| Segment { payload: 10, ..with_flags(2, flags) };
+    let around = |flags| [Segment::ack(1, 1), data(flags), Segment::ack(1, 2), Segment::ack(1, 3)];
+    assert_eq!(ids(&by_rule(FilterRule::Conservative), &around(Flags::CWR)), [0, 1, 2, 3]);
+    assert_eq!(ids(&by_rule(FilterRule::Conservative), &around(Flags::NONE)), [1, 2, 3]);
+}
+
+#[test]
 fn an_echo_of_rfc_3168_is_never_the_price_of_a_later_ack_without_one() {
     let echo = |ack| with_flags(ack, Flags::ECE);
     let run = [Segment::ack(1, 1), echo(2), echo(3), Segment::ack(1, 4), Segment::ack(1, 5)];

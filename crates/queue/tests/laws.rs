@@ -162,6 +162,7 @@ impl Reference {
     fn drops(&mut self, now: u64, sojourn: u64) -> bool {
         let over = sojourn > Self::TARGET;
         let due_before = self.count > 0 && now >= self.drop_next;
+        let mut late = now > self.drop_next;
         if over && !self.dropping {
             self.dropping = true;
             self.drop_next = now + self.control();
@@ -176,15 +177,17 @@ impl Reference {
             dropped = true;
             self.recount(self.count + 1);
             self.drop_next += self.control();
+            late = now > self.drop_next;
         } else if due_before {
             while self.count > 0 && now >= self.drop_next {
                 self.recount(self.count - 1);
                 self.drop_next += self.control();
+                late = now > self.drop_next;
             }
         }
         if self.count == 0 {
             self.drop_next = now + Self::INTERVAL;
-        } else if now > self.drop_next && !dropped {
+        } else if late && !dropped {
             self.drop_next = now;
         }
         dropped
@@ -216,6 +219,32 @@ fn cobalt_follows_the_control_law_up_and_down() {
     }
     // In five seconds of overload the law comes to sqrt(n) / 2 drops an interval after n: about 600.
     assert!(dropped > 500 && found.abs_diff(dropped) <= 1, "{found} and {dropped}");
+}
+
+/// Linux's law tells how late it is before it sets the first instant of an episode.
+#[test]
+fn cobalt_has_no_patience_with_a_queue_that_was_at_rest_for_longer_than_the_interval() {
+    let config = CobaltConfig::default();
+    let mut accounting = Accounting::new(1);
+    let mut rng = Rng::for_role(1, "cobalt");
+    let mut dropped_at = |pause: u64| {
+        let mut cobalt = Cobalt::default();
+        let mut judged = |at: u64, sojourn: u64| {
+            let now = Time::ZERO + Duration::from_millis(at);
+            let enqueued_at = Time::ZERO + Duration::from_millis(at - sojourn);
+            let mut packet = QueuedPacket { packet: packet_with(Ecn::NotEct, at, 1500), enqueued_at };
+            let verdict = cobalt.judge(&config, &mut packet, 0, &mut rng, &mut cx(now, &mut accounting));
+            cx(now, &mut accounting).drop(packet.packet, lopsided_core::DropReason::Early);
+            verdict == Verdict::Drop
+        };
+        // An episode that fades, then a packet that does not wait, a pause and packets that do.
+        for at in [20, 40, 60, 80, 1000] {
+            judged(at, if at < 1000 { 10 } else { 0 });
+        }
+        (0..20).map(|number| 1000 + pause + 20 * number).find(|at| judged(*at, 10)).map(|at| at - 1000 - pause)
+    };
+    assert_eq!(dropped_at(80), Some(100), "the law's first step, an interval");
+    assert_eq!(dropped_at(120), Some(20), "with the next packet");
 }
 
 #[test]

@@ -49,10 +49,14 @@ pub(super) struct Ack {
     pub flags: Flags,
     pub timestamps: Option<Timestamps>,
     pub sack: SackBlocks,
-    pub accurate_ecn: Option<AccEcnOption>,
+    /// Apart, as few have it and all are moved.
+    pub accurate_ecn: Option<Box<AccEcnOption>>,
+    /// Data of the connection came next that tells something else of ECN.
+    pub parted: bool,
 }
 
 impl Ack {
+    #[inline]
     pub fn of(header: &TcpHeader) -> Ack {
         let options = &header.options;
         Ack {
@@ -60,7 +64,8 @@ impl Ack {
             flags: header.flags,
             timestamps: options.timestamps,
             sack: options.sack().clone(),
-            accurate_ecn: options.accurate_ecn().copied(),
+            accurate_ecn: options.accurate_ecn().copied().map(Box::new),
+            parted: false,
         }
     }
 
@@ -71,11 +76,13 @@ impl Ack {
     }
 
     /// The flags of ECN, of whatever kind.
+    #[inline]
     pub fn feedback(&self) -> u16 {
         self.flags.0 & FEEDBACK
     }
 
     /// Neither number nor timestamps of the other are ahead of this one's.
+    #[inline]
     pub fn is_at_least(&self, other: &Ack) -> bool {
         let behind = |other: u32, own: u32| own.wrapping_sub(other) as i32 >= 0;
         let timed = match (other.timestamps, self.timestamps) {
@@ -88,7 +95,12 @@ impl Ack {
 
     /// Whether this one reports all that the other's SACK blocks do, and if so whether it reports more. A block below
     /// its own number tells of a duplicate (RFC 2883), which nothing covers.
+    #[inline]
     pub fn covers_sack_of(&self, other: &Ack) -> Option<SackCover> {
+        if other.sack.is_empty() && self.sack.is_empty() { Some(SackCover::Same) } else { self.covers_blocks_of(other) }
+    }
+
+    fn covers_blocks_of(&self, other: &Ack) -> Option<SackCover> {
         let (older, newer) = (other.sack.as_slice(), self.sack.as_slice());
         let within =
             |inner: &SackBlock, outer: &SackBlock| !outer.start.after(inner.start) && !inner.end.after(outer.end);

@@ -69,6 +69,8 @@ impl ByContent {
         waits.newest = Some(packet.id());
         if is_pure {
             waits.acks.push(WaitingAck::new(packet, new, queue, cx));
+        } else if let Some(last) = waits.acks.last_mut() {
+            last.ack.parted |= !rule::has_flags_as(&last.ack, &new);
         }
     }
 
@@ -102,14 +104,22 @@ impl Waits {
         }
         // Numbers rise in order, so without SACK nothing behind the first equal number can be covered.
         let may_be = |entry: &&WaitingAck<Ack>| !new.sack.is_empty() || entry.ack.number != new.number;
-        let covered = |(_, entry): &(usize, &WaitingAck<Ack>)| {
-            rule::is_known_to_cake(&entry.ack) && rule::is_covered(&entry.ack, new)
-        };
-        let mut found = acks.iter().take_while(may_be).enumerate().filter(covered);
-        let (first, entry) = found.next()?;
-        let alone = found.next().is_none();
-        let follows = self.newest == Some(entry.id) && rule::says_same_of_ecn(&entry.ack, new);
-        (!alone || rule == FilterRule::Aggressive && follows).then_some(first)
+        let is_covered = |ack: &Ack| rule::is_known_to_cake(ack) && rule::is_covered(ack, new);
+        let (mut oldest, mut at) = (None::<(usize, &WaitingAck<Ack>)>, 0);
+        while let Some(entry) = acks.get(at).filter(may_be) {
+            oldest = oldest.filter(|(_, oldest)| rule::has_flags_as(&oldest.ack, &entry.ack));
+            if is_covered(&entry.ack) {
+                if let Some((oldest, _)) = oldest {
+                    return Some(oldest);
+                }
+                oldest = Some((at, entry));
+            }
+            oldest = oldest.filter(|_| !entry.ack.parted);
+            at += 1;
+        }
+        let (oldest, only) = oldest?;
+        let follows = self.newest == Some(only.id) && rule::says_same_of_ecn(&only.ack, new);
+        (rule == FilterRule::Aggressive && follows).then_some(oldest)
     }
 }
 

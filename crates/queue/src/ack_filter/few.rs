@@ -34,6 +34,10 @@ impl<T> Few<T> {
         at.checked_sub(1).map_or(self.first.as_ref(), |at| self.others.get(at))
     }
 
+    pub fn last_mut(&mut self) -> Option<&mut T> {
+        self.others.back_mut().or(self.first.as_mut())
+    }
+
     pub fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.others.len()
     }
@@ -41,11 +45,6 @@ impl<T> Few<T> {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
-    }
-
-    #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.first.iter().chain(&self.others)
     }
 
     /// Forgets the first.

@@ -13,7 +13,8 @@ pub enum FilterRule {
     Cumulative,
     /// As `Cumulative`, and those with the same number and another window (section 8.4, as implemented in PPP).
     Window,
-    /// CAKE's `ack-filter`: of the ACKs that the new one covers the oldest, if there are two.
+    /// CAKE's `ack-filter`: of the ACKs that the new one covers the oldest, if there are two with the same ECN flags and
+    /// no other between them.
     Conservative,
     /// CAKE's `ack-filter-aggressive`: also the only one, if it is the connection's last packet and its ECN flags are
     /// the same.
@@ -33,6 +34,7 @@ impl Choice for FilterRule {
 }
 
 /// CAKE: neither number, timestamps nor SACK blocks say anything that the newer one does not, and that says more.
+#[inline]
 pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
     newer.is_at_least(older)
         && match newer.covers_sack_of(older) {
@@ -43,11 +45,19 @@ pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
 }
 
 /// CAKE leaves alone what it does not know, the flag and the options of accurate ECN among it.
+#[inline]
 pub(super) fn is_known_to_cake(ack: &Ack) -> bool {
     !ack.flags.has(Flags::AE) && ack.accurate_ecn.is_none()
 }
 
+/// CAKE asks for the same flags of RFC 3168 in all ACKs between the one that goes and the new one.
+#[inline]
+pub(super) fn has_flags_as(one: &Ack, other: &Ack) -> bool {
+    (one.flags.0 ^ other.flags.0) & (Flags::ECE.0 | Flags::CWR.0) == 0
+}
+
 /// Whether the ECN flags tell a sender without accurate ECN the same.
+#[inline]
 pub(super) fn says_same_of_ecn(older: &Ack, newer: &Ack) -> bool {
     older.feedback() == newer.feedback()
 }

@@ -2,13 +2,15 @@
 
 use crate::{Qdisc, Waiting};
 use lopsided_core::{Cx, DropReason, Packet, Time};
+use std::num::NonZero;
 
 /// An ACK in the queue, with what the rule needs to know of it.
 #[derive(Debug)]
 pub(super) struct WaitingAck<A> {
     pub id: u64,
     pub enqueued_at: Time,
-    place: Option<u64>,
+    /// One more than its place, if the queue numbers them.
+    place: Option<NonZero<u64>>,
     pub ack: A,
 }
 
@@ -16,12 +18,22 @@ impl<A> WaitingAck<A> {
     /// The queue will take this packet in now.
     #[inline]
     pub fn new(packet: &Packet, ack: A, queue: &impl Qdisc, cx: &Cx<'_>) -> WaitingAck<A> {
-        WaitingAck { id: packet.id(), enqueued_at: cx.now(), place: queue.next_place(), ack }
+        WaitingAck {
+            id: packet.id(),
+            enqueued_at: cx.now(),
+            place: queue.next_place().and_then(|place| NonZero::new(place + 1)),
+            ack,
+        }
     }
 
     /// Takes it out, if it still waits. `like` is a packet of the same connection.
     pub fn filter_out(&self, like: &Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) -> bool {
-        let waiting = Waiting { id: self.id, enqueued_at: self.enqueued_at, place: self.place, like };
+        let waiting = Waiting {
+            id: self.id,
+            enqueued_at: self.enqueued_at,
+            place: self.place.map(|place| place.get() - 1),
+            like,
+        };
         let Some(removed) = queue.remove(&waiting, cx) else { return false };
         cx.drop(removed, DropReason::AckFiltered);
         true

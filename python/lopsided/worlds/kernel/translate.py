@@ -37,6 +37,9 @@ DEFAULT_SYSCTLS = {
     # A guest with little memory would get smaller buffers than a machine people use.
     "net.ipv4.tcp_rmem": "4096 131072 6291456",
     "net.ipv4.tcp_wmem": "4096 16384 4194304",
+    # A socket's hash would go along with its packets, and with a new one, as each timeout draws, a queue by flows
+    # would put them elsewhere. No router behind a wire sees it.
+    "net.core.txrehash": "0",
 }
 
 SWITCHES: dict[Switch, tuple[str, str, str]] = {
