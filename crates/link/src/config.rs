@@ -93,8 +93,8 @@ impl LinkConfig {
     /// The shaper of this configuration. Its random draws are keyed as those of [`LinkConfig::build`].
     ///
     /// # Errors
-    /// If there are both an access and a shaper, a shaper without a rate, or a rate beyond what can be counted; or if one of
-    /// them refuses its settings.
+    /// If there are both an access and a shaper, a shaper without a rate, or a rate beyond what can be counted; or if
+    /// one of them refuses its settings.
     pub fn build_shaper(&self, seed: u64, role: &str) -> Result<AnyShaper, LinkError> {
         if let Some(access) = &self.access {
             if self.shaper.is_some() {

@@ -1,8 +1,8 @@
 //! A drop-tail FIFO and the line behind it.
 //!
-//! Nothing can change the fate of a packet in such a queue, so when it leaves and when it arrives, or that the line loses
-//! it then, is known as it enters, even where that is still to come: see [`crate::ForetoldLink::pass_through`]. Where
-//! nobody looks before it
+//! Nothing can change the fate of a packet in such a queue, so when it leaves and when it arrives, or that the line
+//! loses it then, is known as it enters, even where that is still to come: see [`crate::ForetoldLink::pass_through`].
+//! Where nobody looks before it
 //! has arrived (see [`Cx::unseen_until`]), the statistics count its whole course as it enters. What somebody may see in
 //! the middle of its course waits in a ring, and is counted as far as the clock has come.
 

@@ -28,7 +28,7 @@ pub struct Listener {
     complete: VecDeque<Endpoint>,
     /// Peers whose connections may have something to send.
     ready: Vec<Endpoint>,
-    refusals: VecDeque<(Endpoint, Segment)>,
+    pending_rsts: VecDeque<(Endpoint, Segment)>,
     closed: bool,
     overflows: u64,
     drops: u64,
@@ -43,7 +43,7 @@ impl Listener {
             waiting: BTreeMap::new(),
             complete: VecDeque::new(),
             ready: Vec::new(),
-            refusals: VecDeque::new(),
+            pending_rsts: VecDeque::new(),
             closed: false,
             overflows: 0,
             drops: 0,
@@ -98,7 +98,7 @@ impl Listener {
         }
         let opens = header.flags.has(Flags::SYN) && !header.flags.has(Flags::ACK) && !header.flags.has(Flags::RST);
         if self.closed || !opens {
-            self.refusals.extend(refuse(header, payload.len()).map(|segment| (peer, segment)));
+            self.pending_rsts.extend(refuse(header, payload.len()).map(|segment| (peer, segment)));
             return;
         }
         if self.half_open() >= self.backlog.max(1) || self.complete.len() > self.backlog {
@@ -114,8 +114,8 @@ impl Listener {
 
     /// The next segment to send, and to whom. Call until it gives none.
     pub fn poll_segment(&mut self, now: Time) -> Option<(Endpoint, Segment)> {
-        if let Some(refusal) = self.refusals.pop_front() {
-            return Some(refusal);
+        if let Some(rst) = self.pending_rsts.pop_front() {
+            return Some(rst);
         }
         while let Some(&peer) = self.ready.last() {
             if let Some(connection) = self.waiting.get_mut(&peer) {
@@ -158,7 +158,7 @@ impl Listener {
 
     /// It was closed and has nothing more to send.
     pub fn is_finished(&self) -> bool {
-        self.closed && self.waiting.is_empty() && self.refusals.is_empty()
+        self.closed && self.waiting.is_empty() && self.pending_rsts.is_empty()
     }
 
     /// Something happened to the peer's connection. One that failed before it was accepted is not seen by anybody; one

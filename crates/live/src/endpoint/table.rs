@@ -15,8 +15,8 @@ use std::net::IpAddr;
 /// The two ends of a connection: the own port, and the peer.
 pub(super) type Ends = (u16, Endpoint);
 
-/// Refusals that wait to be sent at most: whoever floods a port that nobody listens at gets no more.
-const MOST_REFUSALS: usize = 64;
+/// RSTs that wait to be sent at most: whoever floods a port that nobody listens at gets no more.
+const MOST_PENDING_RSTS: usize = 64;
 
 /// A connection, and whether its application is still there.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub(super) struct Table {
     /// Connections that may have something to send.
     ready: Vec<Ends>,
     ready_listeners: Vec<u16>,
-    refusals: VecDeque<(Ends, Segment)>,
+    pending_rsts: VecDeque<(Ends, Segment)>,
     pub counts: PacketCounts,
 }
 
@@ -58,7 +58,7 @@ impl Table {
             listeners: BTreeMap::new(),
             ready: Vec::new(),
             ready_listeners: Vec::new(),
-            refusals: VecDeque::new(),
+            pending_rsts: VecDeque::new(),
             counts: PacketCounts::default(),
         }
     }
@@ -166,9 +166,11 @@ impl Table {
             self.ready_listeners.push(header.dst_port);
             return listener.acceptable() > before;
         }
-        if let Some(segment) = refuse(header, packet.payload().len()).filter(|_| self.refusals.len() < MOST_REFUSALS) {
+        if let Some(segment) =
+            refuse(header, packet.payload().len()).filter(|_| self.pending_rsts.len() < MOST_PENDING_RSTS)
+        {
             self.counts.refused += 1;
-            self.refusals.push_back((ends, segment));
+            self.pending_rsts.push_back((ends, segment));
         }
         false
     }
@@ -201,7 +203,7 @@ impl Table {
 
     /// The next packet to send.
     pub fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>> {
-        if let Some(((_, peer), segment)) = self.refusals.pop_front() {
+        if let Some(((_, peer), segment)) = self.pending_rsts.pop_front() {
             return Some(self.packet(peer.addr, segment));
         }
         while let Some(&ends) = self.ready.last() {

@@ -68,8 +68,8 @@ impl Rests {
         self.take(Rests::slot(self.round))
     }
 
-    /// A flow that comes back now; those of the nearest rounds first. `early` is how many rounds too soon the one before
-    /// it came back, at first none.
+    /// A flow that comes back now; those of the nearest rounds first. `early` is how many rounds too soon the one
+    /// before it came back, at first none.
     pub fn rouse(&mut self, early: &mut u64) -> Option<usize> {
         if self.resting == 0 {
             return None;

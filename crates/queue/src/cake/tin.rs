@@ -330,7 +330,8 @@ impl Tin {
         flow.deficit += (quanta * self.flow_quantum as f64 + rng.unit()) as i64;
     }
 
-    /// What the flow's hosts have shared, to each busy flow, in all rounds before this one; without hosts a quantum in each.
+    /// What the flow's hosts have shared, to each busy flow, in all rounds before this one; without hosts a quantum in
+    /// each.
     fn shared(&self, at: usize) -> (f64, f64) {
         let (flow, round) = (&self.flows[at], self.rests.round());
         let of = |hosts: &Hosts, host: Option<usize>| host.map_or(round as f64, |host| hosts.shared(host, round));

@@ -39,7 +39,7 @@ use std::net::IpAddr;
 
 /// A reset, to whom it goes, and with which codepoint.
 #[derive(Debug)]
-struct Refusal {
+struct PendingRst {
     flow: FlowId,
     ip: IpHeader,
     header: TcpHeader,
@@ -56,7 +56,7 @@ pub struct Host {
     /// The connection that the last segment was for.
     latest: u32,
     /// Resets to send, for segments that nobody here expects.
-    refusals: Vec<Refusal>,
+    pending_rsts: Vec<PendingRst>,
     /// Of each application, where somebody watches them.
     windows: Option<Vec<Option<Window>>>,
     /// `None` for the usual host, whose packets reach the link at once.
@@ -71,7 +71,7 @@ impl Host {
             apps: Vec::new(),
             sockets: HostSockets::new(),
             latest: 0,
-            refusals: Vec::new(),
+            pending_rsts: Vec::new(),
             windows: None,
             interface: interface.map(Box::new),
         }
@@ -367,7 +367,7 @@ impl Host {
                 self.sockets.lower(number as usize, self.apps[number as usize].next_timeout());
             }
         }
-        self.next_refusal(cx)
+        self.next_rst(cx)
     }
 
     #[cold]
@@ -375,12 +375,12 @@ impl Host {
         if let Some(Segment { header, .. }) = refuse(header, packet.payload().len()) {
             let addresses = Addresses::new(self.addr, packet.src()).expect("a packet has one version of IP");
             let ip = IpHeader { dscp: packet.dscp(), ..IpHeader::new(addresses) };
-            self.refusals.push(Refusal { flow: packet.flow(), ip, header });
+            self.pending_rsts.push(PendingRst { flow: packet.flow(), ip, header });
         }
     }
 
-    fn next_refusal(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
-        let Refusal { flow, ip, header } = self.refusals.pop()?;
+    fn next_rst(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
+        let PendingRst { flow, ip, header } = self.pending_rsts.pop()?;
         let port = self.port(ip.addresses);
         Some((port, cx.originate(NewPacket::new(flow, ip, Transport::Tcp(header), Payload::EMPTY))))
     }
@@ -532,7 +532,7 @@ impl Node for Host {
 
     #[inline]
     fn has_given_all(&self) -> bool {
-        let quiet = self.sockets.ready.is_empty() && self.refusals.is_empty();
+        let quiet = self.sockets.ready.is_empty() && self.pending_rsts.is_empty();
         quiet && self.interface.is_none() && self.windows.is_none()
     }
 

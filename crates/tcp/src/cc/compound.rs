@@ -13,6 +13,7 @@
 //! Left out: the tuning of gamma to small buffers (Tan, Song and Zhang, TUBE, 2007).
 
 use super::delay::share;
+use super::round::Round;
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use crate::CaState;
 use lopsided_core::{Duration, Time};
@@ -30,7 +31,7 @@ pub struct Compound {
     /// Of this round.
     sum: u64,
     count: u64,
-    round_end: u64,
+    round: Round,
 }
 
 impl Compound {
@@ -76,11 +77,11 @@ impl WindowAlgorithm for Compound {
     fn cong_avoid(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
         let slow_start = window.in_slow_start();
         window.reno_cong_avoid(window.acked_bytes_for_growth(ack));
-        if path.una > self.round_end {
+        if self.round.is_passed(path) {
             if !slow_start && ack.ca_state == CaState::Open {
                 self.end_round(window);
             }
-            self.round_end = path.nxt;
+            self.round = Round::begin(path);
             self.sum = 0;
             self.count = 0;
         }

@@ -7,6 +7,7 @@
 //!
 //! Left out: ECN-capable SYNs and retransmissions (section 3.5), the advice for RTTs that differ (section 5).
 
+use super::round::Round;
 use super::{Acked, EcnUse, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;
 
@@ -19,12 +20,12 @@ pub struct Dctcp {
     /// Octets of this round: acknowledged, and of these marked.
     acked: u64,
     marked: u64,
-    round_end: u64,
+    round: Round,
 }
 
 impl Default for Dctcp {
     fn default() -> Dctcp {
-        Dctcp { alpha: 1.0, acked: 0, marked: 0, round_end: 0 }
+        Dctcp { alpha: 1.0, acked: 0, marked: 0, round: Round::default() }
     }
 }
 
@@ -34,18 +35,18 @@ impl WindowAlgorithm for Dctcp {
     }
 
     fn on_established(&mut self, _now: Time, path: &PathState, _window: &mut Window) {
-        self.round_end = path.nxt;
+        self.round = Round::begin(path);
     }
 
     /// Section 3.3.
     fn pkts_acked(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
         self.acked = self.acked.saturating_add(ack.delivered.get());
         self.marked = self.marked.saturating_add(ack.marked.get());
-        if path.una >= self.round_end && self.acked > 0 {
+        if self.round.is_acknowledged(path) && self.acked > 0 {
             let share = self.marked as f64 / self.acked as f64;
             self.alpha += GAIN * (share - self.alpha);
             (self.acked, self.marked) = (0, 0);
-            self.round_end = path.nxt;
+            self.round = Round::begin(path);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What delay-based algorithms measure: the smallest RTT of the path and of each round trip.
 
+use super::round::Round;
 use super::{Acked, PathState};
 use crate::CaState;
 use lopsided_core::Duration;
@@ -12,7 +13,7 @@ pub(super) struct RoundRtt {
     /// Of this round: the smallest RTT and the number of samples.
     pub min: Option<Duration>,
     pub samples: u32,
-    round_end: u64,
+    round: Round,
     /// Whether RTTs tell of the queue. The open state switches this on, which begins a round, and any other off; and a
     /// restart switches it on, whatever the state. So Linux' Vegas works on in the repair behind a timeout, which
     /// begins with an empty network (tcp_vegas_cwnd_event).
@@ -45,18 +46,19 @@ impl RoundRtt {
 
     /// True once a round trip, when what was sent after the last time is acknowledged.
     pub fn is_over(&self, path: &PathState) -> bool {
-        path.una > self.round_end
+        self.round.is_passed(path)
     }
 
     pub fn begin(&mut self, path: &PathState) {
-        self.round_end = path.nxt;
+        self.round = Round::begin(path);
         self.samples = 0;
         self.min = None;
     }
 
     /// Everything is forgotten: the path may be another after an idle time.
     pub fn restart(&mut self, path: &PathState) {
-        *self = RoundRtt { open: true, round_end: path.nxt, ca_state: Some(path.ca_state), ..RoundRtt::default() };
+        *self =
+            RoundRtt { open: true, round: Round::begin(path), ca_state: Some(path.ca_state), ..RoundRtt::default() };
     }
 
     /// The base RTT and this round's smallest in nanoseconds.

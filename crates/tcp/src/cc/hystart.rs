@@ -11,6 +11,7 @@
 //!
 //! Left out: HyStart++'s paced variant without the limit of eight segments an ACK.
 
+use super::round::Round;
 use super::{PathState, Window};
 use lopsided_core::{Duration, Time};
 
@@ -64,7 +65,7 @@ impl HyStart {
     pub fn restart(&mut self, now: Time, path: &PathState) {
         match self {
             HyStart::Off => {}
-            HyStart::Linux(train) => *train = Train::begin(now, path.nxt),
+            HyStart::Linux(train) => *train = Train::begin(now, path),
             // RFC 9406 section 4.3: only the first slow start is watched.
             HyStart::PlusPlus(rounds) => rounds.over = true,
         }
@@ -74,7 +75,7 @@ impl HyStart {
 /// HyStart's view of a round.
 #[derive(Debug, Default)]
 pub(super) struct Train {
-    round_end: u64,
+    round: Round,
     begun: Time,
     last: Time,
     round_min: Option<Duration>,
@@ -83,16 +84,16 @@ pub(super) struct Train {
 }
 
 impl Train {
-    fn begin(now: Time, nxt: u64) -> Train {
-        Train { round_end: nxt, begun: now, last: now, round_min: None, samples: 0, found: false }
+    fn begin(now: Time, path: &PathState) -> Train {
+        Train { round: Round::begin(path), begun: now, last: now, round_min: None, samples: 0, found: false }
     }
 
     fn watch(&mut self, now: Time, rtt: Duration, min_rtt: Duration, path: &PathState, window: &Window) -> bool {
         if self.found {
             return false;
         }
-        if path.una > self.round_end {
-            *self = Train::begin(now, path.nxt);
+        if self.round.is_passed(path) {
+            *self = Train::begin(now, path);
         }
         if window.segments() < LOW_WINDOW {
             return false;
@@ -126,7 +127,7 @@ fn rise(min_rtt: Duration) -> Duration {
 /// HyStart++'s view of a slow start.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
-    round_end: u64,
+    round: Round,
     current: Option<Duration>,
     last: Option<Duration>,
     samples: u32,
@@ -140,8 +141,8 @@ impl Rounds {
         if self.over {
             return false;
         }
-        if path.una > self.round_end {
-            self.round_end = path.nxt;
+        if self.round.is_passed(path) {
+            self.round = Round::begin(path);
             self.last = self.current.take();
             self.samples = 0;
             if let Some((_, rounds)) = &mut self.conservative {

@@ -9,6 +9,7 @@
 //!
 //! As in Linux: slow start is Reno's, and a timeout resets both parameters to Reno's.
 
+use super::round::Round;
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
 
@@ -30,7 +31,7 @@ pub struct Illinois {
     /// Of this round.
     sum: u64,
     count: u64,
-    round_end: u64,
+    round: Round,
     /// There was a queue, and round trips since without one.
     above: bool,
     low: u32,
@@ -47,7 +48,7 @@ impl Default for Illinois {
             max: Duration::ZERO,
             sum: 0,
             count: 0,
-            round_end: 0,
+            round: Round::default(),
             above: false,
             low: 0,
             cwnd_cnt: 0.0,
@@ -85,7 +86,7 @@ impl Illinois {
     }
 
     fn begin_round(&mut self, path: &PathState) {
-        self.round_end = path.nxt;
+        self.round = Round::begin(path);
         self.sum = 0;
         self.count = 0;
     }
@@ -125,7 +126,7 @@ impl WindowAlgorithm for Illinois {
     }
 
     fn cong_avoid(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
-        if path.una > self.round_end {
+        if self.round.is_passed(path) {
             self.end_round(window.segments());
             self.begin_round(path);
         }

@@ -26,6 +26,7 @@ mod path_model;
 mod prague;
 mod registry;
 mod reno;
+mod round;
 mod scalable;
 mod vegas;
 mod veno;

@@ -17,6 +17,7 @@
 //! (section 2.4.6 has it as an option), ECT(1) on ACKs and retransmissions, tolerance of reordering (RACK is the
 //! connection's), the CUBIC of some implementations after a loss, bursts of less than 250 us of segmentation offload.
 
+use super::round::Round;
 use super::{Acked, Controller, EcnUse, PathState, Setup, Signal};
 use crate::{CaState, Feedback};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
@@ -44,7 +45,7 @@ pub struct Prague {
     acked: u64,
     marked: u64,
     updated: Time,
-    round_end: u64,
+    round: Round,
     rounds: u32,
     /// When a mark last took something, and the window before.
     reduced: Option<(Time, f64)>,
@@ -64,7 +65,7 @@ impl Prague {
             acked: 0,
             marked: 0,
             updated: Time::ZERO,
-            round_end: 0,
+            round: Round::default(),
             rounds: 0,
             reduced: None,
             before: None,
@@ -99,10 +100,10 @@ impl Prague {
     fn measure(&mut self, now: Time, ack: &Acked, path: &PathState) {
         self.acked += ack.delivered.get();
         self.marked += ack.marked.get();
-        if path.una < self.round_end {
+        if !self.round.is_acknowledged(path) {
             return;
         }
-        self.round_end = path.nxt;
+        self.round = Round::begin(path);
         self.rounds = self.rounds.saturating_add(1);
         if now.saturating_since(self.updated) >= self.virtual_rtt() && self.acked > 0 {
             let share = (self.marked as f64 / self.acked as f64).min(1.0);
@@ -164,7 +165,7 @@ impl Controller for Prague {
     fn on_established(&mut self, now: Time, path: &PathState) {
         self.see(path);
         self.updated = now;
-        self.round_end = path.nxt;
+        self.round = Round::begin(path);
     }
 
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState) {

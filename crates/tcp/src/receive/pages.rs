@@ -1,5 +1,5 @@
-//! The pages of a sender's memory that its writes filled, one behind another from the stream's first octet: 32 KiB each,
-//! but Linux begins another where less than 32 octets are left as a segment is full (`skb_page_frag_refill`).
+//! The pages of a sender's memory that its writes filled, one behind another from the stream's first octet: 32 KiB
+//! each, but Linux begins another where less than 32 octets are left as a segment is full (`skb_page_frag_refill`).
 //!
 //! By captures of 6.1. Left out: writes that end within a segment, and segments of other than the full size, which may
 //! begin a page too.

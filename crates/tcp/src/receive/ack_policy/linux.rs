@@ -1,10 +1,11 @@
 //! Linux's acknowledgements: the first segments of a connection, and those after a pause or a duplicate, one by one;
 //! then one ACK for more than one full segment or after an adaptive timeout; after three duplicate ACKs in a row, one
 //! for each compression interval (since 4.18). An ACK for the count of segments that would offer less than the last one
-//! waits for the application's read, and nothing is quick once the buffer is filled by half. A short segment that was read is acknowledged at once, and since 6.1.57
-//! a full one with PSH too. Where the peer's data can be marked, one segment that cannot is taken for a repair, and the
-//! next two ACKs go at once. An end that answers within the delay is in "pingpong mode": its data carries the
-//! acknowledgements, so that nothing is acknowledged quickly or for being read, until a timer had to.
+//! waits for the application's read, and nothing is quick once the buffer is filled by half. A short segment that was
+//! read is acknowledged at once, and since 6.1.57 a full one with PSH too. Where the peer's data can be marked, one
+//! segment that cannot is taken for a repair, and the next two ACKs go at once. An end that answers within the delay is
+//! in "pingpong mode": its data carries the acknowledgements, so that nothing is acknowledged quickly or for being
+//! read, until a timer had to.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
 use crate::profile::{AckSettings, TimerGrain};

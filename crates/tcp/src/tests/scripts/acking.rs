@@ -799,8 +799,8 @@ fn the_receivers_round_trip_is_kept_in_eighths_of_a_microsecond() {
         t.inject(at, &format!("{start}:{} ts {at}:{}", start + 1000, at - rtt));
         t.drain();
     }
-    // 160,000 eighths; 161,000; 161,875; 162,641, where a mean of eighths would be one less: 5 eighths of a microsecond in
-    // ten.
+    // 160,000 eighths; 161,000; 161,875; 162,641, where a mean of eighths would be one less: 5 eighths of a microsecond
+    // in ten.
     assert_eq!(t.connection.recv.rtt(), Some(Duration::from_micros(20_737)));
     // An echo that came on an ACK without data before tells nothing new.
     t.inject(360, "ack 1 ts 360:350");
@@ -845,8 +845,8 @@ fn windows_are_rounded_to_segments_as_they_come() {
     t.expect(300, "ack 18001 win 18900");
 }
 
-/// tcp_init_buffer_space, tcp_grow_window: by the largest segment that this end offered to take, here 1,012 octets where
-/// both agreed on 1,000.
+/// tcp_init_buffer_space, tcp_grow_window: by the largest segment that this end offered to take, here 1,012 octets
+/// where both agreed on 1,000.
 #[test]
 fn windows_grow_by_the_segments_that_were_offered_to_be_taken() {
     let mut t = Script::established(Profile { receive_buffer: BufferRule::Fixed(Bytes::new(20_000)), ..linux() }, PEER);
