@@ -74,7 +74,8 @@ def simulate_controller(
 ) -> ControllerTrace:
     """Drives a controller over a line without a TCP around it, for tests of the algorithm (`cc/harness.rs`).
 
-    Segments have 1448 octets, each is acknowledged on its own, and no timer expires.
+    Segments have 1448 octets, each is acknowledged on its own, and no timer expires. Raises UsageError for a line
+    without a rate, a round trip or room.
     """
     [(_, checked_make)] = checked({"simulated": make})
     assert checked_make is not None

@@ -95,7 +95,10 @@ class Scenario:
         return Scenario(self.native.with_changes([], checked(controllers)), self._source)
 
     def only(self, flows: Iterable[str]) -> Scenario:
-        """The scenario with these flows alone. They start at the same instants and send the same as in company."""
+        """The scenario with these flows alone. They start at the same instants and send the same as in company.
+
+        Raises UsageError for a flow that there is not, and for none.
+        """
         wanted = list(flows)
         if unknown := [name for name in wanted if name not in self.flow_names]:
             raise UsageError(f"no flow called {unknown[0]!r}")
@@ -117,11 +120,12 @@ class Scenario:
     ) -> Run:
         """Runs it once, with the scenario's seed or the one given.
 
-        With `pcap`, captures are written into that folder, at what `pcap_at` names; `merged` has those of all hosts in
-        one file as well, in order of time. `kernel` names the kernel that the kernel world takes
-        (`timetravel`, `uml`, `host`); by default the best at hand. `ours` names hosts that in the live world have the
-        simulator's TCP, while the others have the kernel's. The simulator may take `cores` for this one run, where
-        that pays; the result is the same, and `Run.facts["cores"]` says what became of it.
+        With `pcap`, captures are written into that folder, at what `pcap_at` names; `merged` has those of all
+        hosts in one file as well, in order of time. `kernel` names the kernel that the kernel world takes
+        (`timetravel`, `uml`, `host`); by default the best at hand. `ours` names hosts that in the live world
+        have the simulator's TCP, while the others have the kernel's. The simulator may take `cores` for this
+        one run, where that pays; the result is the same, and `Run.facts["cores"]` says what became of it.
+        Raises UsageError for a number of cores that cannot be had, RunError where the run cannot be made.
         """
         if not 1 <= cores <= MOST_THREADS:
             raise UsageError(f"a run takes at least one core and at most {MOST_THREADS:,}, not {cores}")
@@ -295,7 +299,7 @@ class Run(RunTables):
 
     @classmethod
     def load(cls, folder: str | Path) -> Run:
-        """Reads a run folder back."""
+        """Reads a run folder back. Raises FolderError for a folder that is damaged."""
         import polars as pl
 
         folder = Path(folder)

@@ -151,7 +151,7 @@ def _locked(folder: Path, place: Path) -> int:
 
 @contextmanager
 def alone(folder: Path) -> Generator[None]:
-    """Within the block no other process has this folder in its `alone`."""
+    """Within the block no other process has this folder in its `alone`. Raises FolderError where another has."""
     with told(folder):
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

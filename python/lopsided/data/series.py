@@ -46,7 +46,10 @@ class Series:
 
 
 def flow_column(run: HasSeries, flow: str, column: str) -> Series:
-    """A sampled column of one flow, as recorded; missing values are NaN."""
+    """A sampled column of one flow, as recorded; missing values are NaN.
+
+    Raises UsageError for a flow that there is not.
+    """
     names = run.flows["name"].to_list()
     if flow not in names:
         raise UsageError(f"no flow called {flow!r}")
@@ -70,7 +73,10 @@ def goodput(run: HasSeries, flow: str, window_s: float) -> Series:
 
 
 def goodput_between(run: HasSeries, flow: str, start_s: float, stop_s: float) -> float:
-    """Mean goodput of one flow in bit/s between two times, from its samples (exact where they fall on samples)."""
+    """Mean goodput of one flow in bit/s between two times, from its samples (exact where they fall on samples).
+
+    Raises UsageError where there is no time between them.
+    """
     if not stop_s > start_s:
         raise UsageError(f"no time between {start_s} s and {stop_s} s to measure goodput in")
     delivered = flow_column(run, flow, "delivered_bytes")
@@ -114,7 +120,10 @@ def queue_column(run: HasSeries, link: str, direction: str, column: str) -> Seri
 
 
 def both_active(run: HasSeries) -> tuple[float, float]:
-    """The time in which every flow of the run is active: from the last start to the first stop, in seconds."""
+    """The time in which every flow of the run is active: from the last start to the first stop, in seconds.
+
+    Raises UsageError where there is none.
+    """
     flows = run.flows
     start, stop = number(flows["start_s"].max()), number(flows["stop_s"].min())
     if not stop > start:

@@ -84,7 +84,8 @@ class Table:
     def write(self, path: str | Path) -> Path:
         """Writes the table as `.parquet`, `.csv`, `.json` or `.tex` (by the ending of `path`) and returns the path.
 
-        LaTeX has values as people read them; the others have them as they are.
+        LaTeX has values as people read them; the others have them as they are. Raises UsageError for another
+        ending.
         """
         path = Path(path)
         writers: dict[str, Callable[[Path], object]] = {

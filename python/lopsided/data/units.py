@@ -31,7 +31,10 @@ class QueueLimit:
 
 
 def parse_rate(text: str | int) -> int:
-    """Bits per second from `2.4M`, `196k`, `2400 kbit/s`, `1Gbps` or a plain number; a number is taken as it is."""
+    """Bits per second from `2.4M`, `196k`, `2400 kbit/s`, `1Gbps` or a plain number; a number is taken as it is.
+
+    Raises UsageError for what is none, and beyond 1 bit/s to 1 Pbit/s.
+    """
     if not isinstance(text, str):
         return int(text)
     number, unit = _split(text, "a rate such as 2.4M, 196k or '2400 kbit/s'")
@@ -49,7 +52,10 @@ def parse_rate(text: str | int) -> int:
 
 
 def parse_time(text: str | float) -> float:
-    """Seconds from `200ms`, `1.5 s`, `2min`; a time needs its unit, a number is seconds."""
+    """Seconds from `200ms`, `1.5 s`, `2min`; a time needs its unit, a number is seconds.
+
+    Raises UsageError for what is none.
+    """
     if not isinstance(text, str):
         return float(text)
     number, unit = _split(text, "a time such as 200ms or 1.5s")
@@ -60,7 +66,7 @@ def parse_time(text: str | float) -> float:
 
 
 def parse_share(text: str | float) -> float:
-    """A part of one from `20%` or `0.2`; a number is taken as it is."""
+    """A part of one from `20%` or `0.2`; a number is taken as it is. Raises UsageError for what is none."""
     if not isinstance(text, str):
         return float(text)
     number = text.strip().removesuffix("%")
@@ -71,7 +77,10 @@ def parse_share(text: str | float) -> float:
 
 
 def parse_limit(text: str) -> QueueLimit:
-    """A queue limit from `50`, `50p`, `50 packets`, `64kB`; a plain number counts packets."""
+    """A queue limit from `50`, `50p`, `50 packets`, `64kB`; a plain number counts packets.
+
+    Raises UsageError for what is none, and for less than one packet.
+    """
     number, unit = _split(text, "a queue limit such as 50p or 64kB")
     if unit.lower() in ("", "p", "pkt", "pkts", "packet", "packets"):
         if number != int(number) or number < 1:

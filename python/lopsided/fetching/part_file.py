@@ -228,7 +228,10 @@ def _described(raw: Any, there: int) -> tuple[Representation, Ranges] | None:
 
 
 def parse_checksum(text: str) -> tuple[str, str]:
-    """The name of a hash and its value, as in `sha256:9f86d0...`."""
+    """The name of a hash and its value, as in `sha256:9f86d0...`.
+
+    Raises UsageError for a hash that is not known or too short.
+    """
     name, _, value = text.partition(":")
     name, value = name.strip().lower(), value.strip().lower()
     if name not in _HASHES:

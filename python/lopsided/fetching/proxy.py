@@ -378,7 +378,7 @@ def _fields(request: h11.Request) -> list[tuple[str, str]]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address."""
+    """Whether only this machine reaches the address. Raises UsageError where it is no address."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, ValueError):

@@ -104,7 +104,7 @@ class Recording:
 
     @classmethod
     def of_run(cls, run: Run, flow: str) -> Recording:
-        """Of a simulated fetch whose application has `record_steps = true`."""
+        """Of a simulated fetch whose application has `record_steps = true`. Raises UsageError for one that has not."""
         import polars as pl
 
         described = cast("list[dict[str, Any]]", run.scenario.resolved["flows"])
@@ -179,7 +179,7 @@ class Recording:
         return None
 
     def summary(self) -> Summary:
-        """What the download was like."""
+        """What the download was like. Raises UsageError where nothing came."""
         came = [step for step in self.steps if step.step == "received"]
         if not came or came[-1].at_ns == self.steps[0].at_ns:
             raise UsageError("nothing came in this download")

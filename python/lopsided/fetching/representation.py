@@ -41,7 +41,10 @@ def of(head: Head, size: int) -> Representation:
 
 
 def content_range(head: Head) -> tuple[int, int, int]:
-    """First octet, the one behind the last, and the whole length, of an answer with status 206."""
+    """First octet, the one behind the last, and the whole length, of an answer with status 206.
+
+    Raises Trouble where it lacks one of them, or they contradict each other.
+    """
     if head.fields.get("content-type", "").lower().startswith("multipart/"):
         raise Trouble("the server answers with several parts where one was asked for")
     found = _CONTENT_RANGE.fullmatch(head.fields.get("content-range", "").strip())

@@ -42,7 +42,7 @@ class Url:
         return f"{self.scheme}://{self.authority}{self.target}"
 
     def join(self, location: str) -> Url:
-        """What a redirect from here leads to."""
+        """What a redirect from here leads to. Raises UsageError where that is no URL."""
         try:
             return parse(urljoin(str(self), location))
         except ValueError as error:

@@ -33,7 +33,10 @@ class DownloadAverages:
 def download_averages(
     time_s: ArrayLike, rtt_us: ArrayLike, cwnd_bytes: ArrayLike, split_s: float, downlink_bps: float
 ) -> DownloadAverages:
-    """Appendix E: row means before and after the upload joins; rows later than `split_s` are "both active"."""
+    """Appendix E: row means before and after the upload joins; rows later than `split_s` are "both active".
+
+    Raises ValueError where either side of the split has no row.
+    """
     time, rtt, cwnd = series(time_s, rtt_us, cwnd_bytes)
     positive("downlink rate", downlink_bps)
     both = time > split_s
@@ -60,7 +63,7 @@ class UploadAverages:
 
 
 def upload_averages(rtt_us: ArrayLike, cwnd_bytes: ArrayLike) -> UploadAverages:
-    """Appendix F: row means over the whole upload."""
+    """Appendix F: row means over the whole upload. Raises ValueError for columns of unequal length or none."""
     rtt, cwnd = np.asarray(rtt_us, dtype=np.float64), np.asarray(cwnd_bytes, dtype=np.float64)
     if rtt.ndim != 1 or rtt.shape != cwnd.shape or rtt.size == 0:
         raise ValueError("RTT and window must be two columns of the same, non-zero length")
@@ -76,7 +79,10 @@ def window_over_rtt_bps(cwnd_bytes: float, rtt_us: float) -> float:
 
 
 def maximum_cwnd_bytes(cwnd_bytes: ArrayLike) -> float:
-    """Appendix G: the largest logged window (MER-M19); fast-recovery inflation counts if it was logged (MER-A19)."""
+    """Appendix G: the largest logged window (MER-M19); fast-recovery inflation counts if it was logged (MER-A19).
+
+    Raises ValueError for an empty log.
+    """
     cwnd = np.asarray(cwnd_bytes, dtype=np.float64)
     if cwnd.size == 0:
         raise ValueError("the log has no rows")
@@ -118,7 +124,8 @@ def rtt_variability(time_s: ArrayLike, rtt_us: ArrayLike, start_s: float) -> Rtt
     """Appendix J: population variance and standard deviation of the logged (smoothed) RTT from `start_s` on.
 
     The log holds the kernel's smoothed RTT, which hides the faster part of the variation;
-    `intervals.rtt_moments_ms` gives the same of the RTTs of single packets.
+    `intervals.rtt_moments_ms` gives the same of the RTTs of single packets. Raises ValueError where no row is as
+    late.
     """
     time, rtt = series(time_s, rtt_us)
     late = rtt[time >= start_s]

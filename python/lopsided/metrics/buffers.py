@@ -97,7 +97,8 @@ class Crossing:
 def diagonal_crossing(configured_packets: ArrayLike, estimated_packets: ArrayLike) -> Crossing:
     """Finds the buffer at which a size stops being below its own estimate (merritt2010 section 6.3, figure 6.2).
 
-    Both columns have one row per configured size, sizes increasing; crossings are interpolated linearly between rows.
+    Both columns have one row per configured size, sizes increasing; crossings are interpolated linearly between
+    rows. Raises ValueError for columns of unequal length, and sizes that do not increase.
     """
     configured = np.asarray(configured_packets, dtype=np.float64)
     excess = np.asarray(estimated_packets, dtype=np.float64) - configured

@@ -30,10 +30,11 @@ def max_min_rates(
 ) -> Array:
     """What max-min fairness gives each flow, in the unit of the capacities (infinite where nothing bounds a flow).
 
-    `routes` names for each flow the links it crosses, as places in `capacities`; `limits` is the most that a flow can
-    use at all (a window, an application), None for no limit. No flow can get more without one that has less losing:
-    all rates grow together, and those of a full link, or at their limit, stop (progressive filling; Bertsekas and
-    Gallager, Data Networks, 1992, section 6.5.2).
+    `routes` names for each flow the links it crosses, as places in `capacities`; `limits` is the most that a flow
+    can use at all (a window, an application), None for no limit. No flow can get more without one that has less
+    losing: all rates grow together, and those of a full link, or at their limit, stop (progressive filling;
+    Bertsekas and Gallager, Data Networks, 1992, section 6.5.2). Raises ValueError for a capacity that is not above
+    zero, and for limits that are not one a flow.
     """
     room = np.asarray(capacities, dtype=np.float64).copy()
     if room.ndim != 1 or np.any(np.isnan(room)) or np.any(room <= 0):
@@ -68,7 +69,8 @@ def max_min_rates(
 def normalised_rates(rates: ArrayLike, fair: ArrayLike) -> Array:
     """Each rate over its fair one, which Jain's index is taken of where flows are entitled to unequal rates.
 
-    Jain, Chiu, Hawe 1984 (x_i is then the ratio of an allocation to the optimal one).
+    Jain, Chiu, Hawe 1984 (x_i is then the ratio of an allocation to the optimal one). Raises ValueError for a fair
+    rate that is not above zero.
     """
     values, wanted = _rates(rates), np.asarray(fair, dtype=np.float64)
     if wanted.shape != values.shape or np.any(~(wanted > 0)):
@@ -80,7 +82,8 @@ def harm_to_rate(alone: float, in_company: float) -> float:
     """What a flow's rate suffers from company: 0 (nothing) to 1 (all), of a rate alone above zero.
 
     (alone - in company) / alone; company that does good does no harm (0). For any quantity of which more is better.
-    Source: Ware, Mukerjee, Seshan, Sherry, "Beyond Jain's Fairness Index", HotNets 2019.
+    Source: Ware, Mukerjee, Seshan, Sherry, "Beyond Jain's Fairness Index", HotNets 2019. Raises ValueError for a
+    rate below zero.
     """
     positive("the rate alone", alone)
     if not in_company >= 0:
@@ -91,7 +94,8 @@ def harm_to_rate(alone: float, in_company: float) -> float:
 def harm_to_cost(alone: float, in_company: float) -> float:
     """What company adds to a delay, a share of lost packets or any quantity of which less is better: 0 to 1.
 
-    (in company - alone) / in company, and 0 where company adds nothing. Source: as `harm_to_rate`.
+    (in company - alone) / in company, and 0 where company adds nothing. Source: as `harm_to_rate`. Raises
+    ValueError for a cost below zero.
     """
     if not (alone >= 0 and in_company >= 0):
         raise ValueError(f"a cost is not below zero, got {alone} alone and {in_company} in company")
@@ -103,6 +107,7 @@ def rtt_unfairness_exponent(rate_a: float, rate_b: float, rtt_a: float, rtt_b: f
 
     Reno's lies between 1 and 2, at 2 where losses hit both flows at once: Lakshman and Madhow, "The performance of
     TCP/IP for networks with high bandwidth-delay products and random loss", IEEE/ACM Trans. Networking 5(3), 1997.
+    Raises ValueError for equal RTTs.
     """
     for name, value in (("rate", rate_a), ("rate", rate_b), ("RTT", rtt_a), ("RTT", rtt_b)):
         positive(f"each {name}", value)
@@ -116,8 +121,9 @@ def shares_over_time(
 ) -> tuple[Array, Array]:
     """Each flow's share of what all received in the window that ends at each time, from `t0_s + window_s` to `t1_s`.
 
-    `delivered_bytes` has one row for each time and one column for each flow, counters since each flow began. Returns
-    times and shares; a row is NaN where nothing was delivered in its window.
+    `delivered_bytes` has one row for each time and one column for each flow, counters since each flow began.
+    Returns times and shares; a row is NaN where nothing was delivered in its window. Raises ValueError for fewer
+    than two times, and for times that run backwards.
     """
     time, counters = np.asarray(time_s, dtype=np.float64), np.asarray(delivered_bytes, dtype=np.float64)
     if counters.ndim != 2 or counters.shape[0] != time.size or time.size < 2:
@@ -141,13 +147,13 @@ def convergence_time_s(
     `value` has one row for each time and one column for each flow, `target` one number for each flow; near means off
     by at most the part `within` of the target. Staying must be seen: what the data's end cuts short does not count.
 
-    With shares and equal targets this is the delta-fair convergence time with delta = `within`: until shares of
-    (1 + delta)/2 and (1 - delta)/2 are reached (Bansal, Balakrishnan, Floyd, Shenker, "Dynamic behavior of
-    slowly-responsive congestion control algorithms", SIGCOMM 2001; RFC 5166 section 2.3). They look at the
-    first crossing of smooth curves; a hold is asked for here because a crossing of a sawtooth means nothing. With a
-    flow's own long-term mean as the target it is the epsilon-convergence time with epsilon = 1 - `within` (Li, Leith,
-    Shorten, "Experimental evaluation of TCP protocols for high-speed networks", IEEE/ACM Trans. Networking 15(5),
-    2007).
+    With shares and equal targets this is the delta-fair convergence time with delta = `within`: until shares of (1
+    + delta)/2 and (1 - delta)/2 are reached (Bansal, Balakrishnan, Floyd, Shenker, "Dynamic behavior of
+    slowly-responsive congestion control algorithms", SIGCOMM 2001; RFC 5166 section 2.3). They look at the first
+    crossing of smooth curves; a hold is asked for here because a crossing of a sawtooth means nothing. With a
+    flow's own long-term mean as the target it is the epsilon-convergence time with epsilon = 1 - `within` (Li,
+    Leith, Shorten, "Experimental evaluation of TCP protocols for high-speed networks", IEEE/ACM Trans. Networking
+    15(5), 2007). Raises ValueError for values of another shape than times by targets.
     """
     time, values = np.asarray(time_s, dtype=np.float64), np.asarray(value, dtype=np.float64)
     wanted = np.asarray(target, dtype=np.float64)

@@ -32,7 +32,10 @@ def counter_rate_bps(time_s: ArrayLike, counter_bytes: ArrayLike, t0_s: float, t
 def rate_series_bps(
     time_s: ArrayLike, counter_bytes: ArrayLike, t0_s: float, t1_s: float, step_s: float
 ) -> tuple[Array, Array]:
-    """Rate over time of a byte counter: bin centres (s), mean rate per bin (bit/s); a last part-bin is dropped."""
+    """Rate over time of a byte counter: bin centres (s), mean rate per bin (bit/s); a last part-bin is dropped.
+
+    Raises ValueError where no bin fits.
+    """
     time, counter = series(time_s, counter_bytes)
     window(t0_s, t1_s)
     positive("bin width", step_s)
@@ -87,7 +90,10 @@ def time_mean(time_s: ArrayLike, value: ArrayLike, t0_s: float, t1_s: float) -> 
 
 
 def largest(time_s: ArrayLike, value: ArrayLike, t0_s: float, t1_s: float) -> float:
-    """Largest sampled value in [t0, t1], same unit; a peak between two samples is missed (MER-M19)."""
+    """Largest sampled value in [t0, t1], same unit; a peak between two samples is missed (MER-M19).
+
+    Raises ValueError where there is no sample.
+    """
     time, state = series(time_s, value)
     window(t0_s, t1_s)
     inside = state[(time >= t0_s) & (time <= t1_s)]

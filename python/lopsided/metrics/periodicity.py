@@ -36,7 +36,10 @@ class Periodicity:
 
 
 def autocorrelation(value: ArrayLike) -> Array:
-    """Autocorrelation at lags 0 .. n-1 of a uniformly sampled series, mean removed, each lag over its own row count."""
+    """Autocorrelation at lags 0 .. n-1 of a uniformly sampled series, mean removed, each lag over its own row count.
+
+    Raises ValueError for fewer than two rows.
+    """
     x: Array = np.asarray(value, dtype=np.float64)
     if x.ndim != 1 or x.size < 2:
         raise ValueError(f"autocorrelation needs one column of at least two rows, got shape {x.shape}")
@@ -54,7 +57,8 @@ def periodicity(value: ArrayLike, step_s: float, *, trend_s: float | None = None
 
     `trend_s`: subtract a moving mean of this many seconds first, so that a slow drift does not hide a faster cycle.
     Periods up to a third of the record can be found (three cycles must fit). A constant series has strength 0.
-    Limits: a sawtooth whose period itself wanders scores low although the eye may call it periodic.
+    Limits: a sawtooth whose period itself wanders scores low although the eye may call it periodic. Raises
+    ValueError for fewer than twelve rows.
     """
     positive("step", step_s)
     x = np.asarray(value, dtype=np.float64)
@@ -102,7 +106,10 @@ class Dips:
 
 
 def dips(rate: ArrayLike, step_s: float, reference: float, *, depth: float = 0.5) -> Dips:
-    """Finds the dips of a uniformly sampled rate below `depth` times `reference` (the same unit as `rate`)."""
+    """Finds the dips of a uniformly sampled rate below `depth` times `reference` (the same unit as `rate`).
+
+    Raises ValueError for an empty series.
+    """
     positive("step", step_s)
     positive("reference rate", reference)
     low = np.asarray(rate, dtype=np.float64) < depth * reference

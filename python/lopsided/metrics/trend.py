@@ -11,7 +11,8 @@ from ._series import Array, correlation
 def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
     """Spearman's rank correlation: +1 if y rises with x throughout, -1 if it falls, 0 if either is constant.
 
-    Two columns of the same length, at least two rows, no NaN; equal values share their mean rank.
+    Two columns of the same length, at least two rows, no NaN; equal values share their mean rank. Raises ValueError
+    for columns of unequal length, and for missing values.
     """
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape or a.size < 2:

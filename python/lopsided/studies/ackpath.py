@@ -210,8 +210,8 @@ def ackpath(
 ) -> AckPath:
     """Runs the scenario with each remedy: `ackpath(scenario, "none,filter,filter+bursts")`.
 
-    A name is one of `REMEDIES`, or several with `+` between them, applied in that order; `none` is the scenario as it
-    is.
+    A name is one of `REMEDIES`, or several with `+` between them, applied in that order; `none` is the scenario as
+    it is. Raises UsageError for remedies that are named twice or not known.
     """
     arms = tuple(name.strip() for name in remedies.split(",")) if isinstance(remedies, str) else tuple(remedies)
     if repeat < 1:
@@ -250,7 +250,10 @@ def _link(scenario: Scenario, name: str) -> dict[str, Any]:
 
 
 def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
-    """The scenario with the remedies of one arm, `filter+acks_first` for example, upwards at that link."""
+    """The scenario with the remedies of one arm, `filter+acks_first` for example, upwards at that link.
+
+    Raises UsageError for a remedy that is not known.
+    """
     if arm == "none":
         return scenario
     ways = _link(scenario, link)

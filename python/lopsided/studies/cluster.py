@@ -58,7 +58,10 @@ Progress = Callable[[float], object]
 
 @contextmanager
 def connect(address: str, workers: int | None = None) -> Generator[Any]:
-    """A client of the scheduler at `address` (`tcp://HOST:PORT`), or of workers of this machine's own (`local`)."""
+    """A client of the scheduler at `address` (`tcp://HOST:PORT`), or of workers of this machine's own (`local`).
+
+    Raises LopsidedError where none answers.
+    """
     distributed = _distributed()
     importlib.import_module("dask").config.set({"distributed.scheduler.allowed-failures": _DEATHS})
     if address != "local" and "://" not in address:
@@ -200,7 +203,8 @@ def sweep(
 ) -> Swept:
     """Runs a sweep on the client's workers into `folder`; the same sweep that was begun there goes on.
 
-    The rows are those of `studies.sweep.sweep` with `run`, the number of the run, before them.
+    The rows are those of `studies.sweep.sweep` with `run`, the number of the run, before them. Raises UsageError
+    where there is nothing to sweep.
     """
     found, file_repeat = sweeps.axes_of(scenario)
     if axes is not None:

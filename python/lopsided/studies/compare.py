@@ -183,7 +183,8 @@ def arms_against(
 ) -> list[Arm]:
     """A scenario with a congestion control of one's own in the simulator, and with another in its place in each world.
 
-    It takes the flows that name it, or all where none does; `against` takes the same flows, by default what they name.
+    It takes the flows that name it, or all where none does; `against` takes the same flows, by default what they
+    name. Raises UsageError where the other is not said, and without a flow over TCP.
     """
     # Written out, so that each flow can be told by its name.
     plain = scenario.from_text(scenario.to_toml(), scenario.name, controllers=scenario.controllers)

@@ -80,7 +80,10 @@ Settings = Mapping[str, Any]
 def discipline_configs(
     name: str, rates_bps: tuple[int, int], settings: tuple[Settings, Settings]
 ) -> tuple[DeviceConfig, ...]:
-    """How to set a queue discipline down and up on Linux, OpenWrt and, as near as it comes, Cisco IOS."""
+    """How to set a queue discipline down and up on Linux, OpenWrt and, as near as it comes, Cisco IOS.
+
+    Raises UsageError for a discipline that they do not have.
+    """
     if name not in _TC_WORDS:
         raise UsageError(f"nobody knows the lines for a queue {name!r}: there are {', '.join(_TC_WORDS)}")
     return (_tc(name, rates_bps, settings), _sqm(name, rates_bps, settings), _fair_queue(name, rates_bps[1]))

@@ -153,7 +153,10 @@ def of_run(
     to_s: float | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Story:
-    """The story of one flow (default: the first of TCP), between two times of the run (default: all of it)."""
+    """The story of one flow (default: the first of TCP), between two times of the run (default: all of it).
+
+    Raises UsageError where there is no time between them.
+    """
     row = _flow(run, flow)
     begin = 0.0 if from_s is None else from_s
     end = run.scenario.duration_s if to_s is None else min(to_s, run.scenario.duration_s)

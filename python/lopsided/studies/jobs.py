@@ -53,8 +53,8 @@ def run_many(
 ) -> Iterator[tuple[int, Run]]:
     """Runs all jobs and gives each one's number and run as it is done; no more are held than need be.
 
-    `kernel` names the kernel that the kernel world takes, by default the best at hand, `ours` the hosts that have the
-    simulator's TCP in the live world.
+    `kernel` names the kernel that the kernel world takes, by default the best at hand, `ours` the hosts that have
+    the simulator's TCP in the live world. Raises UsageError for a number of workers that cannot be had.
     """
     if workers is not None and not 1 <= workers <= MOST_THREADS:
         raise UsageError(f"cannot run on {workers} workers: from 1 to {MOST_THREADS:,} can be had")

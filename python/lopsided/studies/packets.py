@@ -212,7 +212,8 @@ def compare_arms(
 ) -> Packets:
     """Runs each of two arms once, with captures at the hosts, and aligns them.
 
-    The captures are kept in a folder for each arm below `keep`, where that is given.
+    The captures are kept in a folder for each arm below `keep`, where that is given. Raises UsageError for other
+    than two arms.
     """
     check(tolerance_s, ignored)
     if len(arms) != 2:
@@ -234,7 +235,10 @@ def compare_arms(
 
 
 def of_folders(one: Run, other: Run, *, tolerance_s: float = PACKETS_APART_S, ignored: Sequence[str] = ()) -> Packets:
-    """Two run folders that hold captures at their hosts (`lopsided run --pcap hosts`)."""
+    """Two run folders that hold captures at their hosts (`lopsided run --pcap hosts`).
+
+    Raises FolderError where there are none.
+    """
     sides: list[Side] = []
     for run in (one, other):
         if run.folder is None:
@@ -246,7 +250,8 @@ def of_folders(one: Run, other: Run, *, tolerance_s: float = PACKETS_APART_S, ig
 def against(kept: Run, *, progress: Progress | None = None, **rules: Any) -> Packets:
     """Simulates anew the scenario of a kept run folder with its seed, and aligns that with the folder's captures.
 
-    `rules` are those of `align`. Linux needs to run once: what it sent stays.
+    `rules` are those of `align`. Linux needs to run once: what it sent stays. Raises FolderError for a run that was
+    not saved.
     """
     if kept.folder is None:
         raise FolderError("a run that was not saved has no captures")
@@ -267,7 +272,10 @@ def keep(scenario: Scenario, folder: Path, *, seed: int, world: str = "kernel") 
 
 
 def kept_in(folder: Path) -> list[Path]:
-    """The run folders with captures in a folder, by name; the folder itself where it is one."""
+    """The run folders with captures in a folder, by name; the folder itself where it is one.
+
+    Raises FolderError where there are none.
+    """
     if (folder / CAPTURES).is_dir():
         return [folder]
     found = sorted(path.parent for path in folder.glob(f"*/{CAPTURES}"))
@@ -285,7 +293,10 @@ def check(tolerance_s: float, ignored: Sequence[str]) -> None:
 
 
 def align(one: Side, other: Side, *, tolerance_s: float = PACKETS_APART_S, ignored: Sequence[str] = ()) -> Packets:
-    """Aligns what two runs captured at their hosts; flows go by their names."""
+    """Aligns what two runs captured at their hosts; flows go by their names.
+
+    Raises UsageError without a TCP flow in common, FolderError without captures.
+    """
     check(tolerance_s, ignored)
     these = {listed.flow: listed for listed in captures.read_index(one.captures)}
     those = {listed.flow: listed for listed in captures.read_index(other.captures)}

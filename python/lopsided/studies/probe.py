@@ -71,7 +71,7 @@ class Stack:
             raise UsageError(f"there is no profile {self.profile!r} of TCP; there are {', '.join(_native.PROFILES)}")
 
     def check(self, cc: str | None) -> None:
-        """Whether our TCP has this congestion control."""
+        """Whether our TCP has this congestion control. Raises UsageError where it has not."""
         if self.profile is not None and cc is not None and cc not in _native.CONGESTION_CONTROLS:
             known = ", ".join(_native.CONGESTION_CONTROLS)
             raise UsageError(f"lopsided's TCP has no congestion control {cc!r}; it has {known}")
@@ -209,7 +209,7 @@ def _run(way: _Way, flows: list[Flow], interval_s: float) -> list[Log]:
 
 
 def frame(logs: list[Log]) -> pl.DataFrame:
-    """All samples in one table."""
+    """All samples in one table. Raises RunError where there are none."""
     import polars as pl
 
     rows = [
@@ -666,7 +666,10 @@ def plan(
     size: int = 0,
     cc: str | None,
 ) -> list[Flow]:
-    """So many downloads and uploads that all end together, uploads later, each `stagger_s` after the one before."""
+    """So many downloads and uploads that all end together, uploads later, each `stagger_s` after the one before.
+
+    Raises UsageError for none or too many, and for one that would start too late.
+    """
     if down < 0 or up < 0 or down + up == 0 or down + up > MOST_CONNECTIONS // 2:
         raise UsageError(f"between 1 and {MOST_CONNECTIONS // 2} flows can be run at once")
     flows: list[Flow] = []
@@ -697,7 +700,7 @@ def field_procedure(
 ) -> Field:
     """A download alone gives the round trip; an upload beside it, the largest windows of both.
 
-    Without the uplink's rate, the upload's own goodput stands for it.
+    Without the uplink's rate, the upload's own goodput stands for it. Raises RunError where one gave no samples.
     """
     flows = plan(down=1, up=1, duration_s=alone_s + both_s, upload_after_s=alone_s, cc=None)
     down, up = run(host, flows, port=port)

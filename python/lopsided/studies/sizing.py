@@ -282,9 +282,9 @@ def size(
 
     Rates are bit/s or text, `rtt` the propagation round trip in seconds or text. `sizes` are the buffers tried, in
     packets; `queues` the disciplines that are compared under a household's traffic, none of them to leave that out.
-    On a fast line runs are shorter and buffers fewer (`size_plan`): `estimate` is told of that before anything runs.
-    The others are those of `SizeOptions`, and of `lopsided size`: with the name of a `preset` what is not
-    given is as that access line has it.
+    On a fast line runs are shorter and buffers fewer (`size_plan`): `estimate` is told of that before anything
+    runs. The others are those of `SizeOptions`, and of `lopsided size`: with the name of a `preset` what is not
+    given is as that access line has it. Raises UsageError for a line, a delay or sizes that cannot be.
     """
     asked = SizeOptions(**options)
     repeat, seed = asked.repeat, asked.seed
@@ -425,7 +425,7 @@ def line_of(
     rtt: str | float | None,
     asked: SizeOptions = USUAL,
 ) -> Line:
-    """The line from what people type."""
+    """The line from what people type. Raises UsageError for rates, a round trip or a preset that make no line."""
     if asked.preset is not None:
         usual = _preset_rates(asked.preset)
         if usual[0] is None or usual[1] is None:

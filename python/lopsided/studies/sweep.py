@@ -69,10 +69,10 @@ def sweep(
     """Runs every combination of the axes' values `repeat` times and returns one tidy table.
 
     `axes` maps settings to values: `{"link.up.queue.limit": "5..50:5 packets"}`, a list of values, or a list of
-    dictionaries with a `label` and several settings each; by default the axes of the scenario's `[sweep]`. The table
-    has a column for each axis (numbers with their unit in the column's name, where all values have the same unit),
-    then `repetition`, `seed` and `digest`, then what `measure(run)` gives, one row for each of its mappings; by
-    default the flows (see `flow_rows`).
+    dictionaries with a `label` and several settings each; by default the axes of the scenario's `[sweep]`. The
+    table has a column for each axis (numbers with their unit in the column's name, where all values have the same
+    unit), then `repetition`, `seed` and `digest`, then what `measure(run)` gives, one row for each of its mappings;
+    by default the flows (see `flow_rows`). Raises UsageError where there is nothing to sweep.
     """
     import polars as pl
 
@@ -112,7 +112,10 @@ def axes_of(scenario: Scenario) -> tuple[dict[str, list[Arm]], int]:
 
 
 def arms_of(name: str, values: str | Iterable[Any]) -> list[Arm]:
-    """The arms of an axis from `5..50:5 packets`, `a,b,c`, or a list of values or of dictionaries."""
+    """The arms of an axis from `5..50:5 packets`, `a,b,c`, or a list of values or of dictionaries.
+
+    Raises UsageError for an axis without values.
+    """
     if isinstance(values, str):
         _, arms = _native.axis(f"{name}={values}")
         return [Arm(label, dict(settings)) for label, settings in arms]

@@ -60,7 +60,10 @@ def measured_by(table: Table, metric: str) -> tuple[Table, Column]:
 
 
 def goodput_column(frame: pl.DataFrame) -> str:
-    """Goodput while all flows are active, or over each flow's life where they never are."""
+    """Goodput while all flows are active, or over each flow's life where they never are.
+
+    Raises UsageError for a sweep that measured neither.
+    """
     if "goodput_bps" not in frame.columns or "name" not in frame.columns:
         raise UsageError("this sweep measured something of its own; draw from its table")
     return "goodput_overlap_bps" if frame["goodput_overlap_bps"].null_count() < frame.height else "goodput_bps"

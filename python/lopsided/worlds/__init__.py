@@ -29,7 +29,7 @@ def run_scenario(scenario: Scenario, seed: int, world_name: str, options: RunOpt
 
 
 def world(name: str) -> World:
-    """The world of that name."""
+    """The world of that name. Raises UsageError where there is none."""
     module = WORLDS.get(name)
     if module is None:
         raise UsageError(f"no world called {name!r}; there are {', '.join(WORLDS)}")

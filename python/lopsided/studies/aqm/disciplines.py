@@ -72,7 +72,8 @@ Queues: TypeAlias = "str | Sequence[str | Mapping[str, Any] | Discipline]"
 def disciplines(queues: Queues) -> tuple[Discipline, ...]:
     """Disciplines as people write them: `fifo,codel,{ kind = "codel", target = "10 ms" }`, or a list of such.
 
-    `file` is the scenario's own queue. A table may have a `label`.
+    `file` is the scenario's own queue. A table may have a `label`. Raises UsageError for none, and for one that is
+    named twice.
     """
     parts = _split(queues) if isinstance(queues, str) else list(queues)
     found = tuple(_discipline(part) for part in parts)

@@ -154,7 +154,7 @@ def aqm(
 
 
 def bottleneck(scenario: Scenario, way: Direction) -> str:
-    """The slowest link with a rate in that direction."""
+    """The slowest link with a rate in that direction. Raises UsageError where there is none."""
     rates = {link["name"]: link[way]["rate_bps"] for link in scenario.resolved["links"]}
     known = {name: rate for name, rate in rates.items() if rate}
     if not known:

@@ -119,7 +119,10 @@ WORKLOADS: Mapping[str, Workload] = {
 
 
 def with_workload(scenario: Scenario, workload: str | None, ends: Ends, *, probe: bool) -> Scenario:
-    """The scenario, resolved, with the load in place of its flows (None keeps them) and with a probe beside it."""
+    """The scenario, resolved, with the load in place of its flows (None keeps them) and with a probe beside it.
+
+    Raises UsageError for a load that is not known.
+    """
     if workload is not None and workload not in WORKLOADS:
         raise UsageError(f"no workload is called {workload!r}: there are {', '.join(WORKLOADS)}")
     text = (

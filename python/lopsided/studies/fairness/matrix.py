@@ -185,7 +185,7 @@ class Matrix:
     world: str
 
     def values(self, metric: str) -> dict[tuple[Contender, Contender], float | None]:
-        """One metric by (side, side that it met)."""
+        """One metric by (side, side that it met). Raises UsageError for a metric that there is not."""
         if metric not in self.cells.columns:
             raise UsageError(f"no metric called {metric!r}; there are {', '.join(self.cells.columns[len(KEYS) :])}")
         return {

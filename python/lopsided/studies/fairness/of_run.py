@@ -56,7 +56,10 @@ def of_run(
     workers: int | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Fairness:
-    """Measures the fairness of a run; what is not given is as the scenario's `[fairness]` says, or its default."""
+    """Measures the fairness of a run; what is not given is as the scenario's `[fairness]` says, or its default.
+
+    Raises UsageError for a run without samples, and a warm-up that leaves nothing.
+    """
     asked = asked_of(run.scenario, warmup_s=warmup_s, within=within, hold_s=hold_s, harm=harm)
     if len(run.samples) == 0:
         raise UsageError("fairness is read from samples, and this run has none: set [record] interval")

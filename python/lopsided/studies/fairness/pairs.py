@@ -64,7 +64,7 @@ class Bottleneck:
 
     @classmethod
     def of(cls, asked: FairnessOptions) -> Bottleneck:
-        """The line that is asked for."""
+        """The line that is asked for. Raises UsageError for another direction than down and up."""
         if asked.direction not in ("down", "up"):
             raise UsageError(f"no direction called {asked.direction!r}: data goes down or up")
         both_s = units.parse_time(asked.duration)
@@ -118,7 +118,8 @@ class Bottleneck:
     ) -> Scenario:
         """The scenario of these sides, the first of them coming first; one alone begins at once.
 
-        `queue_rtt_ms` is the RTT of BDP, by default the mean of the sides': the RTT of the rule of thumb B = RTT C.
+        `queue_rtt_ms` is the RTT of BDP, by default the mean of the sides': the RTT of the rule of thumb B =
+        RTT C. Raises UsageError where what was asked for makes none.
         """
         mean_ms = sum(side.rtt_ms for side in sides) / len(sides) if queue_rtt_ms is None else queue_rtt_ms
         try:
@@ -156,7 +157,10 @@ class Bottleneck:
         return "\n".join(parts)
 
     def queue_limit(self, rate_bps: int, mean_rtt_ms: float) -> units.QueueLimit:
-        """What a direction's queue holds; BDP become bytes, and room for two full packets at least."""
+        """What a direction's queue holds; BDP become bytes, and room for two full packets at least.
+
+        Raises UsageError for what is no buffer.
+        """
         products = _BDP.fullmatch(self.buffer)
         if products is None:
             try:
@@ -178,8 +182,9 @@ class Bottleneck:
 def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[tuple[Contender, Contender]]:
     """The pairs of a study, each once, in the order of the lists.
 
-    `inter`: every control against every one, itself too, at equal RTTs. `intra`: every control against itself at each
-    two unequal RTTs. `usual`: both of these. `full`: everything against everything.
+    `inter`: every control against every one, itself too, at equal RTTs. `intra`: every control against itself at
+    each two unequal RTTs. `usual`: both of these. `full`: everything against everything. Raises UsageError for a
+    kind that there is not, and where there are none.
     """
     if kind not in get_args(Kind):
         raise UsageError(f"no pairs called {kind!r}; there are {', '.join(get_args(Kind))}")

@@ -135,7 +135,7 @@ class Limit:
 
     @classmethod
     def of(cls, text: str, scenario: Scenario) -> Limit:
-        """The constraint that people wrote, as `loss.upload < 2 %`."""
+        """The constraint that people wrote, as `loss.upload < 2 %`. Raises UsageError for what is none."""
         found = _SIGNS.fullmatch(text)
         if not found:
             raise UsageError(

@@ -38,7 +38,7 @@ def plot(run: Run, kind: str, **options: Any) -> Figure:
 
 
 def chart(run: Run, kind: str, **options: Any) -> Chart:
-    """What a figure of this kind shows of the run."""
+    """What a figure of this kind shows of the run. Raises UsageError for a kind or a setting that there is not."""
     make = KINDS.get(kind)
     if make is None:
         raise UsageError(f"no plot called {kind!r}; there are {', '.join(KINDS)}")

@@ -34,7 +34,7 @@ _LABEL_IN = 0.2
 
 
 def draw(found: Aqm, kind: str = "delays") -> Figure:
-    """The figure of `kind`."""
+    """The figure of `kind`. Raises UsageError for a kind that there is not."""
     if kind not in KINDS:
         raise UsageError(f"no figure of disciplines is called {kind!r}: there are {', '.join(KINDS)}")
     return _delays(found) if kind == "delays" else _ellipses(found)

@@ -115,7 +115,7 @@ _CHARACTER_IN, _BOLD_CHARACTER_IN = 0.068, 0.082
 
 
 def draw(matrix: Matrix, metric: str = "share") -> Figure:
-    """All squares of one metric."""
+    """All squares of one metric. Raises UsageError for a metric that there is not, or is not known of any."""
     if metric not in MAPS:
         raise UsageError(f"no map of {metric!r}; there are {', '.join(MAPS)}")
     shown, values = MAPS[metric], matrix.values(metric)

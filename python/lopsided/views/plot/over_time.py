@@ -104,7 +104,7 @@ def queue(run: Run, /, *, links: Sequence[str] | None = None) -> Chart:
 
 
 def drops(run: Run, /, *, links: Sequence[str] | None = None, window_s: float | None = None) -> Chart:
-    """Packets dropped per window at every queue that dropped any."""
+    """Packets dropped per window at every queue that dropped any. Raises UsageError where none did."""
     window = _window(run, window_s)
     chosen = [
         key

@@ -37,7 +37,10 @@ def kinds(found: Search) -> list[str]:
 
 
 def draw(found: Search, kind: str | None = None) -> Figure:
-    """The figure of `kind`; by default the front of several goals, or what was found when."""
+    """The figure of `kind`; by default the front of several goals, or what was found when.
+
+    Raises UsageError for a kind that there is not, and where there is nothing to draw.
+    """
     kind = kind or kinds(found)[0]
     if kind not in KINDS:
         raise UsageError(f"no figure of a search is called {kind!r}: there are {', '.join(KINDS)}")

@@ -115,7 +115,10 @@ _TOP_COLUMN_IN, _BOTTOM_COLUMN_IN, _LEFT_COLUMN_IN, _RIGHT_COLUMN_IN = 0.08, 0.4
 
 @contextmanager
 def for_column(name: str | None) -> Generator[None]:
-    """Within the block figures are drawn for a journal's column, `single` or `double`; None: as they are on a page."""
+    """Within the block figures are drawn for a journal's column, `single` or `double`; None: as they are on a page.
+
+    Raises UsageError for another column.
+    """
     if name is not None and name not in COLUMNS:
         raise UsageError(f"no column {name!r}; there are {', '.join(COLUMNS)}")
     before = _column.set(None if name is None else COLUMNS[name])

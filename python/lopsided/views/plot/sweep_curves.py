@@ -45,7 +45,7 @@ def draw(table: Table, scenario: Scenario, metric: str = SWEEP_METRIC, *, cdf: b
     """The sweep's figure: a metric of each flow, or of the run, against one or two axes.
 
     By default goodput, and performance where there is one. With `cdf` the distribution of the metric over flows and
-    seeds, a curve for each combination.
+    seeds, a curve for each combination. Raises UsageError for more than two axes.
     """
     axes = sweeps.axis_columns(table)
     if metric != "goodput":

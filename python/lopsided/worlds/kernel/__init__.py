@@ -113,7 +113,7 @@ def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | No
     """Runs many jobs and gives each one's number and run as it is done.
 
     In virtual time as many guests side by side as there are cores; in real time one after the other, for they would
-    disturb each other.
+    disturb each other. Raises KernelWorldError where one cannot be made.
     """
     chosen = backend.choose(options.kernel or "auto")
     side_by_side = workers or (os.cpu_count() or 1) if chosen.virtual_time else 1

@@ -47,7 +47,7 @@ class Machine:
         return self.kind == "timetravel"
 
     def run(self, job: Job, folder: Path, timeout_s: float, progress: Callable[[float], object] | None = None) -> None:
-        """Runs a job to its end; what it found is in the folder."""
+        """Runs a job to its end; what it found is in the folder. Raises GuestFailed where it gets no further."""
         job.save(folder / "job.json")
         command, environment = self._command(folder)
         with watched(command, environment, folder, virtual_time=self.virtual_time) as running:
@@ -109,7 +109,10 @@ def _processor() -> list[str]:
 
 
 def choose(wanted: str) -> Machine:
-    """The machine asked for, or with `auto` the best there is: virtual time first, for nothing disturbs it."""
+    """The machine asked for, or with `auto` the best there is: virtual time first, for nothing disturbs it.
+
+    Raises KernelUnavailable where it is not to be had.
+    """
     if wanted == "auto":
         for kind in KINDS:
             with contextlib.suppress(KernelUnavailable):

@@ -146,7 +146,10 @@ def build(progress: Progress, source: Path | None = None, jobs: int | None = Non
 
 
 def find_source() -> Path:
-    """The newest kernel source package installed, or fetched from the distribution without installing it."""
+    """The newest kernel source package installed, or fetched from the distribution without installing it.
+
+    Raises KernelUnavailable where there is none.
+    """
     installed = sorted(Path("/usr/src").glob("linux-source-*.tar.xz"))
     if installed:
         return installed[-1]

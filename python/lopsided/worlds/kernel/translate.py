@@ -91,7 +91,7 @@ def stacks(scenario: said.Resolved, elsewhere: frozenset[str] = frozenset()) -> 
 
 
 def layout(scenario: said.Resolved) -> Layout:
-    """The network, with each end's stack."""
+    """The network, with each end's stack. Raises Unsupported for what Linux cannot do."""
     found = stacks(scenario)
     if scenario["media"]:
         raise Unsupported(f"{scenario['media'][0]['name']}: the kernel world has no shared media")

@@ -42,7 +42,10 @@ LATE_MS = 10.0
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
-    """Runs the scenario once."""
+    """Runs the scenario once.
+
+    Raises Overloaded where this machine is too slow for it, LiveError where it lacks something.
+    """
     check(scenario, options)
     capture = None
     if options.pcap is not None:
