@@ -10,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from lopsided.cli.terminal import progress, say
+from lopsided.cli.terminal import print_line, progress
 from lopsided.errors import LopsidedError
 from lopsided.views.plot import style
 from lopsided.worlds.kernel import KernelUnavailable
@@ -70,10 +70,10 @@ def main() -> int:
     text = page.render(linux, fidelity.simulate(seeds), ns3.load(data / "ns3.csv"), closing)
     target = arguments.docs / "fidelity.md"
     target.write_text(text)
-    say(f"{target}: {len(linux)} of {len(list(fidelity.runs(seeds)))} runs on Linux")
+    print_line(f"{target}: {len(linux)} of {len(list(fidelity.runs(seeds)))} runs on Linux")
     more = fidelity.simulate(range(1, 1 + values.SIM_SEEDS))
     (data / "values.md").write_text(values.render(values.side_by_side(linux, more)))
-    say(f"{data / 'values.md'}")
+    print_line(f"{data / 'values.md'}")
     for name in ("../fidelity.md", "values.md"):
         stamps.write(data, name, fidelity.probes())
     _write_variants(data, of_variants, curves)
@@ -84,7 +84,7 @@ def _measure(records: Records, seeds: range) -> None:
     try:
         with progress("measuring on Linux") as report:
             for measurement in fidelity.measure_linux(records, seeds, report):
-                say(f"{measurement.cell}, seed {measurement.seed}")
+                print_line(f"{measurement.cell}, seed {measurement.seed}")
     except KernelUnavailable as error:
         print(f"drawing from the records alone: {error}", file=sys.stderr)
 
@@ -94,7 +94,7 @@ def _measure_variants(records: Records, curves: windows.Windows, part: str, effo
         with progress("measuring congestion controls on Linux") as report:
             wanted = [(cell, seed) for cell, seed in variants.runs() if part in cell.name]
             for cell, seed, run in kept.measure(records, wanted, variants.values_of, effort, report):
-                say(f"{cell.name}, seed {seed}")
+                print_line(f"{cell.name}, seed {seed}")
                 curves.add(cell, run)
     except KernelUnavailable as error:
         print(f"drawing from the records alone: {error}", file=sys.stderr)
@@ -105,14 +105,16 @@ def _measure_packets(records: packets.Records, part: str, effort: Effort) -> Non
     try:
         with progress("aligning packets with Linux") as report:
             for one in packets.measure(records, wanted, effort, report):
-                say(f"{one.cell}: {one.same('first'):,} packets to a difference, {one.same('parted'):,} to another one")
+                print_line(
+                    f"{one.cell}: {one.same('first'):,} packets to a difference, {one.same('parted'):,} to another one"
+                )
     except KernelUnavailable as error:
         print(f"aligning nothing anew: {error}", file=sys.stderr)
 
 
 def _write_packets(data: Path, records: packets.Records) -> int:
     (data / "packets.md").write_text(packets.render(records))
-    say(f"{data / 'packets.md'}")
+    print_line(f"{data / 'packets.md'}")
     return 0
 
 
@@ -125,7 +127,7 @@ def _write_variants(data: Path, records: Records, curves: windows.Windows) -> No
     (data / "variants.md").write_text(text)
     stamps.write(data, "variants.md", variants.probes())
     (data / "windows.png").write_bytes(style.png(windows.figure(curves), dpi=100))
-    say(f"{data / 'variants.md'}: {len(linux)} of {len(variants.runs())} runs on Linux")
+    print_line(f"{data / 'variants.md'}: {len(linux)} of {len(variants.runs())} runs on Linux")
 
 
 def _measure_ns3(path: Path, source: Path) -> None:

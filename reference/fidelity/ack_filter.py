@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import median
 
 import lopsided as lop
-from lopsided.cli.terminal import say
+from lopsided.cli.terminal import print_line
 from lopsided.data import units
 from lopsided.papers.framework import claims
 from lopsided.studies.replay import Arrival, Fate
@@ -431,7 +431,7 @@ def main() -> int:
     began = time.monotonic()
     try:
         for case in () if arguments.recorded else [case for case in CASES if case.name not in recorded]:
-            say(f"capturing {case.name}")
+            print_line(f"capturing {case.name}")
             recorded[case.name] = capture(case)
             save(CAPTURES, recorded)
         for cell, seed in () if arguments.recorded else list(to_measure(runs)):
@@ -439,10 +439,10 @@ def main() -> int:
                 break
             try:
                 runs.add(Measurement.of(cell, seed, cell.scenario.run(seed=seed, world="kernel")))
-                say(f"{cell.name}, seed {seed}")
+                print_line(f"{cell.name}, seed {seed}")
             except GuestFailed as error:
                 # A busy machine is too slow for the fast line: the other runs go on.
-                say(f"{cell.name}, seed {seed}: {error}")
+                print_line(f"{cell.name}, seed {seed}: {error}")
     except KernelUnavailable as error:
         print(f"drawing from the records alone: {error}", file=sys.stderr)
     linux = [one for cell in CELLS for seed in SEEDS if (one := runs.get(cell, seed)) is not None]
@@ -450,7 +450,7 @@ def main() -> int:
     here = [Measurement.of(cells[one.cell], one.seed, cells[one.cell].scenario.run(seed=one.seed)) for one in linux]
     stamps.write(DOCS, PAGE.name, probes())
     PAGE.write_text(page(linux, here, recorded))
-    say(f"{PAGE}: {len(linux)} runs and {len(recorded)} captures of Linux")
+    print_line(f"{PAGE}: {len(linux)} runs and {len(recorded)} captures of Linux")
     return 0
 
 

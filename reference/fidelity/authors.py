@@ -24,7 +24,7 @@ from pathlib import Path
 from statistics import fmean, median
 
 import lopsided as lop
-from lopsided.cli.terminal import say
+from lopsided.cli.terminal import print_line
 from lopsided.data import units
 from lopsided.papers.balakrishnan1999 import measure, ns2
 from lopsided.papers.balakrishnan1999.setup import (
@@ -266,9 +266,9 @@ def page(pairs: Mapping[Cell, tuple[Sequence[Measurement], Sequence[Measurement]
 
 def _measure(recorded: OneRow[Measurement], program: str | None, jobs: int) -> None:
     if program is None:
-        return say("ns-2 is not installed here: apt install ns2")
+        return print_line("ns-2 is not installed here: apt install ns2")
     repaired = is_repaired(program)
-    say(f"{program} is " + ("repaired" if repaired else "as Debian has it: ACC/SA and AF/SA stay as recorded"))
+    print_line(f"{program} is " + ("repaired" if repaired else "as Debian has it: ACC/SA and AF/SA stay as recorded"))
     missing = [
         (cell, number)
         for cell in CELLS
@@ -279,7 +279,7 @@ def _measure(recorded: OneRow[Measurement], program: str | None, jobs: int) -> N
     with ThreadPoolExecutor(jobs) as pool:
         for one in pool.map(lambda work: theirs(program, *work), missing):
             recorded.add(one)
-            say(f"{one.cell}, {one.seed}")
+            print_line(f"{one.cell}, {one.seed}")
 
 
 def main() -> int:
@@ -299,7 +299,7 @@ def main() -> int:
             pairs[cell] = found, [ours(cell, one.seed) for one in found]
     stamps.write(DOCS, PAGE.name, probes())
     PAGE.write_text(page(pairs))
-    say(f"{PAGE}: {len(pairs)} cells")
+    print_line(f"{PAGE}: {len(pairs)} cells")
     return 0
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from lopsided.cli.terminal import say
+from lopsided.cli.terminal import print_line
 from lopsided.data import series
 from lopsided.data.table import number
 from lopsided.papers.framework import claims
@@ -442,7 +442,7 @@ def main() -> int:
     (data / "freebsd.md").write_text(render(found, acks_per_segment()))
     stamps.write(data, "freebsd.md", probes())
     (data / "freebsd.png").write_bytes(style.png(figure(found, data / "freebsd-windows.csv"), dpi=100))
-    say(f"{data / 'freebsd.md'}: {len(found)} cells")
+    print_line(f"{data / 'freebsd.md'}: {len(found)} cells")
     return 0
 
 

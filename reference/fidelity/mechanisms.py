@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lopsided.cli.terminal import say
+from lopsided.cli.terminal import print_line
 from lopsided.papers.framework import claims
 from lopsided.scenario import Scenario
 from lopsided.studies import packets
@@ -506,9 +506,9 @@ def main() -> int:
         for mechanism in MECHANISMS:
             if given.only in mechanism.name:
                 held.append(hold(mechanism))
-                say(f"{mechanism.name}: {held[-1].same:,} of {held[-1].packets:,}")
+                print_line(f"{mechanism.name}: {held[-1].same:,} of {held[-1].packets:,}")
     except KernelUnavailable as reason:
-        say(str(reason))
+        print_line(str(reason))
         return 1
     if not given.only:
         page = given.docs / PAGE

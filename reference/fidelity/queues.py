@@ -24,7 +24,7 @@ from functools import cached_property
 from pathlib import Path
 from statistics import mean, stdev
 
-from lopsided.cli.terminal import say
+from lopsided.cli.terminal import print_line
 from lopsided.papers.framework import claims
 from lopsided.scenario import Scenario
 from lopsided.studies.replay import Arrival, Fate, datagram
@@ -523,7 +523,7 @@ def main() -> int:
     if wanted is not None:
         for case in (case for case in CASES if wanted in case.name):
             for seed in LINUX_SEEDS if case.draws else (1,):
-                say(f"{case.name}, seed {seed}")
+                print_line(f"{case.name}, seed {seed}")
                 recorded[recorded_name(case, seed)] = measure(case, seed)
                 # At once, so that what was measured is not lost with what is still to be.
                 save(RECORDS, {name: recorded[name] for name in _names() if name in recorded})

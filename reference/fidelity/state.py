@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from lopsided.cli.terminal import say
+from lopsided.cli.terminal import print_line
 from reference import fidelity
 from reference.fidelity import (
     ack_filter,
@@ -87,11 +87,11 @@ def broken(data: Path = DATA) -> Iterator[tuple[str, str]]:
 def main() -> int:
     """Prints both."""
     for name in stale():
-        say(f"{name} is of an older simulator: python -m {PAGES[name].command}")
+        print_line(f"{name} is of an older simulator: python -m {PAGES[name].command}")
     told = [each for path in pages() for each in promises.read(path)]
-    say(f"{sum(kept for _, kept in told)} of {len(told)} promises are kept; not:")
+    print_line(f"{sum(kept for _, kept in told)} of {len(told)} promises are kept; not:")
     for page, statement in broken():
-        say(f"  {page}: {statement}")
+        print_line(f"  {page}: {statement}")
     return 0
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TextIO
 from lopsided.cli import listing
 from lopsided.cli.commands import COMMANDS, SIMULATING
 from lopsided.cli.listing import COMPLETE, COMPLETION
-from lopsided.cli.terminal import errors, say, say_error, say_note
+from lopsided.cli.terminal import errors, print_error, print_line, print_note
 from lopsided.errors import LeftoverWarning
 from lopsided.interrupts import Interruptible
 
@@ -81,7 +81,7 @@ def _tell_of_leftovers() -> None:
         line: str | None = None,
     ) -> None:
         if isinstance(message, LeftoverWarning):
-            say_note(str(message))
+            print_note(str(message))
         else:
             usual(message, category, filename, lineno, file, line)
 
@@ -100,21 +100,21 @@ def invoke(arguments: Sequence[str]) -> int:
             sys.stdout.flush()
     except ScenarioError as error:
         # Where a scenario was read, each of its problems says what it is.
-        say_error(error.rendered, prefix=not error.problems)
+        print_error(error.rendered, prefix=not error.problems)
         return 2
     except UsageError as error:
-        say_error(str(error))
+        print_error(str(error))
         return 2
     except ControllerError as error:
         # The code is the user's: where it went wrong is for them to see.
-        say_error(_own_traceback(error.__cause__), prefix=False)
-        say_error(str(error))
+        print_error(_own_traceback(error.__cause__), prefix=False)
+        print_error(str(error))
         return 1
     except LopsidedError as error:
-        say_error(str(error))
+        print_error(str(error))
         return 1
     except KeyboardInterrupt:
-        say_error("interrupted", prefix=False)
+        print_error("interrupted", prefix=False)
         return 130
     except BrokenPipeError:
         # The reader went away (`| head`): point stdout elsewhere, or the interpreter's last flush complains.
@@ -123,14 +123,14 @@ def invoke(arguments: Sequence[str]) -> int:
     except UnicodeError as error:
         if isinstance(error, UnicodeDecodeError):
             raise
-        say_error(_not_text(error))
+        print_error(_not_text(error))
         return 2
     except OSError as error:
         # What commands write elsewhere is told by them.
         with contextlib.suppress(OSError):
             # An error of writing to standard output names no file.
             what = "cannot print" if error.filename is None else str(error.filename)
-            say_error(f"{what}: {error.strerror or error}")
+            print_error(f"{what}: {error.strerror or error}")
         return 1
     return result if isinstance(result, int) else 0
 
@@ -157,7 +157,7 @@ def _install_completion(arguments: Sequence[str]) -> None:
     if len(arguments) > 1:
         raise UsageError(f"{COMPLETION} takes the name of one shell: {', '.join(shells.SCRIPTS)}")
     for line in shells.install(*arguments):
-        say(line)
+        print_line(line)
 
 
 def _complete(arguments: Sequence[str]) -> None:
@@ -179,7 +179,7 @@ def _command(arguments: Sequence[str]) -> object:
         from lopsided.cli.hints import hint
 
         if said := hint(error, arguments):
-            say_note(said)
+            print_note(said)
         return 2
 
 

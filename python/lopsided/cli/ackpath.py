@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Json, OwnCode, Quiet, Seed, Settings, Workers, load
-from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
+from lopsided.cli.terminal import heading, out, print_json, print_path, print_prose, progress
 from lopsided.data import run_folder as folders
 from lopsided.studies.options import ACKPATH_REMEDIES, ACKPATH_REPEAT
 from lopsided.studies.verdicts.ackpath import verdict
@@ -74,14 +74,14 @@ def ackpath(
             )
         page.write(found, staged, report=answer.report)
     if as_json:
-        say_json({**found.to_dict(), "folder": folder})
+        print_json({**found.to_dict(), "folder": folder})
     elif not quiet:
         heading(shown.title(found), shown.details(found))
-        say_prose(" ".join(verdict(found)) + "\n")
+        print_prose(" ".join(verdict(found)) + "\n")
         out().print(shown.goodput(found))
         out().print(shown.acks(found))
         out().print(shown.senders(found))
-        say_prose(shown.CAPTION + "\n")
+        print_prose(shown.CAPTION + "\n")
         for arm, sentence in shown.limits(found):
-            say_prose(f"{arm}: limited by {sentence}")
-        say_path(*answer.page(folder))
+            print_prose(f"{arm}: limited by {sentence}")
+        print_path(*answer.page(folder))

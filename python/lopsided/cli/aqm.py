@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Json, Kernel, OwnCode, Quiet, Settings, Workers, World, load
-from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
+from lopsided.cli.terminal import heading, out, print_json, print_path, print_prose, progress
 from lopsided.data import run_folder as folders
 from lopsided.errors import UsageError
 from lopsided.studies.options import AQM_QUEUES, AqmOptions
@@ -86,10 +86,10 @@ def aqm(
             )
         page.write(found, staged, report=answer.report)
     if as_json:
-        say_json({**found.to_dict(), "folder": folder})
+        print_json({**found.to_dict(), "folder": folder})
     elif not quiet:
         _show(found)
-        say_path(*answer.page(folder))
+        print_path(*answer.page(folder))
 
 
 def _suite(
@@ -125,31 +125,31 @@ def _suite(
             )
         page.write_suite(found, staged)
     if as_json:
-        say_json({"suite": name, "cells": list(found.rows()), "folder": folder})
+        print_json({"suite": name, "cells": list(found.rows()), "folder": folder})
         return
     if quiet:
         return
-    say_prose(" ".join(suite_verdict(list(found.sections.values()))) + "\n")
+    print_prose(" ".join(suite_verdict(list(found.sections.values()))) + "\n")
     for number, section in found.sections.items():
         heading(f"{number} {section.scenario.title}", disciplines.details(section))
-        say_prose(" ".join(verdict(section)))
+        print_prose(" ".join(verdict(section)))
         for way in section.links:
             if len(section.links) > 1:
-                say_prose(way)
+                print_prose(way)
             out().print(disciplines.cells(section, way))
-    say_prose(disciplines.CAPTION + "\n")
-    say_path("report", folder / "report.html")
+    print_prose(disciplines.CAPTION + "\n")
+    print_path("report", folder / "report.html")
 
 
 def _show(found: Aqm) -> None:
     from lopsided.views import disciplines
 
     heading(disciplines.title(found), disciplines.details(found))
-    say_prose(" ".join(verdict(found)) + "\n")
+    print_prose(" ".join(verdict(found)) + "\n")
     for way, link in found.links.items():
         heading(way, f"queue before {link}")
         out().print(disciplines.cells(found, way))
     if disciplines.feels_anything(found):
         heading("users", "what they feel")
         out().print(disciplines.users(found))
-    say_prose(disciplines.CAPTION + "\n")
+    print_prose(disciplines.CAPTION + "\n")

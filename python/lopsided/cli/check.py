@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lopsided.cli.options import NOTHING, OwnCode, Quiet, Settings, ask, load
-from lopsided.cli.terminal import say
+from lopsided.cli.terminal import print_line
 from lopsided.studies.doubts import unused_controllers
 
 
@@ -28,4 +28,4 @@ def check(file: Path, /, *, settings: Settings = (), own: OwnCode = NOTHING, qui
     ask(unused_controllers(scenario))
     if not quiet:
         flows = len(scenario.flow_names)
-        say(f"{file}: good; {flows} flow{'s' if flows != 1 else ''} over {scenario.duration_s:g} s")
+        print_line(f"{file}: good; {flows} flow{'s' if flows != 1 else ''} over {scenario.duration_s:g} s")

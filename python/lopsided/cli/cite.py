@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lopsided import papers as known
-from lopsided.cli.terminal import say
+from lopsided.cli.terminal import print_line
 
 
 def cite(*papers: str) -> None:
@@ -20,4 +20,4 @@ def cite(*papers: str) -> None:
         The studies, such as merritt2010; default: all of them.
     """
     entries = [known.bibtex(key) for key in papers or known.available()]
-    say("\n".join([known.own_bibtex(), *entries]).rstrip())
+    print_line("\n".join([known.own_bibtex(), *entries]).rstrip())

@@ -27,7 +27,7 @@ from lopsided.cli.options import (
     load,
     picture_at,
 )
-from lopsided.cli.terminal import link, out, progress, say, say_json, say_prose
+from lopsided.cli.terminal import link, out, print_json, print_line, print_prose, progress
 from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
 from lopsided.scenario import Run
@@ -145,17 +145,17 @@ def compare(
 
         style.save(picture, figure)
     if as_json:
-        say_json(_as_json(result))
+        print_json(_as_json(result))
     elif not quiet:
         _say(result, repeat)
         if figure is not None and picture is not None:
-            say(link(figure))
+            print_line(link(figure))
     return 1 if fail and _is_beyond(result) else 0
 
 
 def _told_of_many(kept: dict[str, Packets], *, as_json: bool, quiet: bool, fail: bool) -> int:
     if as_json:
-        say_json({name: found.as_dict() for name, found in kept.items()})
+        print_json({name: found.as_dict() for name, found in kept.items()})
     elif not quiet:
         show_many(kept)
     return 1 if fail and any(found.first is not None for found in kept.values()) else 0
@@ -259,8 +259,8 @@ def _show(comparison: Comparison, repeat: int) -> None:
     from lopsided.studies.verdicts.compare import verdict
     from lopsided.views import compared
 
-    say_prose(" ".join(verdict(comparison)) + "\n")
+    print_prose(" ".join(verdict(comparison)) + "\n")
     out().print(compared.table(comparison))
     kernel = comparison.examples[comparison.reference].facts.get("kernel")
     times = "one run" if repeat == 1 else f"medians of {repeat} runs"
-    say(f"{times}; against {comparison.reference}{f' (Linux {kernel})' if kernel else ''}")
+    print_line(f"{times}; against {comparison.reference}{f' (Linux {kernel})' if kernel else ''}")

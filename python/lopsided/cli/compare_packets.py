@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lopsided.cli.terminal import out, say_prose
+from lopsided.cli.terminal import out, print_prose
 from lopsided.data.units import parse_time
 from lopsided.scenario import Run
 from lopsided.studies import packets
@@ -72,7 +72,7 @@ def show_packets(found: Packets) -> None:
     """The first difference, the packets before it and both ends' state; what differs first in each field; the drift."""
     from lopsided.views import packets as views
 
-    say_prose(views.headline(found))
+    print_prose(views.headline(found))
     out().print(views.flows(found))
     first = found.first
     if first is None:
@@ -80,5 +80,5 @@ def show_packets(found: Packets) -> None:
     for scene in found.scenes():
         out().print(views.context(found, scene))
         out().print(views.states(found, scene))
-    say_prose(views.fields(first))
+    print_prose(views.fields(first))
     out().print(views.drift(found, first))

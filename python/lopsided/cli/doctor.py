@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lopsided.cli.options import Json
-from lopsided.cli.terminal import out, say, say_json
+from lopsided.cli.terminal import out, print_json, print_line
 
 
 def doctor(*, as_json: Json = False) -> int:
@@ -23,7 +23,7 @@ def doctor(*, as_json: Json = False) -> int:
     except KernelUnavailable:
         kind = None
     if as_json:
-        say_json({"kernel": kind, "findings": [vars(finding) for finding in findings]})
+        print_json({"kernel": kind, "findings": [vars(finding) for finding in findings]})
         return 0
     from rich.table import Table as Grid
     from rich.text import Text
@@ -39,5 +39,5 @@ def doctor(*, as_json: Json = False) -> int:
             seen.append(f"\n{finding.remedy}", "dim")
         grid.add_row(mark, finding.name, seen)
     out().print(grid)
-    say(f"\n`--world kernel` runs in: {kind or 'nothing yet'}")
+    print_line(f"\n`--world kernel` runs in: {kind or 'nothing yet'}")
     return 0

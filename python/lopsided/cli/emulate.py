@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lopsided.cli.options import Overwrite, Quiet, Settings, ask, picture_at
-from lopsided.cli.terminal import errors, say_note
+from lopsided.cli.terminal import errors, print_note
 from lopsided.data.free_names import dated
 from lopsided.data.output import check_free, whole_file
 from lopsided.studies.doubts import loss_doubt
@@ -69,7 +69,7 @@ def emulate(
         with whole_file(table) as temporary:
             found.queues.write(temporary)
     if found.refused_packets:
-        say_note(f"{found.refused_packets} packets behind the line were not taken by the kernel")
+        print_note(f"{found.refused_packets} packets behind the line were not taken by the kernel")
     if quiet and plot is None:
         return found.exit_code
     from lopsided.views import line as shown

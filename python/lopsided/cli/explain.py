@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from lopsided.cli.options import NOTHING, Overwrite, OwnCode, Quiet, picture_at
-from lopsided.cli.terminal import heading, link, out, progress, say, say_prose
+from lopsided.cli.terminal import heading, link, out, print_line, print_prose, progress
 from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
 from lopsided.scenario import Run
@@ -80,14 +80,14 @@ def explain(
     target = figure or picture_at(beside / f"explain-{found.flow}.png", overwrite=overwrite)
     style.save(pictures.figure(found), target)
     if not quiet:
-        say(link(target))
+        print_line(link(target))
 
 
 def _show(found: Story, *, everything: bool) -> None:
     from lopsided.views import story as views
 
     heading(f"{found.flow} in {found.title if found.run is None else found.run.scenario.name}", ", ".join(found.facts))
-    say_prose(views.summary(found))
+    print_prose(views.summary(found))
     for table in (views.limits(found), views.acknowledgements(found)):
         if table is not None:
             out().print(table)

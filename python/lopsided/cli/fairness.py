@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Dask, Json, Kernel, OwnCode, Quiet, Workers, World, on
-from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
+from lopsided.cli.terminal import heading, out, print_json, print_path, print_prose, progress
 from lopsided.data import run_folder as folders
 from lopsided.data import units
 from lopsided.data.units import parse_time
@@ -74,10 +74,10 @@ def fairness(
             matrix = study.run(world=world, kernel=kernel, workers=workers, progress=show)
         page.write(matrix, staged, report=answer.report)
     if as_json:
-        say_json({**matrix.to_dict(), "folder": folder})
+        print_json({**matrix.to_dict(), "folder": folder})
     elif not quiet:
         _show(matrix)
-        say_path(*answer.page(folder))
+        print_path(*answer.page(folder))
 
 
 def _names(text: str) -> list[str]:
@@ -100,13 +100,13 @@ def _show(matrix: Matrix) -> None:
 
     study = matrix.study
     heading(title(matrix), f"{matrix.world} · {_runs(study)} · digest of all {matrix.digest}")
-    say_prose(" ".join(verdict(matrix)) + "\n")
+    print_prose(" ".join(verdict(matrix)) + "\n")
     for squares in study.squares():
         for square in squares:
             if len(square.sides) <= _MOST_COLUMNS:
                 out().print(_square(matrix, square))
     out().print(_pairs(matrix))
-    say_prose(_caption(study) + "\n")
+    print_prose(_caption(study) + "\n")
 
 
 def _runs(study: Study) -> str:

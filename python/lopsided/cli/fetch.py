@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from lopsided.cli.options import Json, Overwrite, Quiet
-from lopsided.cli.terminal import errors, link, say, say_json
+from lopsided.cli.terminal import errors, link, print_json, print_line
 from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
 
@@ -99,7 +99,7 @@ def fetch(
     else:
         fetched = _with_bar(url, out, options)
     if as_json:
-        say_json(_plain(fetched))
+        print_json(_plain(fetched))
     elif not quiet:
         _show(fetched, options.checksum, record)
 
@@ -151,8 +151,8 @@ def _show(fetched: Fetched, checksum: str | None, record: Path | None) -> None:
         parts.append("no steps are recorded: there was no controller")
     if checksum:
         parts.append(f"{checksum.partition(':')[0].strip()} as it should be")
-    say("; ".join(parts))
-    say(link(fetched.path))
+    print_line("; ".join(parts))
+    print_line(link(fetched.path))
 
 
 def _size(octets: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from lopsided.cli.options import Quiet
-from lopsided.cli.terminal import errors, say, say_note
+from lopsided.cli.terminal import errors, print_line, print_note
 
 if TYPE_CHECKING:
     from lopsided.worlds.kernel.build import TimeTravelKernel
@@ -49,13 +49,13 @@ def kernel(
     if found is None:
         for damaged in building.find_damaged():
             again_or_not = "it is built again" if action == "build" else "run `lopsided kernel build`"
-            say_note(f"{damaged} is damaged, it is not what was built: {again_or_not}")
+            print_note(f"{damaged} is damaged, it is not what was built: {again_or_not}")
     if found is None and action == "path":
-        say("not built: run `lopsided kernel build`")
+        print_line("not built: run `lopsided kernel build`")
         return 1
     if found is None:
         found = _build(source, jobs, quiet)
-    say(str(found.path) if action == "path" else f"Linux {found.version} ({found.source}): {found.path}")
+    print_line(str(found.path) if action == "path" else f"Linux {found.version} ({found.source}): {found.path}")
     return 0
 
 

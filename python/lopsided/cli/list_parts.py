@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from lopsided import papers
 from lopsided.cli.options import Json
-from lopsided.cli.terminal import heading, out, say, say_json
+from lopsided.cli.terminal import heading, out, print_json, print_line
 from lopsided.errors import UsageError
 from lopsided.studies import inventory
 
@@ -42,11 +42,11 @@ def list_parts(
     if not chosen:
         raise UsageError(f"there are no {kind!r} to list: {', '.join([group.name for group in groups] + [_PAPERS])}")
     if as_json:
-        say_json([asdict(group) for group in chosen])
+        print_json([asdict(group) for group in chosen])
     elif kind is None:
         for group in chosen:
             _show_names(group)
-        say("\n`lopsided list KIND` says what each of them is.", style="dim")
+        print_line("\n`lopsided list KIND` says what each of them is.", style="dim")
     else:
         _show(chosen[0])
 

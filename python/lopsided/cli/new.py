@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 from lopsided.cli.options import Overwrite
-from lopsided.cli.terminal import link, say
+from lopsided.cli.terminal import link, print_line
 from lopsided.data import output, units
 from lopsided.scenario import Scenario
 
@@ -97,7 +97,7 @@ def new(
     output.check_free(file, overwrite=overwrite)
     with output.whole_file(file) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    say(f"{link(file)}: run it with `lopsided run {shlex.quote(link(file))}`")
+    print_line(f"{link(file)}: run it with `lopsided run {shlex.quote(link(file))}`")
 
 
 def _rate(bits_per_second: int) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from lopsided.cli.terminal import say_note
+from lopsided.cli.terminal import print_note
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def on(dask: str | None, workers: int | None = None) -> Generator[None]:
 def ask(questions: Iterable[str]) -> None:
     """Says on stderr what looks as if it was not meant."""
     for question in questions:
-        say_note(question)
+        print_note(question)
 
 
 def picture_at(path: Path, *, overwrite: bool = False) -> Path:

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lopsided.cli.options import Column, Data, Overwrite, data_at, picture_at
-from lopsided.cli.terminal import link, say
+from lopsided.cli.terminal import link, print_line
 from lopsided.data.output import whole_file
 from lopsided.data.units import parse_time
 from lopsided.scenario import Run
@@ -58,8 +58,8 @@ def plot(
     said = chart(Run.load(folder), kind, **options)
     with style.for_column(column):
         style.save(drawn.figure(said), target)
-    say(link(target))
+    print_line(link(target))
     if numbers is not None:
         with whole_file(numbers) as temporary:
             said.data().write_csv(temporary)
-        say(link(numbers))
+        print_line(link(numbers))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 from cyclopts import Parameter
 
 from lopsided.cli.options import Json, Overwrite, Quiet
-from lopsided.cli.terminal import errors, link, out, say, say_json
+from lopsided.cli.terminal import errors, link, out, print_json, print_line
 from lopsided.data.output import check_free, whole_file
 from lopsided.data.units import parse_rate, parse_time
 from lopsided.errors import UsageError
@@ -89,7 +89,7 @@ def probe(
     end = probing.Stack(profile if stack == "ours" else None)
     end.check(cc)
     if action == "sink":
-        probing.serve(port, bind, note=lambda text: None if quiet else say(text), stack=end, cc=cc)
+        probing.serve(port, bind, note=lambda text: None if quiet else print_line(text), stack=end, cc=cc)
         return
     if host is None:
         raise UsageError("`probe send` needs the sink's host")
@@ -113,11 +113,11 @@ def probe(
     if log is not None:
         _write(logs, log)
     if as_json:
-        say_json([_summary(one) for one in logs])
+        print_json([_summary(one) for one in logs])
     elif not quiet:
         _show(logs)
         if log is not None:
-            say(link(log))
+            print_line(link(log))
 
 
 def measure_size(host: str, up: str | None, port: int = 5001) -> None:
@@ -126,15 +126,17 @@ def measure_size(host: str, up: str | None, port: int = 5001) -> None:
 
     errors().print("a download alone for 30 s, then an upload beside it for 30 s")
     found = probing.field_procedure(host, port=port, up_bps=parse_rate(up) if up else None)
-    say(f"round trip of the download alone   {found.rtt_ms:.1f} ms")
-    say(f"largest window of the download     {found.max_cwnd_down_bytes} B")
-    say(f"largest window of the upload       {found.max_cwnd_up_bytes} B")
-    say(f"uplink                             {found.up_bps / 1e3:.0f} kbit/s{'' if up else ', as the upload had it'}")
+    print_line(f"round trip of the download alone   {found.rtt_ms:.1f} ms")
+    print_line(f"largest window of the download     {found.max_cwnd_down_bytes} B")
+    print_line(f"largest window of the upload       {found.max_cwnd_up_bytes} B")
+    print_line(
+        f"uplink                             {found.up_bps / 1e3:.0f} kbit/s{'' if up else ', as the upload had it'}"
+    )
     if found.buffer_packets < 1:
-        say("\nthe windows leave no buffer that keeps the two flows out of phase: set the smallest there is")
+        print_line("\nthe windows leave no buffer that keeps the two flows out of phase: set the smallest there is")
     else:
         packets = f"{found.buffer_packets:.0f} packets of 1500 B"
-        say(f"\nset the uplink's buffer below {packets} (merritt2010, inequality 6.6)")
+        print_line(f"\nset the uplink's buffer below {packets} (merritt2010, inequality 6.6)")
 
 
 class _Summary(TypedDict):

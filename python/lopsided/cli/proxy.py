@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from lopsided.cli.options import Quiet
-from lopsided.cli.terminal import say
+from lopsided.cli.terminal import print_line
 from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
 
@@ -66,5 +66,5 @@ def proxy(
         port,
         options,
         Limits(clients=clients, ahead=ahead_mb * 1_000_000),
-        lambda text: None if quiet else say(text),
+        lambda text: None if quiet else print_line(text),
     )

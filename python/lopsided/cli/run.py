@@ -21,7 +21,7 @@ from lopsided.cli.options import (
     ask,
     load,
 )
-from lopsided.cli.terminal import heading, out, progress, say_json, say_path, say_prose
+from lopsided.cli.terminal import heading, out, print_json, print_path, print_prose, progress
 from lopsided.data import run_folder as folders
 from lopsided.data.free_names import dated
 from lopsided.data.table import Table
@@ -129,10 +129,10 @@ def run(
             _rows(runs, "links").write(staged / "repeated_links.parquet")
         runs[0].write(staged, report=report)
     if as_json:
-        say_json(_as_json(runs, folder))
+        print_json(_as_json(runs, folder))
     elif not quiet:
         _show(runs)
-        say_path("report" if report else "folder", folder / "report.html" if report else folder)
+        print_path("report" if report else "folder", folder / "report.html" if report else folder)
 
 
 def _runs(
@@ -203,10 +203,10 @@ def _show(runs: list[Run]) -> None:
     details = f"{where} · {first.scenario.duration_s:g} s · {seeds} · {digest}"
     heading(first.scenario.title or first.scenario.name, details)
     of_one = f"With seed {first.seed}: " if len(runs) > 1 else ""
-    say_prose(of_one + " ".join(verdict(first)) + "\n")
+    print_prose(of_one + " ".join(verdict(first)) + "\n")
     out().print(console.flows(first) if len(runs) == 1 else console.repeated_flows(runs))
     if "cores" in first.facts:
-        say_prose(console.cores(first.facts["cores"]) + "\n")
+        print_prose(console.cores(first.facts["cores"]) + "\n")
     if len(first.links):
         out().print(console.links(first) if len(runs) == 1 else console.repeated_links(runs))
     if first.scenario.asks_for_fairness:

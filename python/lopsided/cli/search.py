@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Dask, Json, OwnCode, Quiet, Settings, Workers, load, on
-from lopsided.cli.terminal import heading, out, progress, say_json, say_note, say_path, say_prose
+from lopsided.cli.terminal import heading, out, print_json, print_note, print_path, print_prose, progress
 from lopsided.data import run_folder as folders
 from lopsided.errors import UsageError
 from lopsided.studies import search as study
@@ -102,7 +102,7 @@ def search(
     folder = answer.folder(f"search-{scenario.name}")
     with log.kept(folder, searcher, overwrite=answer.overwrite) as kept:
         if kept.runs and not (quiet or as_json):
-            say_note(f"{kept.runs} runs are in {folder} already; it goes on from there")
+            print_note(f"{kept.runs} runs are in {folder} already; it goes on from there")
         try:
             with on(dask, workers), progress(f"search in {scenario.name}", quiet=quiet or as_json) as show:
                 found = searcher.run(show)
@@ -110,18 +110,20 @@ def search(
             found = searcher.result()
             if found.baseline.runs:
                 _write(found, searcher, folder, replace=kept.replace, report=answer.report)
-                say_note(f"{len(found.tried)} of {trials} trials are in {folder}; the same command with --out goes on")
+                print_note(
+                    f"{len(found.tried)} of {trials} trials are in {folder}; the same command with --out goes on"
+                )
             raise
         best = _write(found, searcher, folder, replace=kept.replace, report=answer.report)
     if as_json:
-        say_json({**found.manifest(), "trials": list(found.trials.rows()), "best": best, "folder": folder})
+        print_json({**found.manifest(), "trials": list(found.trials.rows()), "best": best, "folder": folder})
     elif not quiet:
         _show(found)
         for path in best[:1] if len(found.goals) == 1 else ():
-            say_path("best", folder / path)
+            print_path("best", folder / path)
         if len(found.goals) > 1 and best:
-            say_path("front", folder / "front")
-        say_path(*answer.page(folder))
+            print_path("front", folder / "front")
+        print_path(*answer.page(folder))
     return 0 if found.best is not None else 1
 
 
@@ -149,5 +151,5 @@ def _show(found: Search) -> None:
     from lopsided.views import search as shown
 
     heading(shown.title(found), shown.details(found))
-    say_prose(" ".join(shown.answer(found)) + "\n")
+    print_prose(" ".join(shown.answer(found)) + "\n")
     out().print(shown.best(found))

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import Dask, Json, Overwrite, Quiet, Workers, ask, on, picture_at
 from lopsided.cli.probe import measure_size
-from lopsided.cli.terminal import heading, out, progress, say, say_json, say_note, say_path, say_prose
+from lopsided.cli.terminal import heading, out, print_json, print_line, print_note, print_path, print_prose, progress
 from lopsided.data import units
 from lopsided.data.free_names import dated
 from lopsided.data.units import parse_rate
@@ -109,19 +109,19 @@ def size(
 
         style.save(found.plot(), target)
     if as_json:
-        say_json(found.to_dict())
+        print_json(found.to_dict())
     elif quiet:
-        say(str(found.packets))
+        print_line(str(found.packets))
     else:
         _show(found)
-        say_path("curve", target)
+        print_path("curve", target)
 
 
 def _say_plan(plan: Plan) -> None:
     """What will be done and about how long it takes, where that is worth a line."""
     cores = os.cpu_count() or 1
     if not plan.whole or plan.seconds(cores) > 2:
-        say_note(f"{plan.said}; about {plan.seconds(cores):.0f} s on {cores} cores")
+        print_note(f"{plan.said}; about {plan.seconds(cores):.0f} s on {cores} cores")
 
 
 def _sizes(text: str) -> list[int]:
@@ -139,16 +139,16 @@ def _sizes(text: str) -> list[int]:
 def _show(found: Sizing) -> None:
     advice = found.advice
     best = "" if advice is None else f" {_advised(advice.recommended)}"
-    say_prose(f"{_answer(found)}{best}")
+    print_prose(f"{_answer(found)}{best}")
     out().print(_answers(found))
-    say_prose(f"{found.why} {found.assumed}\n")
+    print_prose(f"{found.why} {found.assumed}\n")
     if advice is not None:
         from lopsided.views.view import view
 
         out().print(view(advice.candidates, caption=_CHOSEN))
     for config in found.configs:
         heading(config.device, config.note)
-        say(indent(config.lines, "    ") + "\n")
+        print_line(indent(config.lines, "    ") + "\n")
 
 
 def _answer(found: Sizing) -> str:

@@ -25,7 +25,7 @@ from lopsided.cli.options import (
     picture_at,
     split,
 )
-from lopsided.cli.terminal import heading, link, out, progress, say, say_json, say_path, say_prose
+from lopsided.cli.terminal import heading, link, out, print_json, print_line, print_path, print_prose, progress
 from lopsided.data import output
 from lopsided.data.free_names import dated
 from lopsided.errors import UsageError
@@ -148,7 +148,7 @@ def sweep(
         with output.whole_file(numbers) as temporary:
             sweep_curves.data(table, metric).write_csv(temporary)
     if as_json:
-        say_json(list(table.rows()))
+        print_json(list(table.rows()))
     elif not quiet:
         from lopsided.studies.verdicts.sweep import verdict
         from lopsided.views import console
@@ -156,11 +156,11 @@ def sweep(
         runs = table.to_polars().select(*sweeps.axis_columns(table), "repetition").n_unique()
         heading(scenario.title or scenario.name, f"{world} · {runs} runs")
         if said := verdict(table, metric):
-            say_prose(" ".join(said) + "\n")
+            print_prose(" ".join(said) + "\n")
         out().print(console.sweep(table, metric))
-        say_path("table", table_path)
+        print_path("table", table_path)
         if picture:
-            say_path("plot", picture)
+            print_path("plot", picture)
 
 
 def _on_cluster(
@@ -188,13 +188,13 @@ def _on_cluster(
     ):
         found = cluster.sweep(client, scenario, folder, swept or None, repeat=repeat, progress=report)
     if as_json:
-        say_json({"folder": folder, "runs": found.runs, "were_there": found.found, "failed": found.failed})
+        print_json({"folder": folder, "runs": found.runs, "were_there": found.found, "failed": found.failed})
     elif not quiet:
         there = f", {found.found:,} of them before" if found.found else ""
-        say(f"{found.runs:,} runs{there}; {found.failed:,} failed")
+        print_line(f"{found.runs:,} runs{there}; {found.failed:,} failed")
         if found.failed:
-            say_path("failed", folder / cluster.FAILED)
-        say_path("table", folder / "part-*.parquet")
+            print_path("failed", folder / cluster.FAILED)
+        print_path("table", folder / "part-*.parquet")
 
 
 def _target(given: Path | None, name: str) -> Path:

@@ -42,7 +42,7 @@ def silent() -> Console:
     return Console(stderr=True, quiet=True)
 
 
-def say(text: str, style: str = "") -> None:
+def print_line(text: str, style: str = "") -> None:
     """A line of result, as it is; without a style it takes no library of styles."""
     if style:
         out().print(text, style=style, soft_wrap=True)
@@ -50,7 +50,7 @@ def say(text: str, style: str = "") -> None:
         sys.stdout.write(f"{text}\n")
 
 
-def say_prose(text: str) -> None:
+def print_prose(text: str) -> None:
     """A paragraph, wrapped between words."""
     out().print(text)
 
@@ -61,26 +61,26 @@ def heading(title: str, details: str) -> None:
     out().print(details, style="dim")
 
 
-def say_path(what: str, path: Path) -> None:
+def print_path(what: str, path: Path) -> None:
     """Where something was written."""
     out().print(f"{what}  ", style="dim", end="")
     out().print(link(path), soft_wrap=True)
 
 
-def say_error(text: str, *, prefix: bool = True) -> None:
+def print_error(text: str, *, prefix: bool = True) -> None:
     """A failure, to stderr, as it is."""
     if prefix:
         errors().print("error: ", style="bold red", end="")
     errors().print(text, soft_wrap=True)
 
 
-def say_note(text: str) -> None:
+def print_note(text: str) -> None:
     """Something to think about, to stderr."""
     errors().print("note: ", style="bold yellow", end="")
     errors().print(text, soft_wrap=True)
 
 
-def say_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     """A machine-readable result; numbers that JSON has no word for become null."""
     json.dump(_plain(value), sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")

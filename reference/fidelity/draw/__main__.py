@@ -11,7 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from lopsided.cli.terminal import progress, say
+from lopsided.cli.terminal import print_line, progress
 from lopsided.errors import LopsidedError
 from lopsided.worlds.kernel import KernelUnavailable
 from reference.fidelity import packets, stamps
@@ -56,8 +56,8 @@ def main() -> int:
     runs = [sum(records.get(drawing, seed) is not None for seed in seeds) for drawing in drawn]
     target.write_text(page.render(drawn, found, kernels, runs, arguments.sim_seeds, alike))
     stamps.write(arguments.folder, target.name, probes(arguments.draw))
-    say(page.summary(found))
-    say(f"{target}: {len(told)} of {len(drawn) * len(seeds)} runs on Linux")
+    print_line(page.summary(found))
+    print_line(f"{target}: {len(told)} of {len(drawn) * len(seeds)} runs on Linux")
     return 0
 
 
@@ -66,7 +66,7 @@ def _measure(records: Records, drawn: list[Drawn], seeds: range, effort: Effort)
         with progress("measuring on Linux") as report:
             first_seeds_first = [(one, seed) for seed in seeds for one in drawn]
             for one, seed, _ in measure(records, first_seeds_first, values_of, effort, report):
-                say(f"{one.name}, seed {seed}")
+                print_line(f"{one.name}, seed {seed}")
     except KernelUnavailable as error:
         print(f"drawing from the records alone: {error}", file=sys.stderr)
 
