@@ -30,7 +30,7 @@ OF_RUN = ("jain", "performance")
 """Metrics of a whole run, not of a flow."""
 
 _MADE = {
-    "loss_share": Column("loss_share", "share", "loss", "Segments sent again, over all that were sent."),
+    "loss_share": Column("loss_share", "share", "loss", "Retransmitted segments, over all that were sent."),
     "jain": Column("jain", "index", "Jain", "Jain's index of the flows' goodput."),
 }
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Means:
-    """Goodput of all together in bit/s, mean RTT of all their packets, and segments sent again as a part of all sent.
+    """Goodput of all in bit/s, mean RTT of all their packets, and retransmitted segments as a part of all sent.
 
     What was not measured is NaN.
     """

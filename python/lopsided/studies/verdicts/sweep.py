@@ -22,7 +22,7 @@ _MOST_FLOWS = 3
 _WORDS = {
     "rtt_mean_ms": "mean round trip",
     "rtt_p95_ms": "95th percentile of round trips",
-    "loss_share": "share of segments sent again",
+    "loss_share": "share of segments retransmitted",
     "completion_s": "mean completion time",
     "jain": "Jain's index",
 }
