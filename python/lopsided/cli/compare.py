@@ -17,6 +17,7 @@ from lopsided.cli.compare_packets import (
 )
 from lopsided.cli.options import (
     NOTHING,
+    Flag,
     Json,
     Kernel,
     Overwrite,
@@ -54,13 +55,13 @@ def compare(
     against: Annotated[str | None, Parameter(show_default=False)] = None,
     tolerance: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
     window: Annotated[str | None, Parameter(show_default=False)] = None,
-    packets: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    packets: Flag = False,
     apart: str = f"{PACKETS_APART_S * 1e6:g} us",
     ignore: Annotated[str, Parameter(show_default=False)] = "",
     keep: Annotated[Path | None, Parameter(show_default=False)] = None,
     figure: Annotated[Path | None, Parameter(show_default=False)] = None,
     overwrite: Overwrite = False,
-    fail: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    fail: Flag = False,
     kernel: Kernel = None,
     as_json: Json = False,
     quiet: Quiet = False,

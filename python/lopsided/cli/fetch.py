@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Json, Overwrite, Quiet
+from lopsided.cli.options import Flag, Json, Overwrite, Quiet
 from lopsided.cli.terminal import errors, link, print_json, print_line
 from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
@@ -23,9 +23,9 @@ def fetch(
     *,
     out: Annotated[Path | None, Parameter(show_default=False)] = None,
     streams: int = 8,
-    fair: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    greedy: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    single: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    fair: Flag = False,
+    greedy: Flag = False,
+    single: Flag = False,
     window: str = "cubic",
     detection: Literal["queued", "every"] = "queued",
     checksum: Annotated[str | None, Parameter(show_default=False)] = None,

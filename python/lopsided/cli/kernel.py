@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Quiet
+from lopsided.cli.options import Flag, Quiet
 from lopsided.cli.terminal import errors, print_line, print_note
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def kernel(
     *,
     source: Annotated[Path | None, Parameter(show_default=False)] = None,
     jobs: Annotated[int | None, Parameter(show_default=False)] = None,
-    again: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    again: Flag = False,
     quiet: Quiet = False,
 ) -> int:
     """Build the kernel that runs real Linux TCP in virtual time.

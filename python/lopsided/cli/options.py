@@ -101,6 +101,8 @@ World = Annotated[
         "simulator's path, in real time)."
     ),
 ]
+Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
+"""One that is given or not; the docstring tells of it."""
 Quiet = Annotated[
     bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False, help="Print no progress and no tables.")
 ]

@@ -7,10 +7,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lopsided import _native
-from lopsided.cli.options import Quiet
+from lopsided.cli.options import Flag, Quiet
 from lopsided.errors import UsageError
-
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 
 
 def reflect(

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lopsided import papers
-from lopsided.cli.options import Column, Dask, Quiet, on
+from lopsided.cli.options import Column, Dask, Flag, Quiet, on
 from lopsided.cli.terminal import out, silent, staged_progress
 from lopsided.errors import UsageError
 
@@ -20,11 +20,11 @@ def reproduce(
     *,
     chapter: Annotated[str | None, Parameter(show_default=False)] = None,
     figure: Annotated[str | None, Parameter(show_default=False)] = None,
-    claims: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    claims: Flag = False,
     out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     repeat: Annotated[int | None, Parameter(show_default=False)] = None,
     seed: Annotated[int | None, Parameter(show_default=False)] = None,
-    sensitivity: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    sensitivity: Flag = False,
     world: str = "sim",
     column: Column = None,
     dask: Dask = None,
