@@ -96,6 +96,8 @@ struct Course {
 const ROOMY: usize = 8;
 const SPARSE: usize = 4;
 const LOOK: u64 = 64;
+/// A ring of so many is large.
+const LARGE: usize = 1024;
 
 impl Course {
     fn size(&self) -> Bytes {
@@ -289,7 +291,21 @@ impl DropTailPath {
             measured.wire_bytes += course.wire();
             self.look_at_room(measured);
         } else {
+            if self.courses.len() == self.courses.capacity() {
+                self.make_room_for_courses();
+            }
             self.courses.push_back(course);
+        }
+    }
+
+    /// A large ring grows by a quarter, not to the double: a link that ten thousand flows share has half a million courses.
+    #[cold]
+    fn make_room_for_courses(&mut self) {
+        let held = self.courses.len();
+        if held >= LARGE {
+            self.courses.reserve_exact(held / 4);
+        } else {
+            self.courses.reserve(1);
         }
     }
 

@@ -237,10 +237,10 @@ impl Recovery {
     ) {
         self.rack.on_delivered(now, sent, min_rtt);
         if !sent.was_ever_retransmitted() {
-            outcome.original_delivered |= sent.end <= self.point;
-            if highest_sacked.is_some_and(|highest| sent.end < highest) {
-                let from = outcome.reordered_from.unwrap_or(sent.start);
-                outcome.reordered_from = Some(from.min(sent.start));
+            outcome.original_delivered |= sent.end() <= self.point;
+            if highest_sacked.is_some_and(|highest| sent.end() < highest) {
+                let from = outcome.reordered_from.unwrap_or(sent.start());
+                outcome.reordered_from = Some(from.min(sent.start()));
             }
         }
     }

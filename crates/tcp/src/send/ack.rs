@@ -251,8 +251,8 @@ impl Sender {
             self.rtt_stats.add(sample);
         }
         if let Some(first) = flight.scoreboard.first() {
-            if first.start < ack {
-                outcome.delivered += ack - first.start;
+            if first.start() < ack {
+                outcome.delivered += ack - first.start();
                 flight.scoreboard.trim_first(ack);
             }
         }

@@ -66,7 +66,7 @@ pub(crate) struct AckOutcome {
 impl AckOutcome {
     /// The record was delivered: the newest one gives the delivery rate.
     pub fn update_rate_sample(&mut self, sent: &TxRecord) {
-        if self.newest.is_none_or(|newest| newest.stamp.delivered <= sent.delivered) {
+        if self.newest.is_none_or(|newest| (sent.delivered.wrapping_sub(newest.stamp.delivered) as i32) >= 0) {
             self.newest = Some(NewestDelivered::of(sent));
         }
     }
@@ -81,7 +81,7 @@ impl NewestDelivered {
             first_sent_at: sent.first_sent_at,
             in_flight: sent.in_flight,
             lost: sent.lost,
-            app_limited: sent.app_limited,
+            app_limited: sent.is_app_limited(),
         };
         NewestDelivered { stamp, sent_at: sent.sent_at }
     }

@@ -7,7 +7,8 @@ use lopsided_core::{BitRate, Bytes, Duration, Time};
 /// What a segment remembers of the delivery rate at its sending.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RateStamp {
-    pub delivered: u64,
+    /// All octets delivered until then, which wraps.
+    pub delivered: u32,
     pub delivered_at: Time,
     pub first_sent_at: Time,
     /// Octets in flight with this segment, and ever marked lost, which wraps.
@@ -67,7 +68,7 @@ impl Delivery {
             self.first_sent_at = now;
         }
         RateStamp {
-            delivered: self.total,
+            delivered: self.total as u32,
             delivered_at: self.at,
             first_sent_at: self.first_sent_at,
             in_flight: in_flight as u32,
@@ -82,10 +83,11 @@ impl Delivery {
         let send_span = sent_at.saturating_since(stamp.first_sent_at);
         let ack_span = now.saturating_since(stamp.delivered_at);
         self.first_sent_at = sent_at;
+        let delivered = u64::from((self.total as u32).wrapping_sub(stamp.delivered));
         let sample = RateSample {
-            delivered: Bytes::new(self.total - stamp.delivered),
+            delivered: Bytes::new(delivered),
             interval: send_span.max(ack_span),
-            prior_delivered: Bytes::new(stamp.delivered),
+            prior_delivered: Bytes::new(self.total - delivered),
             lost: Bytes::new(lost),
             tx_in_flight: Bytes::new(u64::from(stamp.in_flight)),
             lost_since_sent: Bytes::new(u64::from((total_lost as u32).wrapping_sub(stamp.lost))),

@@ -19,66 +19,149 @@ use sack_ranges::{SackRange, SackRanges};
 use std::collections::{BTreeSet, VecDeque};
 
 /// One transmitted segment, `[start, end)` in stream offsets.
+///
+/// A flow has one for each segment that is out, and large networks have a million, so it is kept small: what fits in less
+/// than a word takes less.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TxRecord {
-    pub start: u64,
-    pub end: u64,
+    /// Where it starts, in units of [`ONE_OCTET`], and below that what became of it.
+    start_and_state: u64,
     /// Of the latest transmission.
     pub sent_at: Time,
-    /// For the delivery rate: octets delivered, and when, as the segment was last sent; and when the first of that
-    /// flight was sent.
-    pub delivered: u64,
+    /// For the delivery rate: when octets had last been delivered as the segment was last sent; and when the first of
+    /// that flight was sent.
     pub delivered_at: Time,
     pub first_sent_at: Time,
+    /// Octets delivered by then, which wraps.
+    pub delivered: u32,
     /// Octets in flight as it was last sent, its own included; and all octets ever marked lost by then, which wraps.
     pub in_flight: u32,
     pub lost: u32,
-    pub app_limited: bool,
-    state: u8,
+    len: u16,
     /// What it takes of the window beyond its octets, see [`resegment`].
     pad: u16,
 }
 
-/// Memory beyond so many records is given back where fewer than one in [`SPARSE`] places is taken.
-const ROOMY: usize = 32;
+/// More memory is taken for so many records at once, and given back where fewer than one in [`SPARSE`] places is taken and
+/// there are more than [`ROOMY`]: what one flow gives back then fits another.
+const STEP: usize = 16;
+const ROOMY: usize = 2 * STEP;
 const SPARSE: usize = 2;
 
+/// Of `start_and_state`: the state has the lower octet.
+const ONE_OCTET: u64 = 1 << 8;
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
 /// A retransmission is in the network.
 const RETRANS: u8 = 4;
 /// It was sent more than once.
 const EVER_RETRANS: u8 = 8;
+/// As it was last sent, the application had no more to send.
+const APP_LIMITED: u8 = 16;
+/// What became of it since it was first sent.
+const FATE: u8 = SACKED | LOST | RETRANS | EVER_RETRANS;
 
 impl TxRecord {
+    /// # Panics
+    /// If it is longer than a segment can be.
+    #[inline]
+    fn new(start: u64, end: u64, pad: u16, now: Time, stamp: RateStamp) -> TxRecord {
+        let len = u16::try_from(end - start).expect("a segment fits an IP packet");
+        let mut sent = TxRecord {
+            start_and_state: start * ONE_OCTET,
+            sent_at: now,
+            delivered_at: Time::ZERO,
+            first_sent_at: Time::ZERO,
+            delivered: 0,
+            in_flight: 0,
+            lost: 0,
+            len,
+            pad,
+        };
+        sent.set_stamp(stamp);
+        sent
+    }
+
+    /// It goes out, with this stamp.
+    #[inline]
+    fn set_stamp(&mut self, stamp: RateStamp) {
+        self.delivered = stamp.delivered;
+        self.delivered_at = stamp.delivered_at;
+        self.first_sent_at = stamp.first_sent_at;
+        self.in_flight = stamp.in_flight;
+        self.lost = stamp.lost;
+        let app_limited = if stamp.app_limited { APP_LIMITED } else { 0 };
+        self.set_state((self.state() & FATE) | app_limited);
+    }
+
+    #[inline]
+    pub fn start(&self) -> u64 {
+        self.start_and_state / ONE_OCTET
+    }
+
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.start() + u64::from(self.len)
+    }
+
+    #[inline]
     pub fn len(&self) -> u64 {
-        self.end - self.start
+        u64::from(self.len)
+    }
+
+    #[inline]
+    pub fn is_app_limited(&self) -> bool {
+        self.state() & APP_LIMITED != 0
+    }
+
+    #[inline]
+    fn state(&self) -> u8 {
+        self.start_and_state as u8
+    }
+
+    #[inline]
+    fn set_state(&mut self, state: u8) {
+        self.start_and_state = (self.start_and_state & !(ONE_OCTET - 1)) | u64::from(state);
+    }
+
+    /// The octets before `start` are gone.
+    fn cut_before(&mut self, start: u64) {
+        self.len = (self.end() - start) as u16;
+        self.start_and_state = (start * ONE_OCTET) | u64::from(self.state());
+    }
+
+    /// The part of it at `[start, end)`.
+    fn piece(&self, start: u64, end: u64, pad: u16) -> TxRecord {
+        let mut piece = TxRecord { pad, ..*self };
+        piece.cut_before(start);
+        piece.len = (end - start) as u16;
+        piece
     }
 
     /// The octets of the window that it takes: mostly those that it has.
     pub fn weight(&self) -> u64 {
-        self.end - self.start + u64::from(self.pad)
+        self.len() + u64::from(self.pad)
     }
 
     pub fn is_sacked(&self) -> bool {
-        self.state & SACKED != 0
+        self.state() & SACKED != 0
     }
 
     pub fn is_lost(&self) -> bool {
-        self.state & LOST != 0
+        self.state() & LOST != 0
     }
 
     /// Lost and not sent again yet.
     fn is_retransmit_pending(&self) -> bool {
-        self.state & (LOST | RETRANS) == LOST
+        self.state() & (LOST | RETRANS) == LOST
     }
 
     pub fn is_retransmitted(&self) -> bool {
-        self.state & RETRANS != 0
+        self.state() & RETRANS != 0
     }
 
     pub fn was_ever_retransmitted(&self) -> bool {
-        self.state & EVER_RETRANS != 0
+        self.state() & EVER_RETRANS != 0
     }
 }
 
@@ -178,7 +261,7 @@ impl Scoreboard {
 
     /// Where the first of them begins.
     pub fn first_pending(&self) -> Option<u64> {
-        self.next_to_retransmit().map(|number| self.get(number).start)
+        self.next_to_retransmit().map(|number| self.get(number).start())
     }
 
     pub fn retrans_bytes(&self) -> u64 {
@@ -227,7 +310,7 @@ impl Scoreboard {
     pub fn give_back_room(&mut self) {
         let capacity = self.ring.capacity();
         if capacity > ROOMY && SPARSE * self.ring.len() < capacity {
-            self.ring.shrink_to(capacity - capacity / 4);
+            self.ring.shrink_to((capacity - capacity / 4) / STEP * STEP);
         }
         if self.keeps_marks && self.is_unmarked() {
             self.give_back_marks();
@@ -246,7 +329,8 @@ impl Scoreboard {
     /// A window grows little by little, and the ring with it: a flow's records are much of its memory.
     #[cold]
     fn grow_ring(&mut self) {
-        self.ring.reserve_exact((self.ring.len() / 4).max(8));
+        let len = self.ring.len();
+        self.ring.reserve_exact((len + len / 4 + 1).next_multiple_of(STEP) - len);
     }
 
     /// A segment of new data; `pad` is what it takes of the window beyond its octets.
@@ -255,30 +339,18 @@ impl Scoreboard {
         if self.ring.len() == self.ring.capacity() {
             self.grow_ring();
         }
-        self.ring.push_back(TxRecord {
-            start,
-            end,
-            sent_at: now,
-            delivered: stamp.delivered,
-            delivered_at: stamp.delivered_at,
-            first_sent_at: stamp.first_sent_at,
-            in_flight: stamp.in_flight,
-            lost: stamp.lost,
-            app_limited: stamp.app_limited,
-            state: 0,
-            pad,
-        });
+        self.ring.push_back(TxRecord::new(start, end, pad, now, stamp));
     }
 
     /// The first segment, if `una` covers it whole; the counts forget it.
     pub fn pop_acked(&mut self, una: u64) -> Option<TxRecord> {
-        if self.ring.front()?.end > una {
+        if self.ring.front()?.end() > una {
             return None;
         }
         let sent = self.ring.pop_front()?;
         self.base += 1;
         self.padding -= u64::from(sent.pad);
-        if sent.state != 0 {
+        if sent.state() & FATE != 0 {
             self.forget_counts(self.base - 1, &sent);
             if sent.is_sacked() {
                 self.sack_ranges.cut(una, self.base);
@@ -294,11 +366,11 @@ impl Scoreboard {
         let first_sent_at = self.ring.front()?.sent_at;
         let mut covered = 0;
         let mut ends = 0;
-        while let Some(sent) = self.ring.get(covered).filter(|sent| sent.end <= una) {
-            if sent.state != 0 {
+        while let Some(sent) = self.ring.get(covered).filter(|sent| sent.end() <= una) {
+            if sent.state() & FATE != 0 {
                 return None;
             }
-            ends = sent.end;
+            ends = sent.end();
             covered += 1;
         }
         if ends != una || self.padding != 0 {
@@ -315,12 +387,12 @@ impl Scoreboard {
     /// An acknowledgement within a segment: what it covers is gone.
     pub fn trim_first(&mut self, una: u64) {
         let Some(sent) = self.ring.front_mut() else { return };
-        if una <= sent.start {
+        if una <= sent.start() {
             return;
         }
-        let cut = una - sent.start;
-        sent.start = una;
-        let state = sent.state;
+        let cut = una - sent.start();
+        sent.cut_before(una);
+        let state = sent.state();
         if state & SACKED != 0 {
             self.sacked_bytes -= cut;
             self.sack_ranges.cut(una, self.base);
@@ -354,12 +426,12 @@ impl Scoreboard {
 
     /// The number of the record that holds `offset`, or that begins behind it.
     fn locate(&self, offset: u64) -> u64 {
-        self.base + self.ring.partition_point(|sent| sent.end <= offset) as u64
+        self.base + self.ring.partition_point(|sent| sent.end() <= offset) as u64
     }
 
     /// The number of the record that ends at `offset` or holds it.
     fn locate_end(&self, offset: u64) -> u64 {
-        self.base + self.ring.partition_point(|sent| sent.end < offset) as u64
+        self.base + self.ring.partition_point(|sent| sent.end() < offset) as u64
     }
 
     /// A walk came to one more record.
@@ -391,25 +463,25 @@ impl Scoreboard {
                     return;
                 }
                 // A block that begins inside a segment leaves that segment open.
-                if self.get(number).start < start {
+                if self.get(number).start() < start {
                     if number + 1 >= self.next_number() {
                         return;
                     }
-                    (self.get(number + 1).start, number + 1)
+                    (self.get(number + 1).start(), number + 1)
                 } else {
-                    (start.max(self.get(number).start), number)
+                    (start.max(self.get(number).start()), number)
                 }
             }
         };
         loop {
             let gap_end = above.map_or(end, |run| run.start.min(end));
             let mut number = low_number;
-            while number < self.next_number() && self.get(number).end <= gap_end {
+            while number < self.next_number() && self.get(number).end() <= gap_end {
                 self.mark_sacked(number, &mut seen);
                 number += 1;
             }
             if number > low_number {
-                let reach = self.get(number - 1).end;
+                let reach = self.get(number - 1).end();
                 match &mut joined {
                     Some(run) => {
                         run.end = reach;
@@ -450,7 +522,7 @@ impl Scoreboard {
         self.sacked_bytes += before.weight();
         self.sacked_segments += 1;
         let sent = self.get_mut(number);
-        sent.state = (before.state & EVER_RETRANS) | SACKED;
+        sent.set_state((before.state() & (EVER_RETRANS | APP_LIMITED)) | SACKED);
     }
 
     /// The first lost segment that was not sent again yet.
@@ -460,7 +532,7 @@ impl Scoreboard {
 
     /// The run that a SACKed segment is in.
     fn sack_range_of(&self, number: u64) -> SackRange {
-        let within = self.sack_ranges.at_or_below(self.get(number).start);
+        let within = self.sack_ranges.at_or_below(self.get(number).start());
         within.expect("a segment that is SACKed is in a run")
     }
 
@@ -468,14 +540,9 @@ impl Scoreboard {
     pub fn retransmit(&mut self, number: u64, now: Time, stamp: RateStamp) {
         let sent = self.get_mut(number);
         let sent_before = std::mem::replace(&mut sent.sent_at, now);
-        sent.delivered = stamp.delivered;
-        sent.delivered_at = stamp.delivered_at;
-        sent.first_sent_at = stamp.first_sent_at;
-        sent.in_flight = stamp.in_flight;
-        sent.lost = stamp.lost;
-        sent.app_limited = stamp.app_limited;
+        sent.set_stamp(stamp);
         let (len, was_out, was_pending) = (sent.weight(), sent.is_retransmitted(), sent.is_retransmit_pending());
-        sent.state |= RETRANS | EVER_RETRANS;
+        sent.set_state(sent.state() | RETRANS | EVER_RETRANS);
         if was_pending {
             self.pending.remove(&number);
         }
@@ -511,7 +578,7 @@ impl Scoreboard {
         assert_eq!(self.ring.iter().map(|sent| u64::from(sent.pad)).sum::<u64>(), self.padding, "padding");
         assert_eq!(self.retransmitted.len(), self.retrans_out as usize, "in the order they were sent again");
         for pair in self.ring.iter().zip(self.ring.iter().skip(1)) {
-            assert_eq!(pair.0.end, pair.1.start, "records tile the stream");
+            assert_eq!(pair.0.end(), pair.1.start(), "records tile the stream");
         }
         let in_runs: u64 = self.sack_ranges.ascending().map(|run| run.next - run.first).sum();
         assert_eq!(in_runs, u64::from(self.sacked_segments), "{:?}", self.sack_ranges);
@@ -520,7 +587,7 @@ impl Scoreboard {
             for number in run.first..run.next {
                 assert!(self.get(number).is_sacked());
             }
-            assert_eq!((self.get(run.first).start, self.get(run.next - 1).end), (run.start, run.end));
+            assert_eq!((self.get(run.first).start(), self.get(run.next - 1).end()), (run.start, run.end));
         }
         for (run, above) in self.sack_ranges.ascending().zip(self.sack_ranges.ascending().skip(1)) {
             assert!(run.end < above.start, "{:?}", self.sack_ranges);

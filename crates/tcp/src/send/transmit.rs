@@ -170,7 +170,7 @@ impl Sender {
         let in_flight = self.recovery.in_flight_for_retransmission(&self.flight);
         let board = &mut self.flight.scoreboard;
         let number = board.next_to_retransmit()?;
-        let (start, len) = (board.get(number).start, board.get(number).weight());
+        let (start, len) = (board.get(number).start(), board.get(number).weight());
         if start >= self.flight.una() + self.window.size() && number != self.flight.scoreboard.first_number() {
             // The peer took back the window that it went into.
             return None;
@@ -331,18 +331,18 @@ impl Sender {
         flight.forget_timed();
         let sent = *flight.scoreboard.get(number);
         self.recovery.on_retransmit(flight.clock.value(now));
-        self.recovery.on_sent(sent.len(), sent.end);
+        self.recovery.on_sent(sent.len(), sent.end());
         flight.counters.retransmits += 1;
         flight.counters.bytes_retransmitted += Bytes::new(sent.len());
         if number == flight.scoreboard.first_number() && !flight.timers.is_set(TimerKind::Reordering) {
             flight.arm_rto(now);
         }
-        let fin = self.fin_offset().is_some_and(|fin| sent.end > fin);
+        let fin = self.fin_offset().is_some_and(|fin| sent.end() > fin);
         let len = sent.len() - u64::from(fin);
         self.note_sent(now, sent.len(), len);
-        let event = || TcpEvent::Retransmitted { start: sent.start, len: len as u32, probe };
+        let event = || TcpEvent::Retransmitted { start: sent.start(), len: len as u32, probe };
         self.flight.trace.emit(TcpEventMask::RETRANSMIT, event);
-        Piece { kind: PieceKind::Again, ..Piece::new(sent.start, len, fin, before) }
+        Piece { kind: PieceKind::Again, ..Piece::new(sent.start(), len, fin, before) }
     }
 
     /// A data segment of `len` octets goes out, which takes `paced` octets of the rate.

@@ -38,7 +38,7 @@ impl Rack {
             return;
         }
         self.rtt = rtt;
-        let candidate = Newest { sent_at: sent.sent_at, end: sent.end };
+        let candidate = Newest { sent_at: sent.sent_at, end: sent.end() };
         if self.newest.is_none_or(|newest| newest < candidate) {
             self.newest = Some(candidate);
         }

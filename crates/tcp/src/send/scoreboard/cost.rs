@@ -84,3 +84,29 @@ fn holes_in_any_order_cost_a_few_steps_each() {
         board.check();
     }
 }
+
+/// A flow of 5 Mbit/s has 40: each octet here is 400 kB of 10,000 flows.
+#[test]
+fn a_record_takes_48_octets() {
+    assert_eq!(size_of::<super::TxRecord>(), 48);
+}
+
+/// What a window gives back fits another flow's: rings have a whole number of steps, and little more than they hold.
+#[test]
+fn memory_follows_the_window_in_steps() {
+    let mut board = Scoreboard::default();
+    for number in 0..1_000 {
+        board.push(number, number + 1, 0, at(number), STAMP);
+        let (held, places) = (board.ring.len(), board.ring.capacity());
+        assert!(places % super::STEP == 0 && places <= held + held / 4 + super::STEP, "{places} for {held}");
+    }
+    for una in 1..=1_000 {
+        board.pop_acked(una).expect("it was sent");
+        board.give_back_room();
+        let (held, places) = (board.ring.len(), board.ring.capacity());
+        assert!(
+            places % super::STEP == 0 && (places <= super::ROOMY || places <= 3 * held + super::STEP),
+            "{places} for {held}"
+        );
+    }
+}

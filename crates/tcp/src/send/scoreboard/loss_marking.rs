@@ -25,7 +25,7 @@ impl Scoreboard {
     pub fn unmark_lost(&mut self) {
         for number in self.base..self.next_number() {
             let sent = self.get_mut(number);
-            sent.state &= !LOST;
+            sent.set_state(sent.state() & !LOST);
         }
         self.lost_bytes = 0;
         self.lost_segments = 0;
@@ -42,7 +42,7 @@ impl Scoreboard {
         end: u64,
         wait: impl Fn(Time) -> Option<lopsided_core::Duration>,
     ) -> Option<lopsided_core::Duration> {
-        let before_newest = |sent: &TxRecord| sent.sent_at < sent_at || (sent.sent_at == sent_at && sent.end < end);
+        let before_newest = |sent: &TxRecord| sent.sent_at < sent_at || (sent.sent_at == sent_at && sent.end() < end);
         // Original transmissions lie in the order they were sent: the overdue come first, and the last of the others
         // waits longest.
         let mut longest = None;
@@ -192,7 +192,7 @@ impl Scoreboard {
     pub fn mark_all_lost(&mut self, forget_sack: bool, spare: impl Fn(Time) -> bool) {
         if forget_sack {
             for sent in &mut self.ring {
-                sent.state &= !SACKED;
+                sent.set_state(sent.state() & !SACKED);
             }
             self.sack_ranges.clear();
             self.sacked_bytes = 0;
@@ -213,9 +213,9 @@ impl Scoreboard {
         let sent = self.get_mut(number);
         debug_assert!(!sent.is_sacked());
         let (len, was_pending) = (sent.weight(), sent.is_retransmit_pending());
-        if sent.state & RETRANS != 0 {
+        if sent.state() & RETRANS != 0 {
             // The retransmission was lost too.
-            sent.state &= !RETRANS;
+            sent.set_state(sent.state() & !RETRANS);
             let sent_at = sent.sent_at;
             self.retransmitted.remove(&(sent_at, number));
             self.lost_retransmits += 1;
@@ -224,8 +224,8 @@ impl Scoreboard {
             self.total_lost += len;
         }
         let sent = self.get_mut(number);
-        if sent.state & LOST == 0 {
-            sent.state |= LOST;
+        if sent.state() & LOST == 0 {
+            sent.set_state(sent.state() | LOST);
             self.lost_bytes += len;
             self.lost_segments += 1;
             self.total_lost += len;
@@ -243,11 +243,11 @@ impl Scoreboard {
         let Some(losses) = &mut self.losses else { return };
         let sent = &self.ring[(number - self.base) as usize];
         losses.push(Lost {
-            start: sent.start,
-            end: sent.end,
+            start: sent.start(),
+            end: sent.end(),
             tx_in_flight: Bytes::new(u64::from(sent.in_flight)),
             lost_since_sent: Bytes::new(u64::from((self.total_lost as u32).wrapping_sub(sent.lost))),
-            app_limited: sent.app_limited,
+            app_limited: sent.is_app_limited(),
         });
     }
 }

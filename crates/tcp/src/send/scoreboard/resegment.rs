@@ -14,16 +14,16 @@ impl Scoreboard {
         let mut places = Vec::with_capacity(self.ring.len() + 1);
         for sent in &self.ring {
             places.push(self.base + ring.len() as u64);
-            let mut start = sent.start;
+            let mut start = sent.start();
             if sent.is_sacked() {
                 ring.push_back(*sent);
                 continue;
             }
-            while start < sent.end {
-                let end = sent.end.min(start + full);
+            while start < sent.end() {
+                let end = sent.end().min(start + full);
                 let is_piece = sent.pad > 0 || sent.len() > full;
                 let pad = if is_piece { (full - (end - start)) as u16 } else { 0 };
-                ring.push_back(TxRecord { start, end, pad, ..*sent });
+                ring.push_back(sent.piece(start, end, pad));
                 start = end;
             }
         }
