@@ -14,9 +14,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import flatness
 import instructions
@@ -27,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 
 PEER_PROGRAMS = ROOT / "bench" / "peers"
-TARGET_US = 0.5
+TARGET_US = 0.33
 """CPU microseconds for a data packet that the project has set itself as a limit, on each of the three workloads."""
 TARGET_RATIO = 2.0
 """The dearest of the congestion controls over Reno."""
@@ -370,6 +371,38 @@ def show(console: Console, header: tuple[str, ...], rows: list[tuple[str, ...]])
     console.print(table)
 
 
+@dataclass
+class Report:
+    """What was measured, shown and written as soon as it is there: the whole takes an hour, and may be cut off."""
+
+    console: Console
+    folder: Path
+    measured: dict[str, list[Any]] = field(default_factory=dict)
+    tables: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    def add(self, name: str, header: tuple[str, ...], costs: Sequence[Any], rows: list[tuple[str, ...]]) -> None:
+        """One table more."""
+        self.measured[name] = [cost if isinstance(cost, tuple) else asdict(cost) for cost in costs]
+        self.tables.append(as_markdown(header, rows))
+        show(self.console, header, rows)
+        self.write()
+
+    def say(self, sentences: list[str]) -> None:
+        """Targets beside what was measured."""
+        self.said += sentences
+        self.console.print("\n".join(sentences))
+        self.write()
+        self.console.print(f"Written: {self.folder}/results.json and results.md")
+
+    def write(self) -> None:
+        """All that there is so far."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        written = {**self.measured, "said": self.said}
+        (self.folder / "results.json").write_text(json.dumps(written, indent=2) + "\n")
+        (self.folder / "results.md").write_text("\n\n".join([LEGEND, *self.tables, *self.said]) + "\n")
+
+
 def main() -> None:
     """Measures, prints the tables and writes them as JSON and Markdown."""
     arguments = argparse.ArgumentParser(description=__doc__)
@@ -388,41 +421,30 @@ def main() -> None:
         console.print("\n".join(flatness.verdicts(counts, asides)))
         return
     console.print(LEGEND, soft_wrap=True)
+    report = Report(console, built / "bench")
     compared = compare(built, console)
-    varied = [] if arguments.quick else vary(built, console)
-    controls = [] if arguments.quick else control(built, console)
-    disciplines = [] if arguments.quick else queues.measure()
-    counts = [] if arguments.quick else flatness.counts(build_bench(built))
-    asides = [] if arguments.quick else flatness.asides(build_bench(built))
+    report.add("compared", COMPARED_HEADER, compared, compared_rows(compared))
     counted = instruction_rows(console)
-    steps = [] if arguments.quick else user_path.measure()
-    tables = [(COMPARED_HEADER, compared_rows(compared)), (INSTRUCTIONS_HEADER, counted)]
-    if not arguments.quick:
-        tables += [(VARIED_HEADER, varied_rows(varied)), (CONTROLS_HEADER, control_rows(controls))]
-        tables += [(queues.HEADER, queues.rows(disciplines))]
-        tables += [(flatness.HEADER, flatness.rows(counts)), (flatness.ASIDES_HEADER, flatness.aside_rows(asides))]
-        tables += [(user_path.HEADER, user_path.rows(steps))]
-    for header, rows in tables:
-        show(console, header, rows)
-    said = [*verdicts(compared, varied, controls), *([queues.verdict(disciplines)] if disciplines else [])]
-    said += flatness.verdicts(counts, asides) if counts else []
-    console.print("\n".join(said))
-    results = built / "bench"
-    results.mkdir(parents=True, exist_ok=True)
-    written = {
-        "compared": [asdict(cost) for cost in compared],
-        "varied": [asdict(cost) for cost in varied],
-        "controls": [asdict(cost) for cost in controls],
-        "queues": [asdict(cost) for cost in disciplines],
-        "flatness": [asdict(cost) for cost in counts],
-        "asides": [asdict(cost) for cost in asides],
-        "instructions": counted,
-        "user_path": [asdict(step) for step in steps],
-        "said": said,
-    }
-    (results / "results.json").write_text(json.dumps(written, indent=2) + "\n")
-    (results / "results.md").write_text("\n\n".join([LEGEND, *(as_markdown(*table) for table in tables), *said]) + "\n")
-    console.print(f"Written: {results}/results.json and results.md")
+    report.add("instructions", INSTRUCTIONS_HEADER, counted, counted)
+    if arguments.quick:
+        report.say(verdicts(compared, [], []))
+        return
+    varied = vary(built, console)
+    report.add("varied", VARIED_HEADER, varied, varied_rows(varied))
+    controls = control(built, console)
+    report.add("controls", CONTROLS_HEADER, controls, control_rows(controls))
+    report.say(verdicts(compared, varied, controls))
+    disciplines = queues.measure()
+    report.add("queues", queues.HEADER, disciplines, queues.rows(disciplines))
+    report.say([queues.verdict(disciplines)])
+    steps = user_path.measure()
+    report.add("user_path", user_path.HEADER, steps, user_path.rows(steps))
+    program = build_bench(built)
+    asides = flatness.asides(program)
+    report.add("asides", flatness.ASIDES_HEADER, asides, flatness.aside_rows(asides))
+    counts = flatness.counts(program)
+    report.add("flatness", flatness.HEADER, counts, flatness.rows(counts))
+    report.say(flatness.verdicts(counts, asides))
 
 
 if __name__ == "__main__":
