@@ -390,6 +390,7 @@ impl<H: Node> Network<H> {
         self.now = self.now.max(until);
         for number in 0..self.confluences.len() {
             self.let_in(number);
+            self.rearm(self.confluences[number].0);
         }
         Progress::Reached
     }
@@ -562,13 +563,12 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// The link behind a confluence gets all that has entered it by now.
+    /// The link behind a confluence gets all that has entered it by now; who lets it in sets the link's time anew.
     fn let_in(&mut self, confluence: usize) {
         let link = self.confluences[confluence].0;
         while let Some(Entering { at, packet, .. }) = self.confluences[confluence].1.take(self.now) {
             self.cross(link, packet, at);
         }
-        self.rearm(link);
     }
 
     /// What hangs on the port of the node.

@@ -353,6 +353,24 @@ impl Packet {
         self.0.addresses().dst()
     }
 
+    /// Whether it comes from there.
+    #[inline]
+    pub fn is_from(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) if self.0.apart.is_none() => self.0.src == address,
+            _ => self.src() == address,
+        }
+    }
+
+    /// Whether it goes there.
+    #[inline]
+    pub fn is_to(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) if self.0.apart.is_none() => self.0.dst == address,
+            _ => self.dst() == address,
+        }
+    }
+
     #[inline]
     pub fn ecn(&self) -> Ecn {
         self.0.ecn

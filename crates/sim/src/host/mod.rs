@@ -149,13 +149,16 @@ impl Host {
 
     /// The connection that the segment belongs to, or a new one if it asks for a service.
     #[inline]
-    fn connection_for(&mut self, src: IpAddr, header: &TcpHeader, now: Time) -> Option<u32> {
-        let remote = Remote { addr: src, port: header.src_port };
+    fn connection_for(&mut self, packet: &Packet, header: &TcpHeader, now: Time) -> Option<u32> {
         // A host mostly has one connection, or hears from one several times in a row: then no table need be looked at.
-        let belongs = |conn: &Conn| conn.local_port == header.dst_port && conn.remote == remote;
+        let belongs = |conn: &Conn| {
+            let ports = conn.local_port == header.dst_port && conn.remote.port == header.src_port;
+            ports && packet.is_from(conn.remote.addr)
+        };
         if self.sockets.conn(self.latest).is_some_and(belongs) {
             return Some(self.latest);
         }
+        let remote = Remote { addr: packet.src(), port: header.src_port };
         self.latest = self.look_up(header, remote, now)?;
         Some(self.latest)
     }
@@ -202,16 +205,31 @@ impl Host {
         if live && of_app.sends {
             of_app.meter.watch(now, &conn.connection, &mut conn.counted);
         }
-        let mut told = Happened::default();
-        while let Some(event) = conn.connection.poll_event() {
-            told.note(event);
+        // A handshake that is not complete has nothing for the application, as for one that waits for connect() to
+        // return.
+        let open = conn.connection.state() != State::SynSent;
+        if conn.connection.has_events() {
+            self.visit_events(slot, app, open, now);
+        } else if live && open {
+            self.tell(app, SocketId(slot), SocketEvent::Ready, now);
         }
         if !live {
             return;
         }
-        // A handshake that is not complete has nothing for the application, as for one that waits for connect() to
-        // return.
-        let open = conn.connection.state() != State::SynSent;
+        self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
+    }
+
+    /// The connection has more to tell than that it was touched; the application may hear it, if it is `open` to it.
+    #[cold]
+    fn visit_events(&mut self, slot: u32, app: u32, open: bool, now: Time) {
+        let Some(conn) = self.sockets.conns[slot as usize].as_deref_mut() else { return };
+        let mut told = Happened::default();
+        while let Some(event) = conn.connection.poll_event() {
+            told.note(event);
+        }
+        if !conn.live {
+            return;
+        }
         if told.connected {
             self.tell(app, SocketId(slot), SocketEvent::Connected, now);
         }
@@ -224,7 +242,6 @@ impl Host {
         if let Some(reason) = told.closed {
             self.tell_closed(app, slot, reason, now);
         }
-        self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
     }
 
     fn tell_closed(&mut self, app: u32, slot: u32, reason: CloseReason, now: Time) {
@@ -483,12 +500,12 @@ impl Host {
 impl Node for Host {
     fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
         let now = cx.now();
-        if packet.dst() != self.addr {
+        if !packet.is_to(self.addr) {
             return cx.drop(packet, DropReason::NoRoute);
         }
         match packet.transport() {
             Transport::Tcp(header) => {
-                let Some(slot) = self.connection_for(packet.src(), header, now) else {
+                let Some(slot) = self.connection_for(&packet, header, now) else {
                     self.refuse(&packet, header);
                     return cx.drop(packet, DropReason::NoSocket);
                 };

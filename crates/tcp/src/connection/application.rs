@@ -149,6 +149,12 @@ impl Connection {
         self.stop_timers();
     }
 
+    /// Whether [`Connection::poll_event`] has something.
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     pub fn poll_event(&mut self) -> Option<ConnEvent> {
         self.events.pop_front()
     }
