@@ -100,7 +100,11 @@ class Cell:
 
     def scenario(self, number: int) -> lop.Scenario:
         """What ours is told."""
-        changed = {**(CASE_B if self.case == "B" else {}), **self.line.overrides, **self.scheme.overrides()}
+        changed = {
+            **(CASE_B if self.case == "B" else {}),
+            **self.line.overrides,
+            **self.scheme.overrides(acks_alone=True),
+        }
         delay = {"link.up.delay": f"{self.delay_ms(number)} ms", "scenario.duration": f"{self.duration_s} s"}
         return lop.Scenario.load(SCENARIO).with_(**changed, **delay)
 

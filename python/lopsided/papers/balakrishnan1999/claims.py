@@ -438,7 +438,6 @@ def both_help_where_k_is_large(m: Measurements) -> Verdict:
     "ACC and AF make two downloads share: fairness indices of 0.95 and 0.99, at 8.59 and 8.98 Mbit/s in all.",
     "section 7.1.2, table 2",
     needs=("two-downloads",),
-    fails=True,
 )
 def remedies_make_downloads_share(m: Measurements) -> Verdict:
     def of(scheme: Scheme) -> Iterable[Measured]:

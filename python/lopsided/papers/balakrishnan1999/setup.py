@@ -71,12 +71,13 @@ class Scheme:
     implemented: bool = True
     """Of the paper's implementation in BSD/OS (section 8) too."""
 
-    def queue(self, limit: int) -> str:
+    def queue(self, limit: int, acks_alone: bool = False) -> str:
         """The discipline before the return line, as TOML; a drop-tail queue of the authors holds one packet less, and a
-        full one drops a new ACK before their filter looks at it."""
+        full one drops a new ACK before their filter looks at it. Where ACKs alone wait, half of one can be said."""
         plain = f'{{ kind = "fifo", limit = "{limit - 1} packets" }}'
         if self.marked:
-            plain = RED.format(limit=limit)
+            thresholds = RED_THRESHOLDS_OF_ACKS if acks_alone else RED_THRESHOLDS
+            plain = RED.format(limit=limit, thresholds=thresholds)
         if self.acks_first:
             plain = f'{{ kind = "prio", bands = [{plain}, {plain}] }}'
         if not self.filtered:
@@ -84,9 +85,9 @@ class Scheme:
         below = "" if self.acks_first else f', below = "{limit - 1} packets"'
         return f'{{ kind = "ack_filter", queue = {plain}{below} }}'
 
-    def overrides(self, place: str = "link.up.queue", limit: int = 10) -> Overrides:
+    def overrides(self, place: str = "link.up.queue", limit: int = 10, acks_alone: bool = False) -> Overrides:
         """What it changes in a scenario whose slow queue stands at `place`."""
-        found = {place: self.queue(limit)}
+        found = {place: self.queue(limit, acks_alone)}
         if self.adapted:
             found |= {"stack.max_burst": str(MAX_BURST), "stack.abc": EVERY_OCTET}
         if self.marked:
@@ -101,11 +102,15 @@ EVERY_OCTET = "1000"
 """A limit of byte counting that is none: an ACK for s segments counts as s."""
 
 RED = (
-    '{{ kind = "red", limit = "{limit} packets", min = "2 packets", max = "6 packets", weight = 0.01, '
+    '{{ kind = "red", limit = "{limit} packets", {thresholds}, weight = 0.01, '
     'probability = 0.1, ecn = true, harddrop = true, marks = "all", victim = "random", avpkt = "500 B", '
     "count_first = true, least = 2 }}"
 )
-"""Of the example scripts of the authors' simulator, whose lower threshold is 1.5."""
+"""Of the example scripts of the authors' simulator."""
+
+RED_THRESHOLDS = 'min = "2 packets", max = "6 packets"'
+RED_THRESHOLDS_OF_ACKS = 'min = "60 B", max = "240 B"'
+"""Theirs are 1.5 and 6 packets: said in octets of ACKs, where nothing else waits."""
 
 RECONSTRUCT = (
     '[{ kind = "ack_reconstruct", every = 2, threshold = 2, gain = 0.25, interval = "10 ms", segment = "960 B", '
@@ -164,11 +169,14 @@ def cases(
     schemes: Iterable[Scheme],
     settings: Iterable[tuple[Mapping[str, Label], Overrides]] = (({}, {}),),
     place: str = "link.up.queue",
+    acks_alone: bool = False,
 ) -> tuple[Case, ...]:
     """Every scheme in every setting."""
     settings = tuple(settings)
     return tuple(
-        Case(scenario, {**overrides, **scheme.overrides(place)}, {"scheme": scheme.key, **labels})
+        Case(
+            scenario, {**overrides, **scheme.overrides(place, acks_alone=acks_alone)}, {"scheme": scheme.key, **labels}
+        )
         for scheme in schemes
         for labels, overrides in settings
     )
@@ -185,7 +193,7 @@ CASE_B = {
 ONE_WAY = Experiment(
     key="one-way",
     summary="case A: one download for 50 s over four return lines, nothing lost forward",
-    cases=cases("hybrid.toml", SCHEMES, [({"line": line.key}, line.overrides) for line in LINES]),
+    cases=cases("hybrid.toml", SCHEMES, [({"line": line.key}, line.overrides) for line in LINES], acks_alone=True),
     measure=measure.one_way,
     most=1,
 )
@@ -197,6 +205,7 @@ LOSSY = Experiment(
         "hybrid.toml",
         SCHEMES,
         [({"return_delay_ms": delay}, {**CASE_B, "link.up.delay": f"{delay:g} ms"}) for delay in RETURN_DELAYS_MS],
+        acks_alone=True,
     ),
     measure=measure.one_way,
     keep=True,
@@ -206,7 +215,7 @@ LOSSY = Experiment(
 TWO_DOWNLOADS = Experiment(
     key="two-downloads",
     summary="a second download that begins 5 to 10 s after the first",
-    cases=cases("hybrid-two.toml", SCHEMES),
+    cases=cases("hybrid-two.toml", SCHEMES, acks_alone=True),
     measure=measure.two_downloads,
 )
 
