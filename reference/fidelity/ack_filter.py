@@ -36,6 +36,7 @@ from reference.fidelity import promises, stamps
 from reference.fidelity.promises import Promise
 from reference.fidelity.records import OneRow
 from reference.fidelity.stamps import Probe
+from reference.fidelity.tables import percent, row
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 RUNS, CAPTURES, PAGE = DOCS / "ack-filter.csv", DOCS / "ack-filter.xz", DOCS / "ack-filter.md"
@@ -381,7 +382,7 @@ def page(linux: Sequence[Measurement], here: Sequence[Measurement], recorded: Ma
             apart += found.same < found.acks
             cells: list[object] = [case.name, *map(units.count, (found.packets, found.acks, found.gone, found.ours))]
             cells += [_of(found.same, found.acks), _of(found.data, others)]
-            text += "| " + " | ".join(map(str, cells)) + " |\n"
+            text += row(cells) + "\n"
     rows, within, compared = list[str](), 0, 0
     for cell in CELLS:
         theirs, ours = ([one for one in side if one.cell == cell.name] for side in (linux, here))
@@ -392,10 +393,9 @@ def page(linux: Sequence[Measurement], here: Sequence[Measurement], recorded: Ma
             sides = [[float(getattr(one, name)) for one in side] for side in (theirs, ours)]
             off[name] = median(sides[1]) / median(sides[0]) - 1
             beyond = abs(off[name]) > BOUNDS.get(name, 1.0)
-            by = f"{off[name]:+.1%}".replace("%", " %")
             place = [cell.line, cell.rule] if name == "down_bps" else ["", ""]
             values = [_said(name, side) for side in sides]
-            rows.append("| " + " | ".join([*place, label, *values, f"**{by}**" if beyond else by]) + " |")
+            rows.append(row([*place, label, *values, percent(off[name], signed=True, bold=beyond)]))
         compared += 1
         within += all(abs(off[name]) <= bound for name, bound in BOUNDS.items())
     promised = [

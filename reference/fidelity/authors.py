@@ -46,6 +46,7 @@ from reference.fidelity import promises, stamps
 from reference.fidelity.promises import Promise
 from reference.fidelity.records import OneRow
 from reference.fidelity.stamps import Probe
+from reference.fidelity.tables import percent, table
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 RECORDS, PAGE = DOCS / "authors.csv", DOCS / "authors.md"
@@ -245,7 +246,7 @@ def _said(values: Sequence[float]) -> str:
 
 def page(pairs: Mapping[Cell, tuple[Sequence[Measurement], Sequence[Measurement]]]) -> str:
     """The document."""
-    rows, within = list[str](), 0
+    rows, within = list[list[str]](), 0
     for cell, sides in pairs.items():
         cells, all_hold = [cell.case, cell.line.title, cell.scheme.title], True
         for name, bound in BOUNDS.items():
@@ -253,19 +254,17 @@ def page(pairs: Mapping[Cell, tuple[Sequence[Measurement], Sequence[Measurement]
                 cells += ["", "", ""]
                 continue
             found = Compared(*([getattr(one, name) for one in side] for side in sides))
-            off = f"{found.off:+.1%}".replace("%", " %")
             holds = found.holds(bound)
             all_hold &= holds
-            cells += [_said(found.theirs), _said(found.ours), off if holds else f"**{off}**"]
+            cells += [_said(found.theirs), _said(found.ours), percent(found.off, signed=True, bold=not holds)]
         within += all_hold
-        rows.append("| " + " | ".join(cells) + " |\n")
-    titles = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|\n"
+        rows.append(cells)
     promised = Promise(
         "Every cell is within the bounds, or the range of the authors' runs.",
         claims.at_least(len(pairs), [claims.number("cells", within)]),
     )
     head = HEAD.format(within=within, cells=len(pairs), promised="\n".join(promises.rows([promised])))
-    return head + titles + "".join(rows)
+    return head + "\n".join(table(" | ".join(COLUMNS), rows))
 
 
 def _measure(recorded: OneRow[Measurement], program: str | None, jobs: int) -> None:

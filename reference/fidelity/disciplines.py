@@ -31,6 +31,7 @@ from reference.fidelity import promises, stamps
 from reference.fidelity.chance import STANDARD_ERRORS, Value
 from reference.fidelity.promises import Promise
 from reference.fidelity.stamps import Probe
+from reference.fidelity.tables import percent, table
 
 DOCS = Path(__file__).parents[2] / "docs" / "fidelity"
 RECORDS = DOCS / "disciplines.csv"
@@ -169,15 +170,15 @@ def page(linux: list[Row], sim: list[Row]) -> str:
     keys = sorted(theirs, key=lambda key: (list(QUEUES).index(key[0]), key[1:]))
     off = beyond(theirs, ours)
     values = {key: {name: _value(key, name, linux, sim) for name in off[key]} for key in keys}
-    rows: list[str] = []
+    rows: list[list[str]] = []
     for key in keys:
         queue, rtt, ecn = key
         cells = [queue, str(rtt), "on" if ecn else "off", str(seeds[key])]
         for name in BOUNDS:
             expected, found = theirs[key][name], ours[key][name]
-            text = f"{_off(expected, found):+.1%}".replace("%", " %")
-            cells += [_text(name, expected), _text(name, found), f"**{text}**" if name in off[key] else text]
-        rows.append("| " + " | ".join([*cells, _chance(values[key])]) + " |")
+            text = percent(_off(expected, found), signed=True, bold=name in off[key])
+            cells += [_text(name, expected), _text(name, found), text]
+        rows.append([*cells, _chance(values[key])])
     within = ", ".join(f"{label} {sum(name not in off[key] for key in keys)}" for name, label in _LABELS.items())
     chance = [key for key in keys if off[key] and all(value.by_chance for value in values[key].values())]
     head = _HEAD.format(
@@ -191,7 +192,8 @@ def page(linux: list[Row], sim: list[Row]) -> str:
         errors=f"{STANDARD_ERRORS:g}",
         promised="\n".join(promises.rows([promised(apart)])),
     )
-    return head + "\n".join(rows) + "\n" + _TOGETHER + "\n".join(_together(keys, linux, sim)) + "\n"
+    together = table("queue | goodput | wait | p95 | signals", _together(keys, linux, sim))
+    return head + "\n".join([*table(_COLUMNS, rows), _TOGETHER, *together])
 
 
 def promised(apart: int) -> Promise:
@@ -202,7 +204,7 @@ def promised(apart: int) -> Promise:
     )
 
 
-def _together(keys: Iterable[Key], linux: list[Row], sim: list[Row]) -> Iterator[str]:
+def _together(keys: Iterable[Key], linux: list[Row], sim: list[Row]) -> Iterator[list[str]]:
     """Rows of the disciplines that draw: the mean error of each quantity over all their cells, and Stouffer's sum."""
     for queue in DRAWN:
         texts: list[str] = []
@@ -210,9 +212,9 @@ def _together(keys: Iterable[Key], linux: list[Row], sim: list[Row]) -> Iterator
             values = [_value(key, name, linux, sim) for key in keys if key[0] == queue]
             error = fmean(value.error for value in values)
             errors = sum(value.in_standard_errors for value in values) / math.sqrt(len(values))
-            text = f"{error:+.1%} ({errors:+.1f})".replace("%", " %")
+            text = f"{percent(error, signed=True)} ({errors:+.1f})"
             texts.append(f"**{text}**" if abs(error) > bound and abs(errors) > STANDARD_ERRORS else text)
-        yield "| " + " | ".join([queue, *texts]) + " |"
+        yield [queue, *texts]
 
 
 def _key(row: Mapping[str, Any]) -> Key:
@@ -254,14 +256,15 @@ def _text(name: str, value: float) -> str:
     return units.count(value) if name == "signals" else f"{value:.2f}"
 
 
-_TOGETHER = """
+_TOGETHER = """\
 One cell has few seeds. So those disciplines that draw at random, all cells of each together: the mean difference of
 the means, and how many standard errors the cells come to (their sum over the square root of their number; **bold**
 beyond the bound and 3).
-
-| queue | goodput | wait | p95 | signals |
-|---|---|---|---|---|
 """
+_COLUMNS = (
+    "queue | RTT | ECN | seeds | goodput Linux | sim | off | wait | sim | off | p95 | sim | off | signals | sim | off"
+    " | by chance?"
+)
 _HEAD = """\
 # Managed queues beside Linux'
 
@@ -277,9 +280,6 @@ Linux' runs and that of {sim_seeds} seeds of the simulator, in standard errors, 
 explain {chance} more cells, and {apart} they do not.
 
 {promised}
-| queue | RTT | ECN | seeds | goodput Linux | sim | off | wait | sim | off | p95 | sim | off | signals | sim | off |\
- by chance? |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 """
 
 

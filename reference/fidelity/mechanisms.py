@@ -23,6 +23,7 @@ from lopsided.worlds.kernel import KernelUnavailable
 from reference.fidelity import promises, stamps
 from reference.fidelity.promises import Promise
 from reference.fidelity.stamps import Probe
+from reference.fidelity.tables import section, table
 
 SCRIPTS = Path("crates/tcp/src/tests/scripts")
 PAGE = "fidelity/mechanisms.md"
@@ -449,26 +450,26 @@ def render(held: Iterable[Held]) -> str:
     whole = [one for one in held if one.same == one.packets]
     lines = [_HEAD + f"To the end the same packets: **{len(whole)} of {len(held)}**.\n"]
     lines += promises.rows(promised(len(held), len(whole), sum(one.acted for one in held)))
-    lines += ["| mechanism | packets | the same | first difference | script |", "|---|---|---|---|---|"]
-    for one in held:
-        first = "none" if one.first is None else f"{' '.join(one.first.fields)}, after {one.first.packets:,}"
-        scripts = listed(one.mechanism.scripts)
-        silent = "" if one.acted else " (did not act)"
-        same = "all" if one.same == one.packets else f"{one.same:,}"
-        lines.append(f"| {one.mechanism.name}{silent} | {one.packets:,} | {same} | {first} | {scripts} |")
-    lines += ["", "## By scripts alone", "", "No scenario of the kernel world makes these happen:"]
-    lines += ["its applications write one way, and its lines keep the order.", ""]
-    lines += ["| mechanism | script |", "|---|---|"]
-    lines += [f"| {name} | {listed(scripts)} |" for name, scripts in SCRIPTS_ALONE]
-    lines += [
-        "",
-        "## What fails without it",
-        "",
+    lines += table("mechanism | packets | the same | first difference | script", map(_cells, held))
+    lines += section(
+        "By scripts alone",
+        "No scenario of the kernel world makes these happen:\n"
+        "its applications write one way, and its lines keep the order.",
+        table("mechanism | script", ((name, listed(scripts)) for name, scripts in SCRIPTS_ALONE)),
+    )
+    lines += section(
+        "What fails without it",
         "Each rule was switched off in the source by hand, alone: the script failed.",
-    ]
-    lines += ["", "| rule | a script that fails without it |", "|---|---|"]
-    lines += [f"| {name} | `{script}` |" for name, script in WITHOUT]
-    return "\n".join(lines) + "\n"
+        table("rule | a script that fails without it", ((name, f"`{script}`") for name, script in WITHOUT)),
+    )
+    return "\n".join(lines)
+
+
+def _cells(one: Held) -> tuple[str, ...]:
+    first = "none" if one.first is None else f"{' '.join(one.first.fields)}, after {one.first.packets:,}"
+    same = "all" if one.same == one.packets else f"{one.same:,}"
+    name = one.mechanism.name + ("" if one.acted else " (did not act)")
+    return name, f"{one.packets:,}", same, first, listed(one.mechanism.scripts)
 
 
 def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:

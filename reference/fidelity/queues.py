@@ -33,6 +33,7 @@ from lopsided.worlds.kernel import backend, captures, cleanup, flow_results, pla
 from lopsided.worlds.kernel.guest.job import Job, Watched
 from reference.fidelity import promises
 from reference.fidelity.promises import Promise
+from reference.fidelity.tables import row
 
 LINK, DIRECTION = "link", "down"
 LINE = "5 Mbit/s"
@@ -456,8 +457,8 @@ def render(recorded: dict[str, list[Seen]]) -> str:
     """The page, from what is recorded."""
     text, apart, far = "", 0, 0
     for case in (case for case in CASES if not case.draws):
-        row, found = _row(case, recorded[case.name])
-        text += row
+        line, found = _row(case, recorded[case.name])
+        text += line
         apart += found.same < found.packets
     text += DRAWN.format(linux=len(LINUX_SEEDS), seeds=len(SEEDS))
     for case in (case for case in CASES if case.draws):
@@ -509,7 +510,7 @@ def _row(case: Case, seen: Sequence[Seen]) -> tuple[str, Agreement]:
         f"{with_line.same:,}",
         f"{late_us:,.1f} us",
     )
-    return "| " + " | ".join(map(str, cells)) + " |\n", with_line
+    return row(cells) + "\n", with_line
 
 
 def main() -> int:
