@@ -72,10 +72,22 @@ def test_an_import_in_a_function_spares_a_slow_library():
     assert not early, "\n".join(early)
 
 
+@cache
 def modules() -> list[Path]:
     return sorted(path for path in PACKAGE.rglob("*.py") if "guest" not in path.parts)
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def known() -> set[str]:
+    return {name(path) for path in modules()} | {"_native"}
+
+
+@cache
 def name(path: Path) -> str:
     parts = list(path.relative_to(PACKAGE).with_suffix("").parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
@@ -89,19 +101,18 @@ def rank(module: str) -> int:
 @cache
 def arrows() -> list[tuple[str, str, int]]:
     """Source, target and line of each import of the package's own modules."""
-    known = {name(path) for path in modules()} | {"_native"}
     return [
         (name(path), target, node.lineno)
         for path in modules()
-        for node in ast.walk(ast.parse(path.read_text()))
-        for target in targets(node, path, known)
+        for node in ast.walk(tree(path))
+        for target in targets(node, path)
     ]
 
 
 def late_imports() -> Iterator[tuple[str, str, int, set[str]]]:
     """What functions import: by which module, what, in which line, and which slow libraries that loads."""
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 for each in imports_of(node):
                     for one, own in single(each, path):
@@ -125,10 +136,9 @@ def for_types(node: ast.AST) -> bool:
 
 def single(node: ast.Import | ast.ImportFrom, path: Path) -> Iterator[tuple[ast.Import | ast.ImportFrom, list[str]]]:
     """Each name that it brings as an import of its own, and the package's modules behind it."""
-    known = {name(each) for each in modules()} | {"_native"}
     for alias in node.names:
         one = ast.Import([alias]) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, [alias], node.level)
-        yield one, list(targets(one, path, known))
+        yield one, list(targets(one, path))
 
 
 def libraries(node: ast.Import | ast.ImportFrom) -> set[str]:
@@ -140,11 +150,10 @@ def libraries(node: ast.Import | ast.ImportFrom) -> set[str]:
 @cache
 def at_head() -> dict[str, tuple[set[str], set[str]]]:
     """Of each module the package's modules and the slow libraries that it imports as it is loaded."""
-    known = {name(path) for path in modules()} | {"_native"}
     found = {}
     for path in modules():
-        each = list(imports_of(ast.parse(path.read_text())))
-        own = {target for node in each for target in targets(node, path, known)}
+        each = list(imports_of(tree(path)))
+        own = {target for node in each for target in targets(node, path)}
         found[name(path)] = own | packages(name(path)), set().union(*map(libraries, each)) & SLOW
     return found
 
@@ -166,7 +175,7 @@ def loads(module: str) -> set[str]:
     return set().union(*(at_head()[each][1] for each in done if each in at_head()))
 
 
-def targets(node: ast.AST, path: Path, known: set[str]) -> Iterator[str]:
+def targets(node: ast.AST, path: Path) -> Iterator[str]:
     if isinstance(node, ast.Import):
         found = [alias.name.removeprefix("lopsided.") for alias in node.names if alias.name.startswith("lopsided.")]
     elif isinstance(node, ast.ImportFrom):
@@ -178,10 +187,10 @@ def targets(node: ast.AST, path: Path, known: set[str]) -> Iterator[str]:
             return
         base = ".".join(home[1:])
         inner = [f"{base}.{alias.name}" if base else alias.name for alias in node.names]
-        found = [each if each in known else base or "__init__" for each in inner]
+        found = [each if each in known() else base or "__init__" for each in inner]
     else:
         return
-    yield from dict.fromkeys(each for each in found if each in known)
+    yield from dict.fromkeys(each for each in found if each in known())
 
 
 def a_ring(graph: dict[str, set[str]]) -> list[str]:
