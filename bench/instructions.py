@@ -1,4 +1,5 @@
-"""Counts the instructions that a delivered data packet costs, and fails where a bound of instructions.toml is passed.
+"""Counts the instructions that a delivered data packet costs, and the memory that a flow takes, and fails where a bound
+of instructions.toml is passed.
 
 Instructions, unlike time, are the same on a busy machine, so a test can hold the hot path to them.
 
@@ -19,6 +20,8 @@ from bench_program import build_bench, target_folder
 
 BOUNDS = Path(__file__).with_name("instructions.toml")
 HISTORY = Path(__file__).with_name("history.csv")
+MEMORY_FLOWS = (100, 1_100)
+"""A run of so many flows, and one of so many more."""
 
 
 def count(program: str, arguments: list[str]) -> tuple[int, int]:
@@ -39,11 +42,32 @@ def per_packet(program: str, arguments: list[str]) -> float:
     return (whole - starting) / packets
 
 
-def measure() -> list[tuple[str, float, int]]:
-    """Each workload, its instructions a packet, and the most that it may cost."""
+def memory_per_flow(program: str, arguments: list[str]) -> float:
+    """Octets of the process at its largest, for each flow more than in a run of few."""
+    few, many = (_peak(program, [*arguments, f"flows={flows}"]) for flows in MEMORY_FLOWS)
+    return (many - few) * 1e6 / (MEMORY_FLOWS[1] - MEMORY_FLOWS[0])
+
+
+def _peak(program: str, arguments: list[str]) -> float:
+    printed = subprocess.run([program, *arguments], capture_output=True, text=True, check=True).stdout
+    peak = re.search(r"peak_rss_mb=(\S+)", printed)
+    if peak is None:
+        sys.exit(f"{program} printed no memory")
+    return float(peak[1])
+
+
+MEASURES = {"instructions a packet": per_packet, "octets a flow": memory_per_flow}
+
+
+def measure() -> list[tuple[str, float, int, str]]:
+    """Each workload, its figure, the most that this may be, and its unit."""
     program = build_bench(target_folder())
     bounds = tomllib.loads(BOUNDS.read_text())
-    return [(name, per_packet(program, bound["arguments"]), bound["most"]) for name, bound in bounds.items()]
+    return [
+        (name, MEASURES[unit](program, bound["arguments"]), bound["most"], unit)
+        for name, bound in bounds.items()
+        for unit in [bound.get("unit", "instructions a packet")]
+    ]
 
 
 def record(measured: dict[str, float]) -> None:
@@ -67,13 +91,13 @@ def main() -> None:
     asked = arguments.parse_args()
     failed = 0
     measured = measure()
-    for name, figure, most in measured:
+    for name, figure, most, unit in measured:
         over = figure > most
         failed += over
-        print(f"{name}: {figure:,.0f} instructions a packet, at most {most:,}{' FAILED' if over else ''}")
+        print(f"{name}: {figure:,.0f} {unit}, at most {most:,}{' FAILED' if over else ''}")
     print(f"{len(measured) - failed} passed, {failed} failed")
     if asked.record:
-        record({name: figure for name, figure, _ in measured})
+        record({name: figure for name, figure, *_ in measured})
     sys.exit(1 if failed else 0)
 
 

@@ -497,3 +497,15 @@ fn give_back_room<T>(ring: &mut VecDeque<T>) {
         ring.shrink_to(places / 2);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four links stand between two hosts, and each packet under way is noted in one of them at least.
+    #[test]
+    fn what_a_link_takes_and_what_it_notes_of_a_packet() {
+        assert!(size_of::<crate::Link>() <= 496, "a link takes {}", size_of::<crate::Link>());
+        assert_eq!((size_of::<Arriving>(), size_of::<Waiting>(), size_of::<Course>()), (16, 16, 40));
+    }
+}
