@@ -33,13 +33,18 @@ def draw(found: AckPath) -> Figure:
     figure, axes = style.small_panels(TITLE, subtitle, names, max(len(ways), 1), _BAR_IN * (len(rows) + 1))
     for way, panel in zip(ways, axes, strict=True):
         scale, _ = scales[way]
+        panel.set_yticks([])
+        panel.set_xlim(0, tops[way] / scale * _ROOM)
         for place, row in enumerate(rows):
             rate = row[f"{way}_goodput_bps"] or 0.0
             panel.barh(-place, rate / scale, height=0.8, color=inks[way], alpha=0.35)
-            panel.text(tops[way] / scale * 0.015, -place, row["remedies"], fontsize=8, va="center", color=style.INK)
-            panel.text(rate / scale, -place, f" {units.rate(rate)}", fontsize=7.5, va="center", color=style.INK)
-        panel.set_yticks([])
-        panel.set_xlim(0, tops[way] / scale * _ROOM)
+            name = panel.text(
+                tops[way] / scale * 0.015, -place, row["remedies"], fontsize=8, va="center", color=style.INK
+            )
+            # A long name reaches beyond a short bar: the number stands behind both.
+            reach = float(panel.transData.inverted().transform((name.get_window_extent().x1, 0))[0])
+            number = f" {units.rate(rate)}"
+            panel.text(max(rate / scale, reach), -place, number, fontsize=7.5, va="center", color=style.INK)
     seeds = f"{units.count(found.repeat)} seed{'s' if found.repeat > 1 else ''} from {found.seed}"
     style.small_print(figure, f"medians over {seeds}; the best of both directions together above")
     return figure
