@@ -137,7 +137,7 @@ impl Connection {
                 if payload.is_empty() {
                     self.challenge(now)
                 } else {
-                    self.on_old_data(start, payload)
+                    self.on_unacceptable(now, start, payload)
                 }
                 return false;
             }
@@ -151,7 +151,7 @@ impl Connection {
         let outside = start > edge || end < self.recv.offset(self.last_ack_sent);
         if outside {
             if !header.flags.has(Flags::RST) {
-                if payload.is_empty() { self.challenge(now) } else { self.on_old_data(start, payload) }
+                if payload.is_empty() { self.challenge(now) } else { self.on_unacceptable(now, start, payload) }
             }
             // An acknowledgement below the window edge still counts.
             return start <= edge
@@ -163,10 +163,12 @@ impl Connection {
         true
     }
 
-    fn on_old_data(&mut self, start: i64, payload: &Payload) {
+    /// Data that are not taken in arrived: older than the last ACK, beyond the window, or with an old timestamp.
+    fn on_unacceptable(&mut self, now: Time, start: i64, payload: &Payload) {
         self.counters_mut().duplicates_received += 1;
+        let again = start < self.recv.next() as i64;
         self.recv.note_old(start, payload);
-        self.acks.ack_now(AckReason::Duplicate);
+        self.acks.on_unacceptable(now, again, self.ack_context(), &mut self.send.flight.timers);
     }
 
     fn on_repeated_syn(&mut self, now: Time, header: &TcpHeader) {

@@ -367,7 +367,7 @@ impl Connection {
             (Some(received), Some(sent)) => Some(received.min(sent)),
             (received, sent) => received.or(sent),
         };
-        AckContext { rtt: known, srtt: rtt.srtt(), rto: rtt.rto(), window: self.recv.open_window() }
+        AckContext { rtt: known, srtt: rtt.srtt(), rto: rtt.rto(), window: self.recv.offered() }
     }
 
     /// This end's sender, as an acknowledgement policy may see it.

@@ -80,7 +80,7 @@ impl Connection {
         if self.state == State::Listen {
             self.recv.answer_with(self.own_mss());
         }
-        self.acks.agree(sack, mss, self.recv.first_window());
+        self.acks.agree(sack, mss, self.recv.offered());
         self.last_ack_sent = self.recv.ack();
         // The window in a SYN is never scaled.
         self.send.open(u64::from(syn.window), syn.seq, syn.ack);

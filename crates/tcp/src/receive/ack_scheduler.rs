@@ -147,6 +147,13 @@ impl AckScheduler {
         self.decide(decision, timers);
     }
 
+    /// Data arrived that is not taken in: see [`AckPolicy::on_unacceptable`].
+    pub fn on_unacceptable(&mut self, now: Time, again: bool, context: AckContext, timers: &mut TimerTable) {
+        self.update_view(context);
+        let decision = self.policy.on_unacceptable(now, again, &self.view);
+        self.decide(decision, timers);
+    }
+
     /// Something waits for an ACK that is not due: the policy hears when the application has read it.
     #[inline]
     pub fn awaits_read(&self) -> bool {

@@ -109,8 +109,8 @@ impl Receiver {
         self.offered = self.buffer.first_window(u64::from(mss));
     }
 
-    /// The window that is offered before any data came.
-    pub fn first_window(&self) -> u64 {
+    /// The window that was offered last: before any data came, the first.
+    pub fn offered(&self) -> u64 {
         self.offered
     }
 

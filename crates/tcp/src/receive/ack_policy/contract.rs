@@ -53,7 +53,7 @@ pub struct AckView {
     pub srtt: Option<Duration>,
     /// The end's own retransmission timeout.
     pub rto: Duration,
-    /// What is left of the window that was last offered, in octets.
+    /// The window that was last offered, in octets.
     pub window: u64,
     /// SACK is on: fewer duplicate ACKs may stand for many, without it each counts.
     pub sack: bool,
@@ -119,6 +119,10 @@ pub trait AckPolicy: Debug + Send {
     fn name(&self) -> &str;
     /// A data segment arrived; `view` counts it among what is not acknowledged, and has measured its size.
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision;
+    /// Data arrived that lies outside the window and is not taken in; `again`: it begins before the next octet expected.
+    fn on_unacceptable(&mut self, _now: Time, _again: bool, _view: &AckView) -> AckDecision {
+        AckDecision::Now(AckReason::Duplicate)
+    }
     /// The time of an earlier [`AckDecision::By`] has come.
     fn on_timeout(&mut self, _now: Time, _view: &AckView) -> AckDecision {
         AckDecision::Now(AckReason::Delay)

@@ -45,7 +45,7 @@ pub(super) struct Linux {
     pushed_again: bool,
     /// This end answers: its data carries the acknowledgements.
     pingpong: bool,
-    /// New data, in order or not, waits for its ACK.
+    /// Data within the window wait for their ACK, new or not: it uses up a quick one.
     scheduled: bool,
     /// The peer sends data that may be marked.
     ect_seen: bool,
@@ -154,7 +154,7 @@ impl Linux {
     /// Linux watches the pace of what comes in order only: it takes a loss that took long to repair for a pause.
     fn adapt_timeout(&mut self, clock: Time, view: &AckView) {
         let Some(last) = self.last_data else {
-            self.enter_quickack(view);
+            self.grant_quick(view);
             self.ato = self.min;
             return;
         };
@@ -165,7 +165,7 @@ impl Linux {
             self.ato = (self.whole(self.ato / 2) + gap).min(view.rto);
         } else if gap > view.rto {
             // The sender paused and starts again with a small window.
-            self.enter_quickack(view);
+            self.grant_quick(view);
         }
     }
 
@@ -175,10 +175,28 @@ impl Linux {
         self.quick |= u32::from(window_opened);
     }
 
+    /// Half of the window in ACKs is quick.
+    fn grant_quick(&mut self, view: &AckView) {
+        let pairs = view.window / (2 * u64::from(view.rcv_mss));
+        let by_window = if pairs == 0 { 2 } else { pairs };
+        self.quick = self.quick.max(by_window.min(u64::from(self.quick_acks)) as u32);
+    }
+
+    /// The peer sends again what was here: an acknowledgement was lost or late.
     fn enter_quickack(&mut self, view: &AckView) {
-        let by_window = view.window / (2 * u64::from(view.rcv_mss));
-        self.quick = self.quick.max(by_window.clamp(2, u64::from(self.quick_acks)) as u32);
+        self.grant_quick(view);
+        self.pingpong = false;
         self.ato = self.min;
+    }
+
+    /// A short segment in order, or one that the sender pushed, likely ends what an application wrote
+    /// (`tcp_measure_rcv_mss`).
+    fn note_end(&mut self, data: &ArrivedData, rcv_mss: u32) {
+        if data.len < rcv_mss {
+            self.pushed_again |= self.pushed;
+            self.pushed = true;
+        }
+        self.pushed |= data.push && self.heeds_push;
     }
 
     /// New data that cannot be marked, from a peer whose data could be: it goes again most likely, and two ACKs are
@@ -200,12 +218,10 @@ impl AckPolicy for Linux {
     }
 
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
-        let mut rcv_mss = view.rcv_mss;
-        self.scheduled |= data.arrival != Arrival::Duplicate;
+        self.scheduled = true;
         let decision = match data.arrival {
             Arrival::Duplicate => {
                 self.enter_quickack(view);
-                self.pingpong = false;
                 AckDecision::Now(AckReason::Duplicate)
             }
             Arrival::OutOfOrder => {
@@ -219,22 +235,25 @@ impl AckPolicy for Linux {
                 self.watch_codepoint(data.ecn);
                 self.last_data = Some(clock);
                 self.hurry(data.window_opened);
-                rcv_mss = rcv_mss.max(data.len);
+                let rcv_mss = view.rcv_mss.max(data.len);
+                self.note_end(data, rcv_mss);
                 self.duplicates = 0;
                 self.acknowledge_in_order(now, closed_gap, gaps_left, rcv_mss, view)
             }
         };
-        // A short segment, or one that the sender pushed, likely ends what an application wrote.
-        if data.len < rcv_mss {
-            self.pushed_again |= self.pushed;
-            self.pushed = true;
-        }
-        self.pushed |= data.push && self.heeds_push;
         if view.half_filled && matches!(decision, AckDecision::Now(_)) {
             // The sender will soon have to wait for the application: nothing is gained by hurry.
             self.quick = 0;
         }
         decision
+    }
+
+    /// Its acknowledgement is none of the quick ones (`tcp_send_dupack`).
+    fn on_unacceptable(&mut self, _now: Time, again: bool, view: &AckView) -> AckDecision {
+        if again {
+            self.enter_quickack(view);
+        }
+        AckDecision::Now(AckReason::Duplicate)
     }
 
     /// What waited for more window is acknowledged, and the sender of a finished message does not wait.

@@ -13,6 +13,7 @@ mod hostile;
 mod info;
 mod leaving;
 mod path_mtu;
+mod quick_acks;
 mod recovery;
 mod script;
 mod sending;

@@ -1,0 +1,97 @@
+//! Linux's quick ACKs: how many there are, what begins them and what uses them up.
+
+use super::script::{PEER, Script, linux, receive_buffer};
+
+/// A connection that has used up its sixteen quick ACKs at 100 to 115 ms, with a window that does not grow.
+fn past_quick_acks() -> Script {
+    let mut t = Script::established(receive_buffer(linux(), 64_000), PEER);
+    for n in 0..16 {
+        t.inject(100 + n, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
+        t.expect(100 + n, &format!("ack {}", n * 1000 + 1001));
+    }
+    t
+}
+
+/// So many full segments from octet 16001 on, a millisecond apart, are acknowledged one by one, and the next is not.
+#[track_caller]
+fn expect_quick(t: &mut Script, from_ms: u64, acks: u64) {
+    for n in 0..acks {
+        let (at, start) = ((from_ms + n) as u32, 16_001 + n * 1000);
+        t.inject(at, &format!("{start}:{}", start + 1000));
+        t.expect(at, &format!("ack {}", start + 1000));
+    }
+    let (at, start) = ((from_ms + acks) as u32, 16_001 + acks * 1000);
+    t.inject(at, &format!("{start}:{}", start + 1000));
+    t.expect_nothing_until(at + 30);
+    t.drain_until(at + 100);
+}
+
+/// tcp_send_dupack: data from before the last ACK lie outside the window. Quick ACKs begin anew, and the one that goes
+/// at once is none of them.
+#[test]
+fn old_data_outside_the_window_begin_sixteen_quick_acks() {
+    let mut t = past_quick_acks();
+    t.inject(130, "1:1001");
+    t.expect(130, "ack 16001 sack 1:1001");
+    expect_quick(&mut t, 131, 16);
+    // What lies beyond the window is answered too, and begins nothing.
+    let mut t = past_quick_acks();
+    t.inject(130, "900001:901001");
+    t.expect(130, "ack 16001");
+    expect_quick(&mut t, 131, 0);
+}
+
+/// tcp_data_queue: what ends at the last ACK is within the window, and its own ACK is one of the quick ones.
+#[test]
+fn a_duplicate_within_the_window_uses_up_a_quick_ack() {
+    let mut t = past_quick_acks();
+    t.inject(130, "15001:16001");
+    t.expect(130, "ack 16001 sack 15001:16001");
+    expect_quick(&mut t, 131, 15);
+}
+
+/// tcp_enter_quickack_mode ends pingpong mode.
+#[test]
+fn old_data_outside_the_window_end_the_answering() {
+    let mut t = Script::established(linux(), PEER);
+    t.inject(100, "1:301");
+    t.expect(100, "ack 301");
+    t.write(110, 500);
+    t.expect(110, "1:501 ack 301");
+    t.inject(210, "301:601 ack 501");
+    t.write(220, 500);
+    t.expect(220, "501:1001 ack 601");
+    t.inject(300, "1:301 ack 1001");
+    t.expect(300, "ack 601 sack 1:301");
+    t.inject(310, "601:901");
+    t.expect(310, "ack 901");
+}
+
+/// tcp_incr_quickack: half as many as the window that was offered has full segments.
+#[test]
+fn a_small_window_has_few_quick_acks() {
+    for (window, quick) in [(3900, 1), (6000, 3)] {
+        let mut t = Script::established(receive_buffer(linux(), window), PEER);
+        for n in 0..=quick {
+            let at = 100 + n as u32;
+            t.inject(at, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
+            if n < quick {
+                t.expect(at, &format!("ack {}", n * 1000 + 1001));
+            } else {
+                t.expect(at + 40, &format!("ack {}", n * 1000 + 1001));
+            }
+        }
+    }
+}
+
+/// tcp_event_data_recv: after a pause quick ACKs begin anew, and the delayed-ACK timeout stays what it was.
+#[test]
+fn a_pause_leaves_the_delayed_ack_timeout_alone() {
+    let mut t = past_quick_acks();
+    t.inject(200, "16001:17001");
+    t.expect(240, "ack 17001");
+    assert_eq!(t.info().ato.as_millis_f64(), 80.0);
+    t.inject(1000, "17001:18001");
+    t.expect(1000, "ack 18001");
+    assert_eq!(t.info().ato.as_millis_f64(), 80.0);
+}
