@@ -141,6 +141,7 @@ impl FairShare {
             may_raise: true,
             rtt,
             newest_rtt: rtt,
+            maybe_delayed: false,
             forward_ms: None,
             prior_in_flight: path.in_flight,
             cwnd_limited: used,

@@ -11,8 +11,6 @@
 //! Deviations from Linux: in-flight at the departure time of the next segment leaves out the segment at most that the
 //! line takes meanwhile; the phase in which ProbeBW begins is drawn from another generator. Segments leave one by one
 //! (the reference set-up has no segmentation offload), but the window's allowance for offload is there.
-//!
-//! Left out: ACKs that the peer may have delayed are taken for the RTT's minimum like others.
 
 mod fixed_point;
 mod policer;
@@ -172,7 +170,7 @@ impl Bbr {
         let expired = now_ticks.saturating_since(self.min_rtt_at) > MIN_RTT_WINDOW;
         if let Some(rtt) = ack.newest_rtt {
             let rtt = Duration::from_micros(microseconds(rtt).max(1));
-            if expired || self.min_rtt.is_none_or(|min| rtt < min) {
+            if (expired && !ack.maybe_delayed) || self.min_rtt.is_none_or(|min| rtt < min) {
                 self.min_rtt = Some(rtt);
                 self.min_rtt_at = now_ticks;
             }

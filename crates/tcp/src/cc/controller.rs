@@ -20,6 +20,8 @@ pub struct Acked {
     pub rtt: Option<Duration>,
     /// Round-trip time of the newest segment acknowledged, which excludes the peer's ACK delay.
     pub newest_rtt: Option<Duration>,
+    /// The ACK is of one short segment that was out alone: the peer may have waited with it all the same.
+    pub maybe_delayed: bool,
     /// The way to the peer by timestamps, in milliseconds and with an unknown constant added: only differences mean
     /// something. It takes no part of the way back, but the peer's ACK delay is in it.
     pub forward_ms: Option<u32>,

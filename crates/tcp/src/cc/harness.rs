@@ -49,6 +49,7 @@ pub fn acked(segments: u64, rtt: Duration) -> Acked {
         may_raise: true,
         rtt: Some(rtt),
         newest_rtt: Some(rtt),
+        maybe_delayed: false,
         forward_ms: Some((rtt.as_micros() / 1000) as u32),
         prior_in_flight: Bytes::new(segments * MSS),
         cwnd_limited: true,

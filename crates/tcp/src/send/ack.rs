@@ -219,7 +219,10 @@ impl Sender {
         outcome.cumulative = ack - flight.una();
         let mut retransmission_acked = false;
         let mut newest_once = None;
+        let mut covered = 0;
+        let none_sacked = flight.scoreboard.sacked_segments() == 0 && recovery.dupacks() == 0;
         while let Some(sent) = flight.scoreboard.pop_acked(ack) {
+            covered += 1;
             if !sent.is_sacked() {
                 outcome.delivered += sent.weight();
                 // The echo is of an earlier transmission: this one was not needed, and tells nothing of when it was
@@ -250,17 +253,32 @@ impl Sender {
         } else if let Some(sample) = newest_once {
             self.rtt_stats.add(sample);
         }
+        let mut whole = true;
         if let Some(first) = flight.scoreboard.first() {
             if first.start() < ack {
                 outcome.delivered += ack - first.start();
                 flight.scoreboard.trim_first(ack);
+                whole = false;
             }
+        }
+        if covered == 1 && whole && none_sacked && !retransmission_acked && !outcome.dsack && !outcome.ecn_echo {
+            self.note_delay(outcome);
         }
         self.acknowledge(ack);
         if self.flight.sack() {
             self.recovery.on_sack_progress();
             self.recovery.note_reordering(&self.flight, outcome);
         }
+    }
+
+    /// The ACK covers one segment alone, and nothing disturbed it. Linux takes it for one that the peer delayed where
+    /// that was a short one, with nothing else delivered since it was sent: its time is no smallest round trip that
+    /// ends an older one's (`FLAG_ACK_MAYBE_DELAYED`).
+    #[inline(always)]
+    pub(super) fn note_delay(&self, outcome: &mut AckOutcome) {
+        let alone = outcome.newest.is_some_and(|newest| newest.stamp.delivered == self.flight.delivery.total());
+        let linux = matches!(self.flight.profile.rto, RtoRule::Linux { .. });
+        outcome.maybe_delayed = linux && alone && outcome.cumulative < self.flight.mss();
     }
 
     /// Everything before `ack` is acknowledged, and its records are gone.
@@ -331,7 +349,9 @@ impl Sender {
             RtoRule::Rfc6298 { .. } => echoed().or(outcome.first_rtt),
         };
         if let Some(rtt) = outcome.newest_rtt {
-            flight.rtt.update_min(now, rtt);
+            if !outcome.maybe_delayed || flight.rtt.min_rtt().is_none_or(|min| rtt <= min) {
+                flight.rtt.update_min(now, rtt);
+            }
         }
         if let Some(rtt) = sample {
             flight.rtt.sample(now, rtt, flight.una(), flight.nxt());
@@ -355,6 +375,7 @@ impl Sender {
             may_raise: outcome.una_advanced || (outcome.sacked && recovery.expects_reordering(flight)),
             rtt: outcome.first_rtt.or(outcome.sack_rtt),
             newest_rtt: outcome.newest_rtt,
+            maybe_delayed: outcome.maybe_delayed,
             forward_ms: outcome.forward_ms,
             prior_in_flight: Bytes::new(prior_in_flight),
             cwnd_limited,

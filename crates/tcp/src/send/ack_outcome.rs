@@ -48,6 +48,8 @@ pub(crate) struct AckOutcome {
     pub marked: u64,
     pub delivered: u64,
     pub cumulative: u64,
+    /// The peer may have waited with it: see [`Sender::note_delay`](super::sender::Sender::note_delay).
+    pub maybe_delayed: bool,
     pub lost_before: u64,
     /// There is new data that the peer's window takes.
     pub new_data_fits: bool,

@@ -44,6 +44,9 @@ impl Sender {
             newest: Some(NewestDelivered::of(&covered.newest)),
             ..AckOutcome::default()
         };
+        if octets < self.flight.mss() && covered.newest.start == self.flight.una() {
+            self.note_delay(&mut outcome);
+        }
         self.acknowledge(info.ack);
         self.sample_rtt(now, &mut outcome);
         self.flight.delivery.add(now, octets);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cc::tests::path::{MSS, Path, controller, path_state, setup};
+use crate::cc::tests::path::{MSS, Path, acked, controller, path_state, setup};
 
 /// The line is full, the queue is short, and nothing is lost: whatever the buffer beyond Startup's needs.
 #[test]
@@ -98,4 +98,17 @@ fn phases_are_drawn_from_the_seed() {
     assert_eq!(cycles(1), cycles(1));
     assert_ne!(cycles(1), cycles(2));
     assert!(!cycles(3).contains(&1), "never into the draining ca_state first");
+}
+
+/// Linux (`is_ack_delayed`): what the peer may have delayed does not take an old round trip's place, but begins ProbeRTT.
+#[test]
+fn a_delayed_ack_is_no_new_round_trip_once_the_old_one_expired() {
+    for (maybe_delayed, expected) in [(true, 50), (false, 90)] {
+        let mut bbr = Bbr::new(&setup());
+        let rtt = Duration::from_millis(50);
+        bbr.on_established(Time::ZERO, &PathState { min_rtt: Some(rtt), ..path_state() });
+        let ack = Acked { maybe_delayed, ..acked(1, Duration::from_millis(90)) };
+        bbr.on_ack(Time::ZERO + Duration::from_secs(11), &ack, &path_state());
+        assert_eq!((bbr.mode, bbr.min_rtt), (Mode::ProbeRtt, Some(Duration::from_millis(expected))));
+    }
 }

@@ -103,6 +103,7 @@ fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &m
                 cumulative: Bytes::new(cumulative),
                 may_raise: cumulative > 0 || flags & 8 != 0,
                 rtt: rtt.map(Duration::from_nanos),
+                maybe_delayed: false,
                 newest_rtt: rtt.map(Duration::from_nanos),
                 forward_ms: rtt.map(|rtt| rtt as u32),
                 prior_in_flight: Bytes::new(prior),

@@ -109,3 +109,32 @@ fn behind_a_retransmission_the_echo_is_the_smallest_round_trip() {
     t.inject(250, "ack 4001 ts 250:200");
     assert_eq!(t.info().min_rtt, Some(MS(50)));
 }
+
+/// tcp_update_rtt_min: the ACK of a short segment that was out alone may have been delayed. It may lower the smallest
+/// round trip, and takes no old one's place after five minutes.
+#[test]
+fn a_delayed_ack_is_no_smallest_round_trip_that_ends_an_older_one() {
+    for (octets, predicted, smallest) in [(500, true, 100), (500, false, 100), (1000, true, 140)] {
+        let mut t = Script::established(linux(), PEER);
+        t.connection.prediction.off = !predicted;
+        t.write(350_000, octets);
+        t.expect(350_000, &format!("1:{} .", octets + 1));
+        t.inject(350_140, &format!("ack {}", octets + 1));
+        assert_eq!(t.info().min_rtt, Some(MS(smallest)), "{octets} octets, predicted: {predicted}");
+        t.write(350_200, 500);
+        t.expect(350_200, &format!("{}:{} .", octets + 1, octets + 501));
+        t.inject(350_250, &format!("ack {}", octets + 501));
+        assert_eq!(t.info().min_rtt, Some(MS(50)));
+    }
+    // Of two short ones the second had the first's delivery beside it, whose ACK came before.
+    let mut t = Script::established(linux(), PEER);
+    t.connection.set_nodelay(true);
+    t.write(350_000, 300);
+    t.expect(350_000, "1:301 .");
+    t.write(350_010, 300);
+    t.expect(350_010, "301:601 .");
+    t.inject(350_140, "ack 301");
+    assert_eq!(t.info().min_rtt, Some(MS(100)));
+    t.inject(350_141, "ack 601");
+    assert_eq!(t.info().min_rtt, Some(MS(131)));
+}
