@@ -155,19 +155,19 @@ impl Buffer {
 
     /// Whether a segment of `len` octets may open the window at all.
     #[inline]
-    pub fn could_grow(&self, len: u32) -> bool {
+    pub fn could_grow(&self, len: u32, in_order: bool) -> bool {
         match &self.window {
             Window::Room { .. } => false,
-            Window::Memory(memory) => memory.could_grow(len),
+            Window::Memory(memory) => memory.could_grow(len, in_order),
         }
     }
 
     /// A segment of `len` octets arrived, which may open the window; says whether it did.
     #[inline(always)]
-    pub fn grow(&mut self, len: u32, filling: Filling) -> bool {
+    pub fn grow(&mut self, len: u32, in_order: bool, filling: Filling) -> bool {
         match &mut self.window {
             Window::Room { .. } => false,
-            Window::Memory(memory) => memory.grow(len, filling),
+            Window::Memory(memory) => memory.grow(len, in_order, filling),
         }
     }
 

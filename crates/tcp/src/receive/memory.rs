@@ -9,7 +9,8 @@ use super::filling::Filling;
 use crate::profile::BufferRule;
 use lopsided_core::Bytes;
 
-/// Linux opens its window for segments of at least so many octets: small ones take more memory than they bring.
+/// Linux opens its window for segments in order of at least so many octets: small ones take more memory than they
+/// bring.
 const WORTH_A_LARGER_WINDOW: u32 = 128;
 /// Segments that a round trip is expected to bring at first, and those that a larger buffer provides for beyond what
 /// it brought.
@@ -21,6 +22,8 @@ const PROVISION: u64 = 768;
 const PROVISION_STEP: u64 = 128;
 /// No buffer takes less memory than that (Linux's SOCK_MIN_RCVBUF, socket(7)).
 const LEAST_MEMORY: u64 = 2304;
+/// How far a buffer might grow whose size the application did not set (Linux's tcp_rmem).
+const USUAL_MAX: u64 = 6 << 20;
 const LARGEST_UNSCALED: u64 = 65_535;
 
 #[derive(Debug)]
@@ -29,7 +32,9 @@ pub(super) struct Memory {
     size: u64,
     max: u64,
     /// Octets that a segment takes beyond its payload.
-    per_segment: u64,
+    per_segment: u32,
+    /// The memory that any buffer may grow to.
+    most: u32,
     /// What may be offered now, and the bound that it grows to.
     threshold: u64,
     bound: u64,
@@ -51,7 +56,19 @@ impl Memory {
     pub fn new(rule: BufferRule, per_segment: u64) -> Memory {
         let memory = |window: Bytes| of_window(window.get()).max(LEAST_MEMORY);
         let (size, max) = (memory(rule.initial()), memory(rule.max()));
-        Memory { size, max, per_segment, threshold: 0, bound: window_of(size), space: 0 }
+        let most = match rule {
+            BufferRule::Auto { .. } => max,
+            BufferRule::Fixed(_) | BufferRule::Stepped { .. } => USUAL_MAX,
+        };
+        Memory {
+            size,
+            max,
+            per_segment: per_segment.min(u64::from(u32::MAX)) as u32,
+            most: most.min(u64::from(u32::MAX)) as u32,
+            threshold: 0,
+            bound: window_of(size),
+            space: 0,
+        }
     }
 
     /// The application asks for a buffer with room for a window of `window` octets, which stays so.
@@ -74,7 +91,7 @@ impl Memory {
         self.bound = if room > 2 * mss { (room - mss).max(2 * mss) } else { room };
         self.threshold = filling.offered.min(self.bound);
         // An initial window a round trip is nothing that asks for more; nor is all that a small buffer lets in.
-        self.space = (room / 2).min(INITIAL_SEGMENTS * mss);
+        self.space = self.threshold.min(filling.offered).min(INITIAL_SEGMENTS * mss);
     }
 
     pub fn threshold(&self) -> u64 {
@@ -88,7 +105,7 @@ impl Memory {
     #[inline]
     fn room(&self, filling: Filling) -> u64 {
         let records = filling.unread_records + filling.held_records;
-        let used = filling.unread + filling.held + self.per_segment * records;
+        let used = filling.unread + filling.held + u64::from(self.per_segment) * records;
         window_of(self.size.saturating_sub(used))
     }
 
@@ -146,18 +163,39 @@ impl Memory {
     }
 
     #[inline]
-    pub fn could_grow(&self, len: u32) -> bool {
-        len >= WORTH_A_LARGER_WINDOW && self.threshold < self.bound
+    pub fn could_grow(&self, len: u32, in_order: bool) -> bool {
+        (len >= WORTH_A_LARGER_WINDOW || !in_order) && self.threshold < self.bound
     }
 
     #[inline(always)]
-    pub fn grow(&mut self, len: u32, filling: Filling) -> bool {
-        if !self.could_grow(len) {
+    pub fn grow(&mut self, len: u32, in_order: bool, filling: Filling) -> bool {
+        if !self.could_grow(len, in_order) {
             return false;
         }
         let room = self.bound.min(self.room(filling)).saturating_sub(self.threshold);
-        self.threshold += room.min(2 * filling.own().max(u64::from(len)));
-        room > 0
+        let step = if in_order { 2 * filling.own() } else { self.step_out_of_order(len, filling) };
+        if step == 0 || room == 0 {
+            return false;
+        }
+        self.threshold += room.min(step.max(2 * u64::from(len)));
+        true
+    }
+
+    /// What comes out of order counts with all of its memory (`tcp_grow_window`): where that is not half payload, the
+    /// window opens less, and a large one not at all.
+    fn step_out_of_order(&self, len: u32, filling: Filling) -> u64 {
+        let (len, taken) = (u64::from(len), window_of(u64::from(self.per_segment) + u64::from(len)));
+        if taken <= len {
+            return 2 * filling.own();
+        }
+        let (mut taken, mut window) = (taken / 2, window_of(u64::from(self.most)) / 2);
+        while self.threshold <= window {
+            if taken <= len {
+                return 2 * filling.full();
+            }
+            (taken, window) = (taken / 2, window / 2);
+        }
+        0
     }
 
     /// Room for twice what a round trip brought, and more while that grows fast (slow start).
@@ -214,7 +252,7 @@ mod tests {
         memory.establish(filling(0, 65_160, 65_160));
         let mut offered = 65_160;
         let mut arrive = |memory: &mut Memory| {
-            memory.grow(MSS as u32, filling(MSS, offered, offered - MSS));
+            memory.grow(MSS as u32, true, filling(MSS, offered, offered - MSS));
             offered = memory.window(filling(0, offered, offered - MSS));
             offered >> SCALE
         };

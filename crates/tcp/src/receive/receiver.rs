@@ -430,17 +430,18 @@ impl Receiver {
             Arrival::OutOfOrder => self.sack,
             Arrival::Duplicate => false,
         };
-        if !counts || !self.buffer.could_grow(len) {
+        let in_order = arrival != Arrival::OutOfOrder;
+        if !counts || !self.buffer.could_grow(len, in_order) {
             return false;
         }
         let mut filling = self.filling(sizes, 0);
-        if arrival != Arrival::OutOfOrder {
+        if in_order {
             (filling.unread_records, filling.held_records) = (self.before_joining.1, 0);
         } else if filling.held_records > self.held_before.1 {
             // Without the segment itself, unless it was joined to a record.
             (filling.held, filling.held_records) = self.held_before;
         }
-        self.buffer.grow(len, filling)
+        self.buffer.grow(len, in_order, filling)
     }
 
     /// A segment goes out with this timestamp: where a buffer grows by steps, a round trip may begin with it.

@@ -14,6 +14,7 @@ mod info;
 mod leaving;
 mod path_mtu;
 mod quick_acks;
+mod receive_memory;
 mod recovery;
 mod script;
 mod sending;
