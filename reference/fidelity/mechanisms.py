@@ -413,6 +413,28 @@ WITHOUT: tuple[tuple[str, str], ...] = (
         "pages with hardly any room left",
         "acking::a_page_with_hardly_any_room_left_holds_no_part_of_the_next_segment",
     ),
+    (
+        "old data outside the window: quick ACKs, no more pingpong (tcp_send_dupack)",
+        "quick_acks::old_data_outside_the_window_begin_sixteen_quick_acks",
+    ),
+    (
+        "a duplicate within the window uses up a quick ACK",
+        "quick_acks::a_duplicate_within_the_window_uses_up_a_quick_ack",
+    ),
+    ("quick ACKs by the window that was offered", "quick_acks::a_small_window_has_few_quick_acks"),
+    ("a pause leaves the delayed-ACK timeout alone", "quick_acks::a_pause_leaves_the_delayed_ack_timeout_alone"),
+    (
+        "ACKs that may be delayed: the smallest round trip (FLAG_ACK_MAYBE_DELAYED)",
+        "info::a_delayed_ack_is_no_smallest_round_trip_that_ends_an_older_one",
+    ),
+    (
+        "the buffer grows beyond its first window (rcvq_space)",
+        "receive_memory::a_small_buffer_grows_once_a_round_trip_brings_more_than_its_first_window",
+    ),
+    (
+        "small segments out of order open the window by their memory",
+        "receive_memory::small_segments_out_of_order_open_the_window_too",
+    ),
 )
 """Each was switched off in the source by hand, alone, and that script failed."""
 

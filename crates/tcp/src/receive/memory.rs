@@ -91,7 +91,10 @@ impl Memory {
         self.bound = if room > 2 * mss { (room - mss).max(2 * mss) } else { room };
         self.threshold = filling.offered.min(self.bound);
         // An initial window a round trip is nothing that asks for more; nor is all that a small buffer lets in.
-        self.space = self.threshold.min(filling.offered).min(INITIAL_SEGMENTS * mss);
+        let first = self.threshold.min(filling.offered);
+        // Another stack's that is told to grow as Linux's do begins with less than it could ever exceed.
+        let first = if self.per_segment == 0 { first.min(room / 2) } else { first };
+        self.space = first.min(INITIAL_SEGMENTS * mss);
     }
 
     pub fn threshold(&self) -> u64 {
