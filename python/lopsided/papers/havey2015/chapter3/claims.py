@@ -55,8 +55,8 @@ def fwp_is_linear(m: Measurements) -> Verdict:
         *ends,
         number("longest wait for the first octets", late, "s"),
         _off_line(opened, "the same since the first octets came"),
-        why="what is off the line are connections that open late: a SYN-ACK is sent once too, one that is lost costs a "
-        "second and the next two more, of a run of six. Since the first octets came it is linear",
+        why="what is off the line are connections that open late, or in a run of six seconds not at all: a SYN-ACK is "
+        "sent once too, one that is lost costs a second and the next two more",
     )
 
 
@@ -84,10 +84,12 @@ def third_at_5_percent(m: Measurements) -> Verdict:
     )
 
 
-@of_loss("A-MPDU gets about half of it at an FER of 0.20.", "section 3.4.2, figure 3.7")
+@of_loss("A-MPDU gets about half of it at an FER of 0.20.", "section 3.4.2, figure 3.7", fails=True)
 def half_at_20_percent(m: Measurements) -> Verdict:
     """The station under test, once with each."""
-    return _share(m, 0.2)
+    return _share(m, 0.2).but(
+        why="it hangs on the seed: of six, tried beside the study, four come out as printed, and so does their median"
+    )
 
 
 def _share(m: Measurements, error: float, experiment: str = "fwp-loss") -> Verdict:
@@ -152,7 +154,7 @@ def equal_turns_shares(m: Measurements) -> Verdict:
     return all_of(between(0.6, 0.733, [third]), _share(m, 0.2, "fwp-turns"))
 
 
-@of_turns("FWP's throughput beside nine would be linear in the frame loss.", "of figure 3.7", fails=True)
+@of_turns("FWP's throughput beside nine would be linear in the frame loss.", "of figure 3.7")
 def equal_turns_are_linear(m: Measurements) -> Verdict:
     """As above, within 5 %, since the first octets came."""
     found = [m.value("fwp-turns", "since_first_octets_bps", mode="fwp", error=error, rivals=9) for error in ERRORS[1:]]
