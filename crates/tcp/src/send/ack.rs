@@ -276,7 +276,7 @@ impl Sender {
     /// ends an older one's (`FLAG_ACK_MAYBE_DELAYED`).
     #[inline(always)]
     pub(super) fn note_delay(&self, outcome: &mut AckOutcome) {
-        let alone = outcome.newest.is_some_and(|newest| newest.stamp.delivered == self.flight.delivery.total());
+        let alone = outcome.newest.is_some_and(|newest| newest.stamp.delivered == self.flight.delivery.total() as u32);
         let linux = matches!(self.flight.profile.rto, RtoRule::Linux { .. });
         outcome.maybe_delayed = linux && alone && outcome.cumulative < self.flight.mss();
     }

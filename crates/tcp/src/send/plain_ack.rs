@@ -44,7 +44,7 @@ impl Sender {
             newest: Some(NewestDelivered::of(&covered.newest)),
             ..AckOutcome::default()
         };
-        if octets < self.flight.mss() && covered.newest.start == self.flight.una() {
+        if octets < self.flight.mss() && covered.newest.start() == self.flight.una() {
             self.note_delay(&mut outcome);
         }
         self.acknowledge(info.ack);
