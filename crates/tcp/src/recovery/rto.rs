@@ -3,6 +3,7 @@
 use super::Recovery;
 use super::loss_detection::{mark_lost, spares_recent};
 use super::undo::early_ack_window;
+use super::undo_state::Interrupted;
 use crate::cc::Signal;
 use crate::profile::FastRecovery;
 use crate::send::Flight;
@@ -42,7 +43,7 @@ impl Recovery {
         }
         let before = self.cwnd(flight);
         self.mark_lost_on_timeout(now, flight);
-        self.reduction = None;
+        let reduction = self.reduction.take();
         self.cwr_due = true;
         self.tell_losses(now, flight);
         self.heed_peer_window(now, flight);
@@ -52,7 +53,9 @@ impl Recovery {
         self.frto = flight.profile.undo.frto && (self.ca_state < CaState::Recovery || repeated);
         if early_ack {
             let early_until = (!repeated).then(|| now + early_ack_window(flight));
-            self.undo.on_timeout(early_until, (self.ca_state == CaState::Recovery).then_some(self.point));
+            let interrupted =
+                (self.ca_state == CaState::Recovery).then_some(Interrupted { point: self.point, reduction });
+            self.undo.on_timeout(early_until, interrupted);
         }
         self.tlp = None;
         self.forget_duplicates(flight);

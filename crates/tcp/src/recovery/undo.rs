@@ -3,7 +3,6 @@
 
 use super::Recovery;
 use super::duplicates::notices_reordering;
-use super::reduction::progress::Reduction;
 use super::undo_state::echo_is_older;
 use crate::send::{AckOutcome, Flight};
 use lopsided_core::tcp_event::{CaReason, CaState, TcpEvent, TcpEventMask, UndoRule};
@@ -87,7 +86,7 @@ impl Recovery {
     }
 
     fn undo_timeout(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
-        let interrupted = self.undo.interrupted_recovery();
+        let interrupted = self.undo.take_interrupted();
         self.undo_reduction(now, flight, by);
         self.dupacks = 0;
         flight.rtt.forget_backoff();
@@ -98,10 +97,10 @@ impl Recovery {
         }
         self.frto = false;
         match interrupted {
-            Some(point) if point > flight.una() => {
-                self.point = point;
-                let cwnd = flight.controller.cwnd().get();
-                self.reduction = (!flight.controller.owns_recovery()).then(|| Reduction::held(cwnd));
+            Some(interrupted) if interrupted.point > flight.una() => {
+                self.point = interrupted.point;
+                self.reduction = interrupted.reduction;
+                self.begin_budget(flight);
                 self.set_ca_state(flight, CaState::Recovery, CaReason::Undone);
             }
             _ => self.set_ca_state(flight, CaState::Open, CaReason::Undone),

@@ -1,5 +1,6 @@
 //! What the sender remembers of the retransmissions of one recovery, to find out whether they were needed.
 
+use super::reduction::progress::Reduction;
 use lopsided_core::Time;
 
 #[derive(Debug, Default)]
@@ -14,7 +15,14 @@ pub(crate) struct UndoState {
     /// 4.4BSD: an ACK before this instant acknowledges the original segment. Beside it: the recovery that the timeout
     /// broke off.
     early_until: Option<Time>,
-    interrupted_recovery: Option<u64>,
+    interrupted: Option<Box<Interrupted>>,
+}
+
+/// A recovery that a timeout broke off: its point, and the window on its way down.
+#[derive(Debug)]
+pub(crate) struct Interrupted {
+    pub point: u64,
+    pub reduction: Option<Reduction>,
 }
 
 impl UndoState {
@@ -25,10 +33,10 @@ impl UndoState {
         self.retransmitted = out > 0;
     }
 
-    /// A timeout: `early_until` for 4.4BSD's rule, and the recovery point of a recovery that it broke off.
-    pub fn on_timeout(&mut self, early_until: Option<Time>, interrupted_recovery: Option<u64>) {
+    /// A timeout: `early_until` for 4.4BSD's rule, and the recovery that it broke off.
+    pub fn on_timeout(&mut self, early_until: Option<Time>, interrupted: Option<Interrupted>) {
         self.early_until = early_until;
-        self.interrupted_recovery = interrupted_recovery;
+        self.interrupted = interrupted.map(Box::new);
     }
 
     pub fn forget_stamp(&mut self) {
@@ -39,7 +47,7 @@ impl UndoState {
         self.marker = None;
         self.first_stamp = None;
         self.early_until = None;
-        self.interrupted_recovery = None;
+        self.interrupted = None;
         self.retransmitted = false;
     }
 
@@ -69,8 +77,8 @@ impl UndoState {
         self.early_until.take()
     }
 
-    pub fn interrupted_recovery(&self) -> Option<u64> {
-        self.interrupted_recovery
+    pub fn take_interrupted(&mut self) -> Option<Box<Interrupted>> {
+        self.interrupted.take()
     }
 
     pub fn all_retransmissions_were_duplicates(&self) -> bool {

@@ -27,6 +27,10 @@ pub(super) fn window_after(outstanding: u64, mss: u64) -> u64 {
     outstanding + mss
 }
 
+fn has_budget(flight: &Flight) -> bool {
+    flight.profile.cwnd_reduction == CwndReduction::PerDuplicate && flight.sack()
+}
+
 impl Budget {
     pub fn in_flight(self) -> u64 {
         self.again + self.new
@@ -37,12 +41,16 @@ impl Recovery {
     /// What was sent in a recovery that counts so.
     #[inline]
     pub(in crate::recovery) fn budget(&self, flight: &Flight) -> Option<Budget> {
-        let reduction = self.reduction.as_ref()?;
-        let counts = flight.profile.cwnd_reduction == CwndReduction::PerDuplicate && flight.sack();
-        (counts && self.ca_state == CaState::Recovery).then(|| Budget {
-            again: flight.scoreboard.retrans_bytes().saturating_sub(reduction.again_before),
-            new: flight.nxt() - self.point,
-        })
+        let counts = self.reduction.is_some() && has_budget(flight);
+        (counts && self.ca_state == CaState::Recovery)
+            .then(|| Budget { again: flight.scoreboard.retrans_bytes(), new: flight.nxt() - self.point })
+    }
+
+    /// What went again before does not count.
+    pub(in crate::recovery) fn begin_budget(&self, flight: &mut Flight) {
+        if self.reduction.is_some() && has_budget(flight) {
+            flight.scoreboard.settle_retransmissions();
+        }
     }
 
     /// The window that a recovery begins with, down to the threshold `target`.

@@ -11,13 +11,4 @@ pub(crate) struct Reduction {
     /// ACKs that brought news, for rate halving.
     pub acks: u64,
     pub sent: u64,
-    /// Octets sent again before it began that are still out.
-    pub again_before: u64,
-}
-
-impl Reduction {
-    /// Stays at `cwnd` until it ends.
-    pub fn held(cwnd: u64) -> Reduction {
-        Reduction { cwnd, target: cwnd, prior_cwnd: cwnd, delivered: 0, acks: 0, sent: cwnd, again_before: 0 }
-    }
 }

@@ -39,8 +39,8 @@ impl Recovery {
             CwndReduction::Immediate | CwndReduction::PerDuplicate => target,
             CwndReduction::RateHalving | CwndReduction::Prr => prior_cwnd,
         };
-        let again_before = flight.scoreboard.retrans_bytes();
-        self.reduction = Some(Reduction { cwnd, target, prior_cwnd, delivered: 0, acks: 0, sent: 0, again_before });
+        self.reduction = Some(Reduction { cwnd, target, prior_cwnd, delivered: 0, acks: 0, sent: 0 });
+        self.begin_budget(flight);
     }
 
     /// What is beyond the peer's window was of no use, and is not what the threshold is half of.

@@ -34,6 +34,22 @@ impl Scoreboard {
         self.not_before_newest = self.base;
     }
 
+    /// What was sent again counts as sent once: FreeBSD's scoreboard begins anew with a recovery.
+    pub fn settle_retransmissions(&mut self) {
+        for (_, number) in std::mem::take(&mut self.retransmitted) {
+            let sent = self.get_mut(number);
+            let (was_lost, len) = (sent.is_lost(), sent.weight());
+            sent.state &= !(LOST | RETRANS);
+            if was_lost {
+                self.lost_bytes -= len;
+                self.lost_segments -= 1;
+            }
+        }
+        self.retrans_bytes = 0;
+        self.retrans_out = 0;
+        self.first_open = self.base;
+    }
+
     /// RACK (RFC 8985 section 6.2 step 5): marks as lost each segment sent before the newest delivered one (`sent_at`,
     /// `end`) for which `wait` gives no time left. Returns the longest wait of the others.
     pub fn mark_lost_by_time(

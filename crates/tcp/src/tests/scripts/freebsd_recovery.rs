@@ -291,3 +291,24 @@ fn without_sack_duplicates_for_what_was_out_at_the_last_repair_begin_none() {
     t.drain();
     t.expect_ca_state(CaState::Open);
 }
+
+#[test]
+fn a_timeout_taken_back_gives_back_the_window_of_the_recovery_that_it_broke_off() {
+    let mut t = ten_out();
+    for end in [2001, 3001, 4001] {
+        t.inject(200, &format!("ack 1 sack 1001:{end}"));
+        if end < 4001 {
+            t.drain();
+        }
+    }
+    t.expect(200, "1:1001 .");
+    let rto = t.info().rto.as_millis_f64();
+    t.expect(200.0 + rto, "1:1001 .");
+    t.expect_ca_state(CaState::Loss);
+    // Within half a round trip: of the first repair.
+    t.inject(205.0 + rto, "ack 1001 sack 1001:4001");
+    t.drain();
+    t.expect_ca_state(CaState::Recovery);
+    t.expect_ssthresh(5);
+    t.expect_cwnd(1);
+}
