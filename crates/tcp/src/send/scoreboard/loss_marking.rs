@@ -39,7 +39,7 @@ impl Scoreboard {
         for (_, number) in std::mem::take(&mut self.retransmitted) {
             let sent = self.get_mut(number);
             let (was_lost, len) = (sent.is_lost(), sent.weight());
-            sent.state &= !(LOST | RETRANS);
+            sent.set_state(sent.state() & !(LOST | RETRANS));
             if was_lost {
                 self.lost_bytes -= len;
                 self.lost_segments -= 1;
