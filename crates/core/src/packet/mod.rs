@@ -404,6 +404,12 @@ impl Packet {
         self.0.payload()
     }
 
+    /// Octets of data behind the headers.
+    #[inline]
+    pub fn payload_len(&self) -> u32 {
+        self.0.payload_len()
+    }
+
     /// Whether another host made it, so that its headers are kept octet by octet.
     pub fn is_foreign(&self) -> bool {
         self.0.raw().is_some()

@@ -1,6 +1,6 @@
 //! What an acknowledgement says, as far as a filter asks.
 
-use lopsided_core::packet::{AccEcnOption, Flags, SackBlock, SackBlocks, TcpHeader, Timestamps};
+use lopsided_core::packet::{AccEcnOption, Flags, SackBlock, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Packet, Seq};
 
 /// Whether a segment is one in the midst of a connection that acknowledges.
@@ -12,14 +12,18 @@ pub(super) fn acknowledges(header: &TcpHeader) -> bool {
 /// Whether it says nothing else: no data, no other flag, no option that the filter does not know.
 #[inline]
 pub(super) fn is_pure(packet: &Packet, header: &TcpHeader) -> bool {
-    let options = &header.options;
-    packet.payload().is_empty()
+    packet.payload_len() == 0
         && header.flags.0 & !(Flags::ACK.0 | FEEDBACK) == 0
-        && options.other().is_empty()
+        && (header.options.are_usual() || are_known(&header.options))
+        && (!packet.is_foreign() || packet.is_read_whole())
+}
+
+/// Timestamps, SACK and accurate ECN alone.
+fn are_known(options: &TcpOptions) -> bool {
+    options.other().is_empty()
         && options.mss().is_none()
         && options.window_scale().is_none()
         && !options.sack_permitted()
-        && (!packet.is_foreign() || packet.is_read_whole())
 }
 
 /// The two fields that the paper's rules go by.
@@ -48,9 +52,8 @@ pub(super) struct Ack {
     pub number: Seq,
     pub flags: Flags,
     pub timestamps: Option<Timestamps>,
-    pub sack: SackBlocks,
-    /// Apart, as few have it and all are moved.
-    pub accurate_ecn: Option<Box<AccEcnOption>>,
+    /// The other options, where there are any: apart, as few have them and all are moved.
+    others: Option<Box<TcpOptions>>,
     /// Data of the connection came next that tells something else of ECN.
     pub parted: bool,
 }
@@ -63,10 +66,19 @@ impl Ack {
             number: header.ack,
             flags: header.flags,
             timestamps: options.timestamps,
-            sack: options.sack().clone(),
-            accurate_ecn: options.accurate_ecn().copied().map(Box::new),
+            others: if options.are_usual() { None } else { Some(Box::new(options.clone())) },
             parted: false,
         }
+    }
+
+    #[inline]
+    pub fn sack(&self) -> &[SackBlock] {
+        self.others.as_ref().map_or(&[], |options| options.sack().as_slice())
+    }
+
+    #[inline]
+    pub fn accurate_ecn(&self) -> Option<&AccEcnOption> {
+        self.others.as_ref()?.accurate_ecn()
     }
 
     /// The count of marks modulo 8 that accurate ECN has in the three flags (RFC 9768 section 3.2.2).
@@ -97,11 +109,15 @@ impl Ack {
     /// its own number tells of a duplicate (RFC 2883), which nothing covers.
     #[inline]
     pub fn covers_sack_of(&self, other: &Ack) -> Option<SackCover> {
-        if other.sack.is_empty() && self.sack.is_empty() { Some(SackCover::Same) } else { self.covers_blocks_of(other) }
+        if other.others.is_none() && self.others.is_none() {
+            Some(SackCover::Same)
+        } else {
+            self.covers_blocks_of(other)
+        }
     }
 
     fn covers_blocks_of(&self, other: &Ack) -> Option<SackCover> {
-        let (older, newer) = (other.sack.as_slice(), self.sack.as_slice());
+        let (older, newer) = (other.sack(), self.sack());
         let within =
             |inner: &SackBlock, outer: &SackBlock| !outer.start.after(inner.start) && !inner.end.after(outer.end);
         let covered = older

@@ -7,7 +7,7 @@ use super::rule::{self, FilterRule};
 use super::share::Share;
 use super::waiting_ack::WaitingAck;
 use super::{AckFilterConfig, Bounds};
-use crate::Qdisc;
+use crate::{Qdisc, QueuedPacket};
 use lopsided_core::packet::Flags;
 use lopsided_core::{Bytes, Cx, Packet, Rng};
 
@@ -52,8 +52,8 @@ impl ByContent {
             return self.connections.forget(connection);
         }
         let (new, is_pure) = (Ack::of(header), ack::is_pure(packet, header));
-        let Some(waits) = self.connections.get(connection, is_pure, |_| ()) else { return };
-        waits.accurate |= new.flags.has(Flags::AE) || new.accurate_ecn.is_some();
+        let Some(waits) = self.connections.get(connection, is_pure) else { return };
+        waits.accurate |= new.flags.has(Flags::AE) || new.accurate_ecn().is_some();
         if self.bounds.hold(queue.backlog()) {
             while let Some(at) = waits.superfluous(self.rule, &new, self.segment) {
                 let entry = waits.acks.remove(at).expect("it is one of them");
@@ -74,12 +74,10 @@ impl ByContent {
         }
     }
 
-    pub fn on_departure(&mut self, packet: &Packet) {
-        let Some(header) = packet.tcp() else { return };
-        // A connection's packets leave in order: what came before it is gone too.
-        if let Some(waits) = self.connections.get_known(Connection::of(packet, header)) {
-            waits.acks.drop_through(|entry| entry.id == packet.id());
-        }
+    /// A share counts what waits to the packet.
+    #[inline]
+    pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
+        self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
     }
 
     pub fn filtered(&self) -> u64 {
@@ -102,8 +100,11 @@ impl Waits {
             };
             return (tells && rule::is_covered(older, new)).then_some(last);
         }
+        if rule == FilterRule::Conservative && acks.len() < 2 {
+            return None;
+        }
         // Numbers rise in order, so without SACK nothing behind the first equal number can be covered.
-        let may_be = |entry: &&WaitingAck<Ack>| !new.sack.is_empty() || entry.ack.number != new.number;
+        let may_be = |entry: &&WaitingAck<Ack>| !new.sack().is_empty() || entry.ack.number != new.number;
         let is_covered = |ack: &Ack| rule::is_known_to_cake(ack) && rule::is_covered(ack, new);
         let (mut oldest, mut at) = (None::<(usize, &WaitingAck<Ack>)>, 0);
         while let Some(entry) = acks.get(at).filter(may_be) {
@@ -124,7 +125,9 @@ impl Waits {
 }
 
 impl Known for Waits {
-    fn is_idle(&self) -> bool {
-        self.acks.is_empty()
+    type Ack = Ack;
+
+    fn acks(&mut self) -> &mut Few<WaitingAck<Ack>> {
+        &mut self.acks
     }
 }

@@ -10,7 +10,7 @@ use super::waiting_ack::WaitingAck;
 use super::{AckFilterConfig, Bounds};
 use crate::{Qdisc, QueuedPacket};
 use lopsided_core::packet::{Flags, TcpHeader};
-use lopsided_core::{Cx, Packet, Rng, Time};
+use lopsided_core::{Cx, Packet, Rng};
 
 #[derive(Debug)]
 pub(super) struct ByNumber {
@@ -19,16 +19,8 @@ pub(super) struct ByNumber {
     bounds: Bounds,
     share: Share,
     connections: Connections<Waits>,
-    last_left: Left,
     filtered: u64,
     marked: u64,
-}
-
-/// In a queue in order of arrival: the last packet that left, and when it had come. What came before it is gone.
-#[derive(Clone, Copy, Debug)]
-struct Left {
-    came: Time,
-    id: u64,
 }
 
 /// What is known of one connection.
@@ -55,7 +47,6 @@ impl ByNumber {
             bounds: Bounds::new(config),
             share: Share::new(config, rng),
             connections: Connections::default(),
-            last_left: Left { came: Time::ZERO, id: u64::MAX },
             filtered: 0,
             marked: 0,
         }
@@ -69,16 +60,12 @@ impl ByNumber {
             return self.connections.forget(connection);
         }
         let (new, is_pure) = (Numbers::of(header), ack::is_pure(packet, header));
-        let last_left = self.last_left;
-        let Some(waits) = self.connections.get(connection, is_pure, |waits| waits.forget_left(last_left)) else {
-            return;
-        };
-        waits.forget_left(last_left);
+        let Some(waits) = self.connections.get(connection, is_pure) else { return };
         if self.bounds.hold(queue.backlog()) {
             let counts = is_pure && self.fast_retransmit > 0;
             while let Some(oldest) = waits.acks.first() {
-                let is_duplicate = is_pure && oldest.ack == new;
-                if !(oldest.ack.is_outnumbered(&new, self.also_windows) || counts && is_duplicate) {
+                let is_duplicate = counts && oldest.ack == new;
+                if !(oldest.ack.is_outnumbered(&new, self.also_windows) || is_duplicate) {
                     break;
                 }
                 if self.share.takes() && oldest.filter_out(packet, queue, cx) {
@@ -96,20 +83,10 @@ impl ByNumber {
         }
     }
 
-    /// In a queue in order of arrival nothing need be looked up: the connection's next packet finds out what left. A
-    /// share counts what waits to the packet.
+    /// A share counts what waits to the packet.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
-        if self.share.is_all() && queue.next_place().is_some() {
-            self.last_left = Left { came: given.enqueued_at, id: given.packet.id() };
-            return;
-        }
-        let Some(header) = given.packet.tcp() else { return };
-        let known = self.connections.get_known(Connection::of(&given.packet, header));
-        // A connection's packets leave in order: what came before it is gone too.
-        if let Some(waits) = known {
-            waits.acks.drop_through(|entry| entry.id == given.packet.id());
-        }
+        self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
     }
 
     pub fn filtered(&self) -> u64 {
@@ -129,19 +106,11 @@ fn mark(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     })
 }
 
-impl Waits {
-    /// What came before the last packet that left is gone, and so is that one.
-    #[inline]
-    fn forget_left(&mut self, last: Left) {
-        while self.acks.first().is_some_and(|entry| entry.enqueued_at < last.came || entry.id == last.id) {
-            self.acks.drop_first();
-        }
-    }
-}
-
 impl Known for Waits {
-    fn is_idle(&self) -> bool {
-        self.acks.is_empty()
+    type Ack = Numbers;
+
+    fn acks(&mut self) -> &mut Few<WaitingAck<Numbers>> {
+        &mut self.acks
     }
 }
 

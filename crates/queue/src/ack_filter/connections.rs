@@ -1,5 +1,9 @@
 //! What is known of each connection, found in constant time.
 
+use super::departures::Departures;
+use super::few::Few;
+use super::waiting_ack::WaitingAck;
+use crate::QueuedPacket;
 use lopsided_core::Packet;
 use lopsided_core::packet::{Addresses, TcpHeader};
 
@@ -7,20 +11,21 @@ use lopsided_core::packet::{Addresses, TcpHeader};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Connection {
     addresses: Addresses,
-    ports: (u16, u16),
+    ports: u32,
 }
 
 impl Connection {
     /// Of a TCP segment with this header.
     #[inline]
     pub fn of(packet: &Packet, header: &TcpHeader) -> Connection {
-        Connection { addresses: packet.ip().addresses, ports: (header.src_port, header.dst_port) }
+        let ports = u32::from(header.src_port) << 16 | u32::from(header.dst_port);
+        Connection { addresses: packet.ip().addresses, ports }
     }
 
     /// Spreads connections over 64 bits, for a quick look-up.
     #[inline]
     fn hash(&self) -> u64 {
-        let ports = u64::from(self.ports.0) << 16 | u64::from(self.ports.1);
+        let ports = u64::from(self.ports);
         match self.addresses {
             Addresses::V4 { src, dst } => mix(ports, u64::from(src.to_bits()) << 32 | u64::from(dst.to_bits())),
             Addresses::V6 { src, dst } => [src.to_bits(), dst.to_bits()]
@@ -39,8 +44,10 @@ fn mix(sum: u64, word: u64) -> u64 {
 
 /// What a table keeps of a connection.
 pub(super) trait Known: Default {
-    /// It may be forgotten if there is no room.
-    fn is_idle(&self) -> bool;
+    type Ack;
+
+    /// Its ACKs that wait, oldest first. Without any it may be forgotten if there is no room.
+    fn acks(&mut self) -> &mut Few<WaitingAck<Self::Ack>>;
 }
 
 /// A hash table with open addressing. Its order is of no consequence: nothing ever goes through it but to make room.
@@ -50,12 +57,13 @@ pub(super) struct Connections<T> {
     /// none.
     slots: Vec<u32>,
     known: Vec<Entry<T>>,
+    departures: Departures,
 }
 
 #[derive(Debug)]
 struct Entry<T> {
     addresses: Addresses,
-    ports: (u16, u16),
+    ports: u32,
     known: T,
 }
 
@@ -75,34 +83,44 @@ const FEWEST: usize = 64;
 
 impl<T> Default for Connections<T> {
     fn default() -> Connections<T> {
-        Connections { slots: vec![0; FEWEST], known: Vec::new() }
+        Connections { slots: vec![0; FEWEST], known: Vec::new(), departures: Departures::none() }
     }
 }
 
 impl<T: Known> Connections<T> {
-    /// What is known of a connection, which may be new if `begins`. Before others give way to a new one, `refresh`
-    /// brings up to date what is known of them.
-    #[inline]
-    pub fn get(&mut self, connection: Connection, begins: bool, refresh: impl Fn(&mut T)) -> Option<&mut T> {
+    /// What is known of a connection, which may be new if `begins`.
+    #[inline(always)]
+    pub fn get(&mut self, connection: Connection, begins: bool) -> Option<&mut T> {
         let number = match self.find(connection) {
             Ok(number) => number,
             Err(_) if !begins => return None,
-            Err(slot) => self.begin(connection, slot, refresh),
+            Err(slot) => self.begin(connection, slot),
         };
-        Some(&mut self.known[number].known)
+        let known = &mut self.known[number].known;
+        self.departures.strike(known.acks());
+        Some(known)
     }
 
-    /// What is known of a connection, if anything is.
+    /// A packet left the queue. What is known of its connection is brought up to date now, or `later` with the
+    /// connection's next packet: where the queue is in order of arrival, and nothing counts what waits until then.
     #[inline]
-    pub fn get_known(&mut self, connection: Connection) -> Option<&mut T> {
-        self.get(connection, false, |_| ())
+    pub fn on_departure(&mut self, given: &QueuedPacket, later: bool) {
+        if later { self.departures.note(given) } else { self.strike_at_once(given) }
+    }
+
+    #[inline(never)]
+    fn strike_at_once(&mut self, given: &QueuedPacket) {
+        let Some(header) = given.packet.tcp() else { return };
+        // A connection's packets leave in order: what came before it is gone too.
+        if let Some(known) = self.get(Connection::of(&given.packet, header), false) {
+            known.acks().drop_through(|entry| entry.id == given.packet.id());
+        }
     }
 
     /// A connection begins, whose slot this would be.
     #[cold]
-    fn begin(&mut self, connection: Connection, mut slot: usize, refresh: impl Fn(&mut T)) -> usize {
+    fn begin(&mut self, connection: Connection, mut slot: usize) -> usize {
         if 4 * (self.known.len() + 1) > self.slots.len() {
-            self.known.iter_mut().for_each(|entry| refresh(&mut entry.known));
             self.make_room();
             slot = self.find(connection).expect_err("it is not there yet");
         }
@@ -112,9 +130,10 @@ impl<T: Known> Connections<T> {
     }
 
     /// Forgets what is known of a connection.
+    #[cold]
     pub fn forget(&mut self, connection: Connection) {
-        if let Some(known) = self.get_known(connection) {
-            *known = T::default();
+        if let Ok(number) = self.find(connection) {
+            self.known[number].known = T::default();
         }
     }
 
@@ -135,7 +154,11 @@ impl<T: Known> Connections<T> {
     /// Forgets what is idle, and takes more slots if that leaves less than seven eighths free.
     #[cold]
     fn make_room(&mut self) {
-        self.known.retain(|entry| !entry.known.is_idle());
+        let departures = self.departures;
+        self.known.retain_mut(|entry| {
+            departures.strike(entry.known.acks());
+            !entry.known.acks().is_empty()
+        });
         let slots = FEWEST.max((8 * self.known.len()).next_power_of_two());
         self.slots.clear();
         self.slots.resize(slots, 0);

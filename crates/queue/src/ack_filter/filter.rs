@@ -44,7 +44,7 @@ impl AckFilter {
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
         match &mut self.0 {
             Filter::Number(filter) => filter.on_departure(given, queue),
-            Filter::Content(filter) => filter.on_departure(&given.packet),
+            Filter::Content(filter) => filter.on_departure(given, queue),
         }
     }
 

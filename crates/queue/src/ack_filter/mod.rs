@@ -26,6 +26,7 @@ mod ack;
 mod by_content;
 mod by_number;
 mod connections;
+mod departures;
 mod few;
 mod filter;
 mod rule;

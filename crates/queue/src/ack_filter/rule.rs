@@ -47,7 +47,7 @@ pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
 /// CAKE leaves alone what it does not know, the flag and the options of accurate ECN among it.
 #[inline]
 pub(super) fn is_known_to_cake(ack: &Ack) -> bool {
-    !ack.flags.has(Flags::AE) && ack.accurate_ecn.is_none()
+    !ack.flags.has(Flags::AE) && ack.accurate_ecn().is_none()
 }
 
 /// CAKE asks for the same flags of RFC 3168 in all ACKs between the one that goes and the new one.
@@ -68,7 +68,7 @@ pub(super) fn says_same_of_ecn(older: &Ack, newer: &Ack) -> bool {
 /// section 3.2.2.5.2 and appendix A).
 pub(super) fn counts_as_well(before: &Ack, older: &Ack, newer: &Ack, segment: u32) -> bool {
     let step = |from: &Ack, to: &Ack| to.ace().wrapping_sub(from.ace()) & 7;
-    let counted_by_option = match (&older.accurate_ecn, &newer.accurate_ecn) {
+    let counted_by_option = match (older.accurate_ecn(), newer.accurate_ecn()) {
         (None, None) => newer.number.since(before.number) <= 7 * segment,
         (None, Some(_)) => true,
         (Some(_), None) => false,
