@@ -15,24 +15,14 @@
 //! as it is, for the compressed header has no place for these. So do headers with IP options, or options of TCP that
 //! cannot be read.
 
+use crate::header_compression::contexts::Contexts;
+use crate::header_compression::deltas::{Deltas, NEW_ID, PUSH, push_delta, take_delta};
 use crate::header_compression::frame::{Frame, Scheme};
 use lopsided_core::packet::{Addresses, Flags, TcpOptions};
 use lopsided_core::{Ecn, Packet, Seq};
 
-/// The bits of the first octet, as the RFC names them (section 3.2.2).
+/// In the first octet, beside the bits of [`Deltas`] (section 3.2.2): the connection's slot follows.
 const NEW_SLOT: u8 = 0x40;
-const NEW_ID: u8 = 0x20;
-const PUSH: u8 = 0x10;
-const NEW_SEQ: u8 = 0x08;
-const NEW_ACK: u8 = 0x04;
-const NEW_WINDOW: u8 = 0x02;
-const NEW_URGENT: u8 = 0x01;
-/// Sequence and acknowledgement number both advance by the data of the packet before: echoed typing.
-const SPECIAL_INTERACTIVE: u8 = NEW_SEQ | NEW_WINDOW | NEW_URGENT;
-/// The sequence number advances by the data of the packet before: one way of bulk data.
-const SPECIAL_DATA: u8 = NEW_SEQ | NEW_ACK | NEW_WINDOW | NEW_URGENT;
-/// Which fields changed, and the special cases.
-const FIELDS: u8 = SPECIAL_DATA;
 
 /// A connection's header as both ends remember it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,115 +110,55 @@ impl Scheme for Cslip {
     }
 }
 
-/// The sending end: the slots, those used last in front.
+/// The sending end.
 #[derive(Debug)]
 struct Compressor {
-    slots: Vec<(u8, Option<Context>)>,
+    slots: Contexts<Context>,
     compress_slot: bool,
     last_sent: Option<u8>,
 }
 
 impl Compressor {
     fn new(slots: u32, compress_slot: bool) -> Compressor {
-        let slots = (0..slots).map(|slot| (slot as u8, None)).collect();
-        Compressor { slots, compress_slot, last_sent: None }
+        Compressor { slots: Contexts::new(0..slots), compress_slot, last_sent: None }
     }
 
     fn compress(&mut self, packet: &Packet) -> Frame {
         let Some(new) = Context::of(packet) else { return Frame::Ip };
-        let (slot, old) = self.take_slot(&new);
-        let changes = old.as_ref().and_then(|old| Changes::between(old, &new));
-        self.slots[0].1 = Some(new);
+        let (slot, context) = self.slots.bring(|old| old.is_connection_of(&new));
         let named = !self.compress_slot || self.last_sent != Some(slot);
+        let header = context.as_ref().and_then(|old| compressed(old, &new, named.then_some(slot)));
+        *context = Some(new);
         self.last_sent = Some(slot);
-        match changes {
-            None => Frame::Full { slot },
-            Some(changes) => Frame::Compressed(changes.into_header(named.then_some(slot))),
-        }
-    }
-
-    /// The connection's slot, or else the one that was not used for longest, goes to the front. Its context is the
-    /// connection's.
-    fn take_slot(&mut self, new: &Context) -> (u8, Option<Context>) {
-        let known =
-            |(_, context): &(u8, Option<Context>)| context.as_ref().is_some_and(|old| old.is_connection_of(new));
-        let found = self.slots.iter().position(known);
-        let place = found.unwrap_or(self.slots.len() - 1);
-        self.slots[..=place].rotate_right(1);
-        let (slot, context) = &mut self.slots[0];
-        (*slot, context.take().filter(|_| found.is_some()))
+        header.map_or(Frame::Full { slot }, Frame::Compressed)
     }
 }
 
-/// What a compressed header says.
-#[derive(Debug)]
-struct Changes {
-    bits: u8,
-    deltas: Vec<u8>,
-}
-
-impl Changes {
-    /// `None` where the packet goes in full.
-    fn between(old: &Context, new: &Context) -> Option<Changes> {
-        if old.constant != new.constant {
-            return None;
-        }
-        let mut changes = Changes { bits: 0, deltas: Vec::with_capacity(12) };
-        changes.field(NEW_WINDOW, new.varying.window.wrapping_sub(old.varying.window));
-        let ack = u16::try_from(new.varying.ack.since(old.varying.ack)).ok()?;
-        changes.field(NEW_ACK, ack);
-        let seq = u16::try_from(new.varying.seq.since(old.varying.seq)).ok()?;
-        changes.field(NEW_SEQ, seq);
-        let follows = u32::from(seq) == old.payload;
-        match changes.bits {
-            // Data behind an ACK alone. Anything else is probably a retransmission, or the probe of a window.
-            0 if new.payload == 0 || old.payload > 0 => return None,
-            bits if bits == NEW_SEQ | NEW_ACK && seq == ack && follows => changes.special(SPECIAL_INTERACTIVE),
-            NEW_SEQ if follows => changes.special(SPECIAL_DATA),
-            _ => {}
-        }
-        let id = new.id.wrapping_sub(old.id);
-        if id != 1 {
-            changes.bits |= NEW_ID;
-            push_delta(&mut changes.deltas, id);
-        }
-        if new.varying.push {
-            changes.bits |= PUSH;
-        }
-        Some(changes)
+/// The compressed header, with the slot where that is to be named. `None` where the packet goes in full.
+fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>> {
+    if old.constant != new.constant {
+        return None;
     }
-
-    fn field(&mut self, bit: u8, delta: u16) {
-        if delta != 0 {
-            self.bits |= bit;
-            push_delta(&mut self.deltas, delta);
-        }
+    let deltas = Deltas {
+        window: new.varying.window.wrapping_sub(old.varying.window),
+        ack: u16::try_from(new.varying.ack.since(old.varying.ack)).ok()?,
+        seq: u16::try_from(new.varying.seq.since(old.varying.seq)).ok()?,
+    };
+    if deltas.repeat(old.payload, new.payload) {
+        return None;
     }
-
-    fn special(&mut self, case: u8) {
-        self.bits = case;
-        self.deltas.clear();
+    let id = new.id.wrapping_sub(old.id);
+    let others = [(NEW_SLOT, slot.is_some()), (NEW_ID, id != 1), (PUSH, new.varying.push)];
+    let bits = others.iter().filter(|(_, set)| *set).fold(deltas.bits(old.payload), |bits, (bit, _)| bits | bit);
+    let mut header = vec![bits];
+    header.extend(slot);
+    // The place of the checksum, which is not computed.
+    header.extend([0, 0]);
+    deltas.push(bits, &mut header);
+    if id != 1 {
+        push_delta(&mut header, id);
     }
-
-    fn into_header(self, slot: Option<u8>) -> Vec<u8> {
-        let mut header = vec![self.bits | slot.map_or(0, |_| NEW_SLOT)];
-        header.extend(slot);
-        // The place of the checksum, which is not computed.
-        header.extend([0, 0]);
-        header.extend(self.deltas);
-        header
-    }
-}
-
-/// From 1 to 255 in one octet, others in three of which the first is zero.
-pub(super) fn push_delta(deltas: &mut Vec<u8>, delta: u16) {
-    match u8::try_from(delta) {
-        Ok(small @ 1..) => deltas.push(small),
-        _ => {
-            deltas.push(0);
-            deltas.extend(delta.to_be_bytes());
-        }
-    }
+    Some(header)
 }
 
 /// The receiving end.
@@ -281,30 +211,14 @@ impl Decompressor {
         }
         let context = self.slots[usize::from(self.last_received?)].as_mut()?;
         let (_checksum, varying) = ((octets.next()?, octets.next()?), &mut context.varying);
-        match bits & FIELDS {
-            SPECIAL_INTERACTIVE => {
-                varying.ack += context.payload;
-                varying.seq += context.payload;
-            }
-            SPECIAL_DATA => varying.seq += context.payload,
-            fields => {
-                let mut delta = |bit| if fields & bit == 0 { Some(0) } else { take_delta(&mut octets) };
-                varying.window = varying.window.wrapping_add(delta(NEW_WINDOW)?);
-                varying.ack += u32::from(delta(NEW_ACK)?);
-                varying.seq += u32::from(delta(NEW_SEQ)?);
-            }
-        }
+        let deltas = Deltas::take(bits, &mut octets, context.payload)?;
+        varying.window = varying.window.wrapping_add(deltas.window);
+        varying.ack += u32::from(deltas.ack);
+        varying.seq += u32::from(deltas.seq);
         let id = if bits & NEW_ID == 0 { 1 } else { take_delta(&mut octets)? };
         context.id = context.id.wrapping_add(id);
         varying.push = bits & PUSH != 0;
         context.payload = payload;
         Some(context)
-    }
-}
-
-pub(super) fn take_delta(octets: &mut impl Iterator<Item = u8>) -> Option<u16> {
-    match octets.next()? {
-        0 => Some(u16::from_be_bytes([octets.next()?, octets.next()?])),
-        small => Some(u16::from(small)),
     }
 }

@@ -19,24 +19,15 @@
 //! 2508). How PPP agrees on it (RFC 2509) takes no octets later.
 
 use crate::header_compression::config::HeaderCompressionConfig;
-use crate::header_compression::cslip::{push_delta, take_delta};
+use crate::header_compression::contexts::Contexts;
+use crate::header_compression::deltas::{Deltas, NEW_ID, PUSH, push_delta, take_delta};
 use crate::header_compression::frame::{Frame, Scheme};
 use crate::header_compression::header::Header;
 use lopsided_core::Packet;
 
-/// The flags of the second octet (section 6).
+/// In the second octet, beside the bits of [`Deltas`] (section 6).
 const RESERVED: u8 = 0x80;
 const OPTIONS: u8 = 0x40;
-const NEW_ID: u8 = 0x20;
-const PUSH: u8 = 0x10;
-const NEW_SEQ: u8 = 0x08;
-const NEW_ACK: u8 = 0x04;
-const NEW_WINDOW: u8 = 0x02;
-const NEW_URGENT: u8 = 0x01;
-/// RFC 1144's special cases of the fields that changed.
-const SPECIAL_INTERACTIVE: u8 = NEW_SEQ | NEW_WINDOW | NEW_URGENT;
-const SPECIAL_DATA: u8 = NEW_SEQ | NEW_ACK | NEW_WINDOW | NEW_URGENT;
-const FIELDS: u8 = SPECIAL_DATA;
 /// In place of the flags in a header without differences. Its packet type is the link layer's to tell.
 const NO_DELTA: u8 = 0xff;
 
@@ -54,8 +45,9 @@ struct Context {
 /// Both ends.
 #[derive(Debug)]
 pub(super) struct Iphc {
-    /// By context, those used last in front, with whether the far end asked for a header.
-    near: Vec<(u8, Option<Context>, bool)>,
+    near: Contexts<Context>,
+    /// By context: the far end asked for a header.
+    asked: Vec<bool>,
     far: Vec<Option<Context>>,
     twice: bool,
     feedback: bool,
@@ -67,25 +59,14 @@ pub(super) struct Iphc {
 impl Iphc {
     pub(super) fn new(config: &HeaderCompressionConfig) -> Iphc {
         Iphc {
-            near: (0..config.slots).map(|number| (number as u8, None, false)).collect(),
+            near: Contexts::new(0..config.slots),
+            asked: vec![false; config.slots as usize],
             far: (0..config.slots).map(|_| None).collect(),
             twice: config.twice,
             feedback: config.feedback,
             lost: vec![0; config.slots as usize],
             request: None,
         }
-    }
-
-    /// The connection's context, or else the one that was not used for longest, goes to the front.
-    fn take(&mut self, new: &Header) -> (u8, Option<Context>, bool) {
-        let known = |(_, context, _): &(u8, Option<Context>, bool)| {
-            context.as_ref().is_some_and(|old| old.header.is_connection_of(new))
-        };
-        let found = self.near.iter().position(known);
-        let place = found.unwrap_or(self.near.len() - 1);
-        self.near[..=place].rotate_right(1);
-        let (number, context, asked) = &mut self.near[0];
-        (*number, context.take().filter(|_| found.is_some()), std::mem::take(asked))
     }
 
     /// Rebuilds the packet's header, and remembers it. False if it does not come out as sent.
@@ -96,10 +77,10 @@ impl Iphc {
             *context = Context { header: sent.clone(), payload };
             return true;
         }
-        let Some(change) = Change::read(*flags, &rest[2..]) else { return false };
+        let Some(change) = Change::read(*flags, &rest[2..], context.payload) else { return false };
         let tries = if self.twice { 3 } else { 1 };
         for _ in 0..tries {
-            change.apply(&mut context.header, context.payload);
+            change.apply(&mut context.header);
             // What is carried whole is as it was sent.
             let rebuilt = Header {
                 options: carried(flags & OPTIONS, &sent.options, &context.header.options),
@@ -129,7 +110,8 @@ impl Scheme for Iphc {
     fn compress(&mut self, packet: &Packet) -> Frame {
         let Some(new) = Header::of(packet) else { return Frame::Ip };
         let payload = packet.payload().len();
-        let (number, old, asked) = self.take(&new);
+        let (number, context) = self.near.bring(|old| old.header.is_connection_of(&new));
+        let (old, asked) = (context.take(), std::mem::take(&mut self.asked[usize::from(number)]));
         let frame = match &old {
             None => Frame::Full { slot: number },
             Some(old) if asked => without_differences(number, &old.header, &new),
@@ -141,7 +123,7 @@ impl Scheme for Iphc {
             (Frame::Compressed(octets), Some(old)) if octets[1] != NO_DELTA => old.header.reserved,
             _ => new.reserved,
         };
-        self.near[0].1 = Some(Context { header: Header { reserved, ..new }, payload });
+        *context = Some(Context { header: Header { reserved, ..new }, payload });
         frame
     }
 
@@ -170,18 +152,15 @@ impl Scheme for Iphc {
     }
 
     fn on_request(&mut self, context: u8) {
-        let asked = self.near.iter_mut().find(|(number, _, _)| *number == context);
-        asked.into_iter().for_each(|(_, _, asked)| *asked = true);
+        self.asked[usize::from(context)] = true;
     }
 }
 
 /// What a compressed header says.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Change {
     flags: u8,
-    window: u16,
-    ack: u16,
-    seq: u16,
+    deltas: Deltas,
     id: u16,
 }
 
@@ -192,54 +171,37 @@ impl Change {
         if (before.dscp, before.ttl) != (new.dscp, new.ttl) {
             return None;
         }
-        let mut change = Change {
-            flags: 0,
+        let deltas = Deltas {
             window: new.window.wrapping_sub(before.window),
             ack: u16::try_from(new.ack.since(before.ack)).ok()?,
             seq: u16::try_from(new.seq.since(before.seq)).ok()?,
-            id: new.id.zip(before.id).map_or(1, |(new, old)| new.wrapping_sub(old)),
         };
-        let fields = [(NEW_WINDOW, change.window), (NEW_ACK, change.ack), (NEW_SEQ, change.seq)];
-        let fields = fields.iter().filter(|(_, delta)| *delta != 0).fold(0, |flags, (flag, _)| flags | flag);
-        let follows = u32::from(change.seq) == old.payload;
         let same_options = before.options == new.options;
-        change.flags = match fields {
-            // As in RFC 1144: data behind an ACK alone. Anything else is probably a retransmission, or the probe of a
-            // window.
-            0 if same_options && (payload == 0 || old.payload > 0) => return None,
-            bits if bits == NEW_SEQ | NEW_ACK && change.seq == change.ack && follows => SPECIAL_INTERACTIVE,
-            NEW_SEQ if follows => SPECIAL_DATA,
-            bits => bits,
-        };
+        if same_options && deltas.repeat(old.payload, payload) {
+            return None;
+        }
+        let id = new.id.zip(before.id).map_or(1, |(new, old)| new.wrapping_sub(old));
         let others = [
-            (NEW_ID, change.id != 1),
+            (NEW_ID, id != 1),
             (PUSH, new.push),
             (OPTIONS, !same_options),
             (RESERVED, before.reserved != new.reserved),
         ];
-        change.flags |= others.iter().filter(|(_, set)| *set).fold(0, |flags, (flag, _)| flags | flag);
-        Some(change)
+        let fields = deltas.bits(old.payload);
+        let flags = others.iter().filter(|(_, set)| *set).fold(fields, |flags, (flag, _)| flags | flag);
+        Some(Change { flags, deltas, id })
     }
 
     fn into_header(self, number: u8, new: &Header) -> Vec<u8> {
         // The place of the checksum, which is not computed.
         let mut octets = vec![number, self.flags, 0, 0];
-        let mut differences = Vec::new();
         if self.flags & RESERVED != 0 {
             octets.push(0);
         }
-        let fields = self.flags & FIELDS;
-        if fields != SPECIAL_INTERACTIVE && fields != SPECIAL_DATA {
-            for (flag, delta) in [(NEW_WINDOW, self.window), (NEW_ACK, self.ack), (NEW_SEQ, self.seq)] {
-                if fields & flag != 0 {
-                    push_delta(&mut differences, delta);
-                }
-            }
-        }
+        self.deltas.push(self.flags, &mut octets);
         if self.flags & NEW_ID != 0 {
-            push_delta(&mut differences, self.id);
+            push_delta(&mut octets, self.id);
         }
-        octets.extend(differences);
         if self.flags & OPTIONS != 0 {
             octets.resize(octets.len() + new.options.len() as usize, 0);
         }
@@ -247,30 +209,18 @@ impl Change {
     }
 
     /// `octets` stand behind the checksum.
-    fn read(flags: u8, octets: &[u8]) -> Option<Change> {
+    fn read(flags: u8, octets: &[u8], payload_before: u32) -> Option<Change> {
         let mut octets = octets.iter().copied().skip(usize::from(flags & RESERVED != 0));
-        let mut change = Change { flags, ..Change::default() };
-        let fields = flags & FIELDS;
-        if fields != SPECIAL_INTERACTIVE && fields != SPECIAL_DATA {
-            let mut delta = |bit| if fields & bit == 0 { Some(0) } else { take_delta(&mut octets) };
-            change.window = delta(NEW_WINDOW)?;
-            change.ack = delta(NEW_ACK)?;
-            change.seq = delta(NEW_SEQ)?;
-        }
-        change.id = if flags & NEW_ID == 0 { 1 } else { take_delta(&mut octets)? };
-        Some(change)
+        let deltas = Deltas::take(flags, &mut octets, payload_before)?;
+        let id = if flags & NEW_ID == 0 { 1 } else { take_delta(&mut octets)? };
+        Some(Change { flags, deltas, id })
     }
 
     /// Applies the differences once.
-    fn apply(&self, header: &mut Header, payload_before: u32) {
-        let (seq, ack) = match self.flags & FIELDS {
-            SPECIAL_INTERACTIVE => (payload_before, payload_before),
-            SPECIAL_DATA => (payload_before, 0),
-            _ => (u32::from(self.seq), u32::from(self.ack)),
-        };
-        header.seq += seq;
-        header.ack += ack;
-        header.window = header.window.wrapping_add(self.window);
+    fn apply(&self, header: &mut Header) {
+        header.seq += u32::from(self.deltas.seq);
+        header.ack += u32::from(self.deltas.ack);
+        header.window = header.window.wrapping_add(self.deltas.window);
         header.id = header.id.map(|id| id.wrapping_add(self.id));
     }
 }

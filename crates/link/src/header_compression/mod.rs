@@ -17,7 +17,9 @@
 
 mod bits;
 mod config;
+mod contexts;
 mod cslip;
+mod deltas;
 mod fixed;
 mod frame;
 mod header;

@@ -21,6 +21,7 @@
 
 use crate::header_compression::bits::{BitReader, BitWriter, Lsb};
 use crate::header_compression::config::HeaderCompressionConfig;
+use crate::header_compression::contexts::Contexts;
 use crate::header_compression::frame::{Frame, Scheme};
 use crate::header_compression::header::Header;
 use lopsided_core::packet::{Addresses, TcpOptions, Timestamps};
@@ -307,8 +308,7 @@ struct Flow {
 /// Both ends.
 #[derive(Debug)]
 pub(super) struct Rohc {
-    /// By context, those used last in front.
-    near: Vec<(u8, Option<Flow>)>,
+    near: Contexts<Flow>,
     far: Vec<Option<Reference>>,
     /// More than sixteen contexts: their number takes an octet always.
     large: bool,
@@ -324,7 +324,7 @@ impl Rohc {
     pub(super) fn new(config: &HeaderCompressionConfig) -> Rohc {
         Rohc {
             // The first connection takes the last: that without a number.
-            near: (0..config.slots).rev().map(|number| (number as u8, None)).collect(),
+            near: Contexts::new((0..config.slots).rev()),
             far: (0..config.slots).map(|_| None).collect(),
             large: config.slots > 16,
             feedback: config.feedback,
@@ -334,20 +334,15 @@ impl Rohc {
         }
     }
 
-    /// The connection's context, or else the one that was not used for longest, goes to the front.
+    /// The connection's context, which may be new.
     fn take(&mut self, new: &Header) -> (u8, &mut Flow) {
-        let known = |(_, flow): &(u8, Option<Flow>)| {
-            flow.as_ref().and_then(|flow| flow.window.back()).is_some_and(|last| last.header.is_connection_of(new))
-        };
-        let found = self.near.iter().position(known);
-        let place = found.unwrap_or(self.near.len() - 1);
-        self.near[..=place].rotate_right(1);
-        let (number, flow) = &mut self.near[0];
-        if found.is_none() {
+        let is_own = |flow: &Flow| flow.window.back().is_some_and(|last| last.header.is_connection_of(new));
+        let (number, flow) = self.near.bring(is_own);
+        let begin = || {
             let window = VecDeque::with_capacity(WINDOW);
-            *flow = Some(Flow { window, initial: OPTIMISTIC, dynamic: 0, since_initial: 0, steps: (0, 0) });
-        }
-        (*number, flow.as_mut().expect("it was set"))
+            Flow { window, initial: OPTIMISTIC, dynamic: 0, since_initial: 0, steps: (0, 0) }
+        };
+        (number, flow.get_or_insert_with(begin))
     }
 }
 
@@ -604,8 +599,7 @@ impl Scheme for Rohc {
     fn on_request(&mut self, context: u8) {
         // A far end that knows nothing of the connection says so (STATIC-NACK).
         let knows = self.far[usize::from(context)].is_some();
-        let asked = self.near.iter_mut().find(|(number, _)| *number == context);
-        if let Some(flow) = asked.and_then(|(_, flow)| flow.as_mut()) {
+        if let Some(flow) = self.near.numbered(context) {
             if knows { flow.dynamic = 1 } else { flow.initial = flow.initial.max(1) }
         }
     }

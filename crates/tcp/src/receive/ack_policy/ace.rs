@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::profile::Profile;
     use crate::receive::ack_policy::Arrival;
-    use lopsided_core::Ecn;
+    use crate::receive::ack_policy::arrivals::{self, IN_ORDER, arrived};
 
     fn at(ms: u64) -> Time {
         Time::from_nanos(ms * 1_000_000)
@@ -85,22 +85,8 @@ mod tests {
         let (mut waiting, mut acks) = (0, 0);
         for ms in from..to {
             waiting += 1;
-            let view = AckView {
-                rtt: Some(Duration::from_millis(100)),
-                srtt: None,
-                rto: Duration::from_millis(300),
-                window: 1 << 20,
-                sack: true,
-                rcv_mss: 1000,
-                unacked_bytes: u64::from(waiting) * 1000,
-                unacked_segments: waiting,
-                scheduled: false,
-                window_falls: false,
-                half_filled: false,
-            };
-            let data =
-                ArrivedData { arrival, end: 1000, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
-            if matches!(policy.on_data(at(ms), &data, &view), AckDecision::Now(_)) {
+            let view = AckView { rtt: Some(Duration::from_millis(100)), ..arrivals::waiting(waiting) };
+            if matches!(policy.on_data(at(ms), &arrived(arrival), &view), AckDecision::Now(_)) {
                 (waiting, acks) = (0, acks + 1);
             }
         }
@@ -111,12 +97,11 @@ mod tests {
     fn a_window_has_its_acks_once_it_is_known_and_no_more() {
         let settings = AckSettings { max_delack: 50, min_acks_per_window: 5, ..Profile::ns2_reno().ack };
         let mut policy = WindowEstimate::new(&settings);
-        let in_order = Arrival::InOrder { closed_gap: false, gaps_left: false };
-        assert_eq!(acks(&mut policy, 1000, 1100, in_order), 100, "the window is not known");
-        assert_eq!(acks(&mut policy, 1100, 1200, in_order), 5, "a hundred segments in a window, twenty for each ACK");
-        assert_eq!(acks(&mut policy, 1200, 1300, in_order), 5);
+        assert_eq!(acks(&mut policy, 1000, 1100, IN_ORDER), 100, "the window is not known");
+        assert_eq!(acks(&mut policy, 1100, 1200, IN_ORDER), 5, "a hundred segments in a window, twenty for each ACK");
+        assert_eq!(acks(&mut policy, 1200, 1300, IN_ORDER), 5);
         assert_eq!(acks(&mut policy, 1300, 1310, Arrival::OutOfOrder), 10);
-        assert_eq!(acks(&mut policy, 1310, 1320, in_order), 10, "what it was is forgotten");
-        assert_eq!(acks(&mut policy, 2000, 2010, in_order), 10, "and after a pause");
+        assert_eq!(acks(&mut policy, 1310, 1320, IN_ORDER), 10, "what it was is forgotten");
+        assert_eq!(acks(&mut policy, 2000, 2010, IN_ORDER), 10, "and after a pause");
     }
 }

@@ -54,29 +54,17 @@ mod tests {
     use super::*;
     use crate::profile::Profile;
     use crate::receive::ack_policy::Arrival;
-    use lopsided_core::Ecn;
+    use crate::receive::ack_policy::arrivals::{self, IN_ORDER, arrived};
 
     /// Which of the next segments in order are acknowledged.
     fn acked(policy: &mut Growing, count: u32, arrival: Arrival) -> Vec<u32> {
         let mut waiting = 0;
         let mut on = |_: &u32| {
             waiting += 1;
-            let view = AckView {
-                rtt: None,
-                srtt: None,
-                rto: Duration::from_millis(300),
-                window: 1 << 20,
-                sack: true,
-                rcv_mss: 1000,
-                unacked_bytes: u64::from(waiting) * 1000,
-                unacked_segments: waiting,
-                scheduled: false,
-                window_falls: false,
-                half_filled: false,
-            };
-            let data =
-                ArrivedData { arrival, end: 1000, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
-            let now = matches!(policy.on_data(Time::ZERO, &data, &view), AckDecision::Now(_));
+            let now = matches!(
+                policy.on_data(Time::ZERO, &arrived(arrival), &arrivals::waiting(waiting)),
+                AckDecision::Now(_)
+            );
             waiting = if now { 0 } else { waiting };
             now
         };
@@ -86,24 +74,10 @@ mod tests {
     #[test]
     fn each_ack_stands_for_one_more_until_n_and_a_gap_begins_anew() {
         let mut policy = Growing::new(&AckSettings { max_delack: 4, ..Profile::ns2_reno().ack });
-        let in_order = Arrival::InOrder { closed_gap: false, gaps_left: false };
-        assert_eq!(acked(&mut policy, 18, in_order), [1, 3, 6, 10, 14, 18]);
+        assert_eq!(acked(&mut policy, 18, IN_ORDER), [1, 3, 6, 10, 14, 18]);
         assert_eq!(acked(&mut policy, 2, Arrival::OutOfOrder), [1, 2]);
-        assert_eq!(acked(&mut policy, 6, in_order), [1, 3, 6]);
-        let view = AckView {
-            rtt: None,
-            srtt: None,
-            rto: Duration::from_millis(300),
-            window: 1 << 20,
-            sack: true,
-            rcv_mss: 1000,
-            unacked_bytes: 0,
-            unacked_segments: 0,
-            scheduled: true,
-            window_falls: false,
-            half_filled: false,
-        };
-        policy.on_timeout(Time::ZERO, &view);
-        assert_eq!(acked(&mut policy, 3, in_order), [1, 3]);
+        assert_eq!(acked(&mut policy, 6, IN_ORDER), [1, 3, 6]);
+        policy.on_timeout(Time::ZERO, &arrivals::waiting(0));
+        assert_eq!(acked(&mut policy, 3, IN_ORDER), [1, 3]);
     }
 }

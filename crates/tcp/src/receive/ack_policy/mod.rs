@@ -2,6 +2,8 @@
 
 mod acc;
 mod ace;
+#[cfg(test)]
+mod arrivals;
 mod contract;
 mod delayed;
 mod growing;

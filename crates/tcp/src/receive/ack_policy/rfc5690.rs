@@ -190,6 +190,7 @@ impl AckPolicy for AckRatio {
 mod tests {
     use super::*;
     use crate::profile::Profile;
+    use crate::receive::ack_policy::arrivals::{self, IN_ORDER, arrived};
     use lopsided_core::Bytes;
     use lopsided_core::packet::Flags;
 
@@ -297,31 +298,15 @@ mod tests {
         options.push(KIND, &[4]);
         let feedback = PeerFeedback { ecn: Ecn::NotEct, flags: Flags::ACK, options: &options, len: 1000, acked: 0 };
         policy.on_feedback(NOW, &feedback, &sender(1, true));
-        let view = |waiting| AckView {
-            rtt: None,
-            srtt: None,
-            rto: Duration::from_millis(300),
-            window: 1 << 20,
-            sack: true,
-            rcv_mss: 1000,
-            unacked_bytes: u64::from(waiting) * 1000,
-            unacked_segments: waiting,
-            scheduled: false,
-            window_falls: false,
-            half_filled: false,
-        };
         let mut on = |arrival, waiting| {
-            let data =
-                ArrivedData { arrival, end: 1000, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
-            let decision = policy.on_data(NOW, &data, &view(waiting));
+            let decision = policy.on_data(NOW, &arrived(arrival), &arrivals::waiting(waiting));
             let now = matches!(decision, AckDecision::Now(_));
             if now {
                 policy.on_ack_sent(NOW, true);
             }
             now
         };
-        let in_order = Arrival::InOrder { closed_gap: false, gaps_left: false };
-        assert_eq!([on(in_order, 1), on(in_order, 3), on(in_order, 4)], [false, false, true]);
+        assert_eq!([on(IN_ORDER, 1), on(IN_ORDER, 3), on(IN_ORDER, 4)], [false, false, true]);
         let duplicates: Vec<bool> = (0..11).map(|_| on(Arrival::OutOfOrder, 0)).collect();
         assert_eq!(
             duplicates,

@@ -69,8 +69,7 @@ mod tests {
     use super::super::Arrival;
     use super::*;
     use crate::profile::Profile;
-
-    const IN_ORDER: Arrival = Arrival::InOrder { closed_gap: false, gaps_left: false };
+    use crate::receive::ack_policy::arrivals::{self, IN_ORDER, arrived};
 
     fn at(ms: u64) -> Time {
         Time::from_nanos(ms * 1_000_000)
@@ -82,28 +81,9 @@ mod tests {
 
     /// What it decides on the `waiting`-th segment without an ACK, on a path of 100 ms.
     fn on(tack: &mut Tack, now: Time, arrival: Arrival, waiting: u32) -> AckDecision {
-        let view = AckView {
-            rtt: Some(Duration::from_millis(100)),
-            srtt: None,
-            rto: Duration::from_millis(300),
-            window: 1 << 20,
-            sack: true,
-            rcv_mss: 1000,
-            unacked_bytes: u64::from(waiting) * 1000,
-            unacked_segments: waiting,
-            scheduled: waiting > 1,
-            window_falls: false,
-            half_filled: false,
-        };
-        let data = ArrivedData {
-            arrival,
-            end: 1000,
-            len: 1000,
-            push: false,
-            window_opened: false,
-            ecn: lopsided_core::Ecn::NotEct,
-        };
-        tack.on_data(now, &data, &view)
+        let view =
+            AckView { rtt: Some(Duration::from_millis(100)), scheduled: waiting > 1, ..arrivals::waiting(waiting) };
+        tack.on_data(now, &arrived(arrival), &view)
     }
 
     #[test]

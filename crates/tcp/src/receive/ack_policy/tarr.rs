@@ -105,7 +105,7 @@ impl AckPolicy for AckRateRequest {
 mod tests {
     use super::*;
     use crate::profile::Profile;
-    use crate::receive::ack_policy::Arrival;
+    use crate::receive::ack_policy::arrivals::{self, IN_ORDER, arrived};
     use lopsided_core::packet::Flags;
     use lopsided_core::{Bytes, Ecn};
 
@@ -127,22 +127,7 @@ mod tests {
     }
 
     fn acknowledges(policy: &mut AckRateRequest, waiting: u32) -> bool {
-        let arrival = Arrival::InOrder { closed_gap: false, gaps_left: false };
-        let data = ArrivedData { arrival, end: 1000, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct };
-        let view = AckView {
-            rtt: None,
-            srtt: None,
-            rto: Duration::from_millis(300),
-            window: 1 << 20,
-            sack: true,
-            rcv_mss: 1000,
-            unacked_bytes: u64::from(waiting) * 1000,
-            unacked_segments: waiting,
-            scheduled: false,
-            window_falls: false,
-            half_filled: false,
-        };
-        matches!(policy.on_data(NOW, &data, &view), AckDecision::Now(_))
+        matches!(policy.on_data(NOW, &arrived(IN_ORDER), &arrivals::waiting(waiting)), AckDecision::Now(_))
     }
 
     #[test]

@@ -1,0 +1,88 @@
+//! What RFC 2507 took over from RFC 1144: the bits that say which fields changed, with two special cases, and
+//! differences of one or three octets.
+
+/// The bits of both (RFC 1144 section 3.2.2, RFC 2507 section 6).
+pub(super) const NEW_ID: u8 = 0x20;
+pub(super) const PUSH: u8 = 0x10;
+const NEW_SEQ: u8 = 0x08;
+const NEW_ACK: u8 = 0x04;
+const NEW_WINDOW: u8 = 0x02;
+const NEW_URGENT: u8 = 0x01;
+/// Sequence and acknowledgement number both advance by the data of the packet before: echoed typing.
+const SPECIAL_INTERACTIVE: u8 = NEW_SEQ | NEW_WINDOW | NEW_URGENT;
+/// The sequence number advances by the data of the packet before: one way of bulk data.
+const SPECIAL_DATA: u8 = NEW_SEQ | NEW_ACK | NEW_WINDOW | NEW_URGENT;
+/// Which fields changed, and the special cases.
+const FIELDS: u8 = SPECIAL_DATA;
+
+/// By how much the fields of TCP advance from one packet to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Deltas {
+    pub window: u16,
+    pub ack: u16,
+    pub seq: u16,
+}
+
+impl Deltas {
+    /// The bits that say so, behind a packet with that data.
+    pub fn bits(self, payload_before: u32) -> u8 {
+        let fields = [(NEW_WINDOW, self.window), (NEW_ACK, self.ack), (NEW_SEQ, self.seq)];
+        let follows = u32::from(self.seq) == payload_before;
+        match fields.iter().filter(|(_, delta)| *delta != 0).fold(0, |bits, (bit, _)| bits | bit) {
+            bits if bits == NEW_SEQ | NEW_ACK && self.seq == self.ack && follows => SPECIAL_INTERACTIVE,
+            NEW_SEQ if follows => SPECIAL_DATA,
+            bits => bits,
+        }
+    }
+
+    /// Whether a packet that changes nothing is probably a retransmission, or the probe of a window: anything but data
+    /// behind an ACK alone. The far end may have lost its context.
+    pub fn repeat(self, payload_before: u32, payload: u32) -> bool {
+        self == Deltas { window: 0, ack: 0, seq: 0 } && (payload == 0 || payload_before > 0)
+    }
+
+    /// Adds those that the bits do not say.
+    pub fn push(self, bits: u8, octets: &mut Vec<u8>) {
+        if !is_special(bits) {
+            for (bit, delta) in [(NEW_WINDOW, self.window), (NEW_ACK, self.ack), (NEW_SEQ, self.seq)] {
+                if bits & bit != 0 {
+                    push_delta(octets, delta);
+                }
+            }
+        }
+    }
+
+    /// Those that bits and octets say, behind a packet with that data. `None` where octets are missing.
+    pub fn take(bits: u8, octets: &mut impl Iterator<Item = u8>, payload_before: u32) -> Option<Deltas> {
+        // Only differences of 16 bits are compressed.
+        let follows = payload_before as u16;
+        let mut delta = |bit| if bits & bit == 0 { Some(0) } else { take_delta(octets) };
+        Some(match bits & FIELDS {
+            SPECIAL_INTERACTIVE => Deltas { window: 0, ack: follows, seq: follows },
+            SPECIAL_DATA => Deltas { window: 0, ack: 0, seq: follows },
+            _ => Deltas { window: delta(NEW_WINDOW)?, ack: delta(NEW_ACK)?, seq: delta(NEW_SEQ)? },
+        })
+    }
+}
+
+fn is_special(bits: u8) -> bool {
+    [SPECIAL_INTERACTIVE, SPECIAL_DATA].contains(&(bits & FIELDS))
+}
+
+/// From 1 to 255 in one octet, others in three of which the first is zero.
+pub(super) fn push_delta(octets: &mut Vec<u8>, delta: u16) {
+    match u8::try_from(delta) {
+        Ok(small @ 1..) => octets.push(small),
+        _ => {
+            octets.push(0);
+            octets.extend(delta.to_be_bytes());
+        }
+    }
+}
+
+pub(super) fn take_delta(octets: &mut impl Iterator<Item = u8>) -> Option<u16> {
+    match octets.next()? {
+        0 => Some(u16::from_be_bytes([octets.next()?, octets.next()?])),
+        small => Some(u16::from(small)),
+    }
+}

@@ -1,0 +1,28 @@
+//! Arrivals for the tests of policies: full segments of 1,000 octets, of which so many wait for an ACK.
+
+use super::{AckView, Arrival, ArrivedData};
+use lopsided_core::{Duration, Ecn};
+
+pub const IN_ORDER: Arrival = Arrival::InOrder { closed_gap: false, gaps_left: false };
+
+/// The last of them.
+pub fn arrived(arrival: Arrival) -> ArrivedData {
+    ArrivedData { arrival, end: 1000, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct }
+}
+
+/// A connection whose round trip is not known.
+pub fn waiting(segments: u32) -> AckView {
+    AckView {
+        rtt: None,
+        srtt: None,
+        rto: Duration::from_millis(300),
+        window: 1 << 20,
+        sack: true,
+        rcv_mss: 1000,
+        unacked_bytes: u64::from(segments) * 1000,
+        unacked_segments: segments,
+        scheduled: false,
+        window_falls: false,
+        half_filled: false,
+    }
+}
