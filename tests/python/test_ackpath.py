@@ -7,7 +7,7 @@ import html
 import pytest
 
 import lopsided as lop
-from lopsided.studies.ackpath import REMEDIES, remedied
+from lopsided.studies.ackpath import REMEDIES, remedied, two_way
 
 LINE = """
 [scenario]
@@ -134,3 +134,10 @@ def test_what_limits_goes_by_the_wait_of_acks_not_of_the_upload():
     waits = {name: row(found, name)["ack_wait_ms"] for name in found.arms}
     assert waits["acks_first"] < waits["none"] / 5
     assert f"ACKs wait {waits['none']:.0f} ms" in found.limits["none"]
+
+
+def test_an_access_line_by_name_has_a_download_and_an_upload():
+    scenario = two_way("docsis30-100-10").with_(**{"scenario.duration": "3 s"})
+    found = lop.ackpath(scenario, "none,acks_first")
+    assert row(found, "acks_first")["down_goodput_bps"] > row(found, "none")["down_goodput_bps"]
+    assert set(scenario.flow_names) == {"download", "upload"}

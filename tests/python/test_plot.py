@@ -5,6 +5,7 @@ import pytest
 
 import lopsided as lop
 from lopsided.views import plot
+from lopsided.views.inks import LABEL_IN, moved_apart
 from lopsided.views.plot import style
 
 pytestmark = pytest.mark.slow
@@ -72,3 +73,14 @@ def test_figures_are_saved(adsl_run, tmp_path, ending):
     path = tmp_path / f"figure.{ending}"
     style.save(adsl_run.plot("rtt"), path)
     assert path.stat().st_size > 1000
+
+
+def test_names_at_the_ends_of_curves_stay_beside_the_panel_and_apart():
+    labels = [(7.78, "one", ""), (7.79, "two", ""), (3.0, "three", ""), (7.80, "four\nlines", "")]
+    placed = moved_apart(labels, 0, 8, 2)
+    step = 8 * LABEL_IN / 2
+    assert [text for _, text, _ in placed] == ["three", "one", "two", "four\nlines"]
+    heights = [step * (1 + text.count("\n")) for _, text, _ in placed]
+    assert placed[0][0] == 3 and placed[-1][0] == 8
+    for (lower, *_), (upper, *_), below, above in zip(placed, placed[1:], heights, heights[1:], strict=False):
+        assert upper - lower >= (below + above) / 2 - 1e-9

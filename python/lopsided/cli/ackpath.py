@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import ANSWER, NOTHING, Answer, Json, OwnCode, Quiet, Seed, Settings, Workers, load
+from lopsided.cli.options import (
+    ANSWER,
+    NOTHING,
+    Answer,
+    Json,
+    OwnCode,
+    Quiet,
+    Seed,
+    Settings,
+    Workers,
+    ask,
+    load,
+    split,
+)
 from lopsided.cli.terminal import heading, out, print_json, print_path, print_prose, progress
 from lopsided.data import run_folder as folders
+from lopsided.errors import UsageError
+from lopsided.studies.doubts import doubts
 from lopsided.studies.options import ACKPATH_REMEDIES, ACKPATH_REPEAT
 from lopsided.studies.verdicts.ackpath import verdict
 
+if TYPE_CHECKING:
+    from lopsided.scenario import Scenario
+
 
 def ackpath(
-    file: Path,
+    file: Annotated[Path | None, Parameter(show_default=False)] = None,
     /,
     *,
+    preset: Annotated[str | None, Parameter(show_default=False)] = None,
     remedies: Annotated[str, Parameter(show_default=False)] = ACKPATH_REMEDIES,
     link: Annotated[str | None, Parameter(show_default=False)] = None,
     repeat: int = ACKPATH_REPEAT,
@@ -38,6 +57,7 @@ def ackpath(
     For example:
 
         lopsided ackpath scenarios/two-way.toml
+        lopsided ackpath --preset docsis30-100-10
         lopsided ackpath adsl.toml \\
           --remedies none,filter,acks_first,filter+acks_first --repeat 5
 
@@ -45,6 +65,8 @@ def ackpath(
     ----------
     file
         The scenario file.
+    preset
+        In place of a file: a download and an upload on this access line (`lopsided list presets`), for 10 s.
     remedies
         Those to compare, with commas between them, `+` between those that are combined: `none`, `filter`,
         `cake_filter`, `acks_first`, `afvq`, `acc`, `few_acks`, `rfc5690`, `tarr`, `ace`, `growing`, `bursts`,
@@ -59,7 +81,7 @@ def ackpath(
     from lopsided.views import ackpath as shown
     from lopsided.views.html import ackpath as page
 
-    scenario = load(file, settings, own)
+    scenario = _scenario(file, preset, settings, own)
     folder = answer.folder(f"ackpath-{scenario.name}")
     with folders.writing(folder, overwrite=answer.overwrite) as staged:
         with progress(f"the way of the ACKs in {scenario.name}", quiet=quiet or as_json) as show:
@@ -85,3 +107,17 @@ def ackpath(
         for arm, sentence in shown.limits(found):
             print_prose(f"{arm}: limited by {sentence}")
         print_path(*answer.page(folder))
+
+
+def _scenario(file: Path | None, preset: str | None, settings: Settings, own: OwnCode) -> Scenario:
+    """That of the file, or of the access line."""
+    if (file is None) == (preset is None):
+        raise UsageError("name a scenario file, or an access line: --preset NAME (`lopsided list presets`)")
+    if file is not None:
+        return load(file, settings, own)
+    from lopsided.studies.ackpath import two_way
+
+    assert preset is not None
+    scenario = two_way(preset, own.load()).with_(**dict(split(setting) for setting in settings))
+    ask(doubts(scenario))
+    return scenario

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _PLAIN_WIDTH = 132
 """Width where stdout is no terminal: wide enough that tables are not folded."""
+_PROSE_WIDTH = 80
+"""That of paragraphs there."""
 
 
 @cache
@@ -52,7 +54,8 @@ def print_line(text: str, style: str = "") -> None:
 
 def print_prose(text: str) -> None:
     """A paragraph, wrapped between words."""
-    out().print(text)
+    console = out()
+    console.print(text, width=None if console.is_terminal else _PROSE_WIDTH)
 
 
 def heading(title: str, details: str) -> None:

@@ -29,6 +29,7 @@ from lopsided.errors import UsageError
 from lopsided.metrics.performance import jain_index
 from lopsided.scenario import Scenario
 from lopsided.studies.aqm.study import bottleneck
+from lopsided.studies.inventory import check_preset
 from lopsided.studies.jobs import Progress, run_jobs
 from lopsided.studies.options import ACKPATH_REMEDIES, ACKPATH_REPEAT
 from lopsided.worlds.base import Job
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from lopsided.controllers import Controllers
     from lopsided.scenario import Run
 
 Settings = dict[str, Any]
@@ -238,6 +240,27 @@ def ackpath(
     digest = hashlib.blake2b("".join(row["digest"] for row in rows).encode(), digest_size=8).hexdigest()
     tables = (Table(ACKPATH_CELLS.frame(cells), ACKPATH_CELLS), Table(ACKPATH_RUNS.frame(rows), ACKPATH_RUNS))
     return AckPath(scenario, place, arms, repeat, first, *tables, limits, digest)
+
+
+_TWO_WAY = """\
+[scenario]
+title = "A download and an upload on {preset}"
+duration = "10 s"
+[link]
+preset = "{preset}"
+[[flow]]
+name = "download"
+direction = "down"
+[[flow]]
+name = "upload"
+direction = "up"
+"""
+
+
+def two_way(preset: str, controllers: Controllers | None = None) -> Scenario:
+    """A download and an upload on an access line by name. Raises UsageError where none is called so."""
+    check_preset(preset)
+    return Scenario.from_text(_TWO_WAY.format(preset=preset), preset, controllers=controllers)
 
 
 def _link(scenario: Scenario, name: str) -> dict[str, Any]:

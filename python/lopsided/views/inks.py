@@ -71,7 +71,19 @@ def moved_apart(labels: Iterable[EndLabel], low: float, high: float, height_in: 
         at = max(min(max(y, low), high), taken + half)
         taken = at + half
         placed.append((at, text, ink))
-    return placed
+    lowered = _below(high, placed, step)
+    return lowered if lowered and lowered[0][0] >= low else placed
+
+
+def _below(high: float, placed: list[EndLabel], step: float) -> list[EndLabel]:
+    """What was pushed over the top goes down again, and what is under it with it."""
+    lowered: list[EndLabel] = []
+    free = float("inf")
+    for at, text, ink in reversed(placed):
+        half = step * (1 + text.count("\n")) / 2
+        lowered.append((min(at, high, free - half), text, ink))
+        free = lowered[-1][0] - half
+    return lowered[::-1]
 
 
 def joined_notes(notes: Iterable[str]) -> list[str]:
