@@ -284,7 +284,7 @@ impl Connection {
         self.note_data(now, header, payload);
         let prepared = self.acks.holds_duplicate() && self.recv.hides_a_block(start, payload);
         if prepared {
-            self.prepare_ack(now);
+            self.prepare_ack(now, AckReason::OutOfOrder);
         }
         let before = self.recv.next();
         self.recv.put_placeholders(now, start, payload);
@@ -296,6 +296,9 @@ impl Connection {
         }
         self.settle_arrival(now, segment, before, arrival, prepared);
         if self.recv.fin_reached() {
+            if !payload.is_empty() {
+                self.acks.withdraw_quick();
+            }
             self.on_fin(now);
         }
     }
@@ -386,6 +389,7 @@ impl Connection {
             }
             return;
         }
+        self.answer_before_close(now);
         self.peer_closed = true;
         self.events.push_back(ConnEvent::PeerClosed);
         match self.state {
@@ -393,6 +397,16 @@ impl Connection {
             State::FinWait1 => self.set_state(State::Closing),
             State::FinWait2 => self.enter_time_wait(now),
             _ => {}
+        }
+    }
+
+    /// A filled gap, or as many segments as one ACK may stand for, are acknowledged at once: before the application
+    /// hears that the FIN behind them is reached, and closes. A quick ACK is not, for with the FIN answers are awaited.
+    fn answer_before_close(&mut self, now: Time) {
+        let at_once = |why: &AckReason| matches!(why, AckReason::GapFilled | AckReason::Count);
+        if let Some(why) = self.acks.due().filter(at_once) {
+            self.prepare_ack(now, why);
+            self.acks.on_ack_sent(now, &mut self.send.flight.timers);
         }
     }
 

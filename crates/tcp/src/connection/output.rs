@@ -120,10 +120,10 @@ impl Connection {
 
     /// An acknowledgement of what there is now, whatever comes before it is taken.
     #[cold]
-    pub(super) fn prepare_ack(&mut self, now: Time) {
+    pub(super) fn prepare_ack(&mut self, now: Time, why: AckReason) {
         self.counters_mut().pure_acks_out += 1;
         let segment = self.rare_covering(now, Flags::ACK);
-        self.trace_ack(segment.header.ack, AckReason::OutOfOrder);
+        self.trace_ack(segment.header.ack, why);
         self.urgent_mut().prepared = Some(segment);
     }
 

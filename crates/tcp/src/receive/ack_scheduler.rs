@@ -167,6 +167,13 @@ impl AckScheduler {
         self.decide(decision, timers);
     }
 
+    /// A FIN came with data. Answers are awaited from then on, which carry what a quick ACK would.
+    pub fn withdraw_quick(&mut self) {
+        if self.due == Some(AckReason::Quick) {
+            self.due = None;
+        }
+    }
+
     /// The peer's FIN arrived.
     pub fn on_fin(&mut self, now: Time, context: AckContext, timers: &mut TimerTable) {
         self.update_view(context);

@@ -273,7 +273,9 @@ impl Receiver {
     pub fn accept(&mut self, start: i64, payload: &Payload, fin: bool) -> Arrival {
         self.settled = None;
         let end = start + i64::from(payload.len());
-        if fin && end >= self.next as i64 && end as u64 <= self.edge && self.fin.is_none() {
+        let brings_fin = fin && end >= self.next as i64 && end as u64 <= self.edge && self.fin.is_none();
+        let waited = self.has_gaps();
+        if brings_fin {
             self.fin = Some(end as u64);
         }
         let next = self.next as i64;
@@ -305,7 +307,13 @@ impl Receiver {
         if start < next {
             self.report_duplicate(start.max(0) as u64, self.next);
         }
-        self.advance(to)
+        match self.advance(to) {
+            // Nothing waited but the FIN that came with it.
+            Arrival::InOrder { gaps_left, .. } if brings_fin && !waited => {
+                Arrival::InOrder { closed_gap: false, gaps_left }
+            }
+            arrival => arrival,
+        }
     }
 
     /// Where the channel's loss is hidden, a segment is about to be taken in: what is missing before it counts as

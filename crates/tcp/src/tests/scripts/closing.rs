@@ -245,6 +245,29 @@ fn abort_in_time_wait_is_silent() {
 }
 
 #[test]
+fn a_fin_that_comes_with_data_in_order_fills_no_gap() {
+    // Linux: with the FIN answers are awaited, so that quick ACKs end, and the close carries the acknowledgement.
+    let mut t = Script::established(linux(), PEER);
+    t.inject(100, "1:1001");
+    t.expect(100, "ack 1001");
+    t.closes = true;
+    t.inject(101, "FP 1001:1501");
+    t.expect(101, "F 1:1 ack 1502");
+    t.expect_nothing_until(140);
+}
+
+#[test]
+fn what_a_filled_gap_leads_up_to_is_acknowledged_before_the_application_closes() {
+    let mut t = Script::established(linux(), PEER);
+    t.inject(100, "FP 1001:1501");
+    t.expect(100, "ack 1 sack 1001:1502");
+    t.closes = true;
+    t.inject(120, "1:1001");
+    t.expect(120, "ack 1502");
+    t.expect(120, "F 1:1 ack 1502");
+}
+
+#[test]
 fn a_full_window_does_not_hide_the_peers_end() {
     // Behind its FIN the peer's segments lie one beyond a window of zero, and still acknowledge.
     let mut t = Script::established(super::script::receive_buffer(linux(), 2000), PEER);
@@ -252,9 +275,9 @@ fn a_full_window_does_not_hide_the_peers_end() {
     t.inject(100, "1:1001");
     t.expect(100, "ack 1001");
     t.inject(101, "F 1001:2001");
-    t.expect(101, "ack 2002 win 0");
+    t.expect_nothing_until(110);
     t.write(110, 500);
-    t.expect(110, "1:501 ack 2002");
+    t.expect(110, "1:501 ack 2002 win 0");
     t.inject(210, "2002:2002 ack 501");
     assert_eq!(t.info().unacked, 0);
 }

@@ -84,6 +84,8 @@ pub struct Script {
     pub peer: Peer,
     /// The application reads what arrives at once.
     pub reads: bool,
+    /// It closes as soon as the peer has.
+    pub closes: bool,
     now: Time,
     emitted: VecDeque<Emitted>,
     /// Where the peer's next segment begins, and what it acknowledges, unless a step says otherwise.
@@ -131,6 +133,7 @@ impl Script {
             connection,
             peer,
             reads: true,
+            closes: false,
             now: Time::ZERO,
             emitted: VecDeque::new(),
             peer_seq: 0,
@@ -427,6 +430,9 @@ impl Script {
     fn after_step(&mut self) {
         if self.reads {
             let _ = self.connection.read(self.now, u64::MAX);
+        }
+        if self.closes && self.connection.state() == State::CloseWait {
+            self.connection.shutdown(Shutdown::Write);
         }
         self.collect();
     }
