@@ -40,6 +40,13 @@ class Page:
 
 
 _ALL = "reference.fidelity --recorded"
+_DRAWS = {
+    2211: "--count 18 --sim-seeds 8",
+    7193: "--seeds 2 --sim-seeds 12",
+    60917: "--seeds 2",
+    271828: "--seeds 4",
+}
+"""Which draws there are, and how each is made."""
 PAGES: Mapping[str, Page] = {
     "../fidelity.md": Page(_ALL, fidelity.probes),
     "values.md": Page(_ALL, fidelity.probes),
@@ -51,8 +58,10 @@ PAGES: Mapping[str, Page] = {
     "freebsd.md": Page("reference.fidelity.freebsd", freebsd.probes),
     "mechanisms.md": Page("reference.fidelity.mechanisms", mechanisms.probes),
     **{
-        f"draw-{seed}.md": Page(f"reference.fidelity.draw --recorded --draw {seed}", partial(draw.probes, seed))
-        for seed in (2211, 7193, 60917)
+        f"draw-{seed}.md": Page(
+            f"reference.fidelity.draw --recorded --draw {seed} {options}", partial(draw.probes, seed)
+        )
+        for seed, options in _DRAWS.items()
     },
 }
 """By name, from the folder of the pages. Not `queues.md`: a test holds ours to all that stands there."""
