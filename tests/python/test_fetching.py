@@ -43,6 +43,7 @@ def test_a_download_has_the_octets_of_the_object(mode, tmp_path):
     assert [start for start, _ in asked] == [0, *(last + 1 for _, last in asked[:-1])], "every octet once"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranges", [True, False])
 def test_whatever_goes_wrong_the_octets_are_right(ranges, tmp_path):
     faults = FAULTS if ranges else tuple(fault for fault in FAULTS if fault != "stall")
@@ -69,6 +70,7 @@ app = { kind = "rdra", record_steps = true }
 """
 
 
+@pytest.mark.slow
 def test_downloads_under_faults_end_with_the_object_or_with_a_sentence(tmp_path):
     """The first of `bench/fetch_faults.py`."""
     for number in range(30):
@@ -133,6 +135,7 @@ def test_what_will_not_mend_itself_is_not_tried_again(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_pause_is_told(tmp_path):
     with FaultyServer(CONTENT).running() as server:
         server.answer = b"HTTP/1.1 503 No\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
@@ -427,6 +430,7 @@ def test_the_proxy_passes_what_a_browser_sends_and_gets():
             assert "expect" not in asked[-1][0] and asked[-1][1] == b"ab"
 
 
+@pytest.mark.slow
 def test_the_proxy_holds_little_and_refuses_the_rest():
     with FaultyServer(random.Random(1).randbytes(6_000_000)).running() as server:
         with proxied(Limits(ahead=200_000, clients=1, waiting=1), mode="greedy") as port:

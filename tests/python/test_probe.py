@@ -47,6 +47,7 @@ def run_until_all_send(*arguments: object, **options: object) -> list[probe.Log]
     pytest.skip("a busy machine: it stood still for as long as a flow lasts, five times")
 
 
+@pytest.mark.slow
 def test_both_directions_are_logged_by_their_senders(port: int):
     flows = probe.plan(down=1, up=2, duration_s=1.0, upload_after_s=0.3, stagger_s=0.1, cc=None)
     logs = run_until_all_send("127.0.0.1", flows, port=port)
@@ -114,6 +115,7 @@ def test_what_a_stranger_sends_is_printed_without_escapes():
     assert noted[1] == "127.0.0.1: ?[2J??forged, down"
 
 
+@pytest.mark.slow
 def test_slow_clients_do_not_hold_every_place(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(probe, "PATIENCE_S", 1.0)
     one, other = socket.socketpair()
@@ -144,6 +146,7 @@ def test_a_sink_keeps_so_many_samples_and_no_more(monkeypatch: pytest.MonkeyPatc
     assert list(sink._reports) == ["token9"]  # pyright: ignore[reportPrivateUsage]
 
 
+@pytest.mark.slow
 def test_a_sink_asked_for_nothing_listens_on_this_machine_alone():
     program = [sys.executable, "-c", "from lopsided.cli import main; main()", "probe", "sink", "--port", "0"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as sink:
