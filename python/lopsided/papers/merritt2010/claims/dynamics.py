@@ -186,7 +186,6 @@ def interference_turns_periodic(m: Measurements) -> Verdict:
 @of_paper(
     "A large uplink buffer makes the downlink run empty: the download's ACKs arrive late and its window is too small.",
     "sections 3.5 and 5.1.4",
-    fails=True,
 )
 def downlink_idles(m: Measurements) -> Verdict:
     """R1 is empty more often as the buffer grows, on the two links of higher asymmetry."""

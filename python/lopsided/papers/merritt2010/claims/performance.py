@@ -177,7 +177,7 @@ def high_at_small_buffers(m: Measurements, reading: Reading) -> Verdict:
 @by_both(
     "At the estimated buffer performance is 0.80 (3000/1000), 0.86 (2400/196) and 0.68 (3000/100).",
     "table 6.2",
-    fails=(GOODPUT,),
+    fails=BOTH_READINGS,
 )
 def performance_at_estimate(m: Measurements, reading: Reading) -> Verdict:
     """Performance at the printed sizes, linear between the sizes run."""
