@@ -367,7 +367,7 @@ impl Accounting {
         self.recycle(packet);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn recycle(&mut self, packet: Packet) {
         let mut place = packet.0;
         place.clear();

@@ -8,7 +8,6 @@
 
 use crate::line::{Line, Measured, dequeued};
 use crate::loss::Loss;
-use crate::shaper::Shaper;
 use lopsided_core::{Bytes, Count, Cx, DropReason, EventMask, Packet, Time};
 use lopsided_queue::{Backlog, BufferLimit};
 use std::collections::VecDeque;
@@ -196,8 +195,7 @@ impl DropTailPath {
         if !self.fits(size) {
             return Err(Ending::Full);
         }
-        let wire = line.framing.wire_size(size);
-        let (departs, sent) = line.shaper.schedule(at, wire);
+        let (wire, departs, sent) = line.send(at, size);
         let arrives = match self.loss.as_mut().and_then(|loss| loss.drop_reason(departs)) {
             None => sent + line.delay,
             Some(why) => {

@@ -1,7 +1,7 @@
 //! What both transmit paths of a link share: the line behind the queue, and what is counted on the way.
 
 use crate::Framing;
-use crate::shaper::AnyShaper;
+use crate::shaper::{AnyShaper, Shaper};
 use lopsided_core::{Bytes, Duration, Event, Packet, Time};
 use lopsided_queue::{Backlog, QueueStats};
 
@@ -19,6 +19,23 @@ impl Line {
     pub(crate) fn new(shaper: AnyShaper, framing: Framing, delay: Duration) -> Line {
         let sends = matches!(&shaper, AnyShaper::Serializer(line) if line.takes_time());
         Line { takes_time: sends || !delay.is_zero(), shaper, framing, delay }
+    }
+
+    /// Sends a packet of this size, that comes at `now`, behind all before it. Gives its octets on the wire, when it
+    /// leaves the queue, and when the last bit has left.
+    #[inline(always)]
+    pub(crate) fn send(&mut self, now: Time, size: Bytes) -> (Bytes, Time, Time) {
+        match &mut self.shaper {
+            AnyShaper::Serializer(line) => line.send(now, size, &self.framing),
+            _ => self.send_shaped(now, size),
+        }
+    }
+
+    #[inline(never)]
+    fn send_shaped(&mut self, now: Time, size: Bytes) -> (Bytes, Time, Time) {
+        let wire = self.framing.wire_size(size);
+        let (departs, sent) = self.shaper.schedule(now, wire);
+        (wire, departs, sent)
     }
 }
 

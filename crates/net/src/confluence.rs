@@ -41,6 +41,9 @@ const MOST_STRETCHES: u64 = 4;
 /// Shorter ones would be begun anew for every few packets.
 const LEAST_STRETCH: Duration = Duration::from_millis(1);
 
+/// How far a place is looked for step by step.
+const NEAR: usize = 8;
+
 #[derive(Debug)]
 struct Coming {
     /// When the first packet of all enters; `Time::MAX` where there is none.
@@ -126,7 +129,7 @@ impl Confluence {
     fn take_later(&mut self, until: Time) -> Option<Entering> {
         let coming = &mut self.coming;
         if coming.known.is_empty() && coming.since.is_empty() && coming.first_later <= until {
-            coming.begin_stretch(self.stretch);
+            coming.begin_stretch(until, self.stretch);
         }
         let taken = coming.take_of_both(until);
         if taken.is_none() {
@@ -154,10 +157,13 @@ impl Coming {
         self.later.push(entering);
     }
 
-    /// Behind all that enters no later.
-    #[cold]
+    /// Behind all that enters no later: mostly a few places before the end.
+    #[inline(never)]
     fn sort_in(&mut self, entering: Entering) {
-        let place = self.since.partition_point(|other| other.key() <= entering.key());
+        let later = |other: &Entering| other.key() > entering.key();
+        let near = self.since.iter().rev().take(NEAR).take_while(|other| later(other)).count();
+        let place =
+            if near < NEAR { self.since.len() - near } else { self.since.partition_point(|other| !later(other)) };
         self.since.insert(place, entering);
     }
 
@@ -171,17 +177,67 @@ impl Coming {
         if row.front()?.at <= until { row.pop_front() } else { None }
     }
 
-    /// Sorts in what enters within the next stretch; there is nothing else. It is longer where packets come from far
-    /// apart, so that those behind it are not looked at too often.
+    /// Sorts in what enters within the next stretch from `now` on; there is nothing else. It is longer where packets come
+    /// from far apart, so that those behind it are not looked at too often.
     #[cold]
-    fn begin_stretch(&mut self, stretch: Duration) {
+    fn begin_stretch(&mut self, now: Time, stretch: Duration) {
         let last = self.later.iter().map(|entering| entering.at).max().unwrap_or(self.first_later);
-        self.until = self.first_later + stretch.max((last - self.first_later) / MOST_STRETCHES);
-        let (now, later): (Vec<Entering>, Vec<Entering>) =
+        self.until = now + stretch.max((last - self.first_later) / MOST_STRETCHES);
+        let (soon, later): (Vec<Entering>, Vec<Entering>) =
             std::mem::take(&mut self.later).into_iter().partition(|entering| entering.at <= self.until);
-        self.known = now.into();
+        self.known = soon.into();
         self.known.make_contiguous().sort_by_key(Entering::key);
         self.first_later = later.iter().map(|entering| entering.at).min().unwrap_or(Time::MAX);
         self.later = later;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lopsided_core::packet::{FlowId, IpHeader, NewPacket, UdpHeader};
+    use lopsided_core::{Payload, Transport};
+    use proptest::prelude::*;
+    use std::net::Ipv4Addr;
+
+    fn entering(number: u64, at: u64, from: u32) -> Entering {
+        let ip = IpHeader::v4(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST);
+        let new = NewPacket::new(FlowId(0), ip, Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 }), Payload::EMPTY);
+        let packet = Packet::unbooked(number, Time::ZERO, new);
+        Entering { at: Time::from_nanos(at), from: NodeId(from), packet }
+    }
+
+    proptest! {
+        /// Each step adds packets, near and far, and lets in what has entered: all of that, in order, and no more.
+        #[test]
+        fn what_entered_comes_in_order_of_time_then_link_then_arrival(
+            steps in prop::collection::vec(
+                (prop::collection::vec((prop_oneof![0u64..30, 0u64..9_000_000], 0u32..3), 0..40), 0u64..3_000_000),
+                1..20,
+            ),
+        ) {
+            let mut confluence = Confluence::new(Duration::from_millis(1), false);
+            let (mut waiting, mut now, mut number) = (Vec::new(), 0, 0);
+            for (added, on) in steps {
+                for (later, from) in added {
+                    number += 1;
+                    let at = now + 1 + later;
+                    waiting.push((at, from, number));
+                    let first = waiting.iter().map(|(at, ..)| *at).min();
+                    let was_first = confluence.add(entering(number, at, from));
+                    prop_assert!(!was_first || first == Some(at));
+                    prop_assert_eq!(Some(confluence.due()), first.map(|at| Time::from_nanos(at + 1_000_000)));
+                }
+                now += on;
+                waiting.sort();
+                let entered = waiting.partition_point(|(at, ..)| *at <= now);
+                for (at, from, number) in waiting.drain(..entered) {
+                    let taken = confluence.take(Time::from_nanos(now)).expect("it has entered");
+                    prop_assert_eq!((taken.at.as_nanos(), taken.from.0, taken.packet.id()), (at, from, number));
+                }
+                prop_assert!(confluence.take(Time::from_nanos(now)).is_none());
+                prop_assert_eq!(confluence.held().packets, waiting.len() as u64);
+            }
+        }
     }
 }

@@ -492,7 +492,13 @@ impl<H: Node> Network<H> {
                     continue;
                 }
                 NetNode::Link(_) => return self.cross(wire.node, packet, self.now),
-                NetNode::Host(host) => host.handle_packet(wire.port, packet, &mut cx),
+                NetNode::Host(host) => {
+                    host.handle_packet(wire.port, packet, &mut cx);
+                    if host.has_given_all() {
+                        let due = host.poll_timeout();
+                        return self.queue.set(wire.node.index(), due);
+                    }
+                }
                 NetNode::Custom(custom) => custom.handle_packet(wire.port, packet, &mut cx),
                 NetNode::Edge => {
                     let delivered = cx.deliver(packet);

@@ -43,9 +43,9 @@ table! {
         data_segments_out: u64 [Count "data segments out"],
         /// Segments with data that arrived (`tcpi_data_segs_in` of the receiver); of UDP datagrams.
         data_segments_in: u64 [Count "data segments in"],
-        /// Segments that were retransmitted (`tcpi_total_retrans`).
+        /// Segments that were retransmitted, SYNs too (`tcpi_total_retrans`).
         retransmits: u64 [Count "retransmits"],
-        /// Retransmission timeouts (RFC 6298).
+        /// Retransmission timeouts (RFC 6298), a SYN's too.
         timeouts: u64 [Count "timeouts"],
         /// Times that fast recovery began (RFC 5681).
         fast_retransmits: u64 [Count "fast retransmits"],

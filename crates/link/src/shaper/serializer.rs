@@ -1,5 +1,6 @@
 //! The physical line: one bit after the other, at an exact rate.
 
+use crate::Framing;
 use lopsided_core::{BitRate, Bytes, Time};
 
 /// A line that sends one packet at a time.
@@ -38,9 +39,24 @@ impl Serializer {
     /// Begins to send at `start`, which is not before the line is free, and says when the last bit has left.
     #[inline]
     pub fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
+        let (nanos, rest) = self.send_time.of(wire);
+        self.occupy(start, nanos, rest)
+    }
+
+    /// Sends a packet of this size, that comes at `now`, as soon as the line is free. Gives its octets on the wire, when
+    /// it begins, and when the last bit has left.
+    #[inline(always)]
+    pub(crate) fn send(&mut self, now: Time, size: Bytes, framing: &Framing) -> (Bytes, Time, Time) {
+        let start = self.free_at.max(now);
+        let Remembered { wire, nanos, rest, .. } = *self.send_time.of_packet(size, framing);
+        (Bytes::new(u64::from(wire)), start, self.occupy(start, nanos, rest))
+    }
+
+    /// From `start` on, which is not before the line is free.
+    #[inline(always)]
+    fn occupy(&mut self, start: Time, nanos: u64, rest: u64) -> Time {
         debug_assert!(start >= self.free_at);
         let carry = if start == self.free_at { self.carry } else { 0 };
-        let (nanos, rest) = self.send_time.of(wire);
         let rate = self.send_time.rate;
         let rest = rest + carry;
         let whole = u64::from(rest >= rate);
@@ -62,9 +78,23 @@ pub(crate) struct SendTime {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Remembered {
-    wire: u64,
+    /// Of the packet; 0 where only its octets on the wire were asked for.
+    size: u32,
+    wire: u32,
     nanos: u64,
     rest: u64,
+}
+
+/// The largest packet, in octets, that counts as a small one.
+const SMALL: u64 = 256;
+
+impl Remembered {
+    #[cold]
+    #[inline(never)]
+    fn new(size: u32, wire: Bytes, rate: u64) -> Remembered {
+        let work = scaled_bits(wire);
+        Remembered { size, wire: wire.get() as u32, nanos: work / rate, rest: work % rate }
+    }
 }
 
 impl SendTime {
@@ -74,12 +104,21 @@ impl SendTime {
 
     #[inline]
     pub(crate) fn of(&mut self, wire: Bytes) -> (u64, u64) {
-        let known = &mut self.recent[usize::from(wire.get() > 256)];
-        if known.wire != wire.get() {
-            let work = scaled_bits(wire);
-            *known = Remembered { wire: wire.get(), nanos: work / self.rate, rest: work % self.rate };
+        let known = &mut self.recent[usize::from(wire.get() > SMALL)];
+        if u64::from(known.wire) != wire.get() {
+            *known = Remembered::new(0, wire, self.rate);
         }
         (known.nanos, known.rest)
+    }
+
+    /// Of a packet of this size.
+    #[inline(always)]
+    fn of_packet(&mut self, size: Bytes, framing: &Framing) -> &Remembered {
+        let known = &mut self.recent[usize::from(size.get() > SMALL)];
+        if u64::from(known.size) != size.get() {
+            *known = Remembered::new(size.get() as u32, framing.wire_size(size), self.rate);
+        }
+        known
     }
 }
 

@@ -44,7 +44,7 @@ impl FlowMeter {
 
     /// Notes the window, and the round trips that the last segment ended. Those of segments acknowledged together go
     /// into the histogram as their mean: the moments are exact, the quantiles nearly.
-    #[inline]
+    #[inline(always)]
     pub fn watch(&mut self, now: Time, connection: &Connection, counted: &mut Counted) {
         self.set_cwnd(now, connection, counted);
         let stats = connection.rtt_stats();

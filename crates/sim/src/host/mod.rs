@@ -163,6 +163,7 @@ impl Host {
         Some(self.latest)
     }
 
+    #[inline(never)]
     fn look_up(&mut self, header: &TcpHeader, remote: Remote, now: Time) -> Option<u32> {
         match self.sockets.ports.owner(header.dst_port)? {
             Owner::Connection(slot) => (self.sockets.conn(slot)?.remote == remote).then_some(slot),
@@ -198,6 +199,7 @@ impl Host {
     }
 
     /// Lets the application see what happened to its connection.
+    #[inline(always)]
     fn visit(&mut self, slot: u32, now: Time) {
         let Some(conn) = self.sockets.conns[slot as usize].as_deref_mut() else { return };
         let (app, live) = (conn.app, conn.live);
@@ -217,6 +219,12 @@ impl Host {
             return;
         }
         self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
+    }
+
+    /// As [`Host::visit`], after a timer.
+    #[cold]
+    fn visit_late(&mut self, slot: u32, now: Time) {
+        self.visit(slot, now);
     }
 
     /// The connection has more to tell than that it was touched; the application may hear it, if it is `open` to it.
@@ -334,7 +342,7 @@ impl Host {
     fn wake_connection(&mut self, slot: u32, now: Time) {
         if let Some(conn) = self.sockets.conn_mut(slot) {
             if conn.connection.handle_timeout(now) == Expired::Timer {
-                self.visit(slot, now);
+                self.visit_late(slot, now);
             }
             self.sockets.ready.push(self.sockets.number(slot));
         }
@@ -396,12 +404,14 @@ impl Host {
         }
     }
 
+    #[inline(never)]
     fn next_rst(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let PendingRst { flow, ip, header } = self.pending_rsts.pop()?;
         let port = self.port(ip.addresses);
         Some((port, cx.originate(NewPacket::new(flow, ip, Transport::Tcp(header), Payload::EMPTY))))
     }
 
+    #[inline(never)]
     fn next_datagram(&mut self, app: u32, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let slot = &mut self.sockets.apps[app as usize];
         let (remote, src_port) = (slot.remote?, slot.port?);
@@ -417,6 +427,7 @@ impl Host {
     }
 
     /// Takes all that is to be sent into the interface, and gives what has waited there long enough.
+    #[inline(never)]
     fn pass_interface(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let mut interface = self.interface.take()?;
         loop {
@@ -474,9 +485,24 @@ impl Host {
             conn.connection.handle_segment(now, header, &packet.payload(), packet.ecn());
         }
         self.visit(slot, now);
-        self.sockets.ready.push(self.sockets.number(slot));
+        if self.has_nothing_to_send(slot, now) {
+            self.settle(slot, now);
+        } else {
+            self.sockets.ready.push(self.sockets.number(slot));
+        }
     }
 
+    /// Whether this is the only connection that could send, and does not. Most segments are answered by none.
+    #[inline(always)]
+    fn has_nothing_to_send(&mut self, slot: u32, now: Time) -> bool {
+        let usual = self.sockets.ready.is_empty()
+            && self.interface.is_none()
+            && self.windows.is_none()
+            && self.sockets.trace == TcpEventMask::NONE;
+        usual && self.sockets.conn_mut(slot).is_some_and(|conn| conn.connection.has_nothing_to_send(now))
+    }
+
+    #[inline(never)]
     fn take_datagram(&mut self, packet: &Delivered, from: UdpHeader, app: u32, now: Time) {
         let slot = &mut self.sockets.apps[app as usize];
         slot.meter.datagram_arrived(now, packet);
@@ -553,6 +579,7 @@ impl Node for Host {
         quiet && self.interface.is_none() && self.windows.is_none()
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Time> {
         let timer = self.sockets.timers.first().map(|(due, _)| due);
         match self.interface.as_ref().and_then(|interface| interface.next()) {
