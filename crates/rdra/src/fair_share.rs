@@ -148,6 +148,7 @@ impl FairShare {
             cwnd_full: used,
             in_recovery: now < self.until,
             reduced_to: None,
+            next_departure: now,
             ca_state: if now < self.until { CaState::Recovery } else { CaState::Open },
             ecn_echo: false,
             marked: Bytes::ZERO,

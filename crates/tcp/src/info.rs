@@ -98,10 +98,11 @@ pub struct Counters {
     pub segments_in: u64,
     pub data_segments_out: u64,
     pub data_segments_in: u64,
-    /// Segments sent again (`tcpi_total_retrans`).
+    /// Segments sent again, SYNs too (`tcpi_total_retrans`).
     pub retransmits: u64,
     /// Of these, found lost again.
     pub lost_retransmits: u64,
+    /// Retransmission timeouts, a SYN's too (`TCPTimeouts`).
     pub timeouts: u64,
     pub fast_retransmits: u64,
     pub tail_probes: u64,

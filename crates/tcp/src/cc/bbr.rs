@@ -8,8 +8,7 @@
 //! Rates and gains are in Linux's fixed point, and the ten seconds of an RTT's minimum and ProbeRTT's 200 ms in ticks
 //! of its clock.
 //!
-//! Deviations from Linux: in-flight at the departure time of the next segment leaves out the segment at most that the
-//! line takes meanwhile; the phase in which ProbeBW begins is drawn from another generator. Segments leave one by one
+//! Deviation from Linux: the phase in which ProbeBW begins is drawn from another generator. Segments leave one by one
 //! (the reference set-up has no segmentation offload), but the window's allowance for offload is there.
 
 mod fixed_point;
@@ -242,9 +241,8 @@ impl Bbr {
         let since = microseconds(now.saturating_since(self.cycle_at));
         let full_length = self.min_rtt.is_some_and(|min| since > microseconds(min));
         let gain = self.pacing_gain();
-        let in_flight = ack.prior_in_flight.get();
+        let in_flight = self.in_flight_at_departure(now, ack.prior_in_flight.get(), ack.next_departure);
         if gain > UNIT {
-            let in_flight = in_flight + self.burst() * self.mss;
             full_length && (ack.rate.lost > Bytes::ZERO || in_flight >= self.in_flight_for(self.bandwidth.max(), gain))
         } else if gain < UNIT {
             full_length || in_flight <= self.in_flight_for(self.bandwidth.max(), UNIT)
@@ -267,13 +265,23 @@ impl Bbr {
         }
     }
 
-    fn check_drain(&mut self, now: Time, path: &PathState) {
+    fn check_drain(&mut self, now: Time, ack: &Acked, path: &PathState) {
+        let left = self.in_flight_at_departure(now, path.in_flight.get(), ack.next_departure);
         if self.mode == Mode::Startup && self.filled {
             self.mode = Mode::Drain;
         }
-        if self.mode == Mode::Drain && path.in_flight.get() <= self.in_flight_for(self.bandwidth.max(), UNIT) {
+        if self.mode == Mode::Drain && left <= self.in_flight_for(self.bandwidth.max(), UNIT) {
             self.enter_probe_bw(now);
         }
+    }
+
+    /// Octets in flight when pacing lets the next segment go: the line takes whole segments until then. While BBR
+    /// raises what is in flight, what goes then counts too. At Drain's gain that is up to three segments away.
+    fn in_flight_at_departure(&self, now: Time, in_flight: u64, departure: Time) -> u64 {
+        let wait = microseconds(departure.saturating_since(now));
+        let taken = (u128::from(self.bandwidth()) * u128::from(wait) / u128::from(fixed_point::BW_UNIT)) as u64;
+        let goes = if self.pacing_gain() > UNIT { self.burst() } else { 0 };
+        (in_flight + goes * self.mss).saturating_sub(taken * self.mss)
     }
 
     fn pacing_gain(&self) -> u64 {
@@ -421,7 +429,7 @@ impl Controller for Bbr {
         self.aggregation.update(now, ack, self.rounds.start, bandwidth, self.cwnd, self.mss);
         self.update_cycle(now, ack);
         self.check_full(self.is_limited(ack));
-        self.check_drain(now, path);
+        self.check_drain(now, ack, path);
         self.update_min_rtt(now, ack, path);
         if self.pacer.is_to_guess_anew(path.srtt) {
             self.guess_rate(path);

@@ -37,6 +37,8 @@ pub struct Acked {
     pub reduced_to: Option<Bytes>,
     /// The sender's phase after this ACK.
     pub ca_state: CaState,
+    /// When pacing lets the next segment go: no later than now where it need not wait.
+    pub next_departure: Time,
     /// The ACK carried an ECN echo, or a higher count of marks.
     pub ecn_echo: bool,
     /// Octets that it newly reports as marked: with an echo all that it delivered, with accurate feedback what was

@@ -57,6 +57,7 @@ pub fn acked(segments: u64, rtt: Duration) -> Acked {
         in_recovery: false,
         reduced_to: None,
         ca_state: CaState::Open,
+        next_departure: Time::ZERO,
         ecn_echo: false,
         marked: Bytes::ZERO,
         rate: RateSample::default(),

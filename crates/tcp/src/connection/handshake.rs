@@ -11,7 +11,7 @@ pub(super) const SYN_ACK_RETRIES: u32 = 5;
 pub(super) struct Handshake {
     syn_due: bool,
     sent_at: Option<Time>,
-    resent: bool,
+    resent: u32,
     retries: u32,
 }
 
@@ -31,11 +31,13 @@ impl Handshake {
         self.syn_due
     }
 
-    /// A SYN goes out.
-    pub fn on_sent(&mut self, now: Time) {
+    /// A SYN goes out. True if it went out before.
+    pub fn on_sent(&mut self, now: Time) -> bool {
         self.syn_due = false;
-        self.resent = self.sent_at.is_some();
+        let again = self.sent_at.is_some();
+        self.resent += u32::from(again);
         self.sent_at.get_or_insert(now);
+        again
     }
 
     /// No answer came in time. False if that was the last attempt of so many.
@@ -47,7 +49,12 @@ impl Handshake {
 
     /// The SYN was sent more than once, so that an answer may be to any of them (Karn's rule).
     pub fn is_resent(&self) -> bool {
-        self.resent
+        self.resent > 0
+    }
+
+    /// It timed out, and went out again more than once: by a timeout, or since the peer's SYN came again.
+    pub fn was_lost_twice(&self) -> bool {
+        self.retries > 0 && self.resent > 1
     }
 
     pub fn retries(&self) -> u32 {
@@ -56,6 +63,11 @@ impl Handshake {
 
     /// When the SYN was sent, if it was sent once.
     pub fn sent_once_at(&self) -> Option<Time> {
-        self.sent_at.filter(|_| !self.resent)
+        self.sent_at.filter(|_| !self.is_resent())
+    }
+
+    /// When the SYN was first sent.
+    pub fn first_sent_at(&self) -> Option<Time> {
+        self.sent_at
     }
 }

@@ -275,7 +275,10 @@ impl Connection {
         match self.ecn.feedback() {
             Feedback::DctcpEcho => self.note_mark(now, ecn == Ecn::Ce),
             Feedback::Classic => {
-                if self.ecn.on_classic_data(header.flags, ecn) {
+                let (reduced, mark) = self.ecn.on_classic_data(header.flags, ecn);
+                let marked = mark.is_some_and(|first| self.acks.on_mark(first));
+                // After a reduction the peer's window may be down to a segment or two: it should not wait.
+                if reduced || marked {
                     self.acks.ack_now(AckReason::Ecn);
                 }
             }

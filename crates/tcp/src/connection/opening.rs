@@ -101,10 +101,18 @@ impl Connection {
             }
             None => self.send.flight.rtt.fall_back(),
         }
-        if self.handshake.retries() > 1 {
+        if self.handshake.was_lost_twice() && !self.answers_first_syn(header) {
             // RFC 5681 section 3.1; as the first timeout is short (RFC 6298), one loss is forgiven.
             self.send.flight.controller.on_idle(now, Bytes::new(u64::from(self.mss())));
         }
+    }
+
+    /// Eifel (RFC 3522) for a SYN, Linux's tcp_try_undo_spurious_syn: the timestamp echoed is that of the first, so
+    /// that none was lost.
+    fn answers_first_syn(&self, header: &TcpHeader) -> bool {
+        let echo = header.options.timestamps.filter(|_| self.options.timestamps).map(|timestamps| timestamps.echo);
+        let first = self.handshake.first_sent_at().map(|at| self.send.flight.clock.value(at));
+        self.send.flight.profile.undo.timestamps && echo.is_some() && echo == first
     }
 
     pub(super) fn establish(&mut self, now: Time, header: &TcpHeader) {
@@ -138,6 +146,7 @@ impl Connection {
     }
 
     pub(super) fn on_handshake_timeout(&mut self) {
+        self.counters_mut().timeouts += 1;
         let retries = if self.awaits_ack_of_syn() { SYN_ACK_RETRIES } else { SYN_RETRIES };
         if self.handshake.retry(retries) {
             self.send.flight.rtt.back_off();

@@ -46,6 +46,23 @@ impl Connection {
         self.write_ack(now, header)
     }
 
+    /// Whether there is nothing to send now: noted as [`Connection::write_segment`] would on finding nothing, so that it
+    /// need not be asked. False also where data waits for its turn, where it might find something else, and where
+    /// somebody listens.
+    #[inline(always)]
+    pub fn has_nothing_to_send(&mut self, now: Time) -> bool {
+        let nothing_else = self.acks.due().is_none()
+            && self.send.has_sent_all()
+            && self.answer.is_none()
+            && !self.has_urgent()
+            && self.limits.known.is_none()
+            && self.may_send_data()
+            && self.send.flight.trace.is_off();
+        let nothing = nothing_else && (self.send.is_done(now) || self.send.has_given_all(now, self.full_segment()));
+        debug_assert!(!nothing || self.poll_segment(now).is_none(), "it would have found something");
+        nothing
+    }
+
     /// For an interface that has no room for data: as [`Connection::poll_segment`] without data. Data that is due is
     /// refused, as Linux's interface does it: it does not count as sent, and the window comes down once.
     #[cold]
@@ -290,7 +307,8 @@ impl Connection {
 
     fn syn(&mut self, now: Time) -> Segment {
         self.clock = now;
-        self.handshake.on_sent(now);
+        let again = self.handshake.on_sent(now);
+        self.counters_mut().retransmits += u64::from(again);
         let rto = self.send.flight.rtt.rto();
         let deadline = self.send.flight.profile.grain.deadline(now, rto);
         self.send.flight.timers.set(TimerKind::Handshake, deadline);

@@ -189,12 +189,14 @@ impl EcnState {
         at_once
     }
 
-    /// With RFC 3168's feedback: data arrived. True if it should be acknowledged at once.
-    pub fn on_classic_data(&mut self, flags: Flags, arrived: Ecn) -> bool {
-        let (reduced, marked) = (flags.has(Flags::CWR), arrived == Ecn::Ce);
-        self.echo = marked || (self.echo && !reduced);
-        // After a reduction the peer's window may be down to a segment or two: it should not wait.
-        reduced || marked
+    /// With RFC 3168's feedback: data arrived. Gives whether the peer says that it slowed down, and where a mark came,
+    /// whether it is the first since it last did.
+    pub fn on_classic_data(&mut self, flags: Flags, arrived: Ecn) -> (bool, Option<bool>) {
+        let reduced = flags.has(Flags::CWR);
+        let echoed = self.echo && !reduced;
+        let marked = arrived == Ecn::Ce;
+        self.echo = marked || echoed;
+        (reduced, marked.then_some(!echoed))
     }
 
     /// Whether ACKs that go out now echo a mark.

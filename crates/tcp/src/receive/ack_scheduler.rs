@@ -147,6 +147,11 @@ impl AckScheduler {
         self.decide(decision, timers);
     }
 
+    /// Data arrived marked: see [`AckPolicy::on_mark`].
+    pub fn on_mark(&mut self, first: bool) -> bool {
+        self.policy.on_mark(first)
+    }
+
     /// Data arrived that is not taken in: see [`AckPolicy::on_unacceptable`].
     pub fn on_unacceptable(&mut self, now: Time, again: bool, context: AckContext, timers: &mut TimerTable) {
         self.update_view(context);

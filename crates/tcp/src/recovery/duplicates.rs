@@ -60,6 +60,13 @@ impl Recovery {
         }
     }
 
+    /// An original that went again filled the hole at `from` (Linux's tcp_try_undo_partial).
+    pub(super) fn note_late_original(&mut self, flight: &Flight, from: u64) {
+        if notices_reordering(flight) {
+            self.extend_reordering(flight, from);
+        }
+    }
+
     #[cold]
     fn extend_reordering(&mut self, flight: &Flight, from: u64) {
         let highest = flight.scoreboard.highest_sacked().unwrap_or(flight.una());

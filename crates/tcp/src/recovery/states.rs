@@ -44,8 +44,11 @@ impl Recovery {
             }
             CaState::Recovery => {
                 let waits = !flight.sack() && flight.una() == self.point;
-                if waits && notices_reordering(flight) && self.undo_evidence(flight, outcome.echo).is_none() {
+                if self.holds_state(flight) {
                     self.dupacks = 0;
+                    if let Some(by) = self.undo_evidence(flight, outcome.echo) {
+                        self.undo_within_reduction(now, flight, by);
+                    }
                     return true;
                 }
                 let why = self.finish_repair(now, flight, outcome);
@@ -69,9 +72,11 @@ impl Recovery {
         !flight.sack() && flight.una() == self.point && notices_reordering(flight)
     }
 
-    /// The SYN was sent again, which to Linux is a timeout as any other: without SACK the state holds beyond the
-    /// handshake. A timeout of the first data is then one more of a loss that goes on, which F-RTO does not judge.
+    /// The SYN was sent again, which to Linux is a timeout as any other: the first new data says that the window came
+    /// down, and without SACK the state holds beyond the handshake. A timeout of the first data is then one more of a
+    /// loss that goes on, which F-RTO does not judge.
     pub fn after_lost_syn(&mut self, flight: &mut Flight) {
+        self.cwr_due = notices_reordering(flight);
         if self.holds_state(flight) {
             self.set_ca_state(flight, CaState::Loss, CaReason::Timeout);
         }
@@ -95,7 +100,9 @@ impl Recovery {
     pub(super) fn on_ack_in_recovery(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         if outcome.una_advanced {
             if self.undo.can_undo() && echo_is_older(outcome.echo, self.undo.first_stamp()) {
-                // The hole was filled by the original. While retransmissions are out, keep sending but repair no more.
+                // The hole was filled by the original, which fell back so far. While retransmissions are out, keep sending
+                // but repair no more.
+                self.note_late_original(flight, flight.una() - outcome.cumulative);
                 if flight.scoreboard.retrans_out() > 0 {
                     return false;
                 }

@@ -3,7 +3,9 @@
 
 use super::Recovery;
 use super::duplicates::notices_reordering;
+use super::reduction::progress::Reduction;
 use super::undo_state::echo_is_older;
+use crate::profile::CwndReduction;
 use crate::send::{AckOutcome, Flight};
 use lopsided_core::tcp_event::{CaReason, CaState, TcpEvent, TcpEventMask, UndoRule};
 use lopsided_core::{Bytes, Duration, Time};
@@ -33,6 +35,17 @@ impl Recovery {
         flight.counters.undos += 1;
         let cwnd = Bytes::new(self.cwnd(flight));
         flight.trace.emit(TcpEventMask::WINDOW, || TcpEvent::Undone { by, cwnd });
+    }
+
+    /// Puts back window and threshold in a state that holds. Linux goes on with PRR, up to the threshold that is back,
+    /// and ends with the window that this gives.
+    pub(super) fn undo_within_reduction(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
+        let reduction = self.reduction.take();
+        self.undo_reduction(now, flight, by);
+        if flight.profile.cwnd_reduction == CwndReduction::Prr {
+            let target = flight.controller.ssthresh().map_or(u64::MAX, Bytes::get);
+            self.reduction = reduction.map(|reduction| Reduction { target, undone: true, ..reduction });
+        }
     }
 
     /// An ACK after a timeout: was the timeout needed (F-RTO, Eifel), and is the repair complete?

@@ -367,6 +367,7 @@ impl Sender {
             return;
         }
         let cwnd_limited = self.is_cwnd_limited() && !self.takes_fast_path(outcome);
+        let next_departure = self.pacing.holds_until(now).unwrap_or(now);
         let Sender { flight, recovery, .. } = self;
         let accurate = self.accurate.is_some() || !outcome.ecn_echo;
         let acked = Acked {
@@ -383,6 +384,7 @@ impl Sender {
             in_recovery: recovery.is_reducing() || outcome.ended_reduction,
             reduced_to: outcome.reduced_to,
             ca_state: recovery.ca_state(),
+            next_departure,
             ecn_echo: outcome.ecn_echo,
             marked: Bytes::new(if accurate { outcome.marked } else { outcome.delivered }),
             rate: flight.delivery.sample(now, outcome.newest, lost, total_lost),
@@ -408,9 +410,16 @@ impl Sender {
         if !profile.cwnd_validation {
             return cwnd.get() < self.window.limit();
         }
+        self.uses_window()
+    }
+
+    /// The window was full in the last round trip, or in slow start more than half of it was used.
+    pub(super) fn uses_window(&self) -> bool {
         if self.window_use.was_cwnd_limited() {
             return true;
         }
+        let controller = &self.flight.controller;
+        let cwnd = controller.cwnd();
         controller.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh) && cwnd.get() < 2 * self.window_use.most_out()
     }
 

@@ -30,7 +30,8 @@ pub(crate) struct Delivery {
     total: u64,
     at: Time,
     first_sent_at: Time,
-    app_limited_until: u64,
+    /// The octets that were delivered or in flight when the application last had no more to send.
+    app_limited_until: Option<u64>,
     /// The last sample that says something of the path.
     told: RateSample,
 }
@@ -41,14 +42,15 @@ impl Delivery {
         self.total
     }
 
-    /// Some of what is in flight was sent when the application had no more to send.
+    /// The application had no more to send, and nothing that was sent later has been delivered: what goes now bounds
+    /// what is measured, also once all that was out has come.
     pub fn is_app_limited(&self) -> bool {
-        self.app_limited_until > self.total
+        self.app_limited_until.is_some_and(|until| self.total <= until)
     }
 
     /// The application has no more to send, while `in_flight` octets are out.
     pub fn set_app_limited(&mut self, in_flight: u64) {
-        self.app_limited_until = self.total + in_flight;
+        self.app_limited_until = Some(self.total + in_flight);
     }
 
     /// An ACK delivered so many octets.

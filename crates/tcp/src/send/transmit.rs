@@ -44,12 +44,17 @@ impl Sender {
     /// Whether nothing is out, nothing is left to send and no probe is due.
     #[inline]
     pub fn is_done(&mut self, now: Time) -> bool {
-        let done =
-            self.flight.scoreboard.is_empty() && self.flight.nxt() == self.stream_end() && !self.window_probe_due;
+        let done = self.flight.scoreboard.is_empty() && self.has_sent_all() && !self.window_probe_due;
         if done {
             self.limited(now, Limit::Application);
         }
         done
+    }
+
+    /// Whether nothing is left to send for the first time.
+    #[inline(always)]
+    pub fn has_sent_all(&self) -> bool {
+        self.flight.nxt() == self.stream_end()
     }
 
     /// What may go now, which then counts as sent, of one that is not [done](Sender::is_done). `full` are the octets of
@@ -76,7 +81,8 @@ impl Sender {
             self.flight.timers.set(TimerKind::Pacing, until);
             self.limited(now, Limit::Pacing);
             let blocked = self.in_flight() >= self.cwnd();
-            self.window_use.note(blocked, self.flight.una(), self.flight.nxt());
+            let left = self.flight.nxt() < self.stream_end();
+            self.window_use.note(blocked, left, self.flight.una(), self.flight.nxt());
             return None;
         }
         self.flight.timers.stop(TimerKind::Pacing);
@@ -95,8 +101,8 @@ impl Sender {
     }
 
     /// Whether nothing more can go, for the window takes no more or there is no more: noted as [`Sender::poll`] would
-    /// on finding nothing to send, so that it need not be asked again. Only behind a segment that it gave. False also
-    /// where it might find something else, and where somebody listens, who is told of each segment by asking for the
+    /// on finding nothing to send, so that it need not be asked. Only where something is out. False also where it might
+    /// find something else, and where somebody listens, who is told of each segment by asking for the
     /// next.
     #[inline(always)]
     pub fn has_given_all(&mut self, now: Time, full: u64) -> bool {
@@ -221,7 +227,8 @@ impl Sender {
                 self.flight.arm_persist(now);
             }
             self.limited(now, if len < wanted { Limit::Receiver } else { Limit::Nagle });
-            self.note_window_use(now, false);
+            let full_window = self.in_flight() + full > self.cwnd();
+            self.note_window_use(now, full_window);
             return None;
         }
         let in_flight = self.in_flight();
@@ -259,14 +266,16 @@ impl Sender {
             let in_flight = self.in_flight();
             self.flight.delivery.set_app_limited(in_flight);
         }
-        self.window_use.note(blocked_by_cwnd, self.flight.una(), self.flight.nxt());
-        self.decay_unused(now);
+        let (una, nxt) = (self.flight.una(), self.flight.nxt());
+        if self.window_use.note(blocked_by_cwnd, nxt < self.stream_end(), una, nxt) {
+            self.decay_unused(now);
+        }
     }
 
     /// RFC 2861 section 3.1, as Linux does it: for an RTO less than the window was out, and not for want of room in the
     /// send buffer. The window goes half of the way down to what was used.
     fn decay_unused(&mut self, now: Time) {
-        if self.window_use.was_cwnd_limited() {
+        if self.uses_window() {
             self.window_use.forget_used(now);
             return;
         }
@@ -276,9 +285,6 @@ impl Sender {
         }
         let Some(used) = self.window_use.unused_for(now, flight.outstanding(), flight.rtt.rto()) else { return };
         let cwnd = flight.controller.cwnd().get();
-        if used >= cwnd {
-            return;
-        }
         if self.recovery.ca_state() == CaState::Open && !self.limit.is_awaited() {
             let used = used.max(flight.profile.initial_window(Bytes::new(flight.mss())).get());
             if used < cwnd {
@@ -286,6 +292,8 @@ impl Sender {
                 flight.controller.on_unused(now, Bytes::new(segments * flight.mss()));
             }
             self.window_use.forget_used(now);
+        } else {
+            self.window_use.wait(now);
         }
     }
 
@@ -311,6 +319,7 @@ impl Sender {
         let flight = &mut self.flight;
         let stamp = flight.delivery.stamp(now, was_idle, in_flight, flight.scoreboard.total_lost());
         flight.push(end, pad as u16, now, stamp);
+        self.window_use.on_sent();
         self.recovery.on_sent(len, end);
         self.recovery.arm_after_send(now, flight, was_idle);
         self.note_sent(now, len, len);

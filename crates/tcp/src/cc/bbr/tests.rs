@@ -112,3 +112,25 @@ fn a_delayed_ack_is_no_new_round_trip_once_the_old_one_expired() {
         assert_eq!((bbr.mode, bbr.min_rtt), (Mode::ProbeRtt, Some(Duration::from_millis(expected))));
     }
 }
+
+/// Linux (`bbr_packets_in_net_at_edt`): Drain ends when what will be in flight as the next segment may go has come down
+/// to a BDP. At Drain's gain the line takes up to three segments until then.
+#[test]
+fn drain_ends_by_what_is_in_flight_as_the_next_segment_may_go() {
+    let rtt = Duration::from_millis(100);
+    for (wait_ms, expected) in [(0, Mode::Drain), (19, Mode::Drain), (20, Mode::ProbeBw)] {
+        let mut bbr = Bbr::new(&setup());
+        bbr.on_established(Time::ZERO, &PathState { min_rtt: Some(rtt), ..path_state() });
+        bbr.mode = Mode::Drain;
+        bbr.filled = true;
+        // A segment each 10 ms: ten of BDP, and three or four of allowance.
+        bbr.bandwidth.add(BANDWIDTH_ROUNDS, 0, fixed_point::BW_UNIT / 10_000 + 1);
+        bbr.pacer.rate = 50_000.0;
+        let target = bbr.in_flight_for(bbr.bandwidth.max(), UNIT) / MSS;
+        let now = Time::ZERO + Duration::from_secs(1);
+        let path = PathState { in_flight: Bytes::new((target + 2) * MSS), ..path_state() };
+        let ack = Acked { next_departure: now + Duration::from_millis(wait_ms), ..acked(1, rtt) };
+        bbr.check_drain(now, &ack, &path);
+        assert_eq!(bbr.mode, expected, "{wait_ms} ms before the next segment");
+    }
+}

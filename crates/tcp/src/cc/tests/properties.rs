@@ -113,6 +113,7 @@ fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &m
                 reduced_to: (flags & 2 != 0 && flags & 8 != 0).then(|| Bytes::new(prior)),
                 ca_state: [CaState::Open, CaState::Disorder, CaState::Cwr, CaState::Recovery, CaState::Loss]
                     [usize::from(flags >> 4) % 5],
+                next_departure: now,
                 ecn_echo: flags & 4 != 0,
                 marked: Bytes::new(if flags & 4 != 0 { delivered } else { 0 }),
                 rate: RateSample {

@@ -119,6 +119,11 @@ pub trait AckPolicy: Debug + Send {
     fn name(&self) -> &str;
     /// A data segment arrived; `view` counts it among what is not acknowledged, and has measured its size.
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision;
+    /// Data arrived marked, `first` since the peer last said that it slowed down (RFC 3168 feedback). True if it is to
+    /// be acknowledged at once.
+    fn on_mark(&mut self, _first: bool) -> bool {
+        true
+    }
     /// Data arrived that lies outside the window and is not taken in; `again`: it begins before the next octet expected.
     fn on_unacceptable(&mut self, _now: Time, _again: bool, _view: &AckView) -> AckDecision {
         AckDecision::Now(AckReason::Duplicate)

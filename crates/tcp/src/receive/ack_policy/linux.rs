@@ -3,7 +3,8 @@
 //! for each compression interval (since 4.18). An ACK for the count of segments that would offer less than the last one
 //! waits for the application's read, and nothing is quick once the buffer is filled by half. A short segment that was
 //! read is acknowledged at once, and since 6.1.57 a full one with PSH too. Where the peer's data can be marked, one
-//! segment that cannot is taken for a repair, and the next two ACKs go at once. An end that answers within the delay is
+//! segment that cannot is taken for a repair, and the next two ACKs go at once; so do two from the first mark on that is
+//! echoed. An end that answers within the delay is
 //! in "pingpong mode": its data carries the acknowledgements, so that nothing is acknowledged quickly or for being
 //! read, until a timer had to.
 
@@ -49,6 +50,8 @@ pub(super) struct Linux {
     scheduled: bool,
     /// The peer sends data that may be marked.
     ect_seen: bool,
+    /// A mark has just begun to be echoed.
+    mark_begins: bool,
 }
 
 impl Linux {
@@ -73,6 +76,7 @@ impl Linux {
             pingpong: false,
             scheduled: false,
             ect_seen: false,
+            mark_begins: false,
         }
     }
 
@@ -199,12 +203,13 @@ impl Linux {
         self.pushed |= data.push && self.heeds_push;
     }
 
-    /// New data that cannot be marked, from a peer whose data could be: it goes again most likely, and two ACKs are
-    /// quick.
+    /// New data that cannot be marked, from a peer whose data could be, goes again most likely; behind the first mark the
+    /// peer's window may be small: two ACKs are quick.
     fn watch_codepoint(&mut self, ecn: Ecn) {
-        if ecn != Ecn::NotEct {
-            self.ect_seen = true;
-        } else if self.ect_seen {
+        let mark_begins = std::mem::take(&mut self.mark_begins);
+        let again = ecn == Ecn::NotEct && self.ect_seen;
+        self.ect_seen |= ecn != Ecn::NotEct;
+        if again || mark_begins {
             self.quick = self.quick.max(2);
             self.pingpong = false;
             self.ato = self.min;
@@ -246,6 +251,11 @@ impl AckPolicy for Linux {
             self.quick = 0;
         }
         decision
+    }
+
+    fn on_mark(&mut self, first: bool) -> bool {
+        self.mark_begins |= first;
+        false
     }
 
     /// Its acknowledgement is none of the quick ones (`tcp_send_dupack`).

@@ -11,4 +11,6 @@ pub(crate) struct Reduction {
     /// ACKs that brought news, for rate halving.
     pub acks: u64,
     pub sent: u64,
+    /// It was not needed, and the state holds: the target is the threshold before, and is not the controller's window.
+    pub undone: bool,
 }

@@ -39,7 +39,7 @@ impl Recovery {
             CwndReduction::Immediate | CwndReduction::PerDuplicate => target,
             CwndReduction::RateHalving | CwndReduction::Prr => prior_cwnd,
         };
-        self.reduction = Some(Reduction { cwnd, target, prior_cwnd, delivered: 0, acks: 0, sent: 0 });
+        self.reduction = Some(Reduction { cwnd, target, prior_cwnd, delivered: 0, acks: 0, sent: 0, undone: false });
         self.begin_budget(flight);
     }
 
@@ -52,7 +52,7 @@ impl Recovery {
 
     /// The controller may have found that less is enough.
     pub fn follow_target(&mut self, flight: &Flight) {
-        if let Some(reduction) = &mut self.reduction {
+        if let Some(reduction) = self.reduction.as_mut().filter(|reduction| !reduction.undone) {
             reduction.target = reduction.target.min(flight.controller.cwnd().get());
         }
     }
@@ -90,6 +90,10 @@ impl Recovery {
     /// The window is the controller's again, which is at the target or beyond.
     pub(in crate::recovery) fn end_reduction(&mut self, now: Time, flight: &mut Flight) {
         let Some(reduction) = self.reduction.take() else { return };
+        if reduction.undone {
+            flight.controller.on_idle(now, Bytes::new(reduction.cwnd));
+            return;
+        }
         let at_most = match flight.profile.cwnd_reduction {
             // RFC 5681 section 3.2 step 6 knows of no such bound.
             CwndReduction::Immediate if !flight.sack() && flight.profile.fast_recovery != FastRecovery::NewReno => None,

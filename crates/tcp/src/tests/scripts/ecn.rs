@@ -60,6 +60,19 @@ fn a_syn_that_is_sent_again_does_without() {
     t.expect(1000, "S 0:0");
 }
 
+/// A SYN's timeout is one as any other to Linux (tcp_enter_loss): the first data says that the window came down.
+#[test]
+fn after_a_lost_syn_the_first_data_says_that_the_window_came_down() {
+    let mut t = Script::connect(ecn(), ECN);
+    t.expect(0, "SEW 0:0");
+    t.expect(1000, "S 0:0");
+    t.inject(1100, &t.peer_syn("S.E ack 1"));
+    t.expect(1100, "ack 1");
+    t.write(1100, 2000);
+    t.expect(1100, "1:1001 .W ect0");
+    t.expect(1100, "1001:2001 . ect0");
+}
+
 #[test]
 fn an_echo_halves_the_window_once_a_round_trip_and_new_data_says_so() {
     // Section 6.1.2.
@@ -111,6 +124,25 @@ fn linux_takes_a_segment_that_cannot_be_marked_for_a_repair_and_acknowledges_two
         [arrives(n + 2, repair), arrives(n + 3, "ect0")]
     };
     assert_eq!([quick("ect0"), quick("")], [[0, 1], [1, 1]]);
+}
+
+/// By 6.1's __tcp_ecn_check_ce: not the marks that follow, while the first is still echoed.
+#[test]
+fn linux_acknowledges_two_at_once_from_the_first_mark_on() {
+    let mut t = Script::established(ecn(), ECN);
+    let mut n = 0;
+    let mut arrives = |t: &mut Script, flags: &str| {
+        let before = t.info().counters.pure_acks_out;
+        t.inject(100 + n, &format!("{}:{} {flags}", 1 + n * 1000, 1001 + n * 1000));
+        t.drain();
+        n += 1;
+        t.info().counters.pure_acks_out - before
+    };
+    while arrives(&mut t, "ect0") > 0 {}
+    assert_eq!(arrives(&mut t, "ect0"), 1);
+    assert_eq!(["ce", "ce", "ce", "ce", "ce"].map(|mark| arrives(&mut t, mark)), [1, 1, 0, 1, 0]);
+    // The peer slowed down: at once, and the next mark is a first one.
+    assert_eq!(["W ect0", "ce", "ce", "ce", "ce"].map(|mark| arrives(&mut t, mark)), [1, 1, 1, 0, 1]);
 }
 
 #[test]

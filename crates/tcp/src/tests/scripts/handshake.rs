@@ -164,6 +164,66 @@ fn a_syn_lost_more_than_once_leaves_a_window_of_one_segment() {
     }
 }
 
+/// Linux's tcp_try_undo_spurious_syn: the answer to the first SYN only came late, and none was lost.
+#[test]
+fn an_answer_to_the_first_of_three_syns_leaves_the_initial_window() {
+    for (echo, segments) in [(0, 10), (1000, 1), (3000, 1)] {
+        let mut t = Script::connect(linux(), TIMESTAMPS);
+        for at in [0, 1000, 3000] {
+            t.expect(at, &format!("S 0:0 ts {at}:0"));
+        }
+        t.inject(3900, &format!("S. 0:0 ack 1 win 65535 mss 1012 sackok wscale 8 ts 3900:{echo}"));
+        t.expect(3900, "ack 1 ts 3900:3900");
+        t.expect_cwnd(segments);
+    }
+    // The answer to a SYN likewise, once the last ACK of the handshake echoes it.
+    for (echo, segments) in [(0, 10), (1000, 1)] {
+        let mut t = Script::listen(linux(), TIMESTAMPS);
+        t.inject(0, "S 0:0 win 65535 mss 1012 sackok wscale 8 ts 0:0");
+        for at in [0, 1000, 3000] {
+            t.expect(at, "S. 0:0 ack 1");
+        }
+        t.inject(3900, &format!("ack 1 ts 3900:{echo}"));
+        t.expect_cwnd(segments);
+    }
+}
+
+/// Linux's req->num_retrans: a SYN that comes again has its answer sent again, which counts as lost once it timed out.
+#[test]
+fn an_answer_sent_again_for_a_repeated_syn_counts_as_lost_beside_one_that_timed_out() {
+    for (timeout, segments) in [(false, 10), (true, 1)] {
+        let mut t = Script::listen(linux(), PEER);
+        t.inject(0, &t.peer_syn("S"));
+        t.expect(0, "S. 0:0 ack 1");
+        t.inject(500, &t.peer_syn("S"));
+        t.expect(500, "S. 0:0 ack 1");
+        if timeout {
+            t.expect(1500, "S. 0:0 ack 1");
+        } else {
+            t.inject(1400, &t.peer_syn("S"));
+            t.expect(1400, "S. 0:0 ack 1");
+        }
+        t.inject(1600, "ack 1");
+        t.expect_cwnd(segments);
+    }
+}
+
+/// As Linux counts them (`tcpi_total_retrans`, `TCPTimeouts`).
+#[test]
+fn syns_count_among_what_was_sent_again_and_timed_out() {
+    let mut t = Script::connect(linux(), PEER);
+    for at in [0, 1000, 3000] {
+        t.expect(at, "S 0:0");
+    }
+    assert_eq!((t.info().counters.retransmits, t.info().counters.timeouts), (2, 2));
+    let mut t = Script::listen(linux(), PEER);
+    t.inject(0, &t.peer_syn("S"));
+    t.expect(0, "S. 0:0 ack 1");
+    t.inject(500, &t.peer_syn("S"));
+    t.expect(500, "S. 0:0 ack 1");
+    assert_eq!((t.info().counters.retransmits, t.info().counters.timeouts), (1, 0));
+}
+
 #[test]
 fn freebsd_waits_three_seconds_for_the_answer_to_its_syn() {
     let mut t = Script::connect(freebsd(), PEER);

@@ -44,6 +44,25 @@ fn what_was_delivered_gives_a_rate() {
     assert!(!info.delivery_rate_app_limited, "the first flight was stamped before the application had no more");
 }
 
+/// Linux (tcp_rate_gen): only what is delivered beyond all that was out when the application had no more ends that limit.
+#[test]
+fn what_is_sent_after_a_pause_measures_the_application() {
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 5000);
+    t.drain();
+    t.inject(200, "ack 5001");
+    t.write(1000, 100_000);
+    t.expect_train(1000, 5001, 15_001);
+    // Faster than before, so it is told.
+    t.inject(1100, "ack 15001");
+    t.drain();
+    let info = t.info();
+    assert_eq!((info.delivery_rate, info.delivery_rate_app_limited), (Some(BitRate::from_bps(800_000)), true));
+    t.inject(1200, "ack 20001");
+    t.drain();
+    assert!(!t.info().delivery_rate_app_limited);
+}
+
 #[test]
 fn time_with_data_to_send_is_divided_by_what_holds_it_back() {
     // The peer's window is two segments; later the send buffer is what is too small.

@@ -1,7 +1,7 @@
 //! Repair without a timeout: fast retransmit and recovery (RFC 5681, 6582, 6675), RACK (RFC 8985 section 6) and PRR
 //! (RFC 6937).
 
-use super::script::{NO_SACK, PEER, Script, TIMESTAMPS, linux};
+use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, linux};
 use crate::{CaState, CwndReduction, FastRecovery, LossDetection, Profile};
 use lopsided_core::Bytes;
 
@@ -428,6 +428,35 @@ fn without_sack_a_repair_lasts_until_something_beyond_its_point_is_acknowledged(
 }
 
 #[test]
+fn without_sack_a_repair_that_was_taken_back_holds_its_state_too() {
+    // Linux's tcp_try_undo_recovery: threshold and window are back, and PRR goes on until something beyond the point
+    // is acknowledged. What went again for nothing makes no repair then.
+    let mut t = Script::established(linux(), Peer { sack: false, ..TIMESTAMPS });
+    t.write(100, 60_000);
+    t.drain();
+    for n in 0..3 {
+        t.inject(200 + n, "ack 1 ts 200:100");
+        t.drain();
+    }
+    t.expect_ca_state(CaState::Recovery);
+    t.expect_ssthresh(5);
+    t.inject(300, "ack 12001 ts 300:100");
+    // PRR: nine delivered beyond the duplicates, and one for the advance.
+    t.expect_train(300, 12_001, 22_001);
+    t.expect_ca_state(CaState::Recovery);
+    assert_eq!((t.info().counters.undos, t.connection.send.flight.controller.ssthresh()), (1, None));
+    for at in [302, 303, 304] {
+        t.inject(at, "ack 12001 ts 301:202");
+        t.drain();
+    }
+    t.expect_ca_state(CaState::Recovery);
+    t.inject(400, "ack 13001 ts 400:300");
+    t.drain();
+    t.expect_ca_state(CaState::Open);
+    assert_eq!(t.info().counters.fast_retransmits, 1);
+}
+
+#[test]
 fn an_ack_with_data_or_with_another_window_is_no_duplicate() {
     // RFC 5681 section 2.
     let mut t = ten_out(linux(), true);
@@ -525,4 +554,18 @@ fn an_ack_that_a_filter_marked_repairs_at_once() {
     let mut t = ten_out(reno(FastRecovery::NewReno), true);
     t.inject(200, "ack 1 X");
     t.expect_ca_state(CaState::Disorder);
+}
+
+/// Linux's tcp_try_undo_partial: how far the original fell back is what duplicates are waited for from now on.
+#[test]
+fn an_original_that_fills_the_hole_late_tells_how_far_the_path_reorders() {
+    let mut t = Script::established(linux(), TIMESTAMPS);
+    t.write(100, 20_000);
+    t.drain();
+    t.inject(200, "ack 1 sack 1001:7001 ts 200:100");
+    t.drain();
+    assert_eq!((t.info().counters.retransmits, t.info().reordering), (1, 3));
+    t.inject(201, "ack 7001 ts 201:100");
+    t.drain();
+    assert_eq!((t.info().reordering, t.info().reord_seen), (7, 1));
 }

@@ -5,6 +5,7 @@ use super::script::{MSS, NO_SACK, PEER, Peer, Script, freebsd, linux};
 use crate::cc::{Setup, build};
 use crate::{BufferRule, IdleRestart, Profile, State};
 use lopsided_core::{Bytes, Duration, Payload, Time};
+use std::collections::VecDeque;
 
 #[test]
 fn linux_begins_with_ten_segments_and_grows_by_what_is_delivered() {
@@ -319,6 +320,45 @@ fn linux_lets_a_window_that_is_not_used_come_down_half_of_the_way_each_rto() {
     assert_eq!(windows_of_one_who_sends_little(never, 2000), [40]);
 }
 
+/// Linux's tcp_is_cwnd_limited: as long as more than half of it is used, a window in slow start is one that is used.
+#[test]
+fn in_slow_start_a_window_of_which_half_is_used_waits_for_its_decay() {
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 30_000);
+    t.drain();
+    t.inject(200, "ack 10001");
+    t.drain();
+    t.inject(300, "ack 30001");
+    t.expect_cwnd(40);
+    let mut written = 30_000;
+    let mut burst = |t: &mut Script, at: u32| {
+        t.write(at, 25_000);
+        t.drain();
+        let window = t.info().snd_cwnd.get() / MSS;
+        written += 25_000;
+        t.inject(at + 90, &format!("ack {}", written + 1));
+        window
+    };
+    // The RTO is 300 ms: from 310 on, not from when the window was last full.
+    assert_eq!([310, 410, 510, 630].map(|at| burst(&mut t, at)), [40, 65, 65, 45]);
+}
+
+/// Linux's tcp_cwnd_validate looks when something was sent, or would have been.
+#[test]
+fn an_ack_that_lets_nothing_go_says_nothing_of_the_window() {
+    let mut t = Script::established(linux(), PEER);
+    t.write(100, 10_000);
+    t.drain();
+    t.inject(200, "ack 5001");
+    t.expect_cwnd(15);
+    t.write(210, 3000);
+    t.drain();
+    t.inject(220, "ack 10001");
+    t.expect_cwnd(20);
+    t.inject(310, "ack 13001");
+    t.expect_cwnd(23);
+}
+
 #[test]
 fn a_window_that_comes_down_unused_leaves_three_quarters_of_it_as_the_threshold() {
     // RFC 2861 section 3, where a loss had set a lower one.
@@ -404,4 +444,33 @@ fn bbr_empties_the_network_for_a_while_after_ten_seconds() {
     let (first, last) = (small[0], small[small.len() - 1]);
     assert!((10_000..10_400).contains(&first), "from {first} ms");
     assert!((200..500).contains(&(last - first)), "for {} ms", last - first);
+}
+
+/// Linux (`bbr_packets_in_net_at_edt`): Drain ends when what will be out as pacing lets the next segment go has come
+/// down to a BDP and its allowance, of 14 segments here. The line takes a segment each 10 ms.
+#[test]
+fn bbr_ends_drain_by_what_is_out_when_the_next_segment_may_go() {
+    let mut t = Script::established_with(linux(), PEER, "bbr");
+    let (mut acks, mut sent, mut free) = (VecDeque::new(), 0, 0);
+    let mut seen = Vec::new();
+    for now in 100_u32..1600 {
+        let _ = t.connection.write(&Payload::virtual_len(100_000));
+        t.pump();
+        t.drain_until(now);
+        while sent < t.connection.send.flight.nxt() {
+            sent += MSS;
+            free = now.max(free) + 10;
+            acks.push_back((free + 90, sent));
+        }
+        while acks.front().is_some_and(|(at, _)| *at <= now) {
+            let (_, acked) = acks.pop_front().expect("there is one");
+            t.inject(now, &format!("ack {}", acked + 1));
+            t.drain();
+        }
+        let sender = &t.connection.send;
+        seen.push((now, sender.flight.controller.state().phase, sender.in_flight() / MSS));
+    }
+    // With 15 out the next segment may go in 25 ms, and the line takes two until then.
+    let end = seen.iter().rposition(|(_, phase, _)| *phase == "drain").expect("it drains");
+    assert_eq!(seen[end..end + 2], [(1540, "drain", 16), (1541, "probe bandwidth", 15)]);
 }
