@@ -257,6 +257,10 @@ def _direction(direction: said.Direction, where: str) -> Direction:
         raise Unsupported(f"{where}: {direction['stages'][0]['kind']} is a stage, and the kernel world has none")
     if direction["header_compression"]["scheme"] != "none":
         raise Unsupported(f"{where}: header_compression has no counterpart in the kernel world")
+    if (access := direction["access"]) is not None:
+        raise Unsupported(f"{where}: access {access['kind']} has no counterpart: Linux' shapers have one rate")
+    if direction["jitter"]["spread_s"]:
+        raise Unsupported(f"{where}: jitter has no counterpart: netem draws its own from numbers that no seed sets")
     gilbert = loss["gilbert"]
     made = Direction(
         rate_bps=_rate(direction["rate_bps"] or 0, where, framing["cell_format"]),
@@ -289,8 +293,12 @@ def _rate(rate_bps: int, where: str, cell_format: str) -> int:
 def _burst(shaper: said.Shaper | None, where: str) -> int:
     if shaper is None:
         return 0
-    if shaper["refill_interval_s"] is not None or shaper["line_rate_bps"] is not None:
-        raise Unsupported(f"{where}: Linux' tbf refills continuously and lets a burst pass at once")
+    if shaper["refill_interval_s"] is not None:
+        # To change tbf from outside fills its bucket whole, and wakes no packet that waits (tbf_change).
+        raise Unsupported(f"{where}: Linux' tbf refills continuously, and not by intervals")
+    if shaper["line_rate_bps"] is not None:
+        # tbf's second bucket (peakrate) holds a full packet: small ones go early. htb goes into debt with the first.
+        raise Unsupported(f"{where}: Linux' tbf lets a burst pass at once, and not at a line's rate")
     return shaper["burst_bytes"]
 
 
@@ -374,6 +382,9 @@ def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
         return "pfifo_head_drop" if front else "pfifo", qdisc.fifo(limit["packets"]), limit["packets"]
     if "bytes" in limit and not front:
         return "bfifo", qdisc.fifo(limit["bytes"]), limit["bytes"] // LARGEST_PACKET
+    if "bins" in limit:
+        # A size table (stab) rounds a packet up for the root of an interface, for queue and shaper alike.
+        raise Unsupported(f"{where}: Linux has no such queue: what counts bins there pays for them on the line too")
     raise Unsupported(f"{where}: Linux has no such queue: {limit}, drop = {queue['drop']}")
 
 
