@@ -27,7 +27,7 @@ PAPER = "balakrishnan1999"
 
 
 def test_reasons_state_what_was_measured(paper: Paper, m: Measurements) -> None:
-    assert reasons_beyond_the_data(paper.claims, m) == {}
+    assert reasons_beyond_the_data(paper, m) == {}
 
 
 def test_the_simulated_networks_are_the_papers(paper: Paper) -> None:
@@ -88,7 +88,7 @@ def test_what_runs_on_real_packets_can_be_measured_and_drawn(paper: Paper) -> No
             played = {node.name.partition("/")[0] for node in made_for.job.nodes if node.is_host}
             assert played.isdisjoint(experiment.ours)
             assert bool(played) != bool(made_for.passages), "packets cross the kernel at one end or between them"
-    assert reasons_beyond_the_data(paper.live.claims, measured) == {}
+    assert reasons_beyond_the_data(paper.live, measured) == {}
 
 
 def test_a_study_without_a_live_part_says_so() -> None:

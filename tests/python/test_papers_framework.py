@@ -25,6 +25,7 @@ from lopsided.papers.framework.model import (
     Experiment,
     Figure,
     KeyResult,
+    Measured,
     Paper,
     Variant,
     Verdict,
@@ -36,6 +37,7 @@ from lopsided.papers.framework.reproduction import drawn, held_in_short
 from lopsided.papers.framework.reproduction import run as run_paper
 from lopsided.papers.framework.tables import compare
 from lopsided.studies.jobs import run_jobs
+from of_papers import reasons_beyond_the_data
 
 SCENARIO = """
 [scenario]
@@ -390,8 +392,52 @@ def test_a_number_in_a_reason_that_is_not_in_the_verdict_s_data_is_found() -> No
         said("figure 5.12, eqs 2.4 and 2.5, sections 5.1 to 5.3 on 2400/196 with linux-2.6 through R2 (MER-A16)") == []
     )
     assert said("it is 0.28") == ["0.28"]
-    assert said("with 51 packets it takes two minutes") == ["51"]
+    assert said("with 51 packets it takes two minutes") == ["51", "two"]
     assert said("it falls by -8 points") == ["-8"]
+
+
+def test_what_would_fool_the_search_for_numbers_does_not() -> None:
+    def said(reason: str, *values: float) -> list[str]:
+        return unexplained(Verdict(False, "above 0.25", tuple(number("it", value) for value in values), reason))
+
+    # A sign that the data have not, though the digits are theirs.
+    assert said("the score is -0.31", 0.31) == ["-0.31"] and said("the score is +0.31", 0.31) == []
+    assert said("costs -8 points", 8.0) == ["-8"] and said("loses 8 points", -8.0) == []
+    assert said("5-20 packets", 5.0, 20.0) == []
+    # A number behind a reference is no further reference; several are named by a plural.
+    assert said("in phase 2, 30 packets wait and in phase 3 and 45 ms later", 1.0) == ["30", "45"]
+    assert said("sections 5.1.3 and 5.1.4, tables 3-1 to 3-2") == []
+    # Quantities in words; how many links there are is none.
+    assert said("longer than two minutes, twice as often, on three links", 1.0) == ["two", "twice"]
+    assert said("longer than two minutes", 2.0) == []
+
+
+def test_a_number_that_is_right_by_chance_is_found_by_other_data(paper: Paper) -> None:
+    of_queues = Statements(needs=("queues",))
+
+    def carried(m: Measurements) -> Measured:
+        return number("goodput", m.value("queues", "goodput_bps", queue_packets=40), "Mbit/s", scale=1e-6)
+
+    m = run_experiments(paper, paper.experiments, 1, run_jobs)
+    now = carried(m)
+    today = text.value(now)
+
+    @of_queues("It is written.", "nowhere")
+    def written(m: Measurements) -> Verdict:
+        return Verdict(False, "more", (carried(m),), f"it carries {today}")
+
+    @of_queues("It is computed.", "nowhere")
+    def computed(m: Measurements) -> Verdict:
+        return Verdict(False, "more", (carried(m),), f"it carries {text.value(carried(m))}")
+
+    @of_queues("It is said of less than today.", "nowhere")
+    def seldom(m: Measurements) -> Verdict:
+        found = carried(m)
+        return Verdict(False, "more", (found,), "it is a ninth, 0.11" if found.value < now.value else "")
+
+    found = reasons_beyond_the_data(replace(paper, claims=(written, computed, seldom)), m)
+    assert unexplained(written.check(m)) == []
+    assert set(found) == {"written", "seldom"}
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,14 @@ import pytest
 from PIL import Image
 
 from lopsided import Scenario
+from lopsided.papers.framework import reproduction
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Artifact, Figure, Paper
 from lopsided.papers.merritt2010.figures import second_way_packets
 from lopsided.papers.merritt2010.measure import TwoWay, two_way
 from lopsided.papers.merritt2010.setup import BUFFERS, LINES, MAIN, AccessLine
 from lopsided.papers.merritt2010.shared import at, curve, main
+from lopsided.studies.jobs import run_jobs
 from lopsided.views.plot import style
 from of_papers import printed_results, reasons_beyond_the_data
 
@@ -245,4 +247,11 @@ def test_the_second_way_needs_no_measurement() -> None:
 
 
 def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper, m: Measurements) -> None:
-    assert reasons_beyond_the_data(paper.claims, m) == {}
+    assert reasons_beyond_the_data(paper, m) == {}
+
+
+def test_the_verdicts_at_the_study_s_own_seeds_are_those_on_record(paper: Paper) -> None:
+    """What `make demo` ends with, without its figures: 200 runs."""
+    found = reproduction.run(paper, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=paper.repeat)
+    assert all(each.recorded for each in found.claims)
+    assert {each.claim.key: each.verdict.reason for each in found.claims if each.surprising} == {}

@@ -182,4 +182,4 @@ def test_a_deeper_modem_buffer_leaves_less_and_a_small_one_nearly_all(m: Measure
 
 
 def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper, m: Measurements) -> None:
-    assert reasons_beyond_the_data(paper.claims, m) == {}
+    assert reasons_beyond_the_data(paper, m) == {}

@@ -1,5 +1,6 @@
 """Tables: handed to other libraries, shown to people."""
 
+import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
@@ -75,3 +76,18 @@ def test_a_table_for_latex_says_what_people_read():
     assert r"up \& 100 \%\_\{x\} & 2.40 Mbit/s \\" in lines
     assert r"b\textbackslash{}c\textasciitilde{}\textasciicircum{} & -- \\" in lines
     assert lop.Table(frame).to_latex("goodput_bps").splitlines()[0] == r"\begin{tabular}{r}"
+
+
+def test_arrays_of_a_fresh_run_are_those_of_its_frames(adsl_run):
+    """They are read without a series, which takes longer than what a study asks of them."""
+    for table in (adsl_run.samples, adsl_run.queues, adsl_run.flows):
+        frame = lop.Table(table.to_polars())
+        for series in table.to_polars():
+            if series.dtype == pl.String:
+                words = series.drop_nulls().to_list()[:1]
+                assert table.among(series.name, words).tolist() == series.is_in(words).to_list()
+                assert frame.among(series.name, words).tolist() == series.is_in(words).to_list()
+            elif series.dtype.is_numeric():
+                expected = series.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+                for found in (table.numbers(series.name), frame.numbers(series.name)):
+                    assert found.dtype == np.float64 and np.array_equal(found, expected, equal_nan=True), series.name

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 _KINDS = {"u32": np.uint32, "u64": np.uint64, "f64": np.float64}
 
@@ -57,6 +58,24 @@ class Columns:
                 raise pl.exceptions.ColumnNotFoundError(f'"{name}" not found')
             self._series[name] = _column(name, *self._raw[name])
         return self._series[name]
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """A column of numbers without a series, NaN where there is none."""
+        kind, data = self._raw[name]
+        if kind not in _KINDS:
+            return self[name].to_numpy().astype(np.float64)
+        if kind == "f64":
+            return np.frombuffer(data, dtype=np.float64)
+        return np.frombuffer(data, dtype=_KINDS[kind]).astype(np.int64).astype(np.float64)
+
+    def among(self, name: str, words: Collection[str]) -> NDArray[np.bool_]:
+        """In which rows a column of texts has one of these, without a series."""
+        kind, data = self._raw[name]
+        if kind != "word":
+            return self[name].is_in(list(words)).to_numpy()
+        codes, known = data
+        wanted = np.array([word in words for word in known], dtype=bool)
+        return wanted[np.frombuffer(codes, dtype=np.uint32)]
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The rows as dictionaries."""

@@ -8,7 +8,7 @@ reading, what is stored is not.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,8 +18,10 @@ from lopsided.data import catalogue
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
     import polars as pl
+    from numpy.typing import NDArray
 
     from lopsided.data.columns import Columns
 
@@ -61,6 +63,22 @@ class Table:
 
     def __getitem__(self, column: str) -> pl.Series:
         return self._source[column]
+
+    def numbers(self, column: str) -> NDArray[np.float64]:
+        """A numeric column as an array, NaN where there is no number; of a fresh run, no frame is made for it."""
+        from lopsided.data.columns import Columns
+
+        if isinstance(self._source, Columns):
+            return self._source.numbers(column)
+        return self._source[column].to_numpy().astype("float64")
+
+    def among(self, column: str, words: Collection[str]) -> NDArray[np.bool_]:
+        """In which rows a column of texts has one of these; of a fresh run, no frame is made for it."""
+        from lopsided.data.columns import Columns
+
+        if isinstance(self._source, Columns):
+            return self._source.among(column, words)
+        return self._source[column].is_in(list(words)).to_numpy()
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The rows as dictionaries."""

@@ -1,8 +1,9 @@
 """Whether a reason says only what was measured: every number in it is one of its verdict's.
 
 A number in a sentence is covered by a measured or a printed value of the verdict that rounds to it, as a share or in
-per cent, or by a number in the name of one (its setting) or in the criterion. References to parts of a paper, names of
-lines such as 2400/196, of profiles such as linux-2.6 and of labels such as R2 or MER-A16 are no numbers.
+per cent, or by a number in the name of one (its setting) or in the criterion; one with a sign by numbers of that sign
+alone. Quantities in words are numbers too: `twice`, `half`, `two minutes`. References to parts of a paper, names of
+lines such as 2400/196, of profiles such as linux-2.6 and of labels such as R2 or MER-A16 are none.
 """
 
 from __future__ import annotations
@@ -15,11 +16,34 @@ from lopsided.papers.framework.model import Verdict
 
 _REFERENCE = re.compile(
     r"\b(?:eqs?|equations?|figures?|tables?|sections?|chapters?|steps?|phases?|combos?|combinations?|baselines?"
-    r"|appendix|appendices|groups?|scripts?)\s+[A-Z]?\d[\w.-]*(?:(?:,| and| to| or)\s+\d[\w.-]*)*",
+    r"|appendix|appendices|groups?|scripts?)\s+[A-Z]?\d[\w.-]*",
     re.IGNORECASE,
 )
+_FURTHER = re.compile(
+    r"\b(?:eqs|equations|figures|tables|sections|chapters|steps|phases|combos|combinations|baselines|appendices|groups"
+    r"|scripts)\s+[A-Z]?\d[\w.-]*(?:(?:,| and| to| or)\s+[A-Z]?\d[\w.-]*)+",
+    re.IGNORECASE,
+)
+"""Several parts, which a plural names; after `phase 2, ` a number is a number."""
 _NAME = re.compile(r"\b\w*[A-Za-z]\w*[-/.]?\w*\d[\w./-]*|\b\d+(?:\.\d+)?/\d+(?:\.\d+)?\b")
-_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
+_NUMBER = re.compile(r"(?:(?<![\w.])[-+])?\d[\d,]*(?:\.\d+)?")
+_WORDS = {
+    **{
+        word: float(value)
+        for value, word in enumerate(
+            ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), 2
+        )
+    },
+    "twice": 2.0,
+    "double": 2.0,
+    "half": 0.5,
+}
+_WORD = re.compile(
+    r"\b(?:twice|double|half|(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?= (?:ms|seconds?|minutes?|"
+    r"hours?|times|points|per cent|packets|segments|round trips|octets)\b))\b",
+    re.IGNORECASE,
+)
+"""Quantities in words: not how many links or variants there are."""
 
 
 def unexplained(verdict: Verdict) -> list[str]:
@@ -32,8 +56,8 @@ def unexplained(verdict: Verdict) -> list[str]:
 
 
 def _tokens(sentence: str) -> list[str]:
-    bare = _NAME.sub(" ", _REFERENCE.sub(" ", sentence))
-    return [token.rstrip(",") for token in _NUMBER.findall(bare)]
+    bare = _NAME.sub(" ", _REFERENCE.sub(" ", _FURTHER.sub(" ", sentence)))
+    return [token.rstrip(",") for token in _NUMBER.findall(bare)] + _WORD.findall(bare)
 
 
 def _known(verdict: Verdict) -> Iterable[float]:
@@ -46,13 +70,15 @@ def _known(verdict: Verdict) -> Iterable[float]:
 
 
 def _number(token: str) -> float:
-    return float(token.replace(",", ""))
+    in_words = _WORDS.get(token.lower())
+    return float(token.replace(",", "")) if in_words is None else in_words
 
 
 def _covered(token: str, known: Iterable[float]) -> bool:
-    half = 0.5 * 10.0 ** -len(token.partition(".")[2]) * (1 + 1e-9)
-    wanted = _number(token)
+    digits = 0.0 if token.lower() in _WORDS else 0.5 * 10.0 ** -len(token.partition(".")[2])
+    wanted, signed = _number(token), token[0] in "+-"
     return any(
-        math.isfinite(value) and any(abs(abs(value) * scale - abs(wanted)) <= half for scale in (1, 100))
+        math.isfinite(value) and abs((value if signed else abs(value)) * scale - wanted) <= digits * (1 + 1e-9) + 1e-9
         for value in known
+        for scale in (1, 100)
     )

@@ -71,9 +71,9 @@ def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
     numbers = {row["name"]: row["flow"] for row in run.flows.rows()}
     samples = run.samples
     # All by numpy: of small tables, a query takes longer than its work.
-    flow = samples["flow"].to_numpy()
-    recovering = samples["state"].is_in(["recovery", "loss"]).to_numpy()
-    columns = {column: samples[column].to_numpy().astype(np.float64) for column in _COLUMNS}
+    flow = samples.numbers("flow")
+    recovering = samples.among("state", ("recovery", "loss"))
+    columns = {column: samples.numbers(column) for column in _COLUMNS}
     traces: dict[str, Trace] = {}
     for name in names:
         of_flow = np.flatnonzero(flow == numbers[name])
@@ -91,7 +91,7 @@ _QUEUE_COLUMNS = ("time_s", "backlog_packets", "sojourn_mean_ms", "dropped_packe
 def buffers_of(run: Run, link: str = "link") -> Buffers:
     """What the run recorded of this link's two buffers, by direction."""
     queues = run.queues
-    on_link, down = (queues["link"] == link).to_numpy(), (queues["direction"] == "down").to_numpy()
-    columns = {name: queues[name].to_numpy().astype(np.float64) for name in _QUEUE_COLUMNS}
+    on_link, down = queues.among("link", (link,)), queues.among("direction", ("down",))
+    columns = {name: queues.numbers(name) for name in _QUEUE_COLUMNS}
     chosen = {"down": np.flatnonzero(on_link & down), "up": np.flatnonzero(on_link & ~down)}
     return {way: {name: values[rows] for name, values in columns.items()} for way, rows in chosen.items()}

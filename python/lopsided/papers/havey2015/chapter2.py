@@ -284,7 +284,7 @@ def equal_without_loss(m: Measurements) -> Verdict:
     """Share beside it, in the fair band."""
     share = m.value("receivers-lossless", "share", kind="rdra", loss=0.0)
     return between(40, 60, [number("share without loss", share, "%")]).but(
-        why="equation 2.4 divides what the window leaves by all streams, so that about half of the window is asked for",
+        why="equation 2.4 divides what the window leaves by all streams, so that less than the window is asked for",
     )
 
 
@@ -349,8 +349,8 @@ def printed_is_less(m: Measurements) -> Verdict:
 def queued_is_fair(m: Measurements) -> Verdict:
     """At 0.1 % loss."""
     return between(40, 60, _shares(m, "rdra-queued")).but(
-        why="CUBIC regains its window in seconds, however long the queue, and the half of the window that equation 2.4 "
-        "asks for grows at half its pace; where the queue is a round trip long it is fair",
+        why="CUBIC regains its window in seconds, however long the queue, and the part of the window that equation 2.4 "
+        "asks for grows more slowly than the whole; where the queue is a round trip long it is fair",
     )
 
 

@@ -132,7 +132,7 @@ def pie_within_25_ms(m: Measurements) -> Verdict:
     """PIE aims at a wait of 20 ms and swings about it."""
     shares = [said(m, "night", "share_rtt_within_25_ms", "pie", rtt, "percent", 100) for rtt in EVENING_RTTS]
     return at_least(90, shares).but(
-        why="PIE aims at a mean wait, so that about half of the packets wait longer, and its probability follows "
+        why="PIE aims at a mean wait, so that many packets wait longer, and its probability follows "
         "the repeated slow starts of the mix late"
     )
 

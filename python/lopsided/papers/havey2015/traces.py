@@ -239,9 +239,8 @@ def asked_is_near_window(m: Measurements) -> Verdict:
     half = number("the middle of asked for less the window", _spare(m, "p50"), "%")
     return between(80, 105, [part]).but(
         half,
-        why="by equation 2.4 a stream that is done asks for an eighth of what the window leaves, so that eight of them "
-        "come to rest where they have about half of it; one to sixteen streams, tried beside the study, have two "
-        "fifths to a half too",
+        why="by equation 2.4 a stream that is done asks for its share of what the window leaves, no more, so that all "
+        "of them together come to rest below it",
     )
 
 
@@ -249,7 +248,7 @@ def asked_is_near_window(m: Measurements) -> Verdict:
 def spikes_above_window(m: Measurements) -> Verdict:
     """In one moment of twenty."""
     return at_least(0, [number("asked for less the window, 95 %", _spare(m, "p95"), "%")]).but(
-        why="about half of the window is asked for, so that nothing that ends brings it above the window",
+        why="less than the window is asked for, so that nothing that ends brings it above the window",
     )
 
 
@@ -286,8 +285,8 @@ of_mesh_as_printed = of_mesh(
 )(
     lambda m: _on_mesh(m, "rdra").but(
         why="what is printed lies between RDRA as printed and RDRA that looks for a queue. A mesh loses packets in "
-        "bursts, of which each may be one hole: bursts of two to eight packets in the mean, tried beside the study, "
-        "bring it a fifth more at most, not what is printed",
+        "bursts, of which each may be one hole; but bursts, tried beside the study, "
+        "do not bring it to what is printed",
     )
 )
 

@@ -258,7 +258,7 @@ def download_halves(m: Measurements) -> Verdict:
     return near([loss]).but(
         *halves,
         rtt,
-        why=f"The two minutes are not alike, performance is {text.value(halves[0])} in the first and "
+        why=f"The minutes are not alike, performance is {text.value(halves[0])} in the first and "
         f"{text.value(halves[1])} in the second: at a mean RTT of {text.value(rtt)} a window takes minutes to grow",
     )
 
