@@ -313,6 +313,10 @@ WITHOUT: tuple[tuple[str, str], ...] = (
         "no SACK: a state stays at its point",
         "recovery::without_sack_a_repair_lasts_until_something_beyond_its_point_is_acknowledged",
     ),
+    (
+        "no SACK: a state stays at its point, taken back or not (tcp_try_undo_recovery)",
+        "recovery::without_sack_a_repair_that_was_taken_back_holds_its_state_too",
+    ),
     ("the probe's 2 ms", "timeouts::a_probe_sends_the_last_segment_after_two_round_trips"),
     ("RACK's 2 ms", "recovery::once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip"),
     ("slots of the timer wheel", "timeouts::linux_timers_fire_at_the_end_of_a_slot_of_the_wheel"),
@@ -442,6 +446,43 @@ WITHOUT: tuple[tuple[str, str], ...] = (
     (
         "what a filled gap leads up to is acknowledged before the application closes",
         "closing::what_a_filled_gap_leads_up_to_is_acknowledged_before_the_application_closes",
+    ),
+    (
+        "an answer to the first of several SYNs (tcp_try_undo_spurious_syn)",
+        "handshake::an_answer_to_the_first_of_three_syns_leaves_the_initial_window",
+    ),
+    (
+        "an answer to a SYN sent again for a repeated one (num_retrans)",
+        "handshake::an_answer_sent_again_for_a_repeated_syn_counts_as_lost_beside_one_that_timed_out",
+    ),
+    ("SYNs count", "handshake::syns_count_among_what_was_sent_again_and_timed_out"),
+    (
+        "ECN: CWR after a lost SYN",
+        "ecn::after_a_lost_syn_the_first_data_says_that_the_window_came_down",
+    ),
+    (
+        "ECN: two quick ACKs from the first mark on that is echoed",
+        "ecn::linux_acknowledges_two_at_once_from_the_first_mark_on",
+    ),
+    (
+        "reordering by an original that fills a hole late (tcp_try_undo_partial)",
+        "recovery::an_original_that_fills_the_hole_late_tells_how_far_the_path_reorders",
+    ),
+    (
+        "BBR: what is out as pacing lets the next segment go (bbr_packets_in_net_at_edt)",
+        "sending::bbr_ends_drain_by_what_is_out_when_the_next_segment_may_go",
+    ),
+    (
+        "what is sent after a pause measures the application (tcp_rate_gen)",
+        "info::what_is_sent_after_a_pause_measures_the_application",
+    ),
+    (
+        "a window of which more than half is used in slow start does not come down",
+        "sending::in_slow_start_a_window_of_which_half_is_used_waits_for_its_decay",
+    ),
+    (
+        "the use of a window is judged where something was sent, or the window held it back",
+        "sending::an_ack_that_lets_nothing_go_says_nothing_of_the_window",
     ),
 )
 """Each was switched off in the source by hand, alone, and that script failed."""

@@ -44,6 +44,7 @@ _DRAWS = {
     2211: "--count 18 --sim-seeds 8",
     7193: "--seeds 2 --sim-seeds 12",
     60917: "--seeds 2",
+    161803: "--seeds 4",
     271828: "--seeds 4",
 }
 """Which draws there are, and how each is made."""
