@@ -26,6 +26,18 @@ pub enum SocketEvent {
     Closed(CloseReason),
 }
 
+/// What an application does on hearing that a socket is [ready](SocketEvent::Ready).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnReady {
+    /// Anything: it is told.
+    #[default]
+    Acts,
+    /// It writes, and nothing where there is no room to write: it is told where there is.
+    Writes,
+    /// It reads all there is and does nothing with it: its host may do so in its place.
+    Drains,
+}
+
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
@@ -62,6 +74,11 @@ pub trait Application: Debug + Send {
 
     /// The time of [`Application::next_timeout`] has come. A call before it does nothing.
     fn on_timeout(&mut self, _io: &mut dyn Sockets) {}
+
+    /// The same for as long as it exists: a host asks once.
+    fn on_ready(&self) -> OnReady {
+        OnReady::Acts
+    }
 
     /// When to call `on_timeout`; `None` for never. Re-read after every call of the others.
     fn next_timeout(&self) -> Option<Time> {

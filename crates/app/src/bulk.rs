@@ -7,7 +7,7 @@ mod config;
 
 pub use config::{BulkConfig, OnOffConfig, TransferConfig};
 
-use crate::{Application, Report, SocketEvent, SocketId, Sockets};
+use crate::{Application, OnReady, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Bytes, Duration, Payload, Time};
 use lopsided_tcp::State;
 
@@ -177,6 +177,11 @@ impl Application for Sender {
         }
     }
 
+    /// What ends closes behind what it wrote last.
+    fn on_ready(&self) -> OnReady {
+        if self.transfer.size().is_some() { OnReady::Acts } else { OnReady::Writes }
+    }
+
     fn next_timeout(&self) -> Option<Time> {
         self.next
     }
@@ -232,5 +237,9 @@ impl Application for Receiver {
             SocketEvent::Closed(_) => self.read.retain(|(of, _)| *of != socket),
             SocketEvent::Accepted | SocketEvent::Connected => {}
         }
+    }
+
+    fn on_ready(&self) -> OnReady {
+        if self.size.is_some() { OnReady::Acts } else { OnReady::Drains }
     }
 }

@@ -16,7 +16,7 @@ mod kinds;
 mod rdra;
 mod repair;
 
-pub use application::{AppPair, Application, CloseReason, Report, Side, SocketEvent, SocketId, Sockets};
+pub use application::{AppPair, Application, CloseReason, OnReady, Report, Side, SocketEvent, SocketId, Sockets};
 pub use bulk::{BulkConfig, OnOffConfig, Receiver, Sender, Transfer, TransferConfig};
 pub use config::{AppConfig, AppError, AppFactory, AppSettings, CustomConfig, FlowContext, RunApplications};
 pub use datagrams::{DatagramConfig, DatagramReceiver, DatagramSender};

@@ -27,10 +27,11 @@ pub(super) fn place_flow(
     let end = Time::ZERO + duration;
     let context = FlowContext { name: spec.name.clone(), start, stop: spec.stop.min(end) };
     let pair = spec.app.build(&context, &options.applications).map_err(|error| no_app(spec, &error))?;
+    let (from_ready, to_ready) = (pair.from.on_ready(), pair.to.on_ready());
     let mut slot = |side: Side, port: Option<u16>, remote: Option<Remote>| -> Result<AppSlot, BuildError> {
-        let (host, stack, name) = match side {
-            Side::From => (spec.from, &spec.from_stack, "from"),
-            Side::To => (spec.to, &spec.to_stack, "to"),
+        let (host, stack, name, on_ready) = match side {
+            Side::From => (spec.from, &spec.from_stack, "from", from_ready),
+            Side::To => (spec.to, &spec.to_stack, "to", to_ready),
         };
         let mut factory = || -> Result<ConnectionFactory, BuildError> {
             let isn_rng = role(&format!("numbers/{name}"));
@@ -40,6 +41,7 @@ pub(super) fn place_flow(
             flow,
             dscp: stack.dscp(),
             sends: side == Side::From && !pair.datagrams,
+            on_ready,
             remote,
             factory: if pair.datagrams { None } else { Some(factory()?) },
             port,

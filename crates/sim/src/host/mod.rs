@@ -24,7 +24,7 @@ pub(crate) use sockets::AppSlot;
 
 use crate::meter::Moments;
 
-use lopsided_app::{Application, CloseReason, SocketEvent, SocketId};
+use lopsided_app::{Application, CloseReason, OnReady, SocketEvent, SocketId};
 use lopsided_core::packet::{Addresses, AroundTcp, Delivered, Flags, TcpHeader, UdpHeader};
 use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
 use lopsided_core::{
@@ -213,6 +213,15 @@ impl Host {
         if conn.connection.has_events() {
             self.visit_events(slot, app, open, now);
         } else if live && open {
+            match of_app.on_ready {
+                OnReady::Acts => {}
+                OnReady::Writes if conn.connection.writable() > 0 => {}
+                OnReady::Writes => return,
+                OnReady::Drains => {
+                    of_app.meter.delivered_bytes += conn.read(now).1;
+                    return;
+                }
+            }
             self.tell(app, SocketId(slot), SocketEvent::Ready, now);
         }
         if !live {

@@ -4,7 +4,7 @@ use super::connection_factory::{ConnectionFactory, Remote};
 use super::flow_meter::{Counted, FlowMeter};
 use super::known_paths::KnownPaths;
 use super::ports::Ports;
-use lopsided_app::{Report, SocketId, Sockets};
+use lopsided_app::{OnReady, Report, SocketId, Sockets};
 use lopsided_core::packet::Addresses;
 use lopsided_core::tcp_event::TcpEventMask;
 use lopsided_core::{FlowId, IpHeader, Payload, Rng, Time};
@@ -32,6 +32,15 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
+    /// Reads all there is; gives it, and how many octets were delivered with it. What only stands for octets is not.
+    #[inline(always)]
+    pub fn read(&mut self, now: Time) -> (Payload, u64) {
+        let read = self.connection.read(now, u64::from(u32::MAX)).unwrap_or(Payload::EMPTY);
+        let missing = if self.connection.takes_placeholders() { self.note_placeholders() } else { 0 };
+        let delivered = u64::from(read.len()) - missing;
+        (read, delivered)
+    }
+
     /// Takes over the ranges that became placeholders; gives their octets.
     #[cold]
     fn note_placeholders(&mut self) -> u64 {
@@ -50,6 +59,8 @@ pub(crate) struct AppSlot {
     pub dscp: u8,
     /// It sends the flow's data, so that round trips and windows are measured here.
     pub sends: bool,
+    /// What it does on hearing that a socket is ready.
+    pub on_ready: OnReady,
     /// The other end; its port is known where this end opens connections or sends the first datagram.
     pub remote: Option<Remote>,
     /// `None` for datagrams.
@@ -249,10 +260,8 @@ impl Sockets for Io<'_> {
     fn read(&mut self, socket: SocketId) -> Payload {
         let now = self.now;
         let Some(conn) = self.own(socket) else { return Payload::EMPTY };
-        let read = conn.connection.read(now, u64::from(u32::MAX)).unwrap_or(Payload::EMPTY);
-        // What only stands for octets is not delivered.
-        let missing = if conn.connection.takes_placeholders() { conn.note_placeholders() } else { 0 };
-        self.sockets.apps[self.app as usize].meter.delivered_bytes += u64::from(read.len()) - missing;
+        let (read, delivered) = conn.read(now);
+        self.sockets.apps[self.app as usize].meter.delivered_bytes += delivered;
         self.touch(socket);
         read
     }
