@@ -138,6 +138,9 @@ impl FairShare {
         let ack = Acked {
             delivered: octets,
             cumulative: octets,
+            segments: octets.get().div_ceil(path.mss.get().max(1)) as u32,
+            predicted: true,
+            told: false,
             may_raise: true,
             rtt,
             newest_rtt: rtt,

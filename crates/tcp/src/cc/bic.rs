@@ -12,7 +12,7 @@
 //!
 //! Left out: the paper's search for a maximum that no loss has shown yet begins after slow start, as in Linux.
 
-use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
+use super::{Acked, PathState, Setup, Signal, Window, WindowAlgorithm};
 use crate::CaState;
 use lopsided_core::{Duration, Time};
 
@@ -37,15 +37,19 @@ pub struct Bic {
     every: u64,
     /// Segments that an ACK covers, smoothed, in sixteenths.
     per_ack: u64,
+    tick: Duration,
 }
 
 impl Bic {
-    pub fn new() -> Bic {
-        Bic { last_max: 0, computed: None, every: 1, per_ack: 2 * 16 }
+    pub fn new(setup: &Setup) -> Bic {
+        Bic { last_max: 0, computed: None, every: 1, per_ack: 2 * 16, tick: setup.tick }
     }
 
     fn update(&mut self, now: Time, cwnd: u64) {
-        if self.computed.is_some_and(|(at, window)| window == cwnd && now.saturating_since(at) <= STALE_AFTER) {
+        let tick = self.tick.as_nanos().max(1);
+        let ticks = |span: u64| span / tick;
+        let is_fresh = |at: Time| ticks(now.as_nanos()) - ticks(at.as_nanos()) <= ticks(STALE_AFTER.as_nanos());
+        if self.computed.is_some_and(|(at, window)| window == cwnd && is_fresh(at)) {
             return;
         }
         self.computed = Some((now, cwnd));
@@ -86,10 +90,10 @@ impl WindowAlgorithm for Bic {
         "bic"
     }
 
-    fn pkts_acked(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
+    /// The ACK that ends a repair comes in the repair, and does not count.
+    fn on_arrival(&mut self, _now: Time, ack: &Acked, _path: &PathState, _window: &Window) {
         if ack.ca_state == CaState::Open {
-            let segments = ack.delivered.get() / path.mss.get().max(1);
-            self.per_ack = (self.per_ack - self.per_ack / 16).saturating_add(segments).min(16 * 1024);
+            self.per_ack = (self.per_ack - self.per_ack / 16).saturating_add(u64::from(ack.segments)).min(16 * 1024);
         }
     }
 
@@ -109,18 +113,19 @@ impl WindowAlgorithm for Bic {
     }
 
     fn on_timeout(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {
-        *self = Bic { per_ack: self.per_ack, ..Bic::new() };
+        (self.last_max, self.computed, self.every, self.per_ack) = (0, None, 1, 2 * 16);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::path::{acked, path_state, setup};
     use super::*;
 
     /// Section III of the paper with Linux's constants, for a last maximum of 1000 segments.
     #[test]
     fn the_search_is_quick_far_from_the_maximum_and_slow_near_it() {
-        let bic = Bic { last_max: 1000, ..Bic::new() };
+        let bic = Bic { last_max: 1000, ..Bic::new(&setup()) };
         let per_rtt = |cwnd: u64| cwnd as f64 / bic.search(cwnd) as f64;
         assert_eq!(per_rtt(800), 16.0, "at most Smax");
         assert!((per_rtt(960) - 10.0).abs() < 0.1, "a quarter of the 40 that are left");
@@ -132,9 +137,9 @@ mod tests {
 
     #[test]
     fn fast_convergence_and_small_windows() {
-        let mut bic = Bic::new();
+        let mut bic = Bic::new(&setup());
         let mut window = Window::new(lopsided_core::Bytes::new(100), crate::ByteCounting::Delivered);
-        let path = super::super::tests::path::path_state();
+        let path = path_state();
         assert_eq!(bic.ssthresh(Time::ZERO, Signal::Loss, &path, &window), 79, "819/1024 of 100");
         assert_eq!(bic.last_max, 100);
         window.set_segments(79);
@@ -142,5 +147,20 @@ mod tests {
         assert_eq!(bic.last_max, 71, "(1 + beta) / 2 of 79");
         window.set_segments(14);
         assert_eq!(bic.ssthresh(Time::ZERO, Signal::Loss, &path, &window), 7, "Reno's half");
+    }
+
+    /// Linux's ratio of segments to ACKs is of the open state: what a repair delivers at once says nothing of the
+    /// receiver's delayed ACKs.
+    #[test]
+    fn only_the_acks_of_the_open_state_tell_how_many_segments_an_ack_covers() {
+        let mut bic = Bic::new(&setup());
+        let window = Window::new(lopsided_core::Bytes::new(100), crate::ByteCounting::Delivered);
+        let ack = acked(30, Duration::from_millis(100));
+        for ca_state in [CaState::Disorder, CaState::Recovery, CaState::Loss] {
+            bic.on_arrival(Time::ZERO, &Acked { ca_state, ..ack }, &path_state(), &window);
+        }
+        assert_eq!(bic.per_ack, 32);
+        bic.on_arrival(Time::ZERO, &ack, &path_state(), &window);
+        assert_eq!(bic.per_ack, 30 + 30);
     }
 }

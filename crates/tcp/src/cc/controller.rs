@@ -13,6 +13,12 @@ pub struct Acked {
     pub delivered: Bytes,
     /// Octets by which the cumulative acknowledgement advanced.
     pub cumulative: Bytes,
+    /// Segments that it covers, SACKed before or not.
+    pub segments: u32,
+    /// Nothing but the acknowledgement is new: no other window, no SACK, no echo of a mark (4.4BSD's header prediction).
+    pub predicted: bool,
+    /// [`Controller::on_arrival`] has heard of it.
+    pub told: bool,
     /// The ACK may raise the window: it advanced, or reported something by SACK on a path that is known to reorder more
     /// than a stack takes for usual.
     pub may_raise: bool,
@@ -143,6 +149,9 @@ pub trait Controller: Debug + Send {
     /// Data goes into an empty network, for the first time, after an idle time or after a timeout; the last new data
     /// was sent `idle` ago.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
+    /// An ACK that may change the sender's phase, the window or the threshold, before it does: all that it tells but the
+    /// delivery rate, in the phase as it was. Any other is told by [`Controller::on_ack`] alone.
+    fn on_arrival(&mut self, _now: Time, _ack: &Acked, _path: &PathState) {}
     /// An ACK that delivered something.
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState);
     /// `path.in_flight` on a timeout is what is still believed to be in the network.

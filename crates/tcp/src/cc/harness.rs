@@ -46,6 +46,9 @@ pub fn acked(segments: u64, rtt: Duration) -> Acked {
     Acked {
         delivered: Bytes::new(segments * MSS),
         cumulative: Bytes::new(segments * MSS),
+        segments: segments as u32,
+        predicted: true,
+        told: false,
         may_raise: true,
         rtt: Some(rtt),
         newest_rtt: Some(rtt),

@@ -6,25 +6,23 @@
 //! when the throughput changed by more than a fifth since the last congestion. Both options of the draft are on, as in
 //! Linux.
 //!
-//! As in Linux, times are the stack's ticks (at 4 ms a short RTT is coarse), and the increase is of whole segments and,
-//! before beta's factor, at least one: a path shorter than 100 ms is not slower than Reno, as the draft's scaling would
-//! have it.
-//!
-//! Left out: the draft's undo of alpha's clock after a spurious congestion restores RTTmax and the throughput too.
+//! As in Linux, times are the stack's ticks (at 4 ms a short RTT is coarse), rates whole segments a second, alpha and
+//! beta in 128ths, and the increase is of whole segments and, before beta's factor, at least one: a path shorter than
+//! 100 ms is not slower than Reno, as the draft's scaling would have it. An ACK counts with what it covers in the open
+//! state only, and any other as one segment; the first rate is taken over all time before, and so none. Where alpha
+//! exceeds the window, no rate is taken.
 
 use super::{Acked, PathState, Setup, Signal, Window, WindowAlgorithm};
 use crate::CaState;
 use lopsided_core::{Duration, Time};
 
-/// Delta_L: this long after a congestion the window grows as Reno's.
-const LOW_SPEED: f64 = 1.0;
-const BETA_MIN: f64 = 0.5;
-const BETA_MAX: f64 = 102.0 / 128.0;
-/// The RTT in seconds at which growth is unscaled, and the bounds of the divisor.
-const REFERENCE_RTT: f64 = 0.1;
-const SCALE: (f64, f64) = (0.5, 10.0);
-/// Throughputs within a fifth of each other are the same.
-const SAME: (f64, f64) = (0.8, 1.2);
+/// 1 in the units of alpha and beta.
+const ONE: u64 = 128;
+const BETA_MIN: u64 = 64;
+const BETA_MAX: u64 = 102;
+/// The RTT at which growth is unscaled is so many to a second, and the bounds of the divisor in eighths.
+const REFERENCE_RTTS: u64 = 10;
+const SCALE: (u64, u64) = (4, 80);
 /// Below this RTT the queue's depth is not believed.
 const LEAST_RTT: Duration = Duration::from_millis(10);
 /// RTTmax is raised by at most this much a sample.
@@ -32,97 +30,110 @@ const RTT_STEP: Duration = Duration::from_millis(20);
 /// What is left of RTTmax - RTTmin after a congestion: an old path is forgotten slowly.
 const RTT_MEMORY: (u64, u64) = (95, 100);
 
+/// Times are in ticks, but for `tick` itself.
 #[derive(Debug)]
 pub struct Htcp {
-    tick: Duration,
-    alpha: f64,
-    beta: f64,
-    last_congestion: Time,
-    /// What the last congestion replaced, for undo.
-    before: Option<(Time, Duration, f64)>,
-    min_rtt: Option<Duration>,
-    max_rtt: Duration,
+    tick: u64,
+    /// Ticks in a second.
+    hz: u64,
+    alpha: u64,
+    beta: u64,
+    last_congestion: u64,
+    /// What the last congestion replaced, for undo; none once its repair is over.
+    before: Option<u64>,
+    min_rtt: Option<u64>,
+    max_rtt: u64,
     /// The largest throughput since the last congestion, at it, and smoothed; segments a second.
-    best: f64,
-    old_best: f64,
-    throughput: f64,
-    /// Segments acknowledged since `since`.
+    best: u64,
+    old_best: u64,
+    throughput: u64,
+    /// Segments acknowledged since `since`; none for the beginning of time.
     count: u64,
-    since: Time,
+    since: Option<u64>,
     /// The decrease may adapt: a congestion at a steady throughput has been seen.
     adaptive: bool,
-    /// Segments acknowledged towards the next increase.
-    cwnd_cnt: f64,
+    /// Segments that count for the next ACK, and those counted towards the next increase.
+    segments: u64,
+    cwnd_cnt: u64,
 }
 
 impl Htcp {
     pub fn new(setup: &Setup) -> Htcp {
+        let tick = setup.tick.as_nanos().max(1);
         Htcp {
-            tick: setup.tick.max(Duration::from_nanos(1)),
-            alpha: 1.0,
+            tick,
+            hz: (Duration::from_secs(1).as_nanos() / tick).max(1),
+            alpha: ONE,
             beta: BETA_MIN,
-            last_congestion: Time::ZERO,
+            last_congestion: 0,
             before: None,
             min_rtt: None,
-            max_rtt: Duration::ZERO,
-            best: 0.0,
-            old_best: 0.0,
-            throughput: 0.0,
+            max_rtt: 0,
+            best: 0,
+            old_best: 0,
+            throughput: 0,
             count: 0,
-            since: Time::ZERO,
+            since: None,
             adaptive: false,
-            cwnd_cnt: 0.0,
+            segments: 1,
+            cwnd_cnt: 0,
         }
     }
 
+    fn ticks(&self, now: Time) -> u64 {
+        now.as_nanos() / self.tick
+    }
+
     fn measure_rtt(&mut self, sample: Duration, ca_state: CaState) {
-        let rtt = sample.min(Duration::from_secs(3600)).ceil_to(self.tick);
+        let rtt = sample.min(Duration::from_secs(3600)).as_nanos().div_ceil(self.tick);
         let min = self.min_rtt.map_or(rtt, |min| min.min(rtt));
         self.min_rtt = Some(min);
         if ca_state == CaState::Open {
             self.max_rtt = self.max_rtt.max(min);
-            if rtt <= self.max_rtt + RTT_STEP {
+            if rtt <= self.max_rtt + RTT_STEP.as_nanos().div_ceil(self.tick) {
                 self.max_rtt = self.max_rtt.max(rtt);
             }
         }
     }
 
     /// Throughput over about a window of segments and no less than an RTT.
-    fn measure_throughput(&mut self, now: Time, segments: u64, cwnd: u64) {
+    fn measure_throughput(&mut self, now: u64, segments: u64, cwnd: u64) {
         self.count = self.count.saturating_add(segments);
-        let passed = now.saturating_since(self.since);
-        let Some(min_rtt) = self.min_rtt.filter(|min| !min.is_zero()) else { return };
-        if self.count < cwnd.saturating_sub((self.alpha as u64).max(1)) || passed < min_rtt {
+        let Some(min_rtt) = self.min_rtt.filter(|min| *min > 0) else { return };
+        let wanted = cwnd.checked_sub((self.alpha / ONE).max(1));
+        if wanted.is_none_or(|wanted| self.count < wanted) || self.since.is_some_and(|since| now - since < min_rtt) {
             return;
         }
-        let now_at = self.count as f64 / passed.as_secs_f64();
-        if now.saturating_since(self.last_congestion) <= min_rtt * 3 {
+        let now_at = self.since.map_or(0, |since| self.count * self.hz / (now - since));
+        if now - self.last_congestion < min_rtt * 4 {
             self.throughput = now_at;
             self.best = now_at;
         } else {
-            self.throughput = (3.0 * self.throughput + now_at) / 4.0;
+            self.throughput = (3 * self.throughput + now_at) / 4;
             self.best = self.best.max(self.throughput);
         }
         self.count = 0;
-        self.since = now;
+        self.since = Some(now);
     }
 
-    fn update_alpha(&mut self, now: Time) {
-        let since = now.saturating_since(self.last_congestion);
-        self.alpha = (2.0 * scaled_increase(since.as_secs_f64(), self.min_rtt) * (1.0 - self.beta)).max(1.0 / 128.0);
+    fn update_alpha(&mut self, now: u64) {
+        let increase = scaled_increase(now - self.last_congestion, self.min_rtt, self.hz);
+        let alpha = 2 * increase * (ONE - self.beta);
+        self.alpha = if alpha == 0 { ONE } else { alpha };
     }
 
     fn update_beta(&mut self) {
         let (best, old) = (self.best, self.old_best);
         self.old_best = best;
-        if !(SAME.0 * old..=SAME.1 * old).contains(&best) {
+        // Within a fifth they are the same.
+        if !(4 * old..=6 * old).contains(&(5 * best)) {
             self.beta = BETA_MIN;
             self.adaptive = false;
             return;
         }
         match self.min_rtt {
-            Some(min) if self.adaptive && min > LEAST_RTT && !self.max_rtt.is_zero() => {
-                self.beta = (min.as_secs_f64() / self.max_rtt.as_secs_f64()).clamp(BETA_MIN, BETA_MAX);
+            Some(min) if self.adaptive && min > LEAST_RTT.as_nanos().div_ceil(self.tick) && self.max_rtt > 0 => {
+                self.beta = (min * ONE / self.max_rtt).clamp(BETA_MIN, BETA_MAX);
             }
             _ => {
                 self.beta = BETA_MIN;
@@ -130,22 +141,29 @@ impl Htcp {
             }
         }
     }
+
+    /// A congestion has come, whose repair begins.
+    fn begin_repair(&mut self, now: Time) {
+        self.before = Some(self.last_congestion);
+        self.last_congestion = self.ticks(now);
+    }
 }
 
-/// alpha without beta's factor, `since` seconds after the last congestion: whole segments and at least one, as Linux
-/// has it.
-fn scaled_increase(since: f64, min_rtt: Option<Duration>) -> f64 {
-    let beyond = since - LOW_SPEED;
-    let factor = if beyond > 0.0 { 1.0 + 10.0 * beyond + (beyond / 2.0) * (beyond / 2.0) } else { 1.0 };
-    let scaled = match min_rtt {
+/// alpha without beta's factor, `since` ticks after the last congestion, `hz` to a second: whole segments and at least
+/// one, as Linux has it. Up to a second the window grows as Reno's.
+fn scaled_increase(since: u64, min_rtt: Option<u64>, hz: u64) -> u64 {
+    let beyond = u128::from(since.saturating_sub(hz));
+    let hz = u128::from(hz);
+    let factor = if beyond > 0 { 1 + (10 * beyond + (beyond / 2) * (beyond / 2) / hz) / hz } else { 1 };
+    let factor = factor.min(1 << 40) as u64;
+    match min_rtt {
         // The divisor is in whole eighths.
-        Some(min) if !min.is_zero() => {
-            let eighths = libm::floor(8.0 * REFERENCE_RTT / min.as_secs_f64());
-            libm::floor(factor) * 8.0 / eighths.clamp(8.0 * SCALE.0, 8.0 * SCALE.1)
+        Some(min) if min > 0 => {
+            let eighths = (hz as u64 * 8 / (REFERENCE_RTTS * min)).clamp(SCALE.0, SCALE.1);
+            (factor * 8 / eighths).max(1)
         }
         _ => factor,
-    };
-    libm::floor(scaled).max(1.0)
+    }
 }
 
 impl WindowAlgorithm for Htcp {
@@ -154,99 +172,135 @@ impl WindowAlgorithm for Htcp {
     }
 
     fn on_established(&mut self, now: Time, _path: &PathState, _window: &mut Window) {
-        self.last_congestion = now;
-        self.since = now;
+        self.last_congestion = self.ticks(now);
     }
 
-    fn pkts_acked(&mut self, now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
+    fn on_arrival(&mut self, now: Time, ack: &Acked, _path: &PathState, window: &Window) {
+        if ack.ca_state == CaState::Open {
+            self.segments = u64::from(ack.segments);
+        }
         if let Some(rtt) = ack.newest_rtt {
             self.measure_rtt(rtt, ack.ca_state);
         }
-        if ack.ca_state == CaState::Open && self.before.take().is_some() {
-            // The clock starts when the repair is complete.
-            self.last_congestion = now;
-        }
+        let now = self.ticks(now);
         if matches!(ack.ca_state, CaState::Open | CaState::Disorder) {
-            self.measure_throughput(now, ack.delivered.get() / path.mss.get().max(1), window.segments());
+            self.measure_throughput(now, u64::from(ack.segments), window.segments());
         } else {
             self.count = 0;
-            self.since = now;
+            self.since = Some(now);
+        }
+    }
+
+    fn pkts_acked(&mut self, now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
+        if ack.ca_state == CaState::Open && self.before.take().is_some() {
+            // The clock starts when the repair is complete.
+            self.last_congestion = self.ticks(now);
         }
     }
 
     fn cong_avoid(&mut self, now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
-        let octets = window.acked_bytes_for_growth(ack);
+        let segments = std::mem::replace(&mut self.segments, 1);
         if window.in_slow_start() {
-            window.slow_start(octets);
+            window.slow_start(window.acked_bytes_for_growth(ack));
             return;
         }
-        if self.cwnd_cnt * self.alpha >= window.segments() as f64 {
+        if self.cwnd_cnt * self.alpha / ONE >= window.segments() {
             window.set_segments(window.segments() + 1);
-            self.cwnd_cnt = 0.0;
-            self.update_alpha(now);
+            self.cwnd_cnt = 0;
+            self.update_alpha(self.ticks(now));
         } else {
-            self.cwnd_cnt += octets as f64 / window.mss() as f64;
+            self.cwnd_cnt += segments;
         }
     }
 
-    fn ssthresh(&mut self, now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
-        self.before = Some((self.last_congestion, self.max_rtt, self.old_best));
+    fn ssthresh(&mut self, now: Time, signal: Signal, _path: &PathState, window: &Window) -> u64 {
         self.update_beta();
-        self.update_alpha(now);
-        if let Some(min) = self.min_rtt {
-            if self.max_rtt > min {
-                self.max_rtt = min + (self.max_rtt - min) * RTT_MEMORY.0 / RTT_MEMORY.1;
-            }
+        self.update_alpha(self.ticks(now));
+        if let Some(min) = self.min_rtt.filter(|min| self.max_rtt > *min) {
+            self.max_rtt = min + (self.max_rtt - min) * RTT_MEMORY.0 / RTT_MEMORY.1;
         }
-        self.last_congestion = now;
-        self.cwnd_cnt = 0.0;
-        (window.segments() as f64 * self.beta) as u64
+        self.cwnd_cnt = 0;
+        if !matches!(signal, Signal::Timeout { .. }) {
+            self.begin_repair(now);
+        }
+        window.segments() * self.beta / ONE
+    }
+
+    fn on_timeout(&mut self, now: Time, _path: &PathState, _window: &mut Window) {
+        self.cwnd_cnt = 0;
+        self.begin_repair(now);
     }
 
     fn on_undo(&mut self, _now: Time) {
-        if let Some((last_congestion, max_rtt, old_best)) = self.before.take() {
-            (self.last_congestion, self.max_rtt, self.old_best) = (last_congestion, max_rtt, old_best);
+        if let Some(last_congestion) = self.before.take() {
+            self.last_congestion = last_congestion;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::path::setup;
+    use super::super::tests::path::{acked, path_state, setup};
     use super::*;
 
     /// Section 2 of the draft: alpha for times since the last congestion, at the reference RTT.
     #[test]
     fn alpha_grows_from_the_second_second_on() {
-        let at = |since: f64| scaled_increase(since, Some(Duration::from_millis(100)));
-        assert_eq!(at(0.5), 1.0);
-        assert_eq!(at(1.0), 1.0);
-        assert_eq!(at(2.0), 1.0 + 10.0);
-        assert_eq!(at(5.0), 1.0 + 40.0 + 4.0);
-        assert_eq!(
-            scaled_increase(5.0, Some(Duration::from_millis(40))),
-            18.0,
-            "short paths grow slower an RTT: 45 * 0.4"
-        );
-        assert_eq!(scaled_increase(0.0, Some(Duration::from_millis(40))), 1.0, "but never slower than Reno");
-        assert_eq!(scaled_increase(0.0, Some(Duration::from_millis(400))), 2.0);
+        let scaled = |since_ms: u64, rtt_ms: u64| scaled_increase(since_ms / 4, Some(rtt_ms / 4), 250);
+        let at = |since_ms| scaled(since_ms, 100);
+        assert_eq!(at(500), 1);
+        assert_eq!(at(1000), 1);
+        assert_eq!(at(2000), 1 + 10);
+        assert_eq!(at(5000), 1 + 40 + 4);
+        assert_eq!(scaled(5000, 40), 18, "short paths grow slower an RTT: 45 * 0.4");
+        assert_eq!(scaled(0, 40), 1, "but never slower than Reno");
+        assert_eq!(scaled(0, 400), 2);
     }
 
     /// Section 3: beta is RTTmin / RTTmax while the throughput is steady.
     #[test]
     fn beta_follows_the_depth_of_the_queue() {
         let mut htcp = Htcp::new(&setup());
-        (htcp.min_rtt, htcp.max_rtt) = (Some(Duration::from_millis(100)), Duration::from_millis(160));
-        (htcp.best, htcp.old_best) = (1000.0, 1000.0);
+        (htcp.min_rtt, htcp.max_rtt) = (Some(25), 40);
+        (htcp.best, htcp.old_best) = (1000, 1000);
         htcp.update_beta();
-        assert_eq!(htcp.beta, 0.5, "the first congestion at a steady throughput");
+        assert_eq!(htcp.beta, 64, "the first congestion at a steady throughput");
         htcp.update_beta();
-        assert_eq!(htcp.beta, 0.625);
-        htcp.max_rtt = Duration::from_millis(101);
+        assert_eq!(htcp.beta, 80, "0.625");
+        htcp.max_rtt = 26;
         htcp.update_beta();
         assert_eq!(htcp.beta, BETA_MAX);
-        htcp.best = 1300.0;
+        htcp.best = 1300;
         htcp.update_beta();
-        assert_eq!(htcp.beta, 0.5, "the throughput changed by more than a fifth");
+        assert_eq!(htcp.beta, 64, "the throughput changed by more than a fifth");
+    }
+
+    /// Linux: the ACK that ends a repair comes in the repair, and counts one segment.
+    #[test]
+    fn an_ack_counts_with_what_it_covers_in_the_open_state_only() {
+        let mut htcp = Htcp::new(&setup());
+        let mut window = Window::new(lopsided_core::Bytes::new(10_000), crate::ByteCounting::Delivered);
+        window.set_mss(lopsided_core::Bytes::new(1));
+        window.end_slow_start();
+        let ack = acked(30, Duration::from_millis(100));
+        let mut counted = |ca_state| {
+            htcp.on_arrival(Time::ZERO, &Acked { ca_state, ..ack }, &path_state(), &window);
+            htcp.cwnd_cnt = 0;
+            htcp.cong_avoid(Time::ZERO, &ack, &path_state(), &mut window);
+            htcp.cwnd_cnt
+        };
+        assert_eq!([CaState::Open, CaState::Recovery, CaState::Disorder].map(&mut counted), [30, 1, 1]);
+    }
+
+    /// Linux compares without a sign: a window smaller than what an RTT adds is never counted full.
+    #[test]
+    fn no_throughput_is_taken_while_the_increase_exceeds_the_window() {
+        let measured = |alpha| {
+            let mut htcp = Htcp::new(&setup());
+            (htcp.alpha, htcp.min_rtt, htcp.since) = (alpha * ONE, Some(25), Some(0));
+            htcp.measure_throughput(250, 1000, 20);
+            htcp.throughput
+        };
+        assert_eq!([measured(1), measured(20), measured(21)], [250, 250, 0]);
     }
 }

@@ -35,7 +35,7 @@ const TABLE: &[(&str, &str, Build)] = &[
         window_controller(setup, Cubic::new(cubic::OLDER, setup.tick).with_abe(setup.abe))
     }),
     ("bic", "BIC: a binary search for the window of the last loss (Xu, Harfoush and Rhee 2004)", |setup| {
-        window_controller(setup, bic::Bic::new())
+        window_controller(setup, bic::Bic::new(setup))
     }),
     ("highspeed", "HighSpeed TCP: increase and decrease depend on the window (RFC 3649)", |setup| {
         window_controller(setup, highspeed::HighSpeed::default())

@@ -5,9 +5,13 @@
 //! 7/8 (Linux's form of the low-pass filter). After fast recovery window and threshold are bandwidth times RTTmin;
 //! after a timeout the threshold is. Growth is Reno's.
 //!
-//! RTTs are in the stack's ticks, rounded up, as in Linux, so RTTmin may be a tick too large. Deviations from Linux:
-//! SACKed octets count as they are reported, where it estimates one segment for a duplicate ACK; during fast recovery
-//! the way down leads to a half of the window, as in Linux, and the bandwidth's window holds from its end.
+//! As in Linux all is counted in the stack's ticks and whole octets a tick: RTTs are rounded up, so RTTmin may be a tick
+//! too large. A duplicate counts as one segment, which is taken off the next ACK that covers more than one; so is an ACK
+//! that offers another window and covers nothing. The first ACK counts nothing. The estimate is brought up to date
+//! before an ACK is judged: what the ACK that ends a repair covers is in the next sample. During fast recovery the way
+//! down leads to a half of the window, and the bandwidth's window holds from its end.
+//!
+//! With an exact clock the estimate is exact too.
 
 use super::{Acked, PathState, Setup, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
@@ -18,12 +22,16 @@ const SAMPLE_MIN: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Westwood {
     tick: Duration,
-    /// Bandwidth in octets a second: once smoothed, and twice.
+    /// Bandwidth in octets a tick, or a second where there are none: once smoothed, and twice.
     once: f64,
     twice: f64,
     begun: Time,
     /// Octets delivered since then.
     count: u64,
+    /// Octets of duplicates, which an ACK that covers them does not tell again.
+    accounted: u64,
+    /// An ACK has come.
+    heard: bool,
     rtt: Option<Duration>,
     min_rtt: Option<Duration>,
     /// The path may have changed: take the next RTT for the smallest.
@@ -38,6 +46,8 @@ impl Westwood {
             twice: 0.0,
             begun: Time::ZERO,
             count: 0,
+            accounted: 0,
+            heard: false,
             rtt: None,
             min_rtt: None,
             forget_min: false,
@@ -47,15 +57,15 @@ impl Westwood {
     fn end_sample(&mut self, now: Time) {
         let span = self.floor(now).saturating_since(self.floor(self.begun));
         let Some(rtt) = self.rtt else { return };
-        if span <= rtt.max(SAMPLE_MIN) {
+        if span <= rtt.max(self.floor(Time::ZERO + SAMPLE_MIN) - Time::ZERO) {
             return;
         }
-        let sample = self.count as f64 / span.as_secs_f64();
+        let sample = self.whole(self.count as f64 / self.units(span));
         if self.once == 0.0 && self.twice == 0.0 {
             (self.once, self.twice) = (sample, sample);
         } else {
-            self.once = (7.0 * self.once + sample) / 8.0;
-            self.twice = (7.0 * self.twice + self.once) / 8.0;
+            self.once = self.whole((7.0 * self.once + sample) / 8.0);
+            self.twice = self.whole((7.0 * self.twice + self.once) / 8.0);
         }
         self.count = 0;
         self.begun = now;
@@ -67,9 +77,42 @@ impl Westwood {
         Time::from_nanos(now.as_nanos() / tick * tick)
     }
 
+    /// So many ticks, or seconds where there are none.
+    fn units(&self, span: Duration) -> f64 {
+        match self.tick.as_nanos() {
+            0 => span.as_secs_f64(),
+            tick => span.as_nanos() as f64 / tick as f64,
+        }
+    }
+
+    fn whole(&self, value: f64) -> f64 {
+        if self.tick.is_zero() { value } else { libm::floor(value) }
+    }
+
+    /// Octets that an ACK counts for.
+    fn acked_octets(&mut self, ack: &Acked, mss: u64) -> u64 {
+        let covered = if self.heard { ack.cumulative.get() } else { 0 };
+        self.heard = true;
+        if ack.predicted {
+            return covered;
+        }
+        if covered == 0 {
+            self.accounted += mss;
+            return mss;
+        }
+        if covered <= mss {
+            return covered;
+        }
+        if self.accounted >= covered {
+            self.accounted -= covered;
+            return mss;
+        }
+        covered - std::mem::take(&mut self.accounted)
+    }
+
     /// Bandwidth times RTTmin in segments.
     fn window(&self, mss: u64) -> u64 {
-        let min_rtt = self.min_rtt.unwrap_or(Duration::ZERO).as_secs_f64();
+        let min_rtt = self.units(self.min_rtt.unwrap_or(Duration::ZERO));
         (self.twice * min_rtt / mss as f64) as u64
     }
 }
@@ -83,18 +126,15 @@ impl WindowAlgorithm for Westwood {
         self.begun = now;
     }
 
-    fn pkts_acked(&mut self, now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
-        self.end_sample(now);
-        self.count = self.count.saturating_add(ack.delivered.get());
-        if let Some(rtt) = self.rtt {
-            self.min_rtt = if std::mem::take(&mut self.forget_min) {
-                Some(rtt)
-            } else {
-                self.min_rtt.min(Some(rtt)).or(Some(rtt))
-            };
-        }
+    fn on_arrival(&mut self, now: Time, ack: &Acked, _path: &PathState, window: &Window) {
         if let Some(rtt) = ack.newest_rtt {
             self.rtt = Some(rtt.min(Duration::from_secs(3600)).ceil_to(self.tick));
+        }
+        self.end_sample(now);
+        self.count += self.acked_octets(ack, window.mss());
+        if let Some(rtt) = self.rtt {
+            let known = self.min_rtt.filter(|_| !std::mem::take(&mut self.forget_min));
+            self.min_rtt = Some(known.map_or(rtt, |min| min.min(rtt)));
         }
     }
 
@@ -123,6 +163,7 @@ mod tests {
     use super::super::tests::path::{MSS, acked, controller, path_state, setup};
     use super::*;
     use crate::cc::{Controller, WindowController};
+    use lopsided_core::Bytes;
 
     /// A steady path: bandwidth times RTTmin, whatever the queue.
     #[test]
@@ -142,6 +183,46 @@ mod tests {
         assert_eq!(westwood.ssthresh(), Some(westwood.cwnd()));
     }
 
+    /// Linux's `westwood_acked_count`: what duplicates told is not told again by the ACK that covers it.
+    #[test]
+    fn duplicates_count_a_segment_each_and_are_taken_off_what_covers_them() {
+        let mut westwood = Westwood::new(&setup());
+        let mut counts = |segments: u64, predicted| {
+            let ack = Acked { cumulative: Bytes::new(segments * MSS), predicted, ..acked(1, Duration::ZERO) };
+            westwood.acked_octets(&ack, MSS) / MSS
+        };
+        assert_eq!(counts(2, true), 0, "the first counts nothing");
+        assert_eq!(counts(2, true), 2);
+        assert_eq!([counts(0, false), counts(0, false), counts(0, false)], [1, 1, 1]);
+        assert_eq!(counts(1, false), 1, "one segment alone is not one of them");
+        assert_eq!(counts(2, false), 1, "two of the three");
+        assert_eq!(counts(4, false), 3, "the third");
+        assert_eq!(counts(4, false), 4);
+    }
+
+    /// What the ACK that ends a repair covers is no part of the estimate that ends it.
+    #[test]
+    fn the_window_after_a_repair_is_that_of_the_acks_before() {
+        let mut westwood = WindowController::new(&setup(), Westwood::new(&setup()));
+        let rtt = Duration::from_millis(100);
+        let mut now = Time::from_nanos(1);
+        for _ in 0..1000 {
+            westwood.on_ack(now, &acked(1, rtt), &path_state());
+            now += Duration::from_millis(1);
+        }
+        westwood.on_congestion(now, Signal::Loss, &path_state());
+        let last = Acked { ca_state: crate::CaState::Recovery, predicted: false, ..acked(500, rtt) };
+        westwood.on_arrival(now, &last, &path_state());
+        westwood.on_recovered(now, &path_state());
+        let window = westwood.cwnd().get() / MSS;
+        assert!((95..=100).contains(&window), "{window} segments");
+        westwood.on_ack(now, &Acked { told: true, ..last }, &path_state());
+        now += Duration::from_millis(200);
+        westwood.on_arrival(now, &last, &path_state());
+        westwood.on_recovered(now, &path_state());
+        assert!(westwood.cwnd().get() / MSS > 100, "counted once, in the next sample");
+    }
+
     /// The filter: after a change, one sample moves the estimate by an eighth of an eighth, the first sample all the
     /// way.
     #[test]
@@ -156,10 +237,10 @@ mod tests {
             algorithm.end_sample(now);
         };
         sample(&mut algorithm, 200_000);
-        assert_eq!((algorithm.once, algorithm.twice), (1e6, 1e6));
+        assert_eq!((algorithm.once, algorithm.twice), (4000.0, 4000.0), "octets a tick of 4 ms");
         sample(&mut algorithm, 0);
-        assert_eq!(algorithm.once, 875_000.0);
-        assert_eq!(algorithm.twice, (7e6 + 875_000.0) / 8.0);
+        assert_eq!(algorithm.once, 3500.0);
+        assert_eq!(algorithm.twice, libm::floor((7.0 * 4000.0 + 3500.0) / 8.0));
     }
 
     #[test]

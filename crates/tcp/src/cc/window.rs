@@ -204,7 +204,10 @@ pub trait WindowAlgorithm: Debug + Send {
     fn on_established(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
     /// Data goes into an empty network; the last was sent `idle` ago.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
-    /// Every ACK, in recovery too: what the algorithm measures.
+    /// Every ACK, before it changes the phase, the window or the threshold: Linux measures here.
+    #[inline]
+    fn on_arrival(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &Window) {}
+    /// Every ACK that delivered something, in recovery too, and after what it changed: what the algorithm measures.
     #[inline]
     fn pkts_acked(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &mut Window) {}
     /// An ACK that may raise the window: it advanced, the window is the algorithm's own, and it was the window that
@@ -261,8 +264,16 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
         self.algorithm.on_transmit_start(now, idle, path);
     }
 
+    fn on_arrival(&mut self, now: Time, ack: &Acked, path: &PathState) {
+        self.window.set_mss(path.mss);
+        self.algorithm.on_arrival(now, ack, path, &self.window);
+    }
+
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState) {
         self.window.set_mss(path.mss);
+        if !ack.told {
+            self.algorithm.on_arrival(now, ack, path, &self.window);
+        }
         self.algorithm.pkts_acked(now, ack, path, &mut self.window);
         if ack.in_recovery || !ack.may_raise || !(ack.cwnd_limited || self.algorithm.increase_when_app_limited()) {
             return;

@@ -5,7 +5,7 @@
 use super::ack_outcome::{AckInfo, AckOutcome};
 use super::flight::Flight;
 use super::sender::Sender;
-use crate::cc::Acked;
+use crate::cc::{Acked, RateSample};
 use crate::ecn::AceFeedback;
 use crate::profile::{CwndReduction, LossDetection, RtoRule};
 use lopsided_core::tcp_event::{CaState, TimerKind};
@@ -69,9 +69,11 @@ impl Sender {
             self.flight.end_waiting();
         }
         let prior_in_flight = self.in_flight();
+        let was_out = self.flight.outstanding() > 0;
         let prior_fack = self.flight.scoreboard.highest_sacked();
         let window_changed = self.update_window(info);
         outcome.window_changed = window_changed;
+        outcome.predicted = !window_changed && info.sack.is_empty() && !info.ecn_echo;
         self.recovery.begin_ack(&mut self.flight);
 
         if self.flight.sack() && !info.sack.is_empty() {
@@ -107,7 +109,11 @@ impl Sender {
             outcome.sacked || outcome.duplicate || outcome.dsack || outcome.ecn_echo || outcome.asks_retransmit;
         let was_reducing = self.recovery.is_reducing();
         outcome.reduced_to = was_reducing.then(|| Bytes::new(self.cwnd()));
-        if self.recovery.ca_state() != CaState::Open || dubious {
+        let judged = self.recovery.ca_state() != CaState::Open || dubious;
+        if (judged || outcome.delivered == 0) && was_out {
+            self.tell_arrival(now, &mut outcome, prior_in_flight);
+        }
+        if judged {
             let (nxt, window_end) = (self.flight.nxt(), self.flight.una() + self.window.size());
             outcome.new_data_fits = self.stream_end() > nxt && window_end > nxt;
             timer_set = self.recovery.fastretrans_alert(now, &mut self.flight, &outcome);
@@ -261,6 +267,7 @@ impl Sender {
                 whole = false;
             }
         }
+        outcome.segments = covered;
         if covered == 1 && whole && none_sacked && !retransmission_acked && !outcome.dsack && !outcome.ecn_echo {
             self.note_delay(outcome);
         }
@@ -366,29 +373,9 @@ impl Sender {
         if outcome.delivered == 0 {
             return;
         }
-        let cwnd_limited = self.is_cwnd_limited() && !self.takes_fast_path(outcome);
-        let next_departure = self.pacing.holds_until(now).unwrap_or(now);
+        let rate = self.flight.delivery.sample(now, outcome.newest, lost, total_lost);
+        let acked = self.acked(now, outcome, prior_in_flight, rate);
         let Sender { flight, recovery, .. } = self;
-        let accurate = self.accurate.is_some() || !outcome.ecn_echo;
-        let acked = Acked {
-            delivered: Bytes::new(outcome.delivered),
-            cumulative: Bytes::new(outcome.cumulative),
-            may_raise: outcome.una_advanced || (outcome.sacked && recovery.expects_reordering(flight)),
-            rtt: outcome.first_rtt.or(outcome.sack_rtt),
-            newest_rtt: outcome.newest_rtt,
-            maybe_delayed: outcome.maybe_delayed,
-            forward_ms: outcome.forward_ms,
-            prior_in_flight: Bytes::new(prior_in_flight),
-            cwnd_limited,
-            cwnd_full: self.window_use.was_cwnd_limited(),
-            in_recovery: recovery.is_reducing() || outcome.ended_reduction,
-            reduced_to: outcome.reduced_to,
-            ca_state: recovery.ca_state(),
-            next_departure,
-            ecn_echo: outcome.ecn_echo,
-            marked: Bytes::new(if accurate { outcome.marked } else { outcome.delivered }),
-            rate: flight.delivery.sample(now, outcome.newest, lost, total_lost),
-        };
         flight.counters.bytes_marked += acked.marked.min(acked.delivered);
         let path = recovery.path(flight);
         flight.controller.on_ack(now, &acked, &path);
@@ -398,6 +385,43 @@ impl Sender {
             recovery.update_cwnd_in_reduction(flight, outcome.delivered, safe);
         }
         self.trace_phase();
+    }
+
+    /// The controller hears of an ACK that is to be judged.
+    fn tell_arrival(&mut self, now: Time, outcome: &mut AckOutcome, prior_in_flight: u64) {
+        let acked = self.acked(now, outcome, prior_in_flight, RateSample::default());
+        let Sender { flight, recovery, .. } = self;
+        let path = recovery.path(flight);
+        flight.controller.on_arrival(now, &acked, &path);
+        outcome.told = true;
+    }
+
+    #[inline(always)]
+    fn acked(&self, now: Time, outcome: &AckOutcome, prior_in_flight: u64, rate: RateSample) -> Acked {
+        let Sender { flight, recovery, .. } = self;
+        let accurate = self.accurate.is_some() || !outcome.ecn_echo;
+        Acked {
+            delivered: Bytes::new(outcome.delivered),
+            cumulative: Bytes::new(outcome.cumulative),
+            segments: outcome.segments,
+            predicted: outcome.predicted,
+            told: outcome.told,
+            may_raise: outcome.una_advanced || (outcome.sacked && recovery.expects_reordering(flight)),
+            rtt: outcome.first_rtt.or(outcome.sack_rtt),
+            newest_rtt: outcome.newest_rtt,
+            maybe_delayed: outcome.maybe_delayed,
+            forward_ms: outcome.forward_ms,
+            prior_in_flight: Bytes::new(prior_in_flight),
+            cwnd_limited: self.is_cwnd_limited() && !self.takes_fast_path(outcome),
+            cwnd_full: self.window_use.was_cwnd_limited(),
+            in_recovery: recovery.is_reducing() || outcome.ended_reduction,
+            reduced_to: outcome.reduced_to,
+            ca_state: recovery.ca_state(),
+            next_departure: self.pacing.holds_until(now).unwrap_or(now),
+            ecn_echo: outcome.ecn_echo,
+            marked: Bytes::new(if accurate { outcome.marked } else { outcome.delivered }),
+            rate,
+        }
     }
 
     /// RFC 7661 as Linux has it: in slow start a window of which more than half was used may grow.

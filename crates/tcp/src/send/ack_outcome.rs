@@ -37,6 +37,12 @@ pub(crate) struct AckOutcome {
     pub reduced_to: Option<Bytes>,
     /// It offered another window than the one before.
     pub window_changed: bool,
+    /// It says no more than that: see [`Acked::predicted`](crate::cc::Acked::predicted).
+    pub predicted: bool,
+    /// The controller has heard of it as it came.
+    pub told: bool,
+    /// Segments that it covers.
+    pub segments: u32,
     /// Something sent only once was delivered.
     pub original_delivered: bool,
     /// Where the lowest segment begins that was delivered behind others, having been sent once.

@@ -34,6 +34,8 @@ impl Sender {
         let mut outcome = AckOutcome {
             una_advanced: true,
             window_changed,
+            predicted: !window_changed,
+            segments: covered.segments,
             delivered: octets,
             cumulative: octets,
             lost_before: self.flight.scoreboard.total_lost(),

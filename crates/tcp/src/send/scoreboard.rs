@@ -170,6 +170,7 @@ impl TxRecord {
 pub(crate) struct Covered {
     pub first_sent_at: Time,
     pub newest: TxRecord,
+    pub segments: u32,
 }
 
 /// The send side's records. Segments are addressed by a number that never repeats.
@@ -381,7 +382,7 @@ impl Scoreboard {
             self.ring.pop_front();
         }
         let newest = self.ring.pop_front()?;
-        Some(Covered { first_sent_at, newest })
+        Some(Covered { first_sent_at, newest, segments: covered as u32 })
     }
 
     /// An acknowledgement within a segment: what it covers is gone.

@@ -101,6 +101,9 @@ fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &m
             let ack = Acked {
                 delivered: Bytes::new(delivered),
                 cumulative: Bytes::new(cumulative),
+                segments: cumulative.div_ceil(MSS) as u32,
+                predicted: flags & 4 == 0,
+                told: false,
                 may_raise: cumulative > 0 || flags & 8 != 0,
                 rtt: rtt.map(Duration::from_nanos),
                 maybe_delayed: false,

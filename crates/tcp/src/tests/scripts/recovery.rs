@@ -1,7 +1,7 @@
 //! Repair without a timeout: fast retransmit and recovery (RFC 5681, 6582, 6675), RACK (RFC 8985 section 6) and PRR
 //! (RFC 6937).
 
-use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, linux};
+use super::script::{MSS, NO_SACK, PEER, Peer, Script, TIMESTAMPS, linux};
 use crate::{CaState, CwndReduction, FastRecovery, LossDetection, Profile};
 use lopsided_core::Bytes;
 
@@ -568,4 +568,33 @@ fn an_original_that_fills_the_hole_late_tells_how_far_the_path_reorders() {
     t.inject(201, "ack 7001 ts 201:100");
     t.drain();
     assert_eq!((t.info().reordering, t.info().reord_seen), (7, 1));
+}
+
+/// Linux tells a control what an ACK covers before it leaves the repair for it (`tcp_clean_rtx_queue`). H-TCP counts by
+/// the last ACK of the open state, which was the first SACK and covered nothing: the ACK that ends the repair adds
+/// nothing, whatever it delivers. By captures of 6.1.
+#[test]
+fn the_ack_that_ends_a_repair_comes_in_the_repair() {
+    let mut t = Script::established_with(linux(), PEER, "htcp");
+    t.write(100, 60_000);
+    t.expect_train(100, 1, 10_001);
+    for (at, sacked) in [(200, 2001), (201, 3001), (202, 10_001)] {
+        t.inject(at, &format!("ack 1 sack 1001:{sacked}"));
+        t.drain();
+    }
+    t.expect_ca_state(CaState::Recovery);
+    t.expect_ssthresh(5);
+    let mut acked = t.connection.send.flight.nxt() + 1;
+    assert!(acked >= 14_001, "the last ACK delivers segments that were not SACKed");
+    t.inject(300, &format!("ack {acked}"));
+    t.drain();
+    t.expect_ca_state(CaState::Open);
+    let mut windows = Vec::new();
+    for _ in 0..6 {
+        acked += MSS;
+        t.inject(400, &format!("ack {acked}"));
+        t.drain();
+        windows.push(t.connection.cwnd().get() / MSS);
+    }
+    assert_eq!(windows, [5, 5, 5, 5, 5, 6]);
 }
