@@ -222,6 +222,15 @@ RULES = (
         ("acking::the_receive_buffer_of_freebsd_takes_a_step_when_a_round_trip_filled_seven_eighths_of_it",),
     ),
     Rule(
+        "Buffers are rounded up to whole segments, also where the application has set their size; a writer that has"
+        " more than fits waits until 2048 octets are free: an ACK of one segment lets a full send buffer send nothing",
+        "`send_buffer_accounting` and `receive_window` = segments",
+        (
+            "sending::freebsds_buffers_hold_whole_segments",
+            "sending::a_writer_to_freebsd_waits_until_two_kilobytes_are_free",
+        ),
+    ),
+    Rule(
         "After a timeout three duplicates may begin a recovery",
         "`loss_detection = freebsd`",
         ("freebsd_recovery::after_a_timeout_three_duplicates_begin_a_recovery",),

@@ -41,7 +41,7 @@ impl Connection {
             return Err(self.error.map_or(WriteError::Closed, WriteError::Failed));
         }
         let wanted = u64::from(payload.len());
-        let len = wanted.min(self.send.room());
+        let len = wanted.min(self.send.room_for(wanted));
         self.send.write(payload, len as u32);
         self.readiness.writer_waits = len < wanted;
         Ok(len)

@@ -2,7 +2,7 @@
 
 use super::{
     AckSettings, BufferRule, ByteCounting, CwndReduction, DuplicateCount, FastRecovery, LossDetection, Profile,
-    RtoRule, TickSamples, TimerGrain, Undo, WindowUpdate,
+    ReceiveWindow, RtoRule, SendBufferAccounting, TickSamples, TimerGrain, Undo, WindowUpdate,
 };
 use lopsided_core::{Bytes, Duration};
 
@@ -13,7 +13,8 @@ impl Profile {
     /// BSD/OS 3.0, the hosts of balakrishnan1999, a 4.4BSD-Lite2: an initial window of one segment, no SACK, Reno's
     /// recovery, ACK of every second segment or after 200 ms, round trips and retransmission timers in ticks of 500 ms,
     /// an RTO of at least 1 s. Deviations: duplicates of what a timeout sends again begin no fast retransmit; it
-    /// acknowledges two segments when the application has read them, here as they arrive.
+    /// acknowledges two segments when the application has read them, here as they arrive; it rounds its buffers up to
+    /// whole segments.
     pub fn bsdi_3() -> Profile {
         Profile {
             name: "bsdi-3",
@@ -45,7 +46,9 @@ impl Profile {
             undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: false },
             fast_path: false,
             send_buffer: BufferRule::Fixed(Bytes::new(16_384)),
+            send_buffer_accounting: SendBufferAccounting::Stream,
             receive_buffer: BufferRule::Fixed(Bytes::new(16_384)),
+            receive_window: ReceiveWindow::Room,
             ..Profile::freebsd_7()
         }
     }

@@ -63,13 +63,13 @@ impl Profile {
                 step: Bytes::new(8_192),
                 max: Bytes::new(262_144),
             },
-            send_buffer_accounting: SendBufferAccounting::Stream,
+            send_buffer_accounting: SendBufferAccounting::Segments { low_water: Bytes::new(2048) },
             receive_buffer: BufferRule::Stepped {
                 initial: Bytes::new(65_536),
                 step: Bytes::new(16_384),
                 max: Bytes::new(262_144),
             },
-            receive_window: ReceiveWindow::Room,
+            receive_window: ReceiveWindow::Segments,
         }
     }
 }

@@ -377,6 +377,9 @@ pub enum BufferRule {
 pub enum SendBufferAccounting {
     /// Octets of the stream; there is room as soon as something is acknowledged.
     Stream,
+    /// 4.4BSD: octets of the stream, a whole number of segments of them at least; a writer that has more than fits
+    /// waits until `low_water` octets are free.
+    Segments { low_water: Bytes },
     /// Linux: memory, of which a segment takes `per_segment` octets beyond its payload (by captures of 6.1); a fixed
     /// size counts twice (socket(7)). A writer that found the buffer full waits until a third of it is free, and so
     /// writes in bursts.
@@ -388,6 +391,8 @@ pub enum SendBufferAccounting {
 pub enum ReceiveWindow {
     /// The room that the receive buffer has.
     Room,
+    /// As `Room`, of a buffer that holds a whole number of segments (4.4BSD).
+    Segments,
     /// Linux: half of the buffer's memory, of which a segment takes `per_segment` octets beyond its payload (by
     /// captures of 6.1); it opens with the segments that arrive. A fixed size counts twice (socket(7)).
     Memory { per_segment: u64 },

@@ -33,6 +33,8 @@ enum Window {
     /// The room that the buffer has.
     Room {
         capacity: u64,
+        /// It holds whole segments.
+        whole: bool,
     },
     Memory(Memory),
 }
@@ -43,8 +45,8 @@ impl Buffer {
         let window = match (profile.receive_window, rule) {
             (ReceiveWindow::Memory { per_segment }, _) => Window::Memory(Memory::new(rule, per_segment)),
             // Buffers that grow freely are Linux's.
-            (ReceiveWindow::Room, BufferRule::Auto { .. }) => Window::Memory(Memory::new(rule, 0)),
-            (ReceiveWindow::Room, _) => Window::Room { capacity: rule.initial().get() },
+            (_, BufferRule::Auto { .. }) => Window::Memory(Memory::new(rule, 0)),
+            (held, _) => Window::Room { capacity: rule.initial().get(), whole: held == ReceiveWindow::Segments },
         };
         let update = profile.window_update;
         Buffer { rule, update, window, round: None, brought: 0, rounds: Rounds::default() }
@@ -54,7 +56,7 @@ impl Buffer {
     pub fn set_size(&mut self, size: Bytes) {
         self.rule = BufferRule::Fixed(size);
         match &mut self.window {
-            Window::Room { capacity } => *capacity = size.get(),
+            Window::Room { capacity, .. } => *capacity = size.get(),
             Window::Memory(memory) => memory.set_size(size.get()),
         }
     }
@@ -62,7 +64,7 @@ impl Buffer {
     /// The window of a SYN.
     pub fn first_window(&self, mss: u64) -> u64 {
         match &self.window {
-            Window::Room { capacity } => *capacity,
+            Window::Room { capacity, .. } => *capacity,
             Window::Memory(memory) => memory.first_window(mss),
         }
     }
@@ -70,13 +72,10 @@ impl Buffer {
     /// Data may come from now on.
     pub fn establish(&mut self, now: Time, filling: Filling) {
         self.rounds.begin(now);
-        match (&mut self.window, self.rule) {
-            (Window::Memory(memory), _) => memory.establish(filling),
-            // FreeBSD's buffers hold whole segments.
-            (Window::Room { capacity }, BufferRule::Stepped { .. }) => {
-                *capacity = capacity.next_multiple_of(filling.agreed());
-            }
-            (Window::Room { .. }, _) => {}
+        match &mut self.window {
+            Window::Memory(memory) => memory.establish(filling),
+            Window::Room { capacity, whole: true } => *capacity = capacity.next_multiple_of(filling.agreed()),
+            Window::Room { whole: false, .. } => {}
         }
     }
 
@@ -106,7 +105,7 @@ impl Buffer {
     /// The most that is offered now, whatever room there is.
     pub fn threshold(&self) -> u64 {
         match &self.window {
-            Window::Room { capacity } => *capacity,
+            Window::Room { capacity, .. } => *capacity,
             Window::Memory(memory) => memory.threshold(),
         }
     }
@@ -116,7 +115,7 @@ impl Buffer {
     /// segment and a quarter of the buffer.
     pub fn window(&self, filling: Filling) -> u64 {
         match &self.window {
-            Window::Room { capacity } => {
+            Window::Room { capacity, .. } => {
                 let room = capacity.saturating_sub(filling.unread).min(filling.largest());
                 let grows = match self.update {
                     WindowUpdate::NearlyClosed => room >= filling.open + filling.agreed().min(capacity / 2),
@@ -140,7 +139,7 @@ impl Buffer {
     /// Whether reading has opened the window so far that the peer should be told.
     pub fn is_update_due(&self, filling: Filling, ended: bool) -> bool {
         match &self.window {
-            Window::Room { capacity } => {
+            Window::Room { capacity, .. } => {
                 let room = capacity.saturating_sub(filling.unread).min(filling.largest());
                 let opens = room >= filling.open + (2 * filling.agreed()).min(capacity / 2);
                 match self.update {
@@ -197,7 +196,7 @@ impl Buffer {
             return;
         }
         self.brought = round.octets;
-        if let Window::Room { capacity } = &mut self.window {
+        if let Window::Room { capacity, .. } = &mut self.window {
             if round.octets > *capacity / 8 * 7 {
                 *capacity = (*capacity + step.get()).min(max.get().max(*capacity));
             }

@@ -46,8 +46,18 @@ impl SendBufferLimit {
 
     /// How many more octets the application may write.
     pub fn room(&self, filling: SendBufferState) -> u64 {
+        self.room_for(filling, u64::MAX)
+    }
+
+    /// How many more octets it may write that has `wanted` to write.
+    pub fn room_for(&self, filling: SendBufferState, wanted: u64) -> u64 {
         match self.room {
             SendBufferAccounting::Stream => self.stream_capacity(filling).saturating_sub(filling.len),
+            SendBufferAccounting::Segments { low_water } => {
+                let capacity = self.stream_capacity(filling);
+                let free = capacity.saturating_sub(filling.len);
+                if free < wanted.min(low_water.get()).min(capacity) { 0 } else { free }
+            }
             SendBufferAccounting::Memory { per_segment } => {
                 let (used, free) = self.memory(filling, per_segment);
                 if self.waiting && free < used / 2 {
@@ -83,7 +93,7 @@ impl SendBufferLimit {
     #[inline]
     pub fn may_grow(&self) -> bool {
         match (self.room, self.rule) {
-            (SendBufferAccounting::Stream, BufferRule::Stepped { max, .. }) => self.capacity < max.get(),
+            (SendBufferAccounting::Segments { .. }, BufferRule::Stepped { max, .. }) => self.capacity < max.get(),
             (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) => {
                 self.waiting && self.capacity < max.get()
             }
@@ -96,7 +106,7 @@ impl SendBufferLimit {
     /// the application waits.
     pub fn grow(&mut self, filling: SendBufferState, peer_window: u64, windows_take_it: bool) {
         match (self.room, self.rule) {
-            (SendBufferAccounting::Stream, BufferRule::Stepped { step, max, .. })
+            (SendBufferAccounting::Segments { .. }, BufferRule::Stepped { step, max, .. })
                 if filling.len >= self.capacity / 8 * 7 && peer_window / 4 * 5 >= self.capacity && windows_take_it =>
             {
                 self.capacity = (self.capacity + step.get()).min(max.get());
@@ -109,10 +119,14 @@ impl SendBufferLimit {
         }
     }
 
-    /// The octets of a full segment are settled: FreeBSD's buffers hold whole ones.
+    /// The octets of a full segment are settled: 4.4BSD's buffers hold whole ones.
     pub fn agree(&mut self, mss: u64) {
-        if matches!(self.rule, BufferRule::Stepped { .. }) {
-            self.capacity = self.capacity.next_multiple_of(mss);
+        if !matches!(self.room, SendBufferAccounting::Segments { .. }) {
+            return;
+        }
+        self.capacity = self.capacity.next_multiple_of(mss);
+        if let BufferRule::Fixed(size) = self.rule {
+            self.rule = BufferRule::Fixed(Bytes::new(size.get().next_multiple_of(mss)));
         }
     }
 

@@ -274,6 +274,11 @@ impl Sender {
         self.limit.room(self.buffer_state())
     }
 
+    /// How many more octets it may write that has `wanted` to write.
+    pub fn room_for(&self, wanted: u64) -> u64 {
+        self.limit.room_for(self.buffer_state(), wanted)
+    }
+
     /// The buffer is of this size from now on.
     pub fn set_buffer(&mut self, size: Bytes) {
         self.limit.set_size(size);

@@ -1,7 +1,7 @@
 //! What the windows and the rules against small segments let go: slow start, Nagle, silly windows, zero windows, idle
 //! times.
 
-use super::script::{MSS, NO_SACK, PEER, Peer, Script, freebsd, linux};
+use super::script::{MSS, NO_SACK, PEER, Peer, Script, freebsd, linux, send_buffer};
 use crate::cc::{Setup, build};
 use crate::{BufferRule, IdleRestart, Profile, State};
 use lopsided_core::{Bytes, Duration, Payload, Time};
@@ -473,4 +473,34 @@ fn bbr_ends_drain_by_what_is_out_when_the_next_segment_may_go() {
     // With 15 out the next segment may go in 25 ms, and the line takes two until then.
     let end = seen.iter().rposition(|(_, phase, _)| *phase == "drain").expect("it drains");
     assert_eq!(seen[end..end + 2], [(1540, "drain", 16), (1541, "probe bandwidth", 15)]);
+}
+
+#[test]
+fn freebsds_buffers_hold_whole_segments() {
+    // tcp_mss: also where the application has set their size.
+    let profile = Profile { receive_buffer: BufferRule::Fixed(Bytes::new(8192)), ..send_buffer(freebsd(), 8192) };
+    let mut t = Script::established(profile, PEER);
+    assert_eq!(t.connection.writable(), 9000);
+    t.inject(100, "1:1001");
+    t.drain_until(300);
+    assert_eq!(t.info().rcv_wnd, Bytes::new(9000));
+    t.connection.set_send_buffer(Bytes::new(8192));
+    assert_eq!(t.connection.writable(), 8192, "set later it stays as it is");
+}
+
+#[test]
+fn a_writer_to_freebsd_waits_until_two_kilobytes_are_free() {
+    // sosend: the low-water mark of a send buffer is MCLBYTES, unless all that is to be written fits.
+    let mut t = Script::established(send_buffer(freebsd(), 9000), PEER);
+    t.write(100, 9000);
+    t.drain();
+    let more = Payload::virtual_len(4000);
+    for (at, ack, taken) in [(200, 1001, 0), (201, 2001, 0), (202, 3001, 3000), (203, 4001, 0)] {
+        t.inject(at, &format!("ack {ack}"));
+        assert_eq!(t.connection.writable(), taken);
+        assert_eq!(t.connection.write(&more), Ok(taken));
+        t.pump();
+        t.drain();
+    }
+    t.write(204, 700);
 }
