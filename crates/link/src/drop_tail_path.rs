@@ -85,9 +85,6 @@ struct Course {
     /// Octets of IP, and on the wire.
     size: u32,
     wire: u32,
-    /// What waits when it has entered, itself included.
-    backlog_packets: u32,
-    backlog_bytes: u32,
 }
 
 /// Memory beyond so many packets is given back where fewer than one in [`SPARSE`] places is taken, which is looked at
@@ -95,8 +92,6 @@ struct Course {
 const ROOMY: usize = 8;
 const SPARSE: usize = 4;
 const LOOK: u64 = 64;
-/// A ring of so many is large.
-const LARGE: usize = 1024;
 
 impl Course {
     fn size(&self) -> Bytes {
@@ -105,10 +100,6 @@ impl Course {
 
     fn wire(&self) -> Bytes {
         Bytes::new(u64::from(self.wire))
-    }
-
-    fn backlog(&self) -> Backlog {
-        Backlog { packets: self.backlog_packets, bytes: Bytes::new(u64::from(self.backlog_bytes)) }
     }
 
     fn is_lost(&self) -> bool {
@@ -237,9 +228,7 @@ impl DropTailPath {
             self.look_at_room(measured);
         } else {
             let (size, wire) = (size.get() as u32, wire.get() as u32);
-            let (backlog_packets, backlog_bytes) = (backlog.packets, backlog.bytes.get() as u32);
-            let course = Course { enters: at, departs, arrives, size, wire, backlog_packets, backlog_bytes };
-            self.note_course(course, measured, cx);
+            self.note_course(Course { enters: at, departs, arrives, size, wire }, backlog, measured, cx);
         }
     }
 
@@ -277,18 +266,24 @@ impl DropTailPath {
         }
     }
 
-    /// Somebody may see a packet in the middle of this course, or of one before it.
+    /// Somebody may see a packet in the middle of this course, or of one before it. With it, so much waits when it
+    /// enters.
     #[inline(never)]
-    fn note_course(&mut self, course: Course, measured: &mut Measured, cx: &mut Cx<'_>) {
+    fn note_course(&mut self, course: Course, backlog: Backlog, measured: &mut Measured, cx: &mut Cx<'_>) {
         let unseen_until = cx.unseen_until();
         if self.courses.front().is_some_and(|first| first.ends() <= unseen_until.max(cx.now())) {
             self.count_courses(unseen_until.max(cx.now()), measured, cx);
         }
         if course.ends() < unseen_until && self.courses.is_empty() {
-            measured.queue.crossed(course.enters, course.departs, course.size(), course.backlog());
+            measured.queue.crossed(course.enters, course.departs, course.size(), backlog);
             measured.wire_bytes += course.wire();
             self.look_at_room(measured);
         } else {
+            // What waits before it may have been counted, if nobody looks before it enters. What enters later finds
+            // noted all that waits before it.
+            if course.enters <= unseen_until {
+                measured.queue.notice(backlog);
+            }
             if self.courses.len() == self.courses.capacity() {
                 self.make_room_for_courses();
             }
@@ -296,15 +291,11 @@ impl DropTailPath {
         }
     }
 
-    /// A large ring grows by a quarter, not to the double: a link that ten thousand flows share has half a million courses.
+    /// The ring grows by a quarter, not to the double: a link that ten thousand flows share has half a million courses,
+    /// and of links with few there are thousands.
     #[cold]
     fn make_room_for_courses(&mut self) {
-        let held = self.courses.len();
-        if held >= LARGE {
-            self.courses.reserve_exact(held / 4);
-        } else {
-            self.courses.reserve(1);
-        }
+        self.courses.reserve_exact((self.courses.len() / 4).max(ROOMY));
     }
 
     /// Tells the watchers what happened up to now, if there are any.
@@ -355,7 +346,7 @@ impl DropTailPath {
     /// Counts the next packet as it enters.
     #[inline]
     fn count_entry(&self, course: Course, measured: &mut Measured, cx: &mut Cx<'_>) {
-        measured.queue.entered(course.enters, course.size(), course.backlog());
+        measured.queue.entered(course.enters, course.size());
         if cx.is_watched(EventMask::QUEUES) {
             let Backlog { packets, bytes } = measured.queue.backlog();
             cx.at(course.enters).trace_enqueued(self.packet(self.entered), packets, bytes);
@@ -504,6 +495,6 @@ mod tests {
     #[test]
     fn what_a_link_takes_and_what_it_notes_of_a_packet() {
         assert!(size_of::<crate::Link>() <= 496, "a link takes {}", size_of::<crate::Link>());
-        assert_eq!((size_of::<Arriving>(), size_of::<Waiting>(), size_of::<Course>()), (16, 16, 40));
+        assert_eq!((size_of::<Arriving>(), size_of::<Waiting>(), size_of::<Course>()), (16, 16, 32));
     }
 }

@@ -53,11 +53,11 @@ impl QueueStats {
         self.notice(self.backlog);
     }
 
-    /// A packet was taken in at `now`, and no other dropped; with it, so much waits then.
+    /// A packet was taken in at `now`, and no other dropped.
     #[inline]
-    pub fn entered(&mut self, now: Time, size: Bytes, backlog: Backlog) {
+    pub fn entered(&mut self, now: Time, size: Bytes) {
         self.came(now, size);
-        self.notice(backlog);
+        self.notice(self.backlog);
     }
 
     /// A packet came at `now`, and left for the line at `departs`, and nobody asks in between; with it, so much waits
@@ -111,8 +111,9 @@ impl QueueStats {
         }
     }
 
+    /// So much waits: the largest backlog is no less.
     #[inline]
-    fn notice(&mut self, backlog: Backlog) {
+    pub fn notice(&mut self, backlog: Backlog) {
         self.max_packets = self.max_packets.max(backlog.packets);
         self.max_bytes = self.max_bytes.max(backlog.bytes.get());
     }

@@ -12,6 +12,7 @@ mod topology;
 
 use crate::address::address;
 use crate::error::BuildError;
+use crate::event_log::Places;
 use crate::host::{Host, Interface};
 use crate::labels::{NodeKind, NodeLabel, node_labels};
 use crate::options::{MiddleboxPlacement, Passage, RunOptions};
@@ -80,7 +81,8 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         return Err(BuildError::TooLong { limit: network.horizon() - Time::ZERO });
     }
     let (links, first_link) = (2 * scenario.graph.links.len(), net.first_link());
-    Ok(Simulation { network, flows, links, first_link, labels, passages })
+    let places = Places::new(&labels);
+    Ok(Simulation { network, flows, links, first_link, places, passages })
 }
 
 /// The nodes that the scenario itself names: hosts, routers and media, both directions of each link.

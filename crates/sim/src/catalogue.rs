@@ -133,6 +133,11 @@ macro_rules! table {
         pub struct $table { $($(#[doc = $meaning])+ pub $column: Vec<$type>,)+ }
 
         impl $table {
+            /// Room for so many rows and no more.
+            pub fn with_capacity(rows: usize) -> $table {
+                $table { $($column: Vec::with_capacity(rows),)+ }
+            }
+
             pub fn push(&mut self, row: $row) {
                 $(self.$column.push(row.$column);)+
             }

@@ -47,8 +47,7 @@ impl Cores {
         }
         let (division, why) = match divide(scenario, simulation, most) {
             Ok(division) => {
-                let cut: Vec<&str> =
-                    division.exits().chunks(2).map(|pair| simulation.labels[pair[0].index()].name.as_str()).collect();
+                let cut: Vec<_> = division.exits().chunks(2).map(|pair| simulation.places.of(pair[0]).0).collect();
                 let why = format!("cut at {}, {} ms apart", cut.join(", "), division.lookahead().as_millis_f64());
                 (Some(division), why)
             }
@@ -125,7 +124,7 @@ fn divide(scenario: &Scenario, simulation: &Simulation, most: usize) -> Result<D
     if network.accounting().mask() != lopsided_core::EventMask::NONE {
         return Err("captures and recorded events need one order of all events");
     }
-    let mut work = vec![0; simulation.labels.len()];
+    let mut work = vec![0; simulation.places.len()];
     for end in simulation.flows.iter().flat_map(|site| [site.source, site.sink]).flatten() {
         work[end.host.index()] += 1;
     }

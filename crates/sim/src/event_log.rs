@@ -76,13 +76,25 @@ fn row(at: Time, event: &'static str, packet: &Packet) -> EventRow {
     }
 }
 
-/// What tables call the nodes.
+/// What tables call the nodes, in the nodes' order.
 #[derive(Debug)]
 pub(crate) struct Places(Vec<(Name, &'static str)>);
 
 impl Places {
     pub fn new(labels: &[NodeLabel]) -> Places {
-        Places(labels.iter().map(|label| (label.name.as_str().into(), label.kind.direction())).collect())
+        let mut places: Vec<(Name, &str)> = Vec::with_capacity(labels.len());
+        for label in labels {
+            // Both directions of a link have its name.
+            let before = places.last().map(|(name, _)| name).filter(|name| ***name == label.name);
+            let name = before.cloned().unwrap_or_else(|| label.name.as_str().into());
+            places.push((name, label.kind.direction()));
+        }
+        Places(places)
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// A node's name and, of what stands in a link's direction, that.

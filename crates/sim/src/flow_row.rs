@@ -1,5 +1,6 @@
 //! A flow's rows in the tables: its sender's state at an instant, and its summary at the end.
 
+use crate::catalogue::Name;
 use crate::host::{Host, add_counters};
 use crate::meter::{DelayStats, Moments, TransferStats};
 use crate::results::{FlowRow, FlowTable, SampleRow};
@@ -9,6 +10,7 @@ use lopsided_core::{Dir, Duration, Time};
 use lopsided_net::Network;
 use lopsided_scenario::{FlowSpec, Scenario};
 use lopsided_tcp::{Counters, TcpInfo};
+use std::collections::BTreeSet;
 
 /// The part of a sample whose change is worth a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -114,14 +116,30 @@ fn total(host: &Host, app: usize, live: &[TcpInfo]) -> Counters {
 
 /// The summaries of all flows.
 pub(crate) fn table(scenario: &Scenario, simulation: &Simulation, tallies: &[TransferStats]) -> FlowTable {
-    let mut table = FlowTable::default();
+    let mut table = FlowTable::with_capacity(scenario.flows.len());
+    let mut words = Words::default();
     for (flow, spec) in scenario.flows.iter().enumerate() {
-        table.push(row(flow, spec, scenario, simulation, &tallies[flow]));
+        table.push(row(flow, spec, &mut words, simulation, &tallies[flow]));
     }
     table
 }
 
-fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulation, tally: &TransferStats) -> FlowRow {
+/// Words that the rows of many flows share.
+#[derive(Default)]
+struct Words(BTreeSet<Name>);
+
+impl Words {
+    fn get(&mut self, word: &str) -> Name {
+        if let Some(known) = self.0.get(word) {
+            return known.clone();
+        }
+        let new = Name::from(word);
+        self.0.insert(new.clone());
+        new
+    }
+}
+
+fn row(flow: usize, spec: &FlowSpec, words: &mut Words, simulation: &Simulation, tally: &TransferStats) -> FlowRow {
     let (network, site) = (&simulation.network, &simulation.flows[flow]);
     let (sent, delivered) = (sent(network, site), delivered(network, site));
     let measured_at = if site.datagrams { site.sink } else { site.source };
@@ -139,12 +157,12 @@ fn row(flow: usize, spec: &FlowSpec, scenario: &Scenario, simulation: &Simulatio
     FlowRow {
         flow: flow as u32,
         name: spec.name.clone(),
-        group: spec.group.clone(),
+        group: words.get(&spec.group),
         direction: spec.direction.map_or("", Dir::name),
-        from: scenario.graph.hosts[spec.from].clone(),
-        to: scenario.graph.hosts[spec.to].clone(),
-        cc: if udp { String::new() } else { spec.from_stack.cc.clone() },
-        profile: if udp { "udp".to_owned() } else { spec.from_stack.profile.clone() },
+        from: simulation.host_name(spec.from),
+        to: simulation.host_name(spec.to),
+        cc: words.get(if udp { "" } else { &spec.from_stack.cc }),
+        profile: words.get(if udp { "udp" } else { &spec.from_stack.profile }),
         start_s: site.start.as_secs_f64(),
         stop_s: site.stop.as_secs_f64(),
         active_s,

@@ -4,7 +4,7 @@
 //! nothing.
 
 use crate::catalogue::Name;
-use crate::event_log::{EventLog, Places};
+use crate::event_log::EventLog;
 use crate::flow_row;
 use crate::host::Host;
 use crate::meter::{Moments, TransferStats};
@@ -36,11 +36,10 @@ pub(crate) struct Recorder {
     last: Vec<flow_row::ChangeKey>,
     log: EventLog,
     tcp_log: TcpLog,
-    places: Places,
 }
 
 impl Recorder {
-    pub fn new(scenario: &Scenario, simulation: &Simulation, log: EventLog, tcp_log: TcpLog) -> Recorder {
+    pub fn new(scenario: &Scenario, log: EventLog, tcp_log: TcpLog) -> Recorder {
         let record = scenario.record;
         let interval = record.interval.filter(|interval| !interval.is_zero());
         Recorder {
@@ -56,7 +55,6 @@ impl Recorder {
             last: vec![flow_row::ChangeKey::CLOSED; scenario.flows.len()],
             log,
             tcp_log,
-            places: Places::new(&simulation.labels),
         }
     }
 
@@ -128,7 +126,7 @@ impl Recorder {
         }
         for link in 0..simulation.links {
             let node = simulation.link_node(link);
-            let (name, direction) = self.places.of(node);
+            let (name, direction) = simulation.places.of(node);
             let sample = simulation.network.with_link(node, |link, cx| link.sync(cx).sample());
             let counters = simulation.network.accounting().node(node);
             let filtered_packets = counters.dropped(DropReason::AckFiltered).packets;
@@ -154,9 +152,9 @@ impl Recorder {
     /// What stages, media and the insides of queues have to tell. A queue may have thousands of classes, whose rows
     /// come at the end.
     fn sample_parts(&mut self, now: Time, classes: bool, simulation: &mut Simulation) {
-        for number in 0..simulation.labels.len() {
+        for number in 0..simulation.places.len() {
             let node = NodeId(number as u32);
-            let (name, direction) = self.places.of(node);
+            let (name, direction) = simulation.places.of(node);
             let time_s = now.as_secs_f64();
             let parts = &mut self.parts;
             let mut push = |part: &str, quantity: &str, value: f64| {
@@ -191,9 +189,9 @@ impl Recorder {
     /// The tables of the run.
     pub fn finish(mut self, scenario: &Scenario, seed: u64, end: Time, mut simulation: Simulation) -> RunResult {
         self.gather(&mut simulation);
-        let mut links = LinkTable::default();
+        let mut links = LinkTable::with_capacity(simulation.links);
         for link in 0..simulation.links {
-            links.push(link_row(link, scenario, &self.places, &mut simulation));
+            links.push(link_row(link, scenario, &mut simulation));
         }
         self.sample_parts(end, true, &mut simulation);
         for site in &simulation.flows {
@@ -216,10 +214,10 @@ impl Recorder {
             transfers: in_order(self.transfers),
             fetches: fetches_in_order(self.fetches),
             parts: self.parts,
-            drops: drops(&simulation.network, &self.places),
-            marks: marks(&simulation.network, &self.places),
-            packet_events: self.log.take(&self.places),
-            tcp_events: self.tcp_log.take(&self.places),
+            drops: drops(&simulation),
+            marks: marks(&simulation),
+            packet_events: self.log.take(&simulation.places),
+            tcp_events: self.tcp_log.take(&simulation.places),
         }
     }
 }
@@ -228,7 +226,7 @@ impl Recorder {
 fn in_order(mut rows: Vec<TransferRow>) -> TransferTable {
     let end = |row: &TransferRow| row.start_s + row.completion_s;
     rows.sort_by(|one, other| end(one).total_cmp(&end(other)).then(one.flow.cmp(&other.flow)));
-    let mut table = TransferTable::default();
+    let mut table = TransferTable::with_capacity(rows.len());
     rows.into_iter().for_each(|row| table.push(row));
     table
 }
@@ -236,7 +234,7 @@ fn in_order(mut rows: Vec<TransferRow>) -> TransferTable {
 /// By their times, and those of one time by their flows.
 fn fetches_in_order(mut rows: Vec<FetchRow>) -> FetchTable {
     rows.sort_by(|one, other| one.time_s.total_cmp(&other.time_s).then(one.flow.cmp(&other.flow)));
-    let mut table = FetchTable::default();
+    let mut table = FetchTable::with_capacity(rows.len());
     rows.into_iter().for_each(|row| table.push(row));
     table
 }
@@ -259,10 +257,10 @@ fn millis(span: Option<Duration>) -> f64 {
     span.map_or(f64::NAN, Duration::as_millis_f64)
 }
 
-fn link_row(number: usize, scenario: &Scenario, places: &Places, simulation: &mut Simulation) -> LinkRow {
+fn link_row(number: usize, scenario: &Scenario, simulation: &mut Simulation) -> LinkRow {
     let (spec, dir) = (&scenario.graph.links[number / 2], Dir::BOTH[number % 2]);
     let node = simulation.link_node(number);
-    let (name, direction) = places.of(node);
+    let (name, direction) = simulation.places.of(node);
     let now = simulation.network.now();
     let rate = spec.dir(dir).rate.map_or(f64::NAN, |rate| rate.as_bps() as f64);
     simulation.network.with_link(node, |link, cx| {
@@ -295,13 +293,13 @@ fn link_row(number: usize, scenario: &Scenario, places: &Places, simulation: &mu
     })
 }
 
-fn drops(network: &Network<Host>, places: &Places) -> DropTable {
+fn drops(simulation: &Simulation) -> DropTable {
     let mut table = DropTable::default();
-    for (number, accounting) in network.accounting().nodes().iter().enumerate() {
+    for (number, accounting) in simulation.network.accounting().nodes().iter().enumerate() {
         for (why, count) in
             DropReason::ALL.iter().map(|why| (why, accounting.dropped(*why))).filter(|(_, count)| count.packets > 0)
         {
-            let (node, direction) = places.of(NodeId(number as u32));
+            let (node, direction) = simulation.places.of(NodeId(number as u32));
             let (packets, bytes) = (count.packets, count.bytes.get());
             table.push(DropRow { node, direction, reason: why.name(), packets, bytes });
         }
@@ -309,13 +307,13 @@ fn drops(network: &Network<Host>, places: &Places) -> DropTable {
     table
 }
 
-fn marks(network: &Network<Host>, places: &Places) -> MarkTable {
+fn marks(simulation: &Simulation) -> MarkTable {
     let mut table = MarkTable::default();
-    for (number, accounting) in network.accounting().nodes().iter().enumerate() {
+    for (number, accounting) in simulation.network.accounting().nodes().iter().enumerate() {
         for (why, count) in
             MarkReason::ALL.iter().map(|why| (why, accounting.marked(*why))).filter(|(_, count)| count.packets > 0)
         {
-            let (node, direction) = places.of(NodeId(number as u32));
+            let (node, direction) = simulation.places.of(NodeId(number as u32));
             let (packets, bytes) = (count.packets, count.bytes.get());
             table.push(MarkRow { node, direction, reason: why.name(), packets, bytes });
         }

@@ -14,17 +14,17 @@ table! {
         /// Its name in the scenario.
         name: String [Text "flow"],
         /// The name before `count` multiplied it.
-        group: String [Text "group"],
+        group: Name [Text "group"],
         /// `down`: towards the client; `up`: away from it; empty where the path crosses links both ways.
         direction: &'static str [Text "direction"],
         /// The sending host.
-        from: String [Text "from"],
+        from: Name [Text "from"],
         /// The receiving host.
-        to: String [Text "to"],
+        to: Name [Text "to"],
         /// Congestion control of the sender.
-        cc: String [Text "CC"],
+        cc: Name [Text "CC"],
         /// Stack profile of the sender.
-        profile: String [Text "stack"],
+        profile: Name [Text "stack"],
         /// When the application began: the scenario's start and the jitter drawn for this seed.
         start_s: f64 [Second "start"],
         /// When it was told to stop, at the latest the end of the run.

@@ -52,7 +52,7 @@ impl<'a> Prepared<'a> {
         }
         let (cores, pays_from) = (options.cores, options.cores_from_events);
         let simulation = build(scenario, seed, options)?;
-        let observer = Recorder::new(scenario, &simulation, log, tcp_log);
+        let observer = Recorder::new(scenario, log, tcp_log);
         let cores = Cores::of(scenario, &simulation, cores, pays_from);
         Ok(Prepared { scenario, seed, simulation, observer, cores })
     }

@@ -1,7 +1,8 @@
 //! A network ready to run, and where the results find in it what they report on.
 
+use crate::catalogue::Name;
+use crate::event_log::Places;
 use crate::host::Host;
-use crate::labels::NodeLabel;
 use crate::options::Passage;
 use lopsided_core::{NodeId, Time};
 use lopsided_net::Network;
@@ -13,8 +14,7 @@ pub(crate) struct Simulation {
     /// Directions of links.
     pub links: usize,
     pub first_link: usize,
-    /// Of all nodes, in their order.
-    pub labels: Vec<NodeLabel>,
+    pub places: Places,
     pub passages: Vec<Passage>,
 }
 
@@ -22,6 +22,11 @@ impl Simulation {
     /// The node of a link's direction: down and up of the first link, then of the next.
     pub fn link_node(&self, link: usize) -> NodeId {
         NodeId((self.first_link + link) as u32)
+    }
+
+    /// By its number in the scenario.
+    pub fn host_name(&self, host: usize) -> Name {
+        self.places.of(NodeId(host as u32)).0
     }
 }
 

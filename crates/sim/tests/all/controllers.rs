@@ -23,7 +23,7 @@ fn reno_from_outside_is_reno() {
     let options = RunOptions { controllers: mine(), ..RunOptions::default() };
     let own = lopsided_sim::run(&busy_with_mine(), 1, options, &Monitor::default()).expect("it runs");
     assert_eq!(own.digest, run(BUSY).digest);
-    assert_eq!(own.flows.cc[0], "mine");
+    assert_eq!(&*own.flows.cc[0], "mine");
 }
 
 #[test]
