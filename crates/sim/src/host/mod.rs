@@ -32,7 +32,7 @@ use lopsided_core::{
     TcpEndpoint, Time, Transport,
 };
 use lopsided_net::Routes;
-use lopsided_tcp::{CaState, ConnError, ConnEvent, Connection, Expired, Outgoing, Segment, State, TcpInfo, refuse};
+use lopsided_tcp::{CaState, ConnError, ConnEvent, Connection, Expired, Next, Outgoing, Segment, State, TcpInfo, refuse};
 use ports::Owner;
 use sockets::{Conn, HostSockets, Io, addresses};
 use std::net::IpAddr;
@@ -55,6 +55,8 @@ pub struct Host {
     sockets: HostSockets,
     /// The connection that the last segment was for.
     latest: u32,
+    /// The connection that sends now has a full segment next, unless something happens.
+    goes_on: bool,
     /// Resets to send, for segments that nobody here expects.
     pending_rsts: Vec<PendingRst>,
     /// Of each application, where somebody watches them.
@@ -71,6 +73,7 @@ impl Host {
             apps: Vec::new(),
             sockets: HostSockets::new(),
             latest: 0,
+            goes_on: false,
             pending_rsts: Vec::new(),
             windows: None,
             interface: interface.map(Box::new),
@@ -361,25 +364,27 @@ impl Host {
     #[inline]
     fn next_packet(&mut self, room: bool, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let now = cx.now();
+        let goes_on = std::mem::take(&mut self.goes_on);
         while let Some(&number) = self.sockets.ready.last() {
             if let Some(slot) = number.checked_sub(self.apps.len() as u32) {
                 if let Some(conn) = self.sockets.conn_mut(slot) {
                     let Conn { connection, flow, ip, .. } = conn;
-                    let mut has_given_all = false;
+                    let mut follows = Next::Open;
                     let packet = cx.originate_tcp(|header| {
-                        let outgoing = if room {
-                            connection.write_segment(now, header)
-                        } else {
-                            connection.write_segment_without_data(now, header)
+                        let outgoing = match room {
+                            true if goes_on => Some(connection.write_full_segment(now, header)),
+                            true => connection.write_segment(now, header),
+                            false => connection.write_segment_without_data(now, header),
                         };
-                        let Outgoing { payload, ecn, last } = outgoing?;
-                        has_given_all = last;
+                        let Outgoing { payload, ecn, next } = outgoing?;
+                        follows = next;
                         Some(AroundTcp { flow: *flow, ip: ip.with_ecn(ecn), payload })
                     });
                     if let Some(packet) = packet {
                         let to = ip.addresses;
                         // Where somebody listens, they hear of it behind the segment.
-                        if has_given_all && self.sockets.trace == TcpEventMask::NONE {
+                        self.goes_on = follows == Next::Full;
+                        if follows == Next::Nothing && self.sockets.trace == TcpEventMask::NONE {
                             self.sockets.ready.pop();
                             self.settle(slot, now);
                         }
@@ -535,6 +540,7 @@ impl Host {
 impl Node for Host {
     fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
         let now = cx.now();
+        self.goes_on = false;
         if !packet.is_to(self.addr) {
             return cx.drop(packet, DropReason::NoRoute);
         }
@@ -562,6 +568,7 @@ impl Node for Host {
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
+        self.goes_on = false;
         while let Some((_, number)) = self.sockets.timers.first().filter(|(due, _)| *due <= now) {
             self.sockets.timers.set(number, None);
             match number.checked_sub(self.apps.len()) {

@@ -20,7 +20,7 @@ mod socket_options;
 mod urgent;
 
 pub use conn_event::{ConnError, ConnEvent, ReadError, WriteError};
-pub use segment::{Outgoing, Segment};
+pub use segment::{Next, Outgoing, Segment};
 
 use crate::config::{ConnConfig, Endpoint, KeepAlive};
 use crate::ecn::{EcnState, Feedback};

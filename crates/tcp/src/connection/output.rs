@@ -1,7 +1,7 @@
 //! The segments that a connection sends: SYNs, data, probes, acknowledgements and refusals, and their headers.
 
 use super::Connection;
-use super::segment::{Outgoing, Segment};
+use super::segment::{Next, Outgoing, Segment};
 use super::urgent::OldAck;
 use crate::send::{Piece, PieceKind};
 use lopsided_core::packet::{Flags, MAX_TCP_OPTIONS, TcpHeader, TcpOptions, Timestamps};
@@ -33,17 +33,31 @@ impl Connection {
         }
         if self.send.is_done(now) {
             let outgoing = self.write_ack(now, header)?;
-            let last = self.acks.due().is_none();
-            return Some(Outgoing { last, ..outgoing });
+            let next = if self.acks.due().is_none() { Next::Nothing } else { Next::Open };
+            return Some(Outgoing { next, ..outgoing });
         }
         let full = self.full_segment();
         if let Some(piece) = self.send.poll(now, full) {
             self.clock = now;
-            let outgoing = self.write_data(now, &piece, header);
-            let last = self.acks.due().is_none() && self.answer.is_none() && self.send.has_given_all(now, full);
-            return Some(Outgoing { last, ..outgoing });
+            return Some(self.write_run(now, &piece, full, header));
         }
         self.write_ack(now, header)
+    }
+
+    /// As [`Connection::write_segment`] behind a segment whose [`Next`] was a full one, at the same time and with nothing
+    /// having happened since: of those that one acknowledgement lets go, each but the first and the last.
+    #[inline]
+    pub fn write_full_segment(&mut self, now: Time, header: &mut TcpHeader) -> Outgoing {
+        let piece = self.send.send_full(now);
+        self.write_run(now, &piece, u64::from(piece.len), header)
+    }
+
+    #[inline(always)]
+    fn write_run(&mut self, now: Time, piece: &Piece, full: u64, header: &mut TcpHeader) -> Outgoing {
+        let outgoing = self.write_data(now, piece, header);
+        let owes_ack = self.acks.due().is_some() || self.answer.is_some();
+        let next = if owes_ack { Next::Open } else { self.send.what_follows(now, full) };
+        Outgoing { next, ..outgoing }
     }
 
     /// Whether there is nothing to send now: noted as [`Connection::write_segment`] would on finding nothing, so that it
@@ -58,9 +72,15 @@ impl Connection {
             && self.limits.known.is_none()
             && self.may_send_data()
             && self.send.flight.trace.is_off();
-        let nothing = nothing_else && (self.send.is_done(now) || self.send.has_given_all(now, self.full_segment()));
+        let nothing = nothing_else && (self.send.is_done(now) || self.has_given_all(now));
         debug_assert!(!nothing || self.poll_segment(now).is_none(), "it would have found something");
         nothing
+    }
+
+    #[inline(always)]
+    fn has_given_all(&mut self, now: Time) -> bool {
+        let full = self.full_segment();
+        self.send.what_follows(now, full) == Next::Nothing
     }
 
     /// For an interface that has no room for data: as [`Connection::poll_segment`] without data. Data that is due is
@@ -189,7 +209,7 @@ impl Connection {
         }
         let capable = piece.kind == PieceKind::New && !payload.is_empty();
         let ecn = if capable { self.ecn.data_codepoint() } else { Ecn::NotEct };
-        Outgoing { payload, ecn, last: false }
+        Outgoing { payload, ecn, next: Next::Open }
     }
 
     /// A segment without data that acknowledges all there is, of those that few connections send.

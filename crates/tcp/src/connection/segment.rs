@@ -20,24 +20,37 @@ pub struct Outgoing {
     pub payload: Payload,
     /// As in [`Segment`].
     pub ecn: Ecn,
-    pub last: bool,
+    pub next: Next,
+}
+
+/// What there is to send behind a segment at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing: to ask would change nothing.
+    Nothing,
+    /// A full segment of new data: until anything else happens,
+    /// [`write_full_segment`](super::Connection::write_full_segment) gives it.
+    Full,
+    /// That is to be asked.
+    Open,
 }
 
 impl Outgoing {
     /// A segment without data, which is never ECN-capable.
-    pub(super) const BARE: Outgoing = Outgoing { payload: Payload::EMPTY, ecn: Ecn::NotEct, last: false };
+    pub(super) const BARE: Outgoing = Outgoing { payload: Payload::EMPTY, ecn: Ecn::NotEct, next: Next::Open };
 }
 
 impl Segment {
     pub(super) fn of(header: TcpHeader, outgoing: Outgoing) -> Segment {
-        let Outgoing { payload, ecn, last } = outgoing;
-        Segment { header, payload, ecn, last }
+        let Outgoing { payload, ecn, next } = outgoing;
+        Segment { header, payload, ecn, last: next == Next::Nothing }
     }
 
     /// Its header goes there.
     pub(super) fn write(self, header: &mut TcpHeader) -> Outgoing {
         *header = self.header;
-        Outgoing { payload: self.payload, ecn: self.ecn, last: self.last }
+        let next = if self.last { Next::Nothing } else { Next::Open };
+        Outgoing { payload: self.payload, ecn: self.ecn, next }
     }
 
     /// A segment without data, which is never ECN-capable.

@@ -2,6 +2,7 @@
 
 use super::flight::Flight;
 use super::sender::Sender;
+use crate::connection::Next;
 use crate::profile::IdleRestart;
 use crate::recovery::Recovery;
 use lopsided_core::tcp_event::{CaState, Limit, TcpEvent, TcpEventMask, TimerKind};
@@ -18,7 +19,7 @@ pub(crate) enum PieceKind {
 }
 
 /// A piece of the stream.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub start: u64,
     pub len: u32,
@@ -100,12 +101,12 @@ impl Sender {
         Some(self.send_new(now, piece, full))
     }
 
-    /// Whether nothing more can go, for the window takes no more or there is no more: noted as [`Sender::poll`] would
-    /// on finding nothing to send, so that it need not be asked. Only where something is out. False also where it might
-    /// find something else, and where somebody listens, who is told of each segment by asking for the
-    /// next.
+    /// What [`Sender::poll`] would find next, so that it need not be asked. Nothing, for the window takes no more or
+    /// there is no more: noted as it would. Or a full segment of new data, for [`Sender::send_full`]. Only where something
+    /// is out. Open where it might find something else, and where somebody listens, who is told of each segment by asking
+    /// for the next.
     #[inline(always)]
-    pub fn has_given_all(&mut self, now: Time, full: u64) -> bool {
+    pub fn what_follows(&mut self, now: Time, full: u64) -> Next {
         let (end, nxt) = (self.buffer.end(), self.flight.nxt());
         let nothing_else = self.flight.scoreboard.lost_segments() == 0
             && !self.recovery.is_probe_due()
@@ -115,7 +116,7 @@ impl Sender {
             && self.old_segments.left(nxt).is_none()
             && self.flight.trace.is_off();
         if !nothing_else {
-            return false;
+            return Next::Open;
         }
         let in_flight = self.in_flight();
         let nothing_left = nxt == end;
@@ -126,13 +127,24 @@ impl Sender {
             in_flight + full > self.recovery.send_limit(&self.flight)
         };
         let fits_peer = nxt + full <= end && nxt + full <= self.flight.una() + self.window.size();
-        let given_all = nothing_left || (fits_peer && full_window && in_flight > 0);
-        if given_all {
+        if nothing_left || (fits_peer && full_window && in_flight > 0) {
             self.flight.timers.stop(TimerKind::Pacing);
             self.limited(now, if full_window { Limit::Congestion } else { Limit::Application });
             self.note_window_use(now, full_window);
+            return Next::Nothing;
         }
-        given_all
+        // Options that are for this moment alone leave less room than there is in the next segment.
+        let goes_on = fits_peer && full == self.flight.mss() && self.flight.profile.max_burst == 0 && in_flight > 0;
+        if goes_on { Next::Full } else { Next::Open }
+    }
+
+    /// The full segment that [`Sender::what_follows`] found, with nothing having happened since.
+    #[inline(always)]
+    pub fn send_full(&mut self, now: Time) -> Piece {
+        let full = self.flight.mss();
+        let piece = Piece::new(self.flight.nxt(), full, false, self.in_flight());
+        debug_assert_eq!(self.next_new(now, full), Some(piece), "it was found to be next");
+        self.send_new(now, piece, full)
     }
 
     /// The host's own interface has no room for what is due. As in Linux nothing counts as sent, so nothing needs to be
