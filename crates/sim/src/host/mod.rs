@@ -32,7 +32,9 @@ use lopsided_core::{
     TcpEndpoint, Time, Transport,
 };
 use lopsided_net::Routes;
-use lopsided_tcp::{CaState, ConnError, ConnEvent, Connection, Expired, Next, Outgoing, Segment, State, TcpInfo, refuse};
+use lopsided_tcp::{
+    CaState, ConnError, ConnEvent, Connection, Expired, Next, Outgoing, Segment, State, TcpInfo, refuse,
+};
 use ports::Owner;
 use sockets::{Conn, HostSockets, Io, addresses};
 use std::net::IpAddr;
@@ -499,21 +501,26 @@ impl Host {
             conn.connection.handle_segment(now, header, &packet.payload(), packet.ecn());
         }
         self.visit(slot, now);
-        if self.has_nothing_to_send(slot, now) {
+        let next = self.what_is_next(slot, now);
+        if next == Next::Nothing {
             self.settle(slot, now);
         } else {
+            self.goes_on = next == Next::Full;
             self.sockets.ready.push(self.sockets.number(slot));
         }
     }
 
-    /// Whether this is the only connection that could send, and does not. Most segments are answered by none.
+    /// What the connection sends, if it is the only one that could. Most segments are answered by nothing.
     #[inline(always)]
-    fn has_nothing_to_send(&mut self, slot: u32, now: Time) -> bool {
+    fn what_is_next(&mut self, slot: u32, now: Time) -> Next {
         let usual = self.sockets.ready.is_empty()
             && self.interface.is_none()
             && self.windows.is_none()
             && self.sockets.trace == TcpEventMask::NONE;
-        usual && self.sockets.conn_mut(slot).is_some_and(|conn| conn.connection.has_nothing_to_send(now))
+        match self.sockets.conn_mut(slot) {
+            Some(conn) if usual => conn.connection.what_is_next(now),
+            _ => Next::Open,
+        }
     }
 
     #[inline(never)]

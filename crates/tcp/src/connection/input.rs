@@ -57,7 +57,7 @@ impl Connection {
     fn settle_answer(&mut self, now: Time) {
         let Some(why) = self.acks.due() else { return };
         if self.state >= State::Established && self.state != State::Closed {
-            let window = self.recv.scaled_window(self.segment_sizes(), self.options.rcv_wscale);
+            let window = self.offered_window();
             self.answer = Some(Answer { window, why });
             self.acks.on_ack_sent(now, &mut self.send.flight.timers);
         }

@@ -345,6 +345,22 @@ impl Connection {
         SegmentSizes { agreed: self.mss(), full: self.acks.rcv_mss(), own: self.own_mss() }
     }
 
+    /// The window that a segment offers now, as its header has it.
+    #[inline(always)]
+    fn offered_window(&mut self) -> u16 {
+        let scale = self.options.rcv_wscale;
+        if let Some(window) = self.recv.settled_window(scale) {
+            debug_assert_eq!(
+                self.recv.offered(),
+                self.recv.header_window(self.segment_sizes(), scale) << scale,
+                "nothing has changed it"
+            );
+            return window;
+        }
+        let sizes = self.segment_sizes();
+        self.recv.offer_window(sizes, scale)
+    }
+
     /// The largest segment that this end told the peer to take, in octets of data.
     #[inline]
     fn own_mss(&self) -> u32 {

@@ -44,8 +44,8 @@ impl Connection {
         self.write_ack(now, header)
     }
 
-    /// As [`Connection::write_segment`] behind a segment whose [`Next`] was a full one, at the same time and with nothing
-    /// having happened since: of those that one acknowledgement lets go, each but the first and the last.
+    /// As [`Connection::write_segment`] where the [`Next`] was found to be a full one, at the same time and with nothing
+    /// having happened since.
     #[inline]
     pub fn write_full_segment(&mut self, now: Time, header: &mut TcpHeader) -> Outgoing {
         let piece = self.send.send_full(now);
@@ -60,27 +60,23 @@ impl Connection {
         Outgoing { next, ..outgoing }
     }
 
-    /// Whether there is nothing to send now: noted as [`Connection::write_segment`] would on finding nothing, so that it
-    /// need not be asked. False also where data waits for its turn, where it might find something else, and where
-    /// somebody listens.
+    /// What [`Connection::write_segment`] would find, noted as it would on finding nothing, so that it need not be asked.
+    /// Open also where data waits for its turn, where something goes before data, and where somebody listens.
     #[inline(always)]
-    pub fn has_nothing_to_send(&mut self, now: Time) -> bool {
-        let nothing_else = self.acks.due().is_none()
-            && self.send.has_sent_all()
+    pub fn what_is_next(&mut self, now: Time) -> Next {
+        let only_data = self.acks.due().is_none()
             && self.answer.is_none()
             && !self.has_urgent()
             && self.limits.known.is_none()
             && self.may_send_data()
             && self.send.flight.trace.is_off();
-        let nothing = nothing_else && (self.send.is_done(now) || self.has_given_all(now));
-        debug_assert!(!nothing || self.poll_segment(now).is_none(), "it would have found something");
-        nothing
-    }
-
-    #[inline(always)]
-    fn has_given_all(&mut self, now: Time) -> bool {
-        let full = self.full_segment();
-        self.send.what_follows(now, full) == Next::Nothing
+        if !only_data {
+            return Next::Open;
+        }
+        let next =
+            if self.send.is_done(now) { Next::Nothing } else { self.send.what_follows(now, self.full_segment()) };
+        debug_assert!(next != Next::Nothing || self.poll_segment(now).is_none(), "it would have found something");
+        next
     }
 
     /// For an interface that has no room for data: as [`Connection::poll_segment`] without data. Data that is due is
@@ -278,18 +274,18 @@ impl Connection {
         let mss = self.mss();
         let window = match self.answer {
             Some(answer) => answer.window,
-            None => self.recv.scaled_window(self.segment_sizes(), self.options.rcv_wscale),
+            None => self.offered_window(),
         };
         let mut options = TcpOptions::default().with_timestamps(self.timestamp());
         if let Some(stamps) = options.timestamps {
             self.recv.note_stamp(stamps.value);
         }
-        let room = self.sack_room(len);
-        if room == 0 && self.recv.sack_option_len(4) > 0 {
+        let sack_room = if self.recv.has_sack_to_send() { Some(self.sack_room(len)) } else { None };
+        if sack_room == Some(0) {
             // A full segment sent again has no room for what SACK reports: that stays due.
         } else {
-            if let Some(blocks) = self.recv.sack_blocks(room) {
-                options.set_sack(blocks);
+            if let Some(room) = sack_room {
+                options.set_sack(self.recv.sack_blocks(room));
             }
             // An answer was accounted for when it became due; what is due since follows it.
             if covers == Covers::All && self.answer.take().is_none() {

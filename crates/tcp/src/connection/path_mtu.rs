@@ -78,6 +78,7 @@ impl Connection {
             return false;
         }
         self.send.resize_segments(now, after);
+        self.recv.note_sizes();
         after < before
     }
 }

@@ -34,9 +34,8 @@ pub(crate) struct Receiver {
     before_joining: (u64, u64),
     /// The window of the acknowledgement that is due, where that is made before the application reads.
     due_window: Option<u64>,
-    /// Nothing has changed the window since it was offered last, to segments of these sizes: reckoned anew, it would be
-    /// the same.
-    settled: Option<SegmentSizes>,
+    /// Nothing has changed the window since it was offered last: reckoned anew, it would be the same.
+    settled: bool,
     /// The sack_ranges that SACK reports, the most recently touched first (RFC 2018 section 4).
     recent: Vec<(u64, u64)>,
     dsack: Option<(u64, u64)>,
@@ -77,7 +76,7 @@ impl Receiver {
             held_before: (0, 0),
             before_joining: (0, 0),
             due_window: None,
-            settled: None,
+            settled: false,
             recent: Vec::new(),
             dsack: None,
             fin: None,
@@ -105,7 +104,7 @@ impl Receiver {
 
     /// The octets of a full segment are settled, timestamps left out: a SYN ACK will offer a window of whole ones.
     pub fn answer_with(&mut self, mss: u32) {
-        self.settled = None;
+        self.settled = false;
         self.offered = self.buffer.first_window(u64::from(mss));
     }
 
@@ -116,7 +115,7 @@ impl Receiver {
 
     /// The window of a SYN, which is never scaled.
     pub fn syn_window(&mut self) -> u16 {
-        self.settled = None;
+        self.settled = false;
         let window = self.offered.min(65_535);
         self.edge = self.edge.max(self.next + window);
         window as u16
@@ -124,7 +123,7 @@ impl Receiver {
 
     /// The handshake ended: data may come from now on, in segments of these sizes.
     pub fn establish(&mut self, now: Time, sizes: SegmentSizes) {
-        self.settled = None;
+        self.settled = false;
         self.mss = sizes.agreed;
         self.records.expect(sizes.agreed);
         let filling = self.filling(sizes, 0);
@@ -173,7 +172,7 @@ impl Receiver {
 
     /// The buffer is of this size from now on.
     pub fn set_buffer(&mut self, size: Bytes) {
-        self.settled = None;
+        self.settled = false;
         self.buffer.set_size(size);
     }
 
@@ -191,27 +190,29 @@ impl Receiver {
         self.next as i64 + i64::from(seq.get().wrapping_sub(expected.get()) as i32)
     }
 
-    /// The window to offer now, as the header has it. Rounded up, as Linux does: rounded down, the edge would move back
-    /// when an odd number of octets arrives.
+    /// The window to offer now, as the header has it, if it is the one that was offered last.
     #[inline(always)]
-    pub fn scaled_window(&mut self, sizes: SegmentSizes, scale: u8) -> u16 {
-        if self.due_window.is_none() && self.settled == Some(sizes) {
-            debug_assert_eq!(self.offered, self.header_window(sizes, scale) << scale, "nothing has changed it");
-            return (self.offered >> scale) as u16;
-        }
-        self.offer_window(sizes, scale)
+    pub fn settled_window(&self, scale: u8) -> Option<u16> {
+        self.settled.then_some((self.offered >> scale) as u16)
     }
 
-    fn offer_window(&mut self, sizes: SegmentSizes, scale: u8) -> u16 {
+    /// Segments have other sizes from now on.
+    pub fn note_sizes(&mut self) {
+        self.settled = false;
+    }
+
+    /// The window to offer now, as the header has it. Rounded up, as Linux does: rounded down, the edge would move back
+    /// when an odd number of octets arrives.
+    pub fn offer_window(&mut self, sizes: SegmentSizes, scale: u8) -> u16 {
         let field = self.header_window(sizes, scale);
-        self.settled = self.due_window.take().is_none().then_some(sizes);
+        self.settled = self.due_window.take().is_none();
         self.offered = field << scale;
         self.edge = self.edge.max(self.next + self.offered);
         field as u16
     }
 
-    /// As [`Receiver::scaled_window`], which offers it.
-    fn header_window(&self, sizes: SegmentSizes, scale: u8) -> u64 {
+    /// As [`Receiver::offer_window`], which offers it.
+    pub fn header_window(&self, sizes: SegmentSizes, scale: u8) -> u64 {
         let window = self.due_window.unwrap_or_else(|| self.buffer.window(self.filling(sizes, scale)));
         window.div_ceil(1 << scale).min(65_535)
     }
@@ -226,14 +227,24 @@ impl Receiver {
     /// unread matters to that.
     #[inline(always)]
     pub fn note_ack_due(&mut self, sizes: SegmentSizes, scale: u8) {
+        self.settled = false;
         self.due_window = self.buffer.counts_unread().then(|| self.buffer.window(self.filling(sizes, scale)));
+    }
+
+    /// Whether the next segment with room for it has a SACK option.
+    #[inline(always)]
+    pub fn has_sack_to_send(&self) -> bool {
+        self.sack && (!self.recent.is_empty() || self.dsack.is_some())
     }
 
     /// The octets that the SACK option of the next segment takes, with at most `room` blocks.
     #[inline]
     pub fn sack_option_len(&self, room: usize) -> u32 {
+        if !self.has_sack_to_send() {
+            return 0;
+        }
         let reported = self.recent.len() + usize::from(self.dsack.is_some());
-        if reported == 0 || room == 0 || !self.sack { 0 } else { 4 + 8 * reported.min(room) as u32 }
+        if room == 0 { 0 } else { 4 + 8 * reported.min(room) as u32 }
     }
 
     /// What is left of the window that was last offered.
@@ -260,7 +271,7 @@ impl Receiver {
     /// Takes in `len` octets in order, as [`Receiver::accept`] does where [`Receiver::takes_next`] holds.
     #[inline(always)]
     pub fn take_next(&mut self, len: u32) {
-        self.settled = None;
+        self.settled = false;
         let before = self.next;
         self.next += u64::from(len);
         self.records.append(before, self.next);
@@ -271,7 +282,7 @@ impl Receiver {
     /// Takes in `[start, start + payload)`, of which only the part in the window counts. `fin`: the stream ends behind
     /// it.
     pub fn accept(&mut self, start: i64, payload: &Payload, fin: bool) -> Arrival {
-        self.settled = None;
+        self.settled = false;
         let end = start + i64::from(payload.len());
         let brings_fin = fin && end >= self.next as i64 && end as u64 <= self.edge && self.fin.is_none();
         let waited = self.has_gaps();
@@ -319,7 +330,7 @@ impl Receiver {
     /// Where the channel's loss is hidden, a segment is about to be taken in: what is missing before it counts as
     /// received.
     pub fn put_placeholders(&mut self, now: Time, start: i64, payload: &Payload) {
-        self.settled = None;
+        self.settled = false;
         let rtt = self.buffer.rounds.rtt();
         let Some(placeholders) = &mut self.placeholders else { return };
         let end = start + i64::from(payload.len());
@@ -374,7 +385,7 @@ impl Receiver {
     /// Reads up to `limit` octets; synthetic data comes back as a synthetic payload. The buffer follows what is read in
     /// a round trip, and looks after each record: a round that ends now does so behind the first.
     pub fn read(&mut self, now: Time, limit: u64, sizes: SegmentSizes) -> Payload {
-        self.settled = None;
+        self.settled = false;
         let count = self.unread.min(limit);
         let from = self.next - self.unread;
         let first = self.records.first_end().map_or(count, |end| count.min(end.saturating_sub(from)));
@@ -396,14 +407,8 @@ impl Receiver {
     }
 
     /// The SACK blocks for the next ACK, at most `room`; a duplicate is reported once (RFC 2883 section 4).
-    #[inline(always)]
-    pub fn sack_blocks(&mut self, room: usize) -> Option<SackBlocks> {
-        let nothing_to_report = self.recent.is_empty() && self.dsack.is_none();
-        if nothing_to_report || !self.sack || room == 0 { None } else { Some(self.report_blocks(room)) }
-    }
-
     #[cold]
-    fn report_blocks(&mut self, room: usize) -> SackBlocks {
+    pub fn sack_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         // A run that ends the stream includes the FIN's number, or the sender would think its last segment missing.
         let fin_at = |end: u64| u32::from(self.fin == Some(end));
@@ -429,7 +434,7 @@ impl Receiver {
     /// waited behind it is no part of a window that is timed, and still in records of its own (by captures of 6.1).
     #[inline(always)]
     pub fn grow(&mut self, now: Time, arrival: Arrival, len: u32, sizes: SegmentSizes) -> bool {
-        self.settled = None;
+        self.settled = false;
         let counts = match arrival {
             Arrival::InOrder { .. } => {
                 self.buffer.rounds.time_window(now, self.before_joining.0, self.offered);
@@ -459,7 +464,7 @@ impl Receiver {
 
     /// Octets arrived in order, with nothing missing before or behind them, and with this echo.
     pub fn count_for_step(&mut self, echo: u32, len: u32) {
-        self.settled = None;
+        self.settled = false;
         self.buffer.count(echo, len);
     }
 

@@ -9,6 +9,7 @@
 
 use crate::profile::PushRule;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// The ends of the segments, as offsets in the stream, that are marked.
 #[derive(Debug, Default)]
@@ -19,6 +20,8 @@ pub(super) struct PushMarks {
     tail: u64,
     /// The last mark (Linux's `pushed_seq`).
     pushed: u64,
+    /// Where none is, behind a segment that was asked about.
+    clear: Range<u64>,
 }
 
 /// What the marks depend on.
@@ -72,12 +75,19 @@ impl PushMarks {
 
     /// Whether a segment that ends at this offset carries PSH.
     #[inline]
-    pub fn is_marked(&self, rule: PushRule, end: u64, data_end: u64) -> bool {
+    pub fn is_marked(&mut self, rule: PushRule, end: u64, data_end: u64) -> bool {
         match rule {
             PushRule::EmptiesBuffer => end == data_end,
-            // Mostly of new data, which few marks are beyond.
-            PushRule::Linux => self.marks.iter().rev().find(|mark| **mark <= end) == Some(&end),
+            PushRule::Linux => !self.clear.contains(&end) && self.find(end),
         }
+    }
+
+    #[inline(never)]
+    fn find(&mut self, end: u64) -> bool {
+        let next = self.marks.partition_point(|mark| *mark < end);
+        let next = self.marks.get(next).copied();
+        self.clear = end..next.unwrap_or(end);
+        next == Some(end)
     }
 
     /// Everything before this offset is acknowledged.
@@ -99,7 +109,7 @@ mod tests {
         marks.on_write(WriteState { from, to, nxt, mss: MSS, largest_window: 20_000 });
     }
 
-    fn marked(marks: &PushMarks) -> Vec<u64> {
+    fn marked(marks: &mut PushMarks) -> Vec<u64> {
         (1..100_000).filter(|end| marks.is_marked(PushRule::Linux, *end, 0)).collect()
     }
 
@@ -107,9 +117,9 @@ mod tests {
     fn a_write_marks_its_end_and_the_first_segment_beyond_each_half_window() {
         let mut marks = PushMarks::default();
         write(&mut marks, 0, 35_500, 0);
-        assert_eq!(marked(&marks), [11_000, 22_000, 33_000, 35_500]);
+        assert_eq!(marked(&mut marks), [11_000, 22_000, 33_000, 35_500]);
         marks.release(20_000);
-        assert_eq!(marked(&marks), [22_000, 33_000, 35_500]);
+        assert_eq!(marked(&mut marks), [22_000, 33_000, 35_500]);
     }
 
     #[test]
@@ -117,10 +127,10 @@ mod tests {
         let mut marks = PushMarks::default();
         write(&mut marks, 0, 300, 0);
         write(&mut marks, 300, 700, 0);
-        assert_eq!(marked(&marks), [700]);
+        assert_eq!(marked(&mut marks), [700]);
         // Once that was sent the next write begins another segment.
         write(&mut marks, 700, 900, 700);
-        assert_eq!(marked(&marks), [700, 900]);
+        assert_eq!(marked(&mut marks), [700, 900]);
     }
 
     #[test]
@@ -128,6 +138,6 @@ mod tests {
         let mut marks = PushMarks::default();
         write(&mut marks, 0, 10_000, 0);
         write(&mut marks, 10_000, 10_500, 0);
-        assert_eq!(marked(&marks), [10_000, 10_500]);
+        assert_eq!(marked(&mut marks), [10_000, 10_500]);
     }
 }

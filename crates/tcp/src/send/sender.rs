@@ -137,7 +137,7 @@ impl Sender {
 
     /// Whether a segment of these octets carries PSH.
     #[inline]
-    pub fn is_pushed(&self, start: u64, len: u32) -> bool {
+    pub fn is_pushed(&mut self, start: u64, len: u32) -> bool {
         len > 0 && self.push_marks.is_marked(self.flight.profile.push, start + u64::from(len), self.buffer.end())
     }
 

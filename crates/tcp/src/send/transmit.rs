@@ -127,8 +127,8 @@ impl Sender {
             in_flight + full > self.recovery.send_limit(&self.flight)
         };
         let fits_peer = nxt + full <= end && nxt + full <= self.flight.una() + self.window.size();
+        self.flight.timers.stop(TimerKind::Pacing);
         if nothing_left || (fits_peer && full_window && in_flight > 0) {
-            self.flight.timers.stop(TimerKind::Pacing);
             self.limited(now, if full_window { Limit::Congestion } else { Limit::Application });
             self.note_window_use(now, full_window);
             return Next::Nothing;

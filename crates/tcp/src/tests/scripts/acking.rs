@@ -825,7 +825,7 @@ fn of_odd_memory_the_larger_half_is_offered() {
     }
     let sizes = SegmentSizes { agreed: 1000, full: 1, own: 1000 };
     t.connection.recv.note_ack_due(sizes, 0);
-    assert_eq!(t.connection.recv.scaled_window(sizes, 0), (40_000 - 7761u16).div_ceil(2));
+    assert_eq!(t.connection.recv.offer_window(sizes, 0), (40_000 - 7761u16).div_ceil(2));
 }
 
 /// __tcp_select_window: without scaling whole segments of the size that the peer's have are offered, not of that which
@@ -871,7 +871,7 @@ fn a_page_with_hardly_any_room_left_holds_no_part_of_the_next_segment() {
     (1409..1426).for_each(|n| bring(&mut t, n));
     let sizes = SegmentSizes { agreed: 1000, full: 1000, own: 1012 };
     t.connection.recv.note_ack_due(sizes, 0);
-    let window = u32::from(t.connection.recv.scaled_window(sizes, 0));
+    let window = u32::from(t.connection.recv.offer_window(sizes, 0));
     assert_eq!(window, (128_000 - 17_000 - 768) / 2 / 1000 * 1000);
 }
 
