@@ -66,10 +66,11 @@ impl Connection {
         if unread == 0 && limit > 0 {
             return Err(self.nothing_to_read());
         }
-        let sizes = self.segment_sizes();
-        let payload = self.recv.read(now, limit, sizes);
+        let payload = self.recv.read(now, limit, self.own_mss());
         if !payload.is_empty() {
-            if self.recv.window_update_due(sizes, self.options.rcv_wscale) {
+            if self.recv.could_be_updated()
+                && self.recv.window_update_due(self.segment_sizes(), self.options.rcv_wscale)
+            {
                 self.acks.ack_now(AckReason::WindowUpdate);
             }
             if self.acks.awaits_read() {

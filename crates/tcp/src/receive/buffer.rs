@@ -79,8 +79,16 @@ impl Buffer {
         }
     }
 
-    /// The window of an acknowledgement made before the application reads, where what is unread matters to it.
+    /// Whether so many octets in so many records leave so much room that [`Buffer::answer_window`] need not be asked.
     #[inline(always)]
+    pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
+        match &self.window {
+            Window::Room { .. } => true,
+            Window::Memory(memory) => memory.has_ample_room(octets, records, offered, scale),
+        }
+    }
+
+    /// The window of an acknowledgement made before the application reads, where what is unread matters to it.
     pub fn answer_window(&self, filling: Filling) -> AnswerWindow {
         match &self.window {
             Window::Room { .. } => AnswerWindow::default(),

@@ -105,11 +105,13 @@ impl Memory {
         self.space
     }
 
-    #[inline]
+    #[inline(always)]
+    fn room_beside(&self, octets: u64, records: u64) -> u64 {
+        window_of(self.size.saturating_sub(octets + u64::from(self.per_segment) * records))
+    }
+
     fn room(&self, filling: Filling) -> u64 {
-        let records = filling.unread_records + filling.held_records;
-        let used = filling.unread + filling.held + u64::from(self.per_segment) * records;
-        window_of(self.size.saturating_sub(used))
+        self.room_beside(filling.unread + filling.held, filling.unread_records + filling.held_records)
     }
 
     pub fn window(&self, filling: Filling) -> u64 {
@@ -134,14 +136,17 @@ impl Memory {
     }
 
     /// The window of an acknowledgement made before the application reads.
-    #[inline(always)]
     pub fn answer_window(&self, filling: Filling) -> AnswerWindow {
-        let room = self.room(filling);
-        let half_filled = self.is_half_filled(room);
-        // What is offered is rounded up to the unit of the header, if that is larger than one octet.
-        let unit = 1u64 << filling.scale;
-        let ample = !half_filled && unit > 1 && room.min(self.threshold) + (unit - 1) >= filling.offered;
-        AnswerWindow { falls: !ample && self.falls(filling), half_filled }
+        AnswerWindow { falls: self.falls(filling), half_filled: self.is_half_filled(self.room(filling)) }
+    }
+
+    /// Whether there is so much room beside octets in records that nothing of that is to be asked. What is offered is
+    /// rounded up to the unit of the header, if that is larger than one octet.
+    #[inline(always)]
+    pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
+        let room = self.room_beside(octets, records);
+        let unit = 1u64 << scale;
+        !self.is_half_filled(room) && unit > 1 && room.min(self.threshold) + (unit - 1) >= offered
     }
 
     /// Less than what was offered last would be, were it not open already.

@@ -64,6 +64,15 @@ struct RealBytes {
     held: BTreeMap<u64, Vec<u8>>,
 }
 
+impl RealBytes {
+    #[inline(never)]
+    fn read(&mut self, count: usize) -> Payload {
+        let octets = copied(&self.ready, 0..count);
+        self.ready.drain(..count);
+        Payload::real(octets)
+    }
+}
+
 impl Receiver {
     pub fn new(profile: &Profile, mss: u32) -> Receiver {
         let buffer = Buffer::new(profile);
@@ -220,6 +229,15 @@ impl Receiver {
     /// What the buffer says of the window of an acknowledgement made now, before the application reads.
     #[inline(always)]
     pub fn answer_window(&self, sizes: SegmentSizes, scale: u8) -> AnswerWindow {
+        let (octets, records) = (self.unread + self.held_octets, self.records.unread() + self.records.held());
+        if self.buffer.has_ample_room(octets, records, self.offered, scale) {
+            return AnswerWindow::default();
+        }
+        self.closer_answer_window(sizes, scale)
+    }
+
+    #[inline(never)]
+    fn closer_answer_window(&self, sizes: SegmentSizes, scale: u8) -> AnswerWindow {
         self.buffer.answer_window(self.filling(sizes, scale))
     }
 
@@ -252,11 +270,15 @@ impl Receiver {
         self.edge.saturating_sub(self.next)
     }
 
-    /// Whether reading has opened the window so far that the peer should be told.
-    #[inline]
-    pub fn window_update_due(&self, sizes: SegmentSizes, scale: u8) -> bool {
+    /// Whether what is left of the window leaves [`Receiver::window_update_due`] a chance.
+    #[inline(always)]
+    pub fn could_be_updated(&self) -> bool {
         self.buffer.could_be_updated(self.open_window())
-            && self.buffer.is_update_due(self.filling(sizes, scale), self.fin_reached())
+    }
+
+    /// Whether reading has opened the window so far that the peer should be told.
+    pub fn window_update_due(&self, sizes: SegmentSizes, scale: u8) -> bool {
+        self.buffer.is_update_due(self.filling(sizes, scale), self.fin_reached())
     }
 
     /// Whether a payload that begins at the next octet expected is [taken](Receiver::take_next) by counting it: it fits
@@ -384,7 +406,8 @@ impl Receiver {
 
     /// Reads up to `limit` octets; synthetic data comes back as a synthetic payload. The buffer follows what is read in
     /// a round trip, and looks after each record: a round that ends now does so behind the first.
-    pub fn read(&mut self, now: Time, limit: u64, sizes: SegmentSizes) -> Payload {
+    #[inline(always)]
+    pub fn read(&mut self, now: Time, limit: u64, own_mss: u32) -> Payload {
         self.settled = false;
         let count = self.unread.min(limit);
         let from = self.next - self.unread;
@@ -393,15 +416,11 @@ impl Receiver {
         self.records.release(self.next - self.unread);
         if count > 0 {
             self.buffer.rounds.on_read(first);
-            self.buffer.tune(now, u64::from(sizes.own));
+            self.buffer.tune(now, u64::from(own_mss));
             self.buffer.rounds.on_read(count - first);
         }
         match &mut self.bytes {
-            Some(bytes) => {
-                let octets = copied(&bytes.ready, 0..count as usize);
-                bytes.ready.drain(..count as usize);
-                Payload::real(octets)
-            }
+            Some(bytes) => bytes.read(count as usize),
             None => Payload::virtual_len(count as u32),
         }
     }

@@ -10,17 +10,33 @@ use std::collections::{BTreeMap, VecDeque};
 
 const RECORD_FRAGMENTS: u32 = 17;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Record {
     /// The offset in the stream at which it ends.
     end: u64,
+    /// None where there is no record.
     fragments: u32,
+}
+
+impl Record {
+    fn is_none(self) -> bool {
+        self.fragments == 0
+    }
+
+    /// As one, if that is not too large.
+    #[inline(always)]
+    fn joined_by(self, next: Record) -> Option<Record> {
+        let fragments = self.fragments + next.fragments;
+        (fragments <= RECORD_FRAGMENTS).then_some(Record { end: next.end, fragments })
+    }
 }
 
 /// What is in order and unread, and what is held behind a gap.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     unread: VecDeque<Record>,
+    /// The one behind them, which may still grow: mostly the only one, for what comes is read at once.
+    last: Record,
     /// By their starts.
     held: BTreeMap<u64, Record>,
     pages: Pages,
@@ -28,7 +44,7 @@ pub(super) struct Records {
 
 impl Records {
     pub fn unread(&self) -> u64 {
-        self.unread.len() as u64
+        self.unread.len() as u64 + u64::from(!self.last.is_none())
     }
 
     pub fn held(&self) -> u64 {
@@ -37,7 +53,8 @@ impl Records {
 
     /// Where the first unread record ends.
     pub fn first_end(&self) -> Option<u64> {
-        self.unread.front().map(|record| record.end)
+        let first = self.unread.front().copied().unwrap_or(self.last);
+        (!first.is_none()).then_some(first.end)
     }
 
     /// Full segments have so many octets.
@@ -68,10 +85,10 @@ impl Records {
         }
         let record = self.record(start, end);
         match self.held.range_mut(..start).next_back() {
-            Some((_, before)) if before.end == start && before.fragments + record.fragments <= RECORD_FRAGMENTS => {
-                before.end = end;
-                before.fragments += record.fragments;
-            }
+            Some((_, before)) if before.end == start => match before.joined_by(record) {
+                Some(joined) => *before = joined,
+                None => drop(self.held.insert(start, record)),
+            },
             _ => drop(self.held.insert(start, record)),
         }
     }
@@ -85,7 +102,17 @@ impl Records {
     }
 
     /// The application has read everything before `offset`.
+    #[inline(always)]
     pub fn release(&mut self, offset: u64) {
+        if !self.unread.is_empty() {
+            self.release_whole(offset);
+        }
+        if self.last.end <= offset {
+            self.last = Record::default();
+        }
+    }
+
+    fn release_whole(&mut self, offset: u64) {
         while self.unread.front().is_some_and(|record| record.end <= offset) {
             self.unread.pop_front();
         }
@@ -93,12 +120,12 @@ impl Records {
 
     #[inline(always)]
     fn queue(&mut self, record: Record) {
-        match self.unread.back_mut() {
-            Some(last) if last.fragments + record.fragments <= RECORD_FRAGMENTS => {
-                last.end = record.end;
-                last.fragments += record.fragments;
-            }
-            _ => self.unread.push_back(record),
+        if self.last.is_none() {
+            self.last = record;
+        } else if let Some(joined) = self.last.joined_by(record) {
+            self.last = joined;
+        } else {
+            self.unread.push_back(std::mem::replace(&mut self.last, record));
         }
     }
 }

@@ -83,6 +83,7 @@ impl Linux {
     fn acknowledge_in_order(
         &mut self,
         now: Time,
+        clock: Time,
         closed_gap: bool,
         gaps_left: bool,
         rcv_mss: u32,
@@ -101,7 +102,7 @@ impl Linux {
         } else if gaps_left {
             self.acknowledge_duplicate(now, AckReason::GapFilled, view)
         } else {
-            self.delay_adaptively(now, view.srtt)
+            self.delay_adaptively(now, clock, view.srtt)
         }
     }
 
@@ -129,14 +130,13 @@ impl Linux {
 
     /// The timeout follows the gaps between segments, no longer than an RTT if that is known. Where an ACK waits
     /// already and a quarter of the new time would see it off, it goes now.
-    fn delay_adaptively(&mut self, now: Time, rtt: Option<Duration>) -> AckDecision {
+    fn delay_adaptively(&mut self, now: Time, clock: Time, rtt: Option<Duration>) -> AckDecision {
         let mut ato = self.ato;
         if ato > self.min {
             let bound = rtt.map_or(DELAY_MAX, |rtt| rtt.max(self.min)).min(DELAY_MAX);
             ato = ato.min(bound);
         }
         let ato = ato.min(self.max);
-        let clock = self.grain.floor(now);
         if self.waits_until.is_some_and(|until| until <= clock + self.whole(ato / 4)) {
             return AckDecision::Now(AckReason::Delay);
         }
@@ -243,7 +243,7 @@ impl AckPolicy for Linux {
                 let rcv_mss = view.rcv_mss.max(data.len);
                 self.note_end(data, rcv_mss);
                 self.duplicates = 0;
-                self.acknowledge_in_order(now, closed_gap, gaps_left, rcv_mss, view)
+                self.acknowledge_in_order(now, clock, closed_gap, gaps_left, rcv_mss, view)
             }
         };
         if view.half_filled && matches!(decision, AckDecision::Now(_)) {
@@ -294,7 +294,7 @@ impl AckPolicy for Linux {
     fn on_fin(&mut self, now: Time, view: &AckView) -> AckDecision {
         self.pingpong = true;
         self.scheduled = true;
-        self.delay_adaptively(now, view.srtt)
+        self.delay_adaptively(now, self.grain.floor(now), view.srtt)
     }
 
     fn on_data_sent(&mut self, now: Time) {
