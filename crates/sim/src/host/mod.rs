@@ -24,7 +24,7 @@ pub(crate) use sockets::AppSlot;
 
 use crate::meter::Moments;
 
-use lopsided_app::{Application, CloseReason, OnReady, SocketEvent, SocketId};
+use lopsided_app::{Application, CloseReason, SocketEvent, SocketId};
 use lopsided_core::packet::{Addresses, AroundTcp, Delivered, Flags, TcpHeader, UdpHeader};
 use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
 use lopsided_core::{
@@ -206,33 +206,27 @@ impl Host {
     /// Lets the application see what happened to its connection.
     #[inline(always)]
     fn visit(&mut self, slot: u32, now: Time) {
-        let Some(conn) = self.sockets.conns[slot as usize].as_deref_mut() else { return };
-        let (app, live) = (conn.app, conn.live);
-        let of_app = &mut self.sockets.apps[app as usize];
-        if live && of_app.sends {
-            of_app.meter.watch(now, &conn.connection, &mut conn.counted);
+        let Some((conn, of_app)) = self.sockets.conn_and_app(slot) else { return };
+        if conn.pass_on(of_app, now) {
+            self.tell_ready(slot, now);
         }
+    }
+
+    /// The application of this connection may act on what happened to it.
+    fn tell_ready(&mut self, slot: u32, now: Time) {
+        let Some(conn) = self.sockets.conn(slot) else { return };
+        let app = conn.app;
         // A handshake that is not complete has nothing for the application, as for one that waits for connect() to
         // return.
-        let open = conn.connection.state() != State::SynSent;
+        let (live, open) = (conn.live, conn.connection.state() != State::SynSent);
         if conn.connection.has_events() {
             self.visit_events(slot, app, open, now);
         } else if live && open {
-            match of_app.on_ready {
-                OnReady::Acts => {}
-                OnReady::Writes if conn.connection.writable() > 0 => {}
-                OnReady::Writes => return,
-                OnReady::Drains => {
-                    of_app.meter.delivered_bytes += conn.read(now).1;
-                    return;
-                }
-            }
             self.tell(app, SocketId(slot), SocketEvent::Ready, now);
         }
-        if !live {
-            return;
+        if live {
+            self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
         }
-        self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
     }
 
     /// As [`Host::visit`], after a timer.
@@ -497,29 +491,27 @@ impl Happened {
 impl Host {
     #[inline]
     fn take_segment(&mut self, packet: &Delivered, slot: u32, now: Time) {
-        if let (Some(conn), Some(header)) = (self.sockets.conn_mut(slot), packet.tcp()) {
-            conn.connection.handle_segment(now, header, &packet.payload(), packet.ecn());
+        let (Some((conn, of_app)), Some(header)) = (self.sockets.conn_and_app(slot), packet.tcp()) else { return };
+        conn.connection.handle_segment(now, header, &packet.payload(), packet.ecn());
+        if conn.pass_on(of_app, now) {
+            self.tell_ready(slot, now);
         }
-        self.visit(slot, now);
-        let next = self.what_is_next(slot, now);
-        if next == Next::Nothing {
-            self.settle(slot, now);
-        } else {
-            self.goes_on = next == Next::Full;
-            self.sockets.ready.push(self.sockets.number(slot));
-        }
-    }
-
-    /// What the connection sends, if it is the only one that could. Most segments are answered by nothing.
-    #[inline(always)]
-    fn what_is_next(&mut self, slot: u32, now: Time) -> Next {
-        let usual = self.sockets.ready.is_empty()
+        // Mostly this is the only connection that could send. Most segments are answered by nothing.
+        let alone = self.sockets.ready.is_empty()
             && self.interface.is_none()
             && self.windows.is_none()
             && self.sockets.trace == TcpEventMask::NONE;
-        match self.sockets.conn_mut(slot) {
-            Some(conn) if usual => conn.connection.what_is_next(now),
-            _ => Next::Open,
+        let number = self.sockets.number(slot);
+        let Some(conn) = self.sockets.conn_mut(slot) else { return };
+        let next = if alone { conn.connection.what_is_next(now) } else { Next::Open };
+        if next != Next::Nothing {
+            self.goes_on = next == Next::Full;
+            self.sockets.ready.push(number);
+        } else if conn.connection.is_finished() {
+            self.clear_away(slot, now);
+        } else {
+            let due = conn.connection.poll_timeout();
+            self.sockets.lower(number as usize, due);
         }
     }
 

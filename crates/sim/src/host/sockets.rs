@@ -32,6 +32,25 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
+    /// Something happened: what the application has its host do is done, and measured. True if it is to be told.
+    #[inline(always)]
+    pub fn pass_on(&mut self, of_app: &mut AppSlot, now: Time) -> bool {
+        if self.live && of_app.sends {
+            of_app.meter.watch(now, &self.connection, &mut self.counted);
+        }
+        if of_app.on_ready == OnReady::Acts || self.connection.has_events() {
+            return true;
+        }
+        let open = self.live && self.connection.state() != State::SynSent;
+        match of_app.on_ready {
+            OnReady::Drains if open => {
+                of_app.meter.delivered_bytes += self.read(now).1;
+                false
+            }
+            _ => open && self.connection.writable() > 0,
+        }
+    }
+
     /// Reads all there is; gives it, and how many octets were delivered with it. What only stands for octets is not.
     #[inline(always)]
     pub fn read(&mut self, now: Time) -> (Payload, u64) {
@@ -128,6 +147,14 @@ impl HostSockets {
 
     pub fn conn_mut(&mut self, slot: u32) -> Option<&mut Conn> {
         self.conns.get_mut(slot as usize)?.as_deref_mut()
+    }
+
+    /// A connection and its application.
+    #[inline(always)]
+    pub fn conn_and_app(&mut self, slot: u32) -> Option<(&mut Conn, &mut AppSlot)> {
+        let conn = self.conns.get_mut(slot as usize)?.as_deref_mut()?;
+        let of_app = &mut self.apps[conn.app as usize];
+        Some((conn, of_app))
     }
 
     pub fn free_slot(&mut self) -> u32 {

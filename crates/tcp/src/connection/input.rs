@@ -36,20 +36,18 @@ impl Connection {
         self.send.flight.trace.set_now(now);
         self.clock = now;
         self.counters_mut().segments_in += 1;
-        match self.state {
-            State::Closed => {}
-            State::Listen => self.on_segment_in_listen(now, header, ecn),
-            State::SynSent => self.on_segment_in_syn_sent(now, header, ecn),
-            _ => {
-                if !self.take_predicted(now, header, payload, ecn) {
-                    self.on_segment(now, header, payload, ecn);
-                }
-                if self.send.flight.profile.ack.before_read {
-                    self.settle_answer(now);
-                }
-                self.tell_readiness();
+        if !self.take_predicted(now, header, payload, ecn) {
+            match self.state {
+                State::Closed => return,
+                State::Listen => return self.on_segment_in_listen(now, header, ecn),
+                State::SynSent => return self.on_segment_in_syn_sent(now, header, ecn),
+                _ => self.on_segment(now, header, payload, ecn),
             }
         }
+        if self.send.flight.profile.ack.before_read {
+            self.settle_answer(now);
+        }
+        self.tell_readiness();
     }
 
     /// What must be acknowledged now is so with the window of now; what the application reads next opens it for the

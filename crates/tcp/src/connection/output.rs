@@ -39,7 +39,10 @@ impl Connection {
         let full = self.full_segment();
         if let Some(piece) = self.send.poll(now, full) {
             self.clock = now;
-            return Some(self.write_run(now, &piece, full, header));
+            let outgoing = self.write_data(now, &piece, header);
+            let owes_ack = self.acks.due().is_some() || self.answer.is_some();
+            let next = if owes_ack { Next::Open } else { self.send.what_follows(now, full) };
+            return Some(Outgoing { next, ..outgoing });
         }
         self.write_ack(now, header)
     }
@@ -49,15 +52,8 @@ impl Connection {
     #[inline]
     pub fn write_full_segment(&mut self, now: Time, header: &mut TcpHeader) -> Outgoing {
         let piece = self.send.send_full(now);
-        self.write_run(now, &piece, u64::from(piece.len), header)
-    }
-
-    #[inline(always)]
-    fn write_run(&mut self, now: Time, piece: &Piece, full: u64, header: &mut TcpHeader) -> Outgoing {
-        let outgoing = self.write_data(now, piece, header);
-        let owes_ack = self.acks.due().is_some() || self.answer.is_some();
-        let next = if owes_ack { Next::Open } else { self.send.what_follows(now, full) };
-        Outgoing { next, ..outgoing }
+        let outgoing = self.write_data(now, &piece, header);
+        Outgoing { next: self.send.follows_full(now), ..outgoing }
     }
 
     /// What [`Connection::write_segment`] would find, noted as it would on finding nothing, so that it need not be asked.

@@ -207,6 +207,12 @@ impl Recovery {
         self.ca_state == CaState::Open && self.reduction.is_none() && self.tlp.is_none()
     }
 
+    /// Nor has a duplicate been counted, or let anything go: the window is the controller's.
+    #[inline]
+    pub fn is_undisturbed(&self) -> bool {
+        self.is_calm() && self.dupacks == 0 && self.limited_transmit.credit() == 0
+    }
+
     // What an ACK brings, before it is judged.
 
     /// An acceptable acknowledgement arrived.

@@ -18,6 +18,10 @@ impl Pacing {
         self.on = on;
     }
 
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
     /// When a segment may go, if that is after `now`.
     #[inline]
     pub fn holds_until(&self, now: Time) -> Option<Time> {

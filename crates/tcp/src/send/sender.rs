@@ -33,6 +33,8 @@ pub(crate) struct Sender {
     pub(super) old_segments: OldSegments,
     pub(super) pacing: Pacing,
     pub(super) window_use: WindowUse,
+    /// Full segments that go one behind another, unless something happens.
+    pub(super) run: u64,
     pub(super) limit: SendBufferLimit,
     /// The wire's number of the first data octet.
     first_data_seq: Seq,
@@ -88,6 +90,7 @@ impl Sender {
             rtt_stats: RttStats::default(),
             pacing: Pacing::default(),
             window_use: WindowUse::default(),
+            run: 0,
             limit: SendBufferLimit::new(profile.send_buffer, profile.send_buffer_accounting),
             accurate: None,
             phase: "",

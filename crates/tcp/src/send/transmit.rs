@@ -135,16 +135,41 @@ impl Sender {
         }
         // Options that are for this moment alone leave less room than there is in the next segment.
         let goes_on = fits_peer && full == self.flight.mss() && self.flight.profile.max_burst == 0 && in_flight > 0;
-        if goes_on { Next::Full } else { Next::Open }
+        if !goes_on {
+            return Next::Open;
+        }
+        self.run = self.full_segments(in_flight, full);
+        Next::Full
     }
 
-    /// The full segment that [`Sender::what_follows`] found, with nothing having happened since.
+    /// How many full segments go now, of which one does for certain: of more only where each takes of the windows what
+    /// it is long, and of nothing else.
+    #[inline]
+    fn full_segments(&self, in_flight: u64, full: u64) -> u64 {
+        let alike = self.recovery.is_undisturbed() && self.flight.scoreboard.is_unmarked() && !self.pacing.is_on();
+        if !alike {
+            return 1;
+        }
+        let (nxt, window_end) = (self.flight.nxt(), self.flight.una() + self.window.size());
+        let octets = (self.cwnd() - in_flight).min(self.buffer.end().min(window_end) - nxt);
+        octets / full
+    }
+
+    /// The full segment that [`Sender::what_follows`] or [`Sender::follows_full`] found, with nothing having happened
+    /// since.
     #[inline(always)]
     pub fn send_full(&mut self, now: Time) -> Piece {
         let full = self.flight.mss();
         let piece = Piece::new(self.flight.nxt(), full, false, self.in_flight());
         debug_assert_eq!(self.next_new(now, full), Some(piece), "it was found to be next");
+        self.run -= 1;
         self.send_new(now, piece, full)
+    }
+
+    /// As [`Sender::what_follows`] behind [`Sender::send_full`].
+    #[inline(always)]
+    pub fn follows_full(&mut self, now: Time) -> Next {
+        if self.run > 0 { Next::Full } else { self.what_follows(now, self.flight.mss()) }
     }
 
     /// The host's own interface has no room for what is due. As in Linux nothing counts as sent, so nothing needs to be
