@@ -14,13 +14,12 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct DropTailPath {
-    /// The buffer as it is when the latest packet has entered: those that wait in it, when the first of them leaves
-    /// (`Time::MAX` where there is none), how many it has places for, and its room where that is counted in octets.
+    /// The buffer as it is when the latest packet has entered that waits: those that wait in it, when the first of them
+    /// leaves (`Time::MAX` where there is none), and how many it has places for.
     waiting: VecDeque<Waiting>,
     waiting_bytes: Bytes,
     next_departure: Time,
     places: usize,
-    room: Option<Box<BufferLimit>>,
     /// The packets that arrive by an event of this link, and when the first of them does; `Time::MAX` where there is
     /// none.
     packets: VecDeque<Arriving>,
@@ -30,10 +29,19 @@ pub(crate) struct DropTailPath {
     /// How many of these were counted as they entered, and as they left the queue.
     entered: u32,
     departed: u32,
-    /// What the line does to packets.
-    loss: Option<Box<Loss>>,
+    /// `None` where no packet is refused or lost that finds the line idle.
+    special: Option<Box<Special>>,
     /// What ends at this link; `None` where nothing ever did.
     ends: Option<Box<Ends>>,
+}
+
+/// What few links have.
+#[derive(Debug)]
+struct Special {
+    /// The room of a buffer that is counted in octets.
+    room: Option<BufferLimit>,
+    /// What the line does to packets.
+    loss: Option<Loss>,
 }
 
 /// A packet that waits in the buffer.
@@ -112,6 +120,12 @@ impl Course {
     }
 }
 
+impl Special {
+    fn fits(&self, size: Bytes) -> bool {
+        self.room.as_ref().is_none_or(|room| room.fits(size))
+    }
+}
+
 impl Ends {
     /// Behind all that end no later.
     fn add(&mut self, end: End) {
@@ -124,20 +138,20 @@ impl DropTailPath {
     pub(crate) fn new(room: BufferLimit, loss: Option<Loss>) -> DropTailPath {
         let (places, room) = match room.packets() {
             Some(packets) => (packets as usize, None),
-            None => (usize::MAX, Some(Box::new(room))),
+            None => (usize::MAX, Some(room)),
         };
+        let special = (room.is_some() || loss.is_some()).then(|| Box::new(Special { room, loss }));
         DropTailPath {
             waiting: VecDeque::new(),
             waiting_bytes: Bytes::ZERO,
             next_departure: Time::MAX,
             places,
-            room,
             packets: VecDeque::new(),
             next_arrival: Time::MAX,
             courses: VecDeque::new(),
             entered: 0,
             departed: 0,
-            loss: loss.map(Box::new),
+            special,
             ends: None,
         }
     }
@@ -180,6 +194,14 @@ impl DropTailPath {
         measured: &mut Measured,
         cx: &mut Cx<'_>,
     ) -> Result<Time, Ending> {
+        if self.special.is_none() && self.courses.is_empty() {
+            if let Some((arrives, passed)) = line.pass(at, size, cx.unseen_until()) {
+                if u64::from(passed) % LOOK == 0 {
+                    self.tidy(at);
+                }
+                return Ok(arrives);
+            }
+        }
         if self.next_departure <= at {
             self.release_until(at);
         }
@@ -187,7 +209,7 @@ impl DropTailPath {
             return Err(Ending::Full);
         }
         let (wire, departs, sent) = line.send(at, size);
-        let arrives = match self.loss.as_mut().and_then(|loss| loss.drop_reason(departs)) {
+        let arrives = match self.special.as_mut().and_then(|special| special.loss.as_mut()?.drop_reason(departs)) {
             None => sent + line.delay,
             Some(why) => {
                 self.lose(size, at, departs, wire, measured, cx);
@@ -232,16 +254,21 @@ impl DropTailPath {
         }
     }
 
+    /// Whether the line may lose packets.
+    fn loses(&self) -> bool {
+        self.special.as_ref().is_some_and(|special| special.loss.is_some())
+    }
+
     /// Whether the buffer has room for a packet of this size.
     #[inline(always)]
     fn fits(&self, size: Bytes) -> bool {
-        self.waiting.len() < self.places && self.room.as_ref().is_none_or(|room| room.fits(size))
+        self.waiting.len() < self.places && self.special.as_ref().is_none_or(|special| special.fits(size))
     }
 
     /// A packet of this size waits in the buffer, behind all others.
     #[inline(always)]
     fn wait(&mut self, departs: Time, size: Bytes) {
-        if let Some(room) = &mut self.room {
+        if let Some(room) = self.special.as_mut().and_then(|special| special.room.as_mut()) {
             room.charge(size);
         }
         if self.waiting.is_empty() {
@@ -255,7 +282,7 @@ impl DropTailPath {
     #[inline(always)]
     fn release_until(&mut self, at: Time) {
         while let Some(first) = self.waiting.pop_front() {
-            if let Some(room) = &mut self.room {
+            if let Some(room) = self.special.as_mut().and_then(|special| special.room.as_mut()) {
                 room.release(first.size);
             }
             self.waiting_bytes -= first.size;
@@ -336,6 +363,15 @@ impl DropTailPath {
         }
     }
 
+    /// Those that waited before the line became idle are still in the ring.
+    #[cold]
+    fn tidy(&mut self, at: Time) {
+        if self.next_departure <= at {
+            self.release_until(at);
+        }
+        self.give_back_room();
+    }
+
     #[cold]
     fn give_back_room(&mut self) {
         give_back_room(&mut self.waiting);
@@ -380,7 +416,7 @@ impl DropTailPath {
     /// is counted.
     fn packet(&self, course: u32) -> &Packet {
         let course = course as usize;
-        if self.loss.is_none() {
+        if !self.loses() {
             return &self.packets[self.packets.len() - (self.courses.len() - course)].packet;
         }
         let on = self.courses.range(course..);
@@ -405,7 +441,7 @@ impl DropTailPath {
             Ending::Lost(departs, why) => End { at: departs, packet, why },
         });
         // What a line loses is known before others are refused that come before it leaves.
-        let known = if self.loss.is_some() { at } else { Time::MAX };
+        let known = if self.loses() { at } else { Time::MAX };
         self.catch_up(measured, cx);
         self.let_end(cx.unseen_until().max(cx.now()).min(known), measured, cx);
     }

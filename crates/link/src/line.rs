@@ -1,7 +1,7 @@
 //! What both transmit paths of a link share: the line behind the queue, and what is counted on the way.
 
 use crate::Framing;
-use crate::shaper::{AnyShaper, Shaper};
+use crate::shaper::{AnyShaper, Passed, Shaper};
 use lopsided_core::{Bytes, Duration, Event, Packet, Time};
 use lopsided_queue::{Backlog, QueueStats};
 
@@ -31,6 +31,23 @@ impl Line {
         }
     }
 
+    /// Sends a packet of this size that comes at `at` over the idle line, where it arrives before `until`, as
+    /// [`Serializer::pass`] does. Gives when it arrives.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, at: Time, size: Bytes, until: Time) -> Option<(Time, u32)> {
+        let AnyShaper::Serializer(line) = &mut self.shaper else { return None };
+        let (sent, passed) = line.pass(at, size, until - self.delay)?;
+        Some((sent + self.delay, passed))
+    }
+
+    /// What has passed since it was last asked.
+    pub(crate) fn take_passed(&mut self) -> Passed {
+        match &mut self.shaper {
+            AnyShaper::Serializer(line) => line.take_passed(),
+            _ => Passed::default(),
+        }
+    }
+
     #[inline(never)]
     fn send_shaped(&mut self, now: Time, size: Bytes) -> (Bytes, Time, Time) {
         let wire = self.framing.wire_size(size);
@@ -44,6 +61,14 @@ impl Line {
 pub(crate) struct Measured {
     pub(crate) queue: QueueStats,
     pub(crate) wire_bytes: Bytes,
+}
+
+impl Measured {
+    /// These never waited.
+    pub(crate) fn count_passed(&mut self, passed: Passed) {
+        self.queue.passed(passed.packets, passed.largest);
+        self.wire_bytes += passed.wire;
+    }
 }
 
 pub(crate) fn dequeued(packet: &Packet, backlog: Backlog, now: Time, enqueued_at: Time) -> Event<'_> {

@@ -70,7 +70,10 @@ impl Link {
     pub fn sync(&mut self, cx: &mut Cx<'_>) -> LinkView<'_> {
         debug_assert!(cx.now() >= cx.unseen_until(), "nobody was to look yet");
         match &mut self.path {
-            TransmitPath::DropTail(path) => path.count_until(cx.now(), &mut self.measured, cx),
+            TransmitPath::DropTail(path) => {
+                self.measured.count_passed(self.line.take_passed());
+                path.count_until(cx.now(), &mut self.measured, cx);
+            }
             TransmitPath::Queued(path) => path.catch_up(&mut self.line, &mut self.measured, cx),
         }
         LinkView { link: self }

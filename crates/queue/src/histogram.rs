@@ -46,6 +46,11 @@ impl Histogram {
         }
     }
 
+    /// So many spans of no length.
+    pub fn add_zeros(&mut self, times: u32) {
+        self.zeros += times;
+    }
+
     #[cold]
     fn overflow(&mut self, bucket: usize, times: u32) {
         *self.overflows.get_or_insert_default().entry(bucket).or_default() += times;

@@ -2,7 +2,7 @@
 //! memory.
 
 use crate::{Backlog, Histogram};
-use lopsided_core::{Bytes, Duration, Time};
+use lopsided_core::{Bytes, Count, Duration, Time};
 
 /// The statistics of one queue since its beginning.
 ///
@@ -72,6 +72,16 @@ impl QueueStats {
         self.area_packets = self.area_packets.wrapping_add(sojourn.as_nanos());
         self.area_bytes = self.area_bytes.wrapping_add(u128::from(sojourn.as_nanos()) * u128::from(size.get()));
         self.sent(size, sojourn);
+    }
+
+    /// So many packets came, the largest of this size, and each left for the line at once; none came with another.
+    pub fn passed(&mut self, packets: Count, largest: Bytes) {
+        if packets.packets > 0 {
+            self.notice(Backlog { packets: 1, bytes: largest });
+            self.sent_packets += packets.packets;
+            self.sent_bytes += packets.bytes.get();
+            self.sojourns.add_zeros(packets.packets as u32);
+        }
     }
 
     /// A packet left for the line at `now`, having waited since `since`.

@@ -11,5 +11,5 @@ pub(crate) use config::MOST_RATE;
 pub use config::ShaperConfig;
 pub use contract::Shaper;
 pub use serializer::Serializer;
-pub(crate) use serializer::scaled_bits;
+pub(crate) use serializer::{Passed, scaled_bits};
 pub use token_bucket::TokenBucket;

@@ -1,7 +1,7 @@
 //! The physical line: one bit after the other, at an exact rate.
 
 use crate::Framing;
-use lopsided_core::{BitRate, Bytes, Time};
+use lopsided_core::{BitRate, Bytes, Count, Time};
 
 /// A line that sends one packet at a time.
 ///
@@ -13,11 +13,36 @@ pub struct Serializer {
     /// How much later than `free_at` the line is really free, in units of 1 / rate nanoseconds.
     carry: u64,
     send_time: SendTime,
+    /// How many packets of each size that is remembered have [passed](Serializer::pass), and those of other sizes.
+    passed: [u32; 2],
+    passed_before: Option<Box<Passed>>,
+}
+
+/// Packets that found the line idle, none of which are counted anywhere else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Passed {
+    pub packets: Count,
+    /// Their octets on the wire, and those of the largest packet.
+    pub wire: Bytes,
+    pub largest: Bytes,
+}
+
+impl Passed {
+    fn add(&mut self, times: u32, size: Bytes, wire: Bytes) {
+        if times == 0 {
+            return;
+        }
+        let times = u64::from(times);
+        self.packets += Count { packets: times, bytes: Bytes::new(times * size.get()) };
+        self.wire += Bytes::new(times * wire.get());
+        self.largest = self.largest.max(size);
+    }
 }
 
 impl Serializer {
     pub fn new(rate: BitRate) -> Serializer {
-        Serializer { free_at: Time::ZERO, carry: 0, send_time: SendTime::new(rate) }
+        let send_time = SendTime::new(rate);
+        Serializer { free_at: Time::ZERO, carry: 0, send_time, passed: [0; 2], passed_before: None }
     }
 
     pub fn rate(&self) -> BitRate {
@@ -48,8 +73,48 @@ impl Serializer {
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, size: Bytes, framing: &Framing) -> (Bytes, Time, Time) {
         let start = self.free_at.max(now);
-        let Remembered { wire, nanos, rest, .. } = *self.send_time.of_packet(size, framing);
+        let number = place_of(size);
+        if u64::from(self.send_time.recent[number].size) != size.get() {
+            self.remember(size, framing);
+        }
+        let Remembered { wire, nanos, rest, .. } = self.send_time.recent[number];
         (Bytes::new(u64::from(wire)), start, self.occupy(start, nanos, rest))
+    }
+
+    /// Sends a packet that comes at `now` when the line has been idle, where its last bit has left before `until`; counts
+    /// it for [`Serializer::take_passed`]. Gives when that is, and how many like it have passed; `None`, and nothing is
+    /// changed, where that is not so, or where this is not the size of the last packet sent.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, now: Time, size: Bytes, until: Time) -> Option<(Time, u32)> {
+        let number = place_of(size);
+        let known = &self.send_time.recent[number];
+        let sent = Time::from_nanos(now.as_nanos() + known.nanos);
+        if self.free_at >= now || u64::from(known.size) != size.get() || sent >= until {
+            return None;
+        }
+        self.free_at = sent;
+        self.carry = known.rest;
+        self.passed[number] += 1;
+        Some((sent, self.passed[number]))
+    }
+
+    /// What has passed since it was last asked.
+    pub(crate) fn take_passed(&mut self) -> Passed {
+        let mut all = self.passed_before.take().map_or(Passed::default(), |passed| *passed);
+        for (known, times) in self.send_time.recent.iter().zip(std::mem::take(&mut self.passed)) {
+            all.add(times, Bytes::new(u64::from(known.size)), Bytes::new(u64::from(known.wire)));
+        }
+        all
+    }
+
+    /// Another size than the last.
+    #[cold]
+    #[inline(never)]
+    fn remember(&mut self, size: Bytes, framing: &Framing) {
+        if self.passed != [0; 2] {
+            self.passed_before = Some(Box::new(self.take_passed()));
+        }
+        self.send_time.remember(size, framing);
     }
 
     /// From `start` on, which is not before the line is free.
@@ -88,6 +153,12 @@ struct Remembered {
 /// The largest packet, in octets, that counts as a small one.
 const SMALL: u64 = 256;
 
+/// Where the time of packets of this size is remembered.
+#[inline(always)]
+fn place_of(size: Bytes) -> usize {
+    usize::from(size.get() > SMALL)
+}
+
 impl Remembered {
     #[cold]
     #[inline(never)]
@@ -104,21 +175,16 @@ impl SendTime {
 
     #[inline]
     pub(crate) fn of(&mut self, wire: Bytes) -> (u64, u64) {
-        let known = &mut self.recent[usize::from(wire.get() > SMALL)];
+        let known = &mut self.recent[place_of(wire)];
         if u64::from(known.wire) != wire.get() {
             *known = Remembered::new(0, wire, self.rate);
         }
         (known.nanos, known.rest)
     }
 
-    /// Of a packet of this size.
-    #[inline(always)]
-    fn of_packet(&mut self, size: Bytes, framing: &Framing) -> &Remembered {
-        let known = &mut self.recent[usize::from(size.get() > SMALL)];
-        if u64::from(known.size) != size.get() {
-            *known = Remembered::new(size.get() as u32, framing.wire_size(size), self.rate);
-        }
-        known
+    /// Remembers what a packet of this size takes.
+    fn remember(&mut self, size: Bytes, framing: &Framing) {
+        self.recent[place_of(size)] = Remembered::new(size.get() as u32, framing.wire_size(size), self.rate);
     }
 }
 
