@@ -111,16 +111,21 @@ struct Place<H> {
 }
 
 /// A link's place in rows of links.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Row {
     /// The link that it follows, where that is one alone.
     follows: Option<NodeId>,
     /// The confluence before it, where it follows several.
     gathers: Option<u32>,
-    /// The ways on by which it leads others.
-    leads_by: Option<u32>,
+    /// The number of the ways on by which it leads others; that of none where it leads nobody.
+    leads_by: u32,
     /// In a part of a network: it leads into another part.
     leads_out: bool,
+}
+
+impl Row {
+    /// Of a node that is in no row.
+    const APART: Row = Row { follows: None, gathers: None, leads_by: u32::MAX, leads_out: false };
 }
 
 /// Where a node without ports leads to.
@@ -160,7 +165,7 @@ impl<H: Node> Network<H> {
         for (index, (node, of_node)) in nodes.into_iter().zip(wires).enumerate() {
             queue.set(index, node.poll_timeout());
             let outlet = of_node.first().copied().unwrap_or(NOWHERE);
-            places.push(Place { node, outlet, first_wire: flat.len() as u32, row: Row::default() });
+            places.push(Place { node, outlet, first_wire: flat.len() as u32, row: Row::APART });
             flat.extend_from_slice(of_node);
         }
         Network {
@@ -219,7 +224,7 @@ impl<H: Node> Network<H> {
                 onward.push(self.onward_of(router));
                 onward.len() as u32 - 1
             });
-            self.places[leader.index()].row.leads_by = Some(number);
+            self.places[leader.index()].row.leads_by = number;
         }
         self.onward = Arc::new(onward);
         self
@@ -238,10 +243,8 @@ impl<H: Node> Network<H> {
 
     /// The ways on from a router, once it is known which links follow which.
     fn onward_of(&self, router: NodeId) -> Onward {
-        let NetNode::Router(routes) = self.node(router) else { return Onward::new(router, 0, Vec::new()) };
-        let (first, near) = routes.routes().near();
-        let hop = |port: Option<Port>| port.map_or(Hop::NOWHERE, |port| self.hop_to(self.wire(router, port).node));
-        Onward::new(router, first, near.map(hop).collect())
+        let NetNode::Router(node) = self.node(router) else { unreachable!("what leads does so by a router") };
+        Onward::new(node.routes(), |port| self.hop_to(self.wire(router, port).node))
     }
 
     /// To a node that may be a link.
@@ -514,49 +517,25 @@ impl<H: Node> Network<H> {
     #[inline(always)]
     fn cross(&mut self, mut node: NodeId, mut packet: Packet, mut at: Time) {
         loop {
-            let row = &self.places[node.index()].row;
-            if row.leads_out {
-                return self.leave(node, packet, at);
-            }
-            let follower = row.leads_by.and_then(|by| self.follower(by, node, &packet));
-            let NetNode::Link(link) = &mut self.places[node.index()].node else {
-                unreachable!("links are followed by links")
-            };
+            let place = &mut self.places[node.index()];
+            let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
-            let (Some(next), Some(mut foretold)) = (follower, link.foretold()) else {
-                if link.handle_packet_at(packet, at, &mut cx) {
+            let onward = self.onward.get(place.row.leads_by as usize);
+            let Some(next) = onward.and_then(|onward| onward.follower(node, &mut packet)) else {
+                if place.row.leads_out {
+                    self.leave(node, packet, at);
+                } else if link.handle_packet_at(packet, at, &mut cx) {
                     self.rearm(node);
                 }
                 return;
             };
-            let Some(passed) = foretold.pass_through(packet, at, &mut cx) else { return };
+            let Some(passed) = foretelling(link).pass_through(packet, at, &mut cx) else { return };
             (at, packet) = passed;
-            let lives = packet.lower_ttl();
-            debug_assert!(lives, "it was looked at before");
             match next {
                 Follower::Of(next) => node = next,
                 Follower::OfSeveral(confluence) => return self.gather(confluence, Entering { at, from: node, packet }),
             }
         }
-    }
-
-    /// The follower of this link that the packet goes to next, by the ways on from the router behind it. A packet that
-    /// the router would lose has none.
-    #[inline(always)]
-    fn follower(&self, by: u32, link: NodeId, packet: &Packet) -> Option<Follower> {
-        let onward = &self.onward[by as usize];
-        let hop = match onward.hop(packet) {
-            Some(hop) => hop,
-            None => self.far_hop(onward.router, packet),
-        };
-        hop.behind(link).filter(|_| packet.ttl() > 1)
-    }
-
-    /// The link that leads to a destination far from the others.
-    #[cold]
-    fn far_hop(&self, router: NodeId, packet: &Packet) -> Hop {
-        let NetNode::Router(routes) = self.node(router) else { return Hop::NOWHERE };
-        routes.route(packet).map_or(Hop::NOWHERE, |port| self.hop_to(self.wire(router, port).node))
     }
 
     /// A packet comes to the link behind a confluence.
@@ -611,7 +590,10 @@ impl<H: Node> Network<H> {
             row: place.row,
         };
         let mut places: Vec<Place<H>> = self.places.iter().map(elsewhere).collect();
-        exits.for_each(|exit| places[exit.index()].row.leads_out = true);
+        exits.for_each(|exit| {
+            let row = &mut places[exit.index()].row;
+            (row.leads_by, row.leads_out) = (Row::APART.leads_by, true);
+        });
         // What leaves must be gone in time.
         let confluences = self.confluences.iter().map(|(link, confluence)| {
             let exits = places[link.index()].row.leads_out;
@@ -670,7 +652,7 @@ impl<H: Node> Network<H> {
     fn leave(&mut self, link: NodeId, packet: Packet, at: Time) {
         let NetNode::Link(node) = &mut self.places[link.index()].node else { unreachable!("parts meet at links") };
         let mut cx = Cx::new(self.now, link, &mut self.accounting);
-        if let Some((at, packet)) = meeting(node).pass_through(packet, at, &mut cx) {
+        if let Some((at, packet)) = foretelling(node).pass_through(packet, at, &mut cx) {
             self.left.push(Left { link, at, packet: self.accounting.unbox(packet) });
         }
     }
@@ -690,10 +672,8 @@ impl<H: Node> Network<H> {
     /// event.
     pub(crate) fn arrive(&mut self, Left { link, at, packet }: Left) {
         let mut packet = self.accounting.rebox(packet);
-        let by = self.places[link.index()].row.leads_by;
-        if let Some(follower) = by.and_then(|by| self.follower(by, link, &packet)) {
-            let lives = packet.lower_ttl();
-            debug_assert!(lives, "it was looked at before");
+        let onward = self.onward.get(self.places[link.index()].row.leads_by as usize);
+        if let Some(follower) = onward.and_then(|onward| onward.follower(link, &mut packet)) {
             return match follower {
                 Follower::Of(follower) => self.cross(follower, packet, at),
                 Follower::OfSeveral(confluence) => self.gather(confluence, Entering { at, from: link, packet }),
@@ -709,7 +689,8 @@ impl<H: Node> Network<H> {
     }
 }
 
-/// A link at which two parts meet.
-pub(crate) fn meeting(link: &mut Link) -> ForetoldLink<'_> {
-    link.foretold().expect("parts meet at links that foretell")
+/// A link that leads others, or at which two parts meet.
+#[inline(always)]
+pub(crate) fn foretelling(link: &mut Link) -> ForetoldLink<'_> {
+    link.foretold().expect("such a link foretells")
 }

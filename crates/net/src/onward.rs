@@ -1,7 +1,9 @@
 //! The ways on from one router to links that follow others: what its routes, its wires and the rows of links say, in
 //! one look-up.
 
-use lopsided_core::{NodeId, Packet};
+use crate::routing::Routes;
+use lopsided_core::{NodeId, Packet, Port};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Where a packet goes on from a link that leads others.
@@ -15,10 +17,11 @@ pub(crate) enum Follower {
 /// Behind one router: the link that each address is reached by.
 #[derive(Debug)]
 pub(crate) struct Onward {
-    pub router: NodeId,
     /// Of the IPv4 addresses from `first` on, one after another.
     first: u32,
     near: Vec<Hop>,
+    far: BTreeMap<IpAddr, Hop>,
+    default: Hop,
 }
 
 /// A link behind the router.
@@ -53,15 +56,27 @@ impl Hop {
 }
 
 impl Onward {
-    /// What `near` says of the addresses from `first` on.
-    pub fn new(router: NodeId, first: u32, near: Vec<Hop>) -> Onward {
-        Onward { router, first, near }
+    /// As a router's routes say, with the link at each of its ports.
+    pub fn new(routes: &Routes, hop: impl Fn(Port) -> Hop) -> Onward {
+        let hop = |port: Option<Port>| port.map_or(Hop::NOWHERE, &hop);
+        let (first, near) = routes.near();
+        let far = routes.far().map(|(address, port)| (address, hop(Some(port)))).collect();
+        Onward { first, near: near.map(hop).collect(), far, default: hop(routes.default_port()) }
     }
 
-    /// The link that leads to the packet's destination; `None` if the routes must be asked.
+    /// The follower of the link `from` that the packet goes to next, one hop poorer. Where there is none, or the router
+    /// would lose the packet, it stays as it is.
     #[inline(always)]
-    pub fn hop(&self, packet: &Packet) -> Option<Hop> {
-        let IpAddr::V4(dst) = packet.dst() else { return None };
-        self.near.get(dst.to_bits().wrapping_sub(self.first) as usize).copied()
+    pub fn follower(&self, from: NodeId, packet: &mut Packet) -> Option<Follower> {
+        let near = match packet.dst() {
+            IpAddr::V4(dst) => self.near.get(dst.to_bits().wrapping_sub(self.first) as usize),
+            IpAddr::V6(_) => None,
+        };
+        let hop = match near {
+            Some(near) => near,
+            None => self.far.get(&packet.dst()).unwrap_or(&self.default),
+        };
+        let follower = hop.behind(from)?;
+        packet.lower_ttl().then_some(follower)
     }
 }

@@ -13,7 +13,7 @@
 //! Where a network is cut, [`Division`] says.
 
 use crate::division::Division;
-use crate::network::{Left, NetNode, Network, Progress, meeting};
+use crate::network::{Left, NetNode, Network, Progress, foretelling};
 use lopsided_core::{Node, NodeId, Time};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -123,7 +123,7 @@ impl<H: Node> Parts<H> {
     fn lend(&mut self, network: &mut Network<H>) {
         let now = network.now();
         for exit in &self.division.exits {
-            let arriving = network.with_link(*exit, |link, _| meeting(link).take_arriving().collect());
+            let arriving = network.with_link(*exit, |link, _| foretelling(link).take_arriving().collect());
             let beyond = self.beyond(network, *exit);
             self.networks[beyond].put(*exit, NetNode::Elsewhere(arriving));
         }
@@ -158,7 +158,7 @@ impl<H: Node> Parts<H> {
             let beyond = self.beyond(network, *exit);
             let place = NetNode::Elsewhere(VecDeque::new());
             if let NetNode::Elsewhere(arriving) = self.networks[beyond].put(*exit, place) {
-                network.with_link(*exit, |link, _| meeting(link).put_arriving(arriving.into_iter()));
+                network.with_link(*exit, |link, _| foretelling(link).put_arriving(arriving.into_iter()));
             }
         }
         let events = self.networks.iter_mut().map(Network::take_events).sum();

@@ -53,6 +53,16 @@ impl Routes {
         (self.first, (0..self.near.len() as u32).map(move |offset| self.to(address(offset))))
     }
 
+    /// The ways to the other addresses that have one of their own.
+    pub(crate) fn far(&self) -> impl Iterator<Item = (IpAddr, Port)> + '_ {
+        self.far.iter().map(|(address, port)| (*address, Port(*port)))
+    }
+
+    /// The way to every address without a route of its own.
+    pub(crate) fn default_port(&self) -> Option<Port> {
+        self.default.map(Port)
+    }
+
     #[inline(always)]
     pub fn to(&self, dst: IpAddr) -> Option<Port> {
         let near = self.offset(dst).and_then(|offset| self.near.get(offset)).filter(|port| **port != Routes::NONE);
