@@ -210,7 +210,7 @@ impl DropTailPath {
         }
         let (wire, departs, sent) = line.send(at, size);
         let arrives = match self.special.as_mut().and_then(|special| special.loss.as_mut()?.drop_reason(departs)) {
-            None => sent + line.delay,
+            None => line.arrival(sent),
             Some(why) => {
                 self.lose(size, at, departs, wire, measured, cx);
                 return Err(Ending::Lost(departs, why));

@@ -36,8 +36,13 @@ impl Line {
     #[inline(always)]
     pub(crate) fn pass(&mut self, at: Time, size: Bytes, until: Time) -> Option<(Time, u32)> {
         let AnyShaper::Serializer(line) = &mut self.shaper else { return None };
-        let (sent, passed) = line.pass(at, size, until - self.delay)?;
-        Some((sent + self.delay, passed))
+        line.pass(at, size, self.delay, until)
+    }
+
+    /// When a packet arrives whose last bit has left at `sent`.
+    #[inline(always)]
+    pub(crate) fn arrival(&self, sent: Time) -> Time {
+        Time::from_nanos(sent.as_nanos() + self.delay.as_nanos())
     }
 
     /// What has passed since it was last asked.

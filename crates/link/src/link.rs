@@ -89,10 +89,11 @@ impl Link {
     #[inline(always)]
     pub fn foretold(&mut self) -> Option<ForetoldLink<'_>> {
         match &mut self.path {
-            TransmitPath::DropTail(path) if self.line.takes_time => {
+            TransmitPath::DropTail(path) => {
+                debug_assert!(self.line.takes_time, "it foretells");
                 Some(ForetoldLink { path, line: &mut self.line, measured: &mut self.measured })
             }
-            _ => None,
+            TransmitPath::Queued(_) => None,
         }
     }
 

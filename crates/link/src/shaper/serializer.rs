@@ -1,7 +1,7 @@
 //! The physical line: one bit after the other, at an exact rate.
 
 use crate::Framing;
-use lopsided_core::{BitRate, Bytes, Count, Time};
+use lopsided_core::{BitRate, Bytes, Count, Duration, Time};
 
 /// A line that sends one packet at a time.
 ///
@@ -81,21 +81,25 @@ impl Serializer {
         (Bytes::new(u64::from(wire)), start, self.occupy(start, nanos, rest))
     }
 
-    /// Sends a packet that comes at `now` when the line has been idle, where its last bit has left before `until`; counts
-    /// it for [`Serializer::take_passed`]. Gives when that is, and how many like it have passed; `None`, and nothing is
-    /// changed, where that is not so, or where this is not the size of the last packet sent.
+    /// Sends a packet that comes at `now` when the line has been idle, where it arrives before `until`, `delay` after its
+    /// last bit has left; counts it for [`Serializer::take_passed`]. Gives when it arrives, and how many like it have
+    /// passed; `None`, and nothing is changed, where that is not so, or where this is not the size of the last packet.
     #[inline(always)]
-    pub(crate) fn pass(&mut self, now: Time, size: Bytes, until: Time) -> Option<(Time, u32)> {
-        let number = place_of(size);
-        let known = &self.send_time.recent[number];
-        let sent = Time::from_nanos(now.as_nanos() + known.nanos);
-        if self.free_at >= now || u64::from(known.size) != size.get() || sent >= until {
+    pub(crate) fn pass(&mut self, now: Time, size: Bytes, delay: Duration, until: Time) -> Option<(Time, u32)> {
+        if self.free_at >= now {
             return None;
         }
-        self.free_at = sent;
+        let number = place_of(size);
+        let known = &self.send_time.recent[number];
+        let sent = now.as_nanos() + known.nanos;
+        let arrives = Time::from_nanos(sent + delay.as_nanos());
+        if u64::from(known.size) != size.get() || arrives >= until {
+            return None;
+        }
+        self.free_at = Time::from_nanos(sent);
         self.carry = known.rest;
         self.passed[number] += 1;
-        Some((sent, self.passed[number]))
+        Some((arrives, self.passed[number]))
     }
 
     /// What has passed since it was last asked.
