@@ -53,6 +53,8 @@ struct Coming {
     /// What was known when the stretch began, and what has come since.
     known: VecDeque<Entering>,
     since: VecDeque<Entering>,
+    /// None of what has come since enters after this.
+    last: Time,
     /// What enters later, in the order in which it came, and the earliest of it.
     later: Vec<Entering>,
     first_later: Time,
@@ -67,6 +69,7 @@ impl Confluence {
             until: Time::ZERO,
             known: VecDeque::new(),
             since: VecDeque::new(),
+            last: Time::ZERO,
             later: Vec::new(),
             first_later: Time::MAX,
         };
@@ -104,9 +107,10 @@ impl Confluence {
         }
         if at > coming.until {
             coming.put_aside(entering);
-        } else if coming.since.back().is_some_and(|last| last.key() > entering.key()) {
+        } else if at <= coming.last {
             coming.sort_in(entering);
         } else {
+            coming.last = at;
             coming.since.push_back(entering);
         }
         is_first
