@@ -85,7 +85,8 @@ impl Link {
         matches!(self.path, TransmitPath::DropTail(_)) && self.line.takes_time
     }
 
-    /// The link as one that [foretells](Link::foretells); `None` if it does not.
+    /// The link as one that [foretells](Link::foretells), which whoever asks knows that it does; `None` where it has
+    /// another queue than a drop-tail FIFO.
     #[inline(always)]
     pub fn foretold(&mut self) -> Option<ForetoldLink<'_>> {
         match &mut self.path {
