@@ -61,15 +61,21 @@ impl Moments {
 /// Round-trip or one-way times: over the sampling interval that is running, and over all.
 #[derive(Debug, Default)]
 pub struct DelayStats {
+    spread: Histogram,
+    /// `None` where nothing was counted yet: at one end of most flows, and of a connection's until somebody asks.
+    moments: Option<Box<DelayMoments>>,
+}
+
+#[derive(Debug, Default)]
+struct DelayMoments {
     interval: Moments,
     before: Moments,
-    spread: Histogram,
 }
 
 impl DelayStats {
     #[inline]
     pub fn add(&mut self, span: Duration) {
-        self.interval.add(span.as_millis_f64());
+        self.interval().add(span.as_millis_f64());
         self.spread.add(span);
     }
 
@@ -82,7 +88,7 @@ impl DelayStats {
     /// Adds a connection's own statistic to the interval that is running.
     pub fn absorb(&mut self, stats: &RttStats) {
         if let (Some(min), Some(max)) = (stats.min, stats.max) {
-            self.interval.merge(&Moments {
+            self.interval().merge(&Moments {
                 count: stats.count,
                 sum: stats.sum_ns as f64 / 1e6,
                 sum_of_squares: stats.sum_of_squares_ms2,
@@ -92,15 +98,23 @@ impl DelayStats {
         }
     }
 
+    fn interval(&mut self) -> &mut Moments {
+        &mut self.moments.get_or_insert_default().interval
+    }
+
     /// Ends the interval that is running and begins the next.
     pub fn take_interval(&mut self) -> Moments {
-        self.before.merge(&self.interval);
-        std::mem::take(&mut self.interval)
+        let Some(moments) = self.moments.as_deref_mut() else { return Moments::default() };
+        moments.before.merge(&moments.interval);
+        std::mem::take(&mut moments.interval)
     }
 
     pub fn all(&self) -> Moments {
-        let mut all = self.before;
-        all.merge(&self.interval);
+        let mut all = Moments::default();
+        if let Some(DelayMoments { interval, before }) = self.moments.as_deref() {
+            all.merge(before);
+            all.merge(interval);
+        }
         all
     }
 

@@ -52,7 +52,7 @@ impl Recorder {
             fetches: Vec::new(),
             parts: PartTable::default(),
             tallies: vec![TransferStats::default(); scenario.flows.len()],
-            last: vec![flow_row::ChangeKey::CLOSED; scenario.flows.len()],
+            last: vec![flow_row::ChangeKey::CLOSED; if record.on_change { scenario.flows.len() } else { 0 }],
             log,
             tcp_log,
         }
@@ -121,7 +121,9 @@ impl Recorder {
         for (flow, site) in simulation.flows.iter().enumerate() {
             let rtt = take_delays(&mut simulation.network, site);
             let row = flow_row::sample(flow, site, &simulation.network, Some(rtt));
-            self.last[flow] = flow_row::ChangeKey::from(&row);
+            if self.on_change {
+                self.last[flow] = flow_row::ChangeKey::from(&row);
+            }
             self.samples.push(row);
         }
         for link in 0..simulation.links {

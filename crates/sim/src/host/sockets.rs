@@ -159,6 +159,7 @@ impl HostSockets {
 
     pub fn free_slot(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
+            self.conns.reserve_exact(usize::from(self.conns.is_empty()));
             self.conns.push(None);
             self.timers.reserve(self.apps.len() + self.conns.len());
             self.conns.len() as u32 - 1
@@ -186,6 +187,7 @@ impl HostSockets {
             of_app.meter.open(now, &connection, &mut counted);
         }
         connection.listen_to(self.trace);
+        of_app.live.reserve_exact(usize::from(of_app.live.is_empty()));
         of_app.live.push(slot);
         let flow = of_app.flow;
         let ip = IpHeader { dscp: of_app.dscp, ..IpHeader::new(addresses(connection.local().addr, remote.addr)) };
