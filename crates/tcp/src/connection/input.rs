@@ -351,6 +351,7 @@ impl Connection {
             arrival,
             end: (start + i64::from(payload.len())).max(0) as u64,
             len: payload.len(),
+            advance: received,
             push: header.flags.has(Flags::PSH),
             window_opened: self.recv.grow(now, arrival, payload.len(), sizes),
             ecn,

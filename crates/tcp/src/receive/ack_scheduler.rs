@@ -140,7 +140,7 @@ impl AckScheduler {
         self.update_view(context);
         let in_order = matches!(data.arrival, Arrival::InOrder { .. });
         if in_order {
-            self.view.unacked_bytes += u64::from(data.len);
+            self.view.unacked_bytes += data.advance;
             self.view.unacked_segments += 1;
         }
         let decision = self.policy.on_data(now, data, &self.view);

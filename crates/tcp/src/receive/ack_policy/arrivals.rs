@@ -7,7 +7,7 @@ pub const IN_ORDER: Arrival = Arrival::InOrder { closed_gap: false, gaps_left: f
 
 /// The last of them.
 pub fn arrived(arrival: Arrival) -> ArrivedData {
-    ArrivedData { arrival, end: 1000, len: 1000, push: false, window_opened: false, ecn: Ecn::NotEct }
+    ArrivedData { arrival, end: 1000, len: 1000, advance: 1000, push: false, window_opened: false, ecn: Ecn::NotEct }
 }
 
 /// A connection whose round trip is not known.

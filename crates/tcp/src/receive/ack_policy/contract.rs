@@ -37,6 +37,8 @@ pub struct ArrivedData {
     pub end: u64,
     /// Octets of data.
     pub len: u32,
+    /// Octets that are in order with it and were not before, those that waited for it too.
+    pub advance: u64,
     /// Its PSH flag.
     pub push: bool,
     /// The receive window grew with it.

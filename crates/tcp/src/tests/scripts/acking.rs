@@ -381,6 +381,25 @@ fn linux_compresses_duplicate_acks_after_the_third() {
     t.expect(117.1, "ack 16001 sack 17001:22001");
 }
 
+/// What fills a gap and brings more than a segment into order is acknowledged at once as any two segments are, and is
+/// none of the three (`__tcp_ack_snd_check`). By a capture of 6.1.
+#[test]
+fn an_ack_of_what_a_filled_gap_leads_up_to_is_none_of_the_duplicates_before_compression() {
+    let mut t = after_quick_acks();
+    for (segment, sack) in [("17001:18001", "17001:18001"), ("19001:20001", "19001:20001,17001:18001")] {
+        t.inject(116, segment);
+        t.expect(116, &format!("ack 16001 sack {sack}"));
+    }
+    t.inject(117, "16001:17001");
+    t.expect(117, "ack 18001 sack 19001:20001");
+    for n in 0..3 {
+        t.inject(118, &format!("{}:{}", 20_001 + n * 1000, 21_001 + n * 1000));
+        t.expect(118, &format!("ack 18001 sack 19001:{}", 21_001 + n * 1000));
+    }
+    t.inject(119, "23001:24001");
+    t.expect(120.1, "ack 18001 sack 19001:24001");
+}
+
 #[test]
 fn a_compressed_ack_has_the_clock_of_the_last_segment_and_leaves_before_it_would_hide_a_block() {
     let mut t = after_quick_acks_to(TIMESTAMPS);
