@@ -217,9 +217,12 @@ RULES = (
     ),
     Rule(
         "The receive buffer takes a step for what came in order through the fast path within a round trip of less"
-        " than a second",
+        " than a second, or between two of them",
         "`receive_buffer = stepped`",
-        ("acking::the_receive_buffer_of_freebsd_takes_a_step_when_a_round_trip_filled_seven_eighths_of_it",),
+        (
+            "acking::the_receive_buffer_of_freebsd_takes_a_step_when_a_round_trip_filled_seven_eighths_of_it",
+            "acking::what_arrives_between_two_round_trips_counts_towards_the_step_of_freebsd",
+        ),
     ),
     Rule(
         "Buffers are rounded up to whole segments, also where the application has set their size; a writer that has"

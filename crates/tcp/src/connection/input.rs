@@ -344,6 +344,8 @@ impl Connection {
             (arrival, header.options.timestamps)
         {
             self.recv.count_for_step(stamps.echo, payload.len());
+        } else {
+            self.recv.forget_step();
         }
         self.counters_mut().bytes_received += Bytes::new(received);
         let sizes = self.segment_sizes();

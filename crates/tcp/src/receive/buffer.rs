@@ -10,19 +10,14 @@ use lopsided_core::{Bytes, Time};
 /// FreeBSD: in its clock's ticks of 1 ms, as timestamps have them.
 const LONGEST_ROUND_MS: i32 = 1000;
 
-/// FreeBSD: a round trip by timestamps, which began with a stamp, and the octets counted since.
-#[derive(Clone, Copy, Debug)]
-struct Round {
-    stamp: u32,
-    octets: u64,
-}
-
 #[derive(Debug)]
 pub(super) struct Buffer {
     rule: BufferRule,
     update: WindowUpdate,
     window: Window,
-    round: Option<Round>,
+    /// FreeBSD: the stamp that a round trip by timestamps began with, and the octets since the last one ended.
+    round: Option<u32>,
+    octets: u64,
     /// FreeBSD: what the last round trip brought.
     brought: u64,
     pub rounds: Rounds,
@@ -49,7 +44,7 @@ impl Buffer {
             (held, _) => Window::Room { capacity: rule.initial().get(), whole: held == ReceiveWindow::Segments },
         };
         let update = profile.window_update;
-        Buffer { rule, update, window, round: None, brought: 0, rounds: Rounds::default() }
+        Buffer { rule, update, window, round: None, octets: 0, brought: 0, rounds: Rounds::default() }
     }
 
     /// It is of this size from now on.
@@ -190,26 +185,34 @@ impl Buffer {
     /// FreeBSD: the first segment sent after a round trip ended begins the next.
     pub fn begin_round(&mut self, stamp: u32) {
         if let (BufferRule::Stepped { .. }, None) = (self.rule, self.round) {
-            self.round = Some(Round { stamp, octets: 0 });
+            self.round = Some(stamp);
         }
     }
 
     /// FreeBSD: the first octets that echo a later timestamp end the round trip, and another step is taken if seven
-    /// eighths of the buffer came within it. An echo that took a second or more ends none, ever.
+    /// eighths of the buffer came within it, what came between the last and it included. An echo that took a second or
+    /// more ends none, ever.
     pub fn count(&mut self, echo: u32, len: u32) {
-        let (BufferRule::Stepped { step, max, .. }, Some(round)) = (self.rule, &mut self.round) else { return };
-        let later = echo.wrapping_sub(round.stamp) as i32;
+        let BufferRule::Stepped { step, max, .. } = self.rule else { return };
+        let later = self.round.map_or(0, |stamp| echo.wrapping_sub(stamp) as i32);
         if later <= 0 || later >= LONGEST_ROUND_MS {
-            round.octets += u64::from(len);
+            self.octets += u64::from(len);
             return;
         }
-        self.brought = round.octets;
+        self.brought = self.octets;
         if let Window::Room { capacity, .. } = &mut self.window {
-            if round.octets > *capacity / 8 * 7 {
+            if self.octets > *capacity / 8 * 7 {
                 *capacity = (*capacity + step.get()).min(max.get().max(*capacity));
             }
         }
+        self.forget_round();
+    }
+
+    /// FreeBSD: what its fast path does not take in begins the count anew.
+    #[inline]
+    pub fn forget_round(&mut self) {
         self.round = None;
+        self.octets = 0;
     }
 }
 

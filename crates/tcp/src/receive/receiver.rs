@@ -487,6 +487,12 @@ impl Receiver {
         self.buffer.count(echo, len);
     }
 
+    /// Something was or is missing.
+    #[inline]
+    pub fn forget_step(&mut self) {
+        self.buffer.forget_round();
+    }
+
     fn advance(&mut self, to: u64) -> Arrival {
         let had_gaps = self.has_gaps();
         let before = self.next;

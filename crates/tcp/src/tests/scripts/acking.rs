@@ -255,6 +255,33 @@ fn the_receive_buffer_of_freebsd_takes_a_step_when_a_round_trip_filled_seven_eig
 }
 
 #[test]
+fn what_arrives_between_two_round_trips_counts_towards_the_step_of_freebsd() {
+    // tcp_input: a segment that comes before the next ACK has begun a round trip is counted all the same.
+    let round = |segments: u32, missing: bool| {
+        let mut t = Script::established(freebsd(), TIMESTAMPS);
+        let mut send = |at: u32, start: u32, echo: u32| {
+            t.drain_until(at);
+            t.inject(at, &format!("{start}:{} ts {at}:{echo}", start + 1000));
+            t.drain();
+        };
+        // The handshake's ACK began a round trip at 100 ms. This ends it; the ACK after the next begins another.
+        send(200, 1, 150);
+        if missing {
+            send(200, 3001, 150);
+        }
+        for n in 0..segments {
+            send(200, 1001 + n * 1000, 150);
+        }
+        send(400, 1001 + segments * 1000, 300);
+        t.drain_until(600);
+        t.info().rcv_wnd.get()
+    };
+    assert_eq!(round(57, false), 66_000, "of no more than seven eighths");
+    assert_eq!(round(58, false), 66_000 + 16_384, "the first of them came between two round trips");
+    assert_eq!(round(58, true), 66_000, "what is missing begins the count anew");
+}
+
+#[test]
 fn data_carries_the_acknowledgement_that_is_owed() {
     let mut t = Script::established(freebsd(), PEER);
     t.inject(100, "1:1001");
