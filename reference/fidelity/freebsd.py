@@ -201,6 +201,15 @@ RULES = (
         ),
     ),
     Rule(
+        "A partial acknowledgement is answered with a segment, an empty one if nothing may go; while nothing that went"
+        " again is out, all that is out fills the window, not what is new alone",
+        "`cwnd_reduction = per duplicate`",
+        (
+            "freebsd_recovery::a_partial_acknowledgement_that_lets_nothing_go_is_answered_with_an_empty_segment",
+            "freebsd_recovery::all_that_is_out_fills_a_recoverys_window_while_nothing_that_went_again_is",
+        ),
+    ),
+    Rule(
         "The threshold is half of the smaller of congestion window and peer's window",
         "`threshold_heeds_peer`",
         ("freebsd_recovery::the_threshold_is_half_of_the_peers_window_where_that_is_less",),

@@ -208,6 +208,8 @@ named! {
         WindowProbe = "window probe",
         /// The policy's own schedule.
         Paced = "schedule",
+        /// FreeBSD: a partial acknowledgement came, and let nothing else go.
+        Partial = "partial acknowledgement",
     }
 }
 

@@ -248,10 +248,24 @@ impl Connection {
             has_data: old || !payload.is_empty() || header.flags.has(Flags::FIN),
         };
         self.send.handle_ack(now, &info);
+        if self.send.recovery.take_answer_due() {
+            self.answer_partial(now);
+        }
         if self.send.is_fin_acked() {
             self.on_fin_acked(now);
         }
         true
+    }
+
+    /// FreeBSD's tcp_sack_partialack: a segment goes out at once, an empty one if there is nothing to send again and
+    /// nothing that was is out. What the acknowledgement then lets go follows.
+    fn answer_partial(&mut self, now: Time) {
+        let board = &self.send.flight.scoreboard;
+        if board.retrans_bytes() == 0 && board.retransmit_pending() == 0 {
+            self.prepare_ack(now, AckReason::Partial);
+        } else {
+            self.acks.ack_now(AckReason::Partial);
+        }
     }
 
     fn on_fin_acked(&mut self, now: Time) {

@@ -59,6 +59,8 @@ pub(crate) struct Recovery {
     duplicates_told: u64,
     /// The next new segment says that the window came down (RFC 3168 section 6.1.2).
     cwr_due: bool,
+    /// FreeBSD: a partial acknowledgement came, which is answered with a segment in any case.
+    answer_due: bool,
 }
 
 impl Recovery {
@@ -81,6 +83,7 @@ impl Recovery {
             timeouts_in_a_row: 0,
             duplicates_told: 0,
             cwr_due: false,
+            answer_due: false,
         }
     }
 
@@ -123,7 +126,9 @@ impl Recovery {
         let board = &flight.scoreboard;
         if flight.sack() {
             if let Some(budget) = self.budget(flight) {
-                return budget.in_flight();
+                // While nothing that went again is out, all that is out fills the window (`sack_bytes_rxmt` of
+                // tcp_output).
+                return if budget.again == 0 { out } else { budget.in_flight() };
             }
             if !flight.profile.limited_transmit && self.ca_state <= CaState::Disorder {
                 return out;
@@ -199,6 +204,12 @@ impl Recovery {
     #[inline]
     pub fn take_cwr_due(&mut self) -> bool {
         std::mem::take(&mut self.cwr_due)
+    }
+
+    /// Whether a partial acknowledgement came that must be answered; asked once.
+    #[inline]
+    pub fn take_answer_due(&mut self) -> bool {
+        std::mem::take(&mut self.answer_due)
     }
 
     /// Nothing is being found out, repaired or reduced.

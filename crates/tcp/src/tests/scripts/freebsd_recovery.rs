@@ -77,6 +77,47 @@ fn holes_at_the_front_are_repaired_one_a_round_trip() {
     t.expect_ca_state(CaState::Open);
 }
 
+/// The first of twelve segments went again at 200 ms, and a partial acknowledgement that leaves no hole came at 300.
+fn with_only_a_tail_left(ack: u64) -> Script {
+    let mut t = ten_out();
+    for end in [2001, 3001, 4001] {
+        t.inject(200, &format!("ack 1 sack 1001:{end}"));
+        t.drain();
+    }
+    t.inject(300, &format!("ack {ack}"));
+    t
+}
+
+#[test]
+fn all_that_is_out_fills_a_recoverys_window_while_nothing_that_went_again_is() {
+    // tcp_output looks at what is new since the recovery began only while `sack_bytes_rxmt` is not zero. An empty
+    // segment goes in any case: in a capture of a download's start one at 1.077 s.
+    let mut t = with_only_a_tail_left(6001);
+    t.expect(300, ". 12001:12001 ack 1");
+    t.expect_cwnd(2);
+    t.expect_nothing_until(350);
+    // Room for two, and one is out.
+    let mut t = with_only_a_tail_left(11_001);
+    t.expect(300, ". 12001:12001 ack 1");
+    t.expect(300, "12001:13001 .");
+    t.expect_nothing_until(350);
+}
+
+#[test]
+fn a_partial_acknowledgement_that_lets_nothing_go_is_answered_with_an_empty_segment() {
+    // TF_ACKNOW in tcp_sack_partialack: data carries it, where there is any that may go.
+    let mut t = ten_out();
+    for end in [2001, 3001, 4001] {
+        t.inject(200, &format!("ack 1 sack 1001:{end}"));
+        t.drain();
+    }
+    t.inject(210, "ack 1 sack 5001:10001,1001:4001");
+    t.expect(210, "4001:5001 .");
+    // The peer takes no more.
+    t.inject(300, "ack 4001 sack 5001:10001 win 7936");
+    t.expect(300, ". 12001:12001 ack 1");
+}
+
 #[test]
 fn a_duplicate_adds_a_segment_while_less_than_the_threshold_is_in_the_network() {
     let mut t = ten_out();
