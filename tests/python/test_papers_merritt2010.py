@@ -118,8 +118,8 @@ def test_the_scripts_formula_is_window_over_rtt(m: Measurements, line: AccessLin
         shares = [at(m, line, packets, name).median for name in ("logged_down", "logged_up")]
         assert at(m, line, packets, "logged_performance").median == min(shares)
     # Where little is lost it is goodput, but for headers and what slow start sends before its first measured RTT. The
-    # two are further apart on the line with the slowest uplink.
-    near = 0.2 if line.name == "3000/100" else 0.1
+    # two are further apart on the line with the slowest uplink, where more of the window is sent again.
+    near = 0.25 if line.name == "3000/100" else 0.1
     assert abs(at(m, line, 20, "logged_down").median - at(m, line, 20, "down_share").median) < near
 
 

@@ -3,8 +3,9 @@
 //! With SACK it counts what was sent since the recovery began, again or new, and begins with
 //! one segment. A duplicate adds one while less than the threshold is in the network, up to the threshold. A partial
 //! acknowledgement leaves one segment beyond what was sent and is not acknowledged, or two if it acknowledged two: so
-//! holes at the front are repaired one a round trip. It is answered with a segment, an empty one if nothing may go. Without SACK it is the threshold and a segment for each duplicate
-//! that let none go before, less what a partial acknowledgement covers (RFC 6582 section 3.2).
+//! holes at the front are repaired one a round trip. It is answered with a segment, an empty one if nothing may go.
+//! Without SACK it is the threshold and a segment for each duplicate that let none go before, less what a partial
+//! acknowledgement covers (RFC 6582 section 3.2).
 //!
 //! Left out: a segment is sent again whole or not at all, and where the peer's window lets a part of one go, a partial
 //! acknowledgement is answered with an empty one.

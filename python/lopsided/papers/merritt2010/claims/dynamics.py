@@ -56,14 +56,13 @@ def phase_drifts(m: Measurements) -> Verdict:
 @ours(
     "As the uplink buffer grows the two connections lose packets together.",
     "of section 5.1.1, by losses in place of movement",
-    fails=True,
 )
 def losses_synchronise(m: Measurements) -> Verdict:
     """Falls of the download within 1 s of the upload's, over chance, rise with the buffer."""
     lift = main(m, "falls_together_lift")
     return all_of(
         rises("coincidence over chance", lift, rank=0.7, show=(25,)),
-        at_least(2, [number("coincidence over chance at 50", lift.last)]),
+        at_least(2, [number("falls within 1 s of each other, over chance, at 50 packets", lift.last)]),
     )
 
 

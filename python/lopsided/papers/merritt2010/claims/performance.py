@@ -177,7 +177,7 @@ def high_at_small_buffers(m: Measurements, reading: Reading) -> Verdict:
 @by_both(
     "At the estimated buffer performance is 0.80 (3000/1000), 0.86 (2400/196) and 0.68 (3000/100).",
     "table 6.2",
-    fails=BOTH_READINGS,
+    fails=(GOODPUT,),
 )
 def performance_at_estimate(m: Measurements, reading: Reading) -> Verdict:
     """Performance at the printed sizes, linear between the sizes run."""
@@ -244,7 +244,6 @@ def printed_performance(
 @of_paper(
     "With 50 packets the download loses about half of its throughput when the upload joins.",
     "section 1, figure 1.1(a)",
-    fails=True,
 )
 def download_halves(m: Measurements) -> Verdict:
     """What the download loses with 50 packets, both-active mean against alone."""
