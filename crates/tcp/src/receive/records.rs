@@ -23,6 +23,11 @@ impl Record {
         self.fragments == 0
     }
 
+    /// If it ends there.
+    fn reaching(self, offset: u64) -> Option<Record> {
+        (self.end == offset).then_some(self)
+    }
+
     /// As one, if that is not too large.
     #[inline(always)]
     fn joined_by(self, next: Record) -> Option<Record> {
@@ -78,18 +83,25 @@ impl Records {
 
     /// A segment arrived behind a gap: what it covers goes.
     pub fn hold(&mut self, start: u64, end: u64) {
+        let record = self.record(start, end);
+        // Mostly it comes behind all that is held.
+        if let Some(mut last) = self.held.last_entry().filter(|last| *last.key() < start) {
+            match last.get().reaching(start).and_then(|before| before.joined_by(record)) {
+                Some(joined) => *last.get_mut() = joined,
+                None => drop(self.held.insert(start, record)),
+            }
+            return;
+        }
         let covered: Vec<u64> =
             self.held.range(start..end).filter(|(_, record)| record.end <= end).map(|(at, _)| *at).collect();
         for at in covered {
             self.held.remove(&at);
         }
-        let record = self.record(start, end);
-        match self.held.range_mut(..start).next_back() {
-            Some((_, before)) if before.end == start => match before.joined_by(record) {
-                Some(joined) => *before = joined,
-                None => drop(self.held.insert(start, record)),
-            },
-            _ => drop(self.held.insert(start, record)),
+        let before = self.held.range_mut(..start).next_back().map(|(_, before)| before);
+        let joined = before.and_then(|before| Some((before.reaching(start)?.joined_by(record)?, before)));
+        match joined {
+            Some((joined, before)) => *before = joined,
+            None => drop(self.held.insert(start, record)),
         }
     }
 

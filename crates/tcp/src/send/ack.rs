@@ -3,6 +3,7 @@
 //! hear of it.
 
 use super::ack_outcome::{AckInfo, AckOutcome};
+use super::buffer_limit::Growth;
 use super::flight::Flight;
 use super::sender::Sender;
 use crate::cc::{Acked, RateSample};
@@ -458,13 +459,15 @@ impl Sender {
 
     #[inline(always)]
     pub(super) fn grow_send_buffer(&mut self) {
-        if !self.limit.may_grow() {
-            return;
+        match self.limit.growth() {
+            Growth::None => {}
+            Growth::Windows => self.provide_buffer(),
+            Growth::Step => {
+                let unsent = self.buffer.len().saturating_sub(self.flight.outstanding());
+                let windows_take_it = self.window.size().min(self.cwnd()) >= unsent;
+                self.limit.step(self.buffer.len(), self.window.size(), windows_take_it);
+            }
         }
-        let unsent = self.buffer.len().saturating_sub(self.flight.outstanding());
-        let peer_would_take_it = self.window.size().min(self.cwnd()) >= unsent;
-        let state = self.buffer_state();
-        self.limit.grow(state, self.window.size(), peer_would_take_it);
     }
 }
 

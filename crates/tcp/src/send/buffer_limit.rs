@@ -39,6 +39,16 @@ pub(crate) struct SendBufferState {
     pub windows: u64,
 }
 
+/// What makes a buffer grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Growth {
+    None,
+    /// See [`SendBufferLimit::step`].
+    Step,
+    /// See [`SendBufferLimit::provide`].
+    Windows,
+}
+
 impl SendBufferLimit {
     pub fn new(rule: BufferRule, room: SendBufferAccounting) -> SendBufferLimit {
         SendBufferLimit { rule, room, capacity: rule.initial().get(), waiting: false }
@@ -89,33 +99,29 @@ impl SendBufferLimit {
         }
     }
 
-    /// Whether [`SendBufferLimit::grow`] could do anything now.
+    /// What an ACK may add to the buffer now.
     #[inline]
-    pub fn may_grow(&self) -> bool {
+    pub fn growth(&self) -> Growth {
         match (self.room, self.rule) {
-            (SendBufferAccounting::Segments { .. }, BufferRule::Stepped { max, .. }) => self.capacity < max.get(),
-            (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) => {
-                self.waiting && self.capacity < max.get()
+            (SendBufferAccounting::Segments { .. }, BufferRule::Stepped { max, .. }) if self.capacity < max.get() => {
+                Growth::Step
             }
-            _ => false,
+            (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. })
+                if self.waiting && self.capacity < max.get() =>
+            {
+                Growth::Windows
+            }
+            _ => Growth::None,
         }
     }
 
-    /// An ACK arrived that left a window of `peer_window`. FreeBSD: another step when the buffer is nearly full, the
-    /// windows would take all of it, and it is no more than a quarter beyond the peer's. Linux: room for the windows if
-    /// the application waits.
-    pub fn grow(&mut self, filling: SendBufferState, peer_window: u64, windows_take_it: bool) {
-        match (self.room, self.rule) {
-            (SendBufferAccounting::Segments { .. }, BufferRule::Stepped { step, max, .. })
-                if filling.len >= self.capacity / 8 * 7 && peer_window / 4 * 5 >= self.capacity && windows_take_it =>
-            {
+    /// An ACK arrived that left `len` octets in the buffer and a window of `peer_window`: another step when the buffer is
+    /// nearly full, the windows would take all of it, and it is no more than a quarter beyond the peer's.
+    pub fn step(&mut self, len: u64, peer_window: u64, windows_take_it: bool) {
+        if let BufferRule::Stepped { step, max, .. } = self.rule {
+            if len >= self.capacity / 8 * 7 && peer_window / 4 * 5 >= self.capacity && windows_take_it {
                 self.capacity = (self.capacity + step.get()).min(max.get());
             }
-            (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) if self.waiting => {
-                let segments = (filling.cwnd / filling.mss).max(LEAST_SEGMENTS);
-                self.capacity = self.capacity.max((filling.windows * segments * provision(filling.mss)).min(max.get()));
-            }
-            _ => {}
         }
     }
 
@@ -130,8 +136,8 @@ impl SendBufferLimit {
         }
     }
 
-    /// The congestion control has set its first window: Linux's buffers hold so many `windows` like it, of no less than
-    /// the smallest.
+    /// The congestion control has set its first window, or the application waits as an ACK arrives: Linux's buffers hold
+    /// so many `windows` like it, of no less than the smallest.
     pub fn provide(&mut self, mss: u64, cwnd: u64, windows: u64) {
         if let (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) = (self.room, self.rule) {
             let segments = (cwnd / mss).max(LEAST_SEGMENTS);
@@ -192,7 +198,9 @@ mod tests {
         let mut ends = vec![written];
         for acked in 1..500 {
             let filling = filled(written - acked, 10 + acked);
-            space.grow(filling, 0, true);
+            if space.growth() == Growth::Windows {
+                space.provide(MSS, filling.cwnd, filling.windows);
+            }
             let room = space.room(filling) / MSS;
             if room > 0 {
                 written += room;
@@ -212,7 +220,8 @@ mod tests {
     fn a_segment_takes_more_than_its_payload() {
         let mut space = auto();
         space.note_written(filled(21, 10));
-        space.grow(filled(15, 5000), 0, true);
+        assert_eq!(space.growth(), Growth::Windows);
+        space.provide(MSS, 5000 * MSS, 2);
         assert_eq!(space.room(filled(0, 5000)), 1893 * MSS);
         space.note_written(filled(1000, 5000));
         let joined = SendBufferState { joined: 600, ..filled(1893, 5000) };

@@ -188,8 +188,7 @@ impl Sender {
     pub fn start_controller(&mut self, now: Time) {
         let path = self.path();
         self.flight.controller.on_established(now, &path);
-        let cwnd = self.flight.controller.cwnd().get();
-        self.limit.provide(self.flight.mss(), cwnd, self.windows_to_buffer());
+        self.provide_buffer();
         self.switch_pacing();
         if self.flight.controller.needs_losses() {
             self.flight.scoreboard.watch_losses();
@@ -303,6 +302,12 @@ impl Sender {
             });
         }
         self.limit.note_written(self.buffer_state());
+    }
+
+    /// The buffer has room for windows like the one of now.
+    pub(super) fn provide_buffer(&mut self) {
+        let cwnd = self.flight.controller.cwnd().get();
+        self.limit.provide(self.flight.mss(), cwnd, self.windows_to_buffer());
     }
 
     /// Three where the window may grow in recovery (Linux's sndbuf_expand).
