@@ -1,6 +1,6 @@
 //! Shared media in whole runs: conserved, deterministic, and slower the more the directions take from each other.
 
-use crate::{run, scenario};
+use crate::{run, run_seed, scenario};
 use lopsided_scenario::Scenario;
 use lopsided_sim::{PartTable, RunResult};
 
@@ -91,10 +91,10 @@ const FWP: &str = include_str!("../../../../scenarios/fwp.toml");
 /// The object of `repaired` is whole, whatever the air loses, and costs the path what the air lost.
 #[test]
 fn an_object_over_a_channel_that_repairs_nothing_is_made_whole() {
-    let sent = |error: &str| {
+    let sent = |error: &str, seed: u64| {
         let text = FWP.replace("frame_error = 0.1", &format!("frame_error = {error}"));
         let text = text.replace("placeholders = 0.1", &format!("placeholders = {error}")).replace("20 MB", "2 MB");
-        let result = run(&text);
+        let result = run_seed(&text, seed);
         assert!(result.conservation.holds());
         let objects = result.transfers.what.iter().filter(|what| **what == "object").count();
         assert_eq!(objects, 1, "the object is not whole at {error}");
@@ -102,10 +102,12 @@ fn an_object_over_a_channel_that_repairs_nothing_is_made_whole() {
             .find(|row| *result.links.link[*row] == *"server-router" && *result.links.direction[*row] == *"down");
         result.links.sent_bytes[link.unwrap()] as f64
     };
-    let clean = sent("0.0");
-    // Over twelve seeds it is 0.12 and 0.96 more, with standard deviations of 0.01 and 0.07.
+    let clean = sent("0.0", 1);
+    // Over twelve seeds it is 0.13 and 0.95 more, with standard deviations of 0.01 and 0.05: one seed says little, so
+    // four are taken together.
     for (error, least, most) in [("0.1", 0.08, 0.2), ("0.4", 0.5, 1.1)] {
-        let more = sent(error) / clean - 1.0;
+        let mean = (1..=4).map(|seed| sent(error, seed)).sum::<f64>() / 4.0;
+        let more = mean / clean - 1.0;
         assert!((least..most).contains(&more), "{more} more at {error}");
     }
 }
