@@ -141,12 +141,12 @@ impl Memory {
     }
 
     /// Whether there is so much room beside octets in records that nothing of that is to be asked. What is offered is
-    /// rounded up to the unit of the header, if that is larger than one octet.
+    /// rounded up to the unit of the header, if that is larger than one octet; what a SYN offered need not be.
     #[inline(always)]
     pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
         let room = self.room_beside(octets, records);
-        let unit = 1u64 << scale;
-        !self.is_half_filled(room) && unit > 1 && room.min(self.threshold) + (unit - 1) >= offered
+        let below_unit = (1u64 << scale) - 1;
+        !self.is_half_filled(room) && below_unit > 0 && (room.min(self.threshold) + below_unit) & !below_unit >= offered
     }
 
     /// Less than what was offered last would be, were it not open already.

@@ -231,6 +231,7 @@ impl Receiver {
     pub fn answer_window(&self, sizes: SegmentSizes, scale: u8) -> AnswerWindow {
         let (octets, records) = (self.unread + self.held_octets, self.records.unread() + self.records.held());
         if self.buffer.has_ample_room(octets, records, self.offered, scale) {
+            debug_assert_eq!(self.closer_answer_window(sizes, scale), AnswerWindow::default());
             return AnswerWindow::default();
         }
         self.closer_answer_window(sizes, scale)

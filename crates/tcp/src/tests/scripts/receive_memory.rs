@@ -1,7 +1,7 @@
 //! Linux's receive buffer as memory: what a segment that comes opens of it, and from where it grows.
 
 use super::script::{PEER, Script, linux};
-use crate::{BufferRule, Profile};
+use crate::{AckSettings, BufferRule, Profile};
 use lopsided_core::Bytes;
 
 /// A connection with a receive buffer for a window of `initial` octets, which may grow to one for `max`.
@@ -41,5 +41,29 @@ fn small_segments_out_of_order_open_the_window_too() {
         t.inject(100, segment);
         t.drain();
         assert_eq!(t.info().rcv_ssthresh.get() - before, opened, "{segment} of at most {max}");
+    }
+}
+
+/// __tcp_ack_snd_check compares what __tcp_select_window gives, in whole units of the header, with what the SYN ACK
+/// offered, in octets. An ACK for two segments that would offer less waits for the application.
+#[test]
+fn an_ack_that_would_offer_less_than_the_syn_ack_is_delayed() {
+    for (initial, max, offered, answered) in [
+        // Room for 64,152 octets beside them: 63 units of 1,024, which are 64,512.
+        (65_536, 16 << 20, 64_768, 141),
+        // For 64,616: 64 units, which are 65,536; or 505 of 128, which are 64,640.
+        (66_000, 16 << 20, 65_535, 102),
+        (66_000, 3 << 20, 65_535, 141),
+    ] {
+        let receive_buffer = BufferRule::Auto { initial: Bytes::new(initial), max: Bytes::new(max) };
+        let ack = AckSettings { quick_acks: 0, ..linux().ack };
+        let mut t = Script::listen(Profile { receive_buffer, ack, ..linux() }, PEER);
+        t.reads = false;
+        t.inject(0, &t.peer_syn("S"));
+        t.expect(0, &format!("S. 0:0 ack 1 win {offered}"));
+        t.inject(100, "ack 1");
+        t.inject(101, "1:1001");
+        t.inject(102, "1001:2001");
+        t.expect(answered, "ack 2001");
     }
 }
