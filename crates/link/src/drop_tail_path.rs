@@ -298,17 +298,18 @@ impl DropTailPath {
     #[inline(never)]
     fn note_course(&mut self, course: Course, backlog: Backlog, measured: &mut Measured, cx: &mut Cx<'_>) {
         let unseen_until = cx.unseen_until();
-        if self.courses.front().is_some_and(|first| first.ends() <= unseen_until.max(cx.now())) {
-            self.count_courses(unseen_until.max(cx.now()), measured, cx);
+        let counted_until = unseen_until.max(cx.now());
+        if self.courses.front().is_some_and(|first| first.ends() <= counted_until) {
+            self.count_courses(counted_until, measured, cx);
         }
         if course.ends() < unseen_until && self.courses.is_empty() {
             measured.queue.crossed(course.enters, course.departs, course.size(), backlog);
             measured.wire_bytes += course.wire();
             self.look_at_room(measured);
         } else {
-            // What waits before it may have been counted, if nobody looks before it enters. What enters later finds
-            // noted all that waits before it.
-            if course.enters <= unseen_until {
+            // What waits before it may have been counted as gone. What enters later finds noted all that waits before
+            // it.
+            if course.enters <= counted_until {
                 measured.queue.notice(backlog);
             }
             if self.courses.len() == self.courses.capacity() {
