@@ -313,6 +313,11 @@ impl Receiver {
         if self.ends && ack >= self.next && self.held.is_empty() {
             return AckReason::Fin;
         }
+        let is_enough = ack - self.acked > u64::from(self.largest);
+        // Beneath a further gap it is acknowledged as any two segments are.
+        if arrived.kind == AckReason::GapFilled && is_enough && !self.held.is_empty() {
+            return AckReason::Count;
+        }
         if arrived.kind != AckReason::Count {
             return arrived.kind;
         }
@@ -322,6 +327,6 @@ impl Receiver {
         if segment.at - arrived.at >= AT_ONCE {
             return AckReason::Delay;
         }
-        if ack - self.acked > u64::from(self.largest) { AckReason::Count } else { AckReason::Quick }
+        if is_enough { AckReason::Count } else { AckReason::Quick }
     }
 }
