@@ -156,18 +156,19 @@ impl DropTailPath {
         }
     }
 
-    /// A packet enters at `at`, behind all that entered before, and arrives by an event of this link. True if it is the
+    /// A packet of this size enters at `at`, behind all that entered before, and arrives by an event of this link. True if it is the
     /// next to arrive.
     #[inline(always)]
     pub(crate) fn handle_packet(
         &mut self,
         packet: Packet,
+        size: Bytes,
         at: Time,
         line: &mut Line,
         measured: &mut Measured,
         cx: &mut Cx<'_>,
     ) -> bool {
-        let arrives = match self.take_in(packet.size(), at, line, measured, cx) {
+        let arrives = match self.take_in(size, at, line, measured, cx) {
             Ok(arrives) => arrives,
             Err(ending) => {
                 self.end(packet, at, ending, measured, cx);

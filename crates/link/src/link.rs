@@ -98,12 +98,14 @@ impl Link {
         }
     }
 
-    /// As [`Node::handle_packet`], for a packet that enters at `at`. Of a link that does not
+    /// As [`Node::handle_packet`], for a packet of this size that enters at `at`. Of a link that does not
     /// [foretell](Link::foretells) that is now. False if [`Node::poll_timeout`] is what it was.
     #[inline(always)]
-    pub fn handle_packet_at(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) -> bool {
+    pub fn handle_packet_at(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> bool {
         match &mut self.path {
-            TransmitPath::DropTail(path) => path.handle_packet(packet, at, &mut self.line, &mut self.measured, cx),
+            TransmitPath::DropTail(path) => {
+                path.handle_packet(packet, size, at, &mut self.line, &mut self.measured, cx)
+            }
             TransmitPath::Queued(path) => {
                 path.handle_packet(packet, &mut self.line, &mut self.measured, cx);
                 true
@@ -156,12 +158,12 @@ pub struct ForetoldLink<'a> {
 }
 
 impl ForetoldLink<'_> {
-    /// A packet enters at `at`, no earlier than any before it, and goes on at once in other hands, with the time at
+    /// A packet of this size enters at `at`, no earlier than any before it, and goes on at once in other hands, with the time at
     /// which it will be out again; `None` if the queue has no room for it then, or the line loses it. Not where anybody
     /// watches queues or drops.
     #[inline(always)]
-    pub fn pass_through(&mut self, packet: Packet, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
-        match self.path.take_in(packet.size(), at, self.line, self.measured, cx) {
+    pub fn pass_through(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
+        match self.path.take_in(size, at, self.line, self.measured, cx) {
             Ok(out) => Some((out, packet)),
             Err(ending) => {
                 self.path.end(packet, at, ending, self.measured, cx);
@@ -248,7 +250,8 @@ impl LinkView<'_> {
 
 impl Node for Link {
     fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
-        self.handle_packet_at(packet, cx.now(), cx);
+        let size = packet.size();
+        self.handle_packet_at(packet, size, cx.now(), cx);
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {

@@ -9,19 +9,36 @@
 //! than a stretch of time from now, behind a long line or a long queue, are put aside and sorted when that stretch
 //! begins.
 
-use lopsided_core::{Count, Duration, NodeId, Packet, Time};
+use crate::onward::Way;
+use lopsided_core::{Bytes, Count, Duration, NodeId, Packet, Time};
 use std::collections::VecDeque;
 
-/// A packet on its way to a link.
+/// A packet on its way to a link, with all that the link asks of it: as it enters, the packet itself has long left the
+/// processor's cache.
 #[derive(Debug)]
 pub(crate) struct Entering {
     pub at: Time,
+    pub packet: Packet,
     /// The link before.
     pub from: NodeId,
-    pub packet: Packet,
+    /// Its octets; 0 where they are more than fit.
+    size: u16,
+    /// Where it goes on behind the link.
+    pub way: Way,
 }
 
 impl Entering {
+    #[inline(always)]
+    pub fn new(at: Time, from: NodeId, packet: Packet, size: Bytes, way: Way) -> Entering {
+        let size = u16::try_from(size.get()).unwrap_or(0);
+        Entering { at, packet, from, size, way }
+    }
+
+    #[inline(always)]
+    pub fn size(&self) -> Bytes {
+        if self.size == 0 { self.packet.size() } else { Bytes::new(u64::from(self.size)) }
+    }
+
     fn key(&self) -> (Time, NodeId) {
         (self.at, self.from)
     }
@@ -145,7 +162,7 @@ impl Confluence {
     /// The packets on their way.
     pub fn held(&self) -> Count {
         let Coming { known, since, later, .. } = &self.coming;
-        Count::of(known.iter().chain(since).chain(later).map(|entering| entering.packet.size()))
+        Count::of(known.iter().chain(since).chain(later).map(|entering| entering.size()))
     }
 }
 
@@ -208,7 +225,22 @@ mod tests {
         let ip = IpHeader::v4(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST);
         let new = NewPacket::new(FlowId(0), ip, Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 }), Payload::EMPTY);
         let packet = Packet::unbooked(number, Time::ZERO, new);
-        Entering { at: Time::from_nanos(at), from: NodeId(from), packet }
+        let size = packet.size();
+        Entering::new(Time::from_nanos(at), NodeId(from), packet, size, Way::UNKNOWN)
+    }
+
+    /// A link that many share has half a million of them.
+    #[test]
+    fn what_enters_takes_little_and_knows_its_size() {
+        assert_eq!(size_of::<Entering>(), 24);
+        for octets in [0, 65_507, 65_508, 100_000] {
+            let ip = IpHeader::v4(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST);
+            let transport = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
+            let new = NewPacket::new(FlowId(0), ip, transport, Payload::virtual_len(octets));
+            let packet = Packet::unbooked(1, Time::ZERO, new);
+            let size = packet.size();
+            assert_eq!(Entering::new(Time::ZERO, NodeId(0), packet, size, Way::UNKNOWN).size(), size);
+        }
     }
 
     proptest! {

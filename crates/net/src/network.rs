@@ -17,10 +17,10 @@
 
 use crate::confluence::{Confluence, Entering};
 use crate::inlets::{Giver, Inlets};
-use crate::onward::{Follower, Hop, Onward};
+use crate::onward::{Follower, Hop, Onward, Way};
 use crate::{EventQueue, Router};
 use lopsided_core::packet::{Delivered, NewPacket};
-use lopsided_core::{Accounting, Count, Cx, Event, EventMask, Node, NodeId, Packet, Port, Time, Unboxed};
+use lopsided_core::{Accounting, Bytes, Count, Cx, Event, EventMask, Node, NodeId, Packet, Port, Time, Unboxed};
 use lopsided_link::{ForetoldLink, Link};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -80,6 +80,7 @@ impl<H: Node> NetNode<H> {
 pub(crate) struct Left {
     pub link: NodeId,
     at: Time,
+    way: Way,
     packet: Unboxed,
 }
 
@@ -225,6 +226,11 @@ impl<H: Node> Network<H> {
                 onward.len() as u32 - 1
             });
             self.places[leader.index()].row.leads_by = number;
+        }
+        let leads_by = |link: NodeId| self.places.get(link.index()).map_or(u32::MAX, |place| place.row.leads_by);
+        for number in 0..onward.len() {
+            let ways = onward[number].ways(&onward, leads_by);
+            onward[number].set_ways(ways);
         }
         self.onward = Arc::new(onward);
         self
@@ -494,7 +500,10 @@ impl<H: Node> Network<H> {
                     wire = self.wire(wire.node, Link::SENSED);
                     continue;
                 }
-                NetNode::Link(_) => return self.cross(wire.node, packet, self.now),
+                NetNode::Link(_) => {
+                    let size = packet.size();
+                    return self.cross(wire.node, packet, size, self.now);
+                }
                 NetNode::Host(host) => {
                     host.handle_packet(wire.port, packet, &mut cx);
                     if host.has_given_all() {
@@ -513,9 +522,9 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Hands the packet to a link, which it enters at `at`, and through all that follow.
+    /// Hands the packet of this size to a link, which it enters at `at`, and through all that follow.
     #[inline(always)]
-    fn cross(&mut self, mut node: NodeId, mut packet: Packet, mut at: Time) {
+    fn cross(&mut self, mut node: NodeId, mut packet: Packet, size: Bytes, mut at: Time) {
         loop {
             let place = &mut self.places[node.index()];
             let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
@@ -523,17 +532,19 @@ impl<H: Node> Network<H> {
             let onward = self.onward.get(place.row.leads_by as usize);
             let Some(next) = onward.and_then(|onward| onward.follower(node, &mut packet)) else {
                 if place.row.leads_out {
-                    self.leave(node, packet, at);
-                } else if link.handle_packet_at(packet, at, &mut cx) {
+                    self.leave(node, packet, size, at, Way::UNKNOWN);
+                } else if link.handle_packet_at(packet, size, at, &mut cx) {
                     self.rearm(node);
                 }
                 return;
             };
-            let Some(passed) = foretelling(link).pass_through(packet, at, &mut cx) else { return };
+            let Some(passed) = foretelling(link).pass_through(packet, size, at, &mut cx) else { return };
             (at, packet) = passed;
             match next {
                 Follower::Of(next) => node = next,
-                Follower::OfSeveral(confluence) => return self.gather(confluence, Entering { at, from: node, packet }),
+                Follower::OfSeveral(confluence, way) => {
+                    return self.gather(confluence, Entering::new(at, node, packet, size, way));
+                }
             }
         }
     }
@@ -551,8 +562,22 @@ impl<H: Node> Network<H> {
     /// The link behind a confluence gets all that has entered it by now; who lets it in sets the link's time anew.
     fn let_in(&mut self, confluence: usize) {
         let link = self.confluences[confluence].0;
-        while let Some(Entering { at, packet, .. }) = self.confluences[confluence].1.take(self.now) {
-            self.cross(link, packet, at);
+        while let Some(entering) = self.confluences[confluence].1.take(self.now) {
+            let (mut at, size, way, mut packet) = (entering.at, entering.size(), entering.way, entering.packet);
+            let mut node = link;
+            if way != Way::UNKNOWN {
+                let place = &mut self.places[link.index()];
+                let Some(onward) = self.onward.get(place.row.leads_by as usize) else {
+                    self.leave(link, packet, size, at, way);
+                    continue;
+                };
+                let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
+                let mut cx = Cx::new(self.now, node, &mut self.accounting);
+                node = onward.follower_by(way);
+                let Some(passed) = foretelling(link).pass_through(packet, size, at, &mut cx) else { continue };
+                (at, packet) = passed;
+            }
+            self.cross(node, packet, size, at);
         }
     }
 
@@ -648,12 +673,12 @@ impl<H: Node> Network<H> {
         std::mem::take(&mut self.events)
     }
 
-    /// A packet passes a link, which it enters at `at`, into another part.
-    fn leave(&mut self, link: NodeId, packet: Packet, at: Time) {
+    /// A packet passes a link into another part.
+    fn leave(&mut self, link: NodeId, packet: Packet, size: Bytes, at: Time, way: Way) {
         let NetNode::Link(node) = &mut self.places[link.index()].node else { unreachable!("parts meet at links") };
         let mut cx = Cx::new(self.now, link, &mut self.accounting);
-        if let Some((at, packet)) = foretelling(node).pass_through(packet, at, &mut cx) {
-            self.left.push(Left { link, at, packet: self.accounting.unbox(packet) });
+        if let Some((at, packet)) = foretelling(node).pass_through(packet, size, at, &mut cx) {
+            self.left.push(Left { link, at, way, packet: self.accounting.unbox(packet) });
         }
     }
 
@@ -670,14 +695,20 @@ impl<H: Node> Network<H> {
 
     /// What has left another part for this one: into the row that follows the link, or on its way to arrive by an
     /// event.
-    pub(crate) fn arrive(&mut self, Left { link, at, packet }: Left) {
+    pub(crate) fn arrive(&mut self, Left { link, at, way, packet }: Left) {
         let mut packet = self.accounting.rebox(packet);
+        let size = packet.size();
         let onward = self.onward.get(self.places[link.index()].row.leads_by as usize);
-        if let Some(follower) = onward.and_then(|onward| onward.follower(link, &mut packet)) {
-            return match follower {
-                Follower::Of(follower) => self.cross(follower, packet, at),
-                Follower::OfSeveral(confluence) => self.gather(confluence, Entering { at, from: link, packet }),
-            };
+        let follower = onward.and_then(|onward| match way {
+            Way::UNKNOWN => onward.follower(link, &mut packet),
+            way => Some(Follower::Of(onward.follower_by(way))),
+        });
+        match follower {
+            Some(Follower::Of(follower)) => return self.cross(follower, packet, size, at),
+            Some(Follower::OfSeveral(confluence, way)) => {
+                return self.gather(confluence, Entering::new(at, link, packet, size, way));
+            }
+            None => {}
         }
         let NetNode::Elsewhere(arriving) = &mut self.places[link.index()].node else {
             unreachable!("it is in another part")

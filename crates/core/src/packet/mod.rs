@@ -442,10 +442,16 @@ impl Packet {
     #[inline]
     #[must_use]
     pub fn lower_ttl(&mut self) -> bool {
-        if self.0.ttl <= 1 {
+        self.lower_ttl_by(1)
+    }
+
+    /// As so many routers do, one after another. False, and nothing is changed, if one of them would lose it.
+    #[inline]
+    pub fn lower_ttl_by(&mut self, routers: u8) -> bool {
+        if self.0.ttl <= routers {
             return false;
         }
-        self.0.ttl -= 1;
+        self.0.ttl -= routers;
         let ttl = self.0.ttl;
         if let Some(raw) = self.0.raw_mut() {
             raw.set_ttl(ttl);
