@@ -68,7 +68,8 @@ impl QueueStats {
         if departs == now {
             return self.sent_at_once(size);
         }
-        let sojourn = departs - now;
+        debug_assert!(departs > now);
+        let sojourn = Duration::from_nanos(departs.as_nanos() - now.as_nanos());
         self.area_packets = self.area_packets.wrapping_add(sojourn.as_nanos());
         self.area_bytes = self.area_bytes.wrapping_add(u128::from(sojourn.as_nanos()) * u128::from(size.get()));
         self.sent(size, sojourn);
