@@ -113,6 +113,22 @@ impl Link {
         }
     }
 
+    /// Lets go what should have left by now, and gives a packet that has arrived, and when the next one does: what
+    /// [`Node::handle_timeout`], [`Node::poll_transmit`] and [`Node::poll_timeout`] do one after the other.
+    #[inline(always)]
+    pub fn next_arrived(&mut self, cx: &mut Cx<'_>) -> (Option<Packet>, Option<Time>) {
+        match &mut self.path {
+            TransmitPath::DropTail(path) => {
+                path.catch_up(&mut self.measured, cx);
+                (path.take_arrived(cx.now()), path.next_arrival())
+            }
+            TransmitPath::Queued(path) => {
+                path.catch_up(&mut self.line, &mut self.measured, cx);
+                (path.take_arrived(cx), path.next_arrival(self.line.delay))
+            }
+        }
+    }
+
     /// From the end of a packet's sending to its arrival.
     pub fn delay(&self) -> Duration {
         self.line.delay

@@ -38,7 +38,8 @@ pub enum NetNode<H> {
     Edge,
     /// A node that another of the network's [parts](crate::Parts) has; of a link that leads here, the packets on their
     /// way, in order of time.
-    Elsewhere(VecDeque<(Time, Packet)>),
+    #[expect(clippy::box_collection, reason = "places are small, and most are not elsewhere")]
+    Elsewhere(Box<VecDeque<(Time, Packet)>>),
 }
 
 impl<H: Node> NetNode<H> {
@@ -416,12 +417,11 @@ impl<H: Node> Network<H> {
         match &mut place.node {
             // One packet of those that arrive now. Where there are more, the link's time says so: each is an event.
             NetNode::Link(link) => {
-                link.handle_timeout(&mut cx);
-                let arrived = link.poll_transmit(&mut cx);
-                let (arrives, outlet) = (link.poll_timeout(), place.outlet);
+                let (arrived, arrives) = link.next_arrived(&mut cx);
+                let outlet = place.outlet;
                 // Set before the packet goes on: what it meets may be the same link.
                 self.queue.set(index, self.due(gathers, arrives));
-                if let Some((_, packet)) = arrived {
+                if let Some(packet) = arrived {
                     self.forward(outlet, packet);
                 }
                 if self.dirty.is_empty() {
@@ -609,7 +609,7 @@ impl<H: Node> Network<H> {
     /// A part of this network, in which these links lead out of it. It has no nodes yet.
     pub(crate) fn part(&self, exits: impl Iterator<Item = NodeId>) -> Network<H> {
         let elsewhere = |place: &Place<H>| Place {
-            node: NetNode::Elsewhere(VecDeque::new()),
+            node: NetNode::Elsewhere(Box::default()),
             outlet: place.outlet,
             first_wire: place.first_wire,
             row: place.row,

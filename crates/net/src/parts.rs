@@ -16,7 +16,6 @@ use crate::division::Division;
 use crate::network::{Left, NetNode, Network, Progress, foretelling};
 use lopsided_core::{Node, NodeId, Time};
 use std::any::Any;
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
@@ -125,7 +124,7 @@ impl<H: Node> Parts<H> {
         for exit in &self.division.exits {
             let arriving = network.with_link(*exit, |link, _| foretelling(link).take_arriving().collect());
             let beyond = self.beyond(network, *exit);
-            self.networks[beyond].put(*exit, NetNode::Elsewhere(arriving));
+            self.networks[beyond].put(*exit, NetNode::Elsewhere(Box::new(arriving)));
         }
         for (node, part) in self.division.part_of.iter().enumerate() {
             self.networks[*part].exchange(NodeId(node as u32), network);
@@ -156,7 +155,7 @@ impl<H: Node> Parts<H> {
         }
         for exit in &self.division.exits {
             let beyond = self.beyond(network, *exit);
-            let place = NetNode::Elsewhere(VecDeque::new());
+            let place = NetNode::Elsewhere(Box::default());
             if let NetNode::Elsewhere(arriving) = self.networks[beyond].put(*exit, place) {
                 network.with_link(*exit, |link, _| foretelling(link).put_arriving(arriving.into_iter()));
             }
