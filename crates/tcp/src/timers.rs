@@ -64,11 +64,15 @@ pub(crate) const TIMER_MARGIN: Duration = Duration::from_millis(2);
 pub(crate) struct TimerTable {
     /// [`UNSET`] where a timer does not run.
     slots: [Time; SLOTS],
+    /// The earliest of the rare ones, so that who asks for the next at each segment need not look at each of them.
+    earliest_rare: Time,
     loss: TimerKind,
 }
 
 const SLOTS: usize = 6;
 const LOSS: usize = 0;
+/// The first of those that run where no data flows.
+const RARE: usize = 3;
 const UNSET: Time = Time::MAX;
 
 #[inline]
@@ -85,14 +89,22 @@ const fn slot(kind: TimerKind) -> usize {
 
 impl TimerTable {
     pub fn new() -> TimerTable {
-        TimerTable { slots: [UNSET; SLOTS], loss: TimerKind::Retransmission }
+        TimerTable { slots: [UNSET; SLOTS], earliest_rare: UNSET, loss: TimerKind::Retransmission }
     }
 
     #[inline]
     pub fn set(&mut self, kind: TimerKind, at: Time) {
-        self.slots[slot(kind)] = at;
+        self.put(slot(kind), at);
         if slot(kind) == LOSS {
             self.loss = kind;
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, slot: usize, at: Time) {
+        self.slots[slot] = at;
+        if slot >= RARE {
+            self.earliest_rare = earliest(&self.slots[RARE..]);
         }
     }
 
@@ -107,7 +119,7 @@ impl TimerTable {
     #[inline]
     pub fn stop(&mut self, kind: TimerKind) {
         if self.is_set(kind) {
-            self.slots[slot(kind)] = UNSET;
+            self.put(slot(kind), UNSET);
         }
     }
 
@@ -119,6 +131,7 @@ impl TimerTable {
 
     pub fn stop_all(&mut self) {
         self.slots = [UNSET; SLOTS];
+        self.earliest_rare = UNSET;
     }
 
     #[inline]
@@ -143,7 +156,7 @@ impl TimerTable {
     pub fn take_due(&mut self, kind: TimerKind, now: Time) -> bool {
         let due = self.slots[slot(kind)] <= now;
         if due {
-            self.slots[slot(kind)] = UNSET;
+            self.put(slot(kind), UNSET);
         }
         due
     }
@@ -157,9 +170,13 @@ impl TimerTable {
     /// The earliest of all.
     #[inline]
     pub fn next(&self) -> Option<Time> {
-        let next = self.slots.iter().copied().fold(UNSET, Time::min);
+        let next = earliest(&self.slots[..RARE]).min(self.earliest_rare);
         (next != UNSET).then_some(next)
     }
+}
+
+fn earliest(slots: &[Time]) -> Time {
+    slots.iter().copied().fold(UNSET, Time::min)
 }
 
 #[cfg(test)]
@@ -188,8 +205,14 @@ mod tests {
         timers.set(TimerKind::TimeWait, AT(30));
         timers.set(TimerKind::DelayedAck, AT(20));
         assert_eq!(timers.next(), Some(AT(20)));
+        timers.set(TimerKind::KeepAlive, AT(25));
         assert!(timers.take_due(TimerKind::DelayedAck, AT(25)));
+        assert_eq!(timers.next(), Some(AT(25)));
+        assert!(timers.take_due(TimerKind::KeepAlive, AT(25)));
         assert_eq!(timers.next(), Some(AT(30)));
+        timers.set(TimerKind::Handshake, AT(28));
+        timers.stop(TimerKind::TimeWait);
+        assert_eq!(timers.next(), Some(AT(28)));
         timers.stop_all();
         assert_eq!(timers.next(), None);
     }
