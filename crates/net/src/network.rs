@@ -38,7 +38,6 @@ pub enum NetNode<H> {
     Edge,
     /// A node that another of the network's [parts](crate::Parts) has; of a link that leads here, the packets on their
     /// way, in order of time.
-    #[expect(clippy::box_collection, reason = "places are small, and most are not elsewhere")]
     Elsewhere(Box<VecDeque<(Time, Packet)>>),
 }
 
