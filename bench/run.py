@@ -321,7 +321,7 @@ def control_rows(costs: list[ControlCost]) -> list[tuple[str, ...]]:
     return [(name, *shown) for name, shown in cells.items()]
 
 
-INSTRUCTIONS_HEADER = ("lopsided", "instructions/packet", "at most")
+INSTRUCTIONS_HEADER = ("lopsided", "measured", "at most", "in")
 
 
 def instruction_rows(console: Console) -> list[tuple[str, ...]]:
@@ -330,7 +330,7 @@ def instruction_rows(console: Console) -> list[tuple[str, ...]]:
         console.print("valgrind is not installed: no instructions are counted")
         return []
     with console.status("counting instructions"):
-        return [(name, f"{figure:,.0f}", f"{most:,}") for name, figure, most in instructions.measure()]
+        return [(name, f"{figure:,.0f}", f"{most:,}", unit) for name, figure, most, unit in instructions.measure()]
 
 
 def verdicts(compared: list[Cost], varied: list[Cost], controls: list[ControlCost]) -> list[str]:
