@@ -156,8 +156,8 @@ impl DropTailPath {
         }
     }
 
-    /// A packet of this size enters at `at`, behind all that entered before, and arrives by an event of this link. True if it is the
-    /// next to arrive.
+    /// A packet of this size enters at `at`, behind all that entered before, and arrives by an event of this link. True
+    /// if it is the next to arrive.
     #[inline(always)]
     pub(crate) fn handle_packet(
         &mut self,

@@ -174,8 +174,8 @@ pub struct ForetoldLink<'a> {
 }
 
 impl ForetoldLink<'_> {
-    /// A packet of this size enters at `at`, no earlier than any before it, and goes on at once in other hands, with the time at
-    /// which it will be out again; `None` if the queue has no room for it then, or the line loses it. Not where anybody
+    /// A packet of this size enters at `at`, no earlier than any before it, and goes on at once in other hands, with the
+    /// time at which it will be out again; `None` if the queue has no room for it then, or the line loses it. Not where anybody
     /// watches queues or drops.
     #[inline(always)]
     pub fn pass_through(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {

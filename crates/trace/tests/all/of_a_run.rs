@@ -137,7 +137,8 @@ fn looks_the_same(told: &str, inferred: &str) -> bool {
     match told {
         // A timer sends what Linux's compression held back, and an ACK of two segments that would have offered less.
         "delay" => ["out of order", "enough segments"].contains(&inferred),
-        // Two segments are not acknowledged at once where that would offer less, which then is done for another reason.
+        // Linux does not count to two where the ACK would offer less than the one before. What then has it acknowledged at
+        // once is a filled gap, the quick ACKs of a start, or the application's reading, none of which a packet names.
         "gap filled" => inferred == "enough segments",
         "quick ACK" => ["gap filled", "enough segments"].contains(&inferred),
         "message read" => ["quick ACK", "enough segments"].contains(&inferred),
