@@ -95,6 +95,9 @@ impl Codel {
         cx: &mut Cx<'_>,
     ) -> Option<QueuedPacket> {
         let Some(mut packet) = source.pop() else {
+            // Linux's codel_dequeue: an empty queue ends the interval above the target. The next packet may belong to
+            // another connection of the same bucket.
+            self.first_above = 0;
             self.dropping = false;
             return None;
         };

@@ -78,6 +78,9 @@ impl Default for PieConfig {
 /// Octets over which a departure rate is measured (RFC 8033 section 4, `DQ_THRESHOLD`).
 const DQ_THRESHOLD: u64 = 1 << 14;
 
+/// Linux keeps the probability as 56 bits of 64 and only guards against overflow (`pie_calculate_probability`), so a long
+/// overload takes it beyond 1 and it needs as long to come back. RFC 8033 section 4.2 bounds it at 1.
+const MOST_PROBABILITY: f64 = 256.0;
 /// Above it the probability rises faster (Linux).
 const LONG_DELAY: Duration = Duration::from_millis(250);
 
@@ -233,7 +236,7 @@ impl Pie {
         if self.delay > LONG_DELAY {
             change += 0.02;
         }
-        self.probability = (self.probability + change).clamp(0.0, 1.0);
+        self.probability = (self.probability + change).clamp(0.0, MOST_PROBABILITY);
         // No delay now nor before: it fades.
         if self.delay.is_zero() && self.old_delay.is_zero() && backlog.packets == 0 {
             self.probability -= self.probability / 64.0;

@@ -7,36 +7,47 @@
 //! linear between. Windows below 15 segments are Reno's. After a queue the largest increase comes back only after five
 //! round trips without one (theta).
 //!
-//! As in Linux: slow start is Reno's, and a timeout resets both parameters to Reno's.
+//! As in Linux, which counts in integers: slow start is Reno's, a timeout resets both parameters to Reno's, an ACK
+//! counts all segments that it covers, SACKed before or not, and rounds end also while the application limits the
+//! sender.
 
 use super::round::Round;
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
-use lopsided_core::{Duration, Time};
+use lopsided_core::Time;
 
-const ALPHA_MAX: f64 = 10.0;
-const ALPHA_MIN: f64 = 0.3;
-const BETA_MIN: f64 = 0.125;
-const BETA_MAX: f64 = 0.5;
+/// Fractional bits of the increase, in segments for each window.
+const ALPHA_SHIFT: u32 = 7;
+const ALPHA_ONE: u64 = 1 << ALPHA_SHIFT;
+const ALPHA_MIN: u64 = 3 * ALPHA_ONE / 10;
+const ALPHA_MAX: u64 = 10 * ALPHA_ONE;
+/// Fractional bits of the decrease, a share of the window.
+const BETA_SHIFT: u32 = 6;
+const BETA_MIN: u64 = (1 << BETA_SHIFT) / 8;
+const BETA_MAX: u64 = (1 << BETA_SHIFT) / 2;
+/// Smaller windows, in segments, are Reno's.
 const SMALL_WINDOW: u64 = 15;
+/// Round trips without a queue before the increase is the largest again.
 const THETA: u32 = 5;
-/// Longer RTTs are no RTTs.
-const RTT_MAX: Duration = Duration::from_millis(8_388);
+/// Longer RTTs count as this one, in microseconds: the largest of 32 bits that ALPHA_MAX may be multiplied with.
+const RTT_MAX_US: u64 = u32::MAX as u64 / ALPHA_MAX;
 
 #[derive(Debug)]
 pub struct Illinois {
-    alpha: f64,
-    beta: f64,
-    base: Option<Duration>,
-    max: Duration,
-    /// Of this round.
-    sum: u64,
+    alpha: u64,
+    beta: u64,
+    /// The smallest and the largest RTT ever, in microseconds.
+    base_us: Option<u64>,
+    max_us: u64,
+    /// Sum and number of this round's RTTs.
+    sum_us: u64,
     count: u64,
     round: Round,
-    /// There was a queue, and round trips since without one.
+    /// There was a queue, and the number of round trips since without a queue.
     above: bool,
     low: u32,
-    /// Segments acknowledged towards the next increase.
-    cwnd_cnt: f64,
+    /// Segments that the last ACK covers, and segments acknowledged towards the next increase.
+    acked: u64,
+    cwnd_cnt: u64,
 }
 
 impl Default for Illinois {
@@ -44,32 +55,34 @@ impl Default for Illinois {
         Illinois {
             alpha: ALPHA_MAX,
             beta: BETA_MAX,
-            base: None,
-            max: Duration::ZERO,
-            sum: 0,
+            base_us: None,
+            max_us: 0,
+            sum_us: 0,
             count: 0,
             round: Round::default(),
             above: false,
             low: 0,
-            cwnd_cnt: 0.0,
+            acked: 0,
+            cwnd_cnt: 0,
         }
     }
 }
 
 impl Illinois {
-    fn end_round(&mut self, cwnd: u64) {
+    fn end_round(&mut self, cwnd: u64, path: &PathState) {
         if cwnd < SMALL_WINDOW {
-            (self.alpha, self.beta) = (1.0, BETA_MAX);
-        } else if let (Some(base), Some(mean)) = (self.base, self.sum.checked_div(self.count)) {
-            let largest = self.max.saturating_sub(base).as_secs_f64();
-            let delay = Duration::from_nanos(mean).saturating_sub(base).as_secs_f64();
+            (self.alpha, self.beta) = (ALPHA_ONE, BETA_MAX);
+        } else if let (Some(base), Some(mean)) = (self.base_us, self.sum_us.checked_div(self.count)) {
+            let (largest, delay) = (self.max_us - base, mean - base);
             self.update_alpha(delay, largest);
             self.beta = beta(delay, largest);
         }
+        self.begin_round(path);
     }
 
-    fn update_alpha(&mut self, delay: f64, largest: f64) {
-        if delay > largest / 100.0 {
+    /// `delay` is the mean queueing delay of the round and `largest` the largest ever, in microseconds.
+    fn update_alpha(&mut self, delay: u64, largest: u64) {
+        if delay > largest / 100 {
             self.above = true;
             self.alpha = alpha(delay, largest);
             return;
@@ -87,27 +100,28 @@ impl Illinois {
 
     fn begin_round(&mut self, path: &PathState) {
         self.round = Round::begin(path);
-        self.sum = 0;
+        self.sum_us = 0;
         self.count = 0;
     }
 }
 
-/// Equation 3, beyond D/100: from ALPHA_MAX there to ALPHA_MIN at D.
-fn alpha(delay: f64, largest: f64) -> f64 {
-    let least = largest / 100.0;
+/// Equation 3, for delays beyond D/100: ALPHA_MAX at D/100, ALPHA_MIN at D.
+fn alpha(delay: u64, largest: u64) -> u64 {
+    let least = largest / 100;
     let (range, beyond) = (largest - least, delay - least);
-    (range * ALPHA_MAX / (range + beyond * (ALPHA_MAX - ALPHA_MIN) / ALPHA_MIN)).clamp(ALPHA_MIN, ALPHA_MAX)
+    range * ALPHA_MAX / (range + beyond * (ALPHA_MAX - ALPHA_MIN) / ALPHA_MIN)
 }
 
 /// Equation 4.
-fn beta(delay: f64, largest: f64) -> f64 {
-    let (low, high) = (largest / 10.0, largest * 0.8);
+fn beta(delay: u64, largest: u64) -> u64 {
+    let (low, high) = (largest / 10, 8 * largest / 10);
     if delay <= low {
         BETA_MIN
-    } else if delay >= high {
+    } else if delay >= high || high <= low {
         BETA_MAX
     } else {
-        BETA_MIN + (BETA_MAX - BETA_MIN) * (delay - low) / (high - low)
+        // Grows from BETA_MIN at `low` to BETA_MAX at `high`.
+        (BETA_MIN * high + (BETA_MAX - BETA_MIN) * delay - BETA_MAX * low) / (high - low)
     }
 }
 
@@ -116,69 +130,83 @@ impl WindowAlgorithm for Illinois {
         "illinois"
     }
 
+    fn on_established(&mut self, _now: Time, path: &PathState, _window: &mut Window) {
+        self.begin_round(path);
+    }
+
     fn pkts_acked(&mut self, _now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
-        if let Some(rtt) = ack.newest_rtt.filter(|rtt| *rtt <= RTT_MAX) {
-            self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
-            self.max = self.max.max(rtt);
-            self.sum = self.sum.saturating_add(rtt.as_nanos());
+        self.acked = u64::from(ack.segments);
+        if let Some(rtt) = ack.newest_rtt {
+            let rtt = (rtt.as_nanos() / 1000).min(RTT_MAX_US);
+            self.base_us = Some(self.base_us.map_or(rtt, |base| base.min(rtt)));
+            self.max_us = self.max_us.max(rtt);
+            self.sum_us += rtt;
             self.count += 1;
         }
     }
 
     fn cong_avoid(&mut self, _now: Time, ack: &Acked, path: &PathState, window: &mut Window) {
         if self.round.is_passed(path) {
-            self.end_round(window.segments());
-            self.begin_round(path);
+            self.end_round(window.segments(), path);
         }
-        let octets = window.acked_bytes_for_growth(ack);
-        if window.in_slow_start() {
-            window.slow_start(octets);
+        if !ack.cwnd_limited {
             return;
         }
-        self.cwnd_cnt += octets as f64 / window.mss() as f64;
-        let (gain, cwnd) = (self.cwnd_cnt * self.alpha, window.segments());
-        if gain >= cwnd as f64 {
-            window.set_segments(cwnd.saturating_add(gain as u64 / cwnd));
-            self.cwnd_cnt = 0.0;
+        if window.in_slow_start() {
+            window.slow_start(window.acked_bytes_for_growth(ack));
+            return;
+        }
+        self.cwnd_cnt += std::mem::replace(&mut self.acked, 1);
+        let (gain, cwnd) = ((self.cwnd_cnt * self.alpha) >> ALPHA_SHIFT, window.segments());
+        if gain >= cwnd {
+            window.set_segments(cwnd.saturating_add(gain / cwnd));
+            self.cwnd_cnt = 0;
         }
     }
 
     fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
-        self.cwnd_cnt = 0.0;
+        self.cwnd_cnt = 0;
         let cwnd = window.segments();
-        cwnd - (cwnd as f64 * self.beta) as u64
+        cwnd - ((cwnd * self.beta) >> BETA_SHIFT)
     }
 
     fn on_timeout(&mut self, _now: Time, path: &PathState, _window: &mut Window) {
-        (self.alpha, self.beta) = (1.0, BETA_MAX);
+        (self.alpha, self.beta) = (ALPHA_ONE, BETA_MAX);
         (self.low, self.above) = (0, false);
         self.begin_round(path);
+    }
+
+    fn increase_when_app_limited(&self) -> bool {
+        true
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::path::{MSS, acked, path_state, setup};
     use super::*;
+    use lopsided_core::Duration;
 
-    /// The ends of the curves of figure 1, and a point between.
+    const SECOND: u64 = 1_000_000;
+
+    /// The ends of the curves of figure 1, and a point between, in units of 1/128 and 1/64.
     #[test]
     fn increase_and_decrease_follow_the_delay() {
-        assert_eq!(alpha(0.01, 1.0), ALPHA_MAX);
-        assert!((alpha(1.0, 1.0) - ALPHA_MIN).abs() < 1e-9);
-        assert!((alpha(0.505, 1.0) - 10.0 / (1.0 + 0.5 * 9.7 / 0.3)).abs() < 1e-9);
-        assert_eq!([beta(0.05, 1.0), beta(0.1, 1.0), beta(0.8, 1.0), beta(1.0, 1.0)], [0.125, 0.125, 0.5, 0.5]);
-        assert!((beta(0.45, 1.0) - 0.3125).abs() < 1e-9);
+        assert_eq!(alpha(SECOND / 100, SECOND), ALPHA_MAX);
+        // 10 / (1 + 0.5 x 9.7 / 0.3) segments halfway; the quotients are rounded down.
+        assert_eq!((alpha(505_000, SECOND), alpha(SECOND, SECOND)), (73, ALPHA_MIN));
+        assert_eq!([50_000, 100_000, 450_000, 800_000, SECOND].map(|delay| beta(delay, SECOND)), [8, 8, 20, 32, 32]);
     }
 
     /// Section 2.3: alpha returns to its largest only after theta round trips without a queue.
     #[test]
     fn the_largest_increase_comes_back_after_five_round_trips() {
         let mut illinois = Illinois::default();
-        illinois.update_alpha(0.5, 1.0);
-        assert!(illinois.alpha < 1.0);
+        illinois.update_alpha(SECOND / 2, SECOND);
+        assert!(illinois.alpha < ALPHA_ONE);
         let back: Vec<bool> = (0..5)
             .map(|_| {
-                illinois.update_alpha(0.0, 1.0);
+                illinois.update_alpha(0, SECOND);
                 illinois.alpha == ALPHA_MAX
             })
             .collect();
@@ -188,10 +216,35 @@ mod tests {
     #[test]
     fn small_windows_are_reno() {
         let mut illinois =
-            Illinois { base: Some(Duration::from_millis(1)), sum: 1_000_000, count: 1, ..Illinois::default() };
-        illinois.end_round(14);
-        assert_eq!((illinois.alpha, illinois.beta), (1.0, 0.5));
-        illinois.end_round(15);
-        assert_eq!((illinois.alpha, illinois.beta), (10.0, 0.125));
+            Illinois { base_us: Some(1000), max_us: 1000, sum_us: 1000, count: 1, ..Illinois::default() };
+        illinois.end_round(14, &path_state());
+        assert_eq!((illinois.alpha, illinois.beta), (ALPHA_ONE, BETA_MAX));
+        illinois = Illinois { sum_us: 1000, count: 1, ..illinois };
+        illinois.end_round(15, &path_state());
+        assert_eq!((illinois.alpha, illinois.beta), (ALPHA_MAX, BETA_MIN));
+    }
+
+    /// Linux's `ca->acked = sample->pkts_acked`: segments that SACK reported before count again when the cumulative ACK
+    /// covers them.
+    #[test]
+    fn an_ack_counts_all_segments_that_it_covers() {
+        let mut illinois = Illinois::default();
+        let mut window = Window::new(setup().initial_window, setup().counting);
+        window.set_mss(lopsided_core::Bytes::new(MSS));
+        window.set_segments(100);
+        window.end_slow_start();
+        let ack = Acked { segments: 10, ..acked(1, Duration::from_millis(100)) };
+        illinois.pkts_acked(Time::ZERO, &ack, &path_state(), &mut window);
+        illinois.cong_avoid(Time::ZERO, &ack, &path_state(), &mut window);
+        // The increase is 10 segments for each window: 10 x 10 / 100.
+        assert_eq!(window.segments(), 101);
+    }
+
+    /// 2^32 / 1280 microseconds, 3.36 s: longer RTTs are counted as that long.
+    #[test]
+    fn long_rtts_are_clamped() {
+        let (mut illinois, mut window) = (Illinois::default(), Window::new(setup().initial_window, setup().counting));
+        illinois.pkts_acked(Time::ZERO, &acked(1, Duration::from_secs(9)), &path_state(), &mut window);
+        assert_eq!((illinois.max_us, illinois.count), (3_355_443, 1));
     }
 }

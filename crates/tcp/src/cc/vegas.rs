@@ -11,6 +11,7 @@
 
 use super::delay::{RoundRtt, share};
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
+use crate::CaState;
 use lopsided_core::{Duration, Time};
 
 const ALPHA: u64 = 2;
@@ -83,6 +84,10 @@ impl WindowAlgorithm for Vegas {
         }
     }
 
+    fn on_timeout(&mut self, _now: Time, path: &PathState, _window: &mut Window) {
+        self.rtt.follow(CaState::Loss, path);
+    }
+
     fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
         window.reno_ssthresh()
     }
@@ -96,7 +101,6 @@ impl WindowAlgorithm for Vegas {
 mod tests {
     use super::super::tests::path::{MSS, Path, acked, controller, path_state, setup};
     use super::*;
-    use crate::CaState;
 
     /// The published rule: fewer than alpha segments queued, one more; more than beta, one fewer; between, none.
     #[test]
@@ -140,6 +144,23 @@ mod tests {
         let ack = Acked { ca_state: CaState::Loss, ..ack };
         vegas.pkts_acked(Time::ZERO, &ack, &path, &mut window);
         assert!(vegas.rtt.open);
+    }
+
+    /// Linux calls `set_state` for the loss and for the undo, though both ACKs around them find the open state: a new
+    /// round begins.
+    #[test]
+    fn a_timeout_that_the_next_ack_takes_back_begins_a_round() {
+        let path = path_state();
+        let mut vegas = Vegas::default();
+        vegas.rtt.restart(&path);
+        let mut window = Window::new(setup().initial_window, setup().counting);
+        let ack = Acked { ca_state: CaState::Open, ..acked(1, Duration::from_millis(100)) };
+        vegas.pkts_acked(Time::ZERO, &ack, &path, &mut window);
+        assert_eq!(vegas.rtt.samples, 1);
+        vegas.on_timeout(Time::ZERO, &path, &mut window);
+        assert!(!vegas.rtt.open);
+        vegas.pkts_acked(Time::ZERO, &ack, &path, &mut window);
+        assert!(vegas.rtt.open && vegas.rtt.samples == 0);
     }
 
     /// Alone on a line it fills it with two to four segments of queue and never loses.

@@ -9,6 +9,7 @@
 
 use super::delay::{RoundRtt, share};
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
+use crate::CaState;
 use lopsided_core::{Duration, Time};
 
 /// In half segments: three segments.
@@ -67,6 +68,10 @@ impl WindowAlgorithm for Veno {
             }
         }
         self.rtt.min = None;
+    }
+
+    fn on_timeout(&mut self, _now: Time, path: &PathState, _window: &mut Window) {
+        self.rtt.follow(CaState::Loss, path);
     }
 
     fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {

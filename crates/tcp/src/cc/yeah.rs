@@ -10,6 +10,7 @@
 
 use super::delay::{RoundRtt, share};
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
+use crate::CaState;
 use lopsided_core::{Duration, Time};
 
 /// Segments that may be queued (Qmax).
@@ -98,6 +99,10 @@ impl WindowAlgorithm for Yeah {
             }
             self.rtt.begin(path);
         }
+    }
+
+    fn on_timeout(&mut self, _now: Time, path: &PathState, _window: &mut Window) {
+        self.rtt.follow(CaState::Loss, path);
     }
 
     fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {

@@ -219,8 +219,11 @@ impl Connection {
     fn on_ack(&mut self, now: Time, header: &TcpHeader, payload: &Payload) -> bool {
         let ack = self.ack_offset(header.ack);
         if ack > self.send.flight.nxt() as i64 {
-            // It acknowledges what was never sent.
-            self.challenge(now);
+            // It acknowledges what was never sent. RFC 9293 section 3.10.7.4 answers it; Linux's tcp_ack drops it without
+            // an answer in ESTABLISHED.
+            if self.state != State::Established || self.send.flight.profile.answers_unsent_ack {
+                self.challenge(now);
+            }
             return false;
         }
         if ack < self.send.flight.una() as i64 - self.send.window.largest().max(65_535) as i64 {
@@ -311,9 +314,7 @@ impl Connection {
         }
         self.settle_arrival(now, segment, before, arrival, prepared);
         if self.recv.fin_reached() {
-            if !payload.is_empty() {
-                self.acks.withdraw_quick();
-            }
+            self.acks.withdraw_quick();
             self.on_fin(now);
         }
     }

@@ -117,6 +117,8 @@ impl Connection {
         }
         let urgent = self.urgent.as_mut()?;
         if std::mem::take(&mut urgent.reset) {
+            // Linux's tcp_send_active_reset reads the clock: the timestamp is of now, not of the last segment.
+            self.clock = now;
             return Some(self.rare_covering(now, Flags::RST.with(Flags::ACK)));
         }
         if let Some(seq) = urgent.refused.take() {

@@ -45,6 +45,7 @@ impl Profile {
             threshold_heeds_peer: false,
             undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: false },
             fast_path: false,
+            answers_unsent_ack: true,
             send_buffer: BufferRule::Fixed(Bytes::new(16_384)),
             send_buffer_accounting: SendBufferAccounting::Stream,
             receive_buffer: BufferRule::Fixed(Bytes::new(16_384)),

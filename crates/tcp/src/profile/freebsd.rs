@@ -58,6 +58,7 @@ impl Profile {
             fin_beyond_cwnd: false,
             cwnd_validation: false,
             fast_path: true,
+            answers_unsent_ack: true,
             send_buffer: BufferRule::Stepped {
                 initial: Bytes::new(32_768),
                 step: Bytes::new(8_192),

@@ -84,6 +84,9 @@ pub struct Profile {
     /// An ACK that brings progress and nothing else, with the congestion window at or beyond the peer's, adds nothing
     /// to it: 4.4BSD's fast path (header prediction) knows no congestion window.
     pub fast_path: bool,
+    /// An ACK of data that was never sent is answered with an ACK in ESTABLISHED too (RFC 9293 section 3.10.7.4). Linux
+    /// drops it.
+    pub answers_unsent_ack: bool,
     pub send_buffer: BufferRule,
     pub send_buffer_accounting: SendBufferAccounting,
     pub receive_buffer: BufferRule,

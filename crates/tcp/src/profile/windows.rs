@@ -55,6 +55,7 @@ impl Profile {
             fin_beyond_cwnd: false,
             cwnd_validation: true,
             fast_path: false,
+            answers_unsent_ack: true,
             send_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },
             send_buffer_accounting: SendBufferAccounting::Stream,
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },

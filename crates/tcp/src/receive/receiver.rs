@@ -314,10 +314,12 @@ impl Receiver {
         }
         let next = self.next as i64;
         if end <= next {
-            if payload.is_empty() {
+            if payload.is_empty() && end == next {
                 return Arrival::InOrder { closed_gap: false, gaps_left: false };
             }
-            self.report_duplicate(start.max(0) as u64, end.max(0) as u64);
+            if !payload.is_empty() {
+                self.report_duplicate(start.max(0) as u64, end.max(0) as u64);
+            }
             return Arrival::Duplicate;
         }
         let limit = self.fin.unwrap_or(u64::MAX).min(self.edge.max(self.next));

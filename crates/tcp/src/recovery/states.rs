@@ -7,7 +7,7 @@ use super::loss_detection::mark_lost;
 use super::undo_state::echo_is_older;
 use crate::cc::Signal;
 use crate::profile::FastRecovery;
-use crate::send::{AckOutcome, Flight};
+use crate::send::{AckOutcome, Flight, TxRecord};
 use lopsided_core::Time;
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, TcpEvent, TcpEventMask, UndoRule};
 
@@ -138,8 +138,12 @@ impl Recovery {
             return false;
         }
         let timer = self.detect_loss(now, flight);
-        if self.ca_state == CaState::Open && flight.scoreboard.lost_segments() > 0 {
-            self.enter_recovery(now, flight);
+        if self.ca_state == CaState::Open {
+            if flight.scoreboard.lost_segments() > 0 {
+                self.enter_recovery(now, flight);
+            } else {
+                self.forget_stale_stamp(flight);
+            }
         }
         timer
     }
@@ -169,6 +173,7 @@ impl Recovery {
             self.enter_recovery(now, flight);
             return timer;
         }
+        self.forget_stale_stamp(flight);
         if outcome.ecn_echo && self.ca_state < CaState::Cwr {
             flight.counters.ecn_reductions += 1;
             self.enter_cwr(now, flight, Signal::EcnEcho, CaReason::EcnEcho);
@@ -176,6 +181,16 @@ impl Recovery {
             self.try_keep_open(flight);
         }
         timer
+    }
+
+    /// Forgets the time of the first retransmission once no retransmission is outstanding (Linux's tcp_try_to_open).
+    /// Otherwise the stamp of a finished recovery hides from Eifel that a later timeout was spurious.
+    fn forget_stale_stamp(&mut self, flight: &Flight) {
+        let board = &flight.scoreboard;
+        let head_went_again = board.first().is_some_and(TxRecord::was_ever_retransmitted);
+        if board.retrans_out() == 0 && !head_went_again {
+            self.undo.forget_stamp();
+        }
     }
 
     /// FreeBSD: what goes again after a timeout may be lost too, and three duplicates tell of it: a recovery as any

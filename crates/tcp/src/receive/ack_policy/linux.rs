@@ -142,6 +142,10 @@ impl Linux {
         }
         let until = clock + ato;
         let fires = self.grain.deadline(now, ato);
+        if fires <= now {
+            // Only a FIN on a connection that never received data finds a delay of zero.
+            return AckDecision::Now(AckReason::Delay);
+        }
         // The timer of the first segment that waits stays, where it is the sooner one.
         let running = self.delay_timer.filter(|_| self.waits_until.is_some());
         let fires = running.map_or(fires, |before| before.min(fires));
@@ -234,6 +238,9 @@ impl AckPolicy for Linux {
                 self.hurry(data.window_opened);
                 self.acknowledge_duplicate(now, AckReason::OutOfOrder, view)
             }
+            // Linux calls `tcp_event_data_recv` for data only: a FIN alone changes neither the delay nor the count of
+            // quick ACKs. `on_fin` decides when it is acknowledged.
+            Arrival::InOrder { .. } if data.len == 0 => AckDecision::Unchanged,
             Arrival::InOrder { closed_gap, gaps_left } => {
                 let clock = self.grain.floor(now);
                 self.adapt_timeout(clock, view);
@@ -290,10 +297,14 @@ impl AckPolicy for Linux {
         AckDecision::Now(AckReason::Delay)
     }
 
-    /// An answer is likely, or an end of this end's own: either carries the acknowledgement.
+    /// An answer is likely, or this end's own FIN: either carries the acknowledgement (`tcp_fin` enters pingpong mode).
+    /// `__tcp_ack_snd_check` counts the FIN as an octet, so a full segment with a FIN is acknowledged at once.
     fn on_fin(&mut self, now: Time, view: &AckView) -> AckDecision {
         self.pingpong = true;
         self.scheduled = true;
+        if view.unacked_bytes + 1 > u64::from(view.rcv_mss) && !view.window_falls {
+            return AckDecision::Now(AckReason::Count);
+        }
         self.delay_adaptively(now, self.grain.floor(now), view.srtt)
     }
 

@@ -15,7 +15,8 @@ impl Recovery {
     pub(in crate::recovery) fn detect_loss(&mut self, now: Time, flight: &mut Flight) -> bool {
         if !flight.sack() {
             let threshold = self.duplicate_threshold(flight);
-            let enough = self.dupacks >= threshold && self.ca_state <= CaState::Disorder;
+            // Linux's tcp_newreno_mark_lost: also in CWR, where a sender with ECN often is.
+            let enough = self.dupacks >= threshold && self.ca_state < CaState::Recovery;
             if enough && !dupack::detect(flight, self.repaired_to) && flight.counts_duplicates() {
                 self.dupacks = 0;
             }

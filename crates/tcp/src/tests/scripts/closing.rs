@@ -1,6 +1,6 @@
 //! The end of a connection (RFC 9293 section 3.6) on every path through its states, and resets.
 
-use super::script::{PEER, Script, freebsd, linux};
+use super::script::{PEER, Script, TIMESTAMPS, freebsd, linux};
 use crate::{ConnError, ConnEvent, State};
 use lopsided_core::Payload;
 use std::net::Shutdown;
@@ -275,9 +275,55 @@ fn a_full_window_does_not_hide_the_peers_end() {
     t.inject(100, "1:1001");
     t.expect(100, "ack 1001");
     t.inject(101, "F 1001:2001");
-    t.expect_nothing_until(110);
+    t.expect(101, "ack 2002 win 0");
     t.write(110, 500);
     t.expect(110, "1:501 ack 2002 win 0");
     t.inject(210, "2002:2002 ack 501");
     assert_eq!(t.info().unacked, 0);
+}
+
+/// Linux's __tcp_ack_snd_check counts the FIN: 1,001 octets are more than a full segment of 1,000.
+#[test]
+fn a_full_segment_with_a_fin_is_acknowledged_at_once() {
+    let without_quick_acks = || {
+        let mut t = established();
+        (0..32).for_each(|n| {
+            t.inject(100, &format!("{}:{}", 1000 * n + 1, 1000 * n + 1001));
+            t.drain();
+        });
+        t.drain_until(140);
+        t
+    };
+    let mut t = without_quick_acks();
+    t.inject(150, "F 32001:33001");
+    t.expect(150, "ack 33002");
+    // A short segment is not: the ACK waits for 40 ms.
+    let mut t = without_quick_acks();
+    t.inject(150, "F 32001:32501");
+    t.expect_nothing_until(189);
+    t.expect(190, "ack 32502");
+}
+
+/// Linux's tcp_fin enters pingpong mode, so a FIN alone waits as data would. Where no data ever came the delay is zero.
+#[test]
+fn a_bare_fin_waits_for_an_answer_unless_no_data_ever_came() {
+    let mut t = established();
+    t.inject(100, "1:1001");
+    t.expect(100, "ack 1001");
+    t.inject(105, "F 1001:1001");
+    t.expect_nothing_until(144);
+    t.expect(145, "ack 1002");
+    let mut t = established();
+    t.inject(100, "F 1:1");
+    t.expect(100, "ack 2");
+}
+
+/// Linux's tcp_send_active_reset reads the clock.
+#[test]
+fn a_reset_carries_the_timestamp_of_now() {
+    let mut t = Script::established(linux(), TIMESTAMPS);
+    t.write(100, 1000);
+    t.expect(100, "1:1001 .");
+    t.abort(150);
+    t.expect(150, "R. 1001:1001 ack 1 ts 150:100");
 }

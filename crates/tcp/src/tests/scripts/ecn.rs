@@ -52,6 +52,25 @@ fn linux_gives_it_to_who_asks_and_does_not_ask() {
     t.expect(0, "S 0:0");
 }
 
+/// Linux's tcp_newreno_mark_lost counts duplicates in CWR too, where a sender that reacts to marks often is.
+#[test]
+fn without_sack_three_duplicates_begin_a_recovery_in_cwr_too() {
+    let mut t = Script::established(ecn(), Peer { sack: false, ..ECN });
+    t.write(100, 60_000);
+    t.drain();
+    t.inject(200, "E. ack 1001");
+    t.drain();
+    t.expect_ca_state(CaState::Cwr);
+    t.inject(201, "E. ack 1001");
+    t.inject(202, "E. ack 1001");
+    t.drain();
+    t.inject(203, "E. ack 1001");
+    t.expect_ca_state(CaState::Recovery);
+    // PRR lets one segment go for two that left (RFC 6937).
+    t.inject(204, "E. ack 1001");
+    t.expect(204, "1001:2001 .");
+}
+
 #[test]
 fn a_syn_that_is_sent_again_does_without() {
     // Section 6.1.1.1: something on the way may drop ECN-setup SYNs.

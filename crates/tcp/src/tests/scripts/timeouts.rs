@@ -412,6 +412,29 @@ fn eifel_takes_a_fast_retransmit_back() {
     t.expect_train(210, 12_001, 27_001);
 }
 
+/// Linux's tcp_try_to_open clears `retrans_stamp` when a recovery is over: the next timeout has a stamp of its own.
+#[test]
+fn eifel_compares_with_the_retransmission_of_this_timeout_not_of_an_earlier_recovery() {
+    let mut t = Script::established(no_probe(), TIMESTAMPS);
+    t.write(100, 60_000);
+    t.drain();
+    for (at, sacked) in [(200, 2001), (201, 3001), (202, 4001)] {
+        t.inject(at, &format!("ack 1 sack 1001:{sacked} ts {at}:100"));
+        t.drain();
+    }
+    t.expect_ca_state(CaState::Recovery);
+    t.inject(302, "ack 12001 ts 302:202");
+    t.drain();
+    t.expect_ca_state(CaState::Open);
+    t.drain_until(650);
+    t.expect_ca_state(CaState::Loss);
+    // The ACK answers the original segment, sent at 302 ms: after the recovery's retransmission, before the timeout's.
+    t.inject(650, "ack 13001 ts 650:302");
+    t.drain();
+    t.expect_ca_state(CaState::Open);
+    assert_eq!(t.info().counters.undos, 1);
+}
+
 #[test]
 fn dsack_takes_a_fast_retransmit_back_when_recovery_is_over() {
     // RFC 3708: every retransmission was a duplicate.
