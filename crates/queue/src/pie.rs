@@ -20,6 +20,7 @@
 //! - The burst allowance runs out with the time between two departures, not with updates.
 //! - A delay above 250 ms adds 2 % to each step of the probability.
 //! - Without delay the probability falls by 1/64 at each update.
+//! - The probability is bounded at 256, not at 1.
 //! - A measured departure rate is smoothed with a weight of 1/8.
 //! - Any drop starts the even spreading of drops (section 5.4) anew, also one by a full queue. `derandomise = false`
 //!   leaves the spreading out.
