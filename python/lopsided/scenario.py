@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from lopsided import _native, queues
 from lopsided.accessors import filled_in
 from lopsided.controllers import checked
-from lopsided.data import captures
+from lopsided.data import captures, examples
 from lopsided.data import run_folder as folders
 from lopsided.data.catalogue import run_tables
 from lopsided.data.run_tables import RunTables
@@ -352,6 +353,14 @@ def checked_seed(seed: int) -> int:
     return seed
 
 
+def _missing(path: Path) -> str:
+    if re.match(r"[a-z]+:/", str(path)):
+        return f"{path} is an address of the web; a scenario is a file of this machine"
+    example = examples.of_path(path)
+    wrote = f"; `lopsided new {path} --example {example}` writes the example of that name" if example else ""
+    return f"{path} does not exist{wrote}"
+
+
 def _read(path: Path) -> str:
     """The file's text, with an error of a line where there is none to be had."""
     try:
@@ -366,7 +375,7 @@ def _read(path: Path) -> str:
             )
         return content.decode("utf-8")
     except FileNotFoundError:
-        raise ScenarioError(f"{path} does not exist", str(path)) from None
+        raise ScenarioError(_missing(path), str(path)) from None
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path} is not text in UTF-8 (byte {error.start})", str(path)) from None
     except OSError as error:

@@ -74,18 +74,22 @@ def test_the_same_question_has_the_same_answer(sized):
     assert again.to_dict() == sized.to_dict()
 
 
+PLAIN = {"overhead_bytes": 14, "minimum_bytes": 0, "cell_format": "none"}
+
+
 def test_the_devices_are_told_the_size():
-    texts = {config.device: config.lines for config in device_configs.configs(196_000, 17)}
+    up = device_configs.Shaped(200_000, PLAIN)
+    texts = {config.device: config.lines for config in device_configs.configs(up, 17, "eth0")}
     assert "pfifo limit 17" in texts["Linux, tc"]
-    assert "rate 196000bit burst 1600" in texts["Linux, tc"]
+    assert "rate 190000bit burst 1600" in texts["Linux, tc"]
     assert "queue-limit 17" in texts["Cisco IOS"]
     assert "elimit='17'" in texts["OpenWrt, sqm-scripts"]
-    assert "upload='196'" in texts["OpenWrt, sqm-scripts"]
+    assert "upload='190'" in texts["OpenWrt, sqm-scripts"]
 
 
 def test_a_fast_shaper_gets_a_bucket_that_outlasts_a_timer_tick():
-    (linux, *_) = device_configs.configs(1_000_000_000, 500)
-    assert "burst 500000" in linux.lines
+    (linux, *_) = device_configs.configs(device_configs.Shaped(1_000_000_000, PLAIN), 500, "eth0")
+    assert "burst 475000" in linux.lines
 
 
 def test_the_downlink_buffer_is_one_bdp_but_at_least_fifty_packets():
@@ -130,17 +134,22 @@ def test_a_discipline_is_recommended_with_its_settings_in_both_directions():
     assert (up["target"], up["interval"]) == ("35.48 ms", "130.5 ms")
     lines = {config.device: config.lines for config in found.configs}
     assert f"{found.advice.recommended}" in lines["Linux, tc"]
-    assert "ifb0" in lines["Linux, tc"]
+    assert "ifb4eth0" in lines["Linux, tc"]
     assert found.to_dict()["recommended"] == found.advice.recommended
 
 
 @pytest.mark.parametrize("queue", ["codel", "fq_codel", "pie", "fq_pie", "cake"])
 def test_every_discipline_has_lines_for_devices(queue: str):
     settings = {"kind": queue, "target": "7.5 ms", "interval": "105 ms", "rtt": "100 ms"}
-    tc, sqm, ios = device_configs.discipline_configs(queue, (8_000_000, 512_000), (settings, settings))
-    assert f"{queue} " in tc.lines and "512000bit" in tc.lines and "8000000bit" in tc.lines
-    assert f"qdisc='{queue}'" in sqm.lines and "upload='512'" in sqm.lines
-    assert "shape average 512000" in ios.lines
+    tc, sqm, ios = device_configs.discipline_configs(
+        queue,
+        (device_configs.Shaped(8_000_000, PLAIN), device_configs.Shaped(400_000, PLAIN)),
+        (settings, settings),
+        "eth1",
+    )
+    assert f"{queue} " in tc.lines and "380000bit" in tc.lines and "7600000bit" in tc.lines and "ifb4eth1" in tc.lines
+    assert f"qdisc='{queue}'" in sqm.lines and "upload='380'" in sqm.lines
+    assert "shape average 380000" in ios.lines
     assert "7500us" in tc.lines or queue == "cake"
 
 

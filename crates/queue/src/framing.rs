@@ -95,6 +95,9 @@ impl Framing {
         Framing { overhead: Bytes::new(38), minimum: Bytes::new(84), cell_format: CellFormat::None };
     /// PPPoE on an Ethernet device: header 14, PPPoE 6, PPP 2.
     pub const PPPOE: Framing = Framing::plain(22);
+    /// A frame on cable, as a DOCSIS modem's rate limiter counts it: header 14, check sequence 4, padding to 64 octets.
+    pub const DOCSIS: Framing =
+        Framing { overhead: Bytes::new(18), minimum: Bytes::new(64), cell_format: CellFormat::None };
 
     /// Names and framings as scenarios know them. Names and overheads of the DSL ones are as in `tc-cake(8)`.
     pub const NAMED: &'static [(&'static str, Framing)] = &[
@@ -102,6 +105,7 @@ impl Framing {
         ("ethernet", Framing::ETHERNET),
         ("ethernet-wire", Framing::ETHERNET_WIRE),
         ("pppoe", Framing::PPPOE),
+        ("docsis", Framing::DOCSIS),
         ("ipoa-vcmux", Framing::atm(8)),
         ("ipoa-llcsnap", Framing::atm(16)),
         ("bridged-vcmux", Framing::atm(24)),

@@ -77,6 +77,11 @@ impl Table {
         self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
     }
 
+    /// Removes the keys that `keep` does not want.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.entries.retain(|entry| keep(&entry.key));
+    }
+
     /// Sets a key, in its old place where it was there before.
     pub(crate) fn set(&mut self, key: &str, key_place: Place, node: Node) {
         match self.entries.iter_mut().find(|entry| entry.key == key) {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import NOTHING, Overwrite, OwnCode, Quiet, picture_at
+from lopsided.cli.options import NOTHING, Overwrite, OwnCode, Quiet, picture_at, picture_in
 from lopsided.cli.terminal import heading, link, out, print_line, print_prose, progress
 from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
@@ -77,7 +77,7 @@ def explain(
     if not quiet:
         _show(found, everything=everything)
     beside = source.parent if source.is_file() else source
-    target = figure or picture_at(beside / f"explain-{found.flow}.png", overwrite=overwrite)
+    target = figure or picture_in(beside, f"explain-{found.flow}.png", overwrite=overwrite)
     style.save(pictures.figure(found), target)
     if not quiet:
         print_line(link(target))

@@ -5,11 +5,18 @@ from __future__ import annotations
 import math
 import shlex
 from pathlib import Path
+from typing import Annotated
 
-from lopsided.cli.options import Overwrite
+from cyclopts import Parameter
+
+from lopsided.cli.options import Overwrite, ask
 from lopsided.cli.terminal import link, print_line
-from lopsided.data import output, units
+from lopsided.data import examples, output, units
+from lopsided.errors import UsageError
 from lopsided.scenario import Scenario
+from lopsided.studies.doubts import direction_doubt, rate_doubt
+
+_DOWN, _UP, _RTT = "50M", "10M", "30ms"
 
 _STARTER = """\
 # What an upload does to a download on this line. `lopsided run {name}` shows it.
@@ -57,12 +64,13 @@ repeat = 3
 
 
 def new(
-    file: Path = Path("scenario.toml"),
+    file: Annotated[Path | None, Parameter(show_default=False)] = None,
     /,
     *,
-    down: str = "50M",
-    up: str = "10M",
-    rtt: str = "30ms",
+    down: Annotated[str | None, Parameter(show_default=False)] = None,
+    up: Annotated[str | None, Parameter(show_default=False)] = None,
+    rtt: Annotated[str | None, Parameter(show_default=False)] = None,
+    example: Annotated[str | None, Parameter(show_default=False)] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Write a scenario to begin with: a line, a download and an upload, every part of it explained.
@@ -71,33 +79,67 @@ def new(
 
         lopsided new
         lopsided new dsl.toml --down 2.4M --up 196k --rtt 20ms
+        lopsided new --example adsl
+        lopsided new --example all
 
     Parameters
     ----------
     file
-        The file to write.
+        The file to write; default: scenario.toml, or the example's name. With `--example all` the folder to write;
+        default: scenarios.
     down
-        Downlink rate, such as 2.4M (bit/s).
+        Downlink rate, such as 2.4M (bit/s); default: 50M.
     up
-        Uplink rate, such as 196k.
+        Uplink rate, such as 196k; default: 10M.
     rtt
-        Round-trip time of the path without queueing, such as 20ms.
+        Round-trip time of the path without queueing, such as 20ms; default: 30ms.
+    example
+        Write an example instead: its name (`lopsided list examples`), or `all`.
     """
-    rate_bps, rtt_s = units.parse_rate(down), units.parse_time(rtt)
+    if example is not None:
+        if (down, up, rtt) != (None, None, None):
+            raise UsageError("an example has a line of its own: leave out --down, --up and --rtt")
+        _write_examples(example, file, overwrite=overwrite)
+        return
+    file = file or Path("scenario.toml")
+    rate_bps, up_bps = units.parse_rate(down or _DOWN), units.parse_rate(up or _UP)
+    rtt_s = units.parse_time(rtt or _RTT)
+    for key, rate in (("--down", rate_bps), ("--up", up_bps)):
+        ask(rate_doubt(key, rate))
+    ask(direction_doubt(rate_bps, up_bps))
     text = _STARTER.format(
         name=file.name,
         down=_rate(rate_bps),
-        up=_rate(units.parse_rate(up)),
+        up=_rate(up_bps),
         rtt=f"{rtt_s * 1e3:.9g} ms",
         # One bandwidth-delay product, as `lopsided size` takes for a downlink.
         queue=max(50, math.ceil(rate_bps * rtt_s / (8 * 1500))),
     )
     # What is written can be run.
     Scenario.from_text(text, file.stem)
+    _write(file, text, overwrite=overwrite)
+    print_line(f"{link(file)}: run it with `lopsided run {shlex.quote(link(file))}`")
+
+
+def _write_examples(name: str, file: Path | None, *, overwrite: bool) -> None:
+    if name != examples.ALL:
+        target = file or Path(f"{name}.toml")
+        _write(target, examples.text(name), overwrite=overwrite)
+        print_line(f"{link(target)}: run it with `lopsided run {shlex.quote(link(target))}`")
+        return
+    folder = file or Path("scenarios")
+    targets = {folder / f"{each}.toml": examples.text(each) for each in examples.names()}
+    for target in targets:
+        output.check_free(target, overwrite=overwrite)
+    for target, text in targets.items():
+        _write(target, text, overwrite=overwrite)
+    print_line(f"{len(targets)} examples in {link(folder)}; `lopsided list examples` says what each shows")
+
+
+def _write(file: Path, text: str, *, overwrite: bool) -> None:
     output.check_free(file, overwrite=overwrite)
     with output.whole_file(file) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    print_line(f"{link(file)}: run it with `lopsided run {shlex.quote(link(file))}`")
 
 
 def _rate(bits_per_second: int) -> str:

@@ -126,16 +126,28 @@ Dask = Annotated[
         "machine. Needs `lopsided[dask]`.",
     ),
 ]
+StartJitter = Annotated[
+    str | None,
+    Parameter(
+        show_default=False,
+        help="With --repeat, let each flow start up to this much later, drawn from the seed; 0s: never. Default: 1s if "
+        "nothing else in the scenario is random, since all seeds then give one and the same run.",
+    ),
+]
 Workers = Annotated[int | None, Parameter(show_default=False, help="Threads to run on; default: every core.")]
 
 
 def load(file: Path, settings: Sequence[str] = (), own: OwnCode = NOTHING) -> Scenario:
     """The scenario in `file` with settings changed."""
     from lopsided.scenario import Scenario
-    from lopsided.studies.doubts import doubts
+    from lopsided.studies.doubts import doubts, idle_settings
 
-    scenario = Scenario.load(file, own.load(), **dict(split(setting) for setting in settings))
+    pairs = [split(setting) for setting in settings]
+    if twice := [key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number])]:
+        raise UsageError(f"--set {twice[0]} is given twice: which of the two is meant?")
+    scenario = Scenario.load(file, own.load(), **dict(pairs))
     ask(doubts(scenario))
+    ask(idle_settings(scenario))
     return scenario
 
 
@@ -165,6 +177,14 @@ def picture_at(path: Path, *, overwrite: bool = False) -> Path:
         raise UsageError(f"{path.name}: a picture is written as .png, .svg or .pdf")
     check_free(path, overwrite=overwrite)
     return path
+
+
+def picture_in(folder: Path, name: str, *, overwrite: bool = False) -> Path:
+    """The usual place of a picture of a run, in its folder: an earlier picture of the run is drawn again there."""
+    from lopsided.data.output import is_our_picture
+
+    path = folder / name
+    return picture_at(path, overwrite=overwrite or (path.is_file() and is_our_picture(path)))
 
 
 def data_at(path: Path | None, *, overwrite: bool = False) -> Path | None:

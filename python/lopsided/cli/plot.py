@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Column, Data, Overwrite, data_at, picture_at
+from lopsided.cli.options import Column, Data, Overwrite, data_at, picture_at, picture_in
 from lopsided.cli.terminal import link, print_line
 from lopsided.data.output import whole_file
 from lopsided.data.units import parse_time
@@ -50,7 +50,7 @@ def plot(
     """
     from lopsided.views.plot import chart, drawn, style
 
-    target = picture_at(out or folder / f"{kind}.png", overwrite=overwrite)
+    target = picture_at(out, overwrite=overwrite) if out else picture_in(folder, f"{kind}.png", overwrite=overwrite)
     numbers = data_at(data, overwrite=overwrite)
     options: dict[str, object] = {"flows": flow} if flow else {}
     if window:

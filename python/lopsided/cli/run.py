@@ -16,6 +16,7 @@ from lopsided.cli.options import (
     Quiet,
     Seed,
     Settings,
+    StartJitter,
     Workers,
     World,
     ask,
@@ -27,6 +28,7 @@ from lopsided.data.free_names import dated
 from lopsided.data.table import Table
 from lopsided.studies.doubts import unused_controllers
 from lopsided.studies.jobs import part_of, run_repeated, seeds
+from lopsided.studies.starts import varied
 from lopsided.views import linux
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def run(
     *,
     seed: Seed = None,
     repeat: Annotated[int, Parameter(help="Run with this many seeds and show means with their 95 % intervals.")] = 1,
+    start_jitter: StartJitter = None,
     settings: Settings = (),
     own: OwnCode = NOTHING,
     out_folder: Annotated[
@@ -114,6 +117,8 @@ def run(
     seeds(scenario.seed if seed is None else seed, repeat)
     if fairness and not scenario.asks_for_fairness:
         scenario = scenario.with_(fairness={})
+    starts = varied([scenario if seed is None else scenario.with_(**{"scenario.seed": seed})], repeat, start_jitter)
+    (scenario,) = starts.scenarios
     folder = out_folder or dated(scenario.name)
     # Before the work, so that an impossible folder costs nothing.
     with folders.writing(folder, overwrite=overwrite) as staged:
@@ -131,6 +136,8 @@ def run(
     if as_json:
         print_json(_as_json(runs, folder))
     elif not quiet:
+        if starts.said:
+            print_prose(starts.said + "\n")
         _show(runs)
         print_path("report" if report else "folder", folder / "report.html" if report else folder)
 

@@ -16,7 +16,8 @@ from lopsided.data import units
 from lopsided.data.free_names import dated
 from lopsided.data.units import parse_rate
 from lopsided.errors import UsageError
-from lopsided.studies.doubts import rate_doubt
+from lopsided.studies.device_configs import checked_interface
+from lopsided.studies.doubts import direction_doubt, rate_doubt
 from lopsided.studies.options import SIZE_QUEUES, SizeOptions
 
 if TYPE_CHECKING:
@@ -90,6 +91,9 @@ def size(
     for key, rate in (("--down", down), ("--up", up)):
         if rate is not None:
             ask(rate_doubt(key, parse_rate(rate)))
+    if down is not None and up is not None:
+        ask(direction_doubt(parse_rate(down), parse_rate(up)))
+    checked_interface(options.interface)
     target = picture_at(plot or dated("size", ".png"), overwrite=overwrite)
     what = options.preset or f"{down} down, {up} up"
     with on(dask, workers), progress(what, quiet=quiet or as_json) as report:
@@ -148,7 +152,9 @@ def _show(found: Sizing) -> None:
         out().print(view(advice.candidates, caption=_CHOSEN))
     for config in found.configs:
         heading(config.device, config.note)
-        print_line(indent(config.lines, "    ") + "\n")
+        print_line(config.lines + "\n")
+        print_line("undo:", style="dim")
+        print_line(indent(config.undo, "    ") + "\n")
 
 
 def _answer(found: Sizing) -> str:

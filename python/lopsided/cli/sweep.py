@@ -19,6 +19,7 @@ from lopsided.cli.options import (
     OwnCode,
     Quiet,
     Seed,
+    StartJitter,
     Workers,
     World,
     data_at,
@@ -45,6 +46,7 @@ def sweep(
     axes: Annotated[tuple[str, ...], Parameter(name="--set", negative=(), show_default=False)] = (),
     own: OwnCode = NOTHING,
     repeat: Annotated[int | None, Parameter(show_default=False)] = None,
+    start_jitter: StartJitter = None,
     out_file: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     plot: Annotated[Path | None, Parameter(show_default=False)] = None,
     metric: str = SWEEP_METRIC,
@@ -122,6 +124,7 @@ def sweep(
             scenario,
             swept or None,
             repeat=repeat,
+            start_jitter=start_jitter,
             world=world,
             kernel=kernel,
             workers=workers,
@@ -158,6 +161,8 @@ def sweep(
         heading(scenario.title or scenario.name, f"{world} · {runs} runs")
         if said := verdict(table, metric):
             print_prose(" ".join(said) + "\n")
+        if table.starts.said:
+            print_prose(table.starts.said + "\n")
         out().print(console.sweep(table, metric))
         print_path("table", table_path)
         if picture:

@@ -2,7 +2,7 @@
 
 A folder is written beside its place under a hidden name, locked while it is written, and moved there in one step. A
 single file is written into such a folder. What a killed process left of one is removed when something is written
-beside it, and told. Pictures carry lopsided's name, so that a picture of ours may be drawn again.
+beside it, and told. Pictures carry lopsided's name, so that one in a run folder is known to be of the run.
 
 Left out: a folder on a file system that can exchange two folders in no single step (`renameat2`) is moved in two; a
 kill between them leaves the earlier folder under its hidden name, from where the next run brings it back.
@@ -43,22 +43,29 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def check_free(path: Path, *, overwrite: bool = False) -> None:
-    """Raises FolderError where `path` is taken by anything but a picture of ours."""
+    """Raises FolderError if `path` is taken, by a file of lopsided's too: it may show another study."""
     with told(path):
         if path.is_dir():
             raise FolderError(f"{path} is a folder; a file is written here")
-        if path.exists() and not overwrite and not is_our_picture(path):
+        if path.exists() and not overwrite:
             raise FolderError(f"{path} is there already; choose another name, or replace it with --overwrite")
 
 
 @contextmanager
 def whole_file(path: Path) -> Generator[Path]:
     """Where to write what takes the place of `path` when the block ends well: a file of that name, in a folder beside
-    it."""
+    it. Through a symbolic link the file that it points to is written."""
+    path = real(path)
     with staging(path) as folder, told(path):
         temporary = folder / path.name
         yield temporary
         temporary.replace(path)
+
+
+def real(place: Path) -> Path:
+    """Where a symbolic link points, if the place is one: what is written replaces no link."""
+    with told(place):
+        return place.resolve() if place.is_symlink() else place
 
 
 def is_our_picture(path: Path) -> bool:
@@ -80,6 +87,7 @@ def staging(place: Path) -> Generator[Path]:
 
     Only one process at a time has it: a second one is refused.
     """
+    place = real(place)
     folder = _hidden(place, _WRITING)
     with told(place):
         missing = [parent for parent in place.parents if not parent.exists()]
@@ -168,8 +176,10 @@ def alone(folder: Path) -> Generator[None]:
 def put(folder: Path, place: Path, keep: Iterable[Path] = ()) -> None:
     """Puts the staged folder in its place in one step.
 
-    `keep` names files in the folder that is there now, relative to it, which the new one shall have too.
+    `keep` names files in the folder that is there now, relative to it, which the new one shall have too. If the place
+    is a symbolic link, the folder that it points to is replaced.
     """
+    place = real(place)
     for name in keep:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -30,9 +30,9 @@ from lopsided.metrics.performance import jain_index
 from lopsided.scenario import Scenario
 from lopsided.studies.aqm.study import bottleneck
 from lopsided.studies.inventory import check_preset
-from lopsided.studies.jobs import Progress, run_jobs
+from lopsided.studies.jobs import Progress, check_count, repeated, run_jobs
 from lopsided.studies.options import ACKPATH_REMEDIES, ACKPATH_REPEAT
-from lopsided.worlds.base import Job
+from lopsided.studies.starts import varied
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -220,12 +220,15 @@ def ackpath(
         raise UsageError(f"cannot repeat a comparison {repeat} times")
     if len(set(arms)) < len(arms) or not arms:
         raise UsageError("name each remedy once, and at least one")
+    check_count(len(arms) * repeat)
     place = bottleneck(scenario, "up") if link is None else link
     _link(scenario, place)
+    starts = varied([scenario], repeat, workers=workers)
+    scenario = starts.scenarios[0]
     changed = [remedied(scenario, place, arm) for arm in arms]
     first = scenario.seed if seed is None else seed
     recorded = [arm.with_(**{"record.events": True, "record.tcp_events": True}) for arm in changed]
-    jobs = [Job(each, first + number) for each in recorded for number in range(repeat)]
+    jobs = repeated(recorded, first, repeat)
 
     def reduce(job: int, run: Run) -> Row:
         which, repetition = divmod(job, repeat)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from lopsided.errors import UsageError
 from lopsided.studies.arms import Arm, check_names, check_worlds, in_worlds, kernel_in, run_each
 from lopsided.studies.jobs import Progress, run_repeated
 from lopsided.studies.options import COMPARED_RUNS, COMPARED_WORLDS
+from lopsided.studies.starts import varied
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -146,6 +147,8 @@ def compare_arms(
     _check_quantities(tolerances)
     check_names([arm.name for arm in arms])
     check_worlds(arms, kernel)
+    starts = varied([arm.scenario for arm in arms], repeat)
+    arms = [replace(arm, scenario=each) for arm, each in zip(arms, starts.scenarios, strict=True)]
 
     def run(arm: Arm, part: Progress | None) -> list[Run]:
         its = kernel_in(arm.world, [each.world for each in arms], kernel)

@@ -1,75 +1,173 @@
-"""The lines that set an uplink buffer, or a queue discipline in both directions, on real equipment.
+"""The commands that set an uplink buffer, or a queue discipline in both directions, on real equipment, and that remove
+it again.
 
-Rates are in bits per second, of Ethernet frames and below the line's: the shaper must be the bottleneck, or the buffer
-that counts is another one.
+A printed command must never cost its user the network. So the Linux commands run in a shell that stops at the first
+error, in an order in which traffic is redirected last and only into a device that was seen to be up. The device that
+shapes incoming traffic has a name of its own: `ifb0` exists on any machine that has loaded the module.
+
+`tests/python/test_device_configs.py` runs the Linux commands on user-mode Linux with traffic. The commands for OpenWrt
+and Cisco IOS are not run anywhere.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lopsided.errors import UsageError
 
-_MTU_FRAME_BYTES = 1514
+SHAPED_SHARE = 0.95
+"""Share of the line's rate that a shaper is set to: the queue must form in the shaper and not in the modem."""
+
+_IP_PACKET_BYTES = 1500
+_ETHERNET_BYTES = 14
+"""What Linux's shapers count with each IP packet unless they are told otherwise."""
+_FRAME_BYTES = _IP_PACKET_BYTES + _ETHERNET_BYTES
+_INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,14}")
+_LONGEST_NAME = 15
 
 
 @dataclass(frozen=True)
 class DeviceConfig:
-    """Configuration for one kind of device."""
+    """Commands for one kind of device, and those that undo them."""
 
     device: str
     note: str
     lines: str
+    undo: str
 
 
-def configs(up_bps: int, packets: int) -> tuple[DeviceConfig, ...]:
-    """How to set an uplink buffer of so many packets on Linux, Cisco IOS and OpenWrt."""
-    return (_linux(up_bps, packets), _cisco(up_bps, packets), _openwrt(up_bps, packets))
+@dataclass(frozen=True)
+class Shaped:
+    """One direction of the line as a shaper must know it: `framing` is a resolved scenario's."""
+
+    line_bps: int
+    framing: Mapping[str, Any]
+
+    @property
+    def frames_bps(self) -> int:
+        """The rate for a shaper that counts Ethernet frames: right for full packets."""
+        # With no framing the line's rate is that of IP packets.
+        return math.floor(SHAPED_SHARE * self.line_bps * _FRAME_BYTES / self.wire_bytes)
+
+    @property
+    def wire_bps(self) -> int:
+        """The rate for a shaper that counts what a packet takes on the line."""
+        return math.floor(SHAPED_SHARE * self.line_bps)
+
+    @property
+    def wire_bytes(self) -> float:
+        """Bytes that a full packet takes on the line."""
+        bare = max(_IP_PACKET_BYTES + self.framing["overhead_bytes"], self.framing["minimum_bytes"])
+        if self.framing["cell_format"] == "atm":
+            return math.ceil(bare / 48) * 53
+        return bare * 65 / 64 if self.framing["cell_format"] == "ptm" else bare
+
+    @property
+    def cake_words(self) -> str:
+        """The line's framing in CAKE's words."""
+        cells = {"atm": "atm", "ptm": "ptm"}.get(self.framing["cell_format"], "noatm")
+        least = f" mpu {self.framing['minimum_bytes']}" if self.framing["minimum_bytes"] else ""
+        return f"overhead {self.framing['overhead_bytes']} {cells}{least}"
+
+    @property
+    def sqm_options(self) -> Mapping[str, str]:
+        """The line's framing as options of sqm-scripts, which count from the IP packet too."""
+        layer = "atm" if self.framing["cell_format"] == "atm" else "ethernet"
+        options = {"linklayer": layer, "overhead": str(self.framing["overhead_bytes"])}
+        if self.framing["minimum_bytes"]:
+            options |= {"linklayer_advanced": "1", "tcMPU": str(self.framing["minimum_bytes"])}
+        return options
 
 
-def _linux(up_bps: int, packets: int) -> DeviceConfig:
+def checked_interface(name: str) -> str:
+    """The name of a network interface. Raises UsageError for a name that a shell or Linux would not take as it is."""
+    if not _INTERFACE.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is not the name of a network interface: up to {_LONGEST_NAME} letters, digits, dots, dashes and "
+            "underscores, such as eth0 or pppoe-wan"
+        )
+    return name
+
+
+def ifb_name(interface: str) -> str:
+    """The device that shapes what comes in by an interface."""
+    return f"ifb4{interface}"[:_LONGEST_NAME]
+
+
+def configs(up: Shaped, packets: int, interface: str) -> tuple[DeviceConfig, ...]:
+    """How to set an uplink buffer of `packets` on Linux, Cisco IOS and OpenWrt."""
+    return (_linux(up, packets, interface), _cisco(up.frames_bps, [f"queue-limit {packets}"]), _openwrt(up, packets))
+
+
+def _script(*commands: str) -> str:
+    """Commands for a shell of their own, which stops at the first error. `sh -e` may be pasted into any shell: it does
+    not end the user's."""
+    return "\n".join(["sudo sh -ex <<'END'", *commands, "END"])
+
+
+def _linux(up: Shaped, packets: int, interface: str) -> DeviceConfig:
+    rate, device = up.frames_bps, checked_interface(interface)
     # A token bucket must hold what its rate sends between two timer ticks (HZ=250), and at least one frame.
-    burst = max(1600, up_bps // 8 // 250)
-    limit = packets * _MTU_FRAME_BYTES
+    burst = max(1600, rate // 8 // 250)
+    limit = packets * _FRAME_BYTES
     return DeviceConfig(
         "Linux, tc",
-        "eth0 is the interface towards the line. "
-        f"For a buffer counted in bytes: `bfifo limit {limit}` in place of `pfifo limit {packets}`.",
-        f"tc qdisc replace dev eth0 root handle 1: tbf rate {up_bps}bit burst {burst} limit {limit}\n"
-        f"tc qdisc replace dev eth0 parent 1:1 handle 10: pfifo limit {packets}",
+        f"{device} is the interface towards the line. "
+        f"For a buffer counted in bytes: `bfifo limit {limit}` instead of `pfifo limit {packets}`.",
+        _script(
+            f"tc qdisc replace dev {device} root handle 1: tbf rate {rate}bit burst {burst} limit {limit}",
+            f"tc qdisc replace dev {device} parent 1:1 handle 10: pfifo limit {packets}",
+        ),
+        f"sudo tc qdisc del dev {device} root",
     )
 
 
-def _cisco(up_bps: int, packets: int) -> DeviceConfig:
+def _cisco(up_bps: int, queue: list[str], note: str = "") -> DeviceConfig:
     return DeviceConfig(
         "Cisco IOS",
-        "Apply it outbound on the interface towards the line.",
+        f"{note}Apply it outbound on the interface towards the line. Not tried on a device.",
         "policy-map UPLINK\n"
         " class class-default\n"
-        f"  shape average {up_bps}\n"
-        f"  queue-limit {packets}\n"
-        "!\n"
+        f"  shape average {up_bps}\n" + "".join(f"  {line}\n" for line in queue) + "!\n"
         "interface FastEthernet0/0\n"
         " service-policy output UPLINK",
+        "interface FastEthernet0/0\n no service-policy output UPLINK\n!\nno policy-map UPLINK",
     )
 
 
-def _openwrt(up_bps: int, packets: int) -> DeviceConfig:
+def _uci(section: str, options: Mapping[str, str]) -> tuple[str, str]:
+    """The commands that make a section of sqm's configuration, and those that remove it."""
+    lines = [f"uci set sqm.{section}=queue"]
+    lines += [f"uci set sqm.{section}.{name}='{value}'" for name, value in options.items()]
+    restart = "uci commit sqm && service sqm restart"
+    return "\n".join([*lines, restart]), f"uci delete sqm.{section}\n{restart}"
+
+
+_SQM_NOTE = (
+    "eth1 is the interface towards the line; disable another section of sqm for it first. Not tried on a device."
+)
+
+
+def _openwrt(up: Shaped, packets: int) -> DeviceConfig:
+    lines, undo = _uci(
+        "uplink",
+        {
+            "interface": "eth1",
+            "upload": str(max(1, up.frames_bps // 1000)),
+            "download": "0",
+            "script": "simplest_tbf.qos",
+            "qdisc": "pfifo",
+            "qdisc_advanced": "1",
+            "elimit": str(packets),
+            "enabled": "1",
+        },
+    )
     return DeviceConfig(
-        "OpenWrt, sqm-scripts",
-        "eth1 is the interface towards the line; a download of 0 leaves that direction alone.",
-        "uci set sqm.uplink=queue\n"
-        "uci set sqm.uplink.interface='eth1'\n"
-        f"uci set sqm.uplink.upload='{max(1, up_bps // 1000)}'\n"
-        "uci set sqm.uplink.download='0'\n"
-        "uci set sqm.uplink.script='simplest_tbf.qos'\n"
-        "uci set sqm.uplink.qdisc='pfifo'\n"
-        "uci set sqm.uplink.qdisc_advanced='1'\n"
-        f"uci set sqm.uplink.elimit='{packets}'\n"
-        "uci set sqm.uplink.enabled='1'\n"
-        "uci commit sqm && service sqm restart",
+        "OpenWrt, sqm-scripts", f"A download of 0 leaves that direction alone. {_SQM_NOTE}", lines, undo
     )
 
 
@@ -78,15 +176,21 @@ Settings = Mapping[str, Any]
 
 
 def discipline_configs(
-    name: str, rates_bps: tuple[int, int], settings: tuple[Settings, Settings]
+    name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settings], interface: str
 ) -> tuple[DeviceConfig, ...]:
     """How to set a queue discipline down and up on Linux, OpenWrt and, as near as it comes, Cisco IOS.
 
     Raises UsageError for a discipline that they do not have.
     """
     if name not in _TC_WORDS:
-        raise UsageError(f"nobody knows the lines for a queue {name!r}: there are {', '.join(_TC_WORDS)}")
-    return (_tc(name, rates_bps, settings), _sqm(name, rates_bps, settings), _fair_queue(name, rates_bps[1]))
+        raise UsageError(f"no commands are known for a queue {name!r}; there are commands for {', '.join(_TC_WORDS)}")
+    queue = "random-detect" if name in ("codel", "pie") else "fair-queue"
+    nearest = f"IOS has no {name}; this is the nearest that it has. "
+    return (
+        _tc(name, line, settings, interface),
+        _sqm(name, line, settings),
+        _cisco(line[1].frames_bps, [queue], nearest),
+    )
 
 
 # The settings of a discipline that tc takes, by the scenario's key.
@@ -100,8 +204,7 @@ _TC_WORDS: Mapping[str, tuple[str, ...]] = {
 
 
 def _words(name: str, settings: Settings) -> str:
-    words = [f"{key} {_time(settings[key])}" for key in _TC_WORDS[name] if key in settings]
-    return " ".join([name, *words])
+    return " ".join(f"{key} {_time(settings[key])}" for key in _TC_WORDS[name] if key in settings)
 
 
 def _time(text: str) -> str:
@@ -109,72 +212,71 @@ def _time(text: str) -> str:
     return f"{round(float(text.removesuffix(' ms')) * 1000)}us"
 
 
-def _tc(name: str, rates_bps: tuple[int, int], settings: tuple[Settings, Settings]) -> DeviceConfig:
-    down, up = (_shaped(name, device, *each) for device, each in _directions(rates_bps, settings))
+_CAKE_WAYS = ("nat dual-dsthost ingress", "nat dual-srchost")
+"""CAKE's words for a home router, down and up: fair between the hosts behind its NAT; `ingress` counts dropped packets
+too, because they have crossed the line already."""
+
+
+def _tc(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settings], interface: str) -> DeviceConfig:
+    device = checked_interface(interface)
+    ifb = ifb_name(device)
+    incoming, outgoing = (
+        _shaper(name, where, *each)
+        for where, each in zip((ifb, device), zip(line, settings, _CAKE_WAYS, strict=True), strict=True)
+    )
     return DeviceConfig(
         "Linux, tc",
-        "eth0 is the interface towards the line; what comes from it is shaped on ifb0. The rates are below the line's, "
-        "so that the queue stands here and not in the modem.",
-        f"{up}\n"
-        "ip link add ifb0 type ifb && ip link set ifb0 up\n"
-        "tc qdisc replace dev eth0 handle ffff: ingress\n"
-        "tc filter replace dev eth0 parent ffff: matchall action mirred egress redirect dev ifb0\n"
-        f"{down}",
+        f"{device} is the interface towards the line; {ifb} shapes what comes in by it. The rates are below the "
+        "line's, so that the queue forms here and not in the modem. The shell stops at the first error; traffic is "
+        "redirected last. To change the settings later, run the undo commands first.",
+        _script(
+            f"ip link add name {ifb} type ifb",
+            f"ip link set dev {ifb} up",
+            *incoming,
+            *outgoing,
+            f"tc qdisc add dev {device} handle ffff: ingress",
+            # Prints nothing if the device is down; incoming traffic redirected to it would be lost.
+            f"ip -oneline link show dev {ifb} up | grep {ifb}",
+            f"tc filter add dev {device} parent ffff: protocol all prio 1 matchall action mirred egress redirect "
+            f"dev {ifb}",
+        ),
+        f"sudo tc qdisc del dev {device} ingress\nsudo tc qdisc del dev {device} root\nsudo ip link del dev {ifb}",
     )
 
 
-def _directions(
-    rates_bps: tuple[int, int], settings: tuple[Settings, Settings]
-) -> tuple[tuple[str, tuple[int, Settings]], ...]:
-    return ("ifb0", (rates_bps[0], settings[0])), ("eth0", (rates_bps[1], settings[1]))
-
-
-def _shaped(name: str, device: str, rate_bps: int, settings: Settings) -> str:
+def _shaper(name: str, device: str, shaped: Shaped, settings: Settings, way: str) -> list[str]:
+    """The commands that shape one direction."""
+    words = _words(name, settings)
     if name == "cake":
-        return f"tc qdisc replace dev {device} root cake bandwidth {rate_bps}bit {_words(name, settings)[5:]}"
-    return (
-        f"tc qdisc replace dev {device} root handle 1: htb default 1\n"
-        f"tc class replace dev {device} parent 1: classid 1:1 htb rate {rate_bps}bit\n"
-        f"tc qdisc replace dev {device} parent 1:1 {_words(name, settings)}"
-    )
-
-
-def _sqm(name: str, rates_bps: tuple[int, int], settings: tuple[Settings, Settings]) -> DeviceConfig:
-    script = "piece_of_cake.qos" if name == "cake" else "simplest.qos"
-    options = [
-        f"uci set sqm.line.{way}='{text}'"
-        for way, text in zip(
-            ("iqdisc_opts", "eqdisc_opts"),
-            (_words(name, each).removeprefix(name).strip() for each in settings),
-            strict=True,
-        )
+        return [
+            f"tc qdisc replace dev {device} root cake bandwidth {shaped.wire_bps}bit {words} {shaped.cake_words} {way}"
+        ]
+    return [
+        f"tc qdisc replace dev {device} root handle 1: htb default 1",
+        # One class, so its quantum divides nothing; the default for fast lines only makes the kernel warn.
+        f"tc class replace dev {device} parent 1: classid 1:1 htb rate {shaped.frames_bps}bit quantum {_FRAME_BYTES}",
+        f"tc qdisc replace dev {device} parent 1:1 handle 10: {name} {words}",
     ]
-    return DeviceConfig(
-        "OpenWrt, sqm-scripts",
-        "eth1 is the interface towards the line; the rates are below the line's.",
-        "uci set sqm.line=queue\n"
-        "uci set sqm.line.interface='eth1'\n"
-        f"uci set sqm.line.download='{max(1, rates_bps[0] // 1000)}'\n"
-        f"uci set sqm.line.upload='{max(1, rates_bps[1] // 1000)}'\n"
-        f"uci set sqm.line.script='{script}'\n"
-        f"uci set sqm.line.qdisc='{name}'\n"
-        "uci set sqm.line.qdisc_advanced='1'\n"
-        "uci set sqm.line.qdisc_really_really_advanced='1'\n" + "\n".join(options) + "\n"
-        "uci set sqm.line.enabled='1'\n"
-        "uci commit sqm && service sqm restart",
-    )
 
 
-def _fair_queue(name: str, up_bps: int) -> DeviceConfig:
-    queue = "  random-detect" if name in ("codel", "pie") else "  fair-queue"
-    return DeviceConfig(
-        "Cisco IOS",
-        f"IOS has no {name}; this is the nearest that it has. Apply it outbound on the interface towards the line.",
-        "policy-map UPLINK\n"
-        " class class-default\n"
-        f"  shape average {up_bps}\n"
-        f"{queue}\n"
-        "!\n"
-        "interface FastEthernet0/0\n"
-        " service-policy output UPLINK",
-    )
+def _sqm(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settings]) -> DeviceConfig:
+    cake = name == "cake"
+    rates = [each.wire_bps if cake else each.frames_bps for each in line]
+    ways = _CAKE_WAYS if cake else ("", "")
+    words = [f"{_words(name, each)} {way}".strip() for each, way in zip(settings, ways, strict=True)]
+    options = {
+        "interface": "eth1",
+        "download": str(max(1, rates[0] // 1000)),
+        "upload": str(max(1, rates[1] // 1000)),
+        "script": "piece_of_cake.qos" if cake else "simplest.qos",
+        "qdisc": name,
+        "qdisc_advanced": "1",
+        "qdisc_really_really_advanced": "1",
+        "iqdisc_opts": words[0],
+        "eqdisc_opts": words[1],
+        # sqm has one framing for both directions: the uplink's, where small packets are the most.
+        **(line[1].sqm_options if cake else {}),
+        "enabled": "1",
+    }
+    lines, undo = _uci("line", options)
+    return DeviceConfig("OpenWrt, sqm-scripts", f"The rates are below the line's. {_SQM_NOTE}", lines, undo)

@@ -5,10 +5,12 @@ Each is asked about in a sentence; nothing is refused for it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from lopsided.data import units
+from lopsided.errors import ScenarioError
 
 if TYPE_CHECKING:
     from lopsided.data.scenario_types import Direction
@@ -38,7 +40,15 @@ def rate_doubt(what: str, rate_bps: float) -> list[str]:
     """A question about a rate that looks as if its prefix was forgotten."""
     if not 0 < rate_bps < _SLOWEST_BPS:
         return []
-    return [f"{what}: {rate_bps:g} bit/s: were {rate_bps:g} kbit/s meant?"]
+    unit = "Mbit/s" if rate_bps <= 100 else "kbit/s"
+    return [f"{what}: {rate_bps:g} bit/s: were {rate_bps:g} {unit} meant?"]
+
+
+def direction_doubt(down_bps: float, up_bps: float) -> list[str]:
+    """A question about a line whose uplink is the faster one."""
+    if down_bps >= up_bps:
+        return []
+    return [f"{units.rate(down_bps)} down is slower than {units.rate(up_bps)} up: were they exchanged?"]
 
 
 def loss_doubt(what: str, text: str) -> list[str]:
@@ -64,6 +74,19 @@ def _of_direction(name: str, direction: Direction) -> list[str]:
     packets = cast("Mapping[str, Any]", limit).get("packets") if isinstance(limit, dict) else None
     if rate and isinstance(packets, int) and (wait := packets * _PACKET_BYTES * 8 / rate) > _LONGEST_QUEUE_S:
         found.append(f"{name}: a full queue of {packets:,} packets waits {units.seconds(round(wait))}: is that meant?")
+    return found
+
+
+def idle_settings(scenario: Scenario) -> list[str]:
+    """A note on each setting that was changed and without which the scenario would be the same."""
+    text, name, changes = scenario.source
+    whole = scenario.to_toml()
+    found: list[str] = []
+    for number, (key, value) in enumerate(changes):
+        others = [*changes[:number], *changes[number + 1 :]]
+        with contextlib.suppress(ScenarioError):
+            if scenario.from_source((text, name, others), scenario.controllers).to_toml() == whole:
+                found.append(f"--set {key}={value} changes nothing: the scenario is the same without it")
     return found
 
 

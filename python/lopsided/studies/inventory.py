@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from lopsided import _native
+from lopsided.data import examples
 from lopsided.errors import UsageError
 
 
@@ -62,6 +63,12 @@ def groups() -> list[Group]:
         Group("stages", "what packets meet beside a queue", 'stages = [{ kind = "NAME" }]', _words("stage", "kind")),
         Group("media", "channels that stations share", '[[topology.medium]] kind = "NAME"', _words("medium", "kind")),
         Group("apps", "what a flow's ends do", 'app = { kind = "NAME" }', _words("app", "kind")),
+        Group(
+            "examples",
+            "scenarios that show something",
+            "lopsided new --example NAME",
+            tuple(Entry(name, examples.title(name)) for name in examples.names()),
+        ),
         Group(
             "presets",
             "access lines of today",

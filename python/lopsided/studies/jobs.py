@@ -104,6 +104,13 @@ def check_count(runs: int) -> None:
         raise UsageError(f"{runs:,} runs are asked for; at most {MOST_RUNS:,} are made at once")
 
 
+def repeated(scenarios: Sequence[Scenario], first: int, times: int) -> list[Job]:
+    """Each scenario with each of `times` seeds from `first` on. Raises UsageError for more runs than can be meant."""
+    of_seeds = seeds(first, times)
+    check_count(len(scenarios) * times)
+    return [Job(scenario, seed) for scenario in scenarios for seed in of_seeds]
+
+
 def run_repeated(
     scenario: Scenario,
     times: int,
@@ -116,5 +123,5 @@ def run_repeated(
     progress: Progress | None = None,
 ) -> list[Run]:
     """Runs the scenario with `times` seeds: `seed` (default: the scenario's) and those that follow it."""
-    jobs = [Job(scenario, each) for each in seeds(scenario.seed if seed is None else seed, times)]
+    jobs = repeated([scenario], scenario.seed if seed is None else seed, times)
     return run_jobs(jobs, lambda _, run: run, world=world, kernel=kernel, ours=ours, workers=workers, progress=progress)

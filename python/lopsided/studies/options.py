@@ -15,6 +15,8 @@ AQM_QUEUES = "fifo,codel,fq_codel,pie,cake"
 """The disciplines that are compared where none are named."""
 SIZE_QUEUES = "unmanaged,fifo,codel,fq_codel,pie,cake"
 """Those that are compared for a line."""
+USUAL_INTERFACE = "eth0"
+"""The network interface towards the line, in printed commands, where none is named."""
 ACKPATH_REMEDIES = (
     "none,filter,cake_filter,acks_first,acc,few_acks,bursts,reconstruct,"
     "filter+bursts,filter+reconstruct,filter+acks_first,acc+bursts"
@@ -119,6 +121,8 @@ class SizeOptions:
     """Seeds per size; at most 3 per discipline."""
     seed: int = 1
     """The first seed."""
+    interface: str = USUAL_INTERFACE
+    """Network interface towards the line, for the commands that set a Linux machine."""
 
     def __post_init__(self) -> None:
         if self.repeat < 1:

@@ -108,11 +108,12 @@ def _settings(
         raise UsageError(
             f"no settings are known for a queue {name!r}: there are unmanaged, fifo, {', '.join(_SETTLED)}"
         )
-    down, up = (_managed(name, rate, rtt_s) for rate in rates_bps)
+    down, up = (managed(name, rate, rtt_s) for rate in rates_bps)
     return down, up
 
 
-def _managed(name: str, rate_bps: int, rtt_s: float) -> Mapping[str, Any]:
+def managed(name: str, rate_bps: int, rtt_s: float) -> Mapping[str, Any]:
+    """A discipline set for one direction of a line."""
     frame_ms = metrics.drain_time_s(1, rate_bps) * 1e3 * _FRAME_BYTES / metrics.FULL_PACKET_BYTES
     rtt_ms = max(100.0, rtt_s * 1e3)
     if frame_ms > _LONGEST_FRAME_MS:

@@ -31,7 +31,7 @@ from lopsided.scenario import Scenario
 from lopsided.studies import device_configs, size_disciplines
 from lopsided.studies.inventory import check_preset
 from lopsided.studies.jobs import Progress, part_of, run_jobs
-from lopsided.studies.options import SIZE_QUEUES, SizeOptions
+from lopsided.studies.options import SIZE_QUEUES, USUAL_INTERFACE, SizeOptions
 from lopsided.studies.size_plan import FIELD_ALONE_S, FIELD_BOTH_S, Plan, about, plan_for
 from lopsided.worlds.base import Job
 
@@ -74,7 +74,7 @@ class Line:
     @property
     def wire_s(self) -> float:
         """How long the uplink takes to send a full packet."""
-        return _wire(self.framings[1]) * 8 / self.up_bps
+        return device_configs.Shaped(self.up_bps, self.framings[1]).wire_bytes * 8 / self.up_bps
 
     def packets_within(self, delay_s: float) -> int:
         """The largest buffer of full packets that empties into the uplink within so many seconds, one at least."""
@@ -166,6 +166,8 @@ class Sizing:
     """Which queue discipline serves the line best, where that was asked."""
     plan: Plan | None = None
     """How much was simulated."""
+    interface: str = USUAL_INTERFACE
+    """Name of the Linux interface towards the line, in `configs`."""
     target_delay_s: float | None = None
     """What a full buffer may add to a packet's time, where a bound was asked for."""
 
@@ -207,19 +209,25 @@ class Sizing:
 
     @property
     def configs(self) -> tuple[device_configs.DeviceConfig, ...]:
-        """The lines that set what is recommended, discipline or uplink buffer, on Linux, Cisco IOS and OpenWrt."""
-        rates = self.shaped_bps
+        """The commands that set what is recommended, discipline or uplink buffer, on Linux, Cisco IOS and OpenWrt."""
         if self.advice is None or self.advice.recommended in ("fifo", "unmanaged"):
-            return device_configs.configs(rates[1], self.packets)
+            return device_configs.configs(self._shaped[1], self.packets, self.interface)
         chosen = self.advice.recommended
-        return device_configs.discipline_configs(chosen, rates, self.advice.settings[chosen])
+        return device_configs.discipline_configs(chosen, self._shaped, self.advice.settings[chosen], self.interface)
+
+    @property
+    def _shaped(self) -> tuple[device_configs.Shaped, device_configs.Shaped]:
+        line = self.line
+        return (
+            device_configs.Shaped(line.down_bps, line.framings[0]),
+            device_configs.Shaped(line.up_bps, line.framings[1]),
+        )
 
     @property
     def shaped_bps(self) -> tuple[int, int]:
-        """What to shape to, down and up: below the line, in octets as a shaper counts them."""
-        rates = (self.line.down_bps, self.line.up_bps)
-        down, up = (_shaped(rate, framing) for rate, framing in zip(rates, self.line.framings, strict=True))
-        return down, up
+        """What to shape to, down and up: below the line, in bytes of Ethernet frames."""
+        down, up = self._shaped
+        return down.frames_bps, up.frames_bps
 
     @property
     def why(self) -> str:
@@ -254,6 +262,7 @@ class Sizing:
             "measured": vars(self.measured),
             "why": self.why,
             "configs": {config.device: config.lines for config in self.configs},
+            "undo": {config.device: config.undo for config in self.configs},
             "curve": list(self.curve.rows()),
             "recommended": None if self.advice is None else self.advice.recommended,
             "candidates": None if self.advice is None else list(self.advice.candidates.rows()),
@@ -288,6 +297,7 @@ def size(
     """
     asked = SizeOptions(**options)
     repeat, seed = asked.repeat, asked.seed
+    device_configs.checked_interface(asked.interface)
     if isinstance(queues, str):
         queues = [name.strip() for name in queues.split(",") if name.strip()]
     line = line_of(down, up, rtt, asked)
@@ -306,7 +316,7 @@ def size(
     share = _CURVE_SHARE if queues else 1.0
     runner = _Curve(line, plan, seed, workers, part_of(progress, 0.0, share))
     rows = runner.whole(sizes) if plan.whole else runner.estimate(sizes, chosen=given is not None)
-    found = replace(_summarize(line, rows, plan.both_s), plan=plan, target_delay_s=target_s)
+    found = replace(_summarize(line, rows, plan.both_s), plan=plan, target_delay_s=target_s, interface=asked.interface)
     if not queues:
         return found
     advice = size_disciplines.advise(
@@ -442,26 +452,6 @@ def line_of(
     return Line(down_bps, up_bps, rtt_s, limit, asked.cc, asked.stack, asked.preset, asked.framing)
 
 
-_BELOW = 0.95
-"""Of the line's rate, what a shaper is told: so the queue stands in it, and not in the modem."""
-_FRAME_BYTES = PACKET_BYTES + 14
-"""A full packet as Linux' shapers count it."""
-
-
-def _wire(framing: Any) -> float:
-    """Octets that a full packet takes on the line."""
-    wire = max(PACKET_BYTES + framing["overhead_bytes"], framing["minimum_bytes"])
-    if framing["cell_format"] == "atm":
-        return math.ceil(wire / 48) * 53
-    return wire * 65 / 64 if framing["cell_format"] == "ptm" else wire
-
-
-def _shaped(rate_bps: float, framing: Any) -> int:
-    """What a shaper that counts Ethernet frames may be told of a line that frames a full packet in its own way."""
-    # With no framing the rate is that of IP packets, of which a shaper counts 14 octets more.
-    return math.floor(_BELOW * rate_bps * _FRAME_BYTES / _wire(framing))
-
-
 def _assumed(sizing: Sizing) -> str:
     line = sizing.line
     frames = f"{line.framing} framing" if line.framing else f"{line.preset}'s framing" if line.preset else "no framing"
@@ -469,7 +459,8 @@ def _assumed(sizing: Sizing) -> str:
     return (
         f"Assumed: one download and one upload of full packets ({PACKET_BYTES} bytes) with {line.cc} on {line.stack}, "
         f"{units.millis(line.rtt_s * 1e3)} there and back without queues, {line.queue_down} before the downlink, "
-        f"{frames} on the line. The settings below shape to {_BELOW * 100:.0f} % of it, counted as Ethernet frames: "
+        f"{frames} on the line. The settings below shape to {device_configs.SHAPED_SHARE * 100:.0f} % of it, counted "
+        "as Ethernet frames: "
         f"{units.rate(down)} down, {units.rate(up)} up."
     )
 

@@ -20,9 +20,9 @@ from lopsided.data.table import Row, Table
 from lopsided.errors import UsageError
 from lopsided.metrics import mean_interval, min_normalised_goodput
 from lopsided.settings import setting_text
-from lopsided.studies.jobs import Progress, check_count, run_jobs, seeds
+from lopsided.studies.jobs import Progress, check_count, repeated, run_jobs, seeds
 from lopsided.studies.options import SWEEP_METRIC
-from lopsided.worlds.base import Job
+from lopsided.studies.starts import Starts, varied
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,9 +45,11 @@ Axes = Mapping[str, str | Iterable[Any]]
 class Sweep(Table):
     """The table of a sweep, which can be drawn."""
 
-    def __init__(self, frame: pl.DataFrame, scenario: Scenario) -> None:
+    def __init__(self, frame: pl.DataFrame, scenario: Scenario, starts: Starts | None = None) -> None:
         super().__init__(frame, SWEEP)
         self.scenario = scenario
+        self.starts = starts or Starts([scenario])
+        """By how much the starts of flows were made to vary."""
 
     def plot(self, metric: str = SWEEP_METRIC, *, cdf: bool = False) -> Figure:
         """A metric against the axes: goodput, delay, delay95, loss, retransmits, completion, jain, performance, or a
@@ -60,6 +62,7 @@ def sweep(
     axes: Axes | None = None,
     *,
     repeat: int | None = None,
+    start_jitter: str | float | None = None,
     measure: Callable[[Run], Iterable[Mapping[str, Any]]] | None = None,
     world: str = "sim",
     kernel: str | None = None,
@@ -72,7 +75,8 @@ def sweep(
     dictionaries with a `label` and several settings each; by default the axes of the scenario's `[sweep]`. The
     table has a column for each axis (numbers with their unit in the column's name, where all values have the same
     unit), then `repetition`, `seed` and `digest`, then what `measure(run)` gives, one row for each of its mappings;
-    by default the flows (see `flow_rows`). Raises UsageError where there is nothing to sweep.
+    by default the flows (see `flow_rows`). With more than one seed the flows' starts vary by `start_jitter`; by default
+    by up to 1 s if nothing else is random. Raises UsageError where there is nothing to sweep.
     """
     import polars as pl
 
@@ -89,20 +93,40 @@ def sweep(
     columns = {name: axis_column(name, [arm.label for arm in arms]) for name, arms in found.items()}
     measure = measure or flow_rows
 
-    jobs: list[Job] = []
+    scenarios: list[Scenario] = []
     keys: list[Row] = []
     for combination in itertools.product(*found.values()):
-        changed = scenario.with_(**{key: value for arm in combination for key, value in arm.settings.items()})
+        scenarios.append(scenario.with_(**{key: value for arm in combination for key, value in arm.settings.items()}))
         label = {columns[name][0]: columns[name][1][arm.label] for name, arm in zip(found, combination, strict=True)}
-        for repetition, seed in enumerate(of_seeds):
-            jobs.append(Job(changed, seed))
-            keys.append({**label, "repetition": repetition, "seed": seed})
+        keys += [{**label, "repetition": repetition, "seed": seed} for repetition, seed in enumerate(of_seeds)]
+    _check_axes(found, scenarios)
+    starts = varied(scenarios, repeat, start_jitter, workers)
+    jobs = repeated(starts.scenarios, scenario.seed, repeat)
 
     def rows(number: int, run: Run) -> list[Row]:
         return [{**keys[number], "digest": run.digest, **row} for row in measure(run)]
 
     collected = run_jobs(jobs, rows, world=world, kernel=kernel, workers=workers, progress=progress)
-    return Sweep(pl.DataFrame(list(itertools.chain.from_iterable(collected)), infer_schema_length=None), scenario)
+    frame = pl.DataFrame(list(itertools.chain.from_iterable(collected)), infer_schema_length=None)
+    return Sweep(frame, scenario, starts)
+
+
+def _check_axes(axes: Mapping[str, Sequence[Arm]], scenarios: Sequence[Scenario]) -> None:
+    """Refuses an axis whose values change nothing, whatever the other axes' values are. `scenarios` are in the order
+    of the product of the axes."""
+    counts = [len(arms) for arms in axes.values()]
+    for place, (name, arms) in enumerate(axes.items()):
+        if len(arms) < 2:
+            continue
+        step = math.prod(counts[place + 1 :])
+        for start in range(len(scenarios)):
+            if (start // step) % len(arms):
+                continue
+            alike = {scenarios[start + number * step].to_toml() for number in range(len(arms))}
+            if len(alike) > 1:
+                break
+        else:
+            raise UsageError(f"no value of {name} changes anything: every one gives the same scenario")
 
 
 def axes_of(scenario: Scenario) -> tuple[dict[str, list[Arm]], int]:
@@ -217,7 +241,7 @@ def axis_columns(table: Table) -> list[str]:
 
 def summary(table: Table) -> Table:
     """Over the repetitions, for every arm and flow of a sweep's table: median, least, greatest, and mean with the half
-    width of its 95 % interval (`..._ci95`, null with one repetition)."""
+    width of its 95 % interval (`..._ci95`, null with one repetition, and where all runs were one and the same)."""
     import polars as pl
 
     keys = [*axis_columns(table), "name"]
@@ -237,8 +261,8 @@ def summary(table: Table) -> Table:
             pl.col(column).min().alias(f"{stem}_least{unit}"),
             pl.col(column).max().alias(f"{stem}_greatest{unit}"),
             pl.col(column).mean().alias(f"{stem}_mean{unit}"),
-            pl.col(column)
-            .map_batches(_half_width, return_dtype=pl.Float64, returns_scalar=True)
+            pl.when(pl.col("digest").n_unique() > 1)
+            .then(pl.col(column).map_batches(_half_width, return_dtype=pl.Float64, returns_scalar=True))
             .alias(f"{stem}_ci95{unit}"),
         ]
     return Table(frame.group_by(keys, maintain_order=True).agg(aggregates))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,6 +65,7 @@ def flows(run: Run) -> View:
 def repeated_flows(runs: Sequence[Run]) -> View:
     """One row per flow: the mean over the runs, with its 95 % interval."""
     first = runs[0]
+    alike = _alike(run.digest for run in runs)
     goodput, rtt = (first.flows.column(name) for name in ("goodput_bps", "rtt_mean_ms"))
     names = ("name", "cc", "goodput_bps", "rtt_mean_ms", "retransmits")
     flow, cc, *_, retransmits = (heading(first.flows.column(name)) for name in names)
@@ -74,9 +75,10 @@ def repeated_flows(runs: Sequence[Run]) -> View:
         rates = [float(run.flows["goodput_bps"][index]) for run in runs]
         rtts = [value for run in runs if (value := run.flows["rtt_mean_ms"][index]) is not None]
         again = units.count(metrics.mean_interval(int(run.flows["retransmits"][index]) for run in runs).mean)
-        rows.append([row["name"], _arrow(row), row["cc"], *_spread(goodput, rates), *_spread(rtt, rtts), again])
-    alike = len({run.digest for run in runs}) == 1
-    remark = "all alike: nothing in this scenario is random; a start_jitter would vary it" if alike else _MEANS
+        rows.append(
+            [row["name"], _arrow(row), row["cc"], *_spread(goodput, rates, alike), *_spread(rtt, rtts, alike), again]
+        )
+    remark = f"all one and the same: {ALIKE}" if alike else _MEANS
     return View(
         [flow, _ARROW, cc, heading(goodput), _INTERVAL, heading(rtt), _INTERVAL, retransmits],
         rows,
@@ -108,10 +110,11 @@ def repeated_links(runs: Sequence[Run]) -> View:
     columns = [first.links.column(name) for name in names]
     notable = notable_links.links(first)
     tables = [{(row["link"], row["direction"]): row for row in run.links.rows()} for run in runs]
+    alike = _alike(run.digest for run in runs)
     rows: list[list[Cell]] = []
     for row in notable[:_MOST_ROWS]:
         found = [table[row["link"], row["direction"]] for table in tables]
-        cells = [cell for column in columns for cell in _spread(column, [each[column.name] for each in found])]
+        cells = [cell for column in columns for cell in _spread(column, [each[column.name] for each in found], alike)]
         rows.append([row["link"], _arrow(row), first.links.column("rate_bps").text(row["rate_bps"]), *cells])
     rate = heading(first.links.column("rate_bps"))
     headings = [heading(first.links.column("link")), _ARROW, rate]
@@ -126,7 +129,8 @@ def fairness(runs: Sequence[Run]) -> View:
     jains = [run.fairness(harm=False).jain for run in runs[1:]]
     known = [jain for jain in (found.jain, *jains) if jain is not None]
     jain = metrics.mean_interval(known)
-    spread = f"; Jain's index over the seeds {jain.mean:.3f} ± {jain.half_width:.3f} (95 %)" if len(known) > 1 else ""
+    differ = len(known) > 1 and not _alike(run.digest for run in runs)
+    spread = f"; Jain's index over the seeds {jain.mean:.3f} ± {jain.half_width:.3f} (95 %)" if differ else ""
     left_out = {"fair_bps", "alone_rtt_ms", "alone_retransmit_ratio"}
     columns = [name for name in found.groups.columns if name not in left_out]
     return view(found.groups, columns, keys=2, most=_MOST_ROWS, caption=found.text + spread, where=_WHERE)
@@ -148,10 +152,11 @@ def sweep(table: Table, metric: str = SWEEP_METRIC, most: int = _MOST_ARMS) -> V
         arrow = _ARROWS.get(arm["direction"][0], "")
         middles = [column.text(_middle(arm[column.name])) for column in others]
         values = arm[first.name].drop_nulls().to_list()
-        rows.append([*place, arm["name"][0], arrow, *_spread(first, values), *middles])
+        rows.append([*place, arm["name"][0], arrow, *_spread(first, values, _alike(arm["digest"])), *middles])
     seeds = frame["repetition"].n_unique()
-    alike = seeds > 1 and frame["digest"].n_unique() == frame.select(axes).n_unique()
-    remark = " (all alike: nothing here is random; a start_jitter would vary it)" if alike else ""
+    same = sum(_alike(arm["digest"]) for arm in arms)
+    all_or_some = "all runs" if same == len(arms) else f"of {same} rows all runs"
+    remark = f" ({all_or_some} were one and the same: {ALIKE})" if seeds > 1 and same else ""
     of_seeds = f"means over {seeds} seeds, ±: 95 % interval{remark}" if seeds > 1 else "one seed"
     more = f"and {len(arms) - most:,} more rows in the table" if len(arms) > most else ""
     when = "while all flows are active" if goodput == "goodput_overlap_bps" else "over each flow's life"
@@ -174,12 +179,21 @@ def _cells(columns: Sequence[Column], row: Row) -> list[str]:
     return [column.text(row[column.name]) for column in columns]
 
 
-def _spread(column: Column, values: Sequence[float | None]) -> tuple[str, str]:
-    """The mean, and how far its 95 % interval reaches to each side."""
+ALIKE = "nothing in them is random; `--start-jitter 1s` varies when flows start"
+"""Why there is no interval where all runs have one digest."""
+
+
+def _alike(digests: Iterable[str]) -> bool:
+    """Whether all runs were one and the same: an interval over them would say nothing."""
+    return len(set(digests)) == 1
+
+
+def _spread(column: Column, values: Sequence[float | None], alike: bool) -> tuple[str, str]:
+    """The mean, and how far its 95 % interval reaches to each side, if the runs differ at all."""
     found = metrics.mean_interval(values)
     if found.of == 0:
         return "–", "–"
-    return column.text(found.mean), f"± {column.text(found.half_width)}" if found.of > 1 else "–"
+    return column.text(found.mean), f"± {column.text(found.half_width)}" if found.of > 1 and not alike else "–"
 
 
 def _middle(values: pl.Series) -> float | None:

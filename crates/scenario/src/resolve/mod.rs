@@ -20,6 +20,7 @@ use lopsided_core::{Bytes, Duration};
 use lopsided_queue::Limit;
 use network::{Network, resolve_network};
 use part::{Line, read_part};
+pub(crate) use preset::clear_for_preset;
 use read::Layers;
 use std::collections::BTreeMap;
 

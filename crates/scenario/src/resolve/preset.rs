@@ -3,7 +3,8 @@
 use crate::error::Report;
 use crate::presets::{PRESETS, Preset};
 use crate::schema;
-use crate::tree::{self, Table};
+use crate::tree::{self, Table, Value};
+use lopsided_core::Dir;
 use std::sync::OnceLock;
 
 /// The keys of a preset's `[link]`.
@@ -11,6 +12,38 @@ pub(crate) fn link(name: &str) -> Option<&'static Table> {
     static LINKS: OnceLock<Vec<Table>> = OnceLock::new();
     let links = LINKS.get_or_init(|| PRESETS.iter().map(read).collect());
     PRESETS.iter().position(|preset| preset.name == name).map(|place| &links[place])
+}
+
+/// Removes from the file's `[link]` what the preset of that name sets, because an override that names a preset asks for
+/// the preset's line. Overrides of single keys are applied afterwards and so win over the preset.
+pub(crate) fn clear_for_preset(file: &mut Table, name: &str) {
+    let Some(preset) = link(name.trim().trim_matches(['"', '\''])) else { return };
+    let Some(Value::Table(own)) = file.get_mut("link").map(|node| &mut node.value) else { return };
+    let directions = [Dir::Down, Dir::Up].map(Dir::name);
+    let in_direction = |dir: &str, key: &str| below(preset, dir).is_some_and(|table| table.get(key).is_some());
+    // A key of the link holds for both directions, so the preset's directions replace it too, and the other way round.
+    own.retain(|key| {
+        directions.contains(&key) || (preset.get(key).is_none() && !directions.iter().any(|dir| in_direction(dir, key)))
+    });
+    // One-way delays contradict a round trip.
+    if preset.get("rtt").is_some() {
+        own.retain(|key| key != "delay");
+    }
+    for dir in directions {
+        if let Some(Value::Table(direction)) = own.get_mut(dir).map(|node| &mut node.value) {
+            direction.retain(|key| {
+                preset.get(key).is_none()
+                    && !in_direction(dir, key)
+                    && !(key == "delay" && preset.get("rtt").is_some())
+                    // A line that waits for leave to send has no rate of its own.
+                    && !(key == "rate" && in_direction(dir, "access"))
+            });
+        }
+    }
+}
+
+fn below<'t>(table: &'t Table, key: &str) -> Option<&'t Table> {
+    table.get(key).and_then(tree::Node::table)
 }
 
 fn read(preset: &Preset) -> Table {

@@ -424,3 +424,24 @@ fn what_is_said_beside_a_preset_wins_key_by_key() {
     assert_eq!(link.up.rate, Some(BitRate::from_bps(50_000_000)));
     assert!(link.up.access.is_some());
 }
+
+#[test]
+fn a_preset_given_as_an_override_wins_over_the_files_keys() {
+    let text = "[scenario]\nduration = \"9 s\"\n[link]\nrtt = \"123 ms\"\nqueue = \"3 packets\"\n\
+                [link.down]\nrate = \"1 kbit/s\"\nqueue = { kind = \"codel\" }\n\
+                [link.up]\nrate = \"2 kbit/s\"\n[[flow]]\ndirection = \"down\"";
+    let asked = |overrides: &[(&str, &str)]| {
+        let overrides: Vec<_> = overrides.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        Scenario::parse(text, "test.toml", &overrides).unwrap_or_else(|errors| panic!("{errors}"))
+    };
+    for each in PRESETS {
+        let found = asked(&[("link.preset", each.name)]);
+        assert_eq!(found.graph.links[0], preset(each.name, "").graph.links[0], "{}", each.name);
+        // Other overrides win over the preset, whatever their order.
+        for order in [[0, 1], [1, 0]] {
+            let given = [("link.preset", each.name), ("link.up.queue", "7 packets")];
+            let found = asked(&order.map(|place| given[place]));
+            assert_eq!(found.graph.links[0].up.queue.limit(), Some(Limit::Packets(7)), "{}", each.name);
+        }
+    }
+}

@@ -76,13 +76,15 @@ def disciplines(queues: Queues) -> tuple[Discipline, ...]:
     named twice.
     """
     parts = _split(queues) if isinstance(queues, str) else list(queues)
-    found = tuple(_discipline(part) for part in parts)
-    if not found:
+    if not parts:
         raise UsageError("name at least one queue discipline")
-    labels = [each.label for each in found]
-    if double := next((label for label in labels if labels.count(label) > 1), None):
-        raise UsageError(f"{double!r} is named twice: give the tables a label")
-    return found
+    found: dict[str, Discipline] = {}
+    for part in parts:
+        each = _discipline(part)
+        if each.label in found:
+            raise UsageError(f"{each.label!r} is named twice: give the tables a label")
+        found[each.label] = each
+    return tuple(found.values())
 
 
 def _discipline(part: str | Mapping[str, Any] | Discipline) -> Discipline:

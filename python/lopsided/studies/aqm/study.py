@@ -21,9 +21,9 @@ from lopsided.studies.aqm.disciplines import Direction, Discipline, Queues, disc
 from lopsided.studies.aqm.measure import Delays, Measured, measure
 from lopsided.studies.aqm.workloads import WORKLOADS, Ends, with_workload
 from lopsided.studies.arms import Arm, check_worlds, kernel_in
-from lopsided.studies.jobs import Progress, part_of, run_jobs
+from lopsided.studies.jobs import Progress, check_count, part_of, repeated, run_jobs
 from lopsided.studies.options import AQM_QUEUES, AqmOptions
-from lopsided.worlds.base import Job
+from lopsided.studies.starts import varied
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,9 +131,12 @@ def aqm(
     full = with_workload(scenario, asked.workload, _ends(scenario, next(iter(links.values()))), probe=with_probe)
     places: list[tuple[str, Direction]] = [(name, way) for way in ways for name in (links[way], *beside)]
     ramps = asked.workload is not None and WORKLOADS[asked.workload].ramps
-    arms = [each.placed(full, places, ecn=asked.ecn) for each in found]
     first = scenario.seed if asked.seed is None else asked.seed
-    jobs = [Job(arm, first + number) for arm in arms for number in range(asked.repeat)]
+    check_count(len(found) * asked.repeat * len(worlds))
+    starts = varied([full], asked.repeat, workers=workers)
+    full = starts.scenarios[0]
+    arms = [each.placed(full, places, ecn=asked.ecn) for each in found]
+    jobs = repeated(arms, first, asked.repeat)
 
     check_worlds([Arm(name, arm, name) for name in worlds for arm in arms], kernel)
     measured: list[tuple[Row, Measured]] = []

@@ -24,9 +24,8 @@ from lopsided.data.table import Row, Table
 from lopsided.errors import UsageError
 from lopsided.studies.fairness.means import Means, harms, known, means, share_window_s, shares
 from lopsided.studies.fairness.pairs import Bottleneck, Contender, Meeting, pair_orders, pairs_of
-from lopsided.studies.jobs import run_jobs
+from lopsided.studies.jobs import check_count, repeated, run_jobs
 from lopsided.studies.options import FairnessOptions
-from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,11 +151,10 @@ class Study:
         progress: Callable[[float], object] | None = None,
     ) -> Matrix:
         """Runs everything and concludes."""
+        check_count(len(self))
         scenarios = [self.scenario(meeting.first, meeting.second) for meeting in self.together]
         scenarios += [self.scenario(side, queue_rtt_ms=rtt_ms) for side, rtt_ms in self.alone]
-        jobs = [
-            Job(scenario, self.options.seed + repetition) for scenario in scenarios for repetition in range(self.repeat)
-        ]
+        jobs = repeated(scenarios, self.options.seed, self.repeat)
 
         def reduce(number: int, run: Run) -> list[Row]:
             place, repetition = divmod(number, self.repeat)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -18,6 +19,7 @@ from lopsided.controllers import Controllers
 from lopsided.data import units
 from lopsided.errors import ScenarioError, UsageError
 from lopsided.scenario import Scenario
+from lopsided.studies.jobs import MOST_RUNS, check_count
 from lopsided.studies.options import FairnessOptions
 
 Kind = Literal["usual", "inter", "intra", "full"]
@@ -189,13 +191,12 @@ def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[t
     if kind not in get_args(Kind):
         raise UsageError(f"no pairs called {kind!r}; there are {', '.join(get_args(Kind))}")
     _check_sides(ccs, rtts_ms)
-    found = [
-        (first, second)
-        for first, second in itertools.combinations_with_replacement(
-            [Contender(cc, rtt) for cc in ccs for rtt in rtts_ms], 2
-        )
-        if _wanted(first, second, kind)
-    ]
+    check_count(len(ccs) * len(rtts_ms))
+    sides = [Contender(cc, rtt) for cc in ccs for rtt in rtts_ms]
+    # Each pair is at least one run.
+    every = itertools.combinations_with_replacement(sides, 2)
+    found = list(itertools.islice((pair for pair in every if _wanted(*pair, kind)), MOST_RUNS + 1))
+    check_count(len(found))
     if not found:
         raise UsageError("round-trip times of one kind only: intra needs two unequal ones at least")
     return found
@@ -211,7 +212,8 @@ def _check_sides(ccs: Sequence[str], rtts_ms: Sequence[float]) -> None:
     for what, values in (("congestion control", ccs), ("round-trip time", rtts_ms)):
         if not values:
             raise UsageError(f"no {what} is given")
-        if twice := [value for value in values if list(values).count(value) > 1]:
+        counts = Counter(values)
+        if twice := [value for value, count in counts.items() if count > 1]:
             raise UsageError(f"the {what} {twice[0]} is given twice")
     if wrong := [rtt for rtt in rtts_ms if not 0 < rtt <= 100_000]:
         raise UsageError(f"an RTT of {wrong[0]:g} ms is not one of a line on Earth")

@@ -37,6 +37,7 @@ from lopsided.studies.jobs import MOST_RUNS, Progress, part_of, run_many, seeds
 from lopsided.studies.search.goals import Goal, Limit, Metric, goals_of
 from lopsided.studies.search.options import BATCH, MOST_TRIALS, TRIALS
 from lopsided.studies.search.space import Space
+from lopsided.studies.starts import varied
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
@@ -491,6 +492,8 @@ def prepared(
     **rest: Any,
 ) -> Searcher:
     """A search that can be begun: all that was written makes sense."""
+    # What was found is checked with further seeds even where a trial has one.
+    (scenario,) = varied([scenario], _LEAST_CHECKS).scenarios
     goals = goals_of(scenario, _listed(maximise), _listed(minimise))
     limits = tuple(Limit.of(text, scenario) for text in _listed(subject_to))
     return Searcher(scenario, Space.of(over, scenario), goals, limits, **rest)

@@ -136,6 +136,9 @@ def data(table: Table, metric: str = SWEEP_METRIC) -> pl.DataFrame:
         values = arm.unique("repetition", maintain_order=True) if metric in OF_RUN else arm
         found = mean_interval(values[column].to_list())
         known = {"mean": found.mean, "low_95": found.low, "high_95": found.high, "runs": found.of}
+        if values["digest"].n_unique() == 1:
+            # One and the same run over and over has no interval.
+            known |= {"low_95": None, "high_95": None}
         rows.append({**dict(zip(keys, key, strict=True)), "column": column, **known})
     return pl.DataFrame(rows).fill_nan(None)
 

@@ -1,0 +1,44 @@
+"""The example scenarios of the package: `scenarios/` of the repository, carried in every installation.
+
+`python/lopsided/examples` holds a link to each file there; a package has copies in their place.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import cache
+from pathlib import Path
+
+from lopsided.errors import UsageError
+
+FOLDER = Path(__file__).parent.parent / "examples"
+ALL = "all"
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """The examples by name."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
+
+
+def text(name: str) -> str:
+    """The example as TOML. Raises UsageError if there is no example of that name."""
+    if name not in names():
+        close = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
+        meant = f"did you mean {close[0]!r}?" if close else "`lopsided list examples` shows them"
+        raise UsageError(f"no example is called {name!r}; {meant}")
+    return (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def title(name: str) -> str:
+    """What the example shows: its title, without the rest of the file being read."""
+    found = re.search(r'^title = "(.*)"$', text(name), re.MULTILINE)
+    return found[1] if found else text(name).partition("\n")[0].lstrip("# ").rstrip(".")
+
+
+def of_path(path: Path) -> str | None:
+    """The example that a path such as `scenarios/adsl.toml` names."""
+    return (
+        path.stem if path.suffix == ".toml" and path.parent.name in ("scenarios", "") and path.stem in names() else None
+    )

@@ -1,0 +1,149 @@
+"""A setting that is given changes the scenario, is refused, or is remarked upon: none is ignored without a word."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import lopsided as lop
+from lopsided import cli
+from lopsided.data import examples
+from lopsided.studies import sweep as sweeps
+
+LINE = """\
+[scenario]
+duration = "3 s"
+[link]
+rtt = "20 ms"
+down = { rate = "2 Mbit/s", queue = "20 packets" }
+up = { rate = "200 kbit/s", queue = "20 packets" }
+[stack]
+cc = "reno"
+[[flow]]
+name = "download"
+direction = "down"
+[[flow]]
+name = "upload"
+direction = "up"
+"""
+WORDS = {
+    "drop": "front",
+    "cc": "cubic",
+    "profile": "freebsd-7",
+    "cell_format": "atm",
+    "kind": "codel",
+}
+"""Other words for keys that choose between some."""
+FREE = ("title", "name", "source", "label")
+"""Keys whose value is any text."""
+
+
+def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
+    """Every key of a scenario with its value; lists of tables are counted from 1."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            quoted = key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else f'"{key}"'
+            yield from leaves(inner, f"{path}.{quoted}".lstrip("."))
+    elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+        for number, inner in enumerate(value):
+            yield from leaves(inner, f"{path}.{number + 1}")
+    else:
+        yield path, value
+
+
+def other(path: str, value: object) -> str | None:
+    """Another value of the kind; None where nothing is known of it."""
+    key = path.rpartition(".")[2]
+    if isinstance(value, bool):
+        return str(not value).lower()
+    if isinstance(value, int | float):
+        return str(value + 1) if isinstance(value, int) else str(value / 2 + 0.001)
+    if not isinstance(value, str):
+        return None
+    if key in FREE:
+        return "another"
+    if (word := WORDS.get(key)) is not None and word != value:
+        return word
+    if found := re.fullmatch(r"([0-9.]+) (.+)", value):
+        if key == "stop":
+            # A flow may be told to stop after the run's end.
+            return f"{float(found[1]) * 0.9:g} {found[2]}"
+        return f"{float(found[1]) * 2 + 3:.9g} {found[2]}" if "." in found[1] else f"{int(found[1]) * 2 + 3} {found[2]}"
+    return None
+
+
+@pytest.mark.parametrize("name", examples.names())
+def test_every_setting_changes_the_scenario_or_is_refused(name: str):
+    scenario = lop.Scenario.from_text(examples.text(name), f"{name}.toml")
+    whole = scenario.to_toml()
+    tried = refused = 0
+    for path, value in leaves(tomllib.loads(whole)):
+        if path.startswith("sweep.") or (wanted := other(path, value)) is None:
+            continue
+        tried += 1
+        try:
+            changed = scenario.with_(**{path: wanted})
+        except lop.ScenarioError:
+            refused += 1
+            continue
+        assert changed.to_toml() != whole, f"{path} = {wanted} (was {value}) changes nothing"
+    assert tried > 20 and refused < tried / 2
+
+
+def written(tmp_path: Path) -> str:
+    path = tmp_path / "line.toml"
+    path.write_text(LINE)
+    return str(path)
+
+
+def test_a_setting_that_changes_nothing_is_remarked_upon(tmp_path, capsys):
+    file = written(tmp_path)
+    assert (
+        cli.invoke(["run", file, "--set", "stack.cc=reno", "--set", "link.rtt=30ms", "--out", str(tmp_path / "r")]) == 0
+    )
+    told = " ".join(capsys.readouterr().err.split())
+    assert "--set stack.cc=reno changes nothing" in told and "link.rtt" not in told
+
+
+def test_a_key_that_is_set_twice_is_refused(tmp_path, capsys):
+    assert cli.invoke(["run", written(tmp_path), "--set", "link.rtt=30ms", "--set", "link.rtt=40ms"]) == 2
+    assert "link.rtt is given twice" in capsys.readouterr().err
+
+
+def test_a_preset_on_the_command_line_is_the_line_that_is_run(tmp_path):
+    scenario = lop.Scenario.load(written(tmp_path), **{"link.preset": "docsis31-1000-35"})
+    assert (scenario.link_rate_bps("down"), scenario.link_rate_bps("up")) == (1e9, 35e6)
+
+
+def test_an_axis_whose_values_change_nothing_is_refused():
+    scenario = lop.Scenario.from_text(LINE)
+    with pytest.raises(lop.UsageError, match=r"no value of link\.up\.queue\.limit changes anything"):
+        lop.sweep(scenario, {"stack.cc": ["reno", "cubic"], "link.up.queue.limit": ["20 packets", "20p"]})
+
+
+def test_presets_are_swept_over_a_file_with_rates_of_its_own():
+    scenario = lop.Scenario.from_text(LINE)
+    table = lop.sweep(scenario, {"link.preset": ["adsl2plus-16-1", "lte-50-15"]})
+    goodput = {row["link.preset"]: row["goodput_bps"] for row in table.rows() if row["name"] == "download"}
+    assert min(goodput.values()) > 2e6 and len(set(goodput.values())) == 2
+
+
+def test_runs_of_one_digest_have_no_interval():
+    scenario = lop.Scenario.from_text(LINE)
+    axes = {"link.up.queue.limit": ["5 packets", "9 packets"]}
+    still = lop.sweep(scenario, axes, repeat=3, start_jitter="0s")
+    assert still.to_polars()["digest"].n_unique() == 2
+    assert set(sweeps.summary(still)["goodput_ci95_bps"].to_list()) == {None}
+    varied = lop.sweep(scenario, axes, repeat=3)
+    assert varied.to_polars()["digest"].n_unique() == 6 and "0s none" in varied.starts.said
+    assert all(width > 0 for width in sweeps.summary(varied)["goodput_ci95_bps"].to_list())
+
+
+@pytest.mark.parametrize("jitter", ["-1s", "3s", "nan s", "1"])
+def test_start_jitter_is_a_time_within_the_run(jitter: str):
+    with pytest.raises(lop.UsageError):
+        lop.sweep(lop.Scenario.from_text(LINE), {"stack.cc": ["reno", "cubic"]}, repeat=2, start_jitter=jitter)
