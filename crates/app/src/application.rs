@@ -6,7 +6,7 @@ use lopsided_tcp::{State, TcpInfo};
 use std::fmt::Debug;
 use std::ops::Range;
 
-/// A connection of one application, numbered by its host. The number is free for another connection once
+/// A connection of one application, or a stream of one where the transport has streams, numbered by its host. The number is free for another connection once
 /// [`SocketEvent::Closed`] was told, or the application aborted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketId(pub u32);
@@ -98,6 +98,13 @@ pub trait Sockets {
 
     /// Opens a connection to the other end of the flow. `None`: the host has no free port now.
     fn connect(&mut self) -> Option<SocketId>;
+
+    /// Opens another stream on the connection of a socket, as a socket of its own. `None` if the transport has no streams:
+    /// open another connection instead.
+    fn open_stream(&mut self, of: SocketId) -> Option<SocketId> {
+        let _ = of;
+        None
+    }
 
     /// Appends the payload, as far as the send buffer has room; gives how many octets it took. Zero for a socket that
     /// is closed or unknown.

@@ -3,8 +3,10 @@
 //!
 //! Leaves out: a reader that is slow, and data with a meaning beyond its length.
 
+mod asker;
 mod config;
 
+pub use asker::Asker;
 pub use config::{BulkConfig, OnOffConfig, TransferConfig};
 
 use crate::{Application, OnReady, Report, SocketEvent, SocketId, Sockets};
@@ -64,14 +66,34 @@ pub struct Sender {
     /// Octets still to be written.
     left: u64,
     attempts: u32,
+    /// Waits for an [`Asker`] to open the connection and to ask.
+    answers: bool,
 }
 
 impl Sender {
     pub fn new(transfer: Transfer) -> Sender {
-        Sender { transfer, phase: Phase::Waiting, socket: None, next: None, left: 0, attempts: 0 }
+        Sender { transfer, phase: Phase::Waiting, socket: None, next: None, left: 0, attempts: 0, answers: false }
+    }
+
+    /// A sender that answers an [`Asker`].
+    pub fn answering(transfer: Transfer) -> Sender {
+        Sender { answers: true, ..Sender::new(transfer) }
     }
 
     fn begin(&mut self, io: &mut dyn Sockets) {
+        self.prepare(io);
+        if self.transfer.size().is_some() {
+            io.report(Report::Begun);
+        }
+        self.socket = io.connect();
+        if self.socket.is_none() {
+            self.phase = Phase::Waiting;
+            self.next = Some(io.now() + RETRY);
+        }
+    }
+
+    /// The octets of the next transfer, and when they begin.
+    fn prepare(&mut self, io: &mut dyn Sockets) {
         let now = io.now();
         self.phase = Phase::Sending;
         self.attempts += 1;
@@ -88,14 +110,6 @@ impl Sender {
             Transfer::Bulk { .. } if !wait.is_zero() => (0, Some(now + wait)),
             Transfer::Bulk { .. } => (PLENTY, None),
         };
-        if self.transfer.size().is_some() {
-            io.report(Report::Begun);
-        }
-        self.socket = io.connect();
-        if self.socket.is_none() {
-            self.phase = Phase::Waiting;
-            self.next = Some(now + RETRY);
-        }
     }
 
     fn write(&mut self, socket: SocketId, io: &mut dyn Sockets) {
@@ -122,9 +136,13 @@ impl Sender {
         if self.phase == Phase::Ended {
             return;
         }
-        self.phase = Phase::Ended;
         self.left = 0;
         self.next = None;
+        if self.answers {
+            self.phase = Phase::Waiting;
+            return;
+        }
+        self.phase = Phase::Ended;
         if let Transfer::Bytes { repeat, pause, .. } = self.transfer {
             if repeat.is_none_or(|times| self.attempts < times) {
                 self.phase = Phase::Waiting;
@@ -136,10 +154,16 @@ impl Sender {
 
 impl Application for Sender {
     fn on_start(&mut self, io: &mut dyn Sockets) {
-        self.begin(io);
+        if !self.answers {
+            self.begin(io);
+        }
     }
 
     fn on_event(&mut self, socket: SocketId, event: SocketEvent, io: &mut dyn Sockets) {
+        if self.answers && event == SocketEvent::Accepted && self.phase != Phase::Ended {
+            self.socket = Some(socket);
+            self.prepare(io);
+        }
         if self.socket != Some(socket) {
             return;
         }
@@ -156,7 +180,7 @@ impl Application for Sender {
             return;
         }
         match (self.phase, self.transfer) {
-            (Phase::Waiting, _) => self.begin(io),
+            (Phase::Waiting, _) if !self.answers => self.begin(io),
             (Phase::Sending, Transfer::OnOff { off, .. }) => {
                 self.left = 0;
                 self.phase = Phase::Silent;

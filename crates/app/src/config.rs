@@ -50,8 +50,8 @@ impl AppConfig {
     }
 
     /// Which end waits for the other to begin; the receiver of data where a user's own application decides.
-    pub fn listener(&self) -> Side {
-        let nowhere = FlowContext { name: String::new(), start: Time::ZERO, stop: Time::ZERO };
+    pub fn listener(&self, opening: Opening) -> Side {
+        let nowhere = FlowContext { name: String::new(), start: Time::ZERO, stop: Time::ZERO, opening };
         self.build(&nowhere, &RunApplications::default()).map_or(Side::To, |pair| pair.listener)
     }
 }
@@ -89,6 +89,19 @@ pub struct FlowContext {
     pub start: Time,
     /// When the flow ends; at the latest the end of the run.
     pub stop: Time,
+    /// What the flow's transport expects of the two ends.
+    pub opening: Opening,
+}
+
+/// What a transport expects of the two ends of a one-way transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Opening {
+    /// The sender of data opens the connection and sends (the simulator's TCP flows).
+    #[default]
+    Sender,
+    /// The receiver of data opens the connection and asks for the data with a short request, as QUIC clients do. Web pages
+    /// are loaded over streams of one connection.
+    Receiver,
 }
 
 /// Why there is no application.

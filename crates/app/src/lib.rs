@@ -15,13 +15,15 @@ mod http;
 mod kinds;
 mod rdra;
 mod repair;
+mod transport;
 
 pub use application::{AppPair, Application, CloseReason, OnReady, Report, Side, SocketEvent, SocketId, Sockets};
-pub use bulk::{BulkConfig, OnOffConfig, Receiver, Sender, Transfer, TransferConfig};
-pub use config::{AppConfig, AppError, AppFactory, AppSettings, CustomConfig, FlowContext, RunApplications};
+pub use bulk::{Asker, BulkConfig, OnOffConfig, Receiver, Sender, Transfer, TransferConfig};
+pub use config::{AppConfig, AppError, AppFactory, AppSettings, CustomConfig, FlowContext, Opening, RunApplications};
 pub use datagrams::{DatagramConfig, DatagramReceiver, DatagramSender};
 pub use ftp::{FtpClient, FtpConfig, FtpServer};
 pub use http::{HttpClient, HttpConfig, HttpServer};
 pub use kinds::{APPS, register};
 pub use rdra::{RdraClient, RdraConfig};
 pub use repair::{RepairClient, RepairConfig};
+pub use transport::{Datagram, Transport, TransportEnd, TransportInfo, TransportSettings};

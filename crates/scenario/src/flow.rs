@@ -1,6 +1,7 @@
 //! What `[[flow]]` says of a flow itself: its name, when it runs, and what it does. Its ends and their stacks follow
 //! from other tables too.
 
+use crate::transport::TransportConfig;
 use lopsided_app::AppConfig;
 use lopsided_core::{Dir, Duration};
 use lopsided_spec::ValueType::Name;
@@ -17,6 +18,7 @@ pub(crate) struct FlowPart {
     pub stop: Option<Duration>,
     pub count: u32,
     pub app: AppConfig,
+    pub transport: TransportConfig,
 }
 
 impl Default for FlowPart {
@@ -31,6 +33,7 @@ impl Default for FlowPart {
             stop: None,
             count: 1,
             app: AppConfig::default(),
+            transport: TransportConfig::default(),
         }
     }
 }
@@ -67,6 +70,12 @@ impl Part for FlowPart {
             "What the two ends do: a kind such as \"bulk\", a size such as \"10 MB\" to be sent once, or a table.",
         )
         .default_text("bulk"),
+        key(
+            "transport",
+            |flow: &mut Self| &mut flow.transport,
+            "What carries the data: \"tcp\", \"quic\", or a table with `kind` and settings.",
+        )
+        .default_text("tcp"),
     ];
 
     fn check(&self) -> Result<(), Fault> {

@@ -4,7 +4,8 @@
 
 use crate::graph::Graph;
 use crate::measured::{FairnessSpec, RecordSpec};
-use lopsided_app::AppConfig;
+use crate::transport::TransportConfig;
+use lopsided_app::{AppConfig, Side};
 use lopsided_core::{Dir, Duration, Time};
 use lopsided_spec::ValueType::Packets;
 use lopsided_spec::{Key, Part, key};
@@ -88,8 +89,16 @@ pub struct FlowSpec {
     /// The application stops here, at the latest when the run ends.
     pub stop: Time,
     pub app: AppConfig,
+    pub transport: TransportConfig,
     /// The stack of the sender of data.
     pub from_stack: StackConfig,
     /// The stack of the receiver of data.
     pub to_stack: StackConfig,
+}
+
+impl FlowSpec {
+    /// Which end waits for the other to open the connection.
+    pub fn listener(&self) -> Side {
+        self.app.listener(self.transport.opening())
+    }
 }

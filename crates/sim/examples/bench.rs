@@ -14,7 +14,7 @@ use lopsided_app::AppConfig;
 use lopsided_core::{BitRate, Dir, Duration, Event, EventMask, NodeId, Observer, Time};
 use lopsided_link::{LinkConfig, LossConfig};
 use lopsided_queue::{CodelQueueConfig, FqCodelConfig, QueueConfig};
-use lopsided_scenario::{FlowSpec, Graph, LinkSpec, NodeRef, RecordSpec, Scenario};
+use lopsided_scenario::{FlowSpec, Graph, LinkSpec, NodeRef, RecordSpec, Scenario, TransportConfig};
 use lopsided_sim::{Monitor, Prepared, RunError, RunOptions};
 use lopsided_stage::{AckThinningConfig, StageConfig};
 use lopsided_tcp::StackConfig;
@@ -212,6 +212,7 @@ impl Workload {
             start_jitter: Duration::ZERO,
             stop: Time::ZERO + Duration::from_secs(self.seconds),
             app: AppConfig::default(),
+            transport: TransportConfig::default(),
             from_stack: StackConfig::new(&self.profile, &self.cc),
             to_stack: StackConfig::new(&self.profile, &self.cc),
         }

@@ -18,7 +18,7 @@ pub fn address(host: usize) -> IpAddr {
 pub fn listeners(scenario: &Scenario) -> Vec<(IpAddr, u16)> {
     let mut services = vec![0; scenario.graph.hosts.len()];
     let place = |flow: &FlowSpec| {
-        let host = if flow.app.listener() == Side::From { flow.from } else { flow.to };
+        let host = if flow.listener() == Side::From { flow.from } else { flow.to };
         let before = services[host];
         services[host] += 1;
         (address(host), FIRST_SERVICE + before)

@@ -1,7 +1,7 @@
 //! A flow's rows in the tables: its sender's state at an instant, and its summary at the end.
 
 use crate::catalogue::Name;
-use crate::host::{Host, add_counters};
+use crate::host::Host;
 use crate::meter::{DelayStats, Moments, TransferStats};
 use crate::results::{FlowRow, FlowTable, SampleRow};
 use crate::simulation::{AppSite, FlowSite, Simulation};
@@ -9,7 +9,7 @@ use lopsided_app::TransferConfig;
 use lopsided_core::{Dir, Duration, Time};
 use lopsided_net::Network;
 use lopsided_scenario::{FlowSpec, Scenario};
-use lopsided_tcp::{Counters, TcpInfo};
+use lopsided_tcp::Counters;
 use std::collections::BTreeSet;
 
 /// The part of a sample whose change is worth a row.
@@ -70,8 +70,8 @@ pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt:
 
 /// The state of the flow's connections: sums, and of what has no sum that of the oldest.
 fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> SampleRow {
-    let infos: Vec<TcpInfo> = host.connections(app).map(|connection| connection.info(now)).collect();
-    let counters = total(host, app, &infos);
+    let infos = host.infos(app, now);
+    let counters = host.total(app, now);
     let row = SampleRow {
         sent_bytes: counters.bytes_sent.get(),
         acked_bytes: counters.bytes_acked.get(),
@@ -80,9 +80,9 @@ fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> Sampl
     };
     let Some(oldest) = infos.first() else { return row };
     SampleRow {
-        state: oldest.ca_state.name(),
-        cwnd_bytes: infos.iter().map(|info| info.snd_cwnd.get()).sum(),
-        ssthresh_bytes: oldest.snd_ssthresh.map_or(f64::NAN, |ssthresh| ssthresh.get() as f64),
+        state: oldest.state,
+        cwnd_bytes: infos.iter().map(|info| info.cwnd.get()).sum(),
+        ssthresh_bytes: oldest.ssthresh.map_or(f64::NAN, |ssthresh| ssthresh.get() as f64),
         srtt_ms: oldest.srtt.map_or(f64::NAN, Duration::as_millis_f64),
         rttvar_ms: oldest.rttvar.as_millis_f64(),
         rto_ms: oldest.rto.as_millis_f64(),
@@ -102,16 +102,11 @@ struct Delivered {
 
 fn delivered(network: &Network<Host>, site: &FlowSite) -> Delivered {
     let Some(AppSite { host, app }) = site.sink else { return Delivered::default() };
+    let now = network.now();
     let host = network.host(host);
     let meter = host.flow_meter(app);
-    let packets = if site.datagrams { meter.datagrams_in } else { host.data_segments_in(app) };
+    let packets = if site.datagrams { meter.datagrams_in } else { host.data_segments_in(app, now) };
     Delivered { bytes: meter.delivered_bytes, packets }
-}
-
-/// The counters of all connections of an application, those that are over among them.
-fn total(host: &Host, app: usize, live: &[TcpInfo]) -> Counters {
-    let past = host.flow_meter(app).past.as_deref().copied().unwrap_or_default();
-    live.iter().fold(past, |sum, info| add_counters(sum, info.counters))
 }
 
 /// The summaries of all flows.
@@ -162,7 +157,11 @@ fn row(flow: usize, spec: &FlowSpec, words: &mut Words, simulation: &Simulation,
         from: simulation.host_name(spec.from),
         to: simulation.host_name(spec.to),
         cc: words.get(if udp { "" } else { &spec.from_stack.cc }),
-        profile: words.get(if udp { "udp" } else { &spec.from_stack.profile }),
+        profile: words.get(match (udp, spec.transport.is_tcp()) {
+            (true, _) => "udp",
+            (false, true) => &spec.from_stack.profile,
+            (false, false) => spec.transport.kind(),
+        }),
         start_s: site.start.as_secs_f64(),
         stop_s: site.stop.as_secs_f64(),
         active_s,
@@ -221,10 +220,10 @@ fn sent(network: &Network<Host>, site: &FlowSite) -> Sent {
         return Sent { counters, srtt: None, cwnd_mean: f64::NAN, cwnd_max: None };
     }
     let now = network.now();
-    let live: Vec<TcpInfo> = host.connections(app).map(|connection| connection.info(now)).collect();
+    let live = host.infos(app, now);
     Sent {
-        counters: total(host, app, &live),
-        srtt: live.first().map_or(meter.last_srtt, |info| info.srtt),
+        counters: host.total(app, now),
+        srtt: live.first().map_or_else(|| host.last_srtt(app), |info| info.srtt),
         cwnd_mean: meter.cwnd.mean(now),
         cwnd_max: Some(meter.cwnd.max).filter(|cwnd| *cwnd > 0),
     }

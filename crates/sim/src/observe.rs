@@ -84,7 +84,8 @@ impl Recorder {
             at_source.into_iter().filter(|(_, report)| *report == Report::Begun).map(|(at, _)| at).peekable();
         for (end, report) in at_sink {
             match report {
-                Report::Begun => {}
+                // The receiver of data asked for it: its report says when the transfer began.
+                Report::Begun => self.tallies[flow].running_since = Some(end),
                 Report::Delivered { size } => {
                     while let Some(start) = begun.next_if(|start| *start <= end) {
                         self.tallies[flow].running_since = Some(start);

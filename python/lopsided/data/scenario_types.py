@@ -887,6 +887,44 @@ class CustomApp(TypedDict):
 App: TypeAlias = BulkApp | TransferApp | OnOffApp | UdpApp | FtpApp | HttpApp | RdraApp | RepairApp | CustomApp
 
 
+class TcpTransport(TypedDict):
+    """The hosts' TCP, whose settings are those of `stack`."""
+
+    kind: Literal["tcp"]
+
+
+class QuicTransport(TypedDict):
+    """QUIC (RFC 9000) by the stack quinn-proto. The receiver of data opens the connection and asks for it, as a
+    browser does; the web application loads a page over one connection with a stream for each object.
+    """
+
+    kind: Literal["quic"]
+    ack_packets: int
+    ack_start: int
+    ack_window_share: float
+    ack_packets_most: int
+    max_ack_delay_s: float
+    ack_delay_rtts: float
+    reordering_threshold: int
+    ack_frequency: bool
+    cc_source: Literal["lopsided", "quinn"]
+    initial_window: int
+    ecn: bool
+    gso_packets: int
+    receive_wait_s: float
+    packet_cpu_s: float
+    mtu_discovery: bool
+    max_datagram_bytes: int
+    stream_window_bytes: int
+    connection_window_bytes: int | None
+    send_window_bytes: int
+    idle_timeout_s: float | None
+    server_flight_bytes: int
+
+
+Transport: TypeAlias = TcpTransport | QuicTransport
+
+
 class DelayedAck(TypedDict):
     """When a receiver holds its ACK back (RFC 5681 section 4.2)."""
 
@@ -957,6 +995,7 @@ class Flow(_Flow):
     start_jitter_s: float
     stop_s: float
     app: App
+    transport: Transport
     sender_stack: Stack
     receiver_stack: Stack
 

@@ -1,8 +1,9 @@
 //! The settings of one-way transfers.
 
+use super::asker::Asker;
 use super::{Receiver, Sender, Transfer};
 use crate::config::pair;
-use crate::{AppError, AppPair, AppSettings, FlowContext, RunApplications, Side};
+use crate::{AppError, AppPair, AppSettings, FlowContext, Opening, RunApplications, Side};
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Fault, Key, Part, key};
 
@@ -89,24 +90,27 @@ impl Part for OnOffConfig {
 }
 
 impl AppSettings for BulkConfig {
-    fn build(&self, _flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {
-        Ok(one_way(Transfer::Bulk { wait: self.wait, wait_jitter: self.wait_jitter }))
+    fn build(&self, flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {
+        Ok(one_way(flow, Transfer::Bulk { wait: self.wait, wait_jitter: self.wait_jitter }))
     }
 }
 
 impl AppSettings for TransferConfig {
-    fn build(&self, _flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {
+    fn build(&self, flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {
         let TransferConfig { size, repeat, pause } = *self;
-        Ok(one_way(Transfer::Bytes { size, repeat, pause }))
+        Ok(one_way(flow, Transfer::Bytes { size, repeat, pause }))
     }
 }
 
 impl AppSettings for OnOffConfig {
-    fn build(&self, _flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {
-        Ok(one_way(Transfer::OnOff { on: self.on, off: self.off }))
+    fn build(&self, flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {
+        Ok(one_way(flow, Transfer::OnOff { on: self.on, off: self.off }))
     }
 }
 
-fn one_way(transfer: Transfer) -> AppPair {
-    pair(Sender::new(transfer), Receiver::new(transfer.size()), Side::To, false)
+fn one_way(flow: &FlowContext, transfer: Transfer) -> AppPair {
+    match flow.opening {
+        Opening::Sender => pair(Sender::new(transfer), Receiver::new(transfer.size()), Side::To, false),
+        Opening::Receiver => pair(Sender::answering(transfer), Asker::new(transfer), Side::From, false),
+    }
 }

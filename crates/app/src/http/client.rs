@@ -14,6 +14,8 @@ const RETRY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct HttpClient {
     config: HttpConfig,
+    /// Each request has a stream of its own; all streams of a page share one connection.
+    streams: bool,
     /// When the next page begins; `None` while one is loading, or none will come.
     next: Option<Time>,
     pages: u32,
@@ -24,6 +26,8 @@ pub struct HttpClient {
 #[derive(Debug)]
 struct Page {
     began: Time,
+    /// With streams: the connection that carries them.
+    carrier: Option<SocketId>,
     /// The index has been asked for, or there is none.
     index_asked: bool,
     /// The index is here, or there is none.
@@ -40,6 +44,8 @@ struct Connection {
     socket: SocketId,
     began: Time,
     open: bool,
+    /// A stream, which carries one request and ends behind it.
+    is_stream: bool,
     inbox: Vec<u8>,
     /// Requests that wait for room.
     outbox: Vec<u8>,
@@ -60,7 +66,12 @@ struct Fetch {
 
 impl HttpClient {
     pub fn new(config: HttpConfig) -> HttpClient {
-        HttpClient { config, next: None, pages: 0, page: None }
+        HttpClient { config, streams: false, next: None, pages: 0, page: None }
+    }
+
+    /// A client that opens a stream for each request.
+    pub fn over_streams(config: HttpConfig) -> HttpClient {
+        HttpClient { streams: true, ..HttpClient::new(HttpConfig { multiplexed: false, ..config }) }
     }
 
     fn begin(&mut self, io: &mut dyn Sockets) {
@@ -68,8 +79,9 @@ impl HttpClient {
         self.pages += 1;
         self.next = None;
         let (to_ask, to_come) = (self.config.objects, self.config.objects);
-        let connections = Vec::new();
-        let page = Page { began: io.now(), index_asked: no_index, index_done: no_index, to_ask, to_come, connections };
+        let (connections, began) = (Vec::new(), io.now());
+        let carrier = if self.streams { io.connect() } else { None };
+        let page = Page { began, carrier, index_asked: no_index, index_done: no_index, to_ask, to_come, connections };
         self.page = Some(page);
         self.ask(io);
     }
@@ -80,20 +92,30 @@ impl HttpClient {
         let Some(page) = &mut self.page else { return };
         while let Some(is_index) = page.next_to_ask() {
             let idle = |connection: &Connection| config.multiplexed || connection.fetches.is_empty();
-            let at = match page.connections.iter().position(idle) {
-                Some(at) => at,
-                None if page.connections.len() < config.connections_at_once() => {
+            let found = if self.streams { None } else { page.connections.iter().position(idle) };
+            let at = match (found, page.carrier) {
+                (Some(at), _) => at,
+                (None, Some(carrier)) => {
+                    let Some(socket) = io.open_stream(carrier) else { break };
+                    page.connections.push(Connection {
+                        open: true,
+                        is_stream: true,
+                        ..Connection::new(socket, io.now())
+                    });
+                    page.connections.len() - 1
+                }
+                (None, None) if !self.streams && page.connections.len() < config.connections_at_once() => {
                     let Some(socket) = io.connect() else { break };
                     page.connections.push(Connection::new(socket, io.now()));
                     page.connections.len() - 1
                 }
-                None => break,
+                (None, None) => break,
             };
             page.count_asked(is_index);
             let size = if is_index { config.index_size } else { config.object_size };
             page.connections[at].ask(size, is_index, &config, io);
         }
-        if page.connections.is_empty() {
+        if page.connections.is_empty() && (page.carrier.is_none() || page.next_to_ask().is_some()) {
             // No port was free for the first connection.
             self.give_up(io);
         }
@@ -117,6 +139,10 @@ impl HttpClient {
                     let what = if fetch.is_index { "index" } else { "object" };
                     io.report(Report::Completed { what, start: fetch.asked, size: fetch.size });
                     page.count_come(fetch.is_index);
+                    if self.streams {
+                        page.connections.swap_remove(at);
+                        break;
+                    }
                 }
             }
         }
@@ -130,7 +156,7 @@ impl HttpClient {
     fn finish(&mut self, io: &mut dyn Sockets) {
         let Some(page) = self.page.take() else { return };
         io.report(Report::Completed { what: "page", start: page.began, size: self.config.page_size() });
-        page.connections.iter().for_each(|connection| io.close(connection.socket));
+        page.sockets().for_each(|socket| io.close(socket));
         if self.config.pages.is_none_or(|pages| self.pages < pages) {
             self.next = Some(io.now() + self.config.pause);
         }
@@ -139,7 +165,7 @@ impl HttpClient {
     /// The page cannot be loaded: it begins again a little later.
     fn give_up(&mut self, io: &mut dyn Sockets) {
         let Some(page) = self.page.take() else { return };
-        page.connections.iter().for_each(|connection| io.abort(connection.socket));
+        page.sockets().for_each(|socket| io.abort(socket));
         self.pages -= 1;
         self.next = Some(io.now() + RETRY);
     }
@@ -152,6 +178,11 @@ impl HttpConfig {
 }
 
 impl Page {
+    /// All that the page has open, the carrier of its streams last.
+    fn sockets(&self) -> impl Iterator<Item = SocketId> + '_ {
+        self.connections.iter().map(|connection| connection.socket).chain(self.carrier)
+    }
+
     /// Whether the next to ask for is the index; `None`: there is nothing to ask for now.
     fn next_to_ask(&self) -> Option<bool> {
         if !self.index_asked {
@@ -188,7 +219,7 @@ impl Connection {
     fn new(socket: SocketId, began: Time) -> Connection {
         // Streams that a client opens have odd numbers (RFC 9113 section 5.1.1).
         let (inbox, outbox) = (Vec::new(), Vec::new());
-        Connection { socket, began, open: false, inbox, outbox, fetches: Vec::new(), next_stream: 1 }
+        Connection { socket, began, open: false, is_stream: false, inbox, outbox, fetches: Vec::new(), next_stream: 1 }
     }
 
     fn ask(&mut self, size: Bytes, is_index: bool, config: &HttpConfig, io: &mut dyn Sockets) {
@@ -208,6 +239,9 @@ impl Connection {
         if self.open && !self.outbox.is_empty() {
             let taken = io.write(self.socket, &Payload::real(self.outbox.clone()));
             self.outbox.drain(..taken as usize);
+            if self.is_stream && self.outbox.is_empty() {
+                io.close(self.socket);
+            }
         }
     }
 
@@ -274,6 +308,16 @@ impl Application for HttpClient {
     }
 
     fn on_event(&mut self, socket: SocketId, event: SocketEvent, io: &mut dyn Sockets) {
+        if let Some(page) = self.page.as_ref().filter(|page| page.carrier == Some(socket)) {
+            match event {
+                SocketEvent::Connected => {
+                    io.report(Report::Completed { what: "connect", start: page.began, size: Bytes::ZERO });
+                }
+                SocketEvent::Closed(_) => self.give_up(io),
+                SocketEvent::Accepted | SocketEvent::Ready | SocketEvent::PeerClosed => {}
+            }
+            return;
+        }
         let find = |page: &Page| page.connections.iter().position(|connection| connection.socket == socket);
         let Some(at) = self.page.as_ref().and_then(find) else { return };
         let Some(page) = &mut self.page else { return };
@@ -311,7 +355,7 @@ impl Application for HttpClient {
     fn on_stop(&mut self, io: &mut dyn Sockets) {
         self.next = None;
         if let Some(page) = self.page.take() {
-            page.connections.iter().for_each(|connection| io.close(connection.socket));
+            page.sockets().for_each(|socket| io.close(socket));
         }
     }
 }

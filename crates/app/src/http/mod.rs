@@ -6,6 +6,9 @@
 //! compressed header fields, one round-robin over the open streams and no flow control of its own: what matters to TCP
 //! is that all objects share one connection.
 //!
+//! Over a transport with streams the client opens one connection for a page and a stream for each request, and ends its side
+//! of the stream behind the request (RFC 9114 section 4.1).
+//!
 //! Leaves out: TLS, header compression, priorities, redirects, caches.
 
 mod client;
@@ -23,10 +26,14 @@ pub(crate) use message::{Head, Request, parse_response};
 pub use server::HttpServer;
 
 use crate::config::pair;
-use crate::{AppError, AppPair, AppSettings, FlowContext, RunApplications, Side};
+use crate::{AppError, AppPair, AppSettings, FlowContext, Opening, RunApplications, Side};
 
 impl AppSettings for HttpConfig {
-    fn build(&self, _flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {
-        Ok(pair(HttpServer::new(self.multiplexed), HttpClient::new(*self), Side::From, false))
+    fn build(&self, flow: &FlowContext, _own: &RunApplications) -> Result<AppPair, AppError> {
+        let (server, client) = match flow.opening {
+            Opening::Sender => (HttpServer::new(self.multiplexed), HttpClient::new(*self)),
+            Opening::Receiver => (HttpServer::new(false), HttpClient::over_streams(*self)),
+        };
+        Ok(pair(server, client, Side::From, false))
     }
 }

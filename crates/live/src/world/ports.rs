@@ -15,7 +15,7 @@ pub(super) struct Ports {
 
 impl Ports {
     pub fn of(scenario: &Scenario) -> Ports {
-        let flows = scenario.flows.iter().zip(0..).map(|(flow, number)| (FlowId(number), flow.app.listener()));
+        let flows = scenario.flows.iter().zip(0..).map(|(flow, number)| (FlowId(number), flow.listener()));
         Ports { listeners: listeners(scenario).into_iter().zip(flows).collect() }
     }
 

@@ -95,6 +95,7 @@ impl<'t> Common<'_, 't> {
             }
             let _ = read(flow, "cc", |node| congestion_control(node, self.controllers), report);
         }
+        self.refuse_stack_keys(flow, &part, report);
         let mut stacks: BTreeMap<(usize, bool), StackConfig> = BTreeMap::new();
         for copy in 0..count {
             let name = if count > 1 { format!("{group_name}.{}", copy + 1) } else { group_name.to_owned() };
@@ -108,6 +109,12 @@ impl<'t> Common<'_, 't> {
                 stacks.entry((host, sends)).or_insert_with(|| self.stack(flow, host, sends, report)).clone()
             };
             let (from_stack, to_stack) = (stack(from, true, report), stack(to, false, report));
+            if copy == 0 {
+                if let Err(fault) = part.transport.check_flow(&part.app, &from_stack.cc) {
+                    let path = format!("{}.{}", flow.path(), fault.key);
+                    report.problem(flow.place_of(fault.key), &path, fault.message, fault.help);
+                }
+            }
             flows.specs.push(FlowSpec {
                 name,
                 group: part.group.clone().unwrap_or_else(|| group_name.to_owned()),
@@ -118,11 +125,28 @@ impl<'t> Common<'_, 't> {
                 start_jitter: part.start_jitter,
                 stop: Time::ZERO + stop,
                 app: part.app.clone(),
+                transport: part.transport.clone(),
                 from_stack,
                 to_stack,
             });
             flows.places.push(flow.place);
             flows.paths.push(path);
+        }
+    }
+
+    /// Keys of TCP on a flow of another transport are refused: they would have no effect. Those of [stack] and of hosts are
+    /// for other flows.
+    fn refuse_stack_keys(&self, flow: &Layers<'_>, part: &FlowPart, report: &mut Report<'_>) {
+        let Some(known) = part.transport.stack_keys() else { return };
+        let kind = part.transport.kind();
+        for table in ["stack", "sender_stack", "receiver_stack"] {
+            let stack = flow.below(table);
+            let keys = StackConfig::keys();
+            for key in keys.iter().map(|key| key.name).filter(|key| stack.has(key) && !known.contains(key)) {
+                let message = format!("`{key}` is a setting of TCP, and this flow has transport = \"{kind}\"");
+                let help = format!("remove it: of `stack` such a flow heeds {}", known.join(", "));
+                report.problem(stack.place_of(key), &format!("{}.{key}", stack.path()), message, Some(help));
+            }
         }
     }
 

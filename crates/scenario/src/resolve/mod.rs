@@ -128,7 +128,10 @@ fn check_limits(network: &Network, flows: &Flows, report: &mut Report<'_>) {
     for (flow, path) in flows.specs.iter().zip(&flows.paths) {
         let packet = match flow.app.get::<DatagramConfig>() {
             Some(datagrams) => datagrams.size,
-            None => flow.from_stack.mss.map_or(USUAL_PACKET, |mss| Bytes::new(u64::from(mss) + 40)),
+            None if flow.transport.is_tcp() => {
+                flow.from_stack.mss.map_or(USUAL_PACKET, |mss| Bytes::new(u64::from(mss) + 40))
+            }
+            None => flow.transport.largest_packet(&flow.from_stack),
         };
         for hop in path {
             let link = &network.graph.links[hop.link];

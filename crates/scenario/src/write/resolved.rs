@@ -8,6 +8,7 @@ use super::value::{fields_of, kind_to_json, part_to_json, setting_to_json, suffi
 use crate::graph::{Graph, LinkSpec};
 use crate::measured::{FairnessSpec, RecordSpec};
 use crate::model::{FlowSpec, InterfaceSpec, Scenario};
+use crate::transport::TRANSPORTS;
 use lopsided_app::APPS;
 use lopsided_core::{Dir, Time};
 use lopsided_link::{LinkConfig, MEDIA};
@@ -93,6 +94,7 @@ const FLOW: &[Entry<FlowSpec>] = &[
     entry("start_jitter", Value(ValueType::Time), |_, flow| span(flow.start_jitter)),
     entry("stop", Value(ValueType::Time), |_, flow| span(flow.stop - Time::ZERO)),
     entry("app", Value(Family(&APPS)), |_, flow| kind_to_json(flow.app.part())),
+    entry("transport", Value(Family(&TRANSPORTS)), |_, flow| kind_to_json(flow.transport.part())),
     entry("sender_stack", Table(stack_shape), |_, flow| stack(&flow.from_stack)),
     entry("receiver_stack", Table(stack_shape), |_, flow| stack(&flow.to_stack)),
 ];

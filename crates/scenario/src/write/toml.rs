@@ -70,6 +70,7 @@ fn flow(graph: &Graph, flow: &FlowSpec) -> Inline {
         .span("start_jitter", flow.start_jitter)
         .span("stop", flow.stop - Time::ZERO)
         .put("app", kind_to_toml(flow.app.part()).braces())
+        .put("transport", kind_to_toml(flow.transport.part()).braces())
         .put("sender_stack", stack(&flow.from_stack).braces())
         .put("receiver_stack", stack(&flow.to_stack).braces())
 }

@@ -5,11 +5,12 @@ use crate::error::BuildError;
 use crate::host::{AppSlot, ConnectionFactory, FlowMeter, Host, MAX_SERVICES, Remote};
 use crate::options::RunOptions;
 use crate::simulation::{AppSite, FlowSite};
-use crate::stack::Stacks;
-use lopsided_app::{AppError, FlowContext, Side};
+use crate::stack::{Stack, Stacks};
+use lopsided_app::{AppError, FlowContext, OnReady, Side, TransportEnd};
 use lopsided_core::{Duration, FlowId, NodeId, Rng, Time};
 use lopsided_scenario::FlowSpec;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 /// Puts a flow's two applications on their hosts: first the one that waits, whose port the other must know. Where
 /// somebody else plays a host's part, the port is his.
@@ -25,13 +26,32 @@ pub(super) fn place_flow(
     let role = |part: &str| Rng::for_role(seed, &format!("flow/{}/{part}", spec.name));
     let start = spec.start + Duration::from_nanos(role("start").below(spec.start_jitter.as_nanos()));
     let end = Time::ZERO + duration;
-    let context = FlowContext { name: spec.name.clone(), start, stop: spec.stop.min(end) };
+    let context =
+        FlowContext { name: spec.name.clone(), start, stop: spec.stop.min(end), opening: spec.transport.opening() };
     let pair = spec.app.build(&context, &options.applications).map_err(|error| no_app(spec, &error))?;
     let (from_ready, to_ready) = (pair.from.on_ready(), pair.to.on_ready());
     let mut slot = |side: Side, port: Option<u16>, remote: Option<Remote>| -> Result<AppSlot, BuildError> {
         let (host, stack, name, on_ready) = match side {
             Side::From => (spec.from, &spec.from_stack, "from", from_ready),
             Side::To => (spec.to, &spec.to_stack, "to", to_ready),
+        };
+        let foreign = match (pair.datagrams, spec.transport.is_tcp(), port) {
+            (false, false, Some(port)) => {
+                let Stack { make_controller, .. } = stacks.stack(spec, stack)?;
+                let end = TransportEnd {
+                    opens: remote.is_some(),
+                    sends: side == Side::From,
+                    drains: on_ready == OnReady::Drains,
+                    local: SocketAddr::new(address(host), port),
+                    remote: remote.map(|remote| SocketAddr::new(remote.addr, remote.port)),
+                    rng: role(&format!("{}/{name}", spec.transport.kind())),
+                    cc: stack.cc.clone(),
+                    make_controller,
+                    stack: stack.clone(),
+                };
+                spec.transport.build(&end).map_err(|what| no_transport(spec, what))?
+            }
+            _ => None,
         };
         let mut factory = || -> Result<ConnectionFactory, BuildError> {
             let isn_rng = role(&format!("numbers/{name}"));
@@ -43,7 +63,8 @@ pub(super) fn place_flow(
             sends: side == Side::From && !pair.datagrams,
             on_ready,
             remote,
-            factory: if pair.datagrams { None } else { Some(factory()?) },
+            factory: if pair.datagrams || foreign.is_some() { None } else { Some(factory()?) },
+            foreign,
             port,
             live: Vec::new(),
             accepted: Vec::new(),
@@ -67,7 +88,7 @@ pub(super) fn place_flow(
         false => None,
     };
     let remote = Remote { addr: address(host_of(waits)), port };
-    let local = match pair.datagrams {
+    let local = match pair.datagrams || !spec.transport.is_tcp() {
         true => Some(hosts[host_of(opens)].open_datagrams().ok_or_else(|| too_many(spec))?),
         false => None,
     };
@@ -88,6 +109,10 @@ pub(super) fn place_flow(
 
 fn no_app(spec: &FlowSpec, error: &AppError) -> BuildError {
     BuildError::NoApplication { flow: spec.name.clone(), what: error.to_string() }
+}
+
+fn no_transport(spec: &FlowSpec, what: String) -> BuildError {
+    BuildError::NoApplication { flow: spec.name.clone(), what }
 }
 
 fn too_many(spec: &FlowSpec) -> BuildError {

@@ -2,7 +2,7 @@
 
 use super::counters::add_counters;
 use crate::meter::{DelayStats, TimeWeightedGauge};
-use lopsided_app::Report;
+use lopsided_app::{Report, Transport};
 use lopsided_core::{Bytes, Duration, Packet, Time};
 use lopsided_tcp::{Connection, Counters};
 
@@ -82,6 +82,12 @@ impl FlowMeter {
     pub fn absorb(&mut self, connection: &mut Connection, counted: &mut Counted) {
         counted.rtt = (0, 0);
         self.rtt.absorb(&connection.take_rtt_stats());
+    }
+
+    /// Takes the round trips that a foreign transport timed.
+    pub fn take_rtts(&mut self, transport: &mut dyn Transport) {
+        let rtt = &mut self.rtt;
+        transport.take_rtts(&mut |took| rtt.add(took));
     }
 
     pub fn datagram_arrived(&mut self, now: Time, packet: &Packet) {

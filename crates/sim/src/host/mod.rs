@@ -9,6 +9,7 @@
 mod connection_factory;
 mod counters;
 mod flow_meter;
+mod foreign;
 mod interface;
 mod known_paths;
 mod path_mtu;
@@ -32,9 +33,7 @@ use lopsided_core::{
     TcpEndpoint, Time, Transport,
 };
 use lopsided_net::Routes;
-use lopsided_tcp::{
-    CaState, ConnError, ConnEvent, Connection, Expired, Next, Outgoing, Segment, State, TcpInfo, refuse,
-};
+use lopsided_tcp::{ConnError, ConnEvent, Connection, Expired, Next, Outgoing, Segment, State, refuse};
 use ports::Owner;
 use sockets::{Conn, HostSockets, Io, addresses};
 use std::net::IpAddr;
@@ -130,8 +129,11 @@ impl Host {
     }
 
     /// Data segments that reached the application's connections, repeated ones included.
-    pub(crate) fn data_segments_in(&self, app: usize) -> u64 {
+    pub(crate) fn data_segments_in(&self, app: usize, now: Time) -> u64 {
         let slot = &self.sockets.apps[app];
+        if slot.foreign.is_some() {
+            return self.total(app, now).data_segments_in;
+        }
         let existing = slot.accepted.iter().map(|(_, conn)| *conn).chain(slot.live.iter().copied());
         let mut existing: Vec<u32> = existing.collect();
         existing.sort_unstable();
@@ -143,7 +145,9 @@ impl Host {
     /// Ends the interval over which the flow's round trips (or one-way times) are counted, and begins the next.
     pub(crate) fn take_delays(&mut self, app: usize) -> Moments {
         let slot = &mut self.sockets.apps[app];
-        if slot.sends {
+        if let Some(transport) = slot.foreign.as_deref_mut().filter(|_| slot.sends) {
+            slot.meter.take_rtts(transport);
+        } else if slot.sends {
             for live in &slot.live {
                 if let Some(conn) = self.sockets.conns[*live as usize].as_deref_mut() {
                     slot.meter.absorb(&mut conn.connection, &mut conn.counted);
@@ -285,9 +289,9 @@ impl Host {
     /// As the table of samples has it: the sum of the windows, and the state and the threshold of the oldest
     /// connection.
     fn window(&self, app: usize, now: Time) -> Option<Window> {
-        let infos: Vec<TcpInfo> = self.connections(app).map(|connection| connection.info(now)).collect();
+        let infos = self.infos(app, now);
         let oldest = infos.first()?;
-        Some((oldest.ca_state, infos.iter().map(|info| info.snd_cwnd).sum(), oldest.snd_ssthresh))
+        Some((oldest.state, infos.iter().map(|info| info.cwnd).sum(), oldest.ssthresh))
     }
 
     /// Tells the observers what happened inside a connection.
@@ -347,6 +351,9 @@ impl Host {
         } else if application.next_timeout().is_some_and(|due| due <= now) {
             application.on_timeout(&mut io);
         }
+        if self.sockets.apps[app as usize].foreign.is_some() {
+            self.wake_foreign(app, now);
+        }
         self.sockets.ready.push(app);
     }
 
@@ -403,6 +410,7 @@ impl Host {
                 let edge = self.sockets.apps[number as usize].next_edge();
                 self.sockets.lower(number as usize, edge);
                 self.sockets.lower(number as usize, self.apps[number as usize].next_timeout());
+                self.lower_foreign(number);
             }
         }
         self.next_rst(cx)
@@ -427,6 +435,9 @@ impl Host {
     #[inline(never)]
     fn next_datagram(&mut self, app: u32, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let slot = &mut self.sockets.apps[app as usize];
+        if slot.foreign.is_some() {
+            return self.next_foreign(app, cx);
+        }
         let (remote, src_port) = (slot.remote?, slot.port?);
         let payload = slot.datagrams.pop_front()?;
         let header = UdpHeader { src_port, dst_port: remote.port };
@@ -467,7 +478,7 @@ impl Host {
 }
 
 /// What a sample at each change watches: the congestion state, the window, the threshold.
-type Window = (CaState, Bytes, Option<Bytes>);
+type Window = (&'static str, Bytes, Option<Bytes>);
 
 /// The events of one connection since the application was last told.
 #[derive(Default)]
@@ -521,6 +532,9 @@ impl Host {
     #[inline(never)]
     fn take_datagram(&mut self, packet: &Delivered, from: UdpHeader, app: u32, now: Time) {
         let slot = &mut self.sockets.apps[app as usize];
+        if slot.foreign.is_some() {
+            return self.take_foreign(packet, app, now);
+        }
         slot.meter.datagram_arrived(now, packet);
         // The listening end learns from the first datagram where to answer.
         slot.remote.get_or_insert(Remote { addr: packet.src(), port: from.src_port });
@@ -549,8 +563,7 @@ impl Node for Host {
         match packet.transport() {
             Transport::Tcp(header) => {
                 let Some(slot) = self.connection_for(&packet, header, now) else {
-                    self.refuse(&packet, header);
-                    return cx.drop(packet, DropReason::NoSocket);
+                    return self.take_stray(packet, cx);
                 };
                 let packet = cx.deliver(packet);
                 self.take_segment(&packet, slot, now);

@@ -4,7 +4,7 @@ use super::connection_factory::{ConnectionFactory, Remote};
 use super::flow_meter::{Counted, FlowMeter};
 use super::known_paths::KnownPaths;
 use super::ports::Ports;
-use lopsided_app::{OnReady, Report, SocketId, Sockets};
+use lopsided_app::{OnReady, Report, SocketId, Sockets, Transport};
 use lopsided_core::packet::Addresses;
 use lopsided_core::tcp_event::TcpEventMask;
 use lopsided_core::{FlowId, IpHeader, Payload, Rng, Time};
@@ -84,6 +84,8 @@ pub(crate) struct AppSlot {
     pub remote: Option<Remote>,
     /// `None` for datagrams.
     pub factory: Option<ConnectionFactory>,
+    /// A transport that is not the host's own TCP.
+    pub foreign: Option<Box<dyn Transport>>,
     /// The local port of datagrams, or of the service that waits for connections.
     pub port: Option<u16>,
     /// Connections that are not over, in the order in which they were opened.
@@ -215,6 +217,14 @@ impl HostSockets {
     }
 }
 
+/// In the number of a socket: the rest is the number that a foreign transport gave it.
+pub(super) const FOREIGN: u32 = 1 << 31;
+
+/// The transport's own name of a socket; `None` for one of the host's TCP.
+fn foreign_socket(socket: SocketId) -> Option<SocketId> {
+    (socket.0 & FOREIGN != 0).then_some(SocketId(socket.0 & !FOREIGN))
+}
+
 /// Of a packet from one end of a flow to the other.
 pub(crate) fn addresses(from: IpAddr, to: IpAddr) -> Addresses {
     Addresses::new(from, to).expect("the ends of a flow have one version of IP")
@@ -237,6 +247,22 @@ impl Io<'_> {
         self.sockets.conn_mut(socket.0).filter(|conn| conn.app == app && conn.live)
     }
 
+    /// The application's transport and its name of the socket, if the socket is one of a foreign transport.
+    #[cold]
+    fn foreign(&mut self, socket: SocketId) -> Option<(&mut dyn Transport, SocketId)> {
+        let own = foreign_socket(socket)?;
+        self.sockets.ready.push(self.app);
+        let transport = self.sockets.apps[self.app as usize].foreign.as_deref_mut()?;
+        Some((transport, own))
+    }
+
+    /// As [`Io::foreign`], for a look alone.
+    #[cold]
+    fn foreign_at(&self, socket: SocketId) -> Option<(&dyn Transport, SocketId)> {
+        let own = foreign_socket(socket)?;
+        Some((self.sockets.apps[self.app as usize].foreign.as_deref()?, own))
+    }
+
     /// The connection may have something to send now.
     #[inline]
     fn touch(&mut self, socket: SocketId) {
@@ -256,6 +282,12 @@ impl Sockets for Io<'_> {
     }
 
     fn connect(&mut self) -> Option<SocketId> {
+        let now = self.now;
+        if let Some(transport) = &mut self.sockets.apps[self.app as usize].foreign {
+            let socket = transport.connect(now)?;
+            self.sockets.ready.push(self.app);
+            return Some(SocketId(socket.0 | FOREIGN));
+        }
         let remote = self.sockets.apps[self.app as usize].remote?;
         let slot = self.sockets.free_slot();
         let Some(local_port) = self.sockets.ports.go_out(slot) else {
@@ -271,9 +303,18 @@ impl Sockets for Io<'_> {
         Some(SocketId(slot))
     }
 
+    fn open_stream(&mut self, of: SocketId) -> Option<SocketId> {
+        let now = self.now;
+        let (transport, of) = self.foreign(of)?;
+        transport.open_stream(now, of).map(|socket| SocketId(socket.0 | FOREIGN))
+    }
+
     #[inline]
     fn write(&mut self, socket: SocketId, payload: &Payload) -> u64 {
-        let Some(conn) = self.own(socket) else { return 0 };
+        let now = self.now;
+        let Some(conn) = self.own(socket) else {
+            return self.foreign(socket).map_or(0, |(transport, socket)| transport.write(now, socket, payload));
+        };
         let written = conn.connection.write(payload).unwrap_or(0);
         self.touch(socket);
         written
@@ -282,13 +323,21 @@ impl Sockets for Io<'_> {
     #[inline]
     fn writable(&self, socket: SocketId) -> u64 {
         let conn = self.sockets.conn(socket.0).filter(|conn| conn.app == self.app && conn.live);
-        conn.map_or(0, |conn| conn.connection.writable())
+        match conn {
+            Some(conn) => conn.connection.writable(),
+            None => self.foreign_at(socket).map_or(0, |(transport, socket)| transport.writable(socket)),
+        }
     }
 
     #[inline]
     fn read(&mut self, socket: SocketId) -> Payload {
         let now = self.now;
-        let Some(conn) = self.own(socket) else { return Payload::EMPTY };
+        let Some(conn) = self.own(socket) else {
+            let Some((transport, socket)) = self.foreign(socket) else { return Payload::EMPTY };
+            let read = transport.read(now, socket);
+            self.sockets.apps[self.app as usize].meter.delivered_bytes += u64::from(read.len());
+            return read;
+        };
         let (read, delivered) = conn.read(now);
         self.sockets.apps[self.app as usize].meter.delivered_bytes += delivered;
         self.touch(socket);
@@ -303,6 +352,11 @@ impl Sockets for Io<'_> {
         if let Some(conn) = self.own(socket) {
             conn.connection.shutdown(Shutdown::Write);
             self.touch(socket);
+            return;
+        }
+        let now = self.now;
+        if let Some((transport, socket)) = self.foreign(socket) {
+            transport.close(now, socket);
         }
     }
 
@@ -311,12 +365,20 @@ impl Sockets for Io<'_> {
             conn.connection.abort();
             self.sockets.end(socket.0, self.now);
             self.touch(socket);
+            return;
+        }
+        let now = self.now;
+        if let Some((transport, socket)) = self.foreign(socket) {
+            transport.abort(now, socket);
         }
     }
 
     #[inline]
     fn state(&self, socket: SocketId) -> Option<State> {
-        self.sockets.conn(socket.0).filter(|conn| conn.app == self.app).map(|conn| conn.connection.state())
+        match self.sockets.conn(socket.0).filter(|conn| conn.app == self.app) {
+            Some(conn) => Some(conn.connection.state()),
+            None => self.foreign_at(socket).and_then(|(transport, socket)| transport.state(socket)),
+        }
     }
 
     fn info(&self, socket: SocketId) -> Option<TcpInfo> {

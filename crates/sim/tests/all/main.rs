@@ -11,6 +11,7 @@ mod media;
 mod metamorphic;
 mod network;
 mod observing;
+mod quic;
 mod sensing;
 mod sharing;
 mod stack;

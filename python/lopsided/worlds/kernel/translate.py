@@ -142,9 +142,10 @@ def _nodes(scenario: said.Resolved, elsewhere: frozenset[str]) -> dict[tuple[int
     next to it.
     """
     with_interface = {each["host"] for each in scenario["interfaces"]}
+    _refuse_other_transports(scenario, elsewhere)
     at: dict[str, list[tuple[int, End]]] = {}
     for number, flow in enumerate(scenario["flows"]):
-        if flow["app"]["kind"] != "udp":
+        if flow["app"]["kind"] != "udp" and flow["transport"]["kind"] == "tcp":
             for end in _STACKS:
                 if flow[end] not in elsewhere:
                     at.setdefault(flow[end], []).append((number, end))
@@ -157,6 +158,17 @@ def _nodes(scenario: said.Resolved, elsewhere: frozenset[str]) -> dict[tuple[int
         for number, end in ends:
             nodes[number, end] = f"{host}/{scenario['flows'][number]['name']}" if apart else host
     return nodes
+
+
+def _refuse_other_transports(scenario: said.Resolved, elsewhere: frozenset[str]) -> None:
+    """The kernel's hosts have TCP and UDP alone."""
+    for flow in scenario["flows"]:
+        kind, ends = flow["transport"]["kind"], {flow["from"], flow["to"]}
+        if kind != "tcp" and not ends <= elsewhere:
+            raise Unsupported(
+                f"flow {flow['name']}: Linux has no {kind.upper()}; use --world sim, or "
+                f"--world live --ours {','.join(sorted(ends))}"
+            )
 
 
 def _agree(scenario: said.Resolved, ends: list[tuple[int, End]]) -> bool:

@@ -1,0 +1,94 @@
+//! The receiver of a one-way transfer that opens the connection itself and asks for the data: the client of a download.
+
+use super::{RETRY, Transfer};
+use crate::{Application, Report, SocketEvent, SocketId, Sockets};
+use lopsided_core::{Payload, Time};
+
+/// Octets of a request, about those of a compressed HTTP request.
+const REQUEST: u32 = 100;
+
+/// Opens a connection, asks, and reads everything at once. Of transfers it opens the next connection after the pause.
+#[derive(Debug)]
+pub struct Asker {
+    transfer: Transfer,
+    socket: Option<SocketId>,
+    /// When the next connection is opened.
+    next: Option<Time>,
+    attempts: u32,
+    /// Octets read of the present transfer.
+    read: u64,
+    stopped: bool,
+}
+
+impl Asker {
+    pub fn new(transfer: Transfer) -> Asker {
+        Asker { transfer, socket: None, next: None, attempts: 0, read: 0, stopped: false }
+    }
+
+    fn begin(&mut self, io: &mut dyn Sockets) {
+        (self.next, self.read) = (None, 0);
+        self.socket = io.connect();
+        let Some(socket) = self.socket else {
+            self.next = Some(io.now() + RETRY);
+            return;
+        };
+        self.attempts += 1;
+        if self.transfer.size().is_some() {
+            io.report(Report::Begun);
+        }
+        io.write(socket, &Payload::virtual_len(REQUEST));
+    }
+
+    fn take(&mut self, socket: SocketId, io: &mut dyn Sockets) {
+        let octets = u64::from(io.read(socket).len());
+        let before = self.read;
+        self.read += octets;
+        if let Some(size) = self.transfer.size() {
+            if before < size.get() && self.read >= size.get() {
+                io.report(Report::Delivered { size });
+            }
+        }
+    }
+}
+
+impl Application for Asker {
+    fn on_start(&mut self, io: &mut dyn Sockets) {
+        self.begin(io);
+    }
+
+    fn on_event(&mut self, socket: SocketId, event: SocketEvent, io: &mut dyn Sockets) {
+        if self.socket != Some(socket) {
+            return;
+        }
+        match event {
+            SocketEvent::Ready => self.take(socket, io),
+            SocketEvent::PeerClosed => io.close(socket),
+            SocketEvent::Closed(_) => {
+                self.socket = None;
+                if let Transfer::Bytes { repeat, pause, .. } = self.transfer {
+                    if !self.stopped && repeat.is_none_or(|times| self.attempts < times) {
+                        self.next = Some(io.now() + pause);
+                    }
+                }
+            }
+            SocketEvent::Connected | SocketEvent::Accepted => {}
+        }
+    }
+
+    fn on_timeout(&mut self, io: &mut dyn Sockets) {
+        if self.next.is_some_and(|next| next <= io.now()) {
+            self.begin(io);
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn on_stop(&mut self, io: &mut dyn Sockets) {
+        (self.next, self.stopped) = (None, true);
+        if let Some(socket) = self.socket {
+            io.close(socket);
+        }
+    }
+}

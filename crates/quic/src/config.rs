@@ -1,0 +1,377 @@
+//! The settings of a QUIC flow, and the ACK behaviours of known stacks.
+
+use lopsided_app::{
+    AppConfig, BulkConfig, CustomConfig, HttpConfig, OnOffConfig, Opening, TransferConfig, Transport, TransportEnd,
+    TransportSettings,
+};
+use lopsided_core::{Bytes, Duration};
+use lopsided_spec::{Choice, Fault, Given, Key, Part, Presets, key};
+use lopsided_tcp::StackConfig;
+
+/// RFC 9000 section 18.2: the delay that a receiver may use without telling the peer another.
+const USUAL_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
+/// RFC 9000 section 14: every path carries UDP payloads of 1,200 bytes.
+const SMALLEST_DATAGRAM: u64 = 1200;
+/// IPv4 and UDP headers.
+const HEADERS: u64 = 28;
+/// quinn's loss detection and ours count packets with 32 bits; a larger ACK threshold means "by time alone".
+const MOST_ACK_PACKETS: u32 = 1 << 20;
+
+/// Whose congestion control a QUIC sender uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CcSource {
+    /// The control that TCP flows use under the same name.
+    #[default]
+    Lopsided,
+    /// quinn's own.
+    Quinn,
+}
+
+impl Choice for CcSource {
+    const WORDS: &'static [(&'static str, CcSource)] = &[("lopsided", CcSource::Lopsided), ("quinn", CcSource::Quinn)];
+}
+
+/// The settings of both ends of a QUIC flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuicConfig {
+    /// An ACK for every so many packets.
+    pub ack_packets: u32,
+    /// The first so many packets are acknowledged two by two.
+    pub ack_start: u32,
+    /// An ACK for this share of the packets that arrive in a round trip, where that is more than `ack_packets`.
+    pub ack_window_share: f64,
+    /// The most packets that an ACK stands for by `ack_window_share`.
+    pub ack_packets_most: u32,
+    /// An ACK waits for at most so long.
+    pub max_ack_delay: Duration,
+    /// The same as a share of the round-trip time; zero for no such bound.
+    pub ack_delay_rtts: f64,
+    /// See [`QuicConfig`]'s key of that name.
+    pub reordering_threshold: u32,
+    /// The sender asks for these by ACK_FREQUENCY frames.
+    pub ack_frequency: bool,
+    pub cc_source: CcSource,
+    /// The first congestion window in packets.
+    pub initial_window: u32,
+    pub ecn: bool,
+    /// Packets in one call at most.
+    pub gso_packets: u32,
+    /// From the first received packet of a batch to the handling of the batch.
+    pub receive_wait: Duration,
+    /// Processor time of each packet.
+    pub packet_cpu: Duration,
+    pub mtu_discovery: bool,
+    /// The largest UDP payload that path MTU discovery tries.
+    pub max_datagram: Bytes,
+    pub stream_window: Bytes,
+    pub connection_window: Option<Bytes>,
+    pub send_window: Bytes,
+    pub idle_timeout: Option<Duration>,
+    /// The size of the server's handshake messages.
+    pub server_flight: Bytes,
+}
+
+impl QuicConfig {
+    /// quinn 0.11: an ACK for every second packet, ECN on, up to 10 packets in one send call, path MTU discovery up to
+    /// 1,452 bytes, receive windows for 100 Mbit/s at 100 ms.
+    const QUINN: QuicConfig = QuicConfig {
+        ack_packets: 2,
+        ack_start: 0,
+        ack_window_share: 0.0,
+        ack_packets_most: 32,
+        max_ack_delay: USUAL_MAX_ACK_DELAY,
+        ack_delay_rtts: 0.0,
+        reordering_threshold: 1,
+        ack_frequency: false,
+        cc_source: CcSource::Lopsided,
+        initial_window: 10,
+        ecn: true,
+        gso_packets: 10,
+        receive_wait: Duration::ZERO,
+        packet_cpu: Duration::ZERO,
+        mtu_discovery: true,
+        max_datagram: Bytes::new(1452),
+        stream_window: Bytes::new(1_250_000),
+        connection_window: None,
+        send_window: Bytes::new(10_000_000),
+        idle_timeout: Some(Duration::from_secs(30)),
+        server_flight: Bytes::new(3000),
+    };
+}
+
+impl Default for QuicConfig {
+    fn default() -> QuicConfig {
+        QuicConfig::QUINN
+    }
+}
+
+/// The ACK behaviours of known stacks, each as its receiver behaves without the extension.
+const PRESETS: &[(&str, QuicConfig)] = &[
+    // quinn-proto 0.11.19, connection/spaces.rs: PendingAcks::new.
+    ("quinn", QuicConfig::QUINN),
+    // ngtcp2's settings: ack_thresh = 2 and the usual delay.
+    ("ngtcp2", QuicConfig::QUINN),
+    // quiche's quic_constants.h: kMinReceivedBeforeAckDecimation, kMaxRetransmittablePacketsBeforeAck and
+    // kPeerAckDecimationDelay.
+    ("chrome", QuicConfig { ack_packets: 10, ack_start: 100, ack_delay_rtts: 0.25, ..QuicConfig::QUINN }),
+    // picoquic's frames.c, picoquic_compute_ack_gap and _ack_delay_max: a quarter of the packets in a window, 2 to 32, and a
+    // quarter of the smallest RTT, at most 10 ms. Its corrections for a slow way back are left out.
+    (
+        "picoquic",
+        QuicConfig {
+            ack_window_share: 0.25,
+            max_ack_delay: Duration::from_millis(10),
+            ack_delay_rtts: 0.25,
+            ..QuicConfig::QUINN
+        },
+    ),
+    // quicly's constants.h: QUICLY_ACK_FREQUENCY_CWND_FRACTION, _MAX_PACKET_TOLERANCE and _FIRST_ACK_FREQUENCY_PACKET_NUMBER.
+    ("quicly", QuicConfig { ack_window_share: 0.125, ack_packets_most: 100, ack_start: 1000, ..QuicConfig::QUINN }),
+];
+
+impl Part for QuicConfig {
+    const NAME: &'static str = "quic";
+    const TEXT: &'static str = "QUIC (RFC 9000) by the stack quinn-proto. The receiver of data opens the connection and asks for it, as a browser does; \
+        the web application loads a page over one connection with a stream for each object.";
+    const PRESETS: Option<Presets<QuicConfig>> = Some(Presets {
+        key: "acks",
+        text: "When the receiver acknowledges, as a known stack does: sets the keys ack_* and reordering_threshold.",
+        named: PRESETS,
+    });
+    const KEYS: &'static [Key<QuicConfig>] = &[
+        key(
+            "ack_packets",
+            |quic: &mut Self| &mut quic.ack_packets,
+            "An ACK for every so many ack-eliciting packets (RFC 9000 section 13.2.2 recommends 2).",
+        ),
+        key(
+            "ack_start",
+            |quic: &mut Self| &mut quic.ack_start,
+            "The first so many packets of a connection are acknowledged two by two, whatever ack_packets says.",
+        ),
+        key(
+            "ack_window_share",
+            |quic: &mut Self| &mut quic.ack_window_share,
+            "An ACK for this share of the packets that arrive in a round trip, where that is more than ack_packets, such as 25 %.",
+        ),
+        key(
+            "ack_packets_most",
+            |quic: &mut Self| &mut quic.ack_packets_most,
+            "With ack_window_share: an ACK for so many packets at most.",
+        ),
+        key("max_ack_delay", |quic: &mut Self| &mut quic.max_ack_delay, "An ACK waits for at most so long."),
+        key(
+            "ack_delay_rtts",
+            |quic: &mut Self| &mut quic.ack_delay_rtts,
+            "An ACK waits for at most this share of the round-trip time too, such as 25 %; 0: the time is max_ack_delay alone.",
+        ),
+        key(
+            "reordering_threshold",
+            |quic: &mut Self| &mut quic.reordering_threshold,
+            "A packet out of order is acknowledged at once: 1 (RFC 9000 section 13.2.1); with more only where the sender could call a \
+             packet lost by it; 0 never. With ack_frequency quinn's own default is 2.",
+        ),
+        key(
+            "ack_frequency",
+            |quic: &mut Self| &mut quic.ack_frequency,
+            "The sender asks for ack_packets, max_ack_delay and reordering_threshold by ACK_FREQUENCY frames \
+             (draft-ietf-quic-ack-frequency). Otherwise the receiver does so by itself.",
+        ),
+        key(
+            "cc_source",
+            |quic: &mut Self| &mut quic.cc_source,
+            "Whose congestion control: lopsided's, which TCP flows use too, or quinn's own reno (NewReno) or cubic.",
+        ),
+        key(
+            "initial_window",
+            |quic: &mut Self| &mut quic.initial_window,
+            "The first congestion window in packets (RFC 9002 section 7.2).",
+        ),
+        key(
+            "ecn",
+            |quic: &mut Self| &mut quic.ecn,
+            "Packets are sent as ECT(0) while ECN validation succeeds (RFC 9000 section 13.4).",
+        ),
+        key(
+            "gso_packets",
+            |quic: &mut Self| &mut quic.gso_packets,
+            "At most so many packets are handed to the network back to back in one call, as with generic segmentation offload.",
+        ),
+        key(
+            "receive_wait",
+            |quic: &mut Self| &mut quic.receive_wait,
+            "Received packets wait for so long after the first and are then handled together, as by a busy event loop or interrupt \
+             coalescing.",
+        ),
+        key(
+            "packet_cpu",
+            |quic: &mut Self| &mut quic.packet_cpu,
+            "Each packet received or sent takes so much time of an endpoint's processor, one after the other.",
+        ),
+        key(
+            "mtu_discovery",
+            |quic: &mut Self| &mut quic.mtu_discovery,
+            "Path MTU discovery (RFC 8899) from 1200 B up to max_datagram.",
+        ),
+        key(
+            "max_datagram",
+            |quic: &mut Self| &mut quic.max_datagram,
+            "The largest UDP payload that path MTU discovery tries. A smaller mtu of the stack lowers it.",
+        ),
+        key(
+            "stream_window",
+            |quic: &mut Self| &mut quic.stream_window,
+            "The receiver's flow-control window of a stream.",
+        ),
+        key(
+            "connection_window",
+            |quic: &mut Self| &mut quic.connection_window,
+            "The receiver's flow-control window of the connection.",
+        )
+        .none_word("unlimited"),
+        key(
+            "send_window",
+            |quic: &mut Self| &mut quic.send_window,
+            "Octets that a sender keeps unacknowledged at most, over all streams.",
+        ),
+        key(
+            "idle_timeout",
+            |quic: &mut Self| &mut quic.idle_timeout,
+            "A connection over which nothing comes for so long is closed.",
+        )
+        .none_word("never"),
+        key(
+            "server_flight",
+            |quic: &mut Self| &mut quic.server_flight,
+            "The size of the server's handshake messages, which is mostly its certificates. Until the client's address is validated the \
+             server may send only three times what it received (RFC 9000 section 8.1).",
+        ),
+    ];
+
+    fn complete(&mut self, _given: &Given<'_>) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.ack_packets == 0 || self.ack_packets > MOST_ACK_PACKETS {
+            return Err(Fault::new("ack_packets", format!("this must be from 1 to {MOST_ACK_PACKETS}")));
+        }
+        if self.max_ack_delay < Duration::from_millis(1) {
+            let fault = Fault::new("max_ack_delay", "an ACK delay is at least 1 ms, the grain of quinn's timers");
+            return Err(fault.help("for an ACK for each packet write ack_packets = 1"));
+        }
+        if self.max_ack_delay > USUAL_MAX_ACK_DELAY && !self.ack_frequency {
+            let fault =
+                Fault::new("max_ack_delay", "a receiver that waits for longer than 25 ms must have been asked to");
+            return Err(fault.help("add ack_frequency = true"));
+        }
+        let adapts = [
+            ("ack_start", self.ack_start > 0),
+            ("ack_window_share", self.ack_window_share > 0.0),
+            ("ack_delay_rtts", self.ack_delay_rtts > 0.0),
+        ];
+        if let Some((key, _)) = adapts.into_iter().find(|(_, given)| self.ack_frequency && *given) {
+            let fault = Fault::new(key, "quinn's sender asks for one ACK threshold and one delay during a connection");
+            return Err(fault.help("leave it out, or write ack_frequency = false"));
+        }
+        if self.ack_packets_most < self.ack_packets && self.ack_window_share > 0.0 {
+            return Err(Fault::new("ack_packets_most", "this must be at least ack_packets"));
+        }
+        if !(1..=u32::from(u8::MAX)).contains(&self.gso_packets) {
+            return Err(Fault::new("gso_packets", "this must be from 1 to 255"));
+        }
+        if self.initial_window < 2 {
+            return Err(Fault::new("initial_window", "this must be at least 2 packets (RFC 9002 section 7.2)"));
+        }
+        if !(SMALLEST_DATAGRAM..=65_000).contains(&self.max_datagram.get()) {
+            return Err(Fault::new("max_datagram", "this must be from 1200 B to 65000 B (RFC 9000 section 14)"));
+        }
+        for (key, window) in [("stream_window", self.stream_window), ("send_window", self.send_window)] {
+            if window.get() == 0 {
+                return Err(Fault::new(key, "a window of nothing lets nothing be sent"));
+            }
+        }
+        if self.connection_window == Some(Bytes::ZERO) {
+            return Err(Fault::new("connection_window", "a window of nothing lets nothing be sent"));
+        }
+        if self.server_flight.get() > 100_000 {
+            return Err(Fault::new("server_flight", "this must be at most 100 kB"));
+        }
+        if self.idle_timeout.is_some_and(|timeout| timeout < Duration::from_millis(1)) {
+            return Err(Fault::new("idle_timeout", "this must be at least 1 ms"));
+        }
+        Ok(())
+    }
+}
+
+impl TransportSettings for QuicConfig {
+    fn build(&self, end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String> {
+        #[cfg(feature = "stack")]
+        {
+            Ok(Some(Box::new(crate::QuicEndpoint::new(self, end, crate::Clock::default())?)))
+        }
+        #[cfg(not(feature = "stack"))]
+        {
+            let _ = end;
+            Err("this build of lopsided has no QUIC: it was built without the feature `quic`".to_owned())
+        }
+    }
+
+    fn opening(&self) -> Opening {
+        Opening::Receiver
+    }
+
+    fn check_flow(&self, app: &AppConfig, cc: &str) -> Result<(), Fault> {
+        let carried = app.get::<BulkConfig>().is_some()
+            || app.get::<TransferConfig>().is_some()
+            || app.get::<OnOffConfig>().is_some()
+            || app.get::<CustomConfig>().is_some();
+        if let Some(http) = app.get::<HttpConfig>() {
+            let usual = HttpConfig::default();
+            if http.multiplexed != usual.multiplexed || http.connections != usual.connections {
+                let fault = Fault::new("app", "over QUIC a page has one connection and a stream for each object");
+                return Err(fault.help("remove `connections` and `multiplexed`"));
+            }
+        } else if !carried {
+            let kind = app.part().info().name;
+            let fault = Fault::new("app", format!("transport = \"quic\" cannot carry the application \"{kind}\""));
+            return Err(fault.help("it carries bulk, transfer, on_off and http; use TCP for the others"));
+        }
+        if self.cc_source == CcSource::Quinn && !["reno", "newreno", "cubic"].contains(&cc) {
+            let fault = match cc {
+                "bbr" => Fault::new(
+                    "cc",
+                    "quinn's BBR draws from a generator that cannot be seeded, and its sending is not paced by its own rate",
+                ),
+                _ => Fault::new("cc", format!("quinn has no congestion control \"{cc}\"")),
+            };
+            return Err(fault.help("with cc_source = \"quinn\" write reno, newreno or cubic"));
+        }
+        if let Some(reason) = refused(cc) {
+            let fault = Fault::new("cc", format!("cc = \"{cc}\" cannot run over QUIC: {reason}"));
+            return Err(fault.help("write a window-based control such as cubic or reno, or use TCP"));
+        }
+        Ok(())
+    }
+
+    fn stack_keys(&self) -> Option<&'static [&'static str]> {
+        Some(&["cc", "mtu", "mss", "dscp", "profile"])
+    }
+
+    fn largest_packet(&self, stack: &StackConfig) -> Bytes {
+        stack.mtu().min(Bytes::new(self.max_datagram.get() + HEADERS))
+    }
+
+    fn shows_acks(&self) -> bool {
+        false
+    }
+}
+
+/// Why a congestion control cannot run over QUIC; `None` if it can.
+fn refused(cc: &str) -> Option<&'static str> {
+    match cc {
+        "dctcp" | "prague" => Some("quinn tells a control that packets were marked, and not how many"),
+        "bbr" | "bbr3" => Some("quinn paces by the window and the round-trip time, and not by a control's rate"),
+        _ => None,
+    }
+}

@@ -1,0 +1,383 @@
+//! Reads QUIC packets that are not encrypted: headers (RFC 9000 section 17) and frames (section 19), for counters, qlog and
+//! tests. Whatever cannot be read ends the iteration.
+
+/// Octets of the connection IDs that lopsided's endpoints choose.
+pub const CID_LEN: usize = 8;
+/// Octets of the tag behind the payload of each packet.
+pub const TAG_LEN: usize = 16;
+
+/// Reads a variable-length integer (RFC 9000 section 16) off the front.
+fn varint(octets: &mut &[u8]) -> Option<u64> {
+    let first = *octets.first()?;
+    let len = 1usize << (first >> 6);
+    let whole = octets.get(..len)?;
+    let rest = whole[1..].iter().fold(u64::from(first & 0x3f), |value, octet| value << 8 | u64::from(*octet));
+    *octets = &octets[len..];
+    Some(rest)
+}
+
+fn skip(octets: &mut &[u8], len: u64) -> Option<()> {
+    *octets = octets.get(usize::try_from(len).ok()?..)?;
+    Some(())
+}
+
+/// The kind of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PacketKind {
+    Initial,
+    ZeroRtt,
+    Handshake,
+    Retry,
+    VersionNegotiation,
+    OneRtt,
+}
+
+impl PacketKind {
+    /// The name in qlog (draft-ietf-quic-qlog-quic-events, PacketType).
+    pub fn name(self) -> &'static str {
+        match self {
+            PacketKind::Initial => "initial",
+            PacketKind::ZeroRtt => "0RTT",
+            PacketKind::Handshake => "handshake",
+            PacketKind::Retry => "retry",
+            PacketKind::VersionNegotiation => "version_negotiation",
+            PacketKind::OneRtt => "1RTT",
+        }
+    }
+}
+
+/// One packet of a datagram.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketView<'a> {
+    pub kind: PacketKind,
+    /// The lowest `number_len` octets of the packet number.
+    pub truncated_number: u64,
+    pub number_len: usize,
+    /// Octets of the whole packet with header and tag.
+    pub size: usize,
+    /// The frames, without the tag.
+    pub payload: &'a [u8],
+}
+
+impl PacketView<'_> {
+    /// The whole packet number, if the largest number before it is known (RFC 9000 appendix A.3).
+    pub fn number(&self, largest: Option<u64>) -> u64 {
+        let expected = largest.map_or(0, |largest| largest + 1);
+        let window = 1u64 << (8 * self.number_len);
+        let candidate = (expected & !(window - 1)) | self.truncated_number;
+        if candidate + window / 2 <= expected && candidate < (1 << 62) - window {
+            candidate + window
+        } else if candidate > expected + window / 2 && candidate >= window {
+            candidate - window
+        } else {
+            candidate
+        }
+    }
+
+    /// The frames of the packet.
+    pub fn frames(&self) -> Frames<'_> {
+        Frames { octets: self.payload }
+    }
+}
+
+/// The packets of a datagram, in order.
+pub fn packets(datagram: &[u8]) -> Packets<'_> {
+    Packets { octets: datagram }
+}
+
+/// Iterates over the packets of a datagram.
+#[derive(Clone, Debug)]
+pub struct Packets<'a> {
+    octets: &'a [u8],
+}
+
+impl<'a> Iterator for Packets<'a> {
+    type Item = PacketView<'a>;
+
+    fn next(&mut self) -> Option<PacketView<'a>> {
+        let whole = std::mem::take(&mut self.octets);
+        let first = *whole.first()?;
+        if first & 0x80 == 0 {
+            return one(PacketKind::OneRtt, first, whole, 1 + CID_LEN, whole.len());
+        }
+        let mut rest = whole.get(1..)?;
+        let version = u32::from_be_bytes(rest.get(..4)?.try_into().ok()?);
+        skip(&mut rest, 4)?;
+        for _cid in 0..2 {
+            let len = *rest.first()?;
+            skip(&mut rest, 1 + u64::from(len))?;
+        }
+        let kind = match (version, first >> 4 & 3) {
+            (0, _) => PacketKind::VersionNegotiation,
+            (_, 0) => PacketKind::Initial,
+            (_, 1) => PacketKind::ZeroRtt,
+            (_, 2) => PacketKind::Handshake,
+            _ => PacketKind::Retry,
+        };
+        if matches!(kind, PacketKind::VersionNegotiation | PacketKind::Retry) {
+            return Some(PacketView { kind, truncated_number: 0, number_len: 1, size: whole.len(), payload: &[] });
+        }
+        if kind == PacketKind::Initial {
+            let token = varint(&mut rest)?;
+            skip(&mut rest, token)?;
+        }
+        let len = usize::try_from(varint(&mut rest)?).ok()?;
+        let at = whole.len() - rest.len();
+        let end = at.checked_add(len)?;
+        let packet = whole.get(..end)?;
+        self.octets = &whole[end..];
+        one(kind, first, packet, at, end)
+    }
+}
+
+/// A packet whose number begins at `at`.
+fn one(kind: PacketKind, first: u8, packet: &[u8], at: usize, size: usize) -> Option<PacketView<'_>> {
+    let number_len = usize::from(first & 3) + 1;
+    let number = packet.get(at..at + number_len)?;
+    let truncated_number = number.iter().fold(0, |value, octet| value << 8 | u64::from(*octet));
+    let payload = packet.get(at + number_len..packet.len().checked_sub(TAG_LEN)?)?;
+    Some(PacketView { kind, truncated_number, number_len, size, payload })
+}
+
+/// A frame.
+#[derive(Clone, Copy, Debug)]
+pub enum Frame<'a> {
+    /// So many octets of padding in a row.
+    Padding(u64),
+    Ping,
+    /// `delay` is in units of the peer's ACK delay exponent. `counts`: packets seen as ECT(0), ECT(1) and CE.
+    Ack {
+        largest: u64,
+        delay: u64,
+        blocks: AckBlocks<'a>,
+        counts: Option<[u64; 3]>,
+    },
+    ResetStream {
+        id: u64,
+    },
+    StopSending {
+        id: u64,
+    },
+    Crypto {
+        offset: u64,
+        len: u64,
+    },
+    NewToken,
+    Stream {
+        id: u64,
+        offset: u64,
+        len: u64,
+        fin: bool,
+    },
+    MaxData {
+        maximum: u64,
+    },
+    MaxStreamData {
+        id: u64,
+        maximum: u64,
+    },
+    MaxStreams {
+        maximum: u64,
+    },
+    DataBlocked {
+        limit: u64,
+    },
+    StreamDataBlocked {
+        id: u64,
+        limit: u64,
+    },
+    StreamsBlocked {
+        limit: u64,
+    },
+    NewConnectionId,
+    RetireConnectionId,
+    PathChallenge,
+    PathResponse,
+    ConnectionClose {
+        code: u64,
+    },
+    HandshakeDone,
+    /// draft-ietf-quic-ack-frequency: the threshold counts the packets that need no ACK, the delay is in microseconds.
+    AckFrequency {
+        threshold: u64,
+        max_delay_us: u64,
+        reordering: u64,
+    },
+    ImmediateAck,
+    Datagram {
+        len: u64,
+    },
+}
+
+impl Frame<'_> {
+    /// Whether a packet with this frame must be acknowledged (RFC 9002 section 2).
+    pub fn is_ack_eliciting(&self) -> bool {
+        !matches!(self, Frame::Padding(_) | Frame::Ack { .. } | Frame::ConnectionClose { .. })
+    }
+}
+
+/// The blocks of an ACK frame: inclusive ranges of packet numbers, the highest first.
+#[derive(Clone, Copy, Debug)]
+pub struct AckBlocks<'a> {
+    octets: &'a [u8],
+    left: u64,
+    /// The next block ends here; `None` behind the last.
+    end: Option<u64>,
+}
+
+impl Iterator for AckBlocks<'_> {
+    type Item = (u64, u64);
+
+    fn next(&mut self) -> Option<(u64, u64)> {
+        let end = self.end.take()?;
+        let start = end.checked_sub(varint(&mut self.octets)?)?;
+        if self.left > 0 {
+            self.left -= 1;
+            let gap = varint(&mut self.octets)?;
+            self.end = start.checked_sub(gap.checked_add(2)?);
+        }
+        Some((start, end))
+    }
+}
+
+/// Iterates over the frames of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Frames<'a> {
+    octets: &'a [u8],
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Frame<'a>;
+
+    fn next(&mut self) -> Option<Frame<'a>> {
+        let mut rest = std::mem::take(&mut self.octets);
+        let frame = read(&mut rest)?;
+        self.octets = rest;
+        Some(frame)
+    }
+}
+
+fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
+    let number = |octets: &mut &'a [u8]| varint(octets);
+    Some(match varint(octets)? {
+        0x00 => {
+            let len = octets.iter().take_while(|octet| **octet == 0).count();
+            *octets = &octets[len..];
+            Frame::Padding(1 + len as u64)
+        }
+        0x01 => Frame::Ping,
+        kind @ (0x02 | 0x03) => {
+            let (largest, delay, left) = (number(octets)?, number(octets)?, number(octets)?);
+            let blocks = AckBlocks { octets, left, end: Some(largest) };
+            number(octets)?;
+            for _ in 0..left {
+                number(octets)?;
+                number(octets)?;
+            }
+            let counts = if kind == 0x03 { Some([number(octets)?, number(octets)?, number(octets)?]) } else { None };
+            Frame::Ack { largest, delay, blocks, counts }
+        }
+        0x04 => {
+            let id = number(octets)?;
+            number(octets)?;
+            number(octets)?;
+            Frame::ResetStream { id }
+        }
+        0x05 => {
+            let id = number(octets)?;
+            number(octets)?;
+            Frame::StopSending { id }
+        }
+        0x06 => {
+            let (offset, len) = (number(octets)?, number(octets)?);
+            skip(octets, len)?;
+            Frame::Crypto { offset, len }
+        }
+        0x07 => {
+            let len = number(octets)?;
+            skip(octets, len)?;
+            Frame::NewToken
+        }
+        kind @ 0x08..=0x0f => {
+            let id = number(octets)?;
+            let offset = if kind & 4 != 0 { number(octets)? } else { 0 };
+            let len = if kind & 2 != 0 { number(octets)? } else { octets.len() as u64 };
+            skip(octets, len)?;
+            Frame::Stream { id, offset, len, fin: kind & 1 != 0 }
+        }
+        0x10 => Frame::MaxData { maximum: number(octets)? },
+        0x11 => Frame::MaxStreamData { id: number(octets)?, maximum: number(octets)? },
+        0x12 | 0x13 => Frame::MaxStreams { maximum: number(octets)? },
+        0x14 => Frame::DataBlocked { limit: number(octets)? },
+        0x15 => Frame::StreamDataBlocked { id: number(octets)?, limit: number(octets)? },
+        0x16 | 0x17 => Frame::StreamsBlocked { limit: number(octets)? },
+        0x18 => {
+            number(octets)?;
+            number(octets)?;
+            let len = *octets.first()?;
+            // The length, the connection ID, and the token of 16 octets.
+            skip(octets, 1 + u64::from(len) + 16)?;
+            Frame::NewConnectionId
+        }
+        0x19 => {
+            number(octets)?;
+            Frame::RetireConnectionId
+        }
+        kind @ (0x1a | 0x1b) => {
+            skip(octets, 8)?;
+            if kind == 0x1a { Frame::PathChallenge } else { Frame::PathResponse }
+        }
+        kind @ (0x1c | 0x1d) => {
+            let code = number(octets)?;
+            if kind == 0x1c {
+                number(octets)?;
+            }
+            let len = number(octets)?;
+            skip(octets, len)?;
+            Frame::ConnectionClose { code }
+        }
+        0x1e => Frame::HandshakeDone,
+        0x1f => Frame::ImmediateAck,
+        0x30 => {
+            let len = octets.len() as u64;
+            skip(octets, len)?;
+            Frame::Datagram { len }
+        }
+        0x31 => {
+            let len = number(octets)?;
+            skip(octets, len)?;
+            Frame::Datagram { len }
+        }
+        0xaf => {
+            number(octets)?;
+            Frame::AckFrequency {
+                threshold: number(octets)?,
+                max_delay_us: number(octets)?,
+                reordering: number(octets)?,
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// Octets of a variable-length integer.
+pub fn varint_len(value: u64) -> usize {
+    match value {
+        0..=0x3f => 1,
+        0x40..=0x3fff => 2,
+        0x4000..=0x3fff_ffff => 4,
+        _ => 8,
+    }
+}
+
+/// Appends a variable-length integer.
+pub fn put_varint(to: &mut Vec<u8>, value: u64) {
+    let (len, prefix) = match varint_len(value) {
+        1 => (1, 0),
+        2 => (2, 1u64),
+        4 => (4, 2),
+        _ => (8, 3),
+    };
+    let word = value | prefix << (8 * len - 2);
+    to.extend_from_slice(&word.to_be_bytes()[8 - len..]);
+}

@@ -1,0 +1,416 @@
+//! Congestion controls for quinn: lopsided's own behind quinn's contract, and a watcher around either kind.
+//!
+//! quinn tells a control the octets and the sending time of each packet acknowledged, that packets were lost or marked, and
+//! nothing else. That is enough for controls that only set a window. The recovery period is RFC 9002's: one reduction for
+//! all losses among packets sent before it.
+
+use super::{Clock, lock};
+use lopsided_core::tcp_event::CaState;
+use lopsided_core::{Bytes, Duration, Time};
+use lopsided_tcp::cc::{self, Acked, PathState, RateSample, Setup, Signal};
+use lopsided_tcp::{ByteCounting, Feedback};
+use quinn_proto::RttEstimator;
+use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// Every path carries datagrams of this size (RFC 9000 section 14).
+const SMALLEST_MTU: u16 = 1200;
+
+/// What the sender of a connection knows, shared by quinn's connection and the endpoint around it.
+#[derive(Debug, Default)]
+pub(super) struct Watched {
+    pub in_flight: u64,
+    pub cwnd: u64,
+    pub ssthresh: Option<u64>,
+    /// A loss or mark reduced the window, and no packet sent since then is acknowledged.
+    pub in_recovery: bool,
+    /// Round-trip times of packets acknowledged, until somebody takes them.
+    pub rtts: Vec<Duration>,
+    pub ecn_reductions: u64,
+    pub loss_reductions: u64,
+    pub persistent: u64,
+    /// The application had nothing to send when the last ACK came.
+    pub app_limited: bool,
+}
+
+/// Whose control it is.
+enum Inner {
+    Quinn(Box<dyn Controller>),
+    Ours(Box<Ours>),
+}
+
+/// Wraps a control and notes what it is told.
+struct Watching {
+    clock: Clock,
+    inner: Inner,
+    recovery_start: Option<Instant>,
+    watched: Arc<Mutex<Watched>>,
+    factory: Arc<WatchingFactory>,
+}
+
+/// Makes the controls of an endpoint's connections.
+pub(super) struct WatchingFactory {
+    clock: Clock,
+    source: Source,
+    initial_window: u64,
+    /// Of the connection made last.
+    latest: Mutex<Arc<Mutex<Watched>>>,
+}
+
+/// Where the control comes from.
+pub(super) enum Source {
+    NewReno,
+    Cubic,
+    Ours(cc::ControllerFactory),
+}
+
+impl fmt::Debug for WatchingFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WatchingFactory").field("initial_window", &self.initial_window).finish_non_exhaustive()
+    }
+}
+
+impl WatchingFactory {
+    /// `initial_window` counts packets.
+    pub fn new(clock: Clock, source: Source, initial_window: u64) -> WatchingFactory {
+        WatchingFactory { clock, source, initial_window, latest: Mutex::default() }
+    }
+
+    /// Of the connection made last.
+    pub fn latest(&self) -> Arc<Mutex<Watched>> {
+        Arc::clone(&lock(&self.latest))
+    }
+}
+
+impl ControllerFactory for WatchingFactory {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        let initial_window = self.initial_window * u64::from(current_mtu);
+        let inner = match &self.source {
+            Source::NewReno => {
+                let mut config = NewRenoConfig::default();
+                config.initial_window(initial_window);
+                Inner::Quinn(Arc::new(config).build(now, current_mtu))
+            }
+            Source::Cubic => {
+                let mut config = CubicConfig::default();
+                config.initial_window(initial_window);
+                Inner::Quinn(Arc::new(config).build(now, current_mtu))
+            }
+            Source::Ours(make) => Inner::Ours(Box::new(Ours::new(make, initial_window, current_mtu))),
+        };
+        let watched = Arc::new(Mutex::new(Watched::default()));
+        *lock(&self.latest) = Arc::clone(&watched);
+        let clock = self.clock;
+        let watching = Watching { clock, inner, recovery_start: None, watched, factory: self };
+        watching.note();
+        Box::new(watching)
+    }
+}
+
+impl Watching {
+    /// Copies the window for those outside the connection.
+    fn note(&self) {
+        let (cwnd, ssthresh) = match &self.inner {
+            Inner::Quinn(control) => (control.window(), control.metrics().ssthresh.filter(|octets| *octets < u64::MAX)),
+            Inner::Ours(ours) => {
+                let control = lock(&ours.control);
+                (control.cwnd().get(), control.ssthresh().map(Bytes::get))
+            }
+        };
+        let mut watched = lock(&self.watched);
+        (watched.cwnd, watched.ssthresh) = (cwnd, ssthresh);
+    }
+}
+
+impl Controller for Watching {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        lock(&self.watched).in_flight += bytes;
+        match &mut self.inner {
+            Inner::Quinn(control) => control.on_sent(now, bytes, last_packet_number),
+            Inner::Ours(ours) => ours.sent(self.clock.time(now), bytes),
+        }
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        {
+            let mut watched = lock(&self.watched);
+            let took = now.saturating_duration_since(sent);
+            watched.rtts.push(Duration::from_nanos(took.as_nanos() as u64));
+            if self.recovery_start.is_some_and(|start| sent > start) {
+                self.recovery_start = None;
+                watched.in_recovery = false;
+                if let Inner::Ours(ours) = &mut self.inner {
+                    ours.recovered(self.clock.time(now));
+                }
+            }
+        }
+        match &mut self.inner {
+            Inner::Quinn(control) => control.on_ack(now, sent, bytes, app_limited, rtt),
+            Inner::Ours(ours) => {
+                let took = now.saturating_duration_since(sent);
+                ours.acked(bytes, Duration::from_nanos(took.as_nanos() as u64), rtt);
+            }
+        }
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        {
+            let mut watched = lock(&self.watched);
+            (watched.in_flight, watched.app_limited) = (in_flight, app_limited);
+        }
+        match &mut self.inner {
+            Inner::Quinn(control) => control.on_end_acks(now, in_flight, app_limited, largest),
+            Inner::Ours(ours) => {
+                let in_recovery = self.recovery_start.is_some();
+                ours.end_acks(self.clock.time(now), in_flight, app_limited, in_recovery);
+            }
+        }
+        self.note();
+    }
+
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
+        let begins = self.recovery_start.is_none_or(|start| sent > start);
+        {
+            let mut watched = lock(&self.watched);
+            watched.in_flight = watched.in_flight.saturating_sub(lost_bytes);
+            if begins || is_persistent_congestion {
+                match lost_bytes {
+                    0 => watched.ecn_reductions += 1,
+                    _ => watched.loss_reductions += 1,
+                }
+                watched.persistent += u64::from(is_persistent_congestion);
+                watched.in_recovery = true;
+            }
+        }
+        match &mut self.inner {
+            Inner::Quinn(control) => control.on_congestion_event(now, sent, is_persistent_congestion, lost_bytes),
+            Inner::Ours(ours) if begins || is_persistent_congestion => {
+                let signal = match (is_persistent_congestion, lost_bytes) {
+                    (true, _) => Signal::Timeout { consecutive: 1 },
+                    (false, 0) => Signal::EcnEcho,
+                    (false, _) => Signal::Loss,
+                };
+                ours.congestion(self.clock.time(now), signal, lost_bytes);
+            }
+            Inner::Ours(ours) => ours.lost(lost_bytes),
+        }
+        if begins {
+            self.recovery_start = Some(now);
+        }
+        self.note();
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        match &mut self.inner {
+            Inner::Quinn(control) => control.on_mtu_update(new_mtu),
+            Inner::Ours(ours) => ours.segment_size(new_mtu),
+        }
+        self.note();
+    }
+
+    fn window(&self) -> u64 {
+        match &self.inner {
+            Inner::Quinn(control) => control.window(),
+            Inner::Ours(ours) => ours.window,
+        }
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        let watched = lock(&self.watched);
+        metrics.congestion_window = watched.cwnd;
+        metrics.ssthresh = watched.ssthresh;
+        metrics
+    }
+
+    /// quinn duplicates a control only for a new path, on which it begins from nothing.
+    fn clone_box(&self) -> Box<dyn Controller> {
+        let start = self.clock.instant(Time::ZERO);
+        Arc::clone(&self.factory).build(start, SMALLEST_MTU)
+    }
+
+    fn initial_window(&self) -> u64 {
+        match &self.inner {
+            Inner::Quinn(control) => control.initial_window(),
+            Inner::Ours(ours) => ours.initial_window,
+        }
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// A control of lopsided's.
+struct Ours {
+    /// quinn wants its controls to be `Sync`.
+    control: Mutex<Box<dyn cc::Controller>>,
+    /// The control's window.
+    window: u64,
+    initial_window: u64,
+    mss: u64,
+    in_flight: u64,
+    /// Octets ever sent, acknowledged and lost.
+    sent: u64,
+    delivered: u64,
+    lost: u64,
+    /// What the ACK that is being read acknowledged: octets, packets, the time of the oldest and newest of them.
+    acked: u64,
+    packets: u32,
+    rtt: Option<Duration>,
+    newest_rtt: Option<Duration>,
+    srtt: Option<Duration>,
+    min_rtt: Option<Duration>,
+    established: bool,
+    last_sent: Time,
+}
+
+impl Ours {
+    fn new(make: &cc::ControllerFactory, initial_window: u64, mtu: u16) -> Ours {
+        let setup = Setup {
+            initial_window: Bytes::new(initial_window),
+            remembered_threshold: None,
+            // RFC 9002 section 7: as many octets as were acknowledged.
+            counting: ByteCounting::Delivered,
+            abe: false,
+            tick: Duration::ZERO,
+            seed: 1,
+        };
+        let mut control = make(&setup);
+        control.on_feedback_agreed(Feedback::Classic);
+        let mut ours = Ours {
+            window: initial_window,
+            control: Mutex::new(control),
+            initial_window,
+            mss: u64::from(mtu),
+            in_flight: 0,
+            sent: 0,
+            delivered: 0,
+            lost: 0,
+            acked: 0,
+            packets: 0,
+            rtt: None,
+            newest_rtt: None,
+            srtt: None,
+            min_rtt: None,
+            established: false,
+            last_sent: Time::ZERO,
+        };
+        ours.take_window();
+        ours
+    }
+
+    fn path(&self, state: CaState, app_limited: bool) -> PathState {
+        PathState {
+            mss: Bytes::new(self.mss),
+            in_flight: Bytes::new(self.in_flight),
+            srtt: self.srtt,
+            min_rtt: self.min_rtt,
+            delivered: Bytes::new(self.delivered),
+            lost: Bytes::new(self.lost),
+            una: self.sent - self.in_flight,
+            nxt: self.sent,
+            app_limited,
+            sack: true,
+            ca_state: state,
+        }
+    }
+
+    fn take_window(&mut self) {
+        // RFC 9002 section 7.2: the smallest window is two packets.
+        self.window = lock(&self.control).cwnd().get().max(2 * self.mss);
+    }
+
+    fn sent(&mut self, now: Time, bytes: u64) {
+        let idle = now.saturating_since(self.last_sent);
+        if self.in_flight == 0 && self.established {
+            let path = self.path(CaState::Open, false);
+            lock(&self.control).on_transmit_start(now, idle, &path);
+        }
+        self.last_sent = now;
+        self.in_flight += bytes;
+        self.sent += bytes;
+    }
+
+    fn acked(&mut self, bytes: u64, rtt: Duration, estimator: &RttEstimator) {
+        self.acked += bytes;
+        self.packets += 1;
+        self.rtt = Some(self.rtt.map_or(rtt, |oldest| oldest.max(rtt)));
+        self.newest_rtt = Some(self.newest_rtt.map_or(rtt, |newest| newest.min(rtt)));
+        self.srtt = Some(Duration::from_nanos(estimator.get().as_nanos() as u64));
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+    }
+
+    fn end_acks(&mut self, now: Time, in_flight: u64, app_limited: bool, in_recovery: bool) {
+        let (acked, packets) = (std::mem::take(&mut self.acked), std::mem::take(&mut self.packets));
+        let (rtt, newest_rtt) = (self.rtt.take(), self.newest_rtt.take());
+        let prior_in_flight = self.in_flight;
+        self.in_flight = in_flight.min(self.sent);
+        if packets == 0 {
+            return;
+        }
+        self.delivered += acked;
+        let state = if in_recovery { CaState::Recovery } else { CaState::Open };
+        let path = self.path(state, app_limited);
+        if !self.established {
+            self.established = true;
+            lock(&self.control).on_established(now, &path);
+        }
+        // RFC 9002 section 7.8: a window that is not used must not grow.
+        let cwnd_limited = !app_limited;
+        let ack = Acked {
+            delivered: Bytes::new(acked),
+            cumulative: Bytes::new(acked),
+            segments: packets,
+            predicted: false,
+            told: false,
+            may_raise: true,
+            rtt,
+            newest_rtt,
+            maybe_delayed: packets == 1,
+            forward_ms: None,
+            prior_in_flight: Bytes::new(prior_in_flight),
+            cwnd_limited,
+            cwnd_full: cwnd_limited,
+            in_recovery,
+            reduced_to: None,
+            ca_state: state,
+            next_departure: now,
+            ecn_echo: false,
+            marked: Bytes::ZERO,
+            rate: RateSample { app_limited, ..RateSample::default() },
+        };
+        lock(&self.control).on_ack(now, &ack, &path);
+        self.take_window();
+    }
+
+    fn lost(&mut self, bytes: u64) {
+        self.lost += bytes;
+        self.in_flight = self.in_flight.saturating_sub(bytes);
+    }
+
+    fn congestion(&mut self, now: Time, signal: Signal, lost: u64) {
+        self.lost(lost);
+        let path = self.path(CaState::Recovery, false);
+        lock(&self.control).on_congestion(now, signal, &path);
+        self.take_window();
+    }
+
+    fn recovered(&mut self, now: Time) {
+        let path = self.path(CaState::Open, false);
+        lock(&self.control).on_recovered(now, &path);
+        self.take_window();
+    }
+
+    fn segment_size(&mut self, mtu: u16) {
+        self.mss = u64::from(mtu);
+        let mut control = lock(&self.control);
+        let (cwnd, ssthresh) = (control.cwnd(), control.ssthresh());
+        control.on_segment_size(Time::ZERO, Bytes::new(self.mss), cwnd, ssthresh);
+        drop(control);
+        self.take_window();
+    }
+}

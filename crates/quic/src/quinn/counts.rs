@@ -1,0 +1,141 @@
+//! What one end of a connection sent and received, read from its packets.
+
+use crate::frames::{self, Frame, PacketKind};
+use lopsided_core::Bytes;
+use lopsided_tcp::Counters;
+use std::collections::VecDeque;
+
+/// The counters of one connection at one end.
+#[derive(Debug, Default)]
+pub(super) struct PacketCounts {
+    counters: Counters,
+    /// Stream octets of each 1-RTT packet sent since `first`; zero once it is acknowledged.
+    sent: VecDeque<u32>,
+    first: u64,
+    /// The largest 1-RTT packet numbers, sent and received.
+    largest_sent: Option<u64>,
+    largest_received: Option<u64>,
+    /// For each stream, where the octets never sent begin.
+    edges: Vec<(u64, u64)>,
+}
+
+impl PacketCounts {
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// A datagram leaves.
+    pub fn sent(&mut self, datagram: &[u8]) {
+        for packet in frames::packets(datagram) {
+            self.counters.segments_out += 1;
+            let number = packet.number(self.largest_sent);
+            let (mut octets, mut again, mut eliciting, mut acks) = (0, 0, false, false);
+            for frame in packet.frames() {
+                eliciting |= frame.is_ack_eliciting();
+                acks |= matches!(frame, Frame::Ack { .. });
+                if let Frame::Stream { id, offset, len, .. } = frame {
+                    octets += len;
+                    again += self.advance(id, offset, len);
+                }
+            }
+            if octets > 0 {
+                self.counters.data_segments_out += 1;
+                self.counters.bytes_sent += Bytes::new(octets);
+                self.counters.bytes_retransmitted += Bytes::new(again);
+                self.counters.retransmits += u64::from(again > 0);
+            }
+            self.counters.pure_acks_out += u64::from(acks && !eliciting);
+            if packet.kind == PacketKind::OneRtt {
+                self.largest_sent = Some(number);
+                self.note(number, octets as u32);
+            }
+        }
+    }
+
+    /// Octets of the range that were sent before.
+    fn advance(&mut self, id: u64, offset: u64, len: u64) -> u64 {
+        let at = self.edges.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
+            // Streams end: those of the distant past are not sent again.
+            if self.edges.len() == 64 {
+                self.edges.remove(0);
+            }
+            self.edges.push((id, 0));
+            self.edges.len() - 1
+        });
+        let edge = &mut self.edges[at].1;
+        let again = edge.saturating_sub(offset).min(len);
+        *edge = (*edge).max(offset + len);
+        again
+    }
+
+    fn note(&mut self, number: u64, octets: u32) {
+        if self.sent.is_empty() {
+            self.first = number;
+        }
+        let Some(ahead) = number.checked_sub(self.first).filter(|ahead| *ahead < 1 << 24) else { return };
+        let at = ahead as usize;
+        if at >= self.sent.len() {
+            self.sent.resize(at + 1, 0);
+        }
+        self.sent[at] = octets;
+    }
+
+    /// A datagram arrived.
+    pub fn received(&mut self, datagram: &[u8]) {
+        for packet in frames::packets(datagram) {
+            self.counters.segments_in += 1;
+            let number = packet.number(self.largest_received);
+            if packet.kind == PacketKind::OneRtt {
+                self.largest_received = Some(self.largest_received.map_or(number, |largest| largest.max(number)));
+            }
+            let mut octets = 0;
+            for frame in packet.frames() {
+                match frame {
+                    Frame::Stream { len, .. } => octets += len,
+                    Frame::Ack { blocks, .. } if packet.kind == PacketKind::OneRtt => {
+                        blocks.for_each(|(start, end)| self.acked(start, end));
+                    }
+                    _ => {}
+                }
+            }
+            if octets > 0 {
+                self.counters.data_segments_in += 1;
+                self.counters.bytes_received += Bytes::new(octets);
+            }
+        }
+        // What is acknowledged at the front is not asked for again.
+        while self.sent.len() > 1 && self.sent.front() == Some(&0) {
+            self.sent.pop_front();
+            self.first += 1;
+        }
+    }
+
+    fn acked(&mut self, start: u64, end: u64) {
+        let last = self.first + self.sent.len() as u64;
+        for number in start.max(self.first)..(end.saturating_add(1)).min(last) {
+            let octets = std::mem::take(&mut self.sent[(number - self.first) as usize]);
+            self.counters.bytes_acked += Bytes::new(u64::from(octets));
+        }
+        let unique = self.counters.bytes_sent.saturating_sub(self.counters.bytes_retransmitted);
+        self.counters.bytes_acked = self.counters.bytes_acked.min(unique);
+    }
+}
+
+/// The sums of two connections' counters.
+pub(super) fn add(a: Counters, b: Counters) -> Counters {
+    Counters {
+        bytes_sent: a.bytes_sent + b.bytes_sent,
+        bytes_retransmitted: a.bytes_retransmitted + b.bytes_retransmitted,
+        bytes_acked: a.bytes_acked + b.bytes_acked,
+        bytes_received: a.bytes_received + b.bytes_received,
+        segments_out: a.segments_out + b.segments_out,
+        segments_in: a.segments_in + b.segments_in,
+        data_segments_out: a.data_segments_out + b.data_segments_out,
+        data_segments_in: a.data_segments_in + b.data_segments_in,
+        retransmits: a.retransmits + b.retransmits,
+        fast_retransmits: a.fast_retransmits + b.fast_retransmits,
+        pure_acks_out: a.pure_acks_out + b.pure_acks_out,
+        ecn_reductions: a.ecn_reductions + b.ecn_reductions,
+        ..a
+    }
+}

@@ -1,0 +1,422 @@
+//! A session without encryption: plaintext with the sizes of TLS 1.3 and AES-GCM.
+//!
+//! The tag of a packet holds its number, its key and a checksum of its contents: a packet that was changed, or that another
+//! key protects, fails as it would with an AEAD. The handshake has TLS's messages in number and size, and nothing of their
+//! contents but the transport parameters.
+
+use super::lock;
+use crate::frames::put_varint;
+use bytes::BytesMut;
+use lopsided_core::Rng;
+use quinn_proto::crypto::{
+    AeadKey, ClientConfig, CryptoError, ExportKeyingMaterialError, HandshakeTokenKey, HeaderKey, HmacKey, KeyPair,
+    Keys, PacketKey, ServerConfig, Session, UnsupportedVersion,
+};
+use quinn_proto::transport_parameters::TransportParameters;
+use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErrorCode};
+use std::any::Any;
+use std::sync::{Arc, Mutex};
+
+/// Octets of an AEAD's tag, and of the sample that header protection takes (RFC 9001 section 5).
+pub(super) const TAG: usize = 16;
+/// The largest handshake message.
+const LARGEST_MESSAGE: usize = 1 << 20;
+
+/// Sizes of the handshake messages in octets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HandshakeSizes {
+    pub client_hello: usize,
+    pub server_hello: usize,
+    /// EncryptedExtensions, Certificate, CertificateVerify, Finished.
+    pub server_flight: usize,
+    pub finished: usize,
+}
+
+struct PlainHeader;
+
+impl HeaderKey for PlainHeader {
+    fn decrypt(&self, _pn_offset: usize, _packet: &mut [u8]) {}
+    fn encrypt(&self, _pn_offset: usize, _packet: &mut [u8]) {}
+    fn sample_size(&self) -> usize {
+        TAG
+    }
+}
+
+/// How an end acknowledges without having been asked by its peer. quinn has no settings for it, but obeys ACK_FREQUENCY
+/// frames (draft-ietf-quic-ack-frequency): the session puts such a frame in front of the contents of received packets,
+/// behind the network and before the connection reads them. No octet of it is on the wire.
+#[derive(Debug, Default)]
+pub(super) struct LocalAcks {
+    /// 1-RTT packets received.
+    pub received: u64,
+    frame: Vec<u8>,
+    /// The frame goes into so many packets more: one that is a duplicate is discarded unread.
+    left: u8,
+    sequence: u64,
+}
+
+impl LocalAcks {
+    /// From the next packet on: an ACK for `packets` packets, after `delay_us` at the latest.
+    pub fn set(&mut self, packets: u64, delay_us: u64, reordering: u64) {
+        self.left = 3;
+        self.frame = vec![0x40, 0xaf];
+        for number in [self.sequence, packets - 1, delay_us, reordering] {
+            put_varint(&mut self.frame, number);
+        }
+        self.sequence += 1;
+    }
+
+    fn pass(&mut self, payload: &mut BytesMut) {
+        self.received += 1;
+        if self.left > 0 {
+            self.left -= 1;
+            let mut whole = BytesMut::with_capacity(self.frame.len() + payload.len());
+            whole.extend_from_slice(&self.frame);
+            whole.extend_from_slice(payload);
+            *payload = whole;
+        }
+    }
+}
+
+/// A key: the space, the phase and the sender; of received 1-RTT packets, how they are acknowledged.
+struct PlainKey(u64, Option<Arc<Mutex<LocalAcks>>>);
+
+impl PlainKey {
+    fn tag(&self, packet: u64, header: &[u8], payload: &[u8]) -> [u8; TAG] {
+        let sum = checksum(header, payload);
+        let mut tag = [0; TAG];
+        tag[..8].copy_from_slice(&(sum ^ packet.rotate_left(32)).to_be_bytes());
+        tag[8..].copy_from_slice(&(self.0 ^ packet).to_be_bytes());
+        tag
+    }
+}
+
+/// Tells a changed packet from an unchanged one; four independent lanes, so that it costs little.
+fn checksum(header: &[u8], payload: &[u8]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(FACTOR).rotate_left(29);
+    let word = |octets: &[u8]| {
+        let mut whole = [0; 8];
+        whole[..octets.len()].copy_from_slice(octets);
+        u64::from_le_bytes(whole)
+    };
+    let mut lanes = [payload.len() as u64, 2, 3, 4];
+    let mut blocks = payload.chunks_exact(32);
+    for block in &mut blocks {
+        for (lane, octets) in lanes.iter_mut().zip(block.chunks_exact(8)) {
+            *lane = mix(*lane, word(octets));
+        }
+    }
+    let rest = blocks.remainder().chunks(8).chain(header.chunks(8));
+    let sum = rest.fold(lanes[0], |sum, octets| mix(sum, word(octets)));
+    lanes[1..].iter().fold(sum, |sum, lane| mix(sum, *lane))
+}
+
+impl PacketKey for PlainKey {
+    fn encrypt(&self, packet: u64, buf: &mut [u8], header_len: usize) {
+        let end = buf.len() - TAG;
+        let tag = self.tag(packet, &buf[..header_len], &buf[header_len..end]);
+        buf[end..].copy_from_slice(&tag);
+    }
+
+    fn decrypt(&self, packet: u64, header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+        let end = payload.len().checked_sub(TAG).ok_or(CryptoError)?;
+        if payload[end..] != self.tag(packet, header, &payload[..end]) {
+            return Err(CryptoError);
+        }
+        payload.truncate(end);
+        if let Some(acks) = &self.1 {
+            lock(acks).pass(payload);
+        }
+        Ok(())
+    }
+
+    fn tag_len(&self) -> usize {
+        TAG
+    }
+
+    fn confidentiality_limit(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn integrity_limit(&self) -> u64 {
+        u64::MAX
+    }
+}
+
+/// The spaces of packet numbers (RFC 9000 section 12.3).
+const INITIAL: u64 = 0;
+const HANDSHAKE: u64 = 1;
+const APPLICATION: u64 = 2;
+
+fn packet_keys(
+    space: u64,
+    phase: u64,
+    side: Side,
+    acks: Option<&Arc<Mutex<LocalAcks>>>,
+) -> KeyPair<Box<dyn PacketKey>> {
+    let key = |client: bool, acks: Option<&Arc<Mutex<LocalAcks>>>| -> Box<dyn PacketKey> {
+        Box::new(PlainKey(space << 56 | phase << 8 | u64::from(!client) | 0x51 << 48, acks.cloned()))
+    };
+    KeyPair { local: key(side.is_client(), None), remote: key(side.is_server(), acks) }
+}
+
+fn keys(space: u64, side: Side, acks: Option<&Arc<Mutex<LocalAcks>>>) -> Keys {
+    let header = KeyPair {
+        local: Box::new(PlainHeader) as Box<dyn HeaderKey>,
+        remote: Box::new(PlainHeader) as Box<dyn HeaderKey>,
+    };
+    Keys { header, packet: packet_keys(space, 0, side, acks) }
+}
+
+struct PlainSession {
+    side: Side,
+    sizes: HandshakeSizes,
+    parameters: Vec<u8>,
+    peer: Option<TransportParameters>,
+    inbox: Vec<u8>,
+    /// Messages received whole, and steps of sending that are done.
+    received: u8,
+    sent: u8,
+    phase: u64,
+    complete: bool,
+    acks: Arc<Mutex<LocalAcks>>,
+}
+
+impl PlainSession {
+    fn new(side: Side, sizes: HandshakeSizes, parameters: &TransportParameters) -> PlainSession {
+        let mut encoded = Vec::new();
+        parameters.write(&mut encoded);
+        PlainSession {
+            side,
+            sizes,
+            parameters: encoded,
+            peer: None,
+            inbox: Vec::new(),
+            received: 0,
+            sent: 0,
+            phase: 0,
+            complete: false,
+            acks: Arc::default(),
+        }
+    }
+
+    /// A message: its length, the length of the parameters, the parameters, zeros.
+    fn put(buf: &mut Vec<u8>, parameters: &[u8], size: usize) {
+        let (start, size) = (buf.len(), size.max(8 + parameters.len()));
+        buf.extend_from_slice(&(size as u32).to_be_bytes());
+        buf.extend_from_slice(&(parameters.len() as u32).to_be_bytes());
+        buf.extend_from_slice(parameters);
+        buf.resize(start + size, 0);
+    }
+}
+
+fn malformed(reason: &'static str) -> TransportError {
+    TransportError { code: TransportErrorCode::PROTOCOL_VIOLATION, frame: None, reason: reason.into() }
+}
+
+impl Session for PlainSession {
+    fn initial_keys(&self, _dst_cid: &ConnectionId, side: Side) -> Keys {
+        keys(INITIAL, side, None)
+    }
+
+    fn handshake_data(&self) -> Option<Box<dyn Any>> {
+        None
+    }
+
+    fn peer_identity(&self) -> Option<Box<dyn Any>> {
+        None
+    }
+
+    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
+        None
+    }
+
+    fn early_data_accepted(&self) -> Option<bool> {
+        None
+    }
+
+    fn is_handshaking(&self) -> bool {
+        !self.complete
+    }
+
+    fn read_handshake(&mut self, octets: &[u8]) -> Result<bool, TransportError> {
+        self.inbox.extend_from_slice(octets);
+        let mut news = false;
+        while let Some(head) = self.inbox.get(..8) {
+            let number = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize;
+            let (size, parameters) = (number(0), number(4));
+            if size < 8 || parameters > size - 8 || size > LARGEST_MESSAGE {
+                return Err(malformed("the length of a handshake message"));
+            }
+            if self.inbox.len() < size {
+                break;
+            }
+            if parameters > 0 {
+                let mut encoded = &self.inbox[8..8 + parameters];
+                self.peer = Some(TransportParameters::read(self.side, &mut encoded)?);
+                news = true;
+            }
+            self.inbox.drain(..size);
+            self.received = self.received.saturating_add(1);
+            if self.side.is_server() && self.received == 2 {
+                self.complete = true;
+            }
+        }
+        Ok(news)
+    }
+
+    fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
+        Ok(self.peer)
+    }
+
+    /// What is written together with keys still goes out in the space before them.
+    fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
+        let sizes = self.sizes;
+        let step = (self.side.is_client(), self.sent, self.received);
+        let keys = match step {
+            (true, 0, _) => {
+                PlainSession::put(buf, &self.parameters, sizes.client_hello);
+                None
+            }
+            (true, 1, 1..) => Some(keys(HANDSHAKE, self.side, None)),
+            (true, 2, 2..) => {
+                PlainSession::put(buf, &[], sizes.finished);
+                self.complete = true;
+                Some(keys(APPLICATION, self.side, Some(&self.acks)))
+            }
+            (false, 0, 1..) => {
+                PlainSession::put(buf, &[], sizes.server_hello);
+                Some(keys(HANDSHAKE, self.side, None))
+            }
+            (false, 1, _) => {
+                PlainSession::put(buf, &self.parameters, sizes.server_flight);
+                Some(keys(APPLICATION, self.side, Some(&self.acks)))
+            }
+            _ => return None,
+        };
+        self.sent += 1;
+        keys
+    }
+
+    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
+        self.phase += 1;
+        Some(packet_keys(APPLICATION, self.phase, self.side, Some(&self.acks)))
+    }
+
+    fn is_valid_retry(&self, _orig_dst_cid: &ConnectionId, _header: &[u8], _payload: &[u8]) -> bool {
+        true
+    }
+
+    fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        _label: &[u8],
+        _context: &[u8],
+    ) -> Result<(), ExportKeyingMaterialError> {
+        output.fill(0);
+        Ok(())
+    }
+}
+
+/// Makes the sessions of both sides.
+pub(super) struct PlainConfig {
+    sizes: HandshakeSizes,
+    /// Of the session made last.
+    latest: Mutex<Arc<Mutex<LocalAcks>>>,
+}
+
+impl PlainConfig {
+    pub fn new(sizes: HandshakeSizes) -> PlainConfig {
+        PlainConfig { sizes, latest: Mutex::default() }
+    }
+
+    /// How the connection made last acknowledges.
+    pub fn latest(&self) -> Arc<Mutex<LocalAcks>> {
+        Arc::clone(&lock(&self.latest))
+    }
+
+    fn session(&self, side: Side, parameters: &TransportParameters) -> Box<dyn Session> {
+        let session = PlainSession::new(side, self.sizes, parameters);
+        *lock(&self.latest) = Arc::clone(&session.acks);
+        Box::new(session)
+    }
+}
+
+impl ClientConfig for PlainConfig {
+    fn start_session(
+        self: Arc<Self>,
+        _version: u32,
+        _server_name: &str,
+        parameters: &TransportParameters,
+    ) -> Result<Box<dyn Session>, ConnectError> {
+        Ok(self.session(Side::Client, parameters))
+    }
+}
+
+impl ServerConfig for PlainConfig {
+    fn initial_keys(&self, _version: u32, _dst_cid: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
+        Ok(keys(INITIAL, Side::Server, None))
+    }
+
+    fn retry_tag(&self, _version: u32, _orig_dst_cid: &ConnectionId, _packet: &[u8]) -> [u8; 16] {
+        [0; 16]
+    }
+
+    fn start_session(self: Arc<Self>, _version: u32, parameters: &TransportParameters) -> Box<dyn Session> {
+        self.session(Side::Server, parameters)
+    }
+}
+
+/// Signs the tokens of stateless resets: not secure, and the same for the same seed.
+pub(super) struct SeededHmac(pub u64);
+
+impl SeededHmac {
+    fn signature(&self, data: &[u8]) -> [u8; 32] {
+        let mut rng = Rng::for_role(self.0 ^ checksum(&[], data), "quic/hmac");
+        let mut signature = [0; 32];
+        signature.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&rng.next_u64().to_le_bytes()));
+        signature
+    }
+}
+
+impl HmacKey for SeededHmac {
+    fn sign(&self, data: &[u8], signature_out: &mut [u8]) {
+        let signature = self.signature(data);
+        signature_out.iter_mut().zip(signature).for_each(|(out, octet)| *out = octet);
+    }
+
+    fn signature_len(&self) -> usize {
+        32
+    }
+
+    fn verify(&self, data: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
+        if self.signature(data) == signature { Ok(()) } else { Err(CryptoError) }
+    }
+}
+
+/// Seals address validation tokens with nothing but a tag.
+pub(super) struct PlainTokenKey;
+
+impl HandshakeTokenKey for PlainTokenKey {
+    fn aead_from_hkdf(&self, _random_bytes: &[u8]) -> Box<dyn AeadKey> {
+        Box::new(PlainAead)
+    }
+}
+
+struct PlainAead;
+
+impl AeadKey for PlainAead {
+    fn seal(&self, data: &mut Vec<u8>, additional_data: &[u8]) -> Result<(), CryptoError> {
+        let sum = checksum(additional_data, data);
+        data.extend_from_slice(&sum.to_be_bytes());
+        data.extend_from_slice(&[0; TAG - 8]);
+        Ok(())
+    }
+
+    fn open<'a>(&self, data: &'a mut [u8], additional_data: &[u8]) -> Result<&'a mut [u8], CryptoError> {
+        let end = data.len().checked_sub(TAG).ok_or(CryptoError)?;
+        let (plain, tag) = data.split_at_mut(end);
+        if tag[..8] == checksum(additional_data, plain).to_be_bytes() { Ok(plain) } else { Err(CryptoError) }
+    }
+}

@@ -1,0 +1,970 @@
+//! quinn-proto behind lopsided's contract of transports: one end of a flow.
+//!
+//! A socket is a bidirectional stream. The socket that opens a connection takes the connection's first stream with its first
+//! octet. A client closes its connection when none of its sockets is open; a server's connections end with their clients'.
+//!
+//! Data that the application writes waits in the socket until quinn takes it, so that the room which the socket reports is
+//! the room it has. Received data is read from quinn at once: flow control follows what arrives, and not a slow reader.
+
+mod congestion;
+mod counts;
+mod crypto;
+
+use crate::config::{CcSource, QuicConfig};
+use bytes::{Bytes, BytesMut};
+use congestion::{Source, Watched, WatchingFactory};
+use counts::PacketCounts;
+use crypto::{HandshakeSizes, LocalAcks, PlainConfig, PlainTokenKey, SeededHmac};
+use lopsided_app::{CloseReason, Datagram, SocketEvent, SocketId, Transport, TransportEnd, TransportInfo};
+use lopsided_core::packet::UdpHeader;
+use lopsided_core::{Bytes as Octets, Duration, Ecn, Packet, Payload, Rng, Time, Transport as Header};
+use lopsided_tcp::{Counters, State};
+use quinn_proto::{
+    AckFrequencyConfig, ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionId,
+    ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, IdleTimeout,
+    MtuDiscoveryConfig, NoneTokenStore, ReadError, ServerConfig, StreamEvent, StreamId, TimeSource, TransportConfig,
+    VarInt, WriteError,
+};
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+/// Octets that a socket holds for quinn.
+const SOCKET_BUFFER: u64 = 256 << 10;
+/// What a payload without contents consists of.
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+/// The ACK delay that a receiver has if it tells its peer nothing (RFC 9000 section 18.2).
+const USUAL_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
+/// Streams that a peer may have open at once.
+const MAX_STREAMS: u32 = 1000;
+const HEADERS: u64 = 28;
+
+/// A poisoned lock means that a thread panicked in the middle of a change; the run is over then.
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Turns the simulator's time into quinn's instants. Only differences of instants have a meaning.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    base: Instant,
+}
+
+impl Default for Clock {
+    /// The process's base, read once.
+    #[expect(clippy::disallowed_methods, reason = "an Instant can be had in no other way; only differences are used")]
+    fn default() -> Clock {
+        static BASE: OnceLock<Instant> = OnceLock::new();
+        Clock { base: *BASE.get_or_init(Instant::now) }
+    }
+}
+
+impl Clock {
+    /// A clock whose zero is later by `offset`.
+    #[must_use]
+    pub fn shifted(self, offset: Duration) -> Clock {
+        Clock { base: self.base + to_std(offset) }
+    }
+
+    fn instant(self, at: Time) -> Instant {
+        self.base + std::time::Duration::from_nanos(at.as_nanos())
+    }
+
+    fn time(self, at: Instant) -> Time {
+        Time::from_nanos(at.saturating_duration_since(self.base).as_nanos() as u64)
+    }
+}
+
+fn to_std(span: Duration) -> std::time::Duration {
+    std::time::Duration::from_nanos(span.as_nanos())
+}
+
+fn from_std(span: std::time::Duration) -> Duration {
+    Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn varint(value: u64) -> VarInt {
+    VarInt::from_u64(value).unwrap_or(VarInt::MAX)
+}
+
+/// Connection IDs of 8 octets from the flow's own random numbers.
+struct SeededIds(Rng);
+
+impl ConnectionIdGenerator for SeededIds {
+    fn generate_cid(&mut self) -> ConnectionId {
+        ConnectionId::new(&self.0.next_u64().to_be_bytes())
+    }
+
+    fn cid_len(&self) -> usize {
+        crate::frames::CID_LEN
+    }
+
+    fn cid_lifetime(&self) -> Option<std::time::Duration> {
+        None
+    }
+}
+
+/// The time of day, which only tokens hold.
+struct Epoch;
+
+impl TimeSource for Epoch {
+    fn now(&self) -> std::time::SystemTime {
+        std::time::SystemTime::UNIX_EPOCH
+    }
+}
+
+/// One end of a QUIC flow.
+pub struct QuicEndpoint {
+    config: QuicConfig,
+    clock: Clock,
+    endpoint: Endpoint,
+    client: ClientConfig,
+    plain: Arc<PlainConfig>,
+    controllers: Arc<WatchingFactory>,
+    local_port: u16,
+    remote: Option<SocketAddr>,
+    opens: bool,
+    drains: bool,
+    /// By their handles.
+    connections: Vec<Option<Box<Link>>>,
+    sockets: Vec<Option<Socket>>,
+    free_sockets: Vec<u32>,
+    events: VecDeque<(SocketId, SocketEvent)>,
+    /// Packets of the latest batch that have not been handed over.
+    outbox: VecDeque<(Vec<u8>, Ecn)>,
+    /// The connection that may have more to send.
+    sending: usize,
+    /// Received packets that wait for the processor or for others to come.
+    inbox: VecDeque<(Payload, Option<EcnCodepoint>)>,
+    /// When the inbox is handled.
+    inbox_due: Option<Time>,
+    /// The processor is at work until then.
+    busy_until: Time,
+    buffer: Vec<u8>,
+    past: Counters,
+    past_srtt: Option<Duration>,
+    cwnd: Option<u64>,
+    rtts: Vec<Duration>,
+}
+
+/// A connection.
+struct Link {
+    handle: ConnectionHandle,
+    connection: Connection,
+    /// Opened from here.
+    client: bool,
+    established: bool,
+    /// Its client closed it, or it was lost: no socket is told anything more.
+    over: bool,
+    watched: Arc<Mutex<Watched>>,
+    local_acks: Arc<Mutex<LocalAcks>>,
+    /// The ACK behaviour in force.
+    acks: LocalAck,
+    arrivals: Arrivals,
+    counts: PacketCounts,
+    /// Sockets without a stream yet, in order.
+    waiting: VecDeque<u32>,
+    open_sockets: u32,
+    /// The connection may have something to send.
+    touched: bool,
+    timeout: Option<Time>,
+}
+
+/// How a receiver acknowledges.
+#[derive(Clone, Copy, Debug)]
+struct LocalAck {
+    packets: u64,
+    delay_us: u64,
+    reordering: u64,
+}
+
+impl LocalAck {
+    /// Whether the difference is not worth a change: a delay that follows the RTT changes with every sample.
+    fn is_near(self, other: LocalAck) -> bool {
+        let near = |a: u64, b: u64| a.abs_diff(b) * 5 <= b;
+        near(self.packets, other.packets) && near(self.delay_us, other.delay_us) && self.reordering == other.reordering
+    }
+}
+
+/// Packets that arrive in a round trip.
+#[derive(Debug, Default)]
+struct Arrivals {
+    since: Time,
+    before: u64,
+    /// The most in one round trip so far.
+    most: u64,
+}
+
+impl Arrivals {
+    fn note(&mut self, now: Time, rtt: Duration, received: u64) {
+        if now >= self.since + rtt {
+            self.most = self.most.max(received - self.before);
+            (self.since, self.before) = (now, received);
+        }
+    }
+}
+
+/// A stream of a connection, or one that is still to be opened.
+struct Socket {
+    link: usize,
+    stream: Option<StreamId>,
+    /// The socket opened the connection.
+    opener: bool,
+    queue: VecDeque<Bytes>,
+    queued: u64,
+    inbox: Vec<u8>,
+    /// Octets that can be read; more than `inbox` holds where contents do not matter.
+    readable: u64,
+    /// The application closed its direction; the FIN is with quinn; everything is acknowledged.
+    closing: bool,
+    finished: bool,
+    sent_all: bool,
+    /// The peer's FIN was read.
+    received_all: bool,
+    /// The peer opened it, and the application was not told yet.
+    fresh: bool,
+    /// The application is told that it is over.
+    ended: bool,
+}
+
+impl fmt::Debug for QuicEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QuicEndpoint")
+            .field("local_port", &self.local_port)
+            .field("remote", &self.remote)
+            .field("connections", &self.connections.iter().flatten().count())
+            .finish_non_exhaustive()
+    }
+}
+
+impl QuicEndpoint {
+    /// One end of a flow with these settings.
+    ///
+    /// # Errors
+    /// If the congestion control cannot run over QUIC.
+    pub fn new(config: &QuicConfig, end: &TransportEnd, clock: Clock) -> Result<QuicEndpoint, String> {
+        let mut rng = end.rng.clone();
+        let source = match (config.cc_source, end.cc.as_str()) {
+            (CcSource::Lopsided, _) => Source::Ours(end.make_controller.clone()),
+            (CcSource::Quinn, "reno" | "newreno") => Source::NewReno,
+            (CcSource::Quinn, "cubic") => Source::Cubic,
+            (CcSource::Quinn, other) => return Err(format!("quinn has no congestion control {other:?}")),
+        };
+        let controllers = Arc::new(WatchingFactory::new(clock, source, u64::from(config.initial_window)));
+        // ClientHello, ServerHello and Finished as rustls sends them with one certificate chain and X25519.
+        let sizes = HandshakeSizes {
+            client_hello: 280,
+            server_hello: 90,
+            server_flight: config.server_flight.get() as usize,
+            finished: 36,
+        };
+        let plain = Arc::new(PlainConfig::new(sizes));
+        let transport = Arc::new(transport_config(config, end, controllers.clone()));
+        let mut endpoint = EndpointConfig::new(Arc::new(SeededHmac(rng.next_u64())));
+        let mut seed = [0; 32];
+        seed.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&rng.next_u64().to_le_bytes()));
+        endpoint.rng_seed(Some(seed));
+        let ids = Mutex::new(Rng::for_role(rng.next_u64(), "quic/ids"));
+        endpoint.cid_generator(move || Box::new(SeededIds(Rng::for_role(lock(&ids).next_u64(), "quic/id"))));
+        let mut server = ServerConfig::new(plain.clone(), Arc::new(PlainTokenKey));
+        server.transport_config(transport.clone()).time_source(Arc::new(Epoch));
+        let mut client = ClientConfig::new(plain.clone());
+        let first_ids = Mutex::new(Rng::for_role(rng.next_u64(), "quic/first ids"));
+        client
+            .transport_config(transport)
+            .token_store(Arc::new(NoneTokenStore))
+            .initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&lock(&first_ids).next_u64().to_be_bytes())));
+        let server = (!end.opens).then(|| Arc::new(server));
+        Ok(QuicEndpoint {
+            config: config.clone(),
+            clock,
+            endpoint: Endpoint::new(Arc::new(endpoint), server, true, None),
+            client,
+            plain,
+            controllers,
+            local_port: end.local.port(),
+            remote: end.remote,
+            opens: end.opens,
+            drains: end.drains,
+            connections: Vec::new(),
+            sockets: Vec::new(),
+            free_sockets: Vec::new(),
+            events: VecDeque::new(),
+            outbox: VecDeque::new(),
+            sending: 0,
+            inbox: VecDeque::new(),
+            inbox_due: None,
+            busy_until: Time::ZERO,
+            buffer: Vec::with_capacity(2 << 10),
+            past: Counters::default(),
+            past_srtt: None,
+            cwnd: None,
+            rtts: Vec::new(),
+        })
+    }
+
+    fn add_link(&mut self, handle: ConnectionHandle, connection: Connection, client: bool) -> usize {
+        let link = Link {
+            handle,
+            connection,
+            client,
+            established: false,
+            over: false,
+            watched: self.controllers.latest(),
+            local_acks: self.plain.latest(),
+            acks: LocalAck { packets: 2, delay_us: USUAL_MAX_ACK_DELAY.as_micros(), reordering: 1 },
+            arrivals: Arrivals::default(),
+            counts: PacketCounts::default(),
+            waiting: VecDeque::new(),
+            open_sockets: 0,
+            touched: true,
+            timeout: None,
+        };
+        let place = handle.0;
+        if self.connections.len() <= place {
+            self.connections.resize_with(place + 1, || None);
+        }
+        self.connections[place] = Some(Box::new(link));
+        self.sending = self.sending.min(place);
+        place
+    }
+
+    fn add_socket(&mut self, link: usize, stream: Option<StreamId>, opener: bool) -> u32 {
+        let socket = Socket {
+            link,
+            stream,
+            opener,
+            queue: VecDeque::new(),
+            queued: 0,
+            inbox: Vec::new(),
+            readable: 0,
+            closing: false,
+            finished: false,
+            sent_all: false,
+            received_all: false,
+            fresh: false,
+            ended: false,
+        };
+        let place = self.free_sockets.pop().unwrap_or_else(|| {
+            self.sockets.push(None);
+            self.sockets.len() as u32 - 1
+        });
+        self.sockets[place as usize] = Some(socket);
+        if let Some(link) = self.connections[link].as_deref_mut() {
+            link.open_sockets += 1;
+        }
+        place
+    }
+
+    fn socket(&self, id: SocketId) -> Option<&Socket> {
+        self.sockets.get(id.0 as usize)?.as_ref()
+    }
+
+    fn socket_of(&self, link: usize, stream: StreamId) -> Option<u32> {
+        let of = |socket: &Option<Socket>| {
+            socket.as_ref().is_some_and(|socket| socket.link == link && socket.stream == Some(stream))
+        };
+        self.sockets.iter().position(of).map(|at| at as u32)
+    }
+
+    /// Hands what waits in the socket to quinn, as far as it takes it.
+    fn flush(&mut self, place: u32) {
+        let Some(socket) = self.sockets.get_mut(place as usize).and_then(Option::as_mut) else { return };
+        let Some(link) = self.connections.get_mut(socket.link).and_then(Option::as_deref_mut) else { return };
+        if link.over || (socket.queue.is_empty() && !socket.closing) || socket.finished {
+            return;
+        }
+        if socket.stream.is_none() {
+            socket.stream = if link.established { link.connection.streams().open(Dir::Bi) } else { None };
+            if socket.stream.is_none() {
+                if !link.waiting.contains(&place) {
+                    link.waiting.push_back(place);
+                }
+                return;
+            }
+        }
+        let Some(id) = socket.stream else { return };
+        let mut stream = link.connection.send_stream(id);
+        while !socket.queue.is_empty() {
+            let pieces = socket.queue.make_contiguous();
+            match stream.write_chunks(pieces) {
+                Ok(written) => {
+                    socket.queued -= written.bytes as u64;
+                    socket.queue.drain(..written.chunks);
+                    link.touched = true;
+                    if written.bytes == 0 {
+                        break;
+                    }
+                }
+                Err(WriteError::Blocked) => break,
+                Err(WriteError::Stopped(_) | WriteError::ClosedStream) => {
+                    (socket.queued, socket.sent_all, socket.finished) = (0, true, true);
+                    socket.queue.clear();
+                }
+            }
+        }
+        if socket.queue.is_empty() && socket.closing && !socket.finished {
+            socket.finished = true;
+            link.touched = true;
+            if stream.finish().is_err() {
+                socket.sent_all = true;
+            }
+        }
+    }
+
+    /// Reads all that arrived on a stream and tells the socket's application.
+    fn take_readable(&mut self, link: usize, id: StreamId) {
+        let Some(place) = self.socket_of(link, id) else { return };
+        let (Some(socket), Some(link)) = (self.sockets[place as usize].as_mut(), self.connections[link].as_deref_mut())
+        else {
+            return;
+        };
+        let mut stream = link.connection.recv_stream(id);
+        // A stream that was read to its end may be called readable once more.
+        let Ok(mut chunks) = stream.read(true) else { return };
+        let (mut octets, mut ended) = (0, false);
+        loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => {
+                    octets += chunk.bytes.len() as u64;
+                    if !self.drains {
+                        socket.inbox.extend_from_slice(&chunk.bytes);
+                    }
+                }
+                Ok(None) | Err(ReadError::Reset(_)) => {
+                    ended = true;
+                    break;
+                }
+                Err(ReadError::Blocked) => break,
+            }
+        }
+        if chunks.finalize().should_transmit() {
+            link.touched = true;
+        }
+        socket.readable += octets;
+        let id = SocketId(place);
+        if std::mem::take(&mut socket.fresh) {
+            self.events.push_back((id, SocketEvent::Accepted));
+        }
+        if octets > 0 {
+            self.events.push_back((id, SocketEvent::Ready));
+        }
+        if ended && !socket.received_all {
+            socket.received_all = true;
+            self.events.push_back((id, SocketEvent::PeerClosed));
+        }
+        self.end_if_done(place);
+    }
+
+    /// A socket whose both directions are complete is over.
+    fn end_if_done(&mut self, place: u32) {
+        let Some(socket) = self.sockets[place as usize].as_ref() else { return };
+        if socket.sent_all && socket.received_all {
+            self.end_socket(place, CloseReason::Normal);
+        }
+    }
+
+    /// The socket is over. It can be read until its application is told.
+    fn end_socket(&mut self, place: u32, reason: CloseReason) {
+        let Some(socket) = self.sockets[place as usize].as_mut() else { return };
+        if !std::mem::replace(&mut socket.ended, true) {
+            self.events.push_back((SocketId(place), SocketEvent::Closed(reason)));
+        }
+    }
+
+    fn remove_socket(&mut self, place: u32) {
+        let Some(socket) = self.sockets[place as usize].take() else { return };
+        self.free_sockets.push(place);
+        if let Some(link) = self.connections.get_mut(socket.link).and_then(Option::as_deref_mut) {
+            link.open_sockets -= 1;
+            link.waiting.retain(|waiting| *waiting != place);
+            link.touched = true;
+        }
+    }
+
+    /// Ends all sockets of a connection.
+    fn end_sockets(&mut self, link: usize, reason: CloseReason) {
+        for place in 0..self.sockets.len() as u32 {
+            if self.sockets[place as usize].as_ref().is_some_and(|socket| socket.link == link) {
+                self.end_socket(place, reason);
+            }
+        }
+    }
+
+    /// Passes on what happened to a connection.
+    fn serve(&mut self, place: usize, now: Time) {
+        loop {
+            let Some(link) = self.connections.get_mut(place).and_then(Option::as_deref_mut) else { return };
+            if let Some(event) = link.connection.poll_endpoint_events() {
+                let drained = event.is_drained();
+                if let Some(event) = self.endpoint.handle_event(link.handle, event) {
+                    link.connection.handle_event(event);
+                    link.touched = true;
+                }
+                if drained {
+                    return self.forget(place);
+                }
+                continue;
+            }
+            let Some(event) = link.connection.poll() else { break };
+            match event {
+                Event::Connected => {
+                    link.established = true;
+                    let waiting: Vec<u32> = link.waiting.drain(..).collect();
+                    let opener = self
+                        .sockets
+                        .iter()
+                        .position(|socket| socket.as_ref().is_some_and(|socket| socket.link == place && socket.opener));
+                    if let Some(opener) = opener {
+                        self.events.push_back((SocketId(opener as u32), SocketEvent::Connected));
+                        self.events.push_back((SocketId(opener as u32), SocketEvent::Ready));
+                    }
+                    waiting.into_iter().for_each(|socket| self.flush(socket));
+                }
+                Event::ConnectionLost { reason } => {
+                    link.over = true;
+                    let reason = match reason {
+                        ConnectionError::TimedOut => CloseReason::TimedOut,
+                        ConnectionError::ApplicationClosed(_) | ConnectionError::LocallyClosed => CloseReason::Normal,
+                        _ => CloseReason::Reset,
+                    };
+                    self.end_sockets(place, reason);
+                }
+                Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
+                    while let Some(id) = self.accept_stream(place) {
+                        let socket = self.add_socket(place, Some(id), false);
+                        if let Some(socket) = self.sockets[socket as usize].as_mut() {
+                            socket.fresh = true;
+                        }
+                        self.take_readable(place, id);
+                    }
+                }
+                Event::Stream(StreamEvent::Readable { id }) => self.take_readable(place, id),
+                Event::Stream(StreamEvent::Writable { id }) => {
+                    if let Some(socket) = self.socket_of(place, id) {
+                        self.flush(socket);
+                        self.events.push_back((SocketId(socket), SocketEvent::Ready));
+                    }
+                }
+                Event::Stream(StreamEvent::Finished { id } | StreamEvent::Stopped { id, .. }) => {
+                    if let Some(socket) = self.socket_of(place, id) {
+                        if let Some(socket) = self.sockets[socket as usize].as_mut() {
+                            socket.sent_all = true;
+                        }
+                        self.end_if_done(socket);
+                    }
+                }
+                Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => {
+                    let waiting: Vec<u32> = link.waiting.drain(..).collect();
+                    waiting.into_iter().for_each(|socket| self.flush(socket));
+                }
+                Event::HandshakeDataReady
+                | Event::DatagramReceived
+                | Event::DatagramsUnblocked
+                | Event::Stream(StreamEvent::Opened { .. } | StreamEvent::Available { .. }) => {}
+            }
+        }
+        self.adapt_acks(place, now);
+    }
+
+    fn accept_stream(&mut self, link: usize) -> Option<StreamId> {
+        self.connections[link].as_deref_mut()?.connection.streams().accept(Dir::Bi)
+    }
+
+    /// The receiver's own ACK behaviour, where the sender asks for none.
+    fn adapt_acks(&mut self, place: usize, now: Time) {
+        let Some(link) = self.connections.get_mut(place).and_then(Option::as_deref_mut) else { return };
+        if self.config.ack_frequency || !link.established {
+            return;
+        }
+        let config = &self.config;
+        let rtt = from_std(link.connection.rtt());
+        let received = lock(&link.local_acks).received;
+        let begun = received >= u64::from(config.ack_start);
+        link.arrivals.note(now, rtt, received);
+        let share = (link.arrivals.most as f64 * config.ack_window_share) as u64;
+        let packets = match begun {
+            true => u64::from(config.ack_packets).max(share.min(u64::from(config.ack_packets_most))),
+            false => u64::from(config.ack_packets.min(2)),
+        };
+        let delay = match begun && config.ack_delay_rtts > 0.0 {
+            true => config.max_ack_delay.as_micros().min((rtt.as_micros() as f64 * config.ack_delay_rtts) as u64),
+            false => config.max_ack_delay.as_micros(),
+        };
+        // quinn's timers have a grain of 1 ms, below which it refuses a delay.
+        let wanted =
+            LocalAck { packets, delay_us: delay.max(1000), reordering: u64::from(config.reordering_threshold) };
+        if !wanted.is_near(link.acks) {
+            link.acks = wanted;
+            lock(&link.local_acks).set(wanted.packets, wanted.delay_us, wanted.reordering);
+        }
+    }
+
+    /// A connection that is drained is gone.
+    fn forget(&mut self, place: usize) {
+        self.end_sockets(place, CloseReason::Normal);
+        // The place is free for another connection, which these sockets are not of.
+        for socket in self.sockets.iter_mut().flatten().filter(|socket| socket.link == place) {
+            socket.link = usize::MAX;
+        }
+        let Some(mut link) = self.connections[place].take() else { return };
+        self.rtts.append(&mut lock(&link.watched).rtts);
+        self.past = link.add_to(self.past);
+        self.past_srtt = Some(from_std(link.connection.rtt()));
+    }
+
+    /// A client closes a connection without sockets.
+    fn close_idle(&mut self, now: Time) {
+        for place in 0..self.connections.len() {
+            let Some(link) = self.connections[place].as_deref_mut() else { continue };
+            if link.client && link.open_sockets == 0 && !link.over {
+                link.over = true;
+                link.connection.close(self.clock.instant(now), VarInt::from_u32(0), Bytes::new());
+                link.touched = true;
+                self.serve(place, now);
+            }
+        }
+    }
+
+    /// One packet for quinn.
+    fn take_packet(&mut self, now: Time, data: &Payload, ecn: Option<EcnCodepoint>) {
+        let (Some(remote), Some(octets)) = (self.remote, data.bytes()) else { return };
+        let instant = self.clock.instant(now);
+        self.buffer.clear();
+        let event = self.endpoint.handle(instant, remote, None, ecn, BytesMut::from(octets), &mut self.buffer);
+        match event {
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                let Some(link) = self.connections.get_mut(handle.0).and_then(Option::as_deref_mut) else { return };
+                link.counts.received(octets);
+                link.connection.handle_event(event);
+                link.touched = true;
+                self.serve(handle.0, now);
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                self.buffer.clear();
+                match self.endpoint.accept(incoming, instant, &mut self.buffer, None) {
+                    Ok((handle, connection)) => {
+                        let place = self.add_link(handle, connection, false);
+                        self.serve(place, now);
+                    }
+                    Err(error) => {
+                        if let Some(response) = error.response {
+                            self.outbox.push_back((self.buffer[..response.size].to_vec(), Ecn::NotEct));
+                        }
+                    }
+                }
+            }
+            Some(DatagramEvent::Response(response)) => {
+                self.outbox.push_back((self.buffer[..response.size].to_vec(), Ecn::NotEct));
+            }
+            None => {}
+        }
+    }
+
+    /// Handles received packets whose time has come.
+    fn take_inbox(&mut self, now: Time) {
+        while self.inbox_due.is_some_and(|due| due.max(self.busy_until) <= now) {
+            let Some((data, ecn)) = self.inbox.pop_front() else {
+                self.inbox_due = None;
+                break;
+            };
+            if self.inbox.is_empty() {
+                self.inbox_due = None;
+            }
+            self.work(now);
+            self.take_packet(now, &data, ecn);
+        }
+    }
+
+    /// The processor handles one packet from now on.
+    fn work(&mut self, now: Time) {
+        if !self.config.packet_cpu.is_zero() {
+            self.busy_until = self.busy_until.max(now) + self.config.packet_cpu;
+        }
+    }
+
+    /// The next batch of packets of any connection, into the outbox.
+    fn fill_outbox(&mut self, now: Time) -> bool {
+        let (instant, most) = (self.clock.instant(now), self.config.gso_packets as usize);
+        while self.sending < self.connections.len() {
+            let place = self.sending;
+            let Some(link) = self.connections[place].as_deref_mut().filter(|link| link.touched) else {
+                self.sending += 1;
+                continue;
+            };
+            self.buffer.clear();
+            if let Some(transmit) = link.connection.poll_transmit(instant, most, &mut self.buffer) {
+                let ecn = match transmit.ecn.filter(|_| self.config.ecn) {
+                    Some(EcnCodepoint::Ect0) => Ecn::Ect0,
+                    Some(EcnCodepoint::Ect1) => Ecn::Ect1,
+                    Some(EcnCodepoint::Ce) => Ecn::Ce,
+                    None => Ecn::NotEct,
+                };
+                let size = transmit.segment_size.unwrap_or(transmit.size);
+                for packet in self.buffer[..transmit.size].chunks(size) {
+                    link.counts.sent(packet);
+                    self.outbox.push_back((packet.to_vec(), ecn));
+                }
+                return true;
+            }
+            link.touched = false;
+            link.timeout = link.connection.poll_timeout().map(|at| self.clock.time(at));
+            self.serve(place, now);
+            let again = self.connections[place].as_deref().is_some_and(|link| link.touched);
+            self.sending += usize::from(!again);
+        }
+        self.sending = 0;
+        false
+    }
+
+    fn note_cwnd(&mut self) {
+        let mut sum = None;
+        for link in self.connections.iter().flatten().filter(|link| !link.over) {
+            sum = Some(sum.unwrap_or(0) + lock(&link.watched).cwnd);
+        }
+        self.cwnd = sum;
+    }
+}
+
+impl Link {
+    fn info(&self) -> TransportInfo {
+        let watched = lock(&self.watched);
+        let rtt = from_std(self.connection.rtt());
+        TransportInfo {
+            state: if watched.in_recovery { "recovery" } else { "open" },
+            cwnd: Octets::new(watched.cwnd),
+            ssthresh: watched.ssthresh.map(Octets::new),
+            srtt: self.established.then_some(rtt),
+            rttvar: Duration::ZERO,
+            rto: Duration::ZERO,
+            in_flight: Octets::new(watched.in_flight),
+            snd_wnd: Octets::ZERO,
+            rcv_space: Octets::ZERO,
+            counters: Counters {
+                fast_retransmits: watched.loss_reductions,
+                ecn_reductions: watched.ecn_reductions,
+                ..self.counts.counters()
+            },
+        }
+    }
+
+    /// The counters of a connection that ends here, added to those of earlier connections.
+    fn add_to(&mut self, past: Counters) -> Counters {
+        counts::add(past, self.info().counters)
+    }
+}
+
+impl Transport for QuicEndpoint {
+    fn connect(&mut self, now: Time) -> Option<SocketId> {
+        let remote = self.remote.filter(|_| self.opens)?;
+        let connected = self.endpoint.connect(self.clock.instant(now), self.client.clone(), remote, "lopsided");
+        let (handle, connection) = connected.ok()?;
+        let link = self.add_link(handle, connection, true);
+        let socket = self.add_socket(link, None, true);
+        Some(SocketId(socket))
+    }
+
+    fn open_stream(&mut self, _now: Time, of: SocketId) -> Option<SocketId> {
+        let link = self.socket(of)?.link;
+        self.connections.get(link)?.as_deref().filter(|link| !link.over)?;
+        Some(SocketId(self.add_socket(link, None, false)))
+    }
+
+    fn write(&mut self, _now: Time, socket: SocketId, payload: &Payload) -> u64 {
+        let room = self.writable(socket);
+        let Some(of) = self.sockets.get_mut(socket.0 as usize).and_then(Option::as_mut) else { return 0 };
+        let taken = u64::from(payload.len()).min(room);
+        match payload.bytes() {
+            Some(octets) => of.queue.push_back(Bytes::copy_from_slice(&octets[..taken as usize])),
+            None => {
+                let mut left = taken as usize;
+                while left > 0 {
+                    let len = left.min(ZEROS.len());
+                    of.queue.push_back(Bytes::from_static(&ZEROS[..len]));
+                    left -= len;
+                }
+            }
+        }
+        of.queued += taken;
+        self.flush(socket.0);
+        taken
+    }
+
+    fn writable(&self, socket: SocketId) -> u64 {
+        self.socket(socket).filter(|of| !of.closing && !of.sent_all).map_or(0, |of| SOCKET_BUFFER - of.queued)
+    }
+
+    fn read(&mut self, _now: Time, socket: SocketId) -> Payload {
+        let Some(of) = self.sockets.get_mut(socket.0 as usize).and_then(Option::as_mut) else { return Payload::EMPTY };
+        let octets = std::mem::take(&mut of.readable);
+        match std::mem::take(&mut of.inbox) {
+            inbox if inbox.is_empty() => Payload::virtual_len(octets as u32),
+            inbox => Payload::real(inbox),
+        }
+    }
+
+    fn close(&mut self, _now: Time, socket: SocketId) {
+        let Some(of) = self.sockets.get_mut(socket.0 as usize).and_then(Option::as_mut) else { return };
+        let unused = of.stream.is_none() && of.queue.is_empty();
+        of.closing = true;
+        if unused {
+            // It never had a stream: there is nothing to end.
+            self.remove_socket(socket.0);
+        } else {
+            self.flush(socket.0);
+        }
+    }
+
+    fn abort(&mut self, now: Time, socket: SocketId) {
+        let Some(of) = self.socket(socket) else { return };
+        let (place, stream, opener) = (of.link, of.stream, of.opener);
+        self.remove_socket(socket.0);
+        let Some(link) = self.connections.get_mut(place).and_then(Option::as_deref_mut) else { return };
+        link.touched = true;
+        if opener && !link.over {
+            link.over = true;
+            link.connection.close(self.clock.instant(now), VarInt::from_u32(1), Bytes::new());
+        } else if let Some(id) = stream {
+            // Either may be complete already.
+            let _ = link.connection.send_stream(id).reset(VarInt::from_u32(1));
+            let _ = link.connection.recv_stream(id).stop(VarInt::from_u32(1));
+        }
+    }
+
+    fn state(&self, socket: SocketId) -> Option<State> {
+        let of = self.socket(socket)?;
+        let link = self.connections.get(of.link)?.as_deref()?;
+        Some(match (link.established, of.closing, of.received_all) {
+            (false, ..) => State::SynSent,
+            (true, false, false) => State::Established,
+            (true, false, true) => State::CloseWait,
+            (true, true, _) => State::FinWait1,
+        })
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: &Packet) {
+        let Header::Udp(header) = packet.transport() else { return };
+        let data = packet.payload();
+        // The end that waits learns from the first packet where to answer.
+        self.remote.get_or_insert(SocketAddr::new(packet.src(), header.src_port));
+        let ecn = match packet.ecn() {
+            Ecn::NotEct => None,
+            Ecn::Ect0 => Some(EcnCodepoint::Ect0),
+            Ecn::Ect1 => Some(EcnCodepoint::Ect1),
+            Ecn::Ce => Some(EcnCodepoint::Ce),
+        };
+        let idle = self.inbox.is_empty() && self.config.receive_wait.is_zero() && self.busy_until <= now;
+        if idle {
+            self.work(now);
+            self.take_packet(now, &data, ecn);
+        } else {
+            self.inbox.push_back((data, ecn));
+            self.inbox_due.get_or_insert(now + self.config.receive_wait);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.take_inbox(now);
+        for place in 0..self.connections.len() {
+            let Some(link) = self.connections[place].as_deref_mut() else { continue };
+            if link.timeout.is_some_and(|due| due <= now) {
+                link.timeout = None;
+                link.connection.handle_timeout(self.clock.instant(now));
+                link.touched = true;
+                self.serve(place, now);
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time) -> Option<Datagram> {
+        if self.busy_until > now {
+            return None;
+        }
+        if self.outbox.is_empty() {
+            self.close_idle(now);
+            if !self.fill_outbox(now) {
+                self.note_cwnd();
+                return None;
+            }
+        }
+        let (octets, ecn) = self.outbox.pop_front()?;
+        self.work(now);
+        let remote = self.remote?;
+        let header = Header::Udp(UdpHeader { src_port: self.local_port, dst_port: remote.port() });
+        Some(Datagram { header, payload: Payload::real(octets), ecn })
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let links = self.connections.iter().flatten();
+        let timers = links.clone().filter_map(|link| link.timeout).min();
+        let waits = !self.outbox.is_empty() || links.clone().any(|link| link.touched);
+        let processor = (waits && self.busy_until > Time::ZERO).then_some(self.busy_until);
+        let inbox = self.inbox_due.map(|due| due.max(self.busy_until));
+        [timers, processor, inbox].into_iter().flatten().min()
+    }
+
+    fn poll_event(&mut self) -> Option<(SocketId, SocketEvent)> {
+        let (socket, event) = self.events.pop_front()?;
+        if matches!(event, SocketEvent::Closed(_)) {
+            self.remove_socket(socket.0);
+        }
+        Some((socket, event))
+    }
+
+    fn connections(&self, _now: Time) -> Vec<TransportInfo> {
+        self.connections.iter().flatten().filter(|link| !link.over).map(|link| link.info()).collect()
+    }
+
+    fn past(&self) -> (Counters, Option<Duration>) {
+        let over = self.connections.iter().flatten().filter(|link| link.over);
+        let sum = over.fold(self.past, |sum, link| counts::add(sum, link.info().counters));
+        (sum, self.past_srtt)
+    }
+
+    fn cwnd(&self) -> Option<u64> {
+        self.cwnd
+    }
+
+    fn take_rtts(&mut self, each: &mut dyn FnMut(Duration)) {
+        self.rtts.drain(..).for_each(&mut *each);
+        for link in self.connections.iter().flatten() {
+            lock(&link.watched).rtts.drain(..).for_each(&mut *each);
+        }
+    }
+}
+
+fn transport_config(config: &QuicConfig, end: &TransportEnd, controllers: Arc<WatchingFactory>) -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    let largest = end.stack.mtu().get().saturating_sub(headers(end.local.ip())).min(config.max_datagram.get());
+    let largest = u16::try_from(largest).unwrap_or(u16::MAX);
+    let discovery = (config.mtu_discovery && largest > 1200).then(|| {
+        let mut discovery = MtuDiscoveryConfig::default();
+        discovery.upper_bound(largest);
+        discovery
+    });
+    transport
+        .congestion_controller_factory(controllers)
+        .max_concurrent_bidi_streams(MAX_STREAMS.into())
+        .max_idle_timeout(config.idle_timeout.and_then(|span| IdleTimeout::try_from(to_std(span)).ok()))
+        .stream_receive_window(varint(config.stream_window.get()))
+        .receive_window(config.connection_window.map_or(VarInt::MAX, |window| varint(window.get())))
+        .send_window(config.send_window.get())
+        .mtu_discovery_config(discovery)
+        // The spin bit is random where it is off: nothing on our paths reads it.
+        .allow_spin(false);
+    if config.ack_frequency {
+        let mut asks = AckFrequencyConfig::default();
+        asks.ack_eliciting_threshold(varint(u64::from(config.ack_packets) - 1))
+            .max_ack_delay(Some(to_std(config.max_ack_delay)))
+            .reordering_threshold(varint(u64::from(config.reordering_threshold)));
+        transport.ack_frequency_config(Some(asks));
+    }
+    transport
+}
+
+/// Octets of IP and UDP headers.
+fn headers(address: IpAddr) -> u64 {
+    if address.is_ipv4() { HEADERS } else { HEADERS + 20 }
+}

@@ -1,0 +1,78 @@
+//! Sizes of acknowledgements, to the octet.
+
+use crate::pair::{Pair, pattern};
+use lopsided_core::{Duration, Time};
+use lopsided_quic::frames::{CID_LEN, Frame, PacketKind, TAG_LEN, packets, varint_len};
+use lopsided_quic::{Clock, QuicConfig};
+
+fn transfer(config: &QuicConfig, loss_every: u64) -> Pair {
+    let mut count = 0;
+    let fate = Box::new(move |seen: &crate::pair::Seen| {
+        count += 1;
+        let lost = loss_every > 0 && !seen.up && count % loss_every == 0;
+        if lost { vec![] } else { vec![10_000_000] }
+    });
+    let mut pair = Pair::new(config, 3, Clock::default(), pattern(600_000), fate);
+    pair.run(Time::ZERO + Duration::from_secs(60));
+    assert!(pair.closed);
+    pair
+}
+
+/// An ACK has the octets of RFC 9000: the short header (section 17.3.1) of one octet, the connection ID and the packet
+/// number; the frame (section 19.3) with its type, the largest number, the delay, the number of further ranges, the first
+/// range, two integers for each further range, and three counts if ECN is in use; and the tag.
+#[test]
+fn acks_have_the_size_of_the_arithmetic() {
+    for (loss_every, ecn) in [(0, true), (0, false), (17, true)] {
+        let config = QuicConfig { ecn, ..QuicConfig::default() };
+        let pair = transfer(&config, loss_every);
+        let mut seen_acks = 0;
+        for seen in pair.sent.iter().filter(|seen| seen.up) {
+            let mut of_datagram = packets(&seen.octets);
+            let Some(packet) = of_datagram.next().filter(|packet| packet.kind == PacketKind::OneRtt) else { continue };
+            let mut frames = packet.frames();
+            let (Some(Frame::Ack { largest, delay, blocks, counts }), None) = (frames.next(), frames.next()) else {
+                continue;
+            };
+            seen_acks += 1;
+            let ranges: Vec<(u64, u64)> = blocks.collect();
+            let mut expected = 1 + CID_LEN + packet.number_len + TAG_LEN;
+            expected += 1 + varint_len(largest) + varint_len(delay) + varint_len(ranges.len() as u64 - 1);
+            expected += varint_len(ranges[0].1 - ranges[0].0);
+            for pair in ranges.windows(2) {
+                expected += varint_len(pair[0].0 - pair[1].1 - 2) + varint_len(pair[1].1 - pair[1].0);
+            }
+            expected += counts.map_or(0, |counts| counts.into_iter().map(varint_len).sum());
+            assert_eq!(seen.octets.len(), expected, "largest {largest}, {} ranges", ranges.len());
+            assert_eq!(ranges[0].1, largest);
+            // quinn leaves out a packet number now and then to catch peers that acknowledge blindly (RFC 9000 section 21.4).
+            assert!(loss_every > 0 || ranges.len() <= 2, "nothing is missing but numbers that were skipped");
+            assert!(counts.is_some() || !ecn, "marks are counted where packets are ECN-capable");
+        }
+        assert!(seen_acks > 100, "{seen_acks} ACKs");
+    }
+}
+
+/// One ACK for so many packets, whether the sender asks for it or the receiver decides.
+#[test]
+fn the_ack_ratio_is_the_one_that_was_set() {
+    for (packets_per_ack, asks) in [(2u32, false), (2, true), (10, false), (10, true), (1, false)] {
+        let config =
+            QuicConfig { ack_packets: packets_per_ack, ack_frequency: asks, gso_packets: 1, ..QuicConfig::default() };
+        let pair = transfer(&config, 0);
+        let kinds = |up: bool, wanted: fn(&Frame<'_>) -> bool| {
+            let of = pair.sent.iter().filter(|seen| seen.up == up);
+            of.flat_map(|seen| packets(&seen.octets))
+                .filter(|packet| packet.kind == PacketKind::OneRtt && packet.frames().any(|frame| wanted(&frame)))
+                .count() as f64
+        };
+        let data = kinds(false, |frame| matches!(frame, Frame::Stream { .. }));
+        let acks = kinds(true, |frame| matches!(frame, Frame::Ack { .. }));
+        let ratio = data / acks;
+        // A delayed ACK ends a batch early now and then.
+        let least = if packets_per_ack == 10 { 4.0 } else { 0.85 * f64::from(packets_per_ack) };
+        assert!((least..1.1 * f64::from(packets_per_ack)).contains(&ratio), "{packets_per_ack} {asks}: {ratio}");
+        let asked = kinds(false, |frame| matches!(frame, Frame::AckFrequency { .. }));
+        assert_eq!(asked > 0.0, asks);
+    }
+}

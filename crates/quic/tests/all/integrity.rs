@@ -1,0 +1,79 @@
+//! Every octet of a stream arrives once and in order.
+
+use crate::pair::{Pair, pattern};
+use lopsided_core::{Duration, Rng, Time};
+use lopsided_quic::{Clock, QuicConfig};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Whatever the path loses, delays, reorders and repeats.
+    #[test]
+    fn a_stream_arrives_whole(
+        seed in any::<u64>(),
+        loss in 0.0..0.25,
+        repeats in 0.0..0.2,
+        jitter_ms in 0u64..60,
+        size in 1usize..120_000,
+        acks in prop::sample::select(vec![1u32, 2, 10]),
+        asks in any::<bool>(),
+    ) {
+        let config = QuicConfig { ack_packets: acks, ack_frequency: asks, idle_timeout: None, ..QuicConfig::default() };
+        let mut rng = Rng::for_role(seed, "line");
+        let fate = Box::new(move |_: &_| {
+            let mut delay = || 10 * MS + rng.below(jitter_ms * MS + 1);
+            let copies = [delay(), delay()];
+            match (rng.chance(loss), rng.chance(repeats)) {
+                (true, _) => vec![],
+                (false, true) => copies.to_vec(),
+                (false, false) => copies[..1].to_vec(),
+            }
+        });
+        let content = pattern(size);
+        let mut pair = Pair::new(&config, seed, Clock::default(), content.clone(), fate);
+        pair.run(Time::ZERO + Duration::from_secs(600));
+        prop_assert!(pair.closed, "the transfer ended");
+        prop_assert!(pair.got == content, "{} of {} octets arrived", pair.got.len(), content.len());
+    }
+}
+
+/// A line that loses nothing delivers at the first attempt, over a handshake of one round trip.
+#[test]
+fn a_clean_line_takes_two_round_trips_and_the_data() {
+    let content = pattern(1000);
+    let fate = Box::new(|_: &_| vec![20 * MS]);
+    let mut pair = Pair::new(&QuicConfig::default(), 1, Clock::default(), content.clone(), fate);
+    pair.run(Time::ZERO + Duration::from_secs(10));
+    assert_eq!(pair.got, content);
+    assert!(pair.now < Time::ZERO + Duration::from_millis(125), "{:?}", pair.now);
+}
+
+/// RFC 9000 section 8.1: a server sends at most three times what it received until the client's address is validated. A
+/// long certificate chain costs a round trip.
+#[test]
+fn a_long_certificate_chain_costs_a_round_trip() {
+    let took = |flight: u64| {
+        let config = QuicConfig { server_flight: lopsided_core::Bytes::new(flight), ..QuicConfig::default() };
+        let mut pair = Pair::new(&config, 1, Clock::default(), pattern(10), Box::new(|_: &_| vec![20 * MS]));
+        pair.run(Time::ZERO + Duration::from_secs(10));
+        let (mut up, mut down) = (0, 0);
+        for seen in &pair.sent {
+            if seen.up {
+                up += seen.octets.len()
+            } else {
+                down += seen.octets.len()
+            }
+            // The client's second flight validates its address.
+            if seen.up && seen.at >= Time::ZERO + Duration::from_millis(40) {
+                break;
+            }
+            assert!(down <= 3 * up, "{down} octets answer {up}");
+        }
+        pair.now
+    };
+    let (short, long) = (took(1000), took(6000));
+    assert!(long >= short + Duration::from_millis(40), "{short:?} {long:?}");
+}

@@ -1,0 +1,177 @@
+//! The transports that a flow chooses by kind: the host's own TCP, QUIC, and those that users register.
+
+use lopsided_app::{AppConfig, Opening, Transport, TransportEnd, TransportSettings};
+use lopsided_core::Bytes;
+use lopsided_quic::QuicConfig;
+use lopsided_spec::{AnyPart, Chosen, Family, Fault, Key, Kind, NameTaken, Part, Registry, family_value};
+use lopsided_tcp::StackConfig;
+
+/// The host's own TCP, whose settings are those of `stack`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TcpTransport;
+
+impl Part for TcpTransport {
+    const NAME: &'static str = "tcp";
+    const TEXT: &'static str = "The hosts' TCP, whose settings are those of `stack`.";
+    const KEYS: &'static [Key<TcpTransport>] = &[];
+}
+
+impl TransportSettings for TcpTransport {
+    fn build(&self, _end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String> {
+        Ok(None)
+    }
+}
+
+/// What a transport does with its settings.
+type Methods = fn(&dyn AnyPart) -> &dyn Choice;
+
+/// [`TransportSettings`] without its type.
+trait Choice {
+    fn build(&self, end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String>;
+    fn opening(&self) -> Opening;
+    fn check_flow(&self, app: &AppConfig, cc: &str) -> Result<(), Fault>;
+    fn stack_keys(&self) -> Option<&'static [&'static str]>;
+    fn largest_packet(&self, stack: &StackConfig) -> Bytes;
+    fn shows_acks(&self) -> bool;
+}
+
+impl<T: TransportSettings> Choice for T {
+    fn build(&self, end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String> {
+        TransportSettings::build(self, end)
+    }
+
+    fn opening(&self) -> Opening {
+        TransportSettings::opening(self)
+    }
+
+    fn check_flow(&self, app: &AppConfig, cc: &str) -> Result<(), Fault> {
+        TransportSettings::check_flow(self, app, cc)
+    }
+
+    fn stack_keys(&self) -> Option<&'static [&'static str]> {
+        TransportSettings::stack_keys(self)
+    }
+
+    fn largest_packet(&self, stack: &StackConfig) -> Bytes {
+        TransportSettings::largest_packet(self, stack)
+    }
+
+    fn shows_acks(&self) -> bool {
+        TransportSettings::shows_acks(self)
+    }
+}
+
+fn methods_of<T: TransportSettings>(part: &dyn AnyPart) -> &dyn Choice {
+    part.downcast::<T>().expect("a transport is asked through its own settings")
+}
+
+/// The transports, the default first. A new one is a line here.
+const TRANSPORTS_BUILT_IN: &[fn() -> Kind<Methods>] = &[entry::<TcpTransport>, entry::<QuicConfig>];
+
+static KINDS: Registry<Kind<Methods>> = Registry::new(TRANSPORTS_BUILT_IN);
+
+/// All transports, for reading and writing scenarios.
+pub static TRANSPORTS: Family = Family {
+    name: "transport",
+    text: "What carries a flow's data.",
+    shorthand: Some("kind"),
+    infer_kind: false,
+    members: || KINDS.members(),
+};
+
+fn entry<T: TransportSettings>() -> Kind<Methods> {
+    Kind::of::<T>(methods_of::<T>)
+}
+
+/// Makes a transport of one's own known to all scenarios of this process, by the name of its [`Part`].
+///
+/// # Errors
+/// If a transport of this crate has the name. One that was registered before under the name is replaced.
+pub fn register_transport<T: TransportSettings>() -> Result<(), NameTaken> {
+    KINDS.register(entry::<T>())
+}
+
+/// A flow's transport with its settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransportConfig(Chosen<Methods>);
+
+impl TransportConfig {
+    /// A transport with these settings.
+    pub fn new<T: TransportSettings>(settings: T) -> TransportConfig {
+        TransportConfig(Chosen::new(settings, methods_of::<T>))
+    }
+
+    /// The kind: `tcp`, `quic`.
+    pub fn kind(&self) -> &'static str {
+        self.0.kind()
+    }
+
+    /// Whether it is the host's own TCP.
+    pub fn is_tcp(&self) -> bool {
+        self.get::<TcpTransport>().is_some()
+    }
+
+    /// The settings, if the transport is of this kind.
+    pub fn get<T: TransportSettings>(&self) -> Option<&T> {
+        self.0.part.downcast()
+    }
+
+    /// The settings, of whatever kind.
+    pub fn part(&self) -> &dyn AnyPart {
+        &*self.0.part
+    }
+
+    fn choice(&self) -> &dyn Choice {
+        (self.0.build)(&*self.0.part)
+    }
+
+    /// One end of a flow; `None` for the host's own TCP.
+    ///
+    /// # Errors
+    /// If this build has no such stack, or the settings do not fit.
+    pub fn build(&self, end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String> {
+        self.choice().build(end)
+    }
+
+    /// Which end of a one-way transfer opens the connection.
+    pub fn opening(&self) -> Opening {
+        self.choice().opening()
+    }
+
+    /// See [`TransportSettings::check_flow`].
+    ///
+    /// # Errors
+    /// If the transport cannot carry the flow.
+    pub fn check_flow(&self, app: &AppConfig, cc: &str) -> Result<(), Fault> {
+        self.choice().check_flow(app, cc)
+    }
+
+    /// The keys of a stack that have a meaning for this transport; `None` for all.
+    pub fn stack_keys(&self) -> Option<&'static [&'static str]> {
+        self.choice().stack_keys()
+    }
+
+    /// The largest IP packet that an end with this stack sends.
+    pub fn largest_packet(&self, stack: &StackConfig) -> Bytes {
+        self.choice().largest_packet(stack)
+    }
+
+    /// Whether boxes in the network can read its acknowledgements.
+    pub fn shows_acks(&self) -> bool {
+        self.choice().shows_acks()
+    }
+}
+
+impl Default for TransportConfig {
+    fn default() -> TransportConfig {
+        TransportConfig::new(TcpTransport)
+    }
+}
+
+impl<T: TransportSettings> From<T> for TransportConfig {
+    fn from(settings: T) -> TransportConfig {
+        TransportConfig::new(settings)
+    }
+}
+
+family_value!(TransportConfig, TRANSPORTS, KINDS);

@@ -1,0 +1,149 @@
+//! Flows over a transport that is not the host's own TCP: see [`lopsided_app::Transport`].
+//!
+//! Nothing here runs in a host without such flows.
+
+use super::sockets::{FOREIGN, Io, addresses};
+use super::{Host, Remote, add_counters};
+use crate::host::ports::Owner;
+use lopsided_app::{SocketEvent, SocketId, TransportInfo};
+use lopsided_core::packet::Delivered;
+use lopsided_core::{Cx, DropReason, Duration, IpHeader, NewPacket, Packet, Port, Time, Transport as Header};
+use lopsided_tcp::{Connection, Counters, TcpInfo};
+
+impl Host {
+    /// A TCP segment for no connection: one of a foreign TCP, or nobody's.
+    #[cold]
+    pub(super) fn take_stray(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let Header::Tcp(header) = packet.transport() else { return cx.drop(packet, DropReason::NoSocket) };
+        if let Some(app) = self.foreign_app(header.dst_port) {
+            let packet = cx.deliver(packet);
+            self.take_foreign(&packet, app, cx.now());
+            return cx.recycle(packet);
+        }
+        let header = header.clone();
+        self.refuse(&packet, &header);
+        cx.drop(packet, DropReason::NoSocket);
+    }
+
+    /// The application whose foreign transport has this port.
+    fn foreign_app(&self, port: u16) -> Option<u32> {
+        match self.sockets.ports.owner(port)? {
+            Owner::Service(app) | Owner::Datagrams(app) => {
+                self.sockets.apps[app as usize].foreign.is_some().then_some(app)
+            }
+            Owner::Connection(_) => None,
+        }
+    }
+
+    /// A packet for a foreign transport.
+    pub(super) fn take_foreign(&mut self, packet: &Delivered, app: u32, now: Time) {
+        let slot = &mut self.sockets.apps[app as usize];
+        let Some(transport) = slot.foreign.as_deref_mut() else { return };
+        let port = match packet.transport() {
+            Header::Udp(header) => header.src_port,
+            Header::Tcp(header) => header.src_port,
+            Header::Other { .. } => 0,
+        };
+        // The listening end learns from the first packet where to answer.
+        slot.remote.get_or_insert(Remote { addr: packet.src(), port });
+        transport.handle_packet(now, packet);
+        self.tell_foreign(app, now);
+        self.sockets.ready.push(app);
+    }
+
+    /// The time of a foreign transport may have come.
+    #[cold]
+    pub(super) fn wake_foreign(&mut self, app: u32, now: Time) {
+        if let Some(transport) = self.sockets.apps[app as usize].foreign.as_deref_mut() {
+            transport.handle_timeout(now);
+        }
+        self.tell_foreign(app, now);
+    }
+
+    /// Tells the application what happened to its sockets, and measures.
+    fn tell_foreign(&mut self, app: u32, now: Time) {
+        while let Some((socket, event)) = self.next_event(app) {
+            let socket = SocketId(socket.0 | FOREIGN);
+            let mut io = Io { sockets: &mut self.sockets, app, now, polled: None };
+            self.apps[app as usize].on_event(socket, event, &mut io);
+        }
+        self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
+    }
+
+    fn next_event(&mut self, app: u32) -> Option<(SocketId, SocketEvent)> {
+        self.sockets.apps[app as usize].foreign.as_deref_mut()?.poll_event()
+    }
+
+    /// The next packet of a foreign transport.
+    pub(super) fn next_foreign(&mut self, app: u32, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
+        let now = cx.now();
+        // What the application did may have brought more to tell.
+        self.tell_foreign(app, now);
+        let slot = &mut self.sockets.apps[app as usize];
+        let transport = slot.foreign.as_deref_mut()?;
+        let Some(datagram) = transport.poll_transmit(now) else {
+            if slot.sends {
+                match transport.cwnd() {
+                    Some(cwnd) => slot.meter.cwnd.set(now, cwnd),
+                    None => slot.meter.cwnd.pause(now),
+                }
+            }
+            return None;
+        };
+        let remote = slot.remote?;
+        let addresses = addresses(self.addr, remote.addr);
+        let ip = IpHeader { dscp: slot.dscp, ..IpHeader::new(addresses) }.with_ecn(datagram.ecn);
+        let flow = slot.flow;
+        let packet = cx.originate(NewPacket::new(flow, ip, datagram.header, datagram.payload));
+        Some((self.port(addresses), packet))
+    }
+
+    /// Arms the timer of a foreign transport.
+    #[inline]
+    pub(super) fn lower_foreign(&mut self, app: u32) {
+        if let Some(transport) = self.sockets.apps[app as usize].foreign.as_deref() {
+            let due = transport.poll_timeout();
+            self.sockets.lower(app as usize, due);
+        }
+    }
+
+    /// The states of the application's connections that are not over, the oldest first.
+    pub(crate) fn infos(&self, app: usize, now: Time) -> Vec<TransportInfo> {
+        match &self.sockets.apps[app].foreign {
+            Some(transport) => transport.connections(now),
+            None => self.connections(app).map(|connection| info_of(connection, now)).collect(),
+        }
+    }
+
+    /// The counters of all connections of an application, those that are over included.
+    pub(crate) fn total(&self, app: usize, now: Time) -> Counters {
+        let slot = &self.sockets.apps[app];
+        let past = match &slot.foreign {
+            Some(transport) => transport.past().0,
+            None => slot.meter.past.as_deref().copied().unwrap_or_default(),
+        };
+        self.infos(app, now).iter().fold(past, |sum, info| add_counters(sum, info.counters))
+    }
+
+    /// The smoothed RTT of the last connection that is over.
+    pub(crate) fn last_srtt(&self, app: usize) -> Option<Duration> {
+        let slot = &self.sockets.apps[app];
+        slot.foreign.as_ref().map_or(slot.meter.last_srtt, |transport| transport.past().1)
+    }
+}
+
+fn info_of(connection: &Connection, now: Time) -> TransportInfo {
+    let info: TcpInfo = connection.info(now);
+    TransportInfo {
+        state: info.ca_state.name(),
+        cwnd: info.snd_cwnd,
+        ssthresh: info.snd_ssthresh,
+        srtt: info.srtt,
+        rttvar: info.rttvar,
+        rto: info.rto,
+        in_flight: info.in_flight,
+        snd_wnd: info.snd_wnd,
+        rcv_space: info.rcv_space,
+        counters: info.counters,
+    }
+}

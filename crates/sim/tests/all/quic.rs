@@ -1,0 +1,107 @@
+//! Flows over QUIC: what arrives, what is counted, and that a run repeats.
+
+use super::{run, scenario};
+use lopsided_sim::{Monitor, RunOptions, RunResult, run as run_scenario};
+
+fn line(app: &str, more: &str) -> String {
+    format!(
+        r#"
+        [scenario]
+        duration = "30 s"
+        [link]
+        rtt = "40 ms"
+        queue = "60 packets"
+        down.rate = "8 Mbit/s"
+        up.rate = "400 kbit/s"
+        {more}
+        [[flow]]
+        name = "it"
+        direction = "down"
+        cc = "cubic"
+        app = {app}
+        transport = "quic"
+    "#
+    )
+}
+
+fn with(text: &str, settings: &[(&str, &str)]) -> RunResult {
+    let settings: Vec<_> = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let scenario = lopsided_scenario::Scenario::parse(text, "quic.toml", &settings).expect("a valid scenario");
+    run_scenario(&scenario, scenario.seed, RunOptions::default(), &Monitor::default()).expect("it runs")
+}
+
+/// Each object of a page has a stream of its own, and is told once, whatever is lost.
+#[test]
+fn pages_over_streams_are_whole_under_loss() {
+    for loss in ["0 %", "3 %"] {
+        let app = r#"{ kind = "http", objects = 12, object_size = "30 kB", index_size = "20 kB", pages = 4 }"#;
+        let result = run(&line(app, &format!("down.loss = \"{loss}\"\nup.loss = \"{loss}\"")));
+        let told = |what: &str| result.transfers.what.iter().filter(|word| **word == what).count();
+        assert_eq!((told("page"), told("index"), told("object"), told("connect")), (4, 4, 48, 4), "{loss}");
+        assert_eq!(result.flows.transfers, [4]);
+    }
+}
+
+/// Every octet of every transfer arrives once: the receiver reads as many as were asked for.
+#[test]
+fn transfers_are_whole_whatever_the_path_does() {
+    let harm = r#"down = { loss = "2 %", jitter = "20 ms", reorder = true }"#;
+    for more in ["", "down.loss = \"5 %\"\nup.loss = \"5 %\"", harm] {
+        let Ok(_) = lopsided_scenario::Scenario::parse(&line("\"1 B\"", more), "quic.toml", &[]) else {
+            continue;
+        };
+        let app = r#"{ kind = "transfer", size = "300 kB", repeat = 5, pause = "100 ms" }"#;
+        let result = run(&line(app, more));
+        assert_eq!(result.flows.transfers, [5], "{more}");
+        assert_eq!(result.flows.delivered_bytes, [1_500_000], "{more}");
+        assert_eq!(result.flows.acked_bytes, [1_500_000], "{more}");
+    }
+}
+
+/// The counters of a flow agree with each other.
+#[test]
+fn counters_balance() {
+    let result = run(&line(r#""bulk""#, "down.loss = \"1 %\""));
+    let flows = &result.flows;
+    assert_eq!((&*flows.profile[0], &*flows.cc[0]), ("quic", "cubic"));
+    assert!(flows.retransmits[0] > 0);
+    assert!(flows.sent_bytes[0] >= flows.acked_bytes[0]);
+    assert!(flows.delivered_bytes[0] >= flows.acked_bytes[0], "what is acknowledged was read");
+    assert!(flows.rtt_min_ms[0] >= 40.0);
+    assert!(flows.cwnd_max_bytes[0].is_some_and(|cwnd| cwnd > 14_520));
+}
+
+/// Same scenario and seed, same digest; another seed, another run.
+#[test]
+fn runs_repeat() {
+    let text = line(r#""bulk""#, "down.loss = \"1 %\"");
+    let first = run(&text);
+    assert_eq!(first.digest, run(&text).digest);
+    assert_ne!(first.digest, with(&text, &[("scenario.seed", "2")]).digest);
+}
+
+/// Fewer ACKs whoever thins them: the sender by ACK_FREQUENCY frames, or the receiver by itself.
+#[test]
+fn the_receiver_acknowledges_as_often_as_it_is_told() {
+    let text = line(r#""bulk""#, "up.rate = \"10 Mbit/s\"").replace("up.rate = \"400 kbit/s\"", "");
+    let ratio = |settings: &[(&str, &str)]| {
+        let result = with(&text, settings);
+        let acks = result.links.arrived_packets[1] as f64;
+        acks / result.links.sent_packets[0] as f64
+    };
+    let (usual, asked) =
+        (ratio(&[]), ratio(&[("flow.it.transport.ack_packets", "10"), ("flow.it.transport.ack_frequency", "true")]));
+    let alone = ratio(&[("flow.it.transport.ack_packets", "10")]);
+    assert!((0.45..0.6).contains(&usual), "{usual}");
+    assert!((0.09..0.15).contains(&asked), "{asked}");
+    assert!((0.09..0.15).contains(&alone), "{alone}");
+}
+
+/// The transport's settings survive being written and read.
+#[test]
+fn a_flow_over_quic_is_written_and_read_back() {
+    let text = line(r#""bulk""#, "");
+    let before = scenario(&text);
+    let after = lopsided_scenario::Scenario::parse(&before.to_toml(), "quic.toml", &[]).expect("valid");
+    assert_eq!(before.flows, after.flows);
+}
