@@ -22,7 +22,9 @@ help: ## list these commands
 
 install: .venv/.installed ## only install: afterwards .venv/bin/lopsided runs
 
-demo: .venv/.installed ## install everything and re-run the buffer-sizing study merritt2010
+demo: .venv/.installed ## install everything, run scenarios/adsl.toml and re-run the study merritt2010
+	@.venv/bin/lopsided run scenarios/adsl.toml
+	@echo
 	@.venv/bin/lopsided reproduce merritt2010
 
 check: .venv/.checkers ## the checks that take seconds: layout, lint, types, unit tests
