@@ -1,8 +1,8 @@
-"""`python -m reference.fidelity.draw --draw SEED`: holds the simulator to Linux on a random draw of scenarios.
+"""`python -m reference.fidelity.draw --draw SEED`: compares the simulator with Linux on a random draw of scenarios.
 
-Linux' values are kept in `draw-SEED.csv` beside the page, run by run, so that an interrupted draw goes on, and one that
-is measured is drawn again without Linux. What Linux sent is kept too, outside the repository; where it is, the packets
-of each scenario's first seed are aligned with the simulator's, and what was found is `draw-SEED-packets.csv`.
+Linux's values are stored run by run in `draw-SEED.csv`, next to the page, so that an interrupted draw continues and a
+measured one needs no Linux. Linux's captures are kept outside the repository. If they exist, the packets of each
+scenario's first seed are aligned with the simulator's, and the result is `draw-SEED-packets.csv`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,18 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=COUNT, help="how many scenarios of it")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each on Linux")
     parser.add_argument("--sim-seeds", type=int, default=24, help="runs of each in the simulator")
+    parser.add_argument("--show", type=int, metavar="NUMBER", help="print this scenario of the draw, and end")
     parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux, draw from the records only")
     parser.add_argument("--minutes", type=float, help="begin no run on Linux after so many minutes")
     parser.add_argument("--workers", type=int, default=SIDE_BY_SIDE, help="runs on Linux side by side")
     parser.add_argument("--folder", type=Path, default=Path("docs/fidelity"), help="where page and records are")
     arguments = parser.parse_args()
     drawn = draw(arguments.draw, arguments.count)
+    if arguments.show is not None:
+        if not 1 <= arguments.show <= len(drawn):
+            parser.error(f"--show {arguments.show}: the draw has scenarios 1 to {len(drawn)}")
+        print(drawn[arguments.show - 1].text)
+        return 0
     arguments.folder.mkdir(parents=True, exist_ok=True)
     records = Records(arguments.folder / f"draw-{arguments.draw}.csv", (one.name for one in drawn))
     seeds = range(1, 1 + arguments.seeds)
@@ -55,6 +61,7 @@ def main() -> int:
     alike = [one for cell in _cells(drawn) if (one := aligned.get(cell, packets.SEED)) is not None]
     runs = [sum(records.get(drawing, seed) is not None for seed in seeds) for drawing in drawn]
     target.write_text(page.render(drawn, found, kernels, runs, arguments.sim_seeds, alike))
+    page.write_values(arguments.folder / f"draw-{arguments.draw}-values.csv", found)
     stamps.write(arguments.folder, target.name, probes(arguments.draw))
     print_line(page.summary(found))
     print_line(f"{target}: {len(told)} of {len(drawn) * len(seeds)} runs on Linux")

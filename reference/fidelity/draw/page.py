@@ -1,9 +1,11 @@
-"""A draw's values as a page: what is off first, then every value beside chance and its standard error."""
+"""A draw's values: a short page with the promises, the errors and the values that are off, and a CSV of every value."""
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from statistics import fmean, median
 
 from lopsided.papers.framework import claims
@@ -41,7 +43,7 @@ def render(
     sim_seeds: int,
     alike: Sequence[packets.Measurement] = (),
 ) -> str:
-    """The whole page; `linux_runs` are how many there are of each scenario."""
+    """The whole page; `linux_runs` is the number of runs of each scenario."""
     fewest, most = min(linux_runs, default=0), max(linux_runs, default=0)
     seeds = f"{most}" if fewest == most else f"{fewest} to {most}"
     seed, names = drawn[0].draw, ", ".join(kernels) or "not measured"
@@ -50,18 +52,19 @@ def render(
         [
             f"# Fidelity: a random draw of {len(drawn)} scenarios, seed {seed}",
             "",
-            f"Made by `python -m reference.fidelity.draw --draw {seed}`; do not edit. What is drawn is told in",
-            f"`reference/fidelity/draw/__init__.py`. Linux: {names}, {seeds} runs of each, {sum(linux_runs)} in all;",
-            f"the simulator: {sim_seeds}. Values are means over the seeds of whole runs. Beside an error stand",
-            "the error that chance alone gives (the 95th percentile of as many of the simulator's seeds against",
-            "the others) and the error in standard errors.",
+            f"Made by `python -m reference.fidelity.draw --draw {seed}`; do not edit. Linux: {names}, {seeds} runs of",
+            f"each scenario, {sum(linux_runs)} in all; the simulator: {sim_seeds} runs of each. Values are means over the",
+            "seeds of whole runs. *By chance* is the error that the same number of simulator seeds has against the other",
+            "simulator seeds (95th percentile).",
+            "",
+            f"Every value is in [draw-{seed}-values.csv](draw-{seed}-values.csv). Print a scenario with",
+            f"`python -m reference.fidelity.draw --draw {seed} --show NUMBER`.",
             "",
             *promises.rows(promised(judged)),
             *section("In short", summary_rows(judged)),
             *off_rows(judged),
             *count_rows(values),
-            *_alike_rows(alike),
-            *_all(drawn, values),
+            *_alike_rows(alike, seed),
         ]
     )
 
@@ -132,28 +135,33 @@ def count_rows(values: Mapping[Key, Value], quantities: Sequence[str] = COUNTED)
     return section("Retransmits and timeouts", "Sums over all flows and means over the seeds.", shown)
 
 
-def _alike_rows(alike: Sequence[packets.Measurement]) -> list[str]:
-    """How far the packets of one run of each scenario are the same, where they were aligned."""
+def _alike_rows(alike: Sequence[packets.Measurement], seed: int) -> list[str]:
+    """How many packets of one run of each scenario are Linux's; empty if none was aligned."""
     if not alike:
         return []
     whole = sum(one.parted is None for one in alike)
     middle = median(one.same("parted") for one in alike)
     return section(
         "Packet by packet",
-        f"One run of {len(alike)} scenarios, aligned at both hosts ([what is compared](../packets.md)): {whole} are\n"
-        f"the same packets to the end; the median is {middle:,.0f} packets before one that is another one. Each world\n"
-        "draws random losses for itself, so a scenario that has them parts at the first one at the latest.",
-        packets.rows(alike),
+        f"One run of each of {len(alike)} scenarios, aligned at both hosts ([method](../packets.md)): {whole} are the same\n"
+        f"packets to the end. The first different packet comes after {middle:,.0f} packets (median). Each world draws its\n"
+        "own random losses, so a scenario with random loss parts at the first loss at the latest. Each scenario:\n"
+        f"[draw-{seed}-packets.csv](draw-{seed}-packets.csv).",
     )
 
 
-def _all(drawn: Sequence[Drawn], values: Mapping[Key, Value]) -> list[str]:
-    lines = ["## Every value", ""]
-    for one in drawn:
-        here = [(key, value) for key, value in values.items() if key[0] == one.name]
-        lines += [f"### {one.name}", "", "```toml", one.text.strip(), "```", ""]
-        lines += value_rows(here) if here else ["Not measured.", ""]
-    return lines
+HEADS = ("scenario", "of", "quantity", "linux", "sim", "error", "by_chance", "standard_errors")
+
+
+def write_values(target: Path, values: Mapping[Key, Value]) -> None:
+    """Writes every value as CSV: means of both worlds in the units of a run's tables, errors as shares of Linux's."""
+    with target.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(HEADS)
+        for (name, what, quantity), value in values.items():
+            judged = (value.error, value.chance(), value.in_standard_errors) if value.known else ()
+            cells = [f"{number:.6g}" for number in (fmean(value.linux), fmean(value.sim), *judged)]
+            writer.writerow([name, what, quantity, *cells, *[""] * (len(HEADS) - 3 - len(cells))])
 
 
 def value_rows(found: Iterable[tuple[Key, Value]]) -> list[str]:
