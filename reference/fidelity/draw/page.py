@@ -53,9 +53,9 @@ def render(
             f"# Fidelity: a random draw of {len(drawn)} scenarios, seed {seed}",
             "",
             f"Made by `python -m reference.fidelity.draw --draw {seed}`; do not edit. Linux: {names}, {seeds} runs of",
-            f"each scenario, {sum(linux_runs)} in all; the simulator: {sim_seeds} runs of each. Values are means over the",
-            "seeds of whole runs. *By chance* is the error that the same number of simulator seeds has against the other",
-            "simulator seeds (95th percentile).",
+            f"each scenario, {sum(linux_runs)} in all; the simulator: {sim_seeds} runs of each. Values are means over",
+            "the seeds of whole runs. *By chance* is the error that the same number of simulator seeds has against",
+            "the other simulator seeds (95th percentile).",
             "",
             f"Every value is in [draw-{seed}-values.csv](draw-{seed}-values.csv). Print a scenario with",
             f"`python -m reference.fidelity.draw --draw {seed} --show NUMBER`.",
@@ -143,10 +143,10 @@ def _alike_rows(alike: Sequence[packets.Measurement], seed: int) -> list[str]:
     middle = median(one.same("parted") for one in alike)
     return section(
         "Packet by packet",
-        f"One run of each of {len(alike)} scenarios, aligned at both hosts ([method](../packets.md)): {whole} are the same\n"
-        f"packets to the end. The first different packet comes after {middle:,.0f} packets (median). Each world draws its\n"
-        "own random losses, so a scenario with random loss parts at the first loss at the latest. Each scenario:\n"
-        f"[draw-{seed}-packets.csv](draw-{seed}-packets.csv).",
+        f"One run of each of {len(alike)} scenarios, aligned at both hosts ([method](../packets.md)): {whole} are the\n"
+        f"same packets to the end. The first different packet comes after {middle:,.0f} packets (median). Each world\n"
+        "draws its own random losses, so a scenario with random loss parts at the first loss at the latest.\n"
+        f"Each scenario: [draw-{seed}-packets.csv](draw-{seed}-packets.csv).",
     )
 
 
