@@ -4,7 +4,7 @@
 use lopsided_core::{Duration, NodeId, Packet, Time, wire};
 use lopsided_live::{Io, Pumped, Wake, pump};
 use lopsided_scenario::Scenario;
-use lopsided_sim::{Monitor, Passage, Prepared, RunOptions};
+use lopsided_sim::{Monitor, Passage, Run, RunOptions};
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ fn the_pump_gives_the_digest_of_every_scenario() {
         let name = file.display().to_string();
         let mut scenario = Scenario::parse(&text, &name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
         scenario.duration = scenario.duration.min(SHORTENED);
-        let prepared = || Prepared::new(&scenario, 1, RunOptions::default()).expect("it can be built");
+        let prepared = || Run::new(&scenario, 1, RunOptions::default()).expect("it can be built");
         let simulated = prepared().finish(&Monitor::default()).expect("it balances");
         let (mut clock, mut pumped) = (Clock { now: Time::ZERO, naps: 0 }, Pumped::default());
         let driven = prepared()
@@ -149,10 +149,10 @@ fn carried_as_without(queue: &str, stack: &str) {
     .replace("QUEUE", queue)
     .replace("STACK", stack);
     let scenario = Scenario::parse(&text, "carried.toml", &[]).expect("a line");
-    let plain = Prepared::new(&scenario, 1, RunOptions::default()).expect("a line").finish(&Monitor::default());
+    let plain = Run::new(&scenario, 1, RunOptions::default()).expect("a line").finish(&Monitor::default());
     let plain = plain.expect("it balances").flows;
     let options = RunOptions { passages: vec![0, 1], ..RunOptions::default() };
-    let prepared = Prepared::new(&scenario, 1, options).expect("a line");
+    let prepared = Run::new(&scenario, 1, options).expect("a line");
     let passages = prepared.passages();
     let (mut carrier, mut pumped) =
         (Carrier { now: Time::ZERO, passages, waiting: VecDeque::new(), carried: 0 }, Pumped::default());

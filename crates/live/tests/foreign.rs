@@ -3,7 +3,7 @@
 use lopsided_core::{Duration, NodeId, Packet, Time, wire};
 use lopsided_live::{Io, Pumped, Wake, pump};
 use lopsided_scenario::Scenario;
-use lopsided_sim::{Outside, Prepared, RunOptions};
+use lopsided_sim::{Outside, Run, RunOptions};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::io;
@@ -66,7 +66,7 @@ fn carry(scenario: &Scenario, coming: Vec<(Time, NodeId, Vec<u8>)>) -> (Vec<(Tim
     let options = RunOptions { outside: vec![outside(SERVER), outside(CLIENT)], ..RunOptions::default() };
     let (mut others, mut pumped) =
         (Others { now: Time::ZERO, coming: coming.into(), came_out: Vec::new() }, Pumped::default());
-    let run = Prepared::new(scenario, 1, options).expect("a network with two edges");
+    let run = Run::new(scenario, 1, options).expect("a network with two edges");
     let drive = |network: &mut _, until| pump(network, &mut others, until, &mut pumped).expect("no device fails");
     run.finish_on(drive).expect("every packet is accounted for");
     (others.came_out, pumped)
@@ -237,7 +237,7 @@ fn a_run_may_end_early() {
     let line = line("down.rate = \"12 Mbit/s\"\nup.rate = \"1 Mbit/s\"");
     let others = Others { now: Time::ZERO, coming: VecDeque::new(), came_out: Vec::new() };
     let (mut io, mut pumped) = (Impatient(others), Pumped::default());
-    let run = Prepared::new(&line, 1, RunOptions::default()).expect("a line");
+    let run = Run::new(&line, 1, RunOptions::default()).expect("a line");
     let result =
         run.finish_on(|network, until| pump(network, &mut io, until, &mut pumped).expect("a clock")).expect("balance");
     assert_eq!(result.duration_s, 0.345);
@@ -287,7 +287,7 @@ proptest! {
 fn a_pump_that_nobody_stops_goes_on() {
     let line = line("down.rate = \"12 Mbit/s\"\nup.rate = \"1 Mbit/s\"");
     let mut others = Others { now: Time::ZERO, coming: VecDeque::new(), came_out: Vec::new() };
-    let run = Prepared::new(&line, 1, RunOptions::default()).expect("a line");
+    let run = Run::new(&line, 1, RunOptions::default()).expect("a line");
     let drive = |network: &mut _, until| {
         let went = pump(network, &mut others, until, &mut Pumped::default()).expect("a clock");
         assert_eq!(went, ControlFlow::Continue(()));

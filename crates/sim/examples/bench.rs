@@ -15,7 +15,7 @@ use lopsided_core::{BitRate, Dir, Duration, Event, EventMask, NodeId, Observer, 
 use lopsided_link::{LinkConfig, LossConfig};
 use lopsided_queue::{CodelQueueConfig, FqCodelConfig, QueueConfig};
 use lopsided_scenario::{FlowSpec, Graph, LinkSpec, NodeRef, RecordSpec, Scenario, TransportConfig};
-use lopsided_sim::{Monitor, Prepared, RunError, RunOptions};
+use lopsided_sim::{Monitor, Run, RunError, RunOptions};
 use lopsided_stage::{AckThinningConfig, StageConfig};
 use lopsided_tcp::StackConfig;
 use std::process::ExitCode;
@@ -225,7 +225,7 @@ fn measure(workload: &Workload) -> ExitCode {
     if workload.watch {
         options.observers.push(Box::new(Counter(0)));
     }
-    let ended = Prepared::new(&scenario, 1, options).map_err(RunError::from).and_then(|prepared| {
+    let ended = Run::new(&scenario, 1, options).map_err(RunError::from).and_then(|prepared| {
         let before = cpu_seconds();
         Ok((prepared.finish(&Monitor::default())?, cpu_seconds() - before))
     });

@@ -19,6 +19,15 @@ use lopsided_core::{Bytes, Dir, DropReason, Duration, MarkReason, NodeId, Time};
 use lopsided_net::{NetNode, Network};
 use lopsided_scenario::Scenario;
 
+/// The series that a run has recorded so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded<'a> {
+    /// The senders' state at each sampling instant.
+    pub samples: &'a SampleTable,
+    /// Every queue at each sampling instant.
+    pub queues: &'a QueueTable,
+}
+
 /// Everything that is gathered of one run.
 #[derive(Debug)]
 pub(crate) struct Recorder {
@@ -56,6 +65,11 @@ impl Recorder {
             log,
             tcp_log,
         }
+    }
+
+    /// The series recorded so far.
+    pub fn recorded(&self) -> Recorded<'_> {
+        Recorded { samples: &self.samples, queues: &self.queues }
     }
 
     /// The next instant at which the world must stand still.

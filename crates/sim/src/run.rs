@@ -6,7 +6,7 @@ use crate::error::{BuildError, RunError};
 use crate::event_log::EventLog;
 use crate::host::Host;
 use crate::monitor::Monitor;
-use crate::observe::Recorder;
+use crate::observe::{Recorded, Recorder};
 use crate::options::{Passage, RunOptions};
 use crate::results::RunResult;
 use crate::simulation::Simulation;
@@ -15,33 +15,81 @@ use lopsided_core::Time;
 use lopsided_net::{Network, Progress};
 use lopsided_scenario::Scenario;
 use lopsided_tcp::RunControllers;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Events between two looks at the monitor: some milliseconds of work.
 const SLICE: u64 = 1 << 16;
-/// So many events without time moving on mean that it never will.
+/// Number of events at one instant after which a run counts as stuck.
 const STUCK: u64 = 1 << 20;
 
 /// Runs the scenario once.
 pub fn run(scenario: &Scenario, seed: u64, options: RunOptions, monitor: &Monitor) -> Result<RunResult, RunError> {
     monitor.expect(scenario.duration);
-    Prepared::new(scenario, seed, options)?.finish(monitor)
+    Run::new(scenario, seed, options)?.finish(monitor)
 }
 
-/// A run about to begin: its world is built.
+/// A run under way. `S` is how it holds its scenario: `&Scenario`, or `Arc<Scenario>` if the run must own it.
+///
+/// ```
+/// use lopsided_core::{Duration, Time};
+/// use lopsided_scenario::Scenario;
+/// use lopsided_sim::{Advanced, Monitor, Run, RunOptions};
+/// use std::sync::Arc;
+///
+/// let text = r#"
+///     [scenario]
+///     duration = "10 s"
+///     [link]
+///     rtt = "20 ms"
+///     down.rate = "2400 kbit/s"
+///     up.rate = "196 kbit/s"
+///     [[flow]]
+///     direction = "down"
+///     [record]
+///     interval = "100 ms"
+/// "#;
+/// let scenario = Arc::new(Scenario::parse(text, "adsl.toml", &[]).unwrap());
+/// let monitor = Monitor::default();
+/// let mut run = Run::new(scenario, 1, RunOptions::default()).unwrap();
+/// let half = Time::ZERO + Duration::from_secs(5);
+/// while run.advance(half, 1000, &monitor).unwrap() == Advanced::Paused {
+///     // 1000 more events were handled: look at the series so far, or give up the run.
+///     assert!(run.now() <= half);
+/// }
+/// assert_eq!(run.recorded().samples.time_s.len(), 50);
+/// assert_eq!(run.finish(&monitor).unwrap().duration_s, 10.0);
+/// ```
 #[derive(Debug)]
-pub struct Prepared<'a> {
-    scenario: &'a Scenario,
+pub struct Run<S> {
+    scenario: S,
     seed: u64,
     simulation: Simulation,
     observer: Recorder,
     cores: Option<Cores>,
+    /// Events handled since time last moved, counted only in slices at whose end time stood still.
+    stuck: u64,
+    ended: bool,
 }
 
-impl<'a> Prepared<'a> {
-    pub fn new(scenario: &'a Scenario, seed: u64, mut options: RunOptions) -> Result<Prepared<'a>, BuildError> {
+/// Why [`Run::advance`] returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advanced {
+    /// The run has reached the instant asked for.
+    Reached,
+    /// The budget of events is spent.
+    Paused,
+    /// The run has reached its end.
+    Ended,
+}
+
+impl<S: Deref<Target = Scenario>> Run<S> {
+    /// Builds the world of the scenario, at time zero.
+    ///
+    /// # Errors
+    /// If the scenario cannot be built.
+    pub fn new(scenario: S, seed: u64, mut options: RunOptions) -> Result<Run<S>, BuildError> {
         let log = EventLog::default();
         if scenario.record.events {
             options.observers.push(Box::new(log.clone()));
@@ -51,15 +99,78 @@ impl<'a> Prepared<'a> {
             options.observers.push(Box::new(tcp_log.clone()));
         }
         let (cores, pays_from) = (options.cores, options.cores_from_events);
-        let simulation = build(scenario, seed, options)?;
-        let observer = Recorder::new(scenario, log, tcp_log);
-        let cores = Cores::of(scenario, &simulation, cores, pays_from);
-        Ok(Prepared { scenario, seed, simulation, observer, cores })
+        let simulation = build(&scenario, seed, options)?;
+        let observer = Recorder::new(&scenario, log, tcp_log);
+        let cores = Cores::of(&scenario, &simulation, cores, pays_from);
+        Ok(Run { scenario, seed, simulation, observer, cores, stuck: 0, ended: false })
     }
 
     /// Where packets leave and come back, in the order of [`RunOptions::passages`].
     pub fn passages(&self) -> Vec<Passage> {
         self.simulation.passages.clone()
+    }
+
+    /// The virtual time that the run has reached.
+    pub fn now(&self) -> Time {
+        self.simulation.network.now()
+    }
+
+    /// The virtual time at which the run ends.
+    pub fn end(&self) -> Time {
+        Time::ZERO + self.scenario.duration
+    }
+
+    /// Number of events handled so far.
+    pub fn events(&self) -> u64 {
+        self.simulation.network.events()
+    }
+
+    /// The series recorded so far. Flows, links and the digest exist only at the end: see [`Run::finish`].
+    pub fn recorded(&self) -> Recorded<'_> {
+        self.observer.recorded()
+    }
+
+    /// Runs in virtual time until `until` or the end of the run, or until about `budget` events are handled. The
+    /// result of the run does not depend on how it was advanced. On several cores the budget is checked only between
+    /// stretches of 2 % of the run.
+    ///
+    /// # Errors
+    /// If the run was cancelled, or time no longer moves. The run is of no further use then.
+    pub fn advance(&mut self, until: Time, budget: u64, monitor: &Monitor) -> Result<Advanced, RunError> {
+        let end = self.end();
+        let last = self.events().saturating_add(budget);
+        while !self.ended {
+            let next = self.observer.next().map_or(end, |next| next.min(end));
+            let stop = next.min(until);
+            // A pause between samples measures nothing: nodes may go on as if it did not exist.
+            self.simulation.network.promise_unseen(next);
+            let progress = match self.cores {
+                None => self.run_until(stop, last, monitor)?,
+                Some(_) => self.run_on_cores(stop, last, monitor)?,
+            };
+            if progress == Progress::Paused {
+                return Ok(Advanced::Paused);
+            }
+            if stop == next {
+                self.observer.observe(next, &mut self.simulation);
+                self.ended = next == end;
+            }
+            if stop == until && !self.ended {
+                return Ok(Advanced::Reached);
+            }
+        }
+        Ok(Advanced::Ended)
+    }
+
+    /// Runs to the end in virtual time and returns the results.
+    ///
+    /// # Errors
+    /// As [`Run::advance`], and if the run does not account for every packet.
+    pub fn finish(mut self, monitor: &Monitor) -> Result<RunResult, RunError> {
+        let end = self.end();
+        let advanced = self.advance(end, u64::MAX, monitor)?;
+        debug_assert_eq!(advanced, Advanced::Ended);
+        self.result(end)
     }
 
     /// Runs on another's clock: `pump` is given the network and an instant, and must have brought it there when it
@@ -72,7 +183,7 @@ impl<'a> Prepared<'a> {
         mut self,
         mut pump: impl FnMut(&mut Network<Host>, Time) -> ControlFlow<()>,
     ) -> Result<RunResult, RunError> {
-        let end = Time::ZERO + self.scenario.duration;
+        let end = self.end();
         loop {
             let next = self.observer.next().map_or(end, |next| next.min(end));
             let went_on = pump(&mut self.simulation.network, next);
@@ -86,81 +197,63 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Runs to the end in virtual time.
-    pub fn finish(mut self, monitor: &Monitor) -> Result<RunResult, RunError> {
-        let end = Time::ZERO + self.scenario.duration;
-        loop {
-            let next = self.observer.next().map_or(end, |next| next.min(end));
-            self.simulation.network.promise_unseen(next);
-            match &mut self.cores {
-                None => run_until(next, &mut self.simulation, &mut self.observer, monitor)?,
-                Some(cores) => run_on_cores(next, cores, &mut self.simulation, &mut self.observer, monitor)?,
-            }
-            self.observer.observe(next, &mut self.simulation);
-            if next == end {
-                return self.result(end);
-            }
-        }
-    }
-
     fn result(self, end: Time) -> Result<RunResult, RunError> {
-        let mut result = self.observer.finish(self.scenario, self.seed, end, self.simulation);
+        let mut result = self.observer.finish(&self.scenario, self.seed, end, self.simulation);
         result.cores = self.cores.map(Cores::used);
         let conservation = result.conservation;
         if conservation.holds() { Ok(result) } else { Err(RunError::Unbalanced { conservation }) }
     }
-}
 
-/// Lets the world go on to `until`, a slice at a time.
-fn run_until(
-    until: Time,
-    simulation: &mut Simulation,
-    observer: &mut Recorder,
-    monitor: &Monitor,
-) -> Result<(), RunError> {
-    let mut stuck = 0;
-    loop {
-        let before = simulation.network.now();
-        let handled = simulation.network.events();
-        let progress = simulation.network.run(until, SLICE);
-        let now = simulation.network.now();
-        observer.gather(simulation);
-        monitor.advance(now - before);
-        if monitor.is_cancelled() {
-            return Err(RunError::Cancelled);
-        }
-        if progress == Progress::Reached {
-            return Ok(());
-        }
-        stuck = if now == before { stuck + simulation.network.events() - handled } else { 0 };
-        if stuck >= STUCK {
-            return Err(RunError::Stuck { at: now });
-        }
-    }
-}
-
-/// The same on several cores where that pays, a stretch at a time.
-fn run_on_cores(
-    until: Time,
-    cores: &mut Cores,
-    simulation: &mut Simulation,
-    observer: &mut Recorder,
-    monitor: &Monitor,
-) -> Result<(), RunError> {
-    while simulation.network.now() < until {
-        let (before, handled) = (simulation.network.now(), simulation.network.events());
-        let next = cores.stretch_from(before).min(until);
-        match cores.run(simulation, next, STUCK, monitor) {
-            Some(ended) => {
-                ended?;
-                observer.gather(simulation);
-                monitor.advance(next - before);
+    /// Lets the world go on to `until` or until it has handled `last` events in all, a slice at a time.
+    fn run_until(&mut self, until: Time, last: u64, monitor: &Monitor) -> Result<Progress, RunError> {
+        loop {
+            let network = &mut self.simulation.network;
+            let (before, handled) = (network.now(), network.events());
+            let left = last.saturating_sub(handled);
+            let progress = network.run(until, left.min(SLICE));
+            let (now, events) = (network.now(), network.events());
+            self.observer.gather(&mut self.simulation);
+            monitor.advance(now - before);
+            if monitor.is_cancelled() {
+                return Err(RunError::Cancelled);
             }
-            None => run_until(next, simulation, observer, monitor)?,
+            self.stuck = if now == before { self.stuck + events - handled } else { 0 };
+            if progress == Progress::Reached {
+                return Ok(progress);
+            }
+            if self.stuck >= STUCK {
+                return Err(RunError::Stuck { at: now });
+            }
+            if events >= last {
+                return Ok(progress);
+            }
         }
-        cores.took(next - before, simulation.network.events() - handled);
     }
-    Ok(())
+
+    /// The same on several cores where that pays, a stretch at a time.
+    fn run_on_cores(&mut self, until: Time, last: u64, monitor: &Monitor) -> Result<Progress, RunError> {
+        while self.now() < until {
+            let (before, handled) = (self.now(), self.events());
+            if handled >= last {
+                return Ok(Progress::Paused);
+            }
+            let cores = self.cores.as_mut().expect("the caller has several cores");
+            let next = cores.stretch_from(before).min(until);
+            match cores.run(&mut self.simulation, next, STUCK, monitor) {
+                Some(ended) => {
+                    ended?;
+                    self.observer.gather(&mut self.simulation);
+                    monitor.advance(next - before);
+                }
+                None => {
+                    self.run_until(next, u64::MAX, monitor)?;
+                }
+            }
+            let events = self.events() - handled;
+            self.cores.as_mut().expect("the caller has several cores").took(next - before, events);
+        }
+        Ok(Progress::Reached)
+    }
 }
 
 /// One run of a sweep.
@@ -188,8 +281,8 @@ pub fn run_many(
             scope.spawn(|| {
                 while let Some((place, job)) = take(jobs, &next) {
                     let options = RunOptions { controllers: controllers.clone(), ..RunOptions::default() };
-                    let prepared = Prepared::new(job.scenario, job.seed, options);
-                    let result = prepared.map_err(RunError::from).and_then(|prepared| prepared.finish(monitor));
+                    let run = Run::new(job.scenario, job.seed, options);
+                    let result = run.map_err(RunError::from).and_then(|run| run.finish(monitor));
                     done.lock().unwrap_or_else(PoisonError::into_inner).push((place, result));
                 }
             });

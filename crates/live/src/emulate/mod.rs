@@ -23,7 +23,7 @@ use devices::{Devices, End};
 use gateway::Gateway;
 use lopsided_core::{Duration, Observer};
 use lopsided_scenario::Scenario;
-use lopsided_sim::{BuildError, Outside, Prepared, RunError, RunOptions, RunResult};
+use lopsided_sim::{BuildError, Outside, Run, RunError, RunOptions, RunResult};
 use meter::Meter;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
@@ -116,7 +116,7 @@ pub fn emulate(
         Outside { host: ends.outside, addresses: vec![GATEWAY.into(), GATEWAY_V6.into()], takes_the_rest: true },
     ];
     let options = RunOptions { outside, observers, ..RunOptions::default() };
-    let prepared = Prepared::new(&scenario, emulation.seed, options).map_err(EmulateError::Build)?;
+    let prepared = Run::new(&scenario, emulation.seed, options).map_err(EmulateError::Build)?;
     let resolver = resolver();
     let inside = Inside {
         command: command(emulation),
@@ -144,7 +144,7 @@ impl From<io::Error> for EmulateError {
 }
 
 fn drive(
-    prepared: Prepared<'_>,
+    prepared: Run<&Scenario>,
     scenario: &Scenario,
     ends: Ends,
     emulation: &Emulation,

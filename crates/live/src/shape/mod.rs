@@ -23,7 +23,7 @@ use keeper::Keeper;
 use lopsided_core::{Ecn, Event, EventMask, NodeId, Observer, Packet, Time, wire};
 use lopsided_queue::{FarEnd, Qdisc, is_sensing};
 use lopsided_scenario::{Errors, Scenario};
-use lopsided_sim::{BuildError, Outside, Prepared, RunError, RunOptions, RunResult};
+use lopsided_sim::{BuildError, Outside, Run, RunError, RunOptions, RunResult};
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -175,7 +175,7 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
     });
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(gone.clone())];
     let options = RunOptions { outside: outside.to_vec(), observers, ..RunOptions::default() };
-    let prepared = Prepared::new(&scenario, seed, options).map_err(ShapeError::Build)?;
+    let prepared = Run::new(&scenario, seed, options).map_err(ShapeError::Build)?;
     let rules = shaping.rules()?;
     let senses = shaping.way_in()? != WayIn::Nothing;
     let keeper = Keeper::start(rules.clone()).map_err(ShapeError::Queue)?;

@@ -31,7 +31,7 @@ use crate::linux::{Channel, Hurry, Tun};
 use crate::{Clock, Pumped, pump};
 use ends::Ends;
 use lopsided_scenario::Scenario;
-use lopsided_sim::{BuildError, Outside, Prepared, RunError, RunOptions, RunResult};
+use lopsided_sim::{BuildError, Outside, Run, RunError, RunOptions, RunResult};
 use round_trips::RoundTrips;
 use std::fmt;
 use std::io;
@@ -154,7 +154,7 @@ pub fn carry(
     let outside = |host: &usize| Outside { host: *host, addresses: Vec::new(), takes_the_rest: false };
     options.outside = hosts.iter().map(outside).collect();
     options.passages = passages.to_vec();
-    let prepared = Prepared::new(scenario, seed, options).map_err(WorldError::Build)?;
+    let prepared = Run::new(scenario, seed, options).map_err(WorldError::Build)?;
     let passages = prepared.passages();
     trips.watch(scenario, &passages);
     let tuns = talk.devices(devices.len() + 2 * passages.len())?;

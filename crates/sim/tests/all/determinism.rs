@@ -1,7 +1,10 @@
 //! The same scenario and seed give the same run, whatever else goes on.
 
 use crate::{BUSY, TWO_WAY, run, run_seed, scenario};
-use lopsided_sim::{Job, Monitor, RunControllers, RunOptions, RunResult, run_many};
+use lopsided_core::{Duration, Time};
+use lopsided_sim::{Advanced, Job, Monitor, Run, RunControllers, RunOptions, RunResult, run_many};
+use proptest::prelude::*;
+use std::sync::Arc;
 
 /// Everything in a result, NaN and all.
 fn text(result: &RunResult) -> String {
@@ -43,6 +46,53 @@ fn any_number_of_workers_gives_the_same_in_the_same_order() {
 
 fn run_job(job: &Job<'_>) -> RunResult {
     lopsided_sim::run(job.scenario, job.seed, RunOptions::default(), &Monitor::default()).expect("it runs")
+}
+
+/// Runs it in slices, each up to a time after the one before and a number of events; the slices repeat.
+fn in_slices(text: &str, cores: usize, slices: &[(u64, u64)]) -> RunResult {
+    let (scenario, monitor) = (Arc::new(scenario(text)), Monitor::default());
+    let options = RunOptions { cores, cores_from_events: 1.0, ..RunOptions::default() };
+    let mut run = Run::new(Arc::clone(&scenario), scenario.seed, options).expect("it can be built");
+    for (span, budget) in slices.iter().cycle() {
+        let until = run.now() + Duration::from_nanos(*span);
+        let before = run.events();
+        let advanced = run.advance(until, *budget, &monitor).expect("it runs");
+        assert!(cores > 1 || run.events() - before <= *budget, "{} events for {budget}", run.events() - before);
+        let recorded = run.recorded().samples.time_s.last().copied().unwrap_or(0.0);
+        assert!(recorded <= run.now().as_secs_f64());
+        match advanced {
+            Advanced::Reached => assert_eq!(run.now(), until),
+            Advanced::Paused => assert!(run.now() <= until),
+            Advanced::Ended => break,
+        }
+    }
+    assert_eq!(run.now(), run.end());
+    assert_eq!(run.advance(Time::ZERO, 1, &monitor), Ok(Advanced::Ended), "an ended run stays ended");
+    run.finish(&monitor).expect("it ends")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_slicing_gives_the_whole_run(
+        slices in prop::collection::vec((1_000_000..3_000_000_000u64, 1..50_000u64), 1..6),
+        changes in any::<bool>(),
+    ) {
+        for text in [TWO_WAY, BUSY] {
+            let recorded = text.split("[record]").next().unwrap_or(text);
+            let text = format!("{recorded}[record]\ninterval = \"70 ms\"\non_change = {changes}\n");
+            let whole = run(&text);
+            prop_assert_eq!(super::determinism::text(&in_slices(&text, 1, &slices)), super::determinism::text(&whole));
+        }
+    }
+
+    #[test]
+    fn any_slicing_on_several_cores_gives_the_whole_run(
+        slices in prop::collection::vec((10_000_000..700_000_000u64, 1_000..200_000u64), 1..6),
+    ) {
+        prop_assert_eq!(in_slices(FAST, 2, &slices).digest, run(FAST).digest);
+    }
 }
 
 /// Downloads, an upload, pages and a call over a fast line: enough happens in one delay of the line.
