@@ -1,6 +1,6 @@
 """The simulator, in Rust. Plain values only; `lopsided.Scenario` and `lopsided.Run` are what people use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, ClassVar, Literal, final
 
@@ -558,6 +558,23 @@ def infer_tcp_events(
     place: tuple[str, int],
     flow: int,
 ) -> tuple[_Columns, _Columns]: ...
+def page_picture(
+    text: str, settings: Sequence[tuple[str, str]], columns: int, packets: tuple[float, float]
+) -> bytes: ...
+def verdict(
+    flows: Sequence[Mapping[str, Any]],
+    links: Sequence[Mapping[str, Any]],
+    samples: int,
+    goodput: Callable[[int, float, float], float],
+) -> list[str]: ...
+def difference(
+    before: tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]],
+    after: tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]],
+) -> list[str]: ...
+def rate_text(bits_per_second: float) -> str: ...
+def size_text(octets: float) -> str: ...
+def millis_text(milliseconds: float) -> str: ...
+def percent_text(share: float) -> str: ...
 def trace(path: str) -> tuple[_Columns, _Columns, int, int]: ...
 def catalogue() -> list[
     tuple[

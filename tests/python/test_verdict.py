@@ -4,7 +4,7 @@ import pytest
 
 import lopsided as lop
 from lopsided.data import units
-from lopsided.studies.verdict import _Queue, _round_trips, verdict
+from lopsided.studies.verdict import difference, verdict
 
 LINE = """
 [scenario]
@@ -44,11 +44,11 @@ def test_a_short_queue_is_not_blamed():
     assert "wait before" not in " ".join(verdict(found))
 
 
-@pytest.mark.parametrize(("wait_ms", "told"), [(2.0, "little of it before links, 2"), (30.0, "before link up, 30")])
-def test_a_queue_is_named_only_if_it_explains_the_round_trips(wait_ms, told):
-    row = {"name": "film", "rtt_min_ms": 20.0, "rtt_mean_ms": 60.0, "rtt_p95_ms": 90.0}
-    (said,) = _round_trips([row], _Queue("link", "up", wait_ms, 0))
-    assert told in said
+def test_a_difference_names_what_changed():
+    long, short = run(DOWNLOAD + UPLOAD), run(DOWNLOAD + UPLOAD, queue="15 packets")
+    said = " ".join(difference(long, short))
+    assert "download gets " in said and "Packets wait" in said and "before link up" in said
+    assert difference(long, long) == ["No goodput, round trip or wait differs by more than 5.0 %."]
 
 
 def test_two_downloads_share_and_one_loses():

@@ -18,11 +18,13 @@ mod inferred;
 mod live;
 #[cfg(target_os = "linux")]
 mod live_world;
+mod page;
 mod queue;
 mod replay;
 mod scenario;
 mod tables;
 mod traces;
+mod verdict;
 
 use pyo3::prelude::*;
 
@@ -53,6 +55,8 @@ mod _native {
     #[pymodule_export]
     use crate::live_world::LivePath;
     #[pymodule_export]
+    use crate::page::page_picture;
+    #[pymodule_export]
     use crate::queue::{PacketView, QueueDiscipline, QueueSetup, register_queue};
     #[pymodule_export]
     use crate::replay::replay;
@@ -62,6 +66,8 @@ mod _native {
     use crate::tables::{catalogue, reasons};
     #[pymodule_export]
     use crate::traces::trace;
+    #[pymodule_export]
+    use crate::verdict::{difference, millis_text, percent_text, rate_text, size_text, verdict};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

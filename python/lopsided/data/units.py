@@ -9,6 +9,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from lopsided import _native
 from lopsided.errors import UsageError
 
 _NUMBER = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµ/]*)\s*")
@@ -102,23 +103,17 @@ def _split(text: str, wanted: str) -> tuple[float, str]:
 
 def rate(bits_per_second: float | None) -> str:
     """`2.07 Mbit/s`, `132 kbit/s`: three significant digits."""
-    return _scaled(bits_per_second, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s"))
+    return _native.rate_text(_number(bits_per_second))
 
 
 def size(octets: float | None) -> str:
     """`74.3 kB`, `1.50 MB`: three significant digits."""
-    return _scaled(octets, ("B", "kB", "MB", "GB", "TB"))
+    return _native.size_text(_number(octets))
 
 
 def millis(milliseconds: float | None) -> str:
     """`206 ms`, `1.53 s`, `42.0 µs`: three significant digits."""
-    if milliseconds is None or not math.isfinite(milliseconds):
-        return "–"
-    if milliseconds != 0 and abs(milliseconds) < 1:
-        return f"{_three_digits(milliseconds * 1e3)} µs"
-    if abs(milliseconds) < 999.5:
-        return f"{_three_digits(milliseconds)} ms"
-    return f"{_three_digits(milliseconds / 1e3)} s"
+    return _native.millis_text(_number(milliseconds))
 
 
 def seconds(value: float | None) -> str:
@@ -138,10 +133,7 @@ def change(share: float) -> str:
 
 def percent(share: float | None) -> str:
     """`93 %`, `4.2 %`, `0.31 %`: two significant digits."""
-    if share is None or not math.isfinite(share):
-        return "–"
-    decimals = 0 if share == 0 or abs(share) >= 0.0995 else 1 if abs(share) >= 0.00995 else 2
-    return f"{share * 100:.{decimals}f} %"
+    return _native.percent_text(_number(share))
 
 
 def count(number: float | None) -> str:
@@ -149,17 +141,5 @@ def count(number: float | None) -> str:
     return "–" if number is None else f"{number:,.0f}"
 
 
-def _scaled(value: float | None, units: tuple[str, ...]) -> str:
-    if value is None or not math.isfinite(value):
-        return "–"
-    step = 0
-    while abs(value) >= 999.5 and step < len(units) - 1:
-        value, step = value / 1e3, step + 1
-    return f"{_three_digits(value)} {units[step]}" if step or value != int(value) else f"{value:.0f} {units[0]}"
-
-
-def _three_digits(value: float) -> str:
-    size = abs(value)
-    if size >= 99.95 or value == 0:
-        return f"{value:.0f}"
-    return f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value

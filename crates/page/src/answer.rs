@@ -1,0 +1,88 @@
+//! What goes to the page: one block of memory with a head of JSON and columns of numbers behind it.
+//!
+//! ```text
+//! u32, little endian   length of the head in bytes
+//! head                 JSON, padded with blanks so that the columns begin at a multiple of 8
+//! columns              each from a multiple of 8: f32 or f64, little endian
+//! ```
+//!
+//! In the head, `columns` is a list with `[width, offset, length]` of each: 4 or 8 bytes a number, the offset in bytes
+//! from the first column, and the number of numbers.
+
+use crate::json::Json;
+
+/// A finished block. See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer(Vec<u8>);
+
+impl Answer {
+    /// The whole block.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The head's JSON.
+    ///
+    /// # Panics
+    /// Never: every answer has a head.
+    pub fn head(&self) -> &str {
+        let length = u32::from_le_bytes(self.0[..4].try_into().expect("four bytes")) as usize;
+        std::str::from_utf8(&self.0[4..4 + length]).expect("the head is JSON").trim_end()
+    }
+
+    /// A block without columns.
+    pub(crate) fn of(head: Json) -> Answer {
+        Answer::packed(head.into_string(), &[])
+    }
+
+    /// A block of other bytes, such as a capture.
+    pub(crate) fn raw(bytes: Vec<u8>) -> Answer {
+        Answer(bytes)
+    }
+
+    fn packed(mut head: String, data: &[u8]) -> Answer {
+        while (4 + head.len()) % 8 > 0 {
+            head.push(' ');
+        }
+        let mut bytes = Vec::with_capacity(4 + head.len() + data.len());
+        bytes.extend_from_slice(&(head.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(head.as_bytes());
+        bytes.extend_from_slice(data);
+        Answer(bytes)
+    }
+}
+
+/// Gathers columns; a head names them by their place.
+#[derive(Debug, Default)]
+pub(crate) struct Columns {
+    places: Vec<Json>,
+    data: Vec<u8>,
+}
+
+impl Columns {
+    /// Numbers of 4 bytes; returns the column's place.
+    pub fn narrow(&mut self, values: impl IntoIterator<Item = f64>) -> Json {
+        let before = self.data.len();
+        values.into_iter().for_each(|value| self.data.extend_from_slice(&(value as f32).to_le_bytes()));
+        self.place(4, before)
+    }
+
+    /// Numbers of 8 bytes, such as times; returns the column's place.
+    pub fn wide(&mut self, values: impl IntoIterator<Item = f64>) -> Json {
+        let before = self.data.len();
+        values.into_iter().for_each(|value| self.data.extend_from_slice(&value.to_le_bytes()));
+        self.place(8, before)
+    }
+
+    fn place(&mut self, width: usize, offset: usize) -> Json {
+        let length = (self.data.len() - offset) / width;
+        self.data.resize(self.data.len().next_multiple_of(8), 0);
+        self.places.push(Json::list([width, offset, length].map(|number| Json::whole(number as u64))));
+        Json::whole(self.places.len() as u64 - 1)
+    }
+
+    pub fn into_answer<'k>(self, head: impl IntoIterator<Item = (&'k str, Json)>) -> Answer {
+        let head = Json::object(head.into_iter().chain([("columns", Json::list(self.places))]));
+        Answer::packed(head.into_string(), &self.data)
+    }
+}

@@ -1,0 +1,24 @@
+//! What the page can choose from: everything that is built in, with its text.
+
+use crate::answer::Answer;
+use crate::json::Json;
+use lopsided_core::{DropReason, MarkReason};
+use lopsided_scenario::PRESETS;
+use lopsided_tcp::CONTROLLERS;
+
+/// Congestion controls, access lines and reasons for losses, each with a text for people.
+pub fn catalogue() -> Answer {
+    let entry = |name: &str, text: &str| Json::object([("name", Json::text(name)), ("text", Json::text(text))]);
+    let controllers = CONTROLLERS.iter().map(|name| entry(name, lopsided_tcp::cc::text(name).unwrap_or_default()));
+    let presets = PRESETS.iter().map(|preset| entry(preset.name, preset.title));
+    let reasons = DropReason::ALL
+        .iter()
+        .map(|why| entry(why.name(), why.meaning()))
+        .chain(MarkReason::ALL.iter().map(|why| entry(why.name(), why.meaning())));
+    Answer::of(Json::object([
+        ("version", Json::text(env!("CARGO_PKG_VERSION"))),
+        ("controllers", Json::list(controllers)),
+        ("presets", Json::list(presets)),
+        ("reasons", Json::list(reasons)),
+    ]))
+}

@@ -1,0 +1,90 @@
+//! What a scenario has that the page can show and change.
+
+use crate::answer::Answer;
+use crate::json::Json;
+use crate::picture;
+use crate::request::{Problems, Request};
+use crate::session::main_rate;
+use lopsided_core::Dir;
+use lopsided_queue::Limit;
+use lopsided_scenario::Scenario;
+
+/// The scenario's name and title, its main line with the keys that change it, its flows, and its TOML: as the page's
+/// controls need them. In the TOML `scenario` every default is written out; it reads back to the same run.
+///
+/// # Errors
+/// What is wrong with the scenario.
+pub fn describe(request: &Request) -> Result<Answer, Problems> {
+    let scenario = request.scenario()?;
+    let mut groups: Vec<&str> = Vec::new();
+    for flow in &scenario.flows {
+        if !groups.contains(&flow.group.as_str()) {
+            groups.push(&flow.group);
+        }
+    }
+    let flows = groups.iter().map(|group| {
+        let members: Vec<_> = scenario.flows.iter().filter(|flow| flow.group == *group).collect();
+        let first = members[0];
+        Json::object([
+            ("name", Json::text(group)),
+            ("count", Json::whole(members.len() as u64)),
+            ("direction", Json::text(first.direction.map_or("", Dir::name))),
+            ("app", Json::text(first.app.part().info().name)),
+            ("cc", Json::text(&first.from_stack.cc)),
+            ("start_s", Json::number((first.start - lopsided_core::Time::ZERO).as_secs_f64())),
+        ])
+    });
+    let title = scenario.title.as_deref().unwrap_or(&scenario.name);
+    Ok(Answer::of(Json::object([
+        ("name", Json::text(&scenario.name)),
+        ("title", Json::text(title)),
+        ("duration_s", Json::number(scenario.duration.as_secs_f64())),
+        ("seed", Json::text(&scenario.seed.to_string())),
+        ("hosts", Json::texts(scenario.graph.hosts.iter().map(String::as_str))),
+        ("flows", Json::list(flows)),
+        ("flow_names", Json::texts(scenario.flows.iter().map(|flow| flow.name.as_str()))),
+        ("line", line(&scenario, request)),
+        ("scenario", Json::text(&scenario.to_toml())),
+    ])))
+}
+
+/// The main line. `key` is what its settings begin with, empty if they cannot be changed; `rtt_key` is the key of its
+/// round trip, or of its one-way delay.
+fn line(scenario: &Scenario, request: &Request) -> Json {
+    let number = picture::main_link(scenario);
+    let Some(link) = scenario.graph.links.get(number) else { return Json::object([]) };
+    let candidates =
+        ["link".to_owned(), format!("topology.link.{}", link.name), "topology.dumbbell.bottleneck".to_owned()];
+    let takes = |key: &str, value: &str| {
+        let mut changed = request.clone();
+        changed.settings.push((key.to_owned(), value.to_owned()));
+        changed.scenario().is_ok_and(|changed| changed.graph.links.len() == scenario.graph.links.len())
+    };
+    let is_key =
+        |key: &&String| Dir::BOTH.iter().all(|dir| takes(&format!("{key}.{}.rate", dir.name()), "1234567 bit/s"));
+    let key = candidates.iter().find(is_key).cloned().unwrap_or_default();
+    let rtt = ["rtt", "delay"].map(|name| format!("{key}.{name}"));
+    let rtt_key = rtt.iter().find(|key| takes(key, "20 ms")).cloned().unwrap_or_default();
+    let direction = |dir: Dir| {
+        let config = link.dir(dir);
+        let limit = match config.queue.limit() {
+            Some(Limit::Packets(packets)) => Json::whole(u64::from(packets)),
+            _ => Json::raw("null".to_owned()),
+        };
+        Json::object([
+            ("rate_bps", main_rate(scenario, dir).map_or(Json::raw("null".to_owned()), Json::whole)),
+            ("delay_ms", Json::number(config.delay.as_millis_f64())),
+            ("queue", Json::text(config.queue.kind())),
+            ("limit_packets", limit),
+            ("loss", Json::flag(config.loss != Default::default())),
+        ])
+    };
+    Json::object([
+        ("name", Json::text(&link.name)),
+        ("key", Json::text(&key)),
+        ("rtt_key", Json::text(if key.is_empty() { "" } else { &rtt_key })),
+        ("ends", Json::texts([scenario.graph.name(link.from), scenario.graph.name(link.to)])),
+        ("down", direction(Dir::Down)),
+        ("up", direction(Dir::Up)),
+    ])
+}

@@ -1,0 +1,128 @@
+//! Curves reduced to what a screen can show: the least and the greatest value of each pixel column.
+
+/// A curve: times in seconds and values; NaN where there is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Curve {
+    pub time_s: Vec<f64>,
+    pub value: Vec<f64>,
+}
+
+impl Curve {
+    pub fn push(&mut self, time_s: f64, value: f64) {
+        self.time_s.push(time_s);
+        self.value.push(value);
+    }
+
+    /// The curve between two times, with at most two points for each of `columns` equal parts of that time: the least
+    /// and the greatest value in the order in which they come. One point before and one after the two times stay, so
+    /// that lines reach the edges.
+    pub fn reduced(&self, from_s: f64, to_s: f64, columns: usize) -> Curve {
+        let first = self.time_s.partition_point(|time| *time < from_s).saturating_sub(1);
+        let last = (self.time_s.partition_point(|time| *time <= to_s) + 1).min(self.time_s.len());
+        let columns = columns.max(1);
+        let mut reduced = Curve::default();
+        if last.saturating_sub(first) <= 2 * columns {
+            reduced.time_s.extend_from_slice(&self.time_s[first..last]);
+            reduced.value.extend_from_slice(&self.value[first..last]);
+            return reduced;
+        }
+        let scale = columns as f64 / (to_s - from_s).max(f64::MIN_POSITIVE);
+        let column = |row: usize| ((self.time_s[row] - from_s) * scale).floor() as i64;
+        let mut row = first;
+        while row < last {
+            let here = column(row);
+            let (mut least, mut greatest, mut gap) = (None, None, row);
+            while row < last && column(row) == here {
+                let value = self.value[row];
+                if value.is_nan() {
+                    gap = row;
+                } else {
+                    if least.is_none_or(|at: usize| value < self.value[at]) {
+                        least = Some(row);
+                    }
+                    if greatest.is_none_or(|at: usize| value > self.value[at]) {
+                        greatest = Some(row);
+                    }
+                }
+                row += 1;
+            }
+            match (least, greatest) {
+                (Some(least), Some(greatest)) => {
+                    let (one, other) = (least.min(greatest), least.max(greatest));
+                    reduced.push(self.time_s[one], self.value[one]);
+                    if other > one {
+                        reduced.push(self.time_s[other], self.value[other]);
+                    }
+                }
+                _ => reduced.push(self.time_s[gap], f64::NAN),
+            }
+        }
+        reduced
+    }
+
+    /// Of a total that grows (octets since the beginning), its growth per second over the `window_s` before each time,
+    /// times `factor`.
+    pub fn growth(&self, window_s: f64, factor: f64) -> Curve {
+        let mut rates = Curve::default();
+        let mut behind = 0;
+        for row in 0..self.time_s.len() {
+            let (now, since) = (self.time_s[row], self.time_s[row] - window_s);
+            while behind < row && self.time_s[behind] <= since {
+                behind += 1;
+            }
+            // Nothing was delivered before the first sample's interval, which began at zero.
+            let (time, total) = match behind {
+                0 => (0.0, 0.0),
+                behind => (self.time_s[behind - 1], self.value[behind - 1]),
+            };
+            let rate = (self.value[row] - total) / (now - time).max(1e-9) * factor;
+            rates.push(now, rate.max(0.0));
+        }
+        rates
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(points: usize) -> Curve {
+        let mut curve = Curve::default();
+        (0..points).for_each(|at| curve.push(at as f64, ((at * 7919) % 101) as f64));
+        curve
+    }
+
+    #[test]
+    fn extremes_of_every_column_stay_and_points_are_bounded() {
+        let whole = curve(10_000);
+        let reduced = whole.reduced(0.0, 9_999.0, 100);
+        assert!(reduced.time_s.len() <= 204, "{}", reduced.time_s.len());
+        assert!(reduced.time_s.windows(2).all(|pair| pair[0] < pair[1]));
+        for column in 0..100 {
+            let within = |time: f64| (time * 100.0 / 9_999.0).floor() as usize == column;
+            let extremes = |curve: &Curve| {
+                let values = curve.time_s.iter().zip(&curve.value).filter(|(time, _)| within(**time));
+                values.fold((f64::MAX, f64::MIN), |(least, most), (_, value)| (least.min(*value), most.max(*value)))
+            };
+            assert_eq!(extremes(&whole), extremes(&reduced), "column {column}");
+        }
+    }
+
+    #[test]
+    fn few_points_stay_as_they_are_and_gaps_stay_gaps() {
+        assert_eq!(curve(50).reduced(0.0, 49.0, 100), curve(50));
+        let mut gap = Curve::default();
+        (0..1000).for_each(|at| gap.push(f64::from(at), if at < 500 { f64::NAN } else { 1.0 }));
+        let reduced = gap.reduced(0.0, 999.0, 10);
+        assert!(reduced.value[0].is_nan() && reduced.value[reduced.value.len() - 1] == 1.0);
+        assert_eq!(Curve::default().reduced(0.0, 1.0, 10), Curve::default());
+    }
+
+    #[test]
+    fn growth_is_a_rate_over_the_window_before() {
+        let mut total = Curve::default();
+        (1..=10).for_each(|at| total.push(f64::from(at) * 0.5, f64::from(at) * 500.0));
+        let rates = total.growth(1.0, 8.0);
+        assert!(rates.value.iter().all(|rate| (rate - 8000.0).abs() < 1e-6), "{rates:?}");
+    }
+}

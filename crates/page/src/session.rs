@@ -1,0 +1,235 @@
+//! One run in the page: opened, advanced in slices, seen on the way, finished.
+
+use crate::answer::{Answer, Columns};
+use crate::json::Json;
+use crate::limits;
+use crate::packets::Packets;
+use crate::picture;
+use crate::request::{Problems, Request};
+use lopsided_core::{Dir, Duration, Observer, Time};
+use lopsided_scenario::Scenario;
+use lopsided_sim::{Advanced, Monitor, NodeKind, Run, RunOptions, RunResult, node_labels};
+use lopsided_trace::{Capture, Tap};
+use lopsided_verdict::{Account, difference, verdict};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Most samples of each flow in one run.
+const MOST_SAMPLES: f64 = 20_000.0;
+/// Most bytes of a capture.
+const MOST_CAPTURED: usize = 128 << 20;
+
+/// What the page shows of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct View {
+    /// Columns of pixels that a chart has; a curve has at most two points in each.
+    pub columns: usize,
+    /// The time shown, in seconds.
+    pub from_s: f64,
+    pub to_s: f64,
+    /// The time whose packets are kept, in seconds; empty: none are, and the run is faster.
+    pub packets_from_s: f64,
+    pub packets_to_s: f64,
+}
+
+impl View {
+    /// All of a run, without packets.
+    pub fn whole(scenario: &Scenario, columns: usize) -> View {
+        View { columns, from_s: 0.0, to_s: scenario.duration.as_secs_f64(), packets_from_s: 0.0, packets_to_s: 0.0 }
+    }
+
+    /// Samples so dense that each column of pixels has a few. The scenario's own interval does not matter: sampling
+    /// changes no packet.
+    fn interval(&self, scenario: &Scenario) -> Duration {
+        let shown = (self.to_s - self.from_s).max(1e-3);
+        let duration = scenario.duration.as_secs_f64();
+        let interval = (shown / (2.0 * self.columns.max(1) as f64)).max(duration / MOST_SAMPLES).max(1e-4);
+        Duration::from_nanos((interval * 1e9).round() as u64)
+    }
+}
+
+/// A run under way.
+#[derive(Debug)]
+pub struct Session {
+    run: Run<Arc<Scenario>>,
+    scenario: Arc<Scenario>,
+    view: View,
+    packets: Option<Packets>,
+}
+
+impl Session {
+    /// Begins the run.
+    ///
+    /// # Errors
+    /// What is wrong with the scenario, or that it asks for more than the page has.
+    pub fn open(request: &Request, view: View) -> Result<Session, Problems> {
+        let mut scenario = request.scenario()?;
+        let interval = view.interval(&scenario);
+        scenario.record.interval = Some(interval);
+        scenario.record.on_change = false;
+        scenario.record.events = false;
+        scenario.record.tcp_events = false;
+        limits::check(&scenario, interval)?;
+        let packets = (view.packets_to_s > view.packets_from_s && !scenario.graph.links.is_empty()).then(|| {
+            let labels = node_labels(&scenario);
+            let line = picture::main_link(&scenario);
+            let directions: Vec<_> = labels.iter().filter(|label| matches!(label.kind, NodeKind::Link(_))).collect();
+            let line = [directions[2 * line].node, directions[2 * line + 1].node];
+            let senders = scenario.flows.iter().map(|flow| labels[flow.from].node).collect();
+            Packets::new(line, senders, view.packets_from_s, view.packets_to_s)
+        });
+        let observers = packets.iter().map(|packets| Box::new(packets.clone()) as Box<dyn Observer>).collect();
+        let options = RunOptions { observers, ..RunOptions::default() };
+        let scenario = Arc::new(scenario);
+        let seed = scenario.seed;
+        let run = Run::new(Arc::clone(&scenario), seed, options).map_err(|error| Problems::of(error.to_string()))?;
+        Ok(Session { run, scenario, view, packets })
+    }
+
+    /// Runs until `until_s` seconds of virtual time, or until about `budget` events are handled. Returns true at the
+    /// run's end.
+    ///
+    /// # Errors
+    /// If the run cannot go on, or has become longer than the page allows.
+    pub fn advance(&mut self, until_s: f64, budget: u64) -> Result<bool, Problems> {
+        let until = Time::ZERO + Duration::from_nanos((until_s.clamp(0.0, 1e9) * 1e9) as u64);
+        let advanced = self.run.advance(until, budget, &Monitor::default());
+        match advanced.map_err(|error| Problems::of(error.to_string()))? {
+            Advanced::Ended => Ok(true),
+            _ if self.run.events() > limits::MOST_EVENTS => {
+                let (most, now) = (limits::MOST_EVENTS / 1_000_000, self.run.now().as_secs_f64());
+                Err(Problems::of(format!(
+                    "the page stops a run after {most} million events, which was at {now:.3} s: make it shorter, or use \
+                     `lopsided run`"
+                )))
+            }
+            Advanced::Reached | Advanced::Paused => Ok(false),
+        }
+    }
+
+    /// The virtual time reached, in seconds.
+    pub fn now_s(&self) -> f64 {
+        self.run.now().as_secs_f64()
+    }
+
+    /// The curves so far.
+    pub fn picture(&self) -> Answer {
+        let mut columns = Columns::default();
+        let series = picture::series(&self.scenario, self.run.recorded(), &self.view, &mut columns);
+        columns.into_answer([("now_s", Json::number(self.now_s())), ("series", series)])
+    }
+
+    /// Runs to the end: the whole answer, and the account that later runs can be compared with.
+    ///
+    /// # Errors
+    /// If the run cannot go on.
+    pub fn finish(self, pinned: Option<&Account>) -> Result<(Answer, Account), Problems> {
+        let Session { run, scenario, view, packets } = self;
+        let result = run.finish(&Monitor::default()).map_err(|error| Problems::of(error.to_string()))?;
+        let account = Account::of(&scenario, &result);
+        let mut columns = Columns::default();
+        let recorded = lopsided_sim::Recorded { samples: &result.samples, queues: &result.queues };
+        let series = picture::series(&scenario, recorded, &view, &mut columns);
+        let mut head = vec![("now_s", Json::number(result.duration_s)), ("series", series)];
+        if let Some(packets) = packets {
+            head.push(("packets", packets.head(&mut columns)));
+        }
+        let told = pinned.map(|pinned| difference(pinned, &account)).unwrap_or_default();
+        head.extend([
+            ("digest", Json::text(&format!("{:016x}", result.digest))),
+            ("seed", Json::text(&result.seed.to_string())),
+            ("events", Json::whole(result.events)),
+            ("verdict", Json::texts(verdict(&scenario, &result).iter().map(String::as_str))),
+            ("difference", Json::texts(told.iter().map(String::as_str))),
+            ("flows", flows(&result)),
+            ("links", links(&result)),
+        ]);
+        Ok((columns.into_answer(head), account))
+    }
+}
+
+fn flows(result: &RunResult) -> Json {
+    let flows = &result.flows;
+    Json::list((0..flows.name.len()).map(|row| {
+        Json::object([
+            ("name", Json::text(&flows.name[row])),
+            ("direction", Json::text(flows.direction[row])),
+            ("cc", Json::text(&flows.cc[row])),
+            ("goodput_bps", Json::number(flows.goodput_bps[row])),
+            ("rtt_min_ms", Json::number(flows.rtt_min_ms[row])),
+            ("rtt_mean_ms", Json::number(flows.rtt_mean_ms[row])),
+            ("rtt_p95_ms", Json::number(flows.rtt_p95_ms[row])),
+            ("retransmits", Json::whole(flows.retransmits[row])),
+            ("timeouts", Json::whole(flows.timeouts[row])),
+            ("transfers", Json::whole(flows.transfers[row])),
+            ("completion_s", Json::number(flows.completion_s[row])),
+            ("lost_packets", Json::whole(flows.lost_packets[row])),
+            ("start_s", Json::number(flows.start_s[row])),
+            ("stop_s", Json::number(flows.stop_s[row])),
+        ])
+    }))
+}
+
+fn links(result: &RunResult) -> Json {
+    let links = &result.links;
+    Json::list((0..links.link.len()).map(|row| {
+        Json::object([
+            ("link", Json::text(&links.link[row])),
+            ("direction", Json::text(links.direction[row])),
+            ("rate_bps", Json::number(links.rate_bps[row])),
+            ("utilisation", Json::number(links.utilisation[row])),
+            ("mean_backlog_packets", Json::number(links.mean_backlog_packets[row])),
+            ("max_backlog_packets", Json::whole(u64::from(links.max_backlog_packets[row]))),
+            ("sojourn_mean_ms", Json::number(links.sojourn_mean_ms[row])),
+            ("sojourn_p95_ms", Json::number(links.sojourn_p95_ms[row])),
+            ("dropped_packets", Json::whole(links.dropped_packets[row])),
+            ("marked_packets", Json::whole(links.marked_packets[row])),
+        ])
+    }))
+}
+
+/// A file in memory. Clones share it.
+#[derive(Clone, Debug, Default)]
+struct File(Arc<Mutex<Vec<u8>>>);
+
+impl Write for File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if file.len() + bytes.len() > MOST_CAPTURED {
+            return Err(io::Error::other("the capture is larger than the page can hold: use `lopsided run --pcap`"));
+        }
+        file.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs the scenario and returns what a host sent and received, as a pcapng file.
+///
+/// # Errors
+/// What is wrong with the scenario, or that the capture does not fit.
+pub fn capture(request: &Request, host: &str) -> Result<Answer, Problems> {
+    let mut session = Session::open(request, View::whole(&request.scenario()?, 100))?;
+    let labels = node_labels(&session.scenario);
+    let label = labels.iter().find(|label| label.kind == NodeKind::Host && label.name == host);
+    let label = label.ok_or_else(|| Problems::of(format!("there is no host `{host}`")))?;
+    let file = File::default();
+    let capture = Capture::new(file.clone(), vec![Tap::host(host, label.node)], Duration::ZERO);
+    let options = RunOptions { observers: vec![Box::new(capture.clone())], ..RunOptions::default() };
+    let scenario = Arc::clone(&session.scenario);
+    session.run =
+        Run::new(scenario, session.scenario.seed, options).map_err(|error| Problems::of(error.to_string()))?;
+    while !session.advance(1e9, 1 << 20)? {}
+    capture.finish().map_err(|error| Problems::of(error.to_string()))?;
+    let bytes = std::mem::take(&mut *file.0.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Answer::raw(bytes))
+}
+
+/// The rate of the main link's direction, if it has one.
+pub(crate) fn main_rate(scenario: &Scenario, dir: Dir) -> Option<u64> {
+    let link = scenario.graph.links.get(picture::main_link(scenario))?;
+    link.dir(dir).rate.map(|rate| rate.as_bps())
+}

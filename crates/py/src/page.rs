@@ -1,0 +1,28 @@
+//! The first picture of a page, as the page itself would compute it.
+
+use crate::error::Failure;
+use lopsided_page::{Request, Session, View};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// Runs the scenario and returns what the page shows of it: an answer as `lopsided_page::Answer` describes it. `columns`
+/// is the number of pixel columns, and `packets` the time in seconds whose packets are kept.
+#[pyfunction]
+pub(crate) fn page_picture<'py>(
+    py: Python<'py>,
+    text: String,
+    settings: Vec<(String, String)>,
+    columns: usize,
+    packets: (f64, f64),
+) -> PyResult<Bound<'py, PyBytes>> {
+    let request = Request { text, settings };
+    let answer = py.detach(|| {
+        let whole = View::whole(&request.scenario()?, columns);
+        let view = View { packets_from_s: packets.0, packets_to_s: packets.1, ..whole };
+        let mut session = Session::open(&request, view)?;
+        while !session.advance(f64::INFINITY, 1 << 20)? {}
+        session.finish(None)
+    });
+    let (answer, _) = answer.map_err(|problems| Failure::Usage(problems.messages().join("; ")))?;
+    Ok(PyBytes::new(py, answer.bytes()))
+}
