@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo check test wheel bench static fidelity clean
+.PHONY: help install demo check test page wheel bench static fidelity clean
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # What the simulator is built as: `make install PROFILE=quick` for those who change it often.
@@ -33,6 +33,9 @@ check: .venv/.checkers ## the checks that take seconds: layout, lint, types, uni
 test: .venv/.checkers ## install everything and run every test
 	@tools/test
 
+page: ## build the interactive page, for `lopsided page`: needs Node 20 and rustup
+	@tools/page
+
 wheel: .venv/.installed ## pack a source archive and a wheel into dist/ and try them; PGO=1: faster by a tenth
 	@tools/wheel $(PROFILE) $(if $(PGO),--pgo)
 
@@ -50,7 +53,7 @@ fidelity: .venv/.installed ## hold the simulator to Linux and write the pages of
 	@.venv/bin/python -m reference.fidelity.disciplines
 
 clean: ## remove what was built and installed here
-	rm -rf target .venv
+	rm -rf target .venv web/node_modules python/lopsided/views/bundle
 
 # Each stamp lies in the environment that it tells of, and goes with it.
 .venv/.maturin: tools/setup tools/rust constraints.txt

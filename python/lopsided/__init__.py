@@ -99,6 +99,7 @@ fill_in(
         "Run.plot": "lopsided.views.plot:plot",
         "Run.report": "lopsided.views.html:render",
         "Run.notebook": "lopsided.views.html:notebook",
+        "Run.explore": "lopsided.views.page:explore",
         "Run.fairness": "lopsided.studies.fairness:of_run",
         "Comparison.figure": "lopsided.views.plot.compared:figure",
         "Packets.figure": "lopsided.views.plot.packets:figure",

@@ -249,6 +249,13 @@ class Run(RunTables):
         self.folder: Path | None = None
         self._fairness: Fairness | None = None
 
+    def explore(self) -> Any:
+        """The laboratory's page as a widget of Jupyter, VS Code or marimo, with this run's scenario and seed in it.
+
+        Needs the package anywidget: `pip install 'lopsided[page]'`.
+        """
+        return filled_in("Run.explore")(self)
+
     def plot(self, kind: str = "goodput", **options: Any) -> Figure:
         """A matplotlib figure of `kind`: see `lopsided.views.plot.KINDS` for the kinds and their options."""
         return filled_in("Run.plot")(self, kind, **options)

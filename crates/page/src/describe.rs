@@ -2,9 +2,8 @@
 
 use crate::answer::Answer;
 use crate::json::Json;
-use crate::picture;
+use crate::picture::{self, main_rate};
 use crate::request::{Problems, Request};
-use crate::session::main_rate;
 use lopsided_core::Dir;
 use lopsided_queue::Limit;
 use lopsided_scenario::Scenario;

@@ -8,7 +8,8 @@
 
 use crate::answer::Answer;
 use crate::request::{Problems, Request};
-use crate::session::{Session, View, capture};
+use crate::session::{Session, capture};
+use crate::view::View;
 use crate::{catalogue, describe};
 use lopsided_verdict::Account;
 use std::cell::RefCell;

@@ -17,9 +17,11 @@ mod picture;
 mod request;
 mod series;
 mod session;
+mod view;
 
 pub use answer::Answer;
 pub use catalogue::catalogue;
 pub use describe::describe;
 pub use request::{Problems, Request};
-pub use session::{Session, View, capture};
+pub use session::{Session, capture};
+pub use view::View;

@@ -3,7 +3,7 @@
 use crate::answer::Columns;
 use crate::json::Json;
 use crate::series::Curve;
-use crate::session::View;
+use crate::view::View;
 use lopsided_core::Dir;
 use lopsided_scenario::Scenario;
 use lopsided_sim::{QueueTable, Recorded, SampleTable};
@@ -16,6 +16,12 @@ const MOST_LINKS: usize = 3;
 /// The line that the page animates: the link with the slowest direction.
 pub(crate) fn main_link(scenario: &Scenario) -> usize {
     slowest_links(scenario).first().copied().unwrap_or(0)
+}
+
+/// The rate of a direction of the line that the page animates, in bit/s, if it has one.
+pub(crate) fn main_rate(scenario: &Scenario, dir: Dir) -> Option<u64> {
+    let link = scenario.graph.links.get(main_link(scenario))?;
+    link.dir(dir).rate.map(|rate| rate.as_bps())
 }
 
 fn slowest_links(scenario: &Scenario) -> Vec<usize> {

@@ -6,47 +6,18 @@ use crate::limits;
 use crate::packets::Packets;
 use crate::picture;
 use crate::request::{Problems, Request};
-use lopsided_core::{Dir, Duration, Observer, Time};
+use crate::series::Curve;
+use crate::view::View;
+use lopsided_core::{Duration, Observer, Time};
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Advanced, Monitor, NodeKind, Run, RunOptions, RunResult, node_labels};
 use lopsided_trace::{Capture, Tap};
-use lopsided_verdict::{Account, difference, verdict};
+use lopsided_verdict::{Account, difference, mean_goodput};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Most samples of each flow in one run.
-const MOST_SAMPLES: f64 = 20_000.0;
 /// Most bytes of a capture.
 const MOST_CAPTURED: usize = 128 << 20;
-
-/// What the page shows of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct View {
-    /// Columns of pixels that a chart has; a curve has at most two points in each.
-    pub columns: usize,
-    /// The time shown, in seconds.
-    pub from_s: f64,
-    pub to_s: f64,
-    /// The time whose packets are kept, in seconds; empty: none are, and the run is faster.
-    pub packets_from_s: f64,
-    pub packets_to_s: f64,
-}
-
-impl View {
-    /// All of a run, without packets.
-    pub fn whole(scenario: &Scenario, columns: usize) -> View {
-        View { columns, from_s: 0.0, to_s: scenario.duration.as_secs_f64(), packets_from_s: 0.0, packets_to_s: 0.0 }
-    }
-
-    /// Samples so dense that each column of pixels has a few. The scenario's own interval does not matter: sampling
-    /// changes no packet.
-    fn interval(&self, scenario: &Scenario) -> Duration {
-        let shown = (self.to_s - self.from_s).max(1e-3);
-        let duration = scenario.duration.as_secs_f64();
-        let interval = (shown / (2.0 * self.columns.max(1) as f64)).max(duration / MOST_SAMPLES).max(1e-4);
-        Duration::from_nanos((interval * 1e9).round() as u64)
-    }
-}
 
 /// A run under way.
 #[derive(Debug)]
@@ -54,6 +25,8 @@ pub struct Session {
     run: Run<Arc<Scenario>>,
     scenario: Arc<Scenario>,
     view: View,
+    /// Samples for each one that the scenario asks for, if that is a whole number.
+    every: usize,
     packets: Option<Packets>,
 }
 
@@ -64,7 +37,7 @@ impl Session {
     /// What is wrong with the scenario, or that it asks for more than the page has.
     pub fn open(request: &Request, view: View) -> Result<Session, Problems> {
         let mut scenario = request.scenario()?;
-        let interval = view.interval(&scenario);
+        let (interval, every) = view.interval(&scenario);
         scenario.record.interval = Some(interval);
         scenario.record.on_change = false;
         scenario.record.events = false;
@@ -83,7 +56,7 @@ impl Session {
         let scenario = Arc::new(scenario);
         let seed = scenario.seed;
         let run = Run::new(Arc::clone(&scenario), seed, options).map_err(|error| Problems::of(error.to_string()))?;
-        Ok(Session { run, scenario, view, packets })
+        Ok(Session { run, scenario, view, every, packets })
     }
 
     /// Runs until `until_s` seconds of virtual time, or until about `budget` events are handled. Returns true at the
@@ -124,9 +97,15 @@ impl Session {
     /// # Errors
     /// If the run cannot go on.
     pub fn finish(self, pinned: Option<&Account>) -> Result<(Answer, Account), Problems> {
-        let Session { run, scenario, view, packets } = self;
+        let Session { run, scenario, view, every, packets } = self;
         let result = run.finish(&Monitor::default()).map_err(|error| Problems::of(error.to_string()))?;
         let account = Account::of(&scenario, &result);
+        // The sentences of `lopsided run` come from the samples that the scenario asks for.
+        let goodput = |flow: usize, start_s, stop_s| {
+            let curve = delivered(&result, flow, every);
+            Ok::<f64, ()>(mean_goodput(&curve.time_s, &curve.value, start_s, stop_s))
+        };
+        let sentences = account.sentences(goodput).unwrap_or_default();
         let mut columns = Columns::default();
         let recorded = lopsided_sim::Recorded { samples: &result.samples, queues: &result.queues };
         let series = picture::series(&scenario, recorded, &view, &mut columns);
@@ -139,13 +118,24 @@ impl Session {
             ("digest", Json::text(&format!("{:016x}", result.digest))),
             ("seed", Json::text(&result.seed.to_string())),
             ("events", Json::whole(result.events)),
-            ("verdict", Json::texts(verdict(&scenario, &result).iter().map(String::as_str))),
+            ("verdict", Json::texts(sentences.iter().map(String::as_str))),
             ("difference", Json::texts(told.iter().map(String::as_str))),
             ("flows", flows(&result)),
             ("links", links(&result)),
         ]);
         Ok((columns.into_answer(head), account))
     }
+}
+
+/// What a flow had delivered at every so many samples.
+fn delivered(result: &RunResult, flow: usize, every: usize) -> Curve {
+    let mut curve = Curve::default();
+    let flows = result.flows.name.len();
+    let rows = (0..result.samples.flow.len() / flows.max(1)).map(|instant| instant * flows + flow);
+    for row in rows.skip(every.max(1) - 1).step_by(every.max(1)) {
+        curve.push(result.samples.time_s[row], result.samples.delivered_bytes[row] as f64);
+    }
+    curve
 }
 
 fn flows(result: &RunResult) -> Json {
@@ -226,10 +216,4 @@ pub fn capture(request: &Request, host: &str) -> Result<Answer, Problems> {
     capture.finish().map_err(|error| Problems::of(error.to_string()))?;
     let bytes = std::mem::take(&mut *file.0.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Answer::raw(bytes))
-}
-
-/// The rate of the main link's direction, if it has one.
-pub(crate) fn main_rate(scenario: &Scenario, dir: Dir) -> Option<u64> {
-    let link = scenario.graph.links.get(picture::main_link(scenario))?;
-    link.dir(dir).rate.map(|rate| rate.as_bps())
 }

@@ -55,7 +55,7 @@ mod _native {
     #[pymodule_export]
     use crate::live_world::LivePath;
     #[pymodule_export]
-    use crate::page::page_picture;
+    use crate::page::{page_description, page_picture};
     #[pymodule_export]
     use crate::queue::{PacketView, QueueDiscipline, QueueSetup, register_queue};
     #[pymodule_export]

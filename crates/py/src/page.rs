@@ -26,3 +26,10 @@ pub(crate) fn page_picture<'py>(
     let (answer, _) = answer.map_err(|problems| Failure::Usage(problems.messages().join("; ")))?;
     Ok(PyBytes::new(py, answer.bytes()))
 }
+
+/// What a scenario has that the page can show and change, as JSON: see `lopsided_page::describe`.
+#[pyfunction]
+pub(crate) fn page_description(text: String, settings: Vec<(String, String)>) -> PyResult<String> {
+    let described = lopsided_page::describe(&Request { text, settings });
+    Ok(described.map_err(|problems| Failure::Usage(problems.messages().join("; ")))?.head().to_owned())
+}

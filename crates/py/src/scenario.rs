@@ -50,6 +50,11 @@ impl Scenario {
         each.map(|own| (own.name.clone(), own.make.as_ref().map(|make| make.bind(py).clone()))).collect()
     }
 
+    /// The text and the changes to it, as they were given.
+    fn source(&self) -> (&str, Vec<(String, String)>) {
+        (&self.text, self.overrides.clone())
+    }
+
     #[getter]
     fn name(&self) -> &str {
         &self.resolved.name

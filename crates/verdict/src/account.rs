@@ -92,19 +92,26 @@ impl Account {
 
 /// Mean goodput of a flow in bit/s between two times, interpolated between its samples.
 pub(crate) fn goodput_between(samples: &SampleTable, flow: usize, start_s: f64, stop_s: f64) -> f64 {
-    let rows = (0..samples.flow.len()).filter(|row| samples.flow[*row] as usize == flow);
-    let curve: Vec<(f64, f64)> = rows.map(|row| (samples.time_s[row], samples.delivered_bytes[row] as f64)).collect();
-    (delivered_at(&curve, stop_s) - delivered_at(&curve, start_s)) * 8.0 / (stop_s - start_s)
+    let rows: Vec<usize> = (0..samples.flow.len()).filter(|row| samples.flow[*row] as usize == flow).collect();
+    let time_s: Vec<f64> = rows.iter().map(|row| samples.time_s[*row]).collect();
+    let delivered: Vec<f64> = rows.iter().map(|row| samples.delivered_bytes[*row] as f64).collect();
+    mean_goodput(&time_s, &delivered, start_s, stop_s)
+}
+
+/// Mean goodput in bit/s between two times, of octets delivered since the beginning at each of the times `time_s`;
+/// interpolated between them.
+pub fn mean_goodput(time_s: &[f64], delivered: &[f64], start_s: f64, stop_s: f64) -> f64 {
+    (delivered_at(time_s, delivered, stop_s) - delivered_at(time_s, delivered, start_s)) * 8.0 / (stop_s - start_s)
 }
 
 /// Octets delivered by a time: nothing before the first sample, and no more after the last.
-fn delivered_at(curve: &[(f64, f64)], at: f64) -> f64 {
-    match curve.partition_point(|(time, _)| *time < at) {
-        0 => curve.first().filter(|(time, _)| *time == at).map_or(0.0, |(_, bytes)| *bytes),
-        next if next == curve.len() => curve[next - 1].1,
+fn delivered_at(time_s: &[f64], delivered: &[f64], at: f64) -> f64 {
+    match time_s.partition_point(|time| *time < at) {
+        0 => time_s.first().filter(|time| **time == at).map_or(0.0, |_| delivered[0]),
+        next if next == time_s.len() => delivered[next - 1],
         next => {
-            let ((start, from), (stop, to)) = (curve[next - 1], curve[next]);
-            from + (to - from) / (stop - start) * (at - start)
+            let (start, from) = (time_s[next - 1], delivered[next - 1]);
+            from + (delivered[next] - from) / (time_s[next] - start) * (at - start)
         }
     }
 }

@@ -12,6 +12,6 @@ mod difference;
 mod sentences;
 pub mod units;
 
-pub use account::{Account, FlowFacts, LinkFacts};
+pub use account::{Account, FlowFacts, LinkFacts, mean_goodput};
 pub use difference::difference;
 pub use sentences::verdict;

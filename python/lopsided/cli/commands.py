@@ -61,6 +61,10 @@ COMMANDS: tuple[Command, ...] = (
         "lopsided.cli.compare:compare",
         "Hold two worlds, two runs, or a congestion control of your own and a known one against each other.",
     ),
+    Command(
+        "page", "lopsided.cli.page:page", "Write the laboratory as one HTML file: drag the buffer, watch the line."
+    ),
+    Command("ui", "lopsided.cli.ui:ui", "Open the laboratory in a browser, with your runs and sweeps to browse."),
     Command("plot", "lopsided.cli.plot:plot", "Draw a figure from a run folder."),
     Command(
         "explain",

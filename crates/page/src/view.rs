@@ -1,0 +1,78 @@
+//! What the page shows of a run, and how densely the run is sampled for it.
+
+use lopsided_core::Duration;
+use lopsided_scenario::Scenario;
+
+/// Most samples of each flow in one run.
+const MOST_SAMPLES: u64 = 20_000;
+/// A view of fewer columns is one of many while a control moves: it counts how soon the picture is there.
+const COARSE: usize = 200;
+/// The shortest interval between two samples.
+const SHORTEST: Duration = Duration::from_micros(100);
+
+/// What the page shows of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct View {
+    /// Columns of pixels that a chart has; a curve has at most two points in each.
+    pub columns: usize,
+    /// The time shown, in seconds.
+    pub from_s: f64,
+    pub to_s: f64,
+    /// The time whose packets are kept, in seconds; empty: none are, and the run is faster.
+    pub packets_from_s: f64,
+    pub packets_to_s: f64,
+}
+
+impl View {
+    /// All of a run, without packets.
+    pub fn whole(scenario: &Scenario, columns: usize) -> View {
+        View { columns, from_s: 0.0, to_s: scenario.duration.as_secs_f64(), packets_from_s: 0.0, packets_to_s: 0.0 }
+    }
+
+    /// The interval between samples, and the number of samples for each one that the scenario asks for: 1 if the
+    /// scenario's own interval is kept. Sampling changes no packet, so the digest does not depend on it.
+    ///
+    /// Each column of pixels should have a few samples. The interval stays a part of the scenario's own, so that the
+    /// verdict can be made from the very samples that `lopsided run` takes.
+    pub(crate) fn interval(&self, scenario: &Scenario) -> (Duration, usize) {
+        let duration = scenario.duration.as_nanos();
+        let shown = ((self.to_s - self.from_s).max(1e-3) * 1e9) as u64;
+        let wanted = (shown / (2 * self.columns.max(1) as u64)).max(duration / MOST_SAMPLES).max(SHORTEST.as_nanos());
+        let own = scenario.record.interval.map_or(0, Duration::as_nanos);
+        let (nanos, every) = if own == 0 {
+            (wanted, 1)
+        } else if own < wanted {
+            let is_coarse = self.columns < COARSE || duration / own > MOST_SAMPLES;
+            (if is_coarse { own * (wanted / own) } else { own }, 1)
+        } else {
+            // The first number of parts that divides the interval without a rest.
+            let parts = own.div_ceil(wanted);
+            let parts = (parts..parts + 64).find(|parts| own % parts == 0).unwrap_or(1);
+            (own / parts, parts as usize)
+        };
+        (Duration::from_nanos(nanos), every)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval_ms(own: &str, view: impl Fn(View) -> View) -> (f64, usize) {
+        let text = include_str!("../../../scenarios/adsl.toml");
+        let own = [("record.interval".to_owned(), own.to_owned())];
+        let scenario = Scenario::parse(text, "adsl.toml", &own).expect("a scenario");
+        let (interval, every) = view(View::whole(&scenario, 560)).interval(&scenario);
+        (interval.as_millis_f64(), every)
+    }
+
+    #[test]
+    fn samples_are_dense_enough_and_few_enough() {
+        assert_eq!(interval_ms("100 ms", |whole| whole), (100.0, 1), "as the scenario has it");
+        assert_eq!(interval_ms("100 ms", |whole| View { columns: 150, ..whole }), (600.0, 1), "coarser while moving");
+        assert_eq!(interval_ms("100 us", |whole| whole), (160.7, 1), "no more than a screen shows");
+        assert_eq!(interval_ms("10 s", |whole| whole), (156.25, 64), "a part of the scenario's own");
+        let zoomed = |whole| View { from_s: 90.0, to_s: 95.0, ..whole };
+        assert_eq!(interval_ms("100 ms", zoomed), (6.25, 16), "denser in a short time");
+    }
+}

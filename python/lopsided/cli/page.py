@@ -1,0 +1,46 @@
+"""`lopsided page`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lopsided.cli.options import Overwrite, Settings, load
+from lopsided.cli.terminal import print_path
+
+
+def page(
+    file: Path | None = None,
+    /,
+    *,
+    out: Path = Path("page.html"),
+    settings: Settings = (),
+    overwrite: Overwrite = False,
+) -> None:
+    """Write the laboratory as one HTML file: drag the buffer, watch the line.
+
+    The file holds the simulator and needs no server and no network: open it from disk, mail it, publish it.
+
+    For example:
+
+        lopsided page
+        lopsided page scenarios/adsl.toml --out adsl.html
+        lopsided page scenarios/adsl.toml --set "link.up.queue.limit=15 packets"
+
+    Parameters
+    ----------
+    file
+        The scenario that the page opens with; default: a download and an upload on an ADSL line.
+    out
+        The file to write.
+    """
+    from lopsided.data.output import check_free, whole_file
+    from lopsided.errors import UsageError
+    from lopsided.views import page as pages
+
+    if settings and file is None:
+        raise UsageError("--set changes the scenario of a file: name the file too")
+    check_free(out, overwrite=overwrite)
+    html = pages.page(None if file is None else load(file, settings))
+    with whole_file(out) as temporary:
+        temporary.write_text(html, encoding="utf-8")
+    print_path("page", out)

@@ -1,0 +1,133 @@
+"""The laboratory in one page: a scenario, its first picture, and the simulator, in one HTML file.
+
+The page is built from `web/` by `make page` and packed into wheels; here a scenario is put into it. The first picture
+is computed here, so that the page shows it before its own simulator has started.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lopsided import _native
+from lopsided.errors import UsageError
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Run, Scenario
+
+BUNDLE = Path(__file__).parent / "bundle"
+"""What `make page` builds."""
+_COLUMNS = 480
+"""Columns of pixels in the first picture."""
+_PACKETS = 3000
+"""Packets in the first picture's animation."""
+_FULL_PACKET_BITS = 12_000
+
+EXAMPLE = """[scenario]
+title = "A download and an upload on a 2400/196 kbit/s line"
+duration = "180 s"
+[link]
+rtt = "20 ms"
+framing = "ethernet"
+[link.down]
+rate = "2.4 Mbit/s"
+queue = "50 packets"
+[link.up]
+rate = "196 kbit/s"
+queue = "50 packets"
+[[flow]]
+name = "download"
+direction = "down"
+[[flow]]
+name = "upload"
+direction = "up"
+start = "60 s"
+start_jitter = "1 s"
+"""
+"""What the page opens with if no scenario is named."""
+
+
+def page(scenario: Scenario | None = None, *, folders: Sequence[Mapping[str, str]] = ()) -> str:
+    """The page as HTML. `folders` are runs to browse, with `lopsided ui`.
+
+    Raises UsageError for a scenario that runs Python code, and if the page has not been built.
+    """
+    baked = bake(scenario)
+    if folders:
+        baked["folders"] = list(folders)
+    return _page().replace(">BAKED<", f">{embedded(baked)}<", 1)
+
+
+def bake(scenario: Scenario | None) -> dict[str, Any]:
+    """What a page or a widget is given: the scenario's text, its settings, and the first picture."""
+    text, settings = (EXAMPLE, []) if scenario is None else _source(scenario)
+    description = json.loads(_native.page_description(text, settings))
+    line = description["line"]
+    rates = [line[way]["rate_bps"] or 1e9 for way in ("down", "up")] if line else [1e9]
+    span = min(20.0, _PACKETS / (sum(rates) / _FULL_PACKET_BITS * 1.5))
+    at = description["duration_s"] / 2
+    picture = _native.page_picture(text, settings, _COLUMNS, (max(0.0, at - 0.15 * span), at + 0.85 * span))
+    return {
+        "text": text,
+        "settings": dict(settings),
+        "version": _native.__version__,
+        "description": description,
+        "picture": base64.b64encode(gzip.compress(picture, 9, mtime=0)).decode(),
+        "at": at,
+    }
+
+
+def explore(run: Run) -> Any:
+    """The page as a widget of notebooks, with the run's scenario in it.
+
+    Raises UsageError without the package anywidget.
+    """
+    try:
+        import anywidget
+        import traitlets
+    except ImportError:
+        raise UsageError("run.explore() needs the package anywidget: pip install anywidget") from None
+
+    class Laboratory(anywidget.AnyWidget):
+        _esm = bundled("widget.js")
+        baked = traitlets.Dict().tag(sync=True)
+
+    return Laboratory(baked=bake(run.scenario.with_(**{"scenario.seed": run.seed})))
+
+
+def embedded(value: object) -> str:
+    """JSON that may stand in a script element."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def bundled(name: str) -> str:
+    """A file of the bundle. Raises UsageError if it has not been built."""
+    try:
+        return (BUNDLE / name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(
+            "this installation has no page: build it with `make page` in the source (Node 20 and rustup's target "
+            "wasm32-unknown-unknown), or install a wheel"
+        ) from None
+
+
+def is_built() -> bool:
+    """Whether this installation has the page."""
+    return (BUNDLE / "page.html").is_file()
+
+
+@cache
+def _page() -> str:
+    return bundled("page.html")
+
+
+def _source(scenario: Scenario) -> tuple[str, list[tuple[str, str]]]:
+    if scenario.controllers:
+        names = ", ".join(scenario.controllers)
+        raise UsageError(f"the page runs no Python, so it cannot have the congestion control {names} of your own")
+    return scenario.native.source()

@@ -1,0 +1,134 @@
+"""The laboratory served to browsers of this machine: the page, and the reports of run folders.
+
+It answers GET alone, to 127.0.0.1 alone, and only under that name: a page of another site that makes a browser ask
+here gets nothing. Besides the page it hands out the `report.html` of folders that have a manifest, and no other file.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote, unquote, urlsplit
+
+from lopsided.data.run_folder import MANIFEST
+from lopsided.errors import UsageError
+from lopsided.views.page import page
+
+_MOST_FOLDERS = 200
+_MOST_SCENARIO = 200_000
+"""Octets of a scenario that the page can open."""
+_REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+
+
+class Server:
+    """A server under way."""
+
+    def __init__(self, inner: ThreadingHTTPServer) -> None:
+        self._inner = inner
+        self.address = f"http://127.0.0.1:{inner.server_address[1]}/"
+
+    def wait(self) -> None:
+        """Returns when the program is interrupted."""
+        threading.Event().wait()
+
+
+@contextmanager
+def serving(folder: Path, port: int = 0) -> Generator[Server]:
+    """Serves the page with the runs below `folder` until the block ends.
+
+    Raises UsageError if the port is taken, and if the page has not been built.
+    """
+    page()  # Whether there is one.
+
+    class Handler(_Handler):
+        root = folder
+
+    try:
+        inner = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    except OSError as error:
+        what = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
+        raise UsageError(f"port {port} {what}; choose another one with --port") from None
+    inner.daemon_threads = True
+    thread = threading.Thread(target=inner.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield Server(inner)
+    finally:
+        inner.shutdown()
+        inner.server_close()
+
+
+def runs(root: Path) -> list[dict[str, str]]:
+    """The run folders and studies below a folder, the newest first."""
+    found: list[tuple[float, dict[str, str]]] = []
+    for path in sorted(root.glob(f"**/{MANIFEST}"))[: 10 * _MOST_FOLDERS] if root.is_dir() else []:
+        try:
+            manifest = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
+            name = path.parent.relative_to(root).as_posix()
+            made = path.stat().st_mtime
+        except (OSError, ValueError):
+            continue  # Written at this moment, or somebody else's.
+        if not isinstance(cast("object", manifest), dict) or "lopsided" not in manifest:
+            continue
+        report = f"/runs/{quote(name)}/report.html" if (path.parent / "report.html").is_file() else ""
+        folder = {
+            "name": name,
+            "title": str(manifest.get("name", name)),
+            "kind": str(manifest.get("kind", "run")),
+            "digest": str(manifest.get("digest", "")),
+            "report": report,
+            "scenario": _scenario(path.parent / "scenario.toml"),
+        }
+        found.append((made, folder))
+    found.sort(key=lambda each: each[0], reverse=True)
+    return [folder for _, folder in found[:_MOST_FOLDERS]]
+
+
+def _scenario(path: Path) -> str:
+    try:
+        if path.stat().st_size > _MOST_SCENARIO:
+            return ""
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    root: Path
+    server_version = "lopsided"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        host, _, _ = self.headers.get("Host", "").partition(":")
+        if host not in ("127.0.0.1", "localhost"):
+            return self.send_error(403, "only for this machine")
+        path = unquote(urlsplit(self.path).path)
+        if path == "/":
+            return self._send(page(folders=runs(self.root)), "")
+        if path.startswith("/runs/") and path.endswith("/report.html"):
+            report = self.root / path.removeprefix("/runs/")
+            known = {f"{folder['name']}/report.html" for folder in runs(self.root)}
+            if path.removeprefix("/runs/") in known:
+                return self._send(report.read_text(encoding="utf-8"), _REPORT_POLICY)
+        self.send_error(404, "there is nothing here")
+
+    def _send(self, text: str, policy: str) -> None:
+        body = text.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        if policy:
+            self.send_header("Content-Security-Policy", policy)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        del format, args

@@ -1,0 +1,194 @@
+// The page's side of the engine: one worker, the newest question first, a fresh worker after a trap.
+
+import { Engine, type Question, type Reply } from "./engine";
+import { unpack, type Catalogue, type Description, type Picture, type Problem, type Scene, type View } from "./simulator";
+
+/** The places where the engine may run, the best first. */
+export type Place = "blob worker" | "data worker" | "page";
+
+export interface Shown {
+  readonly picture: Picture;
+  readonly scene: Scene;
+  readonly view: View;
+  readonly partial: boolean;
+  /** Time that the run took, in ms. */
+  readonly took: number;
+}
+
+export interface Callbacks {
+  shown(shown: Shown): void;
+  refused(problems: readonly Problem[]): void;
+  trapped(reason: string): void;
+  ready(catalogue: Catalogue): void;
+}
+
+/** A worker that holds more memory than this is replaced when it rests: WebAssembly never returns any. */
+const MOST_MEMORY = 300 * 2 ** 20;
+
+interface Waiting {
+  resolve(reply: Reply): void;
+  reject(error: Error): void;
+}
+
+export class Laboratory {
+  place: Place = "blob worker";
+  catalogue: Catalogue | null = null;
+  private send: (question: Question) => void = () => {};
+  private stop: () => void = () => {};
+  private module: WebAssembly.Module | null = null;
+  private asked = 0;
+  private underWay: { id: number; scene: Scene; view: View } | null = null;
+  private next: { scene: Scene; view: View } | null = null;
+  private readonly waiting = new Map<number, Waiting>();
+  private pinned: Scene | null = null;
+  private traps = 0;
+
+  constructor(
+    private readonly wasm: string,
+    private readonly code: string,
+    private readonly callbacks: Callbacks,
+  ) {
+    this.spawn();
+  }
+
+  /** Runs the scene; an older run that is far from its end is given up. */
+  run(scene: Scene, view: View): void {
+    this.next = { scene, view };
+    if (!this.underWay) this.begin();
+    // The engine hears of a newer question by its number: it ends the older run, or finishes it.
+    else if (this.traps < 3) this.begin();
+  }
+
+  async describe(scene: Scene): Promise<Description> {
+    const reply = await this.request((id) => ({ kind: "describe", id, scene }));
+    if (reply.kind !== "description") throw new Error("no description");
+    return reply.description;
+  }
+
+  async capture(scene: Scene, host: string): Promise<ArrayBuffer> {
+    const reply = await this.request((id) => ({ kind: "capture", id, scene, host }));
+    if (reply.kind !== "file") throw new Error("no capture");
+    return reply.block;
+  }
+
+  async pin(scene: Scene | null): Promise<void> {
+    this.pinned = scene;
+    await this.request((id) => ({ kind: "pin", id, scene }));
+  }
+
+  close(): void {
+    this.stop();
+  }
+
+  private request(question: (id: number) => Question): Promise<Reply> {
+    const id = ++this.asked;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.send(question(id));
+    });
+  }
+
+  private begin(): void {
+    if (!this.next) return;
+    const { scene, view } = this.next;
+    this.next = null;
+    this.underWay = { id: ++this.asked, scene, view };
+    this.runs.set(this.asked, this.underWay);
+    this.send({ kind: "run", id: this.asked, scene, view });
+  }
+
+  private readonly runs = new Map<number, { scene: Scene; view: View }>();
+
+  private heard(reply: Reply): void {
+    if (reply.kind === "ready") {
+      this.module = reply.module;
+      this.catalogue = reply.catalogue;
+      return this.callbacks.ready(reply.catalogue);
+    }
+    const waiting = this.waiting.get(reply.id);
+    this.waiting.delete(reply.id);
+    const isNewest = this.underWay?.id === reply.id;
+    switch (reply.kind) {
+      case "picture": {
+        const run = this.runs.get(reply.id);
+        if (run) {
+          const { scene, view } = run;
+          this.callbacks.shown({ picture: unpack(reply.block), scene, view, partial: reply.partial, took: reply.took });
+        }
+        if (reply.partial) return;
+        this.runs.delete(reply.id);
+        if (isNewest) this.underWay = null;
+        this.traps = 0;
+        if (isNewest && reply.memory > MOST_MEMORY) this.restart();
+        return;
+      }
+      case "cancelled":
+        this.runs.delete(reply.id);
+        if (isNewest) this.underWay = null;
+        return;
+      case "refused":
+        this.runs.delete(reply.id);
+        if (waiting) return waiting.reject(new Error(reply.problems.map((problem) => problem.message).join("; ")));
+        if (isNewest) {
+          this.underWay = null;
+          this.callbacks.refused(reply.problems);
+        }
+        return;
+      case "trap":
+        this.traps += 1;
+        this.runs.clear();
+        this.underWay = null;
+        for (const other of [waiting, ...this.waiting.values()]) other?.reject(new Error(reply.reason));
+        this.waiting.clear();
+        this.restart();
+        return this.callbacks.trapped(reply.reason);
+      default:
+        waiting?.resolve(reply);
+    }
+  }
+
+  private restart(): void {
+    this.stop();
+    this.spawn();
+    if (this.pinned) void this.pin(this.pinned).catch(() => undefined);
+  }
+
+  private spawn(): void {
+    const start: Question = { kind: "start", wasm: this.module ?? this.wasm };
+    const worker = this.worker();
+    if (worker) {
+      worker.onmessage = (event: MessageEvent<Reply>) => this.heard(event.data);
+      // A frame without an origin may refuse the worker's code only when it loads.
+      worker.onerror = () => {
+        if (this.catalogue) return;
+        worker.terminate();
+        this.place = this.place === "blob worker" ? "data worker" : "page";
+        this.spawn();
+        if (this.underWay) this.run(this.underWay.scene, this.underWay.view);
+      };
+      this.send = (question) => worker.postMessage(question);
+      this.stop = () => worker.terminate();
+    } else {
+      this.place = "page";
+      const engine = new Engine((reply) => this.heard(reply));
+      this.send = (question) => engine.ask(question);
+      this.stop = () => {};
+    }
+    this.send(start);
+  }
+
+  private worker(): Worker | null {
+    try {
+      if (this.place === "blob worker") {
+        return new Worker(URL.createObjectURL(new Blob([this.code], { type: "text/javascript" })));
+      }
+      if (this.place === "data worker") {
+        return new Worker(`data:text/javascript;charset=utf-8,${encodeURIComponent(this.code)}`);
+      }
+    } catch {
+      this.place = this.place === "blob worker" ? "data worker" : "page";
+      return this.worker();
+    }
+    return null;
+  }
+}

@@ -1,0 +1,52 @@
+// The page's beginning: what was baked in, or what the link holds.
+
+import { render } from "preact";
+import { App, drawing } from "./app";
+import { ADSL } from "./scenes";
+import { decode } from "./share";
+import { State, type Baked } from "./state";
+
+const content = (id: string): string => document.getElementById(id)?.textContent?.trim() ?? "";
+
+async function begin(): Promise<void> {
+  const baked = JSON.parse(content("baked") || "{}") as Partial<Baked>;
+  const state = new State(baked.version ?? "", baked.folders ?? []);
+  // For tests and for whoever looks under the bonnet.
+  Object.assign(globalThis, { lopsided: { state, drawing } });
+  const hash = location.hash;
+  let shared = null;
+  if (hash.length > 1) {
+    try {
+      shared = await decode(hash);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : "it cannot be read";
+      state.notice.value = `The link cannot be opened: ${why}. The page shows its own example.`;
+    }
+  }
+  if (!shared) await state.bake({ text: ADSL, settings: {}, version: "", at: 90, ...baked });
+  const root = document.getElementById("app") as HTMLElement;
+  root.replaceChildren();
+  render(<App state={state} />, root);
+  // The first picture is on the screen before the simulator takes the processor.
+  requestAnimationFrame(() =>
+    setTimeout(() => {
+      state.start(content("wasm"), content("worker"));
+      if (shared) {
+        const { scene, at, digest, version } = shared;
+        void state.load(scene.text, scene.settings, at).then(() => {
+          if (version && version !== state.version) {
+            state.notice.value = `This link was made with lopsided ${version}, and this page has ${state.version}: its digest ${digest} may differ.`;
+          }
+        });
+      } else {
+        void state.describe();
+        state.ask(false);
+      }
+    }),
+  );
+  addEventListener("hashchange", () => {
+    if (location.hash.length > 1) location.reload();
+  });
+}
+
+void begin();
