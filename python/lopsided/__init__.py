@@ -20,7 +20,20 @@ TYPE_CHECKING = False  # as in `typing`, which takes longer to load than all of 
 if TYPE_CHECKING:
     from typing import Any
 
-    from lopsided._native import Controller, QueueDiscipline, WindowAlgorithm, __version__
+    from lopsided._native import (
+        Acked,
+        Controller,
+        Lost,
+        PacketView,
+        PathState,
+        QueueDiscipline,
+        QueueSetup,
+        Setup,
+        Signal,
+        Window,
+        WindowAlgorithm,
+        __version__,
+    )
     from lopsided.data.table import Table
     from lopsided.data.traces import trace
     from lopsided.errors import (
@@ -42,18 +55,26 @@ if TYPE_CHECKING:
     from lopsided.studies.sweep import sweep
 
 __all__ = [
+    "Acked",
     "Controller",
     "ControllerError",
     "FolderError",
     "LopsidedError",
+    "Lost",
+    "PacketView",
+    "PathState",
     "QueueDiscipline",
     "QueueError",
+    "QueueSetup",
     "Run",
     "RunError",
     "Scenario",
     "ScenarioError",
+    "Setup",
+    "Signal",
     "Table",
     "UsageError",
+    "Window",
     "WindowAlgorithm",
     "__version__",
     "ackpath",
@@ -69,6 +90,14 @@ __all__ = [
 _HOMES = {
     "__version__": "lopsided._native",
     "Controller": "lopsided._native",
+    "Acked": "lopsided._native",
+    "Lost": "lopsided._native",
+    "PacketView": "lopsided._native",
+    "PathState": "lopsided._native",
+    "QueueSetup": "lopsided._native",
+    "Setup": "lopsided._native",
+    "Signal": "lopsided._native",
+    "Window": "lopsided._native",
     "QueueDiscipline": "lopsided._native",
     "WindowAlgorithm": "lopsided._native",
     "ControllerError": "lopsided.errors",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+import dis
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from lopsided import _native, own_code
@@ -53,6 +56,26 @@ def _check(name: str, make: Any) -> None:
     missing = [method for method in _BASES[base] if getattr(make, method) is getattr(base, method)]
     if missing:
         raise UsageError(f"{make.__name__} does not define {' and '.join(missing)}")
+    _check_attributes(make, base)
+
+
+def _check_attributes(make: type, base: type) -> None:
+    """Refuses an attribute that is assigned, read nowhere, and nearly a target of the base: a misspelt target would be
+    ignored without a word."""
+    targets = [name for name in dir(base) if not name.startswith("_")]
+    codes = [
+        value.__code__
+        for cls in make.__mro__
+        if cls not in base.__mro__
+        for value in vars(cls).values()
+        if isinstance(value, FunctionType)
+    ]
+    steps = [step for code in codes for step in dis.get_instructions(code)]
+    read = {step.argval for step in steps if step.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")}
+    written = {step.argval for step in steps if step.opname == "STORE_ATTR"} - read - set(targets)
+    for name in sorted(written):
+        if near := difflib.get_close_matches(name, targets, n=1, cutoff=0.85):
+            raise UsageError(f"{make.__name__} assigns `{name}`, which nothing reads; did you mean `{near[0]}`?")
 
 
 @dataclass(frozen=True)

@@ -87,5 +87,9 @@ class UsageError(LopsidedError):
     """A request that makes no sense as given."""
 
 
+class CaptureWarning(UserWarning):
+    """A capture is cut short or damaged, and was read up to there."""
+
+
 class LeftoverWarning(UserWarning):
     """Something was removed that a killed command had left where it was writing."""

@@ -54,6 +54,9 @@ class Interruptible:
         self._hook, sys.unraisablehook = sys.unraisablehook, self._dropped
         if self._terminable:
             signal.signal(signal.SIGTERM, self._terminate)
+            # The terminal was closed; `nohup` has it ignored.
+            if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+                signal.signal(signal.SIGHUP, self._terminate)
         signal.signal(signal.SIGINT, self._interrupt)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
@@ -68,8 +71,8 @@ class Interruptible:
         self._interrupted = True
         raise KeyboardInterrupt
 
-    def _terminate(self, _number: int, _frame: FrameType | None) -> NoReturn:
-        raise SystemExit(128 + signal.SIGTERM)
+    def _terminate(self, number: int, _frame: FrameType | None) -> NoReturn:
+        raise SystemExit(128 + number)
 
     def _dropped(self, told: sys.UnraisableHookArgs) -> None:
         if not issubclass(told.exc_type, (KeyboardInterrupt, SystemExit)):

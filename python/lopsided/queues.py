@@ -89,6 +89,14 @@ def _check(name: str, cls: object) -> None:
     missing = [method for method in _METHODS if getattr(cls, method) is getattr(_native.QueueDiscipline, method)]
     if missing:
         raise UsageError(f"{cls.__name__} does not define {' and '.join(missing)}")
-    for parameter in getattr(cls, "parameters", {}):
+    parameters = getattr(cls, "parameters", {})
+    if not isinstance(parameters, dict):
+        raise UsageError(f"{cls.__name__}.parameters is {parameters!r}; expected a dictionary of defaults")
+    for parameter, default in cast("dict[object, object]", parameters).items():
         if not (isinstance(parameter, str) and parameter.isidentifier() and parameter != "kind"):
             raise UsageError(f"{parameter!r} is no name for a parameter of {cls.__name__}")
+        if not isinstance(default, bool | int | float | str):
+            raise UsageError(
+                f"the parameter {parameter!r} of {cls.__name__} has the default {default!r}; expected a flag, a number "
+                "from 0 up, or a text"
+            )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lopsided import _native, queues
 from lopsided.accessors import filled_in
@@ -210,7 +210,10 @@ class Scenario:
         if found is None or (direction != "down" and direction != "up"):
             return None
         queue = found[direction]["queue"]
-        return queue["limit"].get("packets") if "limit" in queue else None
+        # A discipline of the user's own may have a `limit` that is a plain number.
+        limit = cast("Mapping[str, Any]", queue).get("limit")
+        packets = cast("Mapping[str, Any]", limit).get("packets") if isinstance(limit, dict) else None
+        return packets if isinstance(packets, int) else None
 
     def to_toml(self) -> str:
         """The scenario as TOML with every default written out; reading it back gives the same scenario."""
@@ -312,6 +315,7 @@ class Run(RunTables):
 
         folder = Path(folder)
         manifest = folders.read_manifest(folder)
+        folders.check_run(folder, manifest)
         try:
             tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in run_tables()}
         except (OSError, pl.exceptions.PolarsError) as error:
@@ -329,7 +333,17 @@ class Run(RunTables):
             made=manifest["made"],
         )
         run.folder = folder
+        run.check_tables()
         return run
+
+    def check_tables(self) -> None:
+        """Raises FolderError if the tables are not those of a run of the scenario."""
+        for name, columns in run_tables().items():
+            found = self.table(name).columns
+            if missing := [column.name for column in columns.columns if column.name not in found]:
+                raise FolderError(f"{self.folder} is damaged: its table {name} has no column {missing[0]}")
+        if list(self.flows["name"]) != self.scenario.flow_names:
+            raise FolderError(f"{self.folder} is damaged: its tables are of other flows than its scenario.toml")
 
     def manifest(self) -> dict[str, Any]:
         """What identifies this run."""

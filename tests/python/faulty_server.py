@@ -166,7 +166,7 @@ class FaultyServer:
             body = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
         else:
             lines.append(f"Content-Length: {length}")
-        head = "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode()
+        head = "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode("latin-1")
         if fault in ("reset", "close", "stall"):
             body = body[: self.rng.randrange(len(body) + 1)]
         # In one, as servers do: else the head is a segment of its own.

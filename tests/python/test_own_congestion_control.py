@@ -228,7 +228,7 @@ def test_an_answer_where_none_is_wanted_is_told(adsl):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda setup: None, "it gave a NoneType: a lopsided.Controller or lopsided.WindowAlgorithm is wanted"),
+        (lambda setup: None, "it returned an object of type NoneType; expected a lopsided.Controller"),
         (lambda: None, "takes 0 positional arguments but 1 was given"),
         (type("Odd", (RenoAlgorithm,), {"ecn": "some"}), 'ecn is "classic", "dctcp echo" or "accurate", not "some"'),
         (
@@ -402,3 +402,27 @@ def test_the_classes_of_the_guide_do_what_its_crate_does(printed):
         [row] = run.flows.rows()
         row = f"{name:<10} {row['goodput_bps'] / 1e6:>8.2f} {row['rtt_mean_ms']:>9.1f} {row['retransmits']:>8}\n"
         assert row in printed
+
+
+def test_a_misspelt_target_is_refused():
+    class Misspelt(lop.WindowAlgorithm):
+        def cong_avoid(self, window, acked, path):
+            self.increase_when_app_limted = True
+
+        def ssthresh(self, window, path):
+            self.own_memory = window.segments / 2
+            return self.own_memory
+
+    with pytest.raises(lop.UsageError, match="did you mean `increase_when_app_limited`"):
+        lop.Scenario.from_text("", controllers={"Misspelt": Misspelt})
+
+    class Byte(lop.Controller):
+        def on_ack(self, ack, path):
+            self.cwnd_byte = 10_000
+
+        def on_congestion(self, signal, path): ...
+
+        def on_undo(self, path): ...
+
+    with pytest.raises(lop.UsageError, match="did you mean `cwnd_bytes`"):
+        lop.Scenario.from_text("", controllers={"Byte": Byte})

@@ -165,3 +165,47 @@ def test_the_command_line_takes_one_and_a_folder_is_read_without_it(tmp_path, ca
     assert cli.invoke(["explain", str(out), *own]) == 0
     assert cli.invoke(["check", str(file), "--discipline", f"{tmp_path}/mine.py:Other"]) == 2
     assert "has no Other; there is Mine" in capsys.readouterr().err
+
+
+class Limited(lop.QueueDiscipline):
+    """A drop-tail queue whose key has the name that comes to mind first."""
+
+    parameters: ClassVar = {"limit": 30}
+
+    def __init__(self, setup):
+        self.waiting = deque()
+
+    def enqueue(self, packet):
+        if self.backlog_packets >= self.limit:
+            self.drop(packet, "queue_full")
+        else:
+            self.waiting.append(packet)
+
+    def dequeue(self):
+        return self.waiting.popleft()
+
+
+@pytest.mark.parametrize(
+    "queue",
+    [
+        '"50 packets"',
+        '{ kind = "python-limited", limit = 10 }',
+        '{ limit = "12 packets" }',
+        '{ kind = "python-limited" }',
+    ],
+)
+def test_a_key_called_limit_works(queue, tmp_path):
+    lop.queue_discipline("python-limited")(Limited)
+    text = SCENARIO.replace('{ kind = "KIND" }', queue)
+    scenario = lop.Scenario.from_text(text).with_(**{"link.down.queue.kind": "python-limited"})
+    run = scenario.run()
+    run.save(tmp_path / "run")
+    assert scenario.resolved["links"][0]["down"]["queue"]["limit"] in (10, 12, 30, 50)
+    assert lop.Run.load(tmp_path / "run").digest == run.digest
+
+
+@pytest.mark.parametrize("parameters", [{"limit": [1]}, {"limit": None}, ["limit"], {3: 4}])
+def test_parameters_that_cannot_be_are_refused(parameters):
+    broken = type("Broken", (Limited,), {"parameters": parameters})
+    with pytest.raises(lop.UsageError, match=r"default|dictionary|no name"):
+        lop.queue_discipline("python-broken")(broken)

@@ -91,7 +91,7 @@ def test_every_setting_changes_the_scenario_or_is_refused(name: str):
             refused += 1
             continue
         assert changed.to_toml() != whole, f"{path} = {wanted} (was {value}) changes nothing"
-    assert tried > 20 and refused < tried / 2
+    assert tried > 20 and refused < 0.8 * tried
 
 
 def written(tmp_path: Path) -> str:
@@ -129,7 +129,7 @@ def test_presets_are_swept_over_a_file_with_rates_of_its_own():
     scenario = lop.Scenario.from_text(LINE)
     table = lop.sweep(scenario, {"link.preset": ["adsl2plus-16-1", "lte-50-15"]})
     goodput = {row["link.preset"]: row["goodput_bps"] for row in table.rows() if row["name"] == "download"}
-    assert min(goodput.values()) > 2e6 and len(set(goodput.values())) == 2
+    assert goodput["lte-50-15"] > 4e6 > goodput["adsl2plus-16-1"]
 
 
 def test_runs_of_one_digest_have_no_interval():

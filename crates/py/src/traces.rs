@@ -115,12 +115,13 @@ pub(crate) fn of_run(scenario: &Scenario, seen: &[Seen]) -> TraceTable {
 }
 
 /// What a capture says of its TCP flows: two tables of columns, with a row for each direction of a connection that
-/// carried data; and how many packets were read, and passed over.
+/// carried data; how many packets were read, and passed over; and
+/// whether the file is cut short.
 #[pyfunction]
 pub(crate) fn trace<'py>(
     py: Python<'py>,
     path: PathBuf,
-) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>, u64, u64)> {
+) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>, u64, u64, bool)> {
     let failed = |what: String| Failure::Trace { file: path.display().to_string(), what };
     let (done, flows) = py.detach(|| {
         let file = File::open(&path).map_err(|error| failed(error.to_string()))?;
@@ -138,7 +139,7 @@ pub(crate) fn trace<'py>(
         });
         table.push(row(flow));
     }
-    Ok((columns(py, &ends.columns())?, columns(py, &table.columns())?, done.packets, done.passed_over))
+    Ok((columns(py, &ends.columns())?, columns(py, &table.columns())?, done.packets, done.passed_over, done.cut))
 }
 
 /// What the catalogue's columns are of a flow, wherever it was seen.

@@ -84,6 +84,10 @@ pub(crate) fn word(node: &Node, what: &str, words: &[&'static str]) -> Read<&'st
 pub(crate) fn count(node: &Node) -> Read<u64> {
     let text = match &node.value {
         Value::Number(text) => text,
+        // A queue's limit in packets, which a discipline of the user's own takes as a plain number.
+        Value::Text(text) if text.trim().strip_suffix(" packets").is_some_and(|count| count.parse::<u64>().is_ok()) => {
+            text.trim().trim_end_matches(" packets")
+        }
         Value::Text(text) => {
             let error = UnitError::new(format!("a whole number is wanted, and this is the text {}", quote(text)));
             let bare = Decimal::parse(text.trim()).is_ok();

@@ -3,6 +3,9 @@
 use lopsided_core::{Conservation, Duration, Time};
 use std::fmt;
 
+/// The most rows of events that one run records: some gigabytes of memory.
+pub(crate) const MOST_EVENTS: usize = 10_000_000;
+
 /// Why a scenario cannot be run. The scenario crate refuses most of this when it reads a file; one made in code may
 /// hold it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +87,10 @@ pub enum RunError {
     Stuck {
         at: Time,
     },
+    /// `record.events` or `record.tcp_events` recorded more rows than a table may have.
+    TooManyEvents {
+        at: Time,
+    },
     /// The accounting does not balance: an error in lopsided itself.
     Unbalanced {
         conservation: Conservation,
@@ -98,6 +105,12 @@ impl fmt::Display for RunError {
             RunError::Stuck { at } => write!(
                 f,
                 "the clock stands still at {at:?}: packets go round a path that takes no time; give a link on it a rate or a delay"
+            ),
+            RunError::TooManyEvents { at } => write!(
+                f,
+                "more than {} million events were recorded by {at:?}: shorten the run, or leave out record.events or \
+                 record.tcp_events",
+                MOST_EVENTS / 1_000_000
             ),
             RunError::Unbalanced { conservation } => {
                 write!(f, "packets or octets appeared or vanished: {conservation}")

@@ -11,6 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct EventLog(Arc<Mutex<Vec<(NodeId, EventRow)>>>);
 
 impl EventLog {
+    /// Number of events recorded so far.
+    pub fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// What was kept, by time: a link may report what left it a little late.
     pub fn take(&self, places: &Places) -> EventTable {
         let mut rows = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));

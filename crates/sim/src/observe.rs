@@ -48,6 +48,11 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
+    /// Number of events that both logs have recorded.
+    pub fn events(&self) -> usize {
+        self.log.len() + self.tcp_log.len()
+    }
+
     pub fn new(scenario: &Scenario, log: EventLog, tcp_log: TcpLog) -> Recorder {
         let record = scenario.record;
         let interval = record.interval.filter(|interval| !interval.is_zero());

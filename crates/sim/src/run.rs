@@ -2,7 +2,7 @@
 
 use crate::build::build;
 use crate::cores::Cores;
-use crate::error::{BuildError, RunError};
+use crate::error::{BuildError, MOST_EVENTS, RunError};
 use crate::event_log::EventLog;
 use crate::host::Host;
 use crate::monitor::Monitor;
@@ -214,6 +214,9 @@ impl<S: Deref<Target = Scenario>> Run<S> {
             let (now, events) = (network.now(), network.events());
             self.observer.gather(&mut self.simulation);
             monitor.advance(now - before);
+            if self.observer.events() > MOST_EVENTS {
+                return Err(RunError::TooManyEvents { at: now });
+            }
             if monitor.is_cancelled() {
                 return Err(RunError::Cancelled);
             }
@@ -244,6 +247,9 @@ impl<S: Deref<Target = Scenario>> Run<S> {
                     ended?;
                     self.observer.gather(&mut self.simulation);
                     monitor.advance(next - before);
+                    if self.observer.events() > MOST_EVENTS {
+                        return Err(RunError::TooManyEvents { at: next });
+                    }
                 }
                 None => {
                     self.run_until(next, u64::MAX, monitor)?;

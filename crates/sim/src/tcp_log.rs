@@ -20,6 +20,11 @@ struct Entry {
 }
 
 impl TcpLog {
+    /// Number of events recorded so far.
+    pub fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// What was kept, by time.
     pub fn take(&self, places: &Places) -> TcpEventTable {
         let mut entries = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));

@@ -4,6 +4,8 @@
 //! connections than that wait to be accepted; the acknowledgement that would complete a handshake then is dropped too,
 //! so that the SYN ACK is sent again and the peer tries once more.
 //!
+//! A real endpoint may let a new SYN take the place of the oldest handshake ([`Listener::evicting`]).
+//!
 //! Left out: SYN cookies, TCP Fast Open, `tcp_abort_on_overflow`.
 
 use crate::config::{ConnConfig, Endpoint};
@@ -29,6 +31,9 @@ pub struct Listener {
     /// Peers whose connections may have something to send.
     ready: Vec<Endpoint>,
     pending_rsts: VecDeque<(Endpoint, Segment)>,
+    /// Peers whose handshakes are under way, the oldest first; may hold some that are over.
+    opening: VecDeque<Endpoint>,
+    evicts: bool,
     closed: bool,
     overflows: u64,
     drops: u64,
@@ -44,10 +49,20 @@ impl Listener {
             complete: VecDeque::new(),
             ready: Vec::new(),
             pending_rsts: VecDeque::new(),
+            opening: VecDeque::new(),
+            evicts: false,
             closed: false,
             overflows: 0,
             drops: 0,
         }
+    }
+
+    /// A SYN that finds as many handshakes under way as the backlog allows takes the place of the oldest handshake
+    /// (RFC 4987, section 3.3), so that SYNs of invented senders do not keep others out.
+    #[must_use]
+    pub fn evicting(mut self) -> Listener {
+        self.evicts = true;
+        self
     }
 
     /// From now on the queues are of this length, as after another call of listen(2). What waits stays.
@@ -101,6 +116,9 @@ impl Listener {
             self.pending_rsts.extend(refuse(header, payload.len()).map(|segment| (peer, segment)));
             return;
         }
+        if self.evicts && self.complete.len() <= self.backlog && self.half_open() >= self.backlog.max(1) {
+            self.evict();
+        }
         if self.half_open() >= self.backlog.max(1) || self.complete.len() > self.backlog {
             self.drops += 1;
             self.overflows += u64::from(self.complete.len() > self.backlog);
@@ -110,6 +128,28 @@ impl Listener {
         connection.handle_segment(now, header, payload, ecn);
         self.waiting.insert(peer, connection);
         self.ready.push(peer);
+        if self.evicts {
+            // Handshakes end in about the order in which they began.
+            while self.opening.front().is_some_and(|oldest| !self.is_opening(oldest)) {
+                self.opening.pop_front();
+            }
+            self.opening.push_back(peer);
+        }
+    }
+
+    fn is_opening(&self, peer: &Endpoint) -> bool {
+        self.waiting.contains_key(peer) && !self.complete.contains(peer)
+    }
+
+    /// Forgets the oldest handshake that is under way.
+    fn evict(&mut self) {
+        while let Some(peer) = self.opening.pop_front() {
+            if self.is_opening(&peer) {
+                self.forget(peer);
+                self.drops += 1;
+                return;
+            }
+        }
     }
 
     /// The next segment to send, and to whom. Call until it gives none.

@@ -12,6 +12,8 @@ use std::io::Read;
 
 /// Octets held of a capture, until a record needs more.
 const FIRST_ROOM: usize = 1 << 16;
+/// Characters of the parser's reason that are passed on.
+const LONGEST_REASON: usize = 200;
 /// A record that says it is longer than this is no record.
 const LARGEST_RECORD: usize = 1 << 24;
 
@@ -22,6 +24,8 @@ pub struct TraceRead {
     pub packets: u64,
     /// Packets passed over: not IPv4, fragments, or not to be understood.
     pub passed_over: u64,
+    /// The file ends within a record, or something that is no record follows: what lies before was read.
+    pub cut: bool,
 }
 
 /// Why a trace could not be read to its end.
@@ -63,7 +67,13 @@ pub fn read(input: impl Read + Send, mut each: impl FnMut(Time, &Packet)) -> Res
                 reader.grow(room);
                 reader.refill().map_err(|error| ReadError(error.to_string()))?;
             }
-            Err(error) => return Err(ReadError(error.to_string())),
+            // A killed tcpdump or a full disk cuts a capture within a record.
+            Err(_) if done.packets > 0 => return Ok(TraceRead { cut: true, ..done }),
+            Err(error) => {
+                // The library's text may hold the whole of its input.
+                let text: String = error.to_string().chars().take(LONGEST_REASON).collect();
+                return Err(ReadError(text));
+            }
         }
     }
 }

@@ -20,7 +20,7 @@ from lopsided.cli import listing
 from lopsided.cli.commands import COMMANDS, SIMULATING
 from lopsided.cli.listing import COMPLETE, COMPLETION
 from lopsided.cli.terminal import errors, print_error, print_line, print_note
-from lopsided.errors import LeftoverWarning
+from lopsided.errors import CaptureWarning, LeftoverWarning
 from lopsided.interrupts import Interruptible
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _tell_of_leftovers() -> None:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        if isinstance(message, LeftoverWarning):
+        if isinstance(message, LeftoverWarning | CaptureWarning):
             print_note(str(message))
         else:
             usual(message, category, filename, lineno, file, line)
@@ -95,6 +95,9 @@ def invoke(arguments: Sequence[str]) -> int:
     # `kill` leaves no more behind than Ctrl-C does.
     terminable = bool(arguments) and arguments[0] in SIMULATING
     try:
+        # Octets that are no text would fail somewhere within a library, after the work.
+        for argument in arguments:
+            argument.encode("utf-8")
         with Interruptible(terminable=terminable):
             result = _answer(arguments)
             sys.stdout.flush()

@@ -147,6 +147,10 @@ def _show(fetched: Fetched, checksum: str | None, record: Path | None) -> None:
         parts.append("over one connection: the server sends no parts")
     if fetched.reopened:
         parts.append(f"{fetched.reopened} connections opened anew")
+    if not fetched.checked:
+        parts.append(
+            "the server names no version of it (ETag, Last-Modified): only --checksum can tell that its parts fit"
+        )
     if record is not None and not fetched.ranges:
         parts.append("no steps are recorded: there was no controller")
     if checksum:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
 _PLAIN_WIDTH = 132
 """Width where stdout is no terminal: wide enough that tables are not folded."""
@@ -19,22 +20,49 @@ _PROSE_WIDTH = 80
 """That of paragraphs there."""
 
 
+_DANGEROUS = {
+    code: "\ufffd"
+    for code in (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
+"""Characters that change what a terminal does or in which direction it writes; neither a line's end nor a tab."""
+
+
+def clean(text: str) -> str:
+    """The text without characters that a terminal would obey: names of files, answers of servers and other people's
+    tables may hold them."""
+    return text.translate(_DANGEROUS)
+
+
+@cache
+def _console_class() -> type[Console]:
+    """A console that prints no control characters of what it is given; its own styles stay."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class Clean(Console):
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else Segment(clean(segment.text), segment.style)
+
+        def on_broken_pipe(self) -> None:
+            # The reader went away (`| head`), which is no failure: `cli.invoke` ends the command.
+            raise BrokenPipeError
+
+    return Clean
+
+
 @cache
 def out() -> Console:
     """Standard output."""
-    from rich.console import Console
-
     # A process may be started without one.
     terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
-    return Console(highlight=False, markup=False, width=None if terminal else _PLAIN_WIDTH)
+    return _console_class()(highlight=False, markup=False, width=None if terminal else _PLAIN_WIDTH)
 
 
 @cache
 def errors() -> Console:
     """Standard error."""
-    from rich.console import Console
-
-    return Console(stderr=True, highlight=False, markup=False)
+    return _console_class()(stderr=True, highlight=False, markup=False)
 
 
 def silent() -> Console:
@@ -49,7 +77,7 @@ def print_line(text: str, style: str = "") -> None:
     if style:
         out().print(text, style=style, soft_wrap=True)
     else:
-        sys.stdout.write(f"{text}\n")
+        sys.stdout.write(f"{clean(text)}\n")
 
 
 def print_prose(text: str) -> None:
@@ -127,5 +155,6 @@ def link(path: Path) -> str:
     """A path as people type it: relative where it is below here."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
+    except (ValueError, OSError):
+        # Not below here, or here was removed meanwhile.
         return str(path)

@@ -18,7 +18,7 @@ manifest does not list belong to somebody else and stay when a run is replaced.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -115,6 +115,25 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
+def _why(error: Exception) -> str:
+    return f"it has no {error}" if isinstance(error, KeyError) else str(error)
+
+
+_KINDS = {"world": str, "digest": str, "made": str, "seed": int, "facts": dict}
+"""What the manifest of a run says, by kind."""
+
+
+def check_run(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Raises FolderError for the manifest of a run that lacks something, or a file of the folder that is none."""
+    for name, kind in _KINDS.items():
+        if not isinstance(manifest.get(name), kind):
+            raise FolderError(f"{folder / MANIFEST} is damaged: its `{name}` is no {kind.__name__}")
+    # A pipe of that name would be waited for.
+    for path in (*folder.glob("*.parquet"), folder / "scenario.toml"):
+        if not path.is_file():
+            raise FolderError(f"{folder} is damaged: {path.name} is not a file")
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a run folder, refused with a reason if it is none or of another format."""
     path = folder / MANIFEST
@@ -126,8 +145,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         found = int(manifest["format"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise FolderError(f"{path} is damaged: {error}") from error
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise FolderError(f"{path} is damaged: {_why(error)}") from error
     if found != FORMAT:
         age = "a newer" if found > FORMAT else "an older"
         raise FolderError(

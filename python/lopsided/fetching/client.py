@@ -112,6 +112,8 @@ class Fetched:
     requests: int
     reopened: int
     """Connections that stalled or failed."""
+    checked: bool
+    """The server named the object (ETag or Last-Modified), so that its parts are known to belong together."""
     reductions: int
     """How often congestion was seen."""
 
@@ -158,6 +160,8 @@ class _Download:
         self.reopened = 0
         self.reductions = 0
         self.failures = 0
+        self.most = 0
+        """The most bytes that any attempt had."""
 
     async def run(self) -> Fetched:
         left = _RESTARTS
@@ -331,8 +335,12 @@ class _Download:
 
     def place(self, at: int, octets: bytes) -> None:
         self.part.write(at, octets)
-        self.failures = 0
         self.received += len(octets)
+        # Bytes that an earlier attempt had too are no progress: a server that cuts each answer short would be asked for
+        # ever.
+        if self.received > self.most:
+            self.most = self.received
+            self.failures = 0
 
     def say(self, size: int | None, window: int | None, connections: int) -> None:
         if self.tell is not None:
@@ -348,6 +356,7 @@ class _Download:
             ranges,
             self.requests,
             self.reopened,
+            self.part.names_object or not ranges,
             self.reductions,
         )
 

@@ -113,7 +113,9 @@ class Connection:
         """
         usual = [("Host", self.url.authority)] + ([("User-Agent", "lopsided"), ("Accept", "*/*")] if own else [])
         try:
-            request = h11.Request(method=method, target=target, headers=[*usual, *fields])
+            # An entity tag may hold any byte but control characters (RFC 9110, section 8.8.3).
+            headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in [*usual, *fields]]
+            request = h11.Request(method=method, target=target, headers=headers)
             octets = self._http.send(request) or b""
             if body is None:
                 octets += self._http.send(h11.EndOfMessage()) or b""

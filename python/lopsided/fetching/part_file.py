@@ -60,6 +60,9 @@ class PartFile:
     def begin(self, url: str, what: Representation) -> bool:
         """Makes room for the object; says whether a part of it is there already."""
         known, self._known = self._known, None
+        if known is None and self._object is not None:
+            # An attempt of this process was cut short; what it brought is of the same object if the validator says so.
+            known = self._object, self.have
         self._object, self._url = what, url
         self.have = []
         if known is not None and what.validator is not None and known[0] == what:
@@ -70,6 +73,11 @@ class PartFile:
             os.ftruncate(self._file, what.size)
         self.save()
         return bool(self.have)
+
+    @property
+    def names_object(self) -> bool:
+        """Whether the server said which object this is."""
+        return self._object is not None and (self._object.etag or self._object.modified) is not None
 
     def begin_unknown(self) -> None:
         """Makes ready for an object that can only be had from the beginning."""

@@ -18,6 +18,7 @@ import contextlib
 import socket
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
+from typing import Any
 
 import h11
 
@@ -97,8 +98,8 @@ class Proxy:
             else:
                 while await self._answer(client):
                     pass
-        except (OSError, EOFError, TimeoutError, h11.ProtocolError):
-            # The client is gone, or talks nonsense; it hears no more.
+        except (OSError, EOFError, TimeoutError, h11.ProtocolError, asyncio.CancelledError):
+            # The client is gone, or talks nonsense, or the proxy ends; nothing waits for this task.
             pass
         finally:
             self._clients -= 1
@@ -127,8 +128,10 @@ class Proxy:
             await client.refuse(400, "ask for https by CONNECT")
             return False
         if client.has_body:
-            # Its framing goes on with it.
-            framing = {b"content-length", b"transfer-encoding"}
+            # Its framing goes on with it. Of two framings the length is dropped (RFC 9112, section 6.3): a server that
+            # goes by it would take a part of the body for the next request.
+            names = {name for name, _ in request.headers}
+            framing = {b"transfer-encoding"} if b"transfer-encoding" in names else {b"content-length"}
             fields += [(name.decode(), text.decode("latin-1")) for name, text in request.headers if name in framing]
         try:
             return await self._pass(client, url, method, fields)
@@ -264,7 +267,9 @@ class _Client:
 
     async def head(self, status: int, fields: tuple[tuple[bytes, bytes], ...], size: int | None) -> None:
         """The head of the answer, with the server's fields, and this length where it is known better."""
-        kept = [(name, text) for name, text in fields if name.decode("latin-1") not in _HOP_BY_HOP]
+        pairs = [(name.decode("latin-1"), text.decode("latin-1")) for name, text in fields]
+        for_one = _HOP_BY_HOP | _named_by_connection(pairs)
+        kept = [(name, text) for name, text in fields if name.decode("latin-1") not in for_one]
         if size is not None:
             kept = [field for field in kept if field[0] != b"content-length"]
             kept.append((b"content-length", str(size).encode()))
@@ -373,8 +378,13 @@ class _Stripe:
 def _fields(request: h11.Request) -> list[tuple[str, str]]:
     """The fields that go on to the server; those that name others as for one connection alone take them along."""
     pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers]
-    named = {word.strip().lower() for name, text in pairs if name == "connection" for word in text.split(",")}
-    return [pair for pair in pairs if pair[0] not in _HOP_BY_HOP | named | {"host", "content-length"}]
+    for_one = _HOP_BY_HOP | _named_by_connection(pairs) | {"host", "content-length"}
+    return [pair for pair in pairs if pair[0] not in for_one]
+
+
+def _named_by_connection(fields: list[tuple[str, str]]) -> set[str]:
+    """The fields that `Connection` calls its own, in a request or an answer."""
+    return {word.strip().lower() for name, text in fields if name == "connection" for word in text.split(",")}
 
 
 def is_loopback(host: str) -> bool:
@@ -386,10 +396,27 @@ def is_loopback(host: str) -> bool:
     return all(str(address[0]).startswith("127.") or address[0] == "::1" for *_, address in found)
 
 
+class _Complaints:
+    """What asyncio would print with a traceback, such as that no descriptor is left, as a sentence a second at most."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self._note = note
+        self._last = -1.0
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if loop.time() - self._last < 1.0:
+            return
+        self._last = loop.time()
+        error = context.get("exception")
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        self._note(f"{context['message']}{f': {why}' if why else ''}")
+
+
 def serve(host: str, port: int, options: Options, limits: Limits, note: Callable[[str], None]) -> None:
     """Runs a proxy until it is interrupted."""
 
     async def run() -> None:
+        asyncio.get_running_loop().set_exception_handler(_Complaints(note))
         proxy = Proxy(options, limits, note)
         note(f"listening on {host} port {await proxy.start(host, port)}")
         if not is_loopback(host):

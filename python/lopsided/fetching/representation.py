@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from lopsided.fetching.connection import Head
-from lopsided.fetching.errors import Changed, Trouble
+from lopsided.fetching.errors import Changed, FetchError, Trouble
 
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", re.ASCII | re.IGNORECASE)
 _UNSATISFIED = re.compile(r"bytes \*/(\d{1,18})", re.ASCII | re.IGNORECASE)
@@ -31,6 +31,12 @@ class Representation:
         """Raises Changed where an answer is of another object."""
         if total != self.size:
             raise Changed(f"it was {self.size} octets long and is {total} now")
+        if self.etag is not None and "etag" not in head.fields:
+            # RFC 9110, section 15.3.7: a 206 has the ETag that a 200 would have had.
+            raise FetchError(
+                "the server sends a part without the ETag that its first answer had: nothing says that it is of the "
+                "same object"
+            )
         for name, before in (("etag", self.etag), ("last-modified", self.modified)):
             if before is not None and head.fields.get(name, before) != before:
                 raise Changed(f"its {name} was {before} and is {head.fields[name]} now")

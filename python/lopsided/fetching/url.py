@@ -77,7 +77,9 @@ def parse(text: str) -> Url:
         raise UsageError(f"{shown}: there is no port 0")
     path = "".join(char if char.isascii() else _percent(char) for char in parts.path) or "/"
     query = "".join(char if char.isascii() else _percent(char) for char in parts.query)
-    return Url(parts.scheme, host, port or _PORTS[parts.scheme], path + (f"?{query}" if query else ""))
+    # An empty query is another address than none.
+    asks = "?" in text.partition("#")[0]
+    return Url(parts.scheme, host, port or _PORTS[parts.scheme], path + (f"?{query}" if asks else ""))
 
 
 def _percent(char: str) -> str:

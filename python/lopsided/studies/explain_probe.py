@@ -88,7 +88,7 @@ def _captured(table: pl.DataFrame, name: str, capture: Path, origin: float) -> C
     first = table.filter(table["flow"] == name).row(0, named=True)
     if first["direction"] != "up":
         raise UsageError(f"{name} comes from the sink: a capture is told from at its sender, for uploads")
-    ends, seen, _, _ = _native.trace(str(capture))
+    ends, seen, *_ = _native.trace(str(capture))
     passed = pl.concat([columns.frame(ends), columns.frame(seen).select("data_bytes")], how="horizontal")
     if first["port"]:
         passed = passed.filter(passed["from_port"] == first["port"])

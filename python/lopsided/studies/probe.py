@@ -22,7 +22,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 from lopsided import _native, metrics
@@ -41,11 +41,16 @@ MOST_FROM_ONE = 40
 PATIENCE_S = 15.0
 """How long either side waits for the other to say something; the sink, for the whole of a request."""
 
+_SILENCE_S = 30.0
+"""How long an upload may bring nothing: twice what the sink waits for a request, since a line may stall."""
 _LONGEST_LINE, _LONGEST_NAME = 4096, 64
 _MOST_SAMPLES = 20_000
 """Of one flow that the sink sends: one that lasts long is sampled less often."""
 _MOST_KEPT = MOST_CONNECTIONS * _MOST_SAMPLES
 """Samples that the sink keeps until they are asked for: some hundred MB."""
+_REPORT_BYTES = _MOST_SAMPLES * 512
+"""The largest report of a flow."""
+_REPORT_S = 120.0
 _SHORTEST_INTERVAL_S = 0.001
 _CHUNK = bytes(1 << 17)
 _RESET = struct.pack("ii", 1, 0)
@@ -504,7 +509,8 @@ class _Sink:
         log = Log(flow)
         self._note(f"{peer}: {printable(flow.name)}, {flow.direction}")
         if flow.direction == "up":
-            _receive(connection, log, PATIENCE_S + flow.duration_s, flow.duration_s)
+            # A client that sends nothing holds one of few places.
+            _receive(connection, log, _SILENCE_S, flow.duration_s)
         else:
             _send(connection, log, _interval(wish.get("interval_s"), flow))
         self._keep(token, log)
@@ -577,7 +583,7 @@ def _carry_out(way: _Way, token: str, log: Log, interval_s: float) -> None:
             log.port = connection.port()
             _send(connection, log, interval_s)
         else:
-            _receive(connection, log, PATIENCE_S + flow.duration_s)
+            _receive(connection, log, PATIENCE_S + flow.duration_s, flow.duration_s)
 
 
 def _fetch(way: _Way, token: str, logs: list[Log]) -> None:
@@ -586,16 +592,60 @@ def _fetch(way: _Way, token: str, logs: list[Log]) -> None:
     time.sleep(0.2)
     with way.connect(None, ours=False) as connection:
         _send_all(connection, json.dumps({"role": "report", "token": token}).encode() + b"\n")
-        text = b"".join(iter(lambda: connection.recv(1 << 16, PATIENCE_S), b""))
-    reports = json.loads(text)
-    for log in logs:
-        report = reports.get(log.flow.name)
-        if report is None:
-            raise OSError(f"it does not know {log.flow.name}")
-        if log.flow.direction == "up":
-            log.received, log.seconds = report["received"], report["seconds"]
-        else:
-            log.samples = [Sample(**sample) for sample in report["samples"]]
+        text = _read_report(connection, len(logs))
+    try:
+        reports = _table(json.loads(text), "its answer")
+        for log in logs:
+            _fill_in(log, _table(reports.get(log.flow.name), f"its report on {log.flow.name}"))
+    except (ValueError, RecursionError) as error:
+        why = error if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError) else "no JSON came"
+        raise OSError(f"what answers there is no `lopsided probe sink`, or another version of it: {why}") from None
+
+
+def _read_report(connection: _Connection, flows: int) -> bytes:
+    """The sink's answer, no larger and no later than a sink's can be."""
+    most = _REPORT_BYTES * (1 + flows)
+    until = time.monotonic() + _REPORT_S
+    found = bytearray()
+    while octets := connection.recv(1 << 16, PATIENCE_S):
+        found += octets
+        if len(found) > most or time.monotonic() > until:
+            raise OSError("what answers there sends without end: it is no `lopsided probe sink`")
+    return bytes(found)
+
+
+def _table(value: object, what: str) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{what} is no table")
+    return cast("dict[str, object]", value)
+
+
+def _fill_in(log: Log, report: dict[str, object]) -> None:
+    """What a sink says of a flow, every part of it checked."""
+    if log.flow.direction == "up":
+        log.received = int(_number(report.get("received"), "count of bytes", 0, 2**60))
+        log.seconds = _number(report.get("seconds"), "time", 0, 2 * LONGEST_S)
+        return
+    samples = report.get("samples")
+    if not isinstance(samples, list) or len(cast("list[object]", samples)) > _MOST_SAMPLES + 1:
+        raise ValueError("the samples are no list, or too many")
+    names = {each.name for each in fields(Sample)}
+    # An older sink has not all of them.
+    needed = names - {"state", "in_flight_bytes"}
+    log.samples = []
+    for each in cast("list[object]", samples):
+        sample = _table(each, "a sample")
+        if not needed <= set(sample) <= names:
+            raise ValueError(f"a sample has not the parts {', '.join(sorted(names))}")
+        log.samples.append(Sample(**{name: cast("Any", _sampled(value)) for name, value in sample.items()}))
+
+
+def _sampled(value: object) -> object:
+    if value is None or isinstance(value, str):
+        return None if value is None else _word(value, "word of a sample")
+    if isinstance(value, bool):
+        return value
+    return _number(value, "number of a sample", -(2.0**63), 2.0**64)
 
 
 def _send_all(connection: _Connection, octets: bytes) -> None:

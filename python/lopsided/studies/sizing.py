@@ -30,7 +30,7 @@ from lopsided.errors import UsageError
 from lopsided.scenario import Scenario
 from lopsided.studies import device_configs, size_disciplines
 from lopsided.studies.inventory import check_preset
-from lopsided.studies.jobs import Progress, part_of, run_jobs
+from lopsided.studies.jobs import Progress, check_count, part_of, run_jobs
 from lopsided.studies.options import SIZE_QUEUES, USUAL_INTERFACE, SizeOptions
 from lopsided.studies.size_plan import FIELD_ALONE_S, FIELD_BOTH_S, Plan, about, plan_for
 from lopsided.worlds.base import Job
@@ -310,6 +310,7 @@ def size(
         sizes = sorted({*sizes, min(line.packets_within(target_s), sizes[-1])})
     if not sizes or sizes[0] < 1:
         raise UsageError("buffer sizes are whole numbers of packets, at least 1")
+    check_count(len(sizes) * repeat)
     plan = _plan(line, len(sizes), repeat, len(queues))
     if estimate is not None:
         estimate(plan)

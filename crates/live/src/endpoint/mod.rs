@@ -219,7 +219,7 @@ impl TcpHost {
             let _ = source.read_exact(&mut iss);
             settings.config(local, peer, u32::from_ne_bytes(iss))
         };
-        if !self.shared.lock().table.listen(port, Listener::new(backlog, make)) {
+        if !self.shared.lock().table.listen(port, Listener::new(backlog, make).evicting()) {
             return Err(ErrorKind::AddrInUse.into());
         }
         Ok(TcpAcceptor { shared: Arc::clone(&self.shared), port })

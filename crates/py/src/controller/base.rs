@@ -10,6 +10,9 @@ use pyo3::types::{PyDict, PyTuple};
 /// No TCP window is larger (RFC 7323 section 2.3).
 const LARGEST_WINDOW: u64 = 1 << 30;
 
+/// A congestion control: derive from it, define `on_ack`, `on_congestion` and `on_undo`, and assign the targets.
+///
+/// An object is made for each connection. Its first window is the stack's initial window.
 #[pyclass(subclass, module = "lopsided._native")]
 #[derive(Debug)]
 pub(crate) struct Controller {
@@ -71,6 +74,7 @@ impl Controller {
         "classic"
     }
 
+    /// Seconds since the run began.
     #[getter]
     fn now_s(&self) -> f64 {
         self.now.as_secs_f64()
@@ -115,16 +119,26 @@ impl Controller {
         Ok(())
     }
 
+    /// The handshake has settled how marks are fed back; comes before `on_established`, without a time.
+    #[pyo3(text_signature = "($self, feedback)")]
     fn on_feedback_agreed(&self, _feedback: &str) {}
 
+    /// The handshake is over: the segment size and perhaps a round-trip time are known.
+    #[pyo3(text_signature = "($self, path)")]
     fn on_established(&self, _path: &Bound<'_, PathState>) {}
 
+    /// Data goes into an empty network; the last new data was sent `idle_s` ago.
+    #[pyo3(text_signature = "($self, idle_s, path)")]
     fn on_transmit_start(&self, _idle_s: f64, _path: &Bound<'_, PathState>) {}
 
+    /// An ACK that delivered something.
+    #[pyo3(text_signature = "($self, ack, path)")]
     fn on_ack(this: &Bound<'_, Self>, _ack: &Bound<'_, Acked>, _path: &Bound<'_, PathState>) -> PyResult<()> {
         Err(missing(this, "on_ack(self, ack, path)"))
     }
 
+    /// The window must come down. On a timeout `path.in_flight_bytes` is what may be in the network still.
+    #[pyo3(text_signature = "($self, signal, path)")]
     fn on_congestion(
         this: &Bound<'_, Self>,
         _signal: &Bound<'_, Signal>,
@@ -133,16 +147,25 @@ impl Controller {
         Err(missing(this, "on_congestion(self, signal, path)"))
     }
 
+    /// A segment was marked lost: before the congestion signal and the ACK that belong to it.
+    #[pyo3(text_signature = "($self, lost, path)")]
     fn on_lost(&self, _lost: &Bound<'_, Lost>, _path: &Bound<'_, PathState>) {}
 
+    /// A reduction is complete: what was out when it began is acknowledged.
+    #[pyo3(text_signature = "($self, path)")]
     fn on_recovered(&self, _path: &Bound<'_, PathState>) {}
 
+    /// The last congestion signal was wrong: put back what it took.
     fn on_undo(this: &Bound<'_, Self>) -> PyResult<()> {
         Err(missing(this, "on_undo(self)"))
     }
 
+    /// The window may be at most this: at the beginning, and after an idle time of more than one RTO (RFC
+    /// 5681).
+    #[pyo3(text_signature = "($self, restart_window_bytes)")]
     fn on_idle(&self, _restart_window_bytes: u64) {}
 
+    /// The window was not used, or sending paused: it may be at most this (RFC 2861); `on_idle` unless defined.
     fn on_unused(this: &Bound<'_, Self>, window_bytes: u64) -> PyResult<()> {
         this.call_method1("on_idle", (window_bytes,)).map(drop)
     }

@@ -77,7 +77,7 @@ fn ask(
         Err(_) => {
             let made = shown_name(&made.get_type());
             Err(PyTypeError::new_err(format!(
-                "it gave a {made}: a lopsided.Controller or lopsided.WindowAlgorithm is wanted"
+                "it returned an object of type {made}; expected a lopsided.Controller or lopsided.WindowAlgorithm"
             )))
         }
     }

@@ -52,8 +52,11 @@ values! {
             ByteCounting::Limited { segments } => Some(segments),
             _ => None,
         },
+        /// Less is given up for a mark than for a loss (RFC 8511), by those that can.
         abe: bool = setup.abe,
+        /// The grain of the stack's clock; 0 for an exact one.
         tick_s: f64 = setup.tick.as_secs_f64(),
+        /// For algorithms that draw at random: `random.Random(setup.seed)`.
         seed: u64 = setup.seed,
     }
 }
@@ -61,15 +64,26 @@ values! {
 values! {
     /// What one acknowledgement told the sender.
     Acked(ack: cc::Acked) {
+        /// Newly acknowledged or newly reported by SACK.
         delivered_bytes: u64 = ack.delivered.get(),
+        /// By how much the cumulative acknowledgement advanced.
         cumulative_bytes: u64 = ack.cumulative.get(),
+        /// Of the oldest segment acknowledged, if it was sent once (Karn's rule).
         rtt_s: Option<f64> = ack.rtt.map(Duration::as_secs_f64),
+        /// Of the newest segment acknowledged, which excludes the peer's ACK delay.
         newest_rtt_s: Option<f64> = ack.newest_rtt.map(Duration::as_secs_f64),
+        /// The way to the peer by timestamps, an unknown constant added: only differences mean something.
         forward_ms: Option<u32> = ack.forward_ms,
+        /// In flight before this ACK.
         prior_in_flight_bytes: u64 = ack.prior_in_flight.get(),
+        /// The window, not the application or the receiver, held the sender back in the last round trip
+        /// (RFC 7661).
         cwnd_limited: bool = ack.cwnd_limited,
+        /// The window was used up at some time in the last round trip.
         cwnd_full: bool = ack.cwnd_full,
+        /// The connection owns the window until the reduction under way ends.
         in_recovery: bool = ack.in_recovery,
+        /// The sender's congestion state (Linux's ca_state) after this ACK.
         ca_state: &'static str = match ack.ca_state {
             CaState::Open => "open",
             CaState::Disorder => "disorder",
@@ -77,7 +91,9 @@ values! {
             CaState::Recovery => "recovery",
             CaState::Loss => "loss",
         },
+        /// The ACK carried an ECN echo, or a higher count of marks.
         ecn_echo: bool = ack.ecn_echo,
+        /// What it newly reports as marked: with an echo all that it delivered, else what was counted.
         marked_bytes: u64 = ack.marked.get(),
         rate: RateSample = RateSample(ack.rate),
     }
@@ -86,11 +102,16 @@ values! {
 values! {
     /// The delivery rate between two ACKs.
     RateSample(rate: cc::RateSample) {
+        /// Over `interval_s`; 0 if there is no sample.
         delivered_bytes: u64 = rate.delivered.get(),
         interval_s: f64 = rate.interval.as_secs_f64(),
+        /// `path.delivered_bytes` when the newest segment acknowledged was sent.
         prior_delivered_bytes: u64 = rate.prior_delivered.get(),
+        /// Marked lost by this ACK.
         lost_bytes: u64 = rate.lost.get(),
+        /// In flight as the newest segment acknowledged was sent, its own octets included.
         tx_in_flight_bytes: u64 = rate.tx_in_flight.get(),
+        /// Marked lost since then.
         lost_since_sent_bytes: u64 = rate.lost_since_sent.get(),
         app_limited: bool = rate.app_limited,
     }
@@ -99,15 +120,23 @@ values! {
 values! {
     /// The connection as a controller may see it.
     PathState(path: cc::PathState) {
+        /// The largest payload of a segment.
         mss_bytes: u64 = path.mss.get(),
         in_flight_bytes: u64 = path.in_flight.get(),
         srtt_s: Option<f64> = path.srtt.map(Duration::as_secs_f64),
         min_rtt_s: Option<f64> = path.min_rtt.map(Duration::as_secs_f64),
+        /// All ever delivered.
         delivered_bytes: u64 = path.delivered.get(),
+        /// All ever marked lost.
         lost_bytes: u64 = path.lost.get(),
+        /// Stream offset of the oldest octet not acknowledged.
         una: u64 = path.una,
+        /// Stream offset of the next octet never sent: a round trip is over when `una` passes the `nxt` of
+        /// its start.
         nxt: u64 = path.nxt,
+        /// Some of what is in flight was sent when the application had no more to send.
         app_limited: bool = path.app_limited,
+        /// The peer sends selective acknowledgements, so that more than one loss a round trip can be seen.
         sack: bool = path.sack,
     }
 }
@@ -115,9 +144,13 @@ values! {
 values! {
     /// A segment that was marked lost.
     Lost(lost: cc::Lost) {
+        /// Stream offset of its first octet.
         start: u64 = lost.start,
+        /// Stream offset of the octet behind its last.
         end: u64 = lost.end,
+        /// In flight as it was last sent, its own octets included.
         tx_in_flight_bytes: u64 = lost.tx_in_flight.get(),
+        /// Marked lost since then, its own octets included.
         lost_since_sent_bytes: u64 = lost.lost_since_sent.get(),
         app_limited: bool = lost.app_limited,
     }

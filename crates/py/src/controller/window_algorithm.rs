@@ -10,6 +10,9 @@ use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+/// How a window grows, and what is left of it after congestion, in segments: derive from it, define `cong_avoid`
+/// and `ssthresh`. Slow start is part of growing (`window.reno_cong_avoid`); timeouts, undo and idle times are
+/// taken care of.
 #[pyclass(subclass, module = "lopsided._native")]
 #[derive(Debug)]
 pub(crate) struct WindowAlgorithm {
@@ -39,17 +42,26 @@ impl WindowAlgorithm {
         "classic"
     }
 
+    /// Seconds since the run began.
     #[getter]
     fn now_s(&self) -> f64 {
         self.now.as_secs_f64()
     }
 
+    /// The handshake is over: the segment size and perhaps a round-trip time are known.
+    #[pyo3(text_signature = "($self, path, window)")]
     fn on_established(&self, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
 
+    /// Data goes into an empty network; the last new data was sent `idle_s` ago.
+    #[pyo3(text_signature = "($self, idle_s, path)")]
     fn on_transmit_start(&self, _idle_s: f64, _path: &Bound<'_, PathState>) {}
 
+    /// Every ACK, in recovery too.
+    #[pyo3(text_signature = "($self, ack, path, window)")]
     fn pkts_acked(&self, _ack: &Bound<'_, Acked>, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
 
+    /// An ACK that may raise the window.
+    #[pyo3(text_signature = "($self, ack, path, window)")]
     fn cong_avoid(
         this: &Bound<'_, Self>,
         _ack: &Bound<'_, Acked>,
@@ -59,6 +71,8 @@ impl WindowAlgorithm {
         Err(missing(this, "cong_avoid(self, ack, path, window)"))
     }
 
+    /// The threshold in segments after a signal; at least two are used.
+    #[pyo3(text_signature = "($self, signal, path, window)")]
     fn ssthresh(
         this: &Bound<'_, Self>,
         _signal: &Bound<'_, Signal>,
@@ -68,14 +82,19 @@ impl WindowAlgorithm {
         Err(missing(this, "ssthresh(self, signal, path, window)"))
     }
 
+    /// The retransmission timer expired; the window is already down.
+    #[pyo3(text_signature = "($self, path, window)")]
     fn on_timeout(&self, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
 
+    /// A reduction is complete: what was out when it began is acknowledged.
+    #[pyo3(text_signature = "($self, path, window)")]
     fn on_recovered(&self, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
 
+    /// The last signal was wrong; the window is already back.
     fn on_undo(&self) {}
 }
 
-/// The window of an algorithm, lent to it for the time of a call.
+/// The congestion window of an algorithm. It can be changed only within the call that it was given to.
 #[pyclass(module = "lopsided._native")]
 #[derive(Debug)]
 pub(crate) struct Window(cc::Window);
@@ -104,6 +123,7 @@ impl Window {
         Ok(())
     }
 
+    /// In segments, rounded down; None before the first congestion signal.
     #[getter]
     fn ssthresh(&self) -> Option<u64> {
         self.0.ssthresh()
@@ -125,23 +145,28 @@ impl Window {
         self.0.mss()
     }
 
+    /// The threshold becomes the window.
     fn end_slow_start(&mut self) {
         self.0.end_slow_start();
     }
 
+    /// The octets that an ACK counts for, by the stack's way of counting.
     fn acked_bytes_for_growth(&self, ack: &Bound<'_, Acked>) -> u64 {
         self.0.acked_bytes_for_growth(&ack.get().0)
     }
 
+    /// Grows by `octets` up to the threshold; gives what is left of them for congestion avoidance.
     fn slow_start(&mut self, octets: u64) -> u64 {
         self.0.slow_start(octets)
     }
 
+    /// Adds a segment for each `every` segments acknowledged.
     fn add_one_per(&mut self, every: &Bound<'_, PyAny>, octets: u64) -> PyResult<()> {
         self.0.add_one_per(Number::read("every", every)?.whole(), octets);
         Ok(())
     }
 
+    /// Reno's growth: slow start, then a segment for each window acknowledged.
     fn reno_cong_avoid(&mut self, octets: u64) {
         self.0.reno_cong_avoid(octets);
     }

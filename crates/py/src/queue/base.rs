@@ -24,7 +24,7 @@ pub(super) enum Action {
     Mark(u64),
 }
 
-/// A queue discipline: which packet leaves next, and which are dropped or marked.
+/// A queue discipline: derive from it, define `enqueue` and `dequeue`, and register it with `queue_discipline`.
 #[pyclass(subclass, module = "lopsided._native")]
 #[derive(Debug)]
 pub(crate) struct QueueDiscipline {
@@ -59,7 +59,7 @@ impl QueueDiscipline {
         self.backlog.bytes.get()
     }
 
-    /// Drops a packet that is offered or waits. `why` is `queue_full`, `head_drop` or `early`.
+    /// Drops a packet that is offered or waits.
     #[pyo3(signature = (packet, why = "early"))]
     fn drop(&mut self, packet: &PacketView, why: &str) -> PyResult<()> {
         const REASONS: [DropReason; 3] = [DropReason::QueueFull, DropReason::HeadDrop, DropReason::Early];
@@ -70,23 +70,23 @@ impl QueueDiscipline {
         Ok(())
     }
 
-    /// Marks a packet that is offered or waits (RFC 3168). One whose transport does not understand marks stays as it
-    /// is.
+    /// Marks a packet that is offered or waits (RFC 3168), if its transport understands marks.
     fn mark(&mut self, packet: &PacketView) {
         self.actions.push(Action::Mark(packet.id));
     }
 
     /// A packet is offered. It waits from now on, unless it is dropped.
+    #[pyo3(text_signature = "($self, packet)")]
     fn enqueue(&self, _packet: &PacketView) -> PyResult<()> {
         Err(PyNotImplementedError::new_err("a queue discipline defines enqueue(self, packet)"))
     }
 
-    /// Gives the packet to send now.
+    /// Gives the packet to send now; called only while packets wait.
     fn dequeue(&self) -> PyResult<Option<PacketView>> {
         Err(PyNotImplementedError::new_err("a queue discipline defines dequeue(self)"))
     }
 
-    /// When the next packet can leave, for a discipline that holds packets back. Asked only while packets wait.
+    /// When the next packet can leave, for a discipline that holds packets back.
     fn ready_s(&self) -> f64 {
         self.now_s()
     }

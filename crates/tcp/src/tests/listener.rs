@@ -157,3 +157,19 @@ fn what_belongs_to_no_connection_is_refused_as_rfc_9293_says() {
     assert_eq!((refusal.flags, refusal.seq), (Flags::RST, syn.seq + 77));
     assert!(refuse(&refusal, 0).is_none(), "a reset is not answered");
 }
+
+#[test]
+fn invented_senders_do_not_keep_others_out() {
+    let mut listener = listener(4).evicting();
+    let mut invented: Vec<Connection> = (0..1000).map(client).collect();
+    for each in &mut invented {
+        let Some(Segment { header, payload, .. }) = each.poll_segment(Time::ZERO) else { panic!("a SYN is due") };
+        listener.handle_segment(Time::ZERO, each.local(), &header, &payload, Ecn::NotEct);
+        while listener.poll_segment(Time::ZERO).is_some() {}
+        assert!(listener.half_open() <= 4);
+    }
+    let mut honest = [client(2000)];
+    exchange(Time::ZERO, &mut listener, &mut honest);
+    assert_eq!(honest[0].state(), State::Established);
+    assert_eq!((listener.acceptable(), listener.drops()), (1, 997));
+}

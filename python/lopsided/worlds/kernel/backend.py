@@ -114,6 +114,12 @@ def choose(wanted: str) -> Machine:
     Raises KernelUnavailable where it is not to be had.
     """
     if wanted == "auto":
+        if (damaged := build.find_damaged()) and build.find_built() is None:
+            # Another kernel has other results; nobody should have to notice that by the line below a title.
+            raise KernelUnavailable(
+                f"{damaged[0]} is damaged: `lopsided kernel build` builds it again; --kernel uml or --kernel host "
+                "takes another kernel"
+            )
         for kind in KINDS:
             with contextlib.suppress(KernelUnavailable):
                 found = choose(kind)
