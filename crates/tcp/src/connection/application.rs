@@ -1,5 +1,5 @@
-//! What an application does with its connection: writing, reading, and the three ways to end (RFC 9293 section 3.9.1,
-//! with the rules of RFC 1122 section 4.2.2.13 for data that nobody will read).
+//! The application's calls: writing, reading, and the three ways to end a connection (RFC 9293 section 3.9.1; RFC 1122
+//! section 4.2.2.13 for data that the application will not read).
 
 use super::Connection;
 use super::conn_event::{ConnError, ConnEvent, ReadError, Readiness, WriteError};
@@ -10,32 +10,30 @@ use std::net::Shutdown;
 use std::ops::Range;
 
 impl Connection {
-    /// Octets in order that wait for the application.
+    /// Bytes that arrived in order and wait for the application.
     pub fn readable(&self) -> u64 {
         self.recv.unread()
     }
 
-    /// Octets that the application may write now.
+    /// Bytes that the application may write now.
     pub fn writable(&self) -> u64 {
         if self.send.is_closed() || self.state > State::CloseWait { 0 } else { self.send.room() }
     }
 
-    /// Why the connection failed, if it did (SO_ERROR, which asking does not clear).
+    /// Why the connection failed, or `None`. Reading it does not clear it, unlike SO_ERROR.
     pub fn error(&self) -> Option<ConnError> {
         self.error
     }
 
-    /// From now on [`ConnEvent::Readable`] and [`ConnEvent::Writable`] are among the events. Each is told once, to one
-    /// who waits: a reader does after a read that gave less than it asked for and before its first, a writer after a
-    /// write that was not taken whole. As in Linux a writer that filled the buffer hears of room when a third of it is
-    /// free.
+    /// Enables [`ConnEvent::Readable`] and [`ConnEvent::Writable`]. Each event is reported once, to an application that
+    /// waits: a reader waits after a read that returned less than its limit and before its first read, a writer after a
+    /// partial write. As in Linux, a writer that filled the buffer is notified when 1/3 of the buffer is free.
     pub fn watch_readiness(&mut self) {
         self.readiness = Readiness { watched: true, reader_waits: true, writer_waits: false };
         self.tell_readiness();
     }
 
-    /// Queues as much of the payload as there is room for and returns how many octets that was: none where the
-    /// application must wait.
+    /// Queues as much of the payload as fits and returns the number of bytes queued: 0 if the application must wait.
     pub fn write(&mut self, payload: &Payload) -> Result<u64, WriteError> {
         if self.send.is_closed() || self.state > State::CloseWait {
             return Err(self.error.map_or(WriteError::Closed, WriteError::Failed));
@@ -47,19 +45,19 @@ impl Connection {
         Ok(len)
     }
 
-    /// The ranges of the peer's stream that were not received and count as such (`placeholders` of the profile), since
-    /// this was asked last. Where they were read, zeros stand for them.
+    /// Returns the ranges of the peer's stream that were not received but count as received (`placeholders` of the
+    /// profile), since the last call. Reads return zeros for them.
     pub fn take_placeholders(&mut self) -> Vec<Range<u64>> {
         self.recv.take_placeholders()
     }
 
-    /// Whether there can be such ranges.
+    /// True if the profile may create placeholders.
     #[inline]
     pub fn takes_placeholders(&self) -> bool {
         self.recv.takes_placeholders()
     }
 
-    /// Takes up to `limit` octets that arrived in order.
+    /// Returns up to `limit` bytes that arrived in order.
     pub fn read(&mut self, now: Time, limit: u64) -> Result<Payload, ReadError> {
         let unread = self.recv.unread();
         self.readiness.reader_waits = unread < limit;
@@ -90,8 +88,8 @@ impl Connection {
         }
     }
 
-    /// Closes one direction or both, as shutdown(2). `Write`: a FIN follows what was written. `Read`: a reader hears of
-    /// the end once nothing is left; the peer is told nothing. After `Both`, data that arrives is answered with a
+    /// Closes one direction or both, as shutdown(2). `Write` sends a FIN after the written data. `Read` ends reading
+    /// once the buffer is empty and sends nothing to the peer. After `Both`, data that arrives is answered with a
     /// reset.
     pub fn shutdown(&mut self, how: Shutdown) {
         if matches!(how, Shutdown::Read | Shutdown::Both) {
@@ -102,10 +100,9 @@ impl Connection {
         }
     }
 
-    /// The application is gone, as after close(2): nothing more will be read or written. What was written is still
-    /// delivered, with a FIN behind it. Data that it did not read, or that arrives from now on, is lost to it, so the
-    /// peer gets a reset; and a peer that never closes its direction is waited for no longer than Linux's
-    /// tcp_fin_timeout.
+    /// Closes the connection, as close(2): the application will neither read nor write. Written data is still
+    /// delivered, followed by a FIN. If data is unread or arrives later, the peer gets a reset. A peer that never
+    /// closes its direction is waited for at most Linux's tcp_fin_timeout.
     pub fn close(&mut self, now: Time) {
         self.orphaned = true;
         if self.recv.unread() > 0 {
@@ -118,11 +115,11 @@ impl Connection {
         }
     }
 
-    /// No more will be written: a FIN follows what was.
+    /// Ends writing: a FIN follows the written data.
     fn shut_write(&mut self) {
         let may_send = self.may_send_data();
         match self.state {
-            // What was written before the handshake ends is still delivered.
+            // Data written before the handshake ends is still delivered.
             State::SynSent if self.send.has_unsent_data() => self.send.close(may_send),
             State::Listen | State::SynSent => self.finish(None),
             State::SynReceived | State::Established => {
@@ -137,9 +134,9 @@ impl Connection {
         }
     }
 
-    /// Gives up at once and resets the peer.
+    /// Aborts the connection and resets the peer.
     pub fn abort(&mut self) {
-        // RFC 9293 section 3.10.5: an end that has no more to say or to hear goes without a word.
+        // RFC 9293 section 3.10.5: an end that has nothing more to send or receive closes without a reset.
         let resets = matches!(
             self.state,
             State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait
@@ -150,7 +147,7 @@ impl Connection {
         self.stop_timers();
     }
 
-    /// Whether [`Connection::poll_event`] has something.
+    /// True if [`Connection::poll_event`] has an event.
     #[inline]
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
@@ -160,7 +157,7 @@ impl Connection {
         self.events.pop_front()
     }
 
-    /// Tells those who wait of what there is for them now.
+    /// Reports readable and writable to the waiting application.
     #[inline]
     pub(super) fn tell_readiness(&mut self) {
         if self.readiness.watched {

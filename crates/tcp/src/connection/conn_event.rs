@@ -1,19 +1,19 @@
-//! What an application hears of its connection, and why a call of it fails.
+//! The events that a connection reports to its application, and the errors of its calls.
 
 use std::error::Error;
 use std::fmt;
 
-/// What the application should know.
+/// An event for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnEvent {
     Established,
-    /// There is data to read, where the last read had found less than it asked for. Told to those who
-    /// [watch](super::Connection::watch_readiness).
+    /// Data can be read, after a read that found less than it asked for. Reported if
+    /// [watched](super::Connection::watch_readiness).
     Readable,
-    /// There is room to write, where the last write had found less than it needed. Told to those who
-    /// [watch](super::Connection::watch_readiness).
+    /// Data can be written, after a write that found less room than it needed. Reported if
+    /// [watched](super::Connection::watch_readiness).
     Writable,
-    /// The peer has sent all it will: everything before its FIN is readable.
+    /// The peer sent its FIN: all data before it is readable.
     PeerClosed,
     /// Both directions are closed and acknowledged.
     Closed,
@@ -21,7 +21,7 @@ pub enum ConnEvent {
     Failed(ConnError),
 }
 
-/// Who waits for the connection. Without somebody who watches, nothing is told.
+/// Whether a reader or a writer waits. Without [`super::Connection::watch_readiness`] no readiness is reported.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Readiness {
     pub watched: bool,
@@ -32,7 +32,7 @@ pub(super) struct Readiness {
 /// Why a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnError {
-    /// The peer answered the SYN with a reset: nobody listens there (ECONNREFUSED).
+    /// The peer answered the SYN with a reset: no listener there (ECONNREFUSED).
     Refused,
     /// The peer reset the connection (ECONNRESET).
     Reset,
@@ -40,7 +40,7 @@ pub enum ConnError {
     TimedOut,
 }
 
-/// Why nothing can be written.
+/// Why a write failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteError {
     /// This end has closed its direction (EPIPE).
@@ -48,12 +48,12 @@ pub enum WriteError {
     Failed(ConnError),
 }
 
-/// Why nothing can be read.
+/// Why a read failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// Nothing has arrived that was not read yet (EAGAIN).
+    /// No unread data has arrived (EAGAIN).
     Blocked,
-    /// All that will ever come was read.
+    /// The peer's FIN was reached and all data was read.
     Ended,
     Failed(ConnError),
 }

@@ -1,4 +1,4 @@
-//! The exchange of SYNs: what was sent of it, and how often.
+//! The state of the SYN exchange: what was sent, and how often.
 
 use lopsided_core::Time;
 
@@ -16,12 +16,12 @@ pub(super) struct Handshake {
 }
 
 impl Handshake {
-    /// A SYN, or the answer to one, is to be sent.
+    /// Schedules a SYN, or a SYN-ACK, to be sent.
     pub fn request_syn(&mut self) {
         self.syn_due = true;
     }
 
-    /// It is over, well or not.
+    /// The handshake is over, completed or failed.
     pub fn give_up(&mut self) {
         self.syn_due = false;
     }
@@ -31,7 +31,7 @@ impl Handshake {
         self.syn_due
     }
 
-    /// A SYN goes out. True if it went out before.
+    /// Records that a SYN was sent. True if it was a retransmission.
     pub fn on_sent(&mut self, now: Time) -> bool {
         self.syn_due = false;
         let again = self.sent_at.is_some();
@@ -40,19 +40,20 @@ impl Handshake {
         again
     }
 
-    /// No answer came in time. False if that was the last attempt of so many.
+    /// Records a timeout. False if all `retries` are used up.
     pub fn retry(&mut self, retries: u32) -> bool {
         self.retries += 1;
         self.syn_due = self.retries <= retries;
         self.syn_due
     }
 
-    /// The SYN was sent more than once, so that an answer may be to any of them (Karn's rule).
+    /// True if the SYN was sent more than once: an answer may belong to any of them (Karn's rule).
     pub fn is_resent(&self) -> bool {
         self.resent > 0
     }
 
-    /// It timed out, and went out again more than once: by a timeout, or since the peer's SYN came again.
+    /// True if the SYN timed out and was retransmitted more than once, by a timeout or because the peer's SYN arrived
+    /// again.
     pub fn was_lost_twice(&self) -> bool {
         self.retries > 0 && self.resent > 1
     }
@@ -61,12 +62,12 @@ impl Handshake {
         self.retries
     }
 
-    /// When the SYN was sent, if it was sent once.
+    /// The time of the SYN, if it was sent exactly once.
     pub fn sent_once_at(&self) -> Option<Time> {
         self.sent_at.filter(|_| !self.is_resent())
     }
 
-    /// When the SYN was first sent.
+    /// The time of the first SYN.
     pub fn first_sent_at(&self) -> Option<Time> {
         self.sent_at
     }

@@ -1,9 +1,9 @@
-//! Header prediction: a segment that brings nothing unusual, as most do, is taken in by one call (Van Jacobson's, in
-//! 4.4BSD; RFC 1323 section 4.2.2 has its conditions with timestamps).
+//! Header prediction: one call processes a segment that brings nothing unusual, as most segments do (Van Jacobson, in
+//! 4.4BSD; RFC 1323 section 4.2.2 has the conditions with timestamps).
 //!
-//! What is taken for granted stands in [`Connection::predicts`] and in the two functions behind it, each with its
-//! reason. All else goes the long way in `input`, and so could these: `tests/prediction.rs` holds both ways to the same
-//! segments, timers and counts.
+//! [`Connection::predicts`] and the two functions after it check the conditions, each with its reason. All other
+//! segments take the general path in `input`, and predicted segments could too: `tests/prediction.rs` compares both
+//! paths on the same segments, timers and counters.
 
 use super::Connection;
 use super::input::DataSegment;
@@ -14,19 +14,19 @@ use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::tcp_event::State;
 use lopsided_core::{Ecn, Payload, Time};
 
-/// How a test tells both ways apart.
+/// Lets a test compare both paths.
 #[cfg(test)]
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
-    /// All segments go the long way.
+    /// True sends all segments through the general path.
     pub off: bool,
-    /// Segments that were taken in here.
+    /// Number of segments that were predicted.
     pub taken: u64,
 }
 
 impl Connection {
-    /// Takes in a segment that is only progress: an acknowledgement of new data, or the next data. False if it is
-    /// anything else, and then nothing has happened.
+    /// Processes a segment that is only progress: an acknowledgement of new data, or the next data. Returns false, and
+    /// changes nothing, for any other segment.
     #[inline(always)]
     pub(super) fn take_predicted(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) -> bool {
         if !self.predicts(header) {
@@ -44,9 +44,9 @@ impl Connection {
         taken
     }
 
-    /// Whether the connection is open and the segment is the next in order, with no flag but PSH, no option but
-    /// timestamps that are not older than the last, and no marks to feed back: then it is acceptable, and only its
-    /// acknowledgement and its data count. An open connection has closed in neither direction.
+    /// True if the connection is open and the segment is the next in order, has no flag but PSH, no option but
+    /// timestamps that are not older than the last, and no ECN mark to echo. Such a segment is acceptable, and only its
+    /// acknowledgement and its data matter. In an open connection neither end has closed.
     #[inline(always)]
     fn predicts(&self, header: &TcpHeader) -> bool {
         #[cfg(test)]
@@ -66,8 +66,7 @@ impl Connection {
             && self.acks.option_room() == 0
     }
 
-    /// A predicted segment without data: takes it in if it acknowledges new data, and the sender finds nothing unusual
-    /// in that.
+    /// A segment without data: processes it if it acknowledges new data and the sender finds nothing unusual.
     #[inline(always)]
     fn take_progress(&mut self, now: Time, header: &TcpHeader) -> bool {
         let flight = &self.send.flight;
@@ -85,8 +84,8 @@ impl Connection {
         true
     }
 
-    /// A predicted segment with data: takes it in if nothing is missing before it, nothing is out for it to
-    /// acknowledge, and it fits the window.
+    /// A segment with data: processes it if no earlier data is missing, nothing is outstanding, and the data fits the
+    /// window.
     #[inline(always)]
     fn take_next(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) -> bool {
         let una = self.send.flight.una();

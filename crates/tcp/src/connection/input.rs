@@ -1,5 +1,5 @@
-//! The arrival of segments (RFC 9293 section 3.10.7): the handshake, what fits the connection and what is answered for
-//! not fitting (RFC 5961, RFC 7323), then acknowledgement, data and FIN.
+//! The arrival of segments (RFC 9293 section 3.10.7): the handshake, the acceptability checks and their answers (RFC
+//! 5961, RFC 7323), then acknowledgement, data and FIN.
 
 use super::conn_event::{ConnError, ConnEvent};
 use super::urgent::OldAck;
@@ -11,11 +11,10 @@ use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::tcp_event::{AckReason, State, TimerKind};
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Seq, Time};
 
-/// How long the end that closes first remembers the connection, and how long one whose application is gone waits for
-/// the peer's end: Linux's and FreeBSD's 60 s.
+/// The time in TIME-WAIT, and the time that an orphaned connection waits for the peer's FIN: 60 s in Linux and FreeBSD.
 pub(super) const TIME_WAIT: Duration = Duration::from_secs(60);
-/// Segments without data that do not fit are answered no oftener, lest two ends that disagree answer each other for
-/// ever (Linux's tcp_invalid_ratelimit).
+/// The least time between two answers to unacceptable segments without data. It stops two ends that disagree from
+/// answering each other forever (Linux's tcp_invalid_ratelimit).
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A segment with data, or with a FIN.
@@ -23,15 +22,15 @@ const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 pub(super) struct DataSegment<'a> {
     pub header: &'a TcpHeader,
     pub payload: &'a Payload,
-    /// As it arrived.
+    /// The ECN field that it arrived with.
     pub ecn: Ecn,
-    /// Its place in the peer's stream.
+    /// Its offset in the peer's stream.
     pub start: i64,
 }
 
 impl Connection {
-    /// A segment of this connection arrived. Segments that do not fit the connection are answered or ignored as RFC
-    /// 9293 and RFC 5961 say.
+    /// Processes a segment of this connection. Unacceptable segments are answered or ignored as RFC 9293 and RFC 5961
+    /// say.
     pub fn handle_segment(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
         self.send.flight.trace.set_now(now);
         self.clock = now;
@@ -50,8 +49,8 @@ impl Connection {
         self.tell_readiness();
     }
 
-    /// What must be acknowledged now is so with the window of now; what the application reads next opens it for the
-    /// segment after.
+    /// Fixes the window of an ACK that is due now, before the application reads: what it reads opens the window for the
+    /// next segment only.
     fn settle_answer(&mut self, now: Time) {
         let Some(why) = self.acks.due() else { return };
         if self.state >= State::Established && self.state != State::Closed {
@@ -67,7 +66,8 @@ impl Connection {
             return;
         }
         if header.flags.has(Flags::RST) {
-            // Only the exact next octet resets; another in the window is challenged (RFC 5961 section 3.2).
+            // Only the exact next sequence number resets. A reset elsewhere in the window is challenged (RFC 5961
+            // section 3.2).
             if start != self.recv.rcv_nxt() {
                 self.challenge(now);
             } else if self.state == State::TimeWait {
@@ -117,7 +117,7 @@ impl Connection {
         }
     }
 
-    /// New data comes for an application that has closed both directions (RFC 1122 section 4.2.2.13).
+    /// True if new data arrives after the application closed both directions (RFC 1122 section 4.2.2.13).
     #[cold]
     fn refuses_data(&self, start: i64, payload: &Payload) -> bool {
         let is_closed = matches!(self.state, State::FinWait1 | State::FinWait2);
@@ -131,7 +131,7 @@ impl Connection {
                 && !header.flags.has(Flags::RST)
                 && (timestamps.value.wrapping_sub(self.ts_recent) as i32) < 0
             {
-                // An old duplicate, or hostile: an ACK tells a live peer where we are.
+                // An old duplicate or an attack: an ACK shows a live peer our state.
                 if payload.is_empty() {
                     self.challenge(now)
                 } else {
@@ -144,8 +144,9 @@ impl Connection {
         let end =
             start + i64::from(payload.len()) + i64::from(header.flags.has(Flags::FIN) || header.flags.has(Flags::SYN));
         let edge = next.max(self.recv.next() as i64 + self.recv.open_window() as i64);
-        // Behind the window, or before what was acknowledged last: the peer may have missed that ACK. A segment that
-        // ends there is acceptable: its timestamp and its acknowledgement count, though its data are old.
+        // The segment is outside the window, or before the last ACK, which the peer may have missed. A segment that
+        // ends exactly at the last ACK is acceptable: its timestamp and its acknowledgement count, though its data are
+        // old.
         let outside = start > edge || end < self.recv.offset(self.last_ack_sent);
         if outside {
             if !header.flags.has(Flags::RST) {
@@ -161,7 +162,7 @@ impl Connection {
         true
     }
 
-    /// Data that are not taken in arrived: older than the last ACK, beyond the window, or with an old timestamp.
+    /// Handles data that is not accepted: older than the last ACK, beyond the window, or with an old timestamp.
     fn on_unacceptable(&mut self, now: Time, start: i64, payload: &Payload) {
         self.counters_mut().duplicates_received += 1;
         let again = start < self.recv.next() as i64;
@@ -181,7 +182,7 @@ impl Connection {
         }
     }
 
-    /// Answers a segment without data that does not fit with an ACK, so that a peer that is alive learns where we are.
+    /// Answers an unacceptable segment without data with an ACK, so that a live peer learns our state.
     fn challenge(&mut self, now: Time) {
         if self.last_challenge.is_none_or(|last| now.saturating_since(last) >= CHALLENGE_INTERVAL) {
             self.last_challenge = Some(now);
@@ -189,7 +190,7 @@ impl Connection {
         }
     }
 
-    /// RFC 7323 section 4.3, of segments whose acknowledgement counts too.
+    /// RFC 7323 section 4.3, for segments whose acknowledgement counts too.
     #[inline(always)]
     pub(super) fn note_timestamp(&mut self, header: &TcpHeader) {
         let start = self.recv.offset(header.seq);
@@ -203,19 +204,19 @@ impl Connection {
         }
     }
 
-    /// The offset behind what an acknowledgement number covers: near what is acknowledged, on either side of it.
+    /// The stream offset of an acknowledgement number: the one nearest to what is acknowledged.
     pub(super) fn ack_offset(&self, ack: Seq) -> i64 {
         let expected = self.send.seq(0) + self.send.flight.una() as u32;
         self.send.flight.una() as i64 + i64::from(ack.get().wrapping_sub(expected.get()) as i32)
     }
 
-    /// Octets that an acknowledgement number is the first to cover; none if it covers what was never sent.
+    /// Number of bytes that an acknowledgement number newly covers; 0 if it covers data that was never sent.
     fn newly_acked(&self, ack: Seq) -> u64 {
         let (ack, una) = (self.ack_offset(ack), self.send.flight.una() as i64);
         if ack > self.send.flight.nxt() as i64 { 0 } else { (ack - una).max(0) as u64 }
     }
 
-    /// True if the segment's data should be looked at.
+    /// Processes the acknowledgement. True if the segment's data should be processed too.
     fn on_ack(&mut self, now: Time, header: &TcpHeader, payload: &Payload) -> bool {
         let ack = self.ack_offset(header.ack);
         if ack > self.send.flight.nxt() as i64 {
@@ -227,7 +228,7 @@ impl Connection {
             return false;
         }
         if ack < self.send.flight.una() as i64 - self.send.window.largest().max(65_535) as i64 {
-            // Older than any that may still be on its way (RFC 5961 section 5).
+            // Older than any segment that may still be in the network (RFC 5961 section 5).
             self.challenge(now);
             return false;
         }
@@ -260,8 +261,8 @@ impl Connection {
         true
     }
 
-    /// FreeBSD's tcp_sack_partialack: a segment goes out at once, an empty one if there is nothing to send again and
-    /// nothing that was is out. What the acknowledgement then lets go follows.
+    /// FreeBSD's tcp_sack_partialack sends a segment at once: an empty one if there is nothing to retransmit and no
+    /// retransmission is outstanding. Data that the acknowledgement releases follows.
     fn answer_partial(&mut self, now: Time) {
         let board = &self.send.flight.scoreboard;
         if board.retrans_bytes() == 0 && board.retransmit_pending() == 0 {
@@ -292,7 +293,7 @@ impl Connection {
             Feedback::Classic => {
                 let (reduced, mark) = self.ecn.on_classic_data(header.flags, ecn);
                 let marked = mark.is_some_and(|first| self.acks.on_mark(first));
-                // After a reduction the peer's window may be down to a segment or two: it should not wait.
+                // After a reduction the peer's window may be one or two segments: the peer should not wait for the ACK.
                 if reduced || marked {
                     self.acks.ack_now(AckReason::Ecn);
                 }
@@ -319,7 +320,7 @@ impl Connection {
         }
     }
 
-    /// Data arrived, whatever becomes of it.
+    /// Counts a data segment, whether it is accepted or not.
     #[inline(always)]
     pub(super) fn note_data(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
         self.counters_mut().data_segments_in += 1;
@@ -327,8 +328,8 @@ impl Connection {
         self.note_echo(now, header, payload.len());
     }
 
-    /// An acceptable segment of so many octets arrived: a full one's echo tells the receiver a round trip, unless the
-    /// last segment, with data or without, had the same.
+    /// Takes an RTT sample from the echo of an acceptable segment with `len` bytes of data: of a full segment only, and
+    /// only if the previous segment had another echo.
     #[inline(always)]
     pub(super) fn note_echo(&mut self, now: Time, header: &TcpHeader, len: u32) {
         let Some(stamps) = header.options.timestamps.filter(|_| self.options.timestamps) else { return };
@@ -338,8 +339,8 @@ impl Connection {
         }
     }
 
-    /// What the receiver took in, which stood at `before`, may open the window and be acknowledged; if that is not
-    /// `prepared` already.
+    /// Grows the receive window and decides on an ACK for what the receiver accepted. `before` is the next expected
+    /// offset before the segment; `prepared` is true if its ACK was prepared already.
     #[inline(always)]
     pub(super) fn settle_arrival(
         &mut self,
@@ -382,8 +383,7 @@ impl Connection {
         }
     }
 
-    /// The mark came or went: what is owed for the segments before is acknowledged apart, with the echo that was
-    /// theirs.
+    /// The CE mark changed: data received before the change is acknowledged separately, with its own echo.
     fn note_mark(&mut self, now: Time, marked: bool) {
         if marked != self.ecn.echo() {
             if self.acks.is_pending() {
@@ -396,7 +396,7 @@ impl Connection {
     }
 
     fn on_fin(&mut self, now: Time) {
-        // This end may have something to say, which carries the acknowledgement.
+        // This end may soon send data or a FIN, which carries the acknowledgement.
         if !self.peer_closed && matches!(self.state, State::SynReceived | State::Established) {
             self.acks.on_fin(now, self.ack_context(), &mut self.send.flight.timers);
         } else {
@@ -419,8 +419,8 @@ impl Connection {
         }
     }
 
-    /// A filled gap, or as many segments as one ACK may stand for, are acknowledged at once: before the application
-    /// hears that the FIN behind them is reached, and closes. A quick ACK is not, for with the FIN answers are awaited.
+    /// Acknowledges a filled gap, or a full count of segments, before the application learns of the FIN and closes. A
+    /// quick ACK is not sent: after a FIN an answer is expected.
     fn answer_before_close(&mut self, now: Time) {
         let at_once = |why: &AckReason| matches!(why, AckReason::GapFilled | AckReason::Count);
         if let Some(why) = self.acks.due().filter(at_once) {

@@ -1,4 +1,4 @@
-//! Keep-alives (RFC 9293 section 3.8.4): probes of a peer that has been silent for long, as Linux sends them.
+//! Keep-alives (RFC 9293 section 3.8.4): probes of a silent peer, as Linux sends them.
 
 use super::Connection;
 use super::conn_event::ConnError;
@@ -7,7 +7,7 @@ use lopsided_core::tcp_event::{State, TimerKind};
 use lopsided_core::{Duration, Time};
 
 impl Connection {
-    /// Probes a peer that is silent, or no more (SO_KEEPALIVE and its times).
+    /// Enables or disables keep-alive probes (SO_KEEPALIVE and its times).
     pub fn set_keepalive(&mut self, now: Time, keepalive: Option<KeepAlive>) {
         self.keepalive = keepalive.map(Box::new);
         self.send.flight.timers.stop(TimerKind::KeepAlive);
@@ -16,7 +16,7 @@ impl Connection {
         }
     }
 
-    /// The connection is established.
+    /// Starts the keep-alive timer once the connection is established.
     pub(super) fn start_keepalive(&mut self, now: Time) {
         if let Some(KeepAlive { idle, .. }) = self.keepalive.as_deref().copied() {
             self.arm_keepalive(now, idle);
@@ -34,7 +34,7 @@ impl Connection {
         if matches!(self.state, State::Closed | State::TimeWait) {
             return;
         }
-        // What is out or waits for a window has timers of its own.
+        // Outstanding data, or data that waits for a window, has its own timers.
         if self.send.flight.outstanding() > 0 || self.send.unsent() > 0 {
             return self.arm_keepalive(now, idle);
         }

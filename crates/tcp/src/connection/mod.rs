@@ -1,9 +1,9 @@
-//! One end of a TCP connection (RFC 9293): the states and the calls of its host.
+//! One end of a TCP connection (RFC 9293): its states and the calls of its host.
 //!
-//! The host calls `handle_segment` and `handle_timeout` as things happen, `write`, `read`, `shutdown` and `close` for
-//! its application (in `application`), then takes segments from `poll_segment` until there is none, events from
-//! `poll_event`, and re-reads `poll_timeout`. What arriving segments do is in `input`, what is sent is decided in
-//! `output`.
+//! The host calls `handle_segment` and `handle_timeout` as things happen, and `write`, `read`, `shutdown` and `close`
+//! for its application (in `application`). It then takes segments from `poll_segment` until that returns `None`, takes
+//! events from `poll_event`, and reads `poll_timeout` again. `input` processes arriving segments, `output` decides what
+//! is sent.
 
 mod application;
 mod conn_event;
@@ -50,23 +50,23 @@ pub struct Connection {
     limits: SegmentLimits,
     ecn: EcnState,
     handshake: Handshake,
-    /// What goes before data; `None` where there is nothing.
+    /// Segments to send before any data; `None` if there are none.
     urgent: Option<Box<Urgent>>,
-    /// What is acknowledged before the application has read it, where the stack does that.
+    /// An ACK that was decided before the application read, for stacks that acknowledge before reading.
     answer: Option<Answer>,
-    /// The peer's timestamp to echo, and the acknowledgement last sent, which decides when it may change (RFC 7323
-    /// section 4.3).
+    /// The peer's timestamp to echo, and the last acknowledgement sent, which decides when `ts_recent` may change (RFC
+    /// 7323 section 4.3).
     ts_recent: u32,
     last_ack_sent: Seq,
-    /// The clock as it was last read: what a segment's timestamp says.
+    /// The time that outgoing timestamps show: that of the last clock reading.
     clock: Time,
-    /// When a segment without data was last answered for not fitting (RFC 5961 section 7: such answers are throttled).
+    /// Time of the last answer to an unacceptable segment without data (RFC 5961 section 7 throttles them).
     last_challenge: Option<Time>,
     last_data_recv: Option<Time>,
     last_ack_recv: Option<Time>,
     events: VecDeque<ConnEvent>,
     peer_closed: bool,
-    /// The application reads no more; nor is it there at all.
+    /// `read_shut`: the application reads no more. `orphaned`: it has closed the connection.
     read_shut: bool,
     orphaned: bool,
     readiness: Readiness,
@@ -76,19 +76,19 @@ pub struct Connection {
     pub(crate) prediction: header_prediction::Watched,
 }
 
-/// The options that hold: what this end offers, and after the handshake what both did.
+/// The options in force: what this end offers, and after the handshake what both ends agreed on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgreedOptions {
     /// The MSS option of this end.
     pub mss_option: u16,
     pub timestamps: bool,
     pub scaling: bool,
-    /// The shift of the windows that arrive, and of those that go out.
+    /// Shift of the windows that arrive, and of the windows that are sent.
     pub snd_wscale: u8,
     pub rcv_wscale: u8,
 }
 
-/// An acknowledgement that was due before the application read, with the window that there was.
+/// An ACK that was due before the application read, with the window of that time.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     window: u16,
@@ -100,15 +100,14 @@ struct Answer {
 pub enum Expired {
     /// Nothing.
     Nothing,
-    /// At most that a segment has been paced for long enough: there is something to send, and nothing new for an
-    /// application to see.
+    /// At most the pacing timer: there may be a segment to send, but nothing new for the application.
     Pacing,
     /// Some other timer: the state, the window or the events may have changed.
     Timer,
 }
 
 impl Connection {
-    /// An active open: the SYN is the first segment of `poll_segment`.
+    /// Opens actively: the SYN is the first segment of `poll_segment`.
     pub fn connect(config: ConnConfig) -> Connection {
         let mut connection = Connection::new(config, State::SynSent);
         connection.handshake.request_syn();
@@ -116,7 +115,7 @@ impl Connection {
         connection
     }
 
-    /// A passive open for the peer in `config`: it answers that peer's SYN.
+    /// Opens passively for the peer in `config`: answers that peer's SYN.
     pub fn listen(config: ConnConfig) -> Connection {
         Connection::new(config, State::Listen)
     }
@@ -169,7 +168,7 @@ impl Connection {
         }
     }
 
-    // What it is.
+    // State.
 
     pub fn state(&self) -> State {
         self.state
@@ -183,7 +182,7 @@ impl Connection {
         self.remote
     }
 
-    /// Nothing will ever come from it again.
+    /// True if the connection is closed and has nothing left to send or report.
     pub fn is_finished(&self) -> bool {
         self.state == State::Closed && self.urgent.as_ref().is_none_or(|urgent| !urgent.outlives())
     }
@@ -193,12 +192,12 @@ impl Connection {
         Counters { lost_retransmits: flight.scoreboard.lost_retransmits(), ..flight.counters }
     }
 
-    /// Round-trip times of all segments so far.
+    /// Statistics of all RTT samples so far.
     pub fn rtt_stats(&self) -> &RttStats {
         &self.send.rtt_stats
     }
 
-    /// As [`Connection::rtt_stats`], and begins anew: for a statistic per interval.
+    /// As [`Connection::rtt_stats`], and resets them: for statistics per interval.
     pub fn take_rtt_stats(&mut self) -> RttStats {
         std::mem::take(&mut self.send.rtt_stats)
     }
@@ -207,7 +206,7 @@ impl Connection {
         &self.send.flight.profile
     }
 
-    /// The window that holds now.
+    /// The congestion window in force: the controller's, or recovery's during a reduction.
     pub fn cwnd(&self) -> Bytes {
         Bytes::new(self.send.cwnd())
     }
@@ -271,14 +270,14 @@ impl Connection {
         }
     }
 
-    // What happens inside it.
+    // Trace of internal events.
 
-    /// From now on events of these kinds are kept for [`Connection::poll_trace`]; of others nothing is made.
+    /// Keeps events of these kinds for [`Connection::poll_trace`] from now on. Other kinds cost nothing.
     pub fn listen_to(&mut self, mask: TcpEventMask) {
         self.send.flight.trace.listen_to(mask);
     }
 
-    /// The oldest event that was not taken yet.
+    /// Removes and returns the oldest trace event.
     #[inline]
     pub fn poll_trace(&mut self) -> Option<TimedTcpEvent> {
         self.send.flight.trace.pop()
@@ -286,13 +285,13 @@ impl Connection {
 
     // Time.
 
-    /// When `handle_timeout` is due; `None` for never.
+    /// When `handle_timeout` must be called; `None` if no timer runs.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         self.send.flight.timers.next()
     }
 
-    /// Does what is due by `now`, and says what that was.
+    /// Runs the timers that are due by `now` and returns which kind expired.
     pub fn handle_timeout(&mut self, now: Time) -> Expired {
         self.send.flight.trace.set_now(now);
         let paced = self.take_due(TimerKind::Pacing, now);
@@ -316,14 +315,14 @@ impl Connection {
             self.on_keepalive_timeout(now);
         }
         if self.take_due(TimerKind::TimeWait, now) {
-            // A peer that did not close within the time has ended it for good.
+            // The peer did not close in time: the connection ends.
             let given_up = self.state == State::FinWait2;
             self.finish(given_up.then_some(ConnEvent::Closed));
         }
         Expired::Timer
     }
 
-    /// Stops a timer if it is due, and says whether it was.
+    /// Stops a timer if it is due. True if it was due.
     #[inline]
     fn take_due(&mut self, kind: TimerKind, now: Time) -> bool {
         let due = self.send.flight.timers.take_due(kind, now);
@@ -333,19 +332,19 @@ impl Connection {
         due
     }
 
-    // What the parts share.
+    // Shared by input and output.
 
     fn mss(&self) -> u32 {
         self.send.flight.mss() as u32
     }
 
-    /// What the receive window is made of.
+    /// Segment sizes that the receive window is computed from.
     #[inline]
     fn segment_sizes(&self) -> SegmentSizes {
         SegmentSizes { agreed: self.mss(), full: self.acks.rcv_mss(), own: self.own_mss() }
     }
 
-    /// The window that a segment offers now, as its header has it.
+    /// The window field of a segment that is sent now.
     #[inline(always)]
     fn offered_window(&mut self) -> u16 {
         let scale = self.options.rcv_wscale;
@@ -361,7 +360,7 @@ impl Connection {
         self.recv.offer_window(sizes, scale)
     }
 
-    /// The largest segment that this end told the peer to take, in octets of data.
+    /// The largest payload that this end's MSS option allows the peer.
     #[inline]
     fn own_mss(&self) -> u32 {
         u32::from(self.options.mss_option) - if self.options.timestamps { 12 } else { 0 }
@@ -386,7 +385,7 @@ impl Connection {
         AckContext { rtt: known, srtt: rtt.srtt(), rto: rtt.rto(), window: self.recv.offered() }
     }
 
-    /// This end's sender, as an acknowledgement policy may see it.
+    /// This end's sender, as an ACK policy sees it.
     fn sender_view(&self, has_data: bool) -> SenderView {
         let window = self.cwnd().min(Bytes::new(self.send.window.size())).min(Bytes::new(self.send.buffered()));
         let (mss, srtt) = (Bytes::new(self.send.flight.mss()), self.send.flight.rtt.srtt());

@@ -1,4 +1,4 @@
-//! The opening of a connection: SYNs that arrive, what they agree on, and the timeout of one's own (RFC 9293 sections
+//! The opening of a connection: arriving SYNs, the options they agree on, and the SYN timeout (RFC 9293 sections
 //! 3.10.7.2 and 3.10.7.3).
 
 use super::Connection;
@@ -49,14 +49,15 @@ impl Connection {
         if self.send.has_unsent_data() {
             self.acks.ack_now(AckReason::Handshake);
         } else {
-            // The stack answers before the application hears of it and can write: this ACK carries no data.
+            // The stack answers before the application learns of the connection and can write: this ACK carries no
+            // data.
             let why = AckReason::Handshake;
             let ack = OldAck { ack: self.recv.ack(), echo: self.ecn.echo(), why };
             self.urgent_mut().old_ack = Some(ack);
         }
     }
 
-    /// Settles the options from the peer's SYN: what both offer holds.
+    /// Sets the options from the peer's SYN: an option is on if both ends offer it.
     pub(super) fn negotiate(&mut self, syn: &TcpHeader, now: Time) {
         let options = &syn.options;
         let profile = &self.send.flight.profile;
@@ -72,7 +73,7 @@ impl Connection {
         let peer = u32::from(options.mss().unwrap_or(536)).max(64);
         let mss = peer.min(u32::from(self.options.mss_option)) - if self.options.timestamps { 12 } else { 0 };
         let mss = self.limit_segments(mss);
-        // The initial window is one of segments of the size that holds.
+        // The initial window counts segments of the agreed size.
         let window = self.send.flight.profile.initial_window(Bytes::new(u64::from(mss)));
         self.send.flight.controller.on_idle(now, window);
         self.send.agree(mss, sack);
@@ -86,8 +87,8 @@ impl Connection {
         self.send.open(u64::from(syn.window), syn.seq, syn.ack);
     }
 
-    /// A SYN that was sent once gives the first round-trip time, one sent again only by the timestamp it echoes; else
-    /// the timeout starts from a value for the unknown (RFC 6298 rule 5.7).
+    /// Takes the first RTT sample: from a SYN that was sent once, or by the echoed timestamp if it was retransmitted.
+    /// Without a sample the timeout starts from RFC 6298 rule 5.7.
     pub(super) fn sample_handshake(&mut self, now: Time, header: &TcpHeader) {
         let once = self.handshake.sent_once_at().map(|sent_at| now - sent_at);
         let sample = once.or_else(|| {
@@ -102,13 +103,13 @@ impl Connection {
             None => self.send.flight.rtt.fall_back(),
         }
         if self.handshake.was_lost_twice() && !self.answers_first_syn(header) {
-            // RFC 5681 section 3.1; as the first timeout is short (RFC 6298), one loss is forgiven.
+            // RFC 5681 section 3.1. The first timeout is short (RFC 6298), so one lost SYN does not reduce the window.
             self.send.flight.controller.on_idle(now, Bytes::new(u64::from(self.mss())));
         }
     }
 
-    /// Eifel (RFC 3522) for a SYN, Linux's tcp_try_undo_spurious_syn: the timestamp echoed is that of the first, so
-    /// that none was lost.
+    /// Eifel (RFC 3522) for a SYN, Linux's tcp_try_undo_spurious_syn: true if the echoed timestamp is that of the first
+    /// SYN, so that no SYN was lost.
     fn answers_first_syn(&self, header: &TcpHeader) -> bool {
         let echo = header.options.timestamps.filter(|_| self.options.timestamps).map(|timestamps| timestamps.echo);
         let first = self.handshake.first_sent_at().map(|at| self.send.flight.clock.value(at));
@@ -139,7 +140,7 @@ impl Connection {
         self.events.push_back(ConnEvent::Established);
     }
 
-    /// SYN-RECEIVED, which a close by the application does not end.
+    /// True in SYN-RECEIVED, also after the application closed.
     pub(super) fn awaits_ack_of_syn(&self) -> bool {
         self.state == State::SynReceived
             || (self.state == State::FinWait1 && self.send.flight.timers.is_set(TimerKind::Handshake))

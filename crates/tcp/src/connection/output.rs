@@ -1,4 +1,4 @@
-//! The segments that a connection sends: SYNs, data, probes, acknowledgements and refusals, and their headers.
+//! The segments that a connection sends (SYNs, data, probes, acknowledgements and refusals) and their headers.
 
 use super::Connection;
 use super::segment::{Next, Outgoing, Segment};
@@ -8,19 +8,19 @@ use lopsided_core::packet::{Flags, MAX_TCP_OPTIONS, TcpHeader, TcpOptions, Times
 use lopsided_core::tcp_event::{AckReason, State, TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{Ecn, Seq, Time};
 
-/// What the other options leave of a SYN's header.
+/// Room that the other options leave in a SYN's header, in bytes.
 const SYN_OPTION_ROOM: u32 = 20;
 
 impl Connection {
-    /// The next segment to send, or `None`. Call until it gives none.
+    /// Returns the next segment to send, or `None`. Call it until it returns `None`.
     pub fn poll_segment(&mut self, now: Time) -> Option<Segment> {
         let mut header = TcpHeader::default();
         let outgoing = self.write_segment(now, &mut header)?;
         Some(Segment::of(header, outgoing))
     }
 
-    /// As [`Connection::poll_segment`], with the header written to where the packet will be; where there is nothing to
-    /// send, that means nothing.
+    /// As [`Connection::poll_segment`], but writes the header into the caller's packet. The header is meaningless if
+    /// the result is `None`.
     #[inline]
     pub fn write_segment(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
         self.send.flight.trace.set_now(now);
@@ -47,8 +47,7 @@ impl Connection {
         self.write_ack(now, header)
     }
 
-    /// As [`Connection::write_segment`] where the [`Next`] was found to be a full one, at the same time and with nothing
-    /// having happened since.
+    /// As [`Connection::write_segment`] after a [`Next::Full`], at the same time and with no call in between.
     #[inline]
     pub fn write_full_segment(&mut self, now: Time, header: &mut TcpHeader) -> Outgoing {
         let piece = self.send.send_full(now);
@@ -56,8 +55,9 @@ impl Connection {
         Outgoing { next: self.send.follows_full(now), ..outgoing }
     }
 
-    /// What [`Connection::write_segment`] would find, noted as it would on finding nothing, so that it need not be asked.
-    /// Open also where data waits for its turn, where something goes before data, and where somebody listens.
+    /// What [`Connection::write_segment`] would return now, without building the segment. Records the same limits as a
+    /// call that finds nothing. [`Next::Open`] also if data waits for its turn, something precedes data, or events are
+    /// traced.
     #[inline(always)]
     pub fn what_is_next(&mut self, now: Time) -> Next {
         let only_data = self.acks.due().is_none()
@@ -75,8 +75,8 @@ impl Connection {
         next
     }
 
-    /// For an interface that has no room for data: as [`Connection::poll_segment`] without data. Data that is due is
-    /// refused, as Linux's interface does it: it does not count as sent, and the window comes down once.
+    /// As [`Connection::poll_segment`] for an interface that has no room for data. Due data is refused as by Linux's
+    /// interface queue: it does not count as sent, and the window is reduced once.
     #[cold]
     pub fn write_segment_without_data(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
         self.send.flight.trace.set_now(now);
@@ -90,7 +90,7 @@ impl Connection {
         self.write_ack(now, header)
     }
 
-    /// Whether something goes before data; mostly not.
+    /// True if a segment precedes data. Rare.
     #[inline]
     fn has_urgent(&self) -> bool {
         self.urgent.is_some() || self.handshake.is_syn_due()
@@ -103,7 +103,7 @@ impl Connection {
         Some(segment.write(header))
     }
 
-    /// Once nothing goes before data any more, there is nothing that lies apart.
+    /// Frees the boxed state once nothing precedes data.
     pub(super) fn forget_urgent(&mut self) {
         self.urgent = self.urgent.take().filter(|urgent| !urgent.is_empty());
     }
@@ -149,7 +149,7 @@ impl Connection {
         Some(Outgoing::BARE)
     }
 
-    /// An acknowledgement of what there is now, whatever comes before it is taken.
+    /// Builds an acknowledgement of what has arrived so far, before the current segment is processed.
     #[cold]
     pub(super) fn prepare_ack(&mut self, now: Time, why: AckReason) {
         self.counters_mut().pure_acks_out += 1;
@@ -169,7 +169,7 @@ impl Connection {
             && !self.send.flight.timers.is_set(TimerKind::Handshake)
     }
 
-    /// A segment without data from just below the window, which the peer must answer with its window.
+    /// Builds a segment without data from one byte below the window, which the peer must answer with its window.
     #[cold]
     fn window_probe(&mut self, now: Time) -> Segment {
         let mut segment = self.rare_covering(now, Flags::ACK);
@@ -184,7 +184,7 @@ impl Connection {
             return self.window_probe(now).write(header);
         }
         let mut flags = Flags::ACK;
-        // The first new data after a reduction, of whatever cause, says so (RFC 3168 section 6.1.2).
+        // The first new data after any reduction carries CWR (RFC 3168 section 6.1.2).
         if piece.reduced && self.ecn.is_echoed() {
             flags = flags.with(Flags::CWR);
         }
@@ -206,7 +206,7 @@ impl Connection {
         Outgoing { payload, ecn, next: Next::Open }
     }
 
-    /// A segment without data that acknowledges all there is, of those that few connections send.
+    /// A segment without data that acknowledges everything, for rare cases: kept out of the hot path.
     fn rare_covering(&mut self, now: Time, flags: Flags) -> Segment {
         self.bare_segment(now, flags, Covers::All)
     }
@@ -218,8 +218,8 @@ impl Connection {
         Segment::bare(header)
     }
 
-    /// What was owed for the segments before a mark came or went (RFC 8257 section 3.2). What came since is not
-    /// covered: its own acknowledgement stays due.
+    /// Builds the ACK that was owed when a mark began or ended (RFC 8257 section 3.2). Data that arrived since is not
+    /// covered: its own ACK stays due.
     fn old_ack(&mut self, now: Time, old: OldAck) -> Segment {
         self.counters_mut().pure_acks_out += 1;
         let echo = self.ecn.echo();
@@ -246,27 +246,27 @@ impl Connection {
         })
     }
 
-    // The parts of a header.
+    // Header fields and options.
 
-    /// How many SACK blocks fit beside the timestamps.
+    /// Number of SACK blocks that fit with or without timestamps.
     #[inline]
     fn most_sack_blocks(&self) -> usize {
         if self.options.timestamps { 3 } else { 4 }
     }
 
-    /// How many SACK blocks fit a segment with `len` octets of data.
+    /// Number of SACK blocks that fit a segment with `len` bytes of data.
     fn sack_room(&self, len: u32) -> usize {
         self.most_sack_blocks().min((self.mss().saturating_sub(len + 4) / 8) as usize)
     }
 
-    /// The octets of a full segment: the options of the moment count (RFC 9293 section 3.7.1).
+    /// Payload of a full segment with the options of this moment (RFC 9293 section 3.7.1).
     #[inline]
     pub(super) fn full_segment(&self) -> u64 {
         let options = self.recv.sack_option_len(self.most_sack_blocks()) + self.acks.option_room();
         u64::from(self.mss().saturating_sub(options).max(1))
     }
 
-    /// Writes the header of a segment with `len` octets of data.
+    /// Writes the header of a segment with `len` bytes of data.
     #[inline(always)]
     fn write_header(&mut self, now: Time, flags: Flags, len: u32, covers: Covers, header: &mut TcpHeader) {
         let mss = self.mss();
@@ -280,12 +280,12 @@ impl Connection {
         }
         let sack_room = if self.recv.has_sack_to_send() { Some(self.sack_room(len)) } else { None };
         if sack_room == Some(0) {
-            // A full segment sent again has no room for what SACK reports: that stays due.
+            // A full retransmission has no room for SACK blocks: they stay due.
         } else {
             if let Some(room) = sack_room {
                 options.set_sack(self.recv.sack_blocks(room));
             }
-            // An answer was accounted for when it became due; what is due since follows it.
+            // A prepared answer was accounted for when it became due. ACKs that became due since follow it.
             if covers == Covers::All && self.answer.take().is_none() {
                 self.acks.on_ack_sent(now, &mut self.send.flight.timers);
             }
@@ -339,7 +339,7 @@ impl Connection {
             .with_window_scale(self.options.scaling.then_some(self.options.rcv_wscale))
             .with_sack_permitted(sack_permitted)
             .with_timestamps(self.timestamp());
-        // A SYN itself never carries the option (RFC 9768 section 3.2.3); an answer that is sent again does without.
+        // A SYN never carries the option (RFC 9768 section 3.2.3), and a retransmitted SYN-ACK omits it.
         let first = !self.handshake.is_resent();
         let accurate_ecn = if first { self.ecn.option_for_syn_ack(SYN_OPTION_ROOM) } else { None };
         let options = options.with_accurate_ecn(accurate_ecn);
@@ -362,10 +362,10 @@ impl Connection {
     }
 }
 
-/// What a segment acknowledges of what has arrived.
+/// Which part of the received data a segment acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Covers {
     All,
-    /// A part: an ACK stays owed for the rest.
+    /// Only a part: an ACK stays due for the rest.
     Some,
 }

@@ -1,9 +1,9 @@
-//! Path-MTU discovery by what routers say (RFC 1191, RFC 8201): segments are never fragmented, and a message that one
-//! was too big makes those that follow smaller.
+//! Path-MTU discovery by ICMP messages (RFC 1191, RFC 8201): segments are never fragmented, and a "too big" message
+//! makes the following segments smaller.
 //!
-//! As in Linux the message counts if it quotes a sequence number that is out, the size holds for ten minutes, and what
-//! was out goes again at once, see [`crate::recovery`]. Leaves out the search by probes (RFC 4821, tcp_mtu_probing),
-//! and fragments: an MTU below [`LEAST_V4`] counts as that.
+//! As in Linux, a message counts if it quotes an outstanding sequence number, its MTU is valid for 10 minutes, and
+//! outstanding data is retransmitted at once, see [`crate::recovery`]. Not implemented: probing (RFC 4821,
+//! tcp_mtu_probing) and fragments; an MTU below [`LEAST_V4`] counts as that.
 
 use super::Connection;
 use crate::config::PathMtu;
@@ -14,14 +14,14 @@ use lopsided_core::{Bytes, Duration, Seq, Time};
 /// Linux's min_pmtu, and the least MTU of IPv6 (RFC 8200 section 5).
 const LEAST_V4: u64 = 552;
 const LEAST_V6: u64 = 1280;
-/// How long a message holds: Linux's mtu_expires (RFC 1191 section 6.3).
+/// Lifetime of a path MTU: Linux's mtu_expires (RFC 1191 section 6.3).
 const HOLDS: Duration = Duration::from_secs(600);
-/// No segment is shorter than this by its size alone.
+/// The smallest payload that a path MTU may impose.
 const LEAST_SEGMENT: u32 = 64;
 
 impl Connection {
-    /// A router could not pass on a segment that begins with `seq`: the way takes `mtu` at most. What this host may
-    /// remember of the destination; `None` if the message is not of this connection, or says nothing new.
+    /// Handles a router's message that a segment beginning at `seq` exceeds the path MTU `mtu`. Returns what the host
+    /// may store for the destination; `None` if the message does not belong to this connection or changes nothing.
     pub fn handle_too_big(&mut self, now: Time, seq: Seq, mtu: Bytes) -> Option<PathMtu> {
         self.send.flight.trace.set_now(now);
         if matches!(self.state, State::Closed | State::Listen) {
@@ -44,7 +44,7 @@ impl Connection {
         Some(known)
     }
 
-    /// Segments of this size were agreed on: the path may take less. Gives what it takes.
+    /// Limits the agreed segment size `agreed` by the known path MTU and returns the result.
     pub(super) fn limit_segments(&mut self, agreed: u32) -> u32 {
         self.limits.agreed = agreed;
         self.largest_segment()
@@ -62,7 +62,7 @@ impl Connection {
         }
     }
 
-    /// A message holds no longer: larger segments are tried again.
+    /// The path MTU expired: larger segments are tried again.
     #[inline]
     pub(super) fn forget_old_path(&mut self, now: Time) {
         if self.limits.known.is_some_and(|known| known.until <= now) {
@@ -71,7 +71,7 @@ impl Connection {
         }
     }
 
-    /// True if segments become shorter.
+    /// Recomputes the segment size. True if segments become shorter.
     fn resize_segments(&mut self, now: Time) -> bool {
         let (before, after) = (self.mss(), self.largest_segment());
         if self.limits.agreed == u32::MAX || after == before {

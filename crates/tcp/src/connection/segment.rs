@@ -1,4 +1,4 @@
-//! What a connection gives to its host to send.
+//! The segments that a connection hands to its host.
 
 use lopsided_core::packet::TcpHeader;
 use lopsided_core::{Ecn, Payload};
@@ -10,11 +10,11 @@ pub struct Segment {
     pub payload: Payload,
     /// The ECN field of its IP header.
     pub ecn: Ecn,
-    /// Nothing follows it at this time: to ask for more would give nothing and change nothing.
+    /// True if no segment follows at this time: another call would return `None` and change nothing.
     pub last: bool,
 }
 
-/// What a segment is beside its header, which was written elsewhere.
+/// A segment without its header, which was written elsewhere.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     pub payload: Payload,
@@ -23,15 +23,15 @@ pub struct Outgoing {
     pub next: Next,
 }
 
-/// What there is to send behind a segment at the same time.
+/// What follows a segment at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing: to ask would change nothing.
+    /// Nothing: another call would change nothing.
     Nothing,
-    /// A full segment of new data: until anything else happens,
-    /// [`write_full_segment`](super::Connection::write_full_segment) gives it.
+    /// A full segment of new data: [`write_full_segment`](super::Connection::write_full_segment) returns it, if no
+    /// other call comes first.
     Full,
-    /// That is to be asked.
+    /// Unknown: call [`write_segment`](super::Connection::write_segment).
     Open,
 }
 
@@ -46,7 +46,7 @@ impl Segment {
         Segment { header, payload, ecn, last: next == Next::Nothing }
     }
 
-    /// Its header goes there.
+    /// Moves the segment's header to `header`.
     pub(super) fn write(self, header: &mut TcpHeader) -> Outgoing {
         *header = self.header;
         let next = if self.last { Next::Nothing } else { Next::Open };

@@ -1,4 +1,4 @@
-//! How large a connection's segments may be.
+//! The sizes that limit a connection's segments.
 
 use crate::config::PathMtu;
 use lopsided_core::Bytes;
@@ -6,10 +6,10 @@ use lopsided_core::Bytes;
 /// The sizes that bound a connection's segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SegmentLimits {
-    /// Of the interface.
+    /// MTU of the interface.
     mtu: Bytes,
     pub known: Option<PathMtu>,
-    /// The octets of data in a segment that both ends agreed on.
+    /// Payload of a full segment that both ends agreed on, in bytes.
     pub agreed: u32,
 }
 
@@ -18,7 +18,7 @@ impl SegmentLimits {
         SegmentLimits { mtu, known, agreed: u32::MAX }
     }
 
-    /// The largest IP packet that may leave.
+    /// The largest IP packet that may be sent.
     pub fn mtu(&self) -> Bytes {
         self.known.map_or(self.mtu, |known| known.mtu.min(self.mtu))
     }

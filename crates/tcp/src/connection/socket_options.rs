@@ -1,4 +1,4 @@
-//! What an application may change of its socket while the connection runs: the options of socket(7) and tcp(7).
+//! Socket options that an application may change during a connection (socket(7), tcp(7)).
 
 use super::Connection;
 use crate::cc::Controller;
@@ -7,38 +7,38 @@ use lopsided_core::tcp_event::State;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 impl Connection {
-    /// Whether short segments wait for nothing (TCP_NODELAY), rather than by the profile's rule. Once on, what waits
-    /// goes now, even if it is corked.
+    /// True sends short segments at once (TCP_NODELAY); false restores the profile's rule. Turning it on sends waiting
+    /// data now, even if the socket is corked.
     pub fn set_nodelay(&mut self, on: bool) {
         self.send.hold.set_nodelay(on);
     }
 
-    /// Whether short segments wait until they are full, or for an RTO where nothing is out (TCP_CORK).
+    /// True holds short segments until they are full, or for an RTO if nothing is outstanding (TCP_CORK).
     pub fn set_cork(&mut self, on: bool) {
         self.send.hold.set_cork(on);
     }
 
-    /// The send buffer is of this size from now on, and no longer follows the window (SO_SNDBUF). Octets beyond it that
-    /// were written stay.
+    /// Fixes the size of the send buffer, which then no longer follows the window (SO_SNDBUF). Data beyond the new size
+    /// stays.
     pub fn set_send_buffer(&mut self, size: Bytes) {
         self.send.set_buffer(size);
         self.tell_readiness();
     }
 
-    /// The receive buffer is of this size from now on, and no longer follows what is read (SO_RCVBUF). The window scale
-    /// stays that of the handshake, and what was offered stays offered.
+    /// Fixes the size of the receive buffer, which then no longer grows (SO_RCVBUF). The window scale stays that of the
+    /// handshake, and an offered window is not taken back.
     pub fn set_receive_buffer(&mut self, size: Bytes) {
         self.recv.set_buffer(size);
     }
 
-    /// Data leaves no faster than this (SO_MAX_PACING_RATE). A congestion control that does not pace by itself is paced
-    /// as Linux does it: at twice its window a round trip in the first half of slow start, at 1.2 windows later.
+    /// Limits the rate of data (SO_MAX_PACING_RATE). A congestion control without pacing is then paced as in Linux:
+    /// twice its window per round trip in the first half of slow start, 1.2 windows later.
     pub fn set_max_pacing_rate(&mut self, rate: Option<BitRate>) {
         self.send.set_max_pacing_rate(rate);
     }
 
-    /// Another congestion control takes over, with the window and the threshold that hold now (TCP_CONGESTION). What
-    /// the handshake agreed on for ECN stays.
+    /// Replaces the congestion control; window and threshold are kept (TCP_CONGESTION). The ECN mode of the handshake
+    /// stays.
     pub fn set_controller(&mut self, now: Time, controller: Box<dyn Controller>) {
         if self.state < State::Established {
             self.send.flight.controller = controller;
@@ -51,13 +51,13 @@ impl Connection {
         self.send.flight.controller.adopt(now, cwnd, ssthresh);
     }
 
-    /// Another rule for when this end acknowledges.
+    /// Replaces the rule for acknowledgements.
     pub fn set_ack_policy(&mut self, policy: Box<dyn AckPolicy>) {
         self.acks.set_policy(policy);
     }
 
     /// How long data may stay unacknowledged, or a closed window unanswered, before the connection fails
-    /// (TCP_USER_TIMEOUT, RFC 5482). `None`: fifteen retransmissions or probes.
+    /// (TCP_USER_TIMEOUT, RFC 5482). `None`: 15 retransmissions or probes.
     pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {
         self.send.flight.user_timeout = timeout;
     }

@@ -1,4 +1,4 @@
-//! What a connection sends before any data. There is mostly nothing, so it lies apart, and one look tells.
+//! Segments that precede any data. Rare, so they are boxed and one check finds them.
 
 use super::segment::Segment;
 use lopsided_core::Seq;
@@ -6,28 +6,28 @@ use lopsided_core::tcp_event::AckReason;
 
 #[derive(Debug, Default)]
 pub(super) struct Urgent {
-    /// An acknowledgement that was made before the segment that came was looked at.
+    /// An ACK that was built before the arriving segment was processed.
     pub prepared: Option<Segment>,
     pub reset: bool,
-    /// A segment that acknowledged what this end never sent is refused with a reset from that number (RFC 9293 section
+    /// The reset for a segment that acknowledges data never sent, with that acknowledgement number (RFC 9293 section
     /// 3.10.7).
     pub refused: Option<Seq>,
-    /// The acknowledgement that is owed from before a mark came or went (RFC 8257 section 3.2), or to the handshake.
+    /// The ACK owed from before a mark began or ended (RFC 8257 section 3.2), or to the handshake.
     pub old_ack: Option<OldAck>,
     pub keepalive: bool,
 }
 
-/// An acknowledgement of less than what has arrived.
+/// An ACK that covers only a part of what has arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OldAck {
     pub ack: Seq,
-    /// With this ECN echo.
+    /// The ECN echo that it carries.
     pub echo: bool,
     pub why: AckReason,
 }
 
 impl Urgent {
-    /// Whether a connection that is closed still has to say something.
+    /// True if a closed connection still has a segment to send.
     pub fn outlives(&self) -> bool {
         self.reset || self.refused.is_some()
     }

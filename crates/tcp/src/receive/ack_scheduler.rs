@@ -1,4 +1,4 @@
-//! The acknowledgement that is owed: what it covers, whether it is due, and the timer that it may wait for.
+//! The owed acknowledgement: what it covers, whether it is due, and its timer.
 
 use super::ack_policy::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 use super::answer_window::AnswerWindow;
@@ -11,16 +11,16 @@ use lopsided_core::{Duration, Time};
 #[derive(Debug)]
 pub(crate) struct AckScheduler {
     policy: Box<dyn AckPolicy>,
-    /// What the policy may see: what waits for an ACK, and whether one is due or its timer runs.
+    /// The policy's view: unacknowledged data, and whether an ACK is due or its timer runs.
     view: AckView,
     size: SegmentSize,
-    /// An ACK must go out now.
+    /// The reason of an ACK that must be sent now.
     due: Option<AckReason>,
-    /// Octets for the policy's own options in each segment.
+    /// Bytes of the policy's own options in each segment.
     option_room: u32,
 }
 
-/// What the rest of the connection adds to the policy's view.
+/// The part of the policy's view that the rest of the connection supplies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckContext {
     pub rtt: Option<Duration>,
@@ -48,20 +48,20 @@ impl AckScheduler {
         AckScheduler { option_room: policy.option_room(), policy, view, size, due: None }
     }
 
-    /// Another policy from now on. What is owed by the old one stays so.
+    /// Replaces the policy. An owed ACK stays owed.
     pub fn set_policy(&mut self, policy: Box<dyn AckPolicy>) {
         self.option_room = policy.option_room();
         self.policy = policy;
     }
 
-    /// What the handshake agreed on.
+    /// Sets the results of the handshake.
     pub fn agree(&mut self, sack: bool, mss: u32, window: u64) {
         self.view.sack = sack;
         self.size.agree(mss, window);
         self.view.rcv_mss = self.size.full();
     }
 
-    /// A data segment arrived in order: see [`SegmentSize::measure`].
+    /// Measures an in-order data segment: see [`SegmentSize::measure`].
     #[inline]
     pub fn measure(&mut self, len: u32, sack: u32, ends: bool) {
         self.size.measure(len, sack, ends);
@@ -72,23 +72,23 @@ impl AckScheduler {
         self.policy.ato()
     }
 
-    /// The size of the peer's full segments.
+    /// Payload of the peer's full segments.
     pub fn rcv_mss(&self) -> u32 {
         self.view.rcv_mss
     }
 
-    /// Segments arrived that no ACK covers yet.
+    /// True if received segments wait for an ACK.
     pub fn is_pending(&self) -> bool {
         self.view.unacked_bytes > 0
     }
 
-    /// Why an ACK must go out now, if one must.
+    /// The reason of an ACK that must be sent now, or `None`.
     #[inline]
     pub fn due(&self) -> Option<AckReason> {
         self.due
     }
 
-    /// An ACK must go out now, whatever the policy says.
+    /// Schedules an ACK now, whatever the policy decides.
     #[inline]
     pub fn ack_now(&mut self, why: AckReason) {
         self.due = Some(why);
@@ -103,7 +103,7 @@ impl AckScheduler {
         self.policy.holds_duplicate()
     }
 
-    /// Octets that the policy's own options take in each segment; none for a policy without.
+    /// Bytes of the policy's own options in each segment; 0 without.
     #[inline]
     pub fn option_room(&self) -> u32 {
         self.option_room
@@ -115,7 +115,7 @@ impl AckScheduler {
         if options.padded_len() <= self.option_room { options } else { OtherOptions::new() }
     }
 
-    /// What the peer says, for a policy with options of its own.
+    /// Passes a segment's options to a policy that has its own.
     pub fn on_feedback(&mut self, now: Time, feedback: &PeerFeedback<'_>, sender: &SenderView) {
         self.policy.on_feedback(now, feedback, sender);
     }
@@ -128,7 +128,7 @@ impl AckScheduler {
         self.view.window = context.window;
     }
 
-    /// The window that the receive buffer leaves to an ACK of what arrives, as a policy sees it.
+    /// Records how an ACK now would change the window, for the policy.
     #[inline(always)]
     pub fn note_room(&mut self, answer: AnswerWindow) {
         self.view.window_falls = answer.falls;
@@ -147,32 +147,32 @@ impl AckScheduler {
         self.decide(decision, timers);
     }
 
-    /// Data arrived marked: see [`AckPolicy::on_mark`].
+    /// Marked data arrived: see [`AckPolicy::on_mark`].
     pub fn on_mark(&mut self, first: bool) -> bool {
         self.policy.on_mark(first)
     }
 
-    /// Data arrived that is not taken in: see [`AckPolicy::on_unacceptable`].
+    /// Data was discarded: see [`AckPolicy::on_unacceptable`].
     pub fn on_unacceptable(&mut self, now: Time, again: bool, context: AckContext, timers: &mut TimerTable) {
         self.update_view(context);
         let decision = self.policy.on_unacceptable(now, again, &self.view);
         self.decide(decision, timers);
     }
 
-    /// Something waits for an ACK that is not due: the policy hears when the application has read it.
+    /// True if data waits for an ACK that is not due: the policy must be called when the application reads it.
     #[inline]
     pub fn awaits_read(&self) -> bool {
         self.due.is_none() && self.view.unacked_bytes > 0
     }
 
-    /// The application read some of what there was, or `all`.
+    /// The application read some data, or `all`.
     pub fn on_read(&mut self, now: Time, all: bool, context: AckContext, timers: &mut TimerTable) {
         self.update_view(context);
         let decision = self.policy.on_read(now, all, &self.view);
         self.decide(decision, timers);
     }
 
-    /// A FIN came with data. Answers are awaited from then on, which carry what a quick ACK would.
+    /// Cancels a due quick ACK after a FIN: an answer is expected, which carries the acknowledgement.
     pub fn withdraw_quick(&mut self) {
         if self.due == Some(AckReason::Quick) {
             self.due = None;
@@ -186,7 +186,7 @@ impl AckScheduler {
         self.decide(decision, timers);
     }
 
-    /// Data goes out.
+    /// Data is sent.
     #[inline]
     pub fn on_data_sent(&mut self, now: Time) {
         self.policy.on_data_sent(now);
@@ -202,7 +202,7 @@ impl AckScheduler {
         }
     }
 
-    /// Any segment that carries an acknowledgement went out.
+    /// A segment with an acknowledgement was sent.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Time, timers: &mut TimerTable) {
         if self.view.unacked_bytes > 0 || self.view.scheduled {
@@ -212,7 +212,7 @@ impl AckScheduler {
         }
     }
 
-    /// No ACK is owed any more.
+    /// Clears the owed acknowledgement.
     #[inline]
     pub fn forget(&mut self) {
         self.view.unacked_bytes = 0;

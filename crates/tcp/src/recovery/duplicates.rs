@@ -1,17 +1,17 @@
-//! How many segments a path brings out of order. With SACK that is seen (Linux's tcp_check_sack_reordering). Without it
-//! duplicate ACKs are counted: each says that one segment has left the network, and nothing says which (RFC 6582, and
-//! Linux, which takes more of them than there can be for reordering).
+//! How far a path reorders, in segments. SACK shows it (Linux's tcp_check_sack_reordering). Without SACK duplicate ACKs
+//! are counted: each reports that one segment has left the network, but not which (RFC 6582; Linux attributes more
+//! duplicates than there can be to reordering).
 
 use super::Recovery;
 use crate::profile::LossDetection;
 use crate::send::{AckOutcome, Flight};
 use lopsided_core::tcp_event::CaState;
 
-/// No more duplicates are waited for (Linux's tcp_max_reordering).
+/// The largest reordering degree (Linux's tcp_max_reordering).
 const REORDERING_MAX: u32 = 300;
 
 impl Recovery {
-    /// A duplicate ACK.
+    /// Counts a duplicate ACK.
     pub(super) fn count_duplicate(&mut self, flight: &Flight) {
         self.dupacks += 1;
         if flight.counts_duplicates() && flight.profile.limited_transmit {
@@ -22,8 +22,8 @@ impl Recovery {
         }
     }
 
-    /// An ACK without SACK covered so many segments: one filled the hole, the duplicates told of the others. FreeBSD
-    /// counts anew.
+    /// Adjusts the duplicates after an ACK without SACK that covered `segments`: one filled the hole, the duplicates
+    /// had reported the others. FreeBSD restarts its count.
     pub fn on_covered(&mut self, flight: &Flight, segments: u32) {
         if flight.counts_duplicates() {
             self.dupacks = 0;
@@ -33,8 +33,8 @@ impl Recovery {
         }
     }
 
-    /// There cannot be more duplicates than segments out beside the holes: those beyond are of reordering, and from now
-    /// on as many as were out are waited for.
+    /// There cannot be more duplicates than outstanding segments besides the holes. More duplicates mean reordering:
+    /// from now on the threshold is the number of outstanding segments.
     fn bound_duplicates(&mut self, flight: &Flight, covered: u32) {
         if !notices_reordering(flight) {
             return;
@@ -47,12 +47,12 @@ impl Recovery {
         }
     }
 
-    /// After a timeout what arrives in another order is believed only while the timeout can be undone.
+    /// After a timeout, reordering is trusted only while the timeout can be undone.
     pub fn believes_order(&self) -> bool {
         self.ca_state != CaState::Loss || self.undo.can_undo()
     }
 
-    /// With SACK: what came behind others tells how far a segment may fall back.
+    /// With SACK: learns the reordering degree from a segment delivered out of order.
     #[inline]
     pub fn note_reordering(&mut self, flight: &Flight, outcome: &mut AckOutcome) {
         if let Some(from) = outcome.reordered_from.take() {
@@ -60,7 +60,7 @@ impl Recovery {
         }
     }
 
-    /// An original that went again filled the hole at `from` (Linux's tcp_try_undo_partial).
+    /// An original that was retransmitted filled the hole at `from` (Linux's tcp_try_undo_partial).
     pub(super) fn note_late_original(&mut self, flight: &Flight, from: u64) {
         if notices_reordering(flight) {
             self.extend_reordering(flight, from);
@@ -79,19 +79,19 @@ impl Recovery {
         }
     }
 
-    /// The path is known to reorder more than is usual: what SACK reports counts as progress (Linux's
-    /// tcp_may_raise_cwnd).
+    /// True if the path reorders more than usual: SACK then counts as progress (Linux's tcp_may_raise_cwnd).
     #[inline]
     pub fn expects_reordering(&self, flight: &Flight) -> bool {
         self.reordering > flight.profile.dup_threshold
     }
 
-    /// Duplicate ACKs that mean a loss.
+    /// Number of duplicate ACKs that mean a loss.
     pub fn duplicate_threshold(&self, flight: &Flight) -> u32 {
         self.reordering.max(flight.profile.dup_threshold)
     }
 
-    /// A timeout: what duplicates told is void, and where enough of them did not lead to a repair, so is the patience.
+    /// After a timeout the count of duplicates is void. If enough of them led to no recovery, so is the raised
+    /// threshold.
     pub(super) fn forget_duplicates(&mut self, flight: &Flight) {
         let told = if flight.sack() { flight.scoreboard.sacked_segments() } else { self.dupacks };
         if self.ca_state <= CaState::Disorder && told >= flight.profile.dup_threshold {
@@ -101,7 +101,7 @@ impl Recovery {
     }
 }
 
-/// Linux's stacks, which also stay in a recovery until something beyond its point is acknowledged.
+/// True for Linux's stacks, which also stay in a recovery until data beyond its point is acknowledged.
 pub(super) fn notices_reordering(flight: &Flight) -> bool {
     matches!(flight.profile.loss_detection, LossDetection::Rack | LossDetection::Fack)
 }

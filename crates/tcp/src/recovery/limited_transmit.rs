@@ -1,7 +1,7 @@
-//! Limited transmit as FreeBSD counts it (RFC 3042): the first and the second duplicate ACK let a segment go each,
-//! whatever SACK reports. One that could not be used by the first is there for the second.
+//! Limited transmit as FreeBSD counts it (RFC 3042): the first and the second duplicate ACK release one segment each,
+//! whatever SACK reports. A segment that the first could not use is available for the second.
 
-/// Duplicates that let something go.
+/// Number of duplicates that release a segment.
 const DUPLICATES: u32 = 2;
 
 #[derive(Debug, Default)]
@@ -19,12 +19,12 @@ impl LimitedTransmit {
         self.credit = if count <= DUPLICATES { count - self.sent.min(count) } else { 0 };
     }
 
-    /// Segments that went before the last recovery.
+    /// Number of segments released before the last recovery.
     pub fn sent(&self) -> u32 {
         self.sent
     }
 
-    /// Segments that may go now beyond what is in flight.
+    /// Number of segments that may be sent now beyond the window.
     #[inline]
     pub fn credit(&self) -> u32 {
         self.credit
@@ -38,7 +38,7 @@ impl LimitedTransmit {
         }
     }
 
-    /// Something else happened: what was not used is void.
+    /// Drops unused credit: another event occurred.
     #[inline]
     pub fn end(&mut self) {
         self.credit = 0;

@@ -1,9 +1,8 @@
 //! Loss recovery.
 //!
-//! What an ACK that is not plain progress does in each congestion state (`states`), the rules by which data counts as
-//! lost (`loss_detection`), the way down to the new window (`reduction`), the undo of what was not needed (`undo`),
-//! timeouts (`rto`) and tail loss probes (`tlp`). [`Recovery`] owns the state of all of these; it works on the
-//! [`Flight`] that it is lent.
+//! `states` has the congestion states and their transitions, `loss_detection` the rules by which data is lost,
+//! `reduction` the way down to the new window, `undo` the undo of spurious recoveries, `rto` timeouts and `tlp` tail
+//! loss probes. [`Recovery`] owns the state of all of them and works on a borrowed [`Flight`].
 
 mod duplicates;
 mod limited_transmit;
@@ -33,33 +32,34 @@ use undo_state::UndoState;
 #[derive(Debug)]
 pub(crate) struct Recovery {
     ca_state: CaState,
-    /// What had been sent when the last fast retransmit or timeout came (RFC 6582's recover).
+    /// Highest offset sent when the last fast retransmit or timeout occurred (RFC 6582's recover).
     repaired_to: Option<u64>,
-    /// Where a recovery began: it ends when this is acknowledged (RFC 6675's RecoveryPoint).
+    /// Highest offset sent when the current state began. The state ends when it is acknowledged (RFC 6675's
+    /// RecoveryPoint).
     point: u64,
     reduction: Option<Reduction>,
     undo: UndoState,
     rack: Rack,
-    /// F-RTO is deciding whether a timeout was spurious.
+    /// F-RTO is checking whether a timeout was spurious.
     frto: bool,
-    /// F-RTO wants new data out before anything is sent again.
+    /// F-RTO sends new data before any retransmission.
     defer_retransmits: bool,
     tlp: Option<TailProbe>,
     tlp_due: bool,
-    /// Duplicate ACKs in a row: all that a sender without SACK learns.
+    /// Number of duplicate ACKs in a row: the only loss signal without SACK.
     dupacks: u32,
     limited_transmit: LimitedTransmit,
-    /// The end of what went last, new or again: after a timeout it begins anew at the acknowledgement (4.4BSD's
+    /// End of the last transmission, new or retransmitted: after a timeout it restarts at the acknowledgement (4.4BSD's
     /// SND.NXT).
     sent_to: u64,
-    /// Segments by which others were seen to fall back, where that is more than usual; zero for no more.
+    /// Reordering degree in segments, if it exceeds the usual; otherwise 0.
     reordering: u32,
     timeouts_in_a_row: u32,
-    /// Segments that DSACKs told of, ever.
+    /// Number of segments that DSACKs have reported.
     duplicates_told: u64,
-    /// The next new segment says that the window came down (RFC 3168 section 6.1.2).
+    /// The next new segment carries CWR (RFC 3168 section 6.1.2).
     cwr_due: bool,
-    /// FreeBSD: a partial acknowledgement came, which is answered with a segment in any case.
+    /// FreeBSD: a partial acknowledgement arrived, which must be answered with a segment.
     answer_due: bool,
 }
 
@@ -91,7 +91,7 @@ impl Recovery {
         self.ca_state
     }
 
-    /// Timeouts in a row without progress.
+    /// Number of timeouts in a row without progress.
     pub fn timeouts_in_a_row(&self) -> u32 {
         self.timeouts_in_a_row
     }
@@ -100,19 +100,19 @@ impl Recovery {
         self.dupacks
     }
 
-    /// ACKs that told of segments delivered out of order.
+    /// Number of ACKs that reported segments delivered out of order.
     pub fn reordered(&self) -> u32 {
         self.rack.reordered()
     }
 
-    /// A reduction is under way: the window is recovery's until it ends.
+    /// True during a reduction: recovery then sets the window.
     pub fn is_reducing(&self) -> bool {
         self.reduction.is_some()
     }
 
-    // The window, and what is out in it.
+    // The window and the data in it.
 
-    /// Octets believed to be in the network (RFC 6675's pipe): mostly all that is out.
+    /// Bytes estimated to be in the network (RFC 6675's pipe): usually all outstanding data.
     #[inline]
     pub fn in_flight(&self, flight: &Flight) -> u64 {
         if flight.scoreboard.is_unmarked() && self.dupacks == 0 && self.reduction.is_none() {
@@ -126,7 +126,7 @@ impl Recovery {
         let board = &flight.scoreboard;
         if flight.sack() {
             if let Some(budget) = self.budget(flight) {
-                // While nothing that went again is out, all that is out fills the window (`sack_bytes_rxmt` of
+                // All outstanding data fills the window while no retransmission is outstanding (`sack_bytes_rxmt` of
                 // tcp_output).
                 return if budget.again == 0 { out } else { budget.in_flight() };
             }
@@ -134,16 +134,17 @@ impl Recovery {
                 return out;
             }
             if flight.counts_duplicates() && self.ca_state != CaState::Recovery {
-                // All up to what goes next, whatever SACK says of it: after a timeout that is behind what it skips.
+                // All data up to the next transmission counts, whatever SACK reports: after a timeout that excludes
+                // what it skips.
                 return board.first_pending().map_or(out, |start| start - flight.una());
             }
             (out + board.retrans_bytes()).saturating_sub(board.sacked_bytes() + board.lost_bytes())
         } else if flight.counts_duplicates() {
-            // All up to what goes next. Duplicates raise the window instead.
+            // All data up to the next transmission counts. Duplicates raise the window instead.
             board.first_pending().map_or(out, |start| start - flight.una())
         } else {
-            // Each duplicate ACK says that one segment has left the network. Without limited transmit the first two say
-            // nothing, after a timeout neither: what goes again is let go by the window alone.
+            // Each duplicate ACK reports one segment that left the network. Without limited transmit the first two
+            // count nothing, nor do duplicates after a timeout: the window alone releases retransmissions.
             let left = u64::from(self.dupacks) * flight.mss();
             let counts = flight.profile.limited_transmit
                 || self.ca_state == CaState::Recovery
@@ -153,19 +154,19 @@ impl Recovery {
         }
     }
 
-    /// The window that holds now: the controller's target, or recovery's way down to it.
+    /// The congestion window in force: the controller's target, or recovery's during a reduction.
     #[inline]
     pub fn cwnd(&self, flight: &Flight) -> u64 {
         let window = self.reduction.as_ref().map_or_else(|| flight.controller.cwnd().get(), |reduction| reduction.cwnd);
         window.min(flight.max_window())
     }
 
-    /// Octets of it that a retransmission must leave room for.
+    /// Bytes in flight that limit a retransmission.
     pub fn in_flight_for_retransmission(&self, flight: &Flight) -> u64 {
         self.budget(flight).map_or_else(|| self.in_flight(flight), |budget| budget.again)
     }
 
-    /// Up to where what is in flight may go now: the window, or what duplicates let go beyond it.
+    /// The amount of data that may be in flight now: the window, or what duplicates release beyond it.
     #[inline]
     pub fn send_limit(&self, flight: &Flight) -> u64 {
         match self.limited_transmit.credit() {
@@ -177,7 +178,7 @@ impl Recovery {
         }
     }
 
-    /// The connection as a controller may see it.
+    /// The state of the path for the controller.
     pub fn path(&self, flight: &Flight) -> PathState {
         PathState {
             mss: Bytes::new(flight.mss()),
@@ -194,39 +195,39 @@ impl Recovery {
         }
     }
 
-    /// Whether lost data may be sent again now.
+    /// True if lost data may be retransmitted now.
     #[inline]
     pub fn may_retransmit(&self) -> bool {
         self.ca_state >= CaState::Recovery && !self.defer_retransmits
     }
 
-    /// Whether the next new segment says that the window came down; asked once.
+    /// Returns whether the next new segment carries CWR, and clears the flag.
     #[inline]
     pub fn take_cwr_due(&mut self) -> bool {
         std::mem::take(&mut self.cwr_due)
     }
 
-    /// Whether a partial acknowledgement came that must be answered; asked once.
+    /// Returns whether a partial acknowledgement must be answered, and clears the flag.
     #[inline]
     pub fn take_answer_due(&mut self) -> bool {
         std::mem::take(&mut self.answer_due)
     }
 
-    /// Nothing is being found out, repaired or reduced.
+    /// True in the open state without reduction or probe.
     #[inline]
     pub fn is_calm(&self) -> bool {
         self.ca_state == CaState::Open && self.reduction.is_none() && self.tlp.is_none()
     }
 
-    /// Nor has a duplicate been counted, or let anything go: the window is the controller's.
+    /// True if calm and no duplicate was counted or released a segment: the window is the controller's.
     #[inline]
     pub fn is_undisturbed(&self) -> bool {
         self.is_calm() && self.dupacks == 0 && self.limited_transmit.credit() == 0
     }
 
-    // What an ACK brings, before it is judged.
+    // The effects of an ACK before it is judged.
 
-    /// An acceptable acknowledgement arrived.
+    /// Prepares for an acceptable acknowledgement.
     #[inline]
     pub fn begin_ack(&mut self, flight: &mut Flight) {
         flight.end_burst();
@@ -234,7 +235,7 @@ impl Recovery {
         self.limited_transmit.end();
     }
 
-    /// An acknowledgement that is neither progress nor a duplicate.
+    /// Handles an ACK that is neither progress nor a duplicate.
     pub fn on_no_duplicate(&mut self, flight: &Flight) {
         let counting = flight.sack() || flight.counts_duplicates() || self.ca_state <= CaState::Disorder;
         if flight.profile.duplicates == DuplicateCount::InARow && counting {
@@ -242,7 +243,7 @@ impl Recovery {
         }
     }
 
-    /// A segment was delivered, `highest_sacked` being the highest offset SACKed before.
+    /// Records a delivered segment. `highest_sacked` is the highest offset SACKed before.
     #[inline]
     pub fn on_delivered(
         &mut self,
@@ -262,17 +263,17 @@ impl Recovery {
         }
     }
 
-    /// As [`Recovery::on_delivered`], where nothing was SACKed or is under repair: segments were delivered in order,
-    /// `newest` the last, and none was sent again.
+    /// As [`Recovery::on_delivered`] if nothing is SACKed or lost: segments were delivered in order, `newest` last, and
+    /// none was retransmitted.
     #[inline]
     pub fn on_delivered_in_order(&mut self, now: Time, newest: &TxRecord) {
         self.rack.on_delivered(now, newest, None);
     }
 
-    /// A DSACK reports what lies from `start` to `end`; gives the segments that it says were delivered once more. Linux
-    /// takes it for a sign of reordering only where some was seen, and not the answer to a probe; and what was not
-    /// acknowledged before for none of a repair that was not needed. It believes in no more duplicates than segments
-    /// went again, none of one DSACK else: whatever sent the others, it was not this sender.
+    /// Processes a DSACK for `start` to `end` and returns the number of segments that were delivered twice. Linux takes
+    /// a DSACK as reordering only if reordering was seen before and the DSACK does not answer a probe. A DSACK above
+    /// the acknowledgement does not count towards undo. If DSACKs report more segments than were retransmitted, Linux
+    /// ignores the DSACK: another host sent the duplicates.
     pub fn on_dsack(&mut self, flight: &Flight, start: i64, end: i64) -> u32 {
         let segments = ((end - start).max(1) as u64).div_ceil(flight.mss()) as u32;
         self.duplicates_told += u64::from(segments);
@@ -289,24 +290,24 @@ impl Recovery {
         segments
     }
 
-    /// The cumulative acknowledgement advanced, with SACK: duplicates before it say nothing any more.
+    /// The cumulative acknowledgement advanced, with SACK: earlier duplicates no longer count.
     #[inline]
     pub fn on_sack_progress(&mut self) {
         self.dupacks = 0;
     }
 
-    /// An ACK advanced: the timeouts are over.
+    /// An ACK advanced: the series of timeouts is over.
     #[inline]
     pub fn on_progress(&mut self) {
         self.timeouts_in_a_row = 0;
     }
 
-    /// A segment goes out again.
+    /// Records a retransmission.
     pub fn on_retransmit(&mut self, stamp: u32) {
         self.undo.on_retransmit(stamp);
     }
 
-    /// Tells the controller what was marked lost, before it hears of anything else.
+    /// Notifies the controller of segments marked lost, before any other event of the ACK.
     #[inline]
     pub fn tell_losses(&mut self, now: Time, flight: &mut Flight) {
         if flight.scoreboard.has_losses() {

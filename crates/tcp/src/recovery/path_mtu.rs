@@ -1,8 +1,8 @@
-//! The path takes smaller segments than were sent: what was too long is known to be lost, and goes out again in pieces
-//! (RFC 1191 section 6.4: at once, and without a lower window).
+//! Recovery after the path MTU shrank: segments that were too long are lost and are retransmitted in pieces (RFC 1191
+//! section 6.4: at once, without a reduction).
 //!
-//! As Linux does it: the window keeps its number of segments, the repair is one of the loss state, and nothing of it is
-//! ever taken back. Other stacks' profiles do the same; FreeBSD keeps the window in octets.
+//! As in Linux, the window keeps its number of segments, the repair runs in the Loss state, and it is never undone.
+//! Other profiles do the same, although FreeBSD keeps the window in bytes.
 
 use super::Recovery;
 use super::loss_detection::mark_lost;
@@ -11,7 +11,7 @@ use lopsided_core::tcp_event::{CaReason, CaState, LossRule};
 use lopsided_core::{Bytes, Time};
 
 impl Recovery {
-    /// The octets of a full segment change; the window keeps its segments.
+    /// Changes the segment size; the window keeps its number of segments.
     pub fn on_segment_size(&mut self, now: Time, flight: &mut Flight, mss: u32) {
         let from = flight.mss();
         let scale = |octets: u64| octets / from * u64::from(mss);
@@ -27,7 +27,7 @@ impl Recovery {
         flight.controller.on_segment_size(now, size, Bytes::new(cwnd), ssthresh.map(Bytes::new));
     }
 
-    /// What is out and longer than `full` octets did not pass.
+    /// Marks outstanding segments longer than `full` bytes as lost.
     pub fn repair_too_long(&mut self, now: Time, flight: &mut Flight, full: u64) {
         mark_lost(flight, LossRule::TooLong, |flight| flight.scoreboard.mark_too_long_lost(full));
         flight.scoreboard.cut_to(full);

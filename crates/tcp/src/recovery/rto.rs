@@ -10,10 +10,10 @@ use crate::send::Flight;
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction as Reason, TcpEvent, TcpEventMask};
 use lopsided_core::{Bytes, Time};
 
-/// Timeouts in a row after which a connection is given up (RFC 9293 section 3.8.3 R2; Linux's tcp_retries2).
+/// Number of timeouts in a row after which a connection fails (RFC 9293 section 3.8.3 R2; Linux's tcp_retries2).
 pub(crate) const TIMEOUTS_MAX: u32 = 15;
 
-/// There was no answer to [`TIMEOUTS_MAX`] retransmissions in a row, or for as long as the application waits.
+/// Error: no answer to [`TIMEOUTS_MAX`] retransmissions in a row, or within the user timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoAnswer;
 
@@ -31,8 +31,7 @@ impl Recovery {
         flight.counters.timeouts += 1;
         let repeated = self.timeouts_in_a_row > 1;
         let early_ack = flight.profile.undo.early_ack;
-        // A window that came down for this flight already does not come down again; that of 4.4BSD, its descendants and
-        // ns-2 does with every timeout.
+        // Linux reduces the window once for the same flight; 4.4BSD, its descendants and ns-2 with every timeout.
         let fresh = self.ca_state <= CaState::Disorder
             || flight.profile.fast_recovery != FastRecovery::NewReno
             || flight.una() >= self.point
@@ -88,7 +87,7 @@ impl Recovery {
         let armed = self.detect_by_rack(now, flight);
         if flight.scoreboard.lost_segments() > lost_before && self.ca_state != CaState::Recovery {
             self.enter_recovery(now, flight);
-            // No ACK will set the window that this recovery begins with.
+            // No ACK will set the first window of this recovery.
             self.update_cwnd_in_reduction(flight, flight.mss(), false);
         }
         if !armed {

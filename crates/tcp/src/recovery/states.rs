@@ -1,4 +1,4 @@
-//! The congestion states of a sender, and what an ACK that is not plain progress does in each: fast retransmit and
+//! The congestion states of a sender, and how each handles an ACK that is not plain progress: fast retransmit and
 //! recovery (RFC 5681, 6582, 6675).
 
 use super::Recovery;
@@ -12,14 +12,14 @@ use lopsided_core::Time;
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, TcpEvent, TcpEventMask, UndoRule};
 
 impl Recovery {
-    /// Linux's tcp_fastretrans_alert: an ACK in trouble, or that may begin it. True if a loss timer was set that the
-    /// ACK must leave alone.
+    /// Linux's tcp_fastretrans_alert: processes an ACK in trouble, or one that may begin trouble. True if it armed a
+    /// loss timer that the ACK must not change.
     pub fn fastretrans_alert(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         if self.ca_state == CaState::Open {
             self.undo.forget_stamp();
         }
         if flight.scoreboard.is_reneged() {
-            // The receiver threw away what it had reported: believe none of it.
+            // The receiver discarded SACKed data: ignore all SACK state.
             mark_lost(flight, LossRule::Reneged, |flight| flight.scoreboard.mark_all_lost(true, |_| false));
         }
         if self.leave_if_done(now, flight, outcome) {
@@ -32,7 +32,7 @@ impl Recovery {
         }
     }
 
-    /// Ends a state whose recovery point is acknowledged. True if the ACK is dealt with.
+    /// Ends a state whose recovery point is acknowledged. True if the ACK needs no further processing.
     pub(super) fn leave_if_done(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         if flight.una() < self.point {
             return false;
@@ -54,7 +54,7 @@ impl Recovery {
                 let why = self.finish_repair(now, flight, outcome);
                 let newreno = flight.profile.fast_recovery == FastRecovery::NewReno && !flight.counts_duplicates();
                 if waits && newreno && flight.outstanding() > 0 {
-                    // Duplicates for the recovery point itself may still come: wait for more (RFC 6582 section 3.2).
+                    // Duplicates for the recovery point itself may still arrive: wait for more (RFC 6582 section 3.2).
                     self.set_ca_state(flight, CaState::Disorder, why);
                     return true;
                 }
@@ -66,15 +66,14 @@ impl Recovery {
         false
     }
 
-    /// Linux without SACK: a state stays until something beyond its point is acknowledged. Duplicates for the point
-    /// itself may be of what went again for nothing (RFC 6582 section 4.1).
+    /// Linux without SACK: a state stays until data beyond its point is acknowledged. Duplicates for the point itself
+    /// may belong to spurious retransmissions (RFC 6582 section 4.1).
     pub(super) fn holds_state(&self, flight: &Flight) -> bool {
         !flight.sack() && flight.una() == self.point && notices_reordering(flight)
     }
 
-    /// The SYN was sent again, which to Linux is a timeout as any other: the first new data says that the window came
-    /// down, and without SACK the state holds beyond the handshake. A timeout of the first data is then one more of a
-    /// loss that goes on, which F-RTO does not judge.
+    /// Handles a retransmitted SYN, which Linux treats as any timeout: the first new data carries CWR, and without SACK
+    /// the Loss state outlasts the handshake. F-RTO then does not judge a timeout of the first data.
     pub fn after_lost_syn(&mut self, flight: &mut Flight) {
         self.cwr_due = notices_reordering(flight);
         if self.holds_state(flight) {
@@ -82,7 +81,7 @@ impl Recovery {
         }
     }
 
-    /// All that was out when the repair began is acknowledged: the window comes back if it went down for nothing.
+    /// Ends a repair whose data is all acknowledged: undoes the reduction if it was spurious.
     pub(super) fn finish_repair(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> CaReason {
         match self.undo_evidence(flight, outcome.echo) {
             Some(by) => {
@@ -100,8 +99,8 @@ impl Recovery {
     pub(super) fn on_ack_in_recovery(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         if outcome.una_advanced {
             if self.undo.can_undo() && echo_is_older(outcome.echo, self.undo.first_stamp()) {
-                // The hole was filled by the original, which fell back so far. While retransmissions are out, keep sending
-                // but repair no more.
+                // The original filled the hole, that much out of order. While retransmissions are outstanding, keep
+                // sending but repair no more.
                 self.note_late_original(flight, flight.una() - outcome.cumulative);
                 if flight.scoreboard.retrans_out() > 0 {
                     return false;
@@ -193,8 +192,7 @@ impl Recovery {
         }
     }
 
-    /// FreeBSD: what goes again after a timeout may be lost too, and three duplicates tell of it: a recovery as any
-    /// other.
+    /// FreeBSD: retransmissions after a timeout may be lost too, and three duplicates begin a normal recovery.
     fn count_duplicates_after_timeout(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) {
         if !outcome.duplicate {
             return;
@@ -204,7 +202,7 @@ impl Recovery {
             return;
         }
         if !flight.sack() {
-            // They are for what was out at the timeout.
+            // The duplicates are for data that was outstanding at the timeout.
             self.dupacks = 0;
         } else if flight.scoreboard.highest_sacked().is_some() {
             mark_lost(flight, LossRule::FreeBsdSack, |flight| flight.scoreboard.mark_holes_lost_again());
@@ -212,7 +210,7 @@ impl Recovery {
         }
     }
 
-    // From state to state.
+    // State transitions.
 
     pub(super) fn enter_recovery(&mut self, now: Time, flight: &mut Flight) {
         flight.counters.fast_retransmits += 1;
@@ -232,7 +230,7 @@ impl Recovery {
         self.set_ca_state(flight, CaState::Cwr, why);
     }
 
-    /// The host's own interface had no room: the window comes down once for what is out now.
+    /// Handles a full interface queue: the window is reduced once for the outstanding data.
     pub fn on_local_congestion(&mut self, now: Time, flight: &mut Flight) {
         if self.ca_state < CaState::Cwr {
             flight.counters.local_congestion += 1;
@@ -240,7 +238,7 @@ impl Recovery {
         }
     }
 
-    /// Linux's tcp_try_keep_open: Open, or Disorder while something is unaccounted for.
+    /// Linux's tcp_try_keep_open: Open, or Disorder while a segment is SACKed, lost or retransmitted.
     pub(super) fn try_keep_open(&mut self, flight: &mut Flight) {
         let board = &flight.scoreboard;
         let troubled = board.sacked_segments() + board.lost_segments() + board.retrans_out() > 0

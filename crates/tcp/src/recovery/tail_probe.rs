@@ -1,10 +1,10 @@
-//! A tail loss probe on its way.
+//! An outstanding tail loss probe.
 
-/// A probe that was sent and not yet answered.
+/// A probe that was sent and is not yet answered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TailProbe {
-    /// The end of the data that was out with it (TLP.end_seq).
+    /// End of the data outstanding with it (TLP.end_seq).
     pub end: u64,
-    /// It was a retransmission (TLP.is_retrans).
+    /// The probe was a retransmission (TLP.is_retrans).
     pub retransmitted: bool,
 }

@@ -9,7 +9,7 @@ use lopsided_core::tcp_event::{CaReason, CaState, TimerKind};
 use lopsided_core::{Duration, Time};
 
 impl Recovery {
-    /// The probe timer expired: a probe is due, unless one is out.
+    /// The probe timer expired: a probe is due, unless one is outstanding.
     pub fn on_probe_timeout(&mut self, now: Time, flight: &mut Flight) {
         if !flight.scoreboard.is_empty() && self.tlp.is_none() {
             self.tlp_due = true;
@@ -20,25 +20,25 @@ impl Recovery {
         }
     }
 
-    /// Whether a probe is to be sent now; asked once.
+    /// Returns whether a probe is due, and clears the flag.
     #[inline]
     pub fn take_probe_due(&mut self) -> bool {
         std::mem::take(&mut self.tlp_due)
     }
 
-    /// Whether [`Recovery::take_probe_due`] would say so.
+    /// True if a probe is due.
     #[inline]
     pub fn is_probe_due(&self) -> bool {
         self.tlp_due
     }
 
-    /// A probe went out; it has a whole timeout for its answer.
+    /// Records a sent probe and arms a full timeout for its answer.
     pub fn on_probe_sent(&mut self, now: Time, flight: &mut Flight, retransmitted: bool) {
         self.tlp = Some(TailProbe { end: flight.nxt(), retransmitted });
         flight.arm_rto(now);
     }
 
-    /// What an ACK says of an outstanding probe (section 7.4).
+    /// Processes an ACK for an outstanding probe (section 7.4).
     #[inline]
     pub fn process_tlp_ack(&mut self, now: Time, flight: &mut Flight, ack: u64, outcome: &AckOutcome) {
         if let Some(probe) = self.tlp {
@@ -53,7 +53,7 @@ impl Recovery {
         if !probe.retransmitted || outcome.dsack {
             self.tlp = None;
         } else if ack > probe.end {
-            // The probe repaired a loss: answer it as a congestion signal.
+            // The probe repaired a loss, which counts as a congestion signal.
             self.tlp = None;
             if self.ca_state < CaState::Cwr {
                 self.enter_cwr(now, flight, Signal::Loss, CaReason::ProbeRepaired);
@@ -67,7 +67,8 @@ impl Recovery {
         }
     }
 
-    /// After progress: a probe where that may help, else the retransmission timer, from now (RFC 6298 rule 5.3).
+    /// Arms a timer after progress: the probe timer if a probe may help, otherwise the retransmission timer (RFC 6298
+    /// rule 5.3).
     pub fn arm_after_ack(&mut self, now: Time, flight: &mut Flight) {
         if flight.scoreboard.is_empty() {
             flight.timers.stop_loss();
@@ -79,7 +80,7 @@ impl Recovery {
         }
     }
 
-    /// After sending new data.
+    /// Arms a timer after new data was sent.
     pub fn arm_after_send(&mut self, now: Time, flight: &mut Flight, was_idle: bool) {
         let probe_after = |flight: &Flight| self.probe_after(flight, flight.rto_left(now));
         if flight.guards_burst(now) {
@@ -96,8 +97,7 @@ impl Recovery {
         }
     }
 
-    /// A probe is due after two round trips, but not beyond the timeout that is due after `rto`; `None` if none is
-    /// called for.
+    /// The probe timeout: two round trips, at most `rto`; `None` if no probe is useful.
     fn probe_after(&self, flight: &Flight, rto: Duration) -> Option<Duration> {
         let may_probe = flight.profile.tlp && flight.sack() && matches!(self.ca_state, CaState::Open | CaState::Cwr);
         if !may_probe || flight.scoreboard.is_empty() {
@@ -105,7 +105,7 @@ impl Recovery {
         }
         let mut after = match flight.rtt.srtt() {
             Some(srtt) => {
-                // A single segment may wait for the peer's delayed ACK.
+                // The peer may delay the ACK of a single segment.
                 let ack_delay = if flight.scoreboard.segments() == 1 { flight.rtt.rule().min() } else { TIMER_MARGIN };
                 srtt * 2 + ack_delay
             }

@@ -1,5 +1,5 @@
-//! Taking back a reduction that was not needed: Eifel by timestamps (RFC 3522, 4015), DSACK (RFC 3708), F-RTO
-//! (RFC 5682) and 4.4BSD's early-ACK rule.
+//! Undo of a spurious reduction: Eifel by timestamps (RFC 3522, 4015), DSACK (RFC 3708), F-RTO (RFC 5682) and 4.4BSD's
+//! early-ACK rule.
 
 use super::Recovery;
 use super::duplicates::notices_reordering;
@@ -11,7 +11,7 @@ use lopsided_core::tcp_event::{CaReason, CaState, TcpEvent, TcpEventMask, UndoRu
 use lopsided_core::{Bytes, Duration, Time};
 
 impl Recovery {
-    /// The evidence, if there is any, that the reduction was not needed.
+    /// The evidence that the reduction was spurious; `None` without.
     pub(super) fn undo_evidence(&self, flight: &Flight, echo: Option<u32>) -> Option<UndoRule> {
         let rules = flight.profile.undo;
         if !self.undo.can_undo() {
@@ -25,7 +25,7 @@ impl Recovery {
         }
     }
 
-    /// Puts back the window and takes the loss marks off.
+    /// Restores the window and removes the loss marks.
     pub(super) fn undo_reduction(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
         flight.controller.on_undo(now);
         self.reduction = None;
@@ -37,8 +37,8 @@ impl Recovery {
         flight.trace.emit(TcpEventMask::WINDOW, || TcpEvent::Undone { by, cwnd });
     }
 
-    /// Puts back window and threshold in a state that holds. Linux goes on with PRR, up to the threshold that is back,
-    /// and ends with the window that this gives.
+    /// Restores window and threshold within a state that stays. Linux continues with PRR up to the restored threshold
+    /// and ends with the resulting window.
     pub(super) fn undo_within_reduction(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
         let reduction = self.reduction.take();
         self.undo_reduction(now, flight, by);
@@ -48,7 +48,7 @@ impl Recovery {
         }
     }
 
-    /// An ACK after a timeout: was the timeout needed (F-RTO, Eifel), and is the repair complete?
+    /// Processes an ACK after a timeout: was the timeout spurious (F-RTO, Eifel), and is the repair complete?
     pub(super) fn progress_after_timeout(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) {
         let recovered = flight.una() >= self.point;
         if outcome.una_advanced {
@@ -61,7 +61,7 @@ impl Recovery {
         }
         if self.frto {
             if outcome.original_delivered {
-                // Step 3b: data that was never sent again arrived.
+                // Step 3b: data that was never retransmitted was delivered.
                 self.undo_timeout(now, flight, UndoRule::FRto);
                 return;
             }
@@ -72,7 +72,7 @@ impl Recovery {
                 }
             } else if outcome.una_advanced && !recovered {
                 self.point = flight.nxt();
-                // Step 2b: new data first, if there is any that the peer's window takes.
+                // Step 2b: new data first, if any fits the peer's window.
                 if outcome.new_data_fits {
                     self.defer_retransmits = true;
                     return;
@@ -93,7 +93,7 @@ impl Recovery {
         } else if !flight.sack() && outcome.una_advanced {
             self.dupacks = 0;
         } else if !flight.sack() && !flight.counts_duplicates() && outcome.duplicate && flight.nxt() > self.point {
-            // New data that F-RTO sent arrived.
+            // New data sent by F-RTO was delivered.
             self.count_duplicate(flight);
         }
     }
@@ -105,7 +105,7 @@ impl Recovery {
         flight.rtt.forget_backoff();
         let original = by == UndoRule::FRto && !self.holds_state(flight);
         if !original && !flight.sack() && notices_reordering(flight) {
-            // What else went again comes back as duplicate ACKs, which tell of no loss.
+            // Other retransmissions cause duplicate ACKs, which do not mean a loss.
             return;
         }
         self.frto = false;
@@ -121,7 +121,7 @@ impl Recovery {
     }
 }
 
-/// 4.4BSD: half the smoothed RTT in which an ACK must be the original's.
+/// 4.4BSD: half the smoothed RTT, within which an ACK must belong to the original.
 pub(super) fn early_ack_window(flight: &Flight) -> Duration {
     flight.rtt.srtt().unwrap_or(Duration::ZERO) / 2
 }

@@ -1,24 +1,24 @@
-//! What the sender remembers of the retransmissions of one recovery, to find out whether they were needed.
+//! The state of one recovery's retransmissions that decides whether they were spurious.
 
 use super::reduction::progress::Reduction;
 use lopsided_core::Time;
 
 #[derive(Debug, Default)]
 pub(crate) struct UndoState {
-    /// Where the recovery began; `None` when there is nothing to undo.
+    /// Offset where the recovery began; `None` if there is nothing to undo.
     marker: Option<u64>,
-    /// Retransmissions that no DSACK has shown to be duplicates yet.
+    /// Number of retransmissions that no DSACK has reported as duplicates yet.
     unconfirmed: u32,
     retransmitted: bool,
-    /// The timestamp clock's value at the first retransmission.
+    /// Timestamp clock at the first retransmission.
     first_stamp: Option<u32>,
-    /// 4.4BSD: an ACK before this instant acknowledges the original segment. Beside it: the recovery that the timeout
-    /// broke off.
+    /// 4.4BSD: an ACK before this time belongs to the original segment. `interrupted`: the recovery that the timeout
+    /// interrupted.
     early_until: Option<Time>,
     interrupted: Option<Box<Interrupted>>,
 }
 
-/// A recovery that a timeout broke off: its point, and the window on its way down.
+/// A recovery that a timeout interrupted: its point and its reduction.
 #[derive(Debug)]
 pub(crate) struct Interrupted {
     pub point: u64,
@@ -26,14 +26,14 @@ pub(crate) struct Interrupted {
 }
 
 impl UndoState {
-    /// A recovery begins, while `out` earlier retransmissions are still in the network.
+    /// Begins a recovery while `out` earlier retransmissions are outstanding.
     pub fn begin(&mut self, una: u64, out: u32) {
         self.marker = Some(una);
         self.unconfirmed = out;
         self.retransmitted = out > 0;
     }
 
-    /// A timeout: `early_until` for 4.4BSD's rule, and the recovery that it broke off.
+    /// Records a timeout: `early_until` for 4.4BSD's rule, and the recovery that it interrupted.
     pub fn on_timeout(&mut self, early_until: Option<Time>, interrupted: Option<Interrupted>) {
         self.early_until = early_until;
         self.interrupted = interrupted.map(Box::new);
@@ -51,14 +51,14 @@ impl UndoState {
         self.retransmitted = false;
     }
 
-    /// A segment goes out again while the timestamp clock shows `stamp`.
+    /// Records a retransmission at the timestamp clock value `stamp`.
     pub fn on_retransmit(&mut self, stamp: u32) {
         self.first_stamp.get_or_insert(stamp);
         self.unconfirmed += 1;
         self.retransmitted = true;
     }
 
-    /// A DSACK reports `segments` that end at `end`.
+    /// Records a DSACK for `segments` that end at `end`.
     pub fn on_dsack(&mut self, end: i64, segments: u32) {
         if self.marker.is_some_and(|marker| end as u64 > marker) && end >= 0 {
             self.unconfirmed = self.unconfirmed.saturating_sub(segments);
@@ -86,7 +86,7 @@ impl UndoState {
     }
 }
 
-/// Eifel: the ACK answers a segment sent before the first retransmission, which had `first_stamp`.
+/// Eifel: true if the ACK echoes a time before the first retransmission at `first_stamp`.
 pub(super) fn echo_is_older(echo: Option<u32>, first_stamp: Option<u32>) -> bool {
     match (echo, first_stamp) {
         (Some(echo), Some(stamp)) if echo != 0 => (echo.wrapping_sub(stamp) as i32) < 0,

@@ -1,6 +1,5 @@
-//! What an acknowledgement does to the send side: the window it offers, what it says was delivered (RFC 9293 section
-//! 3.10.7.4, RFC 2018, RFC 2883), the round trip and the delivery rate it tells, and what the controller and recovery
-//! hear of it.
+//! What an acknowledgement does to the send side: it updates the peer's window, removes delivered data (RFC 9293
+//! section 3.10.7.4, RFC 2018, RFC 2883), samples RTT and delivery rate, and notifies the controller and recovery.
 
 use super::ack_outcome::{AckInfo, AckOutcome};
 use super::buffer_limit::Growth;
@@ -13,13 +12,13 @@ use lopsided_core::tcp_event::{CaState, TimerKind};
 use lopsided_core::{Bytes, Seq, Time};
 
 impl Sender {
-    /// The first window of the connection is known: acknowledgements may follow.
+    /// Sets the first window of the connection. Acknowledgements may follow.
     pub fn open(&mut self, window: u64, seq: Seq, ack: Seq) {
         self.window.open(window, seq, ack);
         self.flight.set_peer_window(window);
     }
 
-    /// An acceptable acknowledgement arrived.
+    /// Processes an acceptable acknowledgement.
     #[inline]
     pub fn handle_ack(&mut self, now: Time, info: &AckInfo<'_>) {
         self.last_heard_at = Some(now);
@@ -30,7 +29,7 @@ impl Sender {
         }
     }
 
-    /// Nothing but the window of an acknowledgement counts.
+    /// Processes only the window of an acknowledgement.
     #[inline(always)]
     pub fn take_window(&mut self, now: Time, info: &AckInfo<'_>) {
         self.last_heard_at = Some(now);
@@ -41,8 +40,8 @@ impl Sender {
         self.recovery.on_no_duplicate(&self.flight);
     }
 
-    /// Header prediction for an end that only receives: nothing is out or written, and the segment says nothing of what
-    /// was. All that its acknowledgement can bring is the window.
+    /// Header prediction for an end that only receives: nothing is outstanding or written, and the segment reports
+    /// nothing about sent data. The acknowledgement can only change the window.
     #[inline(always)]
     pub fn has_nothing_to_learn(&self, info: &AckInfo<'_>) -> bool {
         self.flight.outstanding() == 0
@@ -119,7 +118,7 @@ impl Sender {
             outcome.new_data_fits = self.stream_end() > nxt && window_end > nxt;
             timer_set = self.recovery.fastretrans_alert(now, &mut self.flight, &outcome);
         }
-        // FreeBSD leaves the recovery only behind the window's growth: the ACK that ends it adds nothing.
+        // FreeBSD leaves recovery after the window's growth: the ACK that ends recovery adds nothing.
         outcome.ended_reduction = was_reducing && self.flight.profile.cwnd_reduction == CwndReduction::PerDuplicate;
         self.drive_controller(now, &outcome, prior_in_flight);
         if outcome.una_advanced {
@@ -133,15 +132,15 @@ impl Sender {
         self.grow_send_buffer();
     }
 
-    /// Linux: what was SACKed went out before the oldest segment went again, whose own acknowledgement may still be on
-    /// its way.
+    /// Linux: true if the SACKed data was sent before the oldest segment was retransmitted, whose own ACK may still be
+    /// in the network.
     fn repair_is_younger(&self, now: Time, outcome: &AckOutcome) -> bool {
         let rule = self.flight.profile.loss_detection == LossDetection::Rack;
         let oldest = self.flight.scoreboard.first().map(|sent| now - sent.sent_at);
         rule && outcome.sack_rtt > oldest && oldest.is_some()
     }
 
-    /// The newest segment's window holds. True if it changed.
+    /// Applies the window of the newest segment. True if the window changed.
     #[inline(always)]
     pub(super) fn update_window(&mut self, info: &AckInfo<'_>) -> bool {
         let advances = self.flight.una() < info.ack;
@@ -152,7 +151,7 @@ impl Sender {
             let wanted = (end - self.flight.nxt().min(end)).min(self.flight.mss());
             let size = self.window.size();
             if size > 0 && size >= wanted.min(self.window.largest() / 2) {
-                // What the probes waited is no measure for the data that now goes.
+                // The backoff of window probes says nothing about the data that is sent now.
                 self.flight.timers.stop(TimerKind::Persist);
                 self.flight.rtt.forget_backoff();
             }
@@ -160,8 +159,7 @@ impl Sender {
         changed
     }
 
-    /// `prior_fack` is the highest offset that was SACKed before this acknowledgement: only against that is a segment
-    /// out of order.
+    /// `prior_fack` is the highest offset SACKed before this ACK: a segment is out of order only relative to it.
     fn process_sack(&mut self, now: Time, info: &AckInfo<'_>, prior_fack: Option<u64>, outcome: &mut AckOutcome) {
         let una = self.flight.una();
         let expected = self.seq(una);
@@ -175,7 +173,7 @@ impl Sender {
             let covered = blocks.get(1).is_some_and(|outer| outer.start <= first.start && first.end <= outer.end);
             if first.start < first.end && (first.end <= info.ack as i64 || covered) {
                 self.process_dsack(first, outcome);
-                // Also where that was not believed: it is no news.
+                // A DSACK block that was ignored is not new data either.
                 blocks = &blocks[1..];
             }
         }
@@ -207,7 +205,7 @@ impl Sender {
         self.flight.counters.dsacks_received += 1;
         let segments = self.recovery.on_dsack(&self.flight, block.start, block.end);
         outcome.dsack = segments > 0;
-        // To Linux a retransmission that was not needed has left the network as any other (`tp->delivered`).
+        // Linux counts a retransmission that was not needed as delivered (`tp->delivered`).
         if self.flight.profile.loss_detection == LossDetection::Rack && self.flight.outstanding() > 0 {
             outcome.delivered += u64::from(segments) * self.flight.mss();
         }
@@ -232,8 +230,8 @@ impl Sender {
             covered += 1;
             if !sent.is_sacked() {
                 outcome.delivered += sent.weight();
-                // The echo is of an earlier transmission: this one was not needed, and tells nothing of when it was
-                // delivered (Linux's tcp_skb_spurious_retrans).
+                // The echo belongs to an earlier transmission: this one was not needed, and its delivery time is
+                // unknown (Linux's tcp_skb_spurious_retrans).
                 let sent_stamp = || flight.clock.value(sent.sent_at);
                 let spurious = sent.was_ever_retransmitted()
                     && info.echo.is_some_and(|echo| (echo.wrapping_sub(sent_stamp()) as i32) < 0);
@@ -254,7 +252,7 @@ impl Sender {
             }
         }
         if retransmission_acked {
-            // Karn's rule: an ACK that covers a retransmission gives no sample of its own.
+            // Karn's rule: an ACK that covers a retransmission gives no sample.
             outcome.first_rtt = None;
             outcome.newest_rtt = None;
         } else if let Some(sample) = newest_once {
@@ -279,9 +277,9 @@ impl Sender {
         }
     }
 
-    /// The ACK covers one segment alone, and nothing disturbed it. Linux takes it for one that the peer delayed where
-    /// that was a short one, with nothing else delivered since it was sent: its time is no smallest round trip that
-    /// ends an older one's (`FLAG_ACK_MAYBE_DELAYED`).
+    /// Records that an ACK covers exactly one segment without any disturbance. Linux assumes that the peer delayed the
+    /// ACK of a short segment if nothing else was delivered since it was sent. Such a sample does not replace an
+    /// expired minimum RTT (`FLAG_ACK_MAYBE_DELAYED`).
     #[inline(always)]
     pub(super) fn note_delay(&self, outcome: &mut AckOutcome) {
         let alone = outcome.newest.is_some_and(|newest| newest.stamp.delivered == self.flight.delivery.total() as u32);
@@ -289,7 +287,7 @@ impl Sender {
         outcome.maybe_delayed = linux && alone && outcome.cumulative < self.flight.mss();
     }
 
-    /// Everything before `ack` is acknowledged, and its records are gone.
+    /// Removes the records of everything before `ack`.
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, ack: u64) {
         let flight = &mut self.flight;
@@ -302,8 +300,8 @@ impl Sender {
         self.push_marks.release(data);
     }
 
-    /// Without SACK a duplicate says that one segment arrived, and an advance covers what duplicates told before
-    /// (RFC 6937 section 3).
+    /// Without SACK a duplicate ACK reports one delivered segment, and an advance covers segments that duplicates
+    /// reported before (RFC 6937 section 3).
     fn count_delivered_without_sack(&mut self, outcome: &mut AckOutcome) {
         let mss = self.flight.mss();
         let told = u64::from(self.recovery.dupacks()) * mss;
@@ -317,7 +315,7 @@ impl Sender {
         }
     }
 
-    /// An ACK that brings nothing new may be an old one: its counts are none.
+    /// An ACK that brings nothing new may be old: its ECN counters are ignored.
     #[cold]
     fn process_accecn(&mut self, counts: AceFeedback<'_>, outcome: &mut AckOutcome) {
         if let Some(reported) = &mut self.accurate {
@@ -328,10 +326,10 @@ impl Sender {
         }
     }
 
-    /// Linux: segments sent once give their own time, SACKed ones too; after a retransmission the echoed timestamp
-    /// does. Of the newest of them, a SACKed one before others, are the smallest RTT and what controllers hear. Others
-    /// take the echoed timestamp of any ACK that advances (RFC 7323 section 4.1), and without timestamps the segments
-    /// sent once (Karn's rule), those that count ticks one segment of each window.
+    /// Takes the RTT samples of an ACK. Linux uses segments sent once, SACKed ones too, and the echoed timestamp after
+    /// a retransmission. The newest sample, SACKed segments first, updates the minimum RTT and goes to the controller.
+    /// Other stacks use the echo of any ACK that advances (RFC 7323 section 4.1), without timestamps segments sent once
+    /// (Karn's rule), and stacks with a tick clock one segment in each window.
     #[inline(always)]
     pub(super) fn sample_rtt(&mut self, now: Time, outcome: &mut AckOutcome) {
         let flight = &mut self.flight;
@@ -388,7 +386,7 @@ impl Sender {
         self.trace_phase();
     }
 
-    /// The controller hears of an ACK that is to be judged.
+    /// Notifies the controller of an ACK before recovery judges it.
     fn tell_arrival(&mut self, now: Time, outcome: &mut AckOutcome, prior_in_flight: u64) {
         let acked = self.acked(now, outcome, prior_in_flight, RateSample::default());
         let Sender { flight, recovery, .. } = self;
@@ -425,7 +423,7 @@ impl Sender {
         }
     }
 
-    /// RFC 7661 as Linux has it: in slow start a window of which more than half was used may grow.
+    /// RFC 7661 as in Linux: in slow start a window may grow if more than half of it was used.
     fn is_cwnd_limited(&self) -> bool {
         let Flight { controller, profile, .. } = &self.flight;
         let cwnd = controller.cwnd();
@@ -438,7 +436,7 @@ impl Sender {
         self.uses_window()
     }
 
-    /// The window was full in the last round trip, or in slow start more than half of it was used.
+    /// True if the window was full in the last round trip, or more than half used in slow start.
     pub(super) fn uses_window(&self) -> bool {
         if self.window_use.was_cwnd_limited() {
             return true;
@@ -448,7 +446,7 @@ impl Sender {
         controller.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh) && cwnd.get() < 2 * self.window_use.most_out()
     }
 
-    /// 4.4BSD's header prediction: nothing but progress, in a window that the peer's does not let grow.
+    /// True for 4.4BSD's header prediction: an ACK that only advances, while the peer's window keeps cwnd from growing.
     fn takes_fast_path(&self, outcome: &AckOutcome) -> bool {
         self.flight.profile.fast_path
             && self.recovery.ca_state() == CaState::Open
@@ -471,14 +469,14 @@ impl Sender {
     }
 }
 
-/// Stream offsets `[start, end)`, negative for what lies before the first octet.
+/// Stream offsets `[start, end)`; negative before the first byte.
 #[derive(Clone, Copy, Debug, Default)]
 struct Range {
     start: i64,
     end: i64,
 }
 
-/// At most four ranges, without an allocation.
+/// At most four ranges, without allocation.
 #[derive(Debug, Default)]
 struct Ranges {
     items: [Range; 4],

@@ -1,4 +1,4 @@
-//! What an acknowledgement says, and what it brought.
+//! The content of an acknowledgement, and its effect.
 
 use super::rate_sample::{NewestDelivered, RateStamp};
 use super::scoreboard::TxRecord;
@@ -6,7 +6,7 @@ use crate::ecn::AceFeedback;
 use lopsided_core::packet::SackBlock;
 use lopsided_core::{Bytes, Duration, Seq};
 
-/// The parts of an arriving segment that the send side reads.
+/// The fields of an arriving segment that the send side reads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AckInfo<'a> {
     pub seq: Seq,
@@ -18,52 +18,52 @@ pub(crate) struct AckInfo<'a> {
     pub echo: Option<u32>,
     pub forward_ms: Option<u32>,
     pub ecn_echo: bool,
-    /// What accurate ECN counts.
+    /// The counters of accurate ECN.
     pub counts: Option<AceFeedback<'a>>,
-    /// A filter marked it: what it asks for is lost.
+    /// A filter marked the ACK: the segment that it asks for is lost.
     pub asks_retransmit: bool,
     pub has_data: bool,
 }
 
-/// What one ACK brought.
+/// The effect of one ACK.
 #[derive(Debug, Default)]
 pub(crate) struct AckOutcome {
     pub una_advanced: bool,
     pub sacked: bool,
     pub duplicate: bool,
-    /// A recovery was under way when it came, whose last ACK adds nothing to the window.
+    /// The ACK ended a reduction: it adds nothing to the window.
     pub ended_reduction: bool,
-    /// The window on its way down, as it came.
+    /// The window before this ACK, if a reduction is under way.
     pub reduced_to: Option<Bytes>,
-    /// It offered another window than the one before.
+    /// The ACK offers another window than the ACK before.
     pub window_changed: bool,
-    /// It says no more than that: see [`Acked::predicted`](crate::cc::Acked::predicted).
+    /// See [`Acked::predicted`](crate::cc::Acked::predicted).
     pub predicted: bool,
-    /// The controller has heard of it as it came.
+    /// [`Controller::on_arrival`](crate::cc::Controller::on_arrival) was called for this ACK.
     pub told: bool,
-    /// Segments that it covers.
+    /// Number of segments that the ACK covers.
     pub segments: u32,
-    /// Something sent only once was delivered.
+    /// A segment that was sent only once was delivered.
     pub original_delivered: bool,
-    /// Where the lowest segment begins that was delivered behind others, having been sent once.
+    /// Start of the lowest segment that was sent once and delivered out of order.
     pub reordered_from: Option<u64>,
     pub dsack: bool,
     pub asks_retransmit: bool,
     pub ecn_echo: bool,
-    /// Octets newly reported as marked, with accurate feedback.
+    /// Bytes newly reported as CE-marked, with accurate feedback.
     pub marked: u64,
     pub delivered: u64,
     pub cumulative: u64,
-    /// The peer may have waited with it: see [`Sender::note_delay`](super::sender::Sender::note_delay).
+    /// The peer may have delayed the ACK: see [`Sender::note_delay`](super::sender::Sender::note_delay).
     pub maybe_delayed: bool,
     pub lost_before: u64,
-    /// There is new data that the peer's window takes.
+    /// There is new data that fits the peer's window.
     pub new_data_fits: bool,
     /// The timestamp that the peer echoed.
     pub echo: Option<u32>,
-    /// The way to the peer by its timestamp and the echo, plus an unknown constant.
+    /// One-way delay to the peer from its timestamp and the echo, plus an unknown constant.
     pub forward_ms: Option<u32>,
-    /// The times of the first and the last segment that it covers, and of those that it SACKs, where they went once.
+    /// RTT samples of the first and the last covered segment, and of the first and last SACKed one, if sent once.
     pub first_rtt: Option<Duration>,
     pub newest_rtt: Option<Duration>,
     pub sack_rtt: Option<Duration>,
@@ -72,7 +72,7 @@ pub(crate) struct AckOutcome {
 }
 
 impl AckOutcome {
-    /// The record was delivered: the newest one gives the delivery rate.
+    /// Records a delivered segment: the newest one gives the delivery-rate sample.
     pub fn update_rate_sample(&mut self, sent: &TxRecord) {
         if self.newest.is_none_or(|newest| (sent.delivered.wrapping_sub(newest.stamp.delivered) as i32) >= 0) {
             self.newest = Some(NewestDelivered::of(sent));

@@ -1,17 +1,17 @@
-//! What the application wrote and the peer has not acknowledged: real bytes, or only their number.
+//! The data that the application wrote and the peer has not acknowledged: real bytes, or only their number.
 
 use lopsided_core::Payload;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The stream to send, in offsets from its first octet.
+/// The stream to send, in offsets from its first byte.
 #[derive(Debug, Default)]
 pub(crate) struct SendBuffer {
-    /// Offset of the first octet kept.
+    /// Offset of the first stored byte.
     start: u64,
-    /// Offset behind the last octet written.
+    /// Offset after the last written byte.
     end: u64,
-    /// The octets from `start` to `end`, once real bytes were written.
+    /// The bytes from `start` to `end`, once real bytes were written.
     bytes: Option<VecDeque<u8>>,
 }
 
@@ -24,8 +24,8 @@ impl SendBuffer {
         self.end - self.start
     }
 
-    /// Appends the first `len` octets of the payload. A stream is real from its first real byte: what was synthetic
-    /// before reads as zeros.
+    /// Appends the first `len` bytes of the payload. A stream becomes real with its first real byte: earlier synthetic
+    /// data reads as zeros.
     pub fn push(&mut self, payload: &Payload, len: u32) {
         match (payload.bytes(), &mut self.bytes) {
             (Some(real), bytes) => {
@@ -38,7 +38,7 @@ impl SendBuffer {
         self.end += u64::from(len);
     }
 
-    /// The octets `[from, from + len)`.
+    /// Returns the bytes `[from, from + len)`.
     pub fn slice(&self, from: u64, len: u32) -> Payload {
         match &self.bytes {
             None => Payload::virtual_len(len),
@@ -49,7 +49,7 @@ impl SendBuffer {
         }
     }
 
-    /// Octets before `offset` were acknowledged and can go.
+    /// Removes the acknowledged bytes before `offset`.
     pub fn release(&mut self, offset: u64) {
         if let Some(bytes) = &mut self.bytes {
             bytes.drain(..(offset - self.start) as usize);
@@ -58,7 +58,7 @@ impl SendBuffer {
     }
 }
 
-/// A part of a ring of octets, copied by its two halves: octet by octet would cost more than all the rest of TCP.
+/// Copies a part of a ring by its two halves. Copying byte by byte would cost more than the rest of TCP.
 pub(crate) fn copied(ring: &VecDeque<u8>, part: Range<usize>) -> Vec<u8> {
     let (front, back) = ring.as_slices();
     let cut = front.len();

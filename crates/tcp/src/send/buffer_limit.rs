@@ -1,45 +1,45 @@
-//! How much the application may write, and when one that found the buffer full hears of room again.
+//! How much the application may write, and when an application that filled the buffer is notified of room.
 
 use crate::profile::{BufferRule, SendBufferAccounting};
 use lopsided_core::Bytes;
 
-/// What Linux provides for a segment when it sizes the buffer, beyond its payload rounded up to a power of two with the
-/// headers.
+/// Linux's allowance for a segment when it sizes the buffer, in addition to the payload with headers rounded up to a
+/// power of two.
 const HEADERS: u64 = 512;
 const RECORD: u64 = 256;
-/// The smallest window that it provides for.
+/// The smallest window that Linux provides for, in segments.
 const LEAST_SEGMENTS: u64 = 10;
 
-/// No buffer takes less memory than that (Linux's SOCK_MIN_SNDBUF, socket(7): 2 x 2304).
+/// The least memory of a buffer (Linux's SOCK_MIN_SNDBUF, socket(7): 2 x 2304 bytes).
 const LEAST_MEMORY: u64 = 4608;
 
 #[derive(Debug)]
 pub(crate) struct SendBufferLimit {
     rule: BufferRule,
     room: SendBufferAccounting,
-    /// Of a buffer that grows: in octets of the stream or of memory, as `room` says.
+    /// Size of a buffer that grows: in bytes of the stream or of memory, as `room` interprets it.
     capacity: u64,
-    /// The application filled the buffer and waits to be told.
+    /// The application filled the buffer and waits for room.
     waiting: bool,
 }
 
-/// What the sender knows when it is asked for room.
+/// The state of the send buffer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SendBufferState {
-    /// Octets in the buffer.
+    /// Bytes in the buffer.
     pub len: u64,
-    /// Segments of them that SACK reported and that follow another one: Linux joins each run of them into its first
-    /// segment, so that the others take no more memory than their payload.
+    /// Number of SACKed segments that follow another SACKed one. Linux merges each run into its first segment, so the
+    /// others take no more memory than their payload.
     pub joined: u64,
-    /// Octets that the last segment lacks, if it was not sent.
+    /// Bytes that the last segment lacks to be full, if it was not sent.
     pub unfilled: u64,
     pub mss: u64,
     pub cwnd: u64,
-    /// Windows that an automatic buffer holds, so that the application is never what holds the sender back.
+    /// Number of windows that an automatic buffer holds, so that the application never limits the sender.
     pub windows: u64,
 }
 
-/// What makes a buffer grow.
+/// When a buffer grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Growth {
     None,
@@ -54,12 +54,12 @@ impl SendBufferLimit {
         SendBufferLimit { rule, room, capacity: rule.initial().get(), waiting: false }
     }
 
-    /// How many more octets the application may write.
+    /// Number of bytes that the application may write now.
     pub fn room(&self, filling: SendBufferState) -> u64 {
         self.room_for(filling, u64::MAX)
     }
 
-    /// How many more octets it may write that has `wanted` to write.
+    /// As [`SendBufferLimit::room`], for an application that wants to write `wanted` bytes.
     pub fn room_for(&self, filling: SendBufferState, wanted: u64) -> u64 {
         match self.room {
             SendBufferAccounting::Stream => self.stream_capacity(filling).saturating_sub(filling.len),
@@ -73,33 +73,32 @@ impl SendBufferLimit {
                 if self.waiting && free < used / 2 {
                     return 0;
                 }
-                // The last segment is filled whatever that takes; another one begins where that leaves any room, and is
-                // filled too.
+                // The last segment is filled in any case. Another one begins if room is left, and is filled too.
                 let begun = free.saturating_sub(filling.unfilled).div_ceil(filling.mss + per_segment);
                 filling.unfilled + begun * filling.mss
             }
         }
     }
 
-    /// It is of this size from now on.
+    /// Fixes the size of the buffer.
     pub fn set_size(&mut self, size: Bytes) {
         self.rule = BufferRule::Fixed(size);
     }
 
-    /// The application filled the buffer and waits to be told of room.
+    /// True if the application filled the buffer and waits for room.
     #[inline]
     pub fn is_awaited(&self) -> bool {
         self.waiting
     }
 
-    /// The application wrote: whether it filled the buffer decides when it hears of room.
+    /// Records a write: if it filled the buffer, the application waits for room.
     pub fn note_written(&mut self, filling: SendBufferState) {
         if let SendBufferAccounting::Memory { per_segment } = self.room {
             self.waiting = filling.unfilled == 0 && self.memory(filling, per_segment).1 == 0;
         }
     }
 
-    /// What an ACK may add to the buffer now.
+    /// How an ACK may grow the buffer.
     #[inline]
     pub fn growth(&self) -> Growth {
         match (self.room, self.rule) {
@@ -115,8 +114,8 @@ impl SendBufferLimit {
         }
     }
 
-    /// An ACK arrived that left `len` octets in the buffer and a window of `peer_window`: another step when the buffer is
-    /// nearly full, the windows would take all of it, and it is no more than a quarter beyond the peer's.
+    /// Grows the buffer by a step after an ACK that left `len` bytes in it, if it is nearly full, the windows would
+    /// take all of it, and it exceeds the peer's window by at most 25 %.
     pub fn step(&mut self, len: u64, peer_window: u64, windows_take_it: bool) {
         if let BufferRule::Stepped { step, max, .. } = self.rule {
             if len >= self.capacity / 8 * 7 && peer_window / 4 * 5 >= self.capacity && windows_take_it {
@@ -125,7 +124,7 @@ impl SendBufferLimit {
         }
     }
 
-    /// The octets of a full segment are settled: 4.4BSD's buffers hold whole ones.
+    /// Sets the size of a full segment: 4.4BSD's buffers hold whole segments.
     pub fn agree(&mut self, mss: u64) {
         if !matches!(self.room, SendBufferAccounting::Segments { .. }) {
             return;
@@ -136,8 +135,8 @@ impl SendBufferLimit {
         }
     }
 
-    /// The congestion control has set its first window, or the application waits as an ACK arrives: Linux's buffers hold
-    /// so many `windows` like it, of no less than the smallest.
+    /// Grows the buffer to `windows` windows of `cwnd`, at least the smallest one. Called when the congestion control
+    /// sets its first window, and on an ACK while the application waits.
     pub fn provide(&mut self, mss: u64, cwnd: u64, windows: u64) {
         if let (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) = (self.room, self.rule) {
             let segments = (cwnd / mss).max(LEAST_SEGMENTS);
@@ -155,7 +154,7 @@ impl SendBufferLimit {
         }
     }
 
-    /// Octets of memory used and free.
+    /// Bytes of memory used and free.
     fn memory(&self, filling: SendBufferState, per_segment: u64) -> (u64, u64) {
         let capacity = match self.rule {
             BufferRule::Fixed(size) => 2 * size.get(),
@@ -168,7 +167,7 @@ impl SendBufferLimit {
     }
 }
 
-/// What is provided for a segment.
+/// Memory provided for one segment.
 fn provision(mss: u64) -> u64 {
     (mss + HEADERS).next_power_of_two() + RECORD
 }
@@ -188,8 +187,8 @@ mod tests {
         SendBufferLimit::new(BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) }, LINUX)
     }
 
-    /// Where a greedy application's writes ended on Linux 6.1, in segments, by the PSH flags of a capture: slow start
-    /// on an idle path.
+    /// Where the writes of a greedy application ended on Linux 6.1, in segments, by the PSH flags of a capture: slow
+    /// start on an idle path.
     #[test]
     fn the_writes_of_slow_start_end_where_they_do_on_linux() {
         let mut space = auto();
@@ -215,7 +214,7 @@ mod tests {
         }
     }
 
-    /// With 4 MiB of memory the capture's outstanding data ends at 1,893 segments.
+    /// With 4 MiB of memory, the outstanding data of the capture ends at 1,893 segments.
     #[test]
     fn a_segment_takes_more_than_its_payload() {
         let mut space = auto();
@@ -228,7 +227,7 @@ mod tests {
         assert!(space.room(joined) > 150 * MSS, "what SACK reported gives memory back");
     }
 
-    /// A write of 128 KiB ends within a segment: what that lacks comes out of the room for others.
+    /// A write of 128 KiB ends within a segment: the bytes that the segment lacks come out of the room for others.
     #[test]
     fn a_segment_that_a_write_left_short_is_filled_before_another_begins() {
         let mut space = auto();

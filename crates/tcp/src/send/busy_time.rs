@@ -1,18 +1,17 @@
-//! How long a sender had data to send, and what held it back meanwhile (Linux's tcp_chrono, `tcpi_busy_time` and its
-//! parts).
+//! How long a sender had data to send, and what limited it (Linux's tcp_chrono: `tcpi_busy_time` and its parts).
 
 use lopsided_core::{Duration, Time};
 
-/// What a sender does with its time.
+/// What a sender does at an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Occupation {
     /// Everything written is acknowledged.
     #[default]
     Idle,
     Busy,
-    /// The peer's window keeps data back.
+    /// The peer's window limits the sender.
     ReceiverLimited,
-    /// All that the send buffer holds is out, and the application waits for room.
+    /// All data in the send buffer is outstanding, and the application waits for room.
     BufferLimited,
 }
 
@@ -23,10 +22,10 @@ pub(super) struct BusyTime {
     spent: [Duration; 4],
 }
 
-/// How long so far.
+/// Accumulated times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spent {
-    /// With data to send, the other two included.
+    /// Time with data to send, including the two limited times.
     pub busy: Duration,
     pub receiver_limited: Duration,
     pub buffer_limited: Duration,

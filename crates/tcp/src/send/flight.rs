@@ -1,4 +1,4 @@
-//! What is in the network, and what was measured of it: the part of the send side that recovery works on.
+//! The data in the network and its measurements: the part of the send side that recovery works on.
 
 use super::rate_sample::{Delivery, RateStamp};
 use super::rtt::RttEstimator;
@@ -13,13 +13,13 @@ use lopsided_core::tcp_event::TimerKind;
 use lopsided_core::{Bytes, Duration, Time};
 use std::sync::Arc;
 
-/// When a timer fires that was set at `now` for `after`. Segments that leave together set the same.
+/// Cache of a timer's deadline: set at `now` for `after`. Segments that leave together share it.
 #[derive(Debug)]
 struct Armed {
     now: Time,
     after: Duration,
     due: Time,
-    /// For a burst of two segments or more: another that leaves with them would set the same.
+    /// True for a burst of at least two segments: further segments of it set the same deadline.
     for_burst: bool,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Flight {
     pub clock: TimestampClock,
     pub counters: Counters,
     pub trace: Trace,
-    /// How long the application waits for an answer to what is sent again.
+    /// The application's limit for unanswered retransmissions.
     pub user_timeout: Option<Duration>,
     give_up_at: Option<Time>,
     armed: Armed,
@@ -43,9 +43,9 @@ pub(crate) struct Flight {
     una: u64,
     nxt: u64,
     max_window: u64,
-    /// What the peer offers.
+    /// The window that the peer offers.
     peer_window: u64,
-    /// The one segment at a time whose round trip is measured: its end, and when it was sent.
+    /// The one segment whose RTT is measured: its end, and when it was sent.
     timed: Option<(u64, Time)>,
 }
 
@@ -74,13 +74,13 @@ impl Flight {
         }
     }
 
-    /// What the handshake agreed on: the octets of a full segment, and whether the peer sends SACK.
+    /// Sets the size of a full segment, and whether the peer sends SACK, as the handshake agreed.
     pub fn agree(&mut self, mss: u32, sack: bool) {
         self.mss = mss;
         self.sack = sack;
     }
 
-    /// The path takes segments of so many octets from now on.
+    /// Sets the size of a full segment that the path takes.
     pub fn set_mss(&mut self, mss: u32) {
         self.mss = mss;
     }
@@ -93,12 +93,12 @@ impl Flight {
         self.sack
     }
 
-    /// The oldest octet not acknowledged, as a stream offset. A FIN counts as the octet behind the stream.
+    /// Stream offset of the oldest unacknowledged byte. A FIN counts as one byte after the stream.
     pub fn una(&self) -> u64 {
         self.una
     }
 
-    /// The next octet never sent.
+    /// Stream offset of the next byte never sent.
     pub fn nxt(&self) -> u64 {
         self.nxt
     }
@@ -107,13 +107,13 @@ impl Flight {
         self.nxt - self.una
     }
 
-    /// What is out, as octets of the congestion window.
+    /// Outstanding data, as bytes of the congestion window.
     #[inline]
     pub fn window_taken(&self) -> u64 {
         self.nxt - self.una + self.scoreboard.padding()
     }
 
-    /// The peer's window as the newest segment has it.
+    /// The peer's window according to the newest segment.
     pub fn peer_window(&self) -> u64 {
         self.peer_window
     }
@@ -122,7 +122,7 @@ impl Flight {
         self.peer_window = size;
     }
 
-    /// FreeBSD: losses are found, and new data let go, by the count of duplicates, whatever SACK says.
+    /// FreeBSD: losses are found, and new data is released, by counting duplicates, whatever SACK reports.
     pub fn counts_duplicates(&self) -> bool {
         self.profile.loss_detection == LossDetection::FreeBsd
     }
@@ -131,32 +131,32 @@ impl Flight {
         self.max_window
     }
 
-    /// Everything before `ack` is acknowledged.
+    /// Marks everything before `ack` as acknowledged.
     pub fn acknowledge(&mut self, ack: u64) {
         self.una = ack;
     }
 
-    /// A segment of new data goes out, up to `end`; `pad` is what it takes of the window beyond its octets.
+    /// Records a new segment up to `end`. `pad` is the part of the window that it takes in addition to its bytes.
     pub fn push(&mut self, end: u64, pad: u16, now: Time, stamp: RateStamp) {
         self.scoreboard.push(self.nxt, end, pad, now, stamp);
         self.nxt = end;
         self.timed.get_or_insert((end, now));
     }
 
-    /// The round trip of the segment that is timed, if it is acknowledged: what a stack without timestamps measures,
-    /// one segment in each window (4.4BSD's t_rtt, ns-2's rtt_active_).
+    /// The RTT of the timed segment, if it is acknowledged: what a stack without timestamps measures, one segment in
+    /// each window (4.4BSD's t_rtt, ns-2's rtt_active_).
     pub fn take_timed(&mut self, now: Time) -> Option<Duration> {
         let (_, sent) = self.timed.filter(|(end, _)| *end <= self.una)?;
         self.timed = None;
         Some(now - sent)
     }
 
-    /// Something was sent again: what is timed may be acknowledged by that (Karn's rule).
+    /// Drops the timed segment after a retransmission, which its ACK may belong to (Karn's rule).
     pub fn forget_timed(&mut self) {
         self.timed = None;
     }
 
-    // The timer that guards what was sent.
+    // The timer that guards outstanding data.
 
     #[inline(always)]
     pub fn arm(&mut self, now: Time, kind: TimerKind, after: Duration) {
@@ -168,36 +168,36 @@ impl Flight {
         self.timers.set_loss(kind, self.give_up_at.map_or(due, |at| at.min(due)));
     }
 
-    /// The probe timer guards a burst of two segments or more that leaves now.
+    /// Arms the probe timer for a burst of at least two segments that leaves now.
     #[inline]
     pub fn arm_for_burst(&mut self, now: Time, after: Duration) {
         self.arm(now, TimerKind::TailProbe, after);
         self.armed.for_burst = self.scoreboard.segments() > 1;
     }
 
-    /// The burst that leaves now has set the probe timer, as any further segment of it would.
+    /// True if the current burst has armed the probe timer: any further segment would set the same deadline.
     #[inline]
     pub fn guards_burst(&self, now: Time) -> bool {
         self.armed.for_burst && self.armed.now == now && self.timers.is_set(TimerKind::TailProbe)
     }
 
-    /// What the timer that guards what was sent was last set for.
+    /// The duration that the loss timer was last armed for.
     pub fn armed_after(&self) -> Duration {
         self.armed.after
     }
 
-    /// What the probe timer follows from may change.
+    /// Invalidates the cached probe timeout after a change of its inputs.
     #[inline]
     pub fn end_burst(&mut self) {
         self.armed.for_burst = false;
     }
 
-    /// The retransmission timer from now on.
+    /// Arms the retransmission timer from now.
     pub fn arm_rto(&mut self, now: Time) {
         self.arm(now, TimerKind::Retransmission, self.rtt.rto());
     }
 
-    /// The retransmission timer counted from when the oldest segment was sent.
+    /// Arms the retransmission timer counted from when the oldest segment was sent.
     pub fn arm_rto_since_first(&mut self, now: Time) {
         if self.scoreboard.is_empty() {
             self.timers.stop_loss();
@@ -212,25 +212,26 @@ impl Flight {
         (first.sent_at + self.rtt.rto()).saturating_since(now)
     }
 
-    /// The first timer of a row fired without an answer: from now on the application's patience counts.
+    /// Starts the application's user timeout with the first timeout in a row.
     pub fn begin_waiting(&mut self, now: Time) {
         if self.give_up_at.is_none() {
             self.give_up_at = self.user_timeout.map(|timeout| now + timeout);
         }
     }
 
-    /// The peer answered.
+    /// Stops the user timeout: the peer answered.
     #[inline]
     pub fn end_waiting(&mut self) {
         self.give_up_at = None;
     }
 
-    /// The application waits no longer.
+    /// True if the user timeout has expired.
     pub fn ran_out(&self, now: Time) -> bool {
         self.give_up_at.is_some_and(|at| at <= now)
     }
 
-    /// The peer closed its window and nothing is out to reopen it: probe (RFC 9293 section 3.8.6.1).
+    /// Arms the persist timer: the peer closed its window, and nothing outstanding can reopen it (RFC 9293 section
+    /// 3.8.6.1).
     pub fn arm_persist(&mut self, now: Time) {
         if !self.timers.guards_loss() {
             self.arm(now, TimerKind::Persist, self.rtt.rto());

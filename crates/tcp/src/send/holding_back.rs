@@ -1,5 +1,5 @@
-//! Which short segments are kept back: the profile's rule (RFC 9293 section 3.7.4), TCP_NODELAY and TCP_CORK as Linux
-//! has them.
+//! Which short segments are held back: the profile's rule (RFC 9293 section 3.7.4), TCP_NODELAY and TCP_CORK as in
+//! Linux.
 
 use crate::profile::Nagle;
 
@@ -7,7 +7,7 @@ use crate::profile::Nagle;
 pub(crate) struct HoldingBack {
     nodelay: bool,
     corked: bool,
-    /// What is there goes, whatever the rules say: until more is written.
+    /// Sends the waiting data, whatever the rules say, until more is written.
     pushed: bool,
 }
 
@@ -26,8 +26,8 @@ impl HoldingBack {
         self.pushed = false;
     }
 
-    /// Whether a short segment with nothing behind it waits. `outstanding`: something is out; `short_out`: a short
-    /// segment is.
+    /// True if a short last segment must wait. `outstanding`: data is outstanding; `short_out`: a short segment is
+    /// outstanding.
     pub fn holds(&self, rule: Nagle, outstanding: bool, short_out: bool) -> bool {
         if self.pushed {
             return false;

@@ -1,4 +1,4 @@
-//! The send side: the stream, what of it is in the network, how much more may be, and what acknowledgements tell.
+//! The send side: the stream, its outstanding part, the room for more, and the processing of acknowledgements.
 
 mod ack;
 mod ack_outcome;

@@ -1,7 +1,7 @@
-//! What was written before the size of a full segment changed lies in segments of the old size, as in a stack that cuts
-//! the stream when it is written (Linux): what a shorter segment leaves of one goes out by itself.
+//! Data written before the segment size changed stays in segments of the old size, as in a stack that cuts the stream
+//! when it is written (Linux). The rest of an old segment is sent by itself.
 
-/// Where those segments lie in the stream.
+/// The range of old segments in the stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OldSegments {
     from: u64,
@@ -10,14 +10,14 @@ pub(super) struct OldSegments {
 }
 
 impl OldSegments {
-    /// From `nxt` to `end` the stream was cut into segments of `size` octets; now a full one has `full`. The last goes
-    /// on where it is not full yet.
+    /// From `nxt` to `end` the stream was cut into segments of `size` bytes; a full segment now has `full`. The last
+    /// old segment still grows if it is not full.
     pub fn new(nxt: u64, end: u64, size: u64, full: u64) -> OldSegments {
         let last = (end.saturating_sub(nxt)) % size.max(1);
         OldSegments { from: nxt, end: if last > full { end } else { end - last }, size }
     }
 
-    /// The octets from `nxt` to the end of its segment.
+    /// Number of bytes from `nxt` to the end of its segment.
     #[inline]
     pub fn left(&self, nxt: u64) -> Option<u64> {
         if nxt < self.end { Some(self.left_of(nxt)) } else { None }

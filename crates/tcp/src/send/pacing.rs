@@ -1,4 +1,4 @@
-//! Pacing: when the next segment may go, for controllers that set a rate.
+//! Pacing: when the next segment may be sent, for controllers that set a rate.
 
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
@@ -6,11 +6,11 @@ use lopsided_core::{BitRate, Bytes, Duration, Time};
 pub(crate) struct Pacing {
     on: bool,
     next: Time,
-    /// When the last segment went out, and how many did at that instant.
+    /// Time of the last segment, and number of segments at that instant.
     burst: (Time, u32),
 }
 
-/// Linux: the first segments of a connection are not paced.
+/// Linux does not pace the first segments of a connection.
 const UNPACED_SEGMENTS: u64 = 10;
 
 impl Pacing {
@@ -22,14 +22,14 @@ impl Pacing {
         self.on
     }
 
-    /// When a segment may go, if that is after `now`.
+    /// When a segment may be sent, if that is after `now`.
     #[inline]
     pub fn holds_until(&self, now: Time) -> Option<Time> {
         (self.next > now).then_some(self.next)
     }
 
-    /// A segment wants to go out now. False if so many went already at this instant, and then the next burst is after
-    /// `pause` (balakrishnan1999 figure 19).
+    /// Checks a segment against the burst limit. False if the burst is full: the next burst follows after `pause`
+    /// (balakrishnan1999 figure 19).
     #[inline]
     pub fn lets_burst_go_on(&mut self, now: Time, most: u32, pause: impl FnOnce() -> Duration) -> bool {
         if most == 0 || self.burst.0 != now || self.burst.1 < most {
@@ -39,14 +39,14 @@ impl Pacing {
         self.next == now
     }
 
-    /// A segment goes out.
+    /// Records a sent segment.
     #[inline]
     pub fn count_in_burst(&mut self, now: Time) {
         self.burst = (now, if self.burst.0 == now { self.burst.1 + 1 } else { 1 });
     }
 
-    /// Data of `len` octets goes out, behind `sent` segments: when may the next? A timer that came late takes up to
-    /// half a segment's time off it.
+    /// Computes the next departure after `len` bytes of data, with `sent` segments sent before. A late timer credits up
+    /// to half a segment's time.
     #[inline]
     pub fn on_sent(&mut self, now: Time, len: u64, sent: u64, rate: impl FnOnce() -> Option<BitRate>) {
         if !self.on || sent + 1 < UNPACED_SEGMENTS {

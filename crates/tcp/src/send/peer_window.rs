@@ -10,7 +10,7 @@ pub(crate) struct PeerWindow {
     updated_by: Numbers,
 }
 
-/// The numbers of the segment that set the window last.
+/// The sequence and acknowledgement numbers of the segment that last set the window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbers {
     seq: Seq,
@@ -22,18 +22,18 @@ impl PeerWindow {
         PeerWindow { size: 0, largest: 0, limit: u64::MAX, updated_by: Numbers::default() }
     }
 
-    /// SND.WND in octets.
+    /// SND.WND in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The largest that the peer has offered.
+    /// The largest window that the peer has offered.
     pub fn largest(&self) -> u64 {
         self.largest
     }
 
-    /// The largest window that the peer could ever offer: where a stack does not check whether it uses its window,
-    /// growth ends here.
+    /// The largest window that the peer could ever offer: the end of growth for stacks that do not check whether the
+    /// window is used.
     pub fn limit(&self) -> u64 {
         self.limit
     }
@@ -42,14 +42,14 @@ impl PeerWindow {
         self.limit = limit;
     }
 
-    /// The first window of the connection.
+    /// Sets the first window of the connection.
     pub fn open(&mut self, size: u64, seq: Seq, ack: Seq) {
         self.size = size;
         self.largest = size;
         self.updated_by = Numbers { seq, ack };
     }
 
-    /// The newest segment's window holds. `advances`: it acknowledges new data. True if the window changed.
+    /// Applies the window of a newer segment. `advances`: it acknowledges new data. True if the window changed.
     pub fn update(&mut self, size: u64, seq: Seq, ack: Seq, advances: bool) -> bool {
         let last = self.updated_by;
         let newer = last.seq.before(seq) || (last.seq == seq && last.ack.at_or_before(ack)) || advances;

@@ -1,5 +1,5 @@
-//! An acknowledgement of new data in undisturbed times: what [`Sender::handle_ack`] does with it, without asking what
-//! cannot be.
+//! Fast path for an ACK of new data in undisturbed times: the same as [`Sender::handle_ack`] without the checks that
+//! cannot apply.
 
 use super::ack_outcome::{AckInfo, AckOutcome};
 use super::rate_sample::NewestDelivered;
@@ -7,10 +7,10 @@ use super::sender::Sender;
 use lopsided_core::Time;
 
 impl Sender {
-    /// Takes an acknowledgement of new data that has neither SACK blocks nor marks. False, and nothing has happened,
-    /// unless it comes in the open state, no segment out is SACKed, lost or sent again, none has been since it was last
-    /// sent, no probe is out, no duplicate was counted, and it ends at the end of a segment: then every segment that it
-    /// covers was delivered as it was sent, and nothing is to be judged or repaired.
+    /// Processes an ACK of new data without SACK blocks or marks. Returns false, and changes nothing, unless the state
+    /// is open, no outstanding segment is SACKed, lost or retransmitted, none was since it was last sent, no probe is
+    /// outstanding, no duplicate was counted, and the ACK ends at a segment's end. Then each covered segment was
+    /// delivered as sent, and nothing must be judged or repaired.
     #[inline]
     pub fn take_plain_ack(&mut self, now: Time, info: &AckInfo<'_>) -> bool {
         let undisturbed = self.recovery.is_calm()

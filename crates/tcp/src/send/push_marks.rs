@@ -1,55 +1,55 @@
 //! Which segments carry PSH.
 //!
-//! RFC 9293 section 3.9.1.2 leaves it to the sender where a write without a PUSH ends. 4.4BSD's descendants set it on a
-//! segment that empties the send buffer. Linux marks the segment in which a write ends, and within a long write the
-//! first one beyond half of the largest offered window since the last mark (`forced_push`). A write that goes on in a
-//! short segment which has not been sent takes the mark along. A FIN alone has none.
+//! RFC 9293 section 3.9.1.2 leaves the choice to the sender if a write has no PUSH. 4.4BSD's descendants set PSH on a
+//! segment that empties the send buffer. Linux sets it on the segment in which a write ends, and within a long write on
+//! the first segment beyond half of the largest offered window since the last mark (`forced_push`). If a write
+//! continues in a short unsent segment, the mark moves along. A FIN alone has no PSH.
 //!
-//! Left out: MSG_MORE and corking; segmentation offload, which marks whole trains of segments.
+//! Not modelled: MSG_MORE, corking, and segmentation offload, which marks whole trains of segments.
 
 use crate::profile::PushRule;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The ends of the segments, as offsets in the stream, that are marked.
+/// Marked segment ends, as stream offsets.
 #[derive(Debug, Default)]
 pub(super) struct PushMarks {
     /// In ascending order.
     marks: VecDeque<u64>,
-    /// Where the segment at the tail begins.
+    /// Start of the segment at the tail.
     tail: u64,
     /// The last mark (Linux's `pushed_seq`).
     pushed: u64,
-    /// Where none is, behind a segment that was asked about.
+    /// A range without marks, after a segment that was checked.
     clear: Range<u64>,
 }
 
-/// What the marks depend on.
+/// The inputs of the marks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WriteState {
-    /// Where the stream ended before this write, and ends now.
+    /// End of the stream before and after this write.
     pub from: u64,
     pub to: u64,
-    /// The first octet that was never sent.
+    /// The first byte never sent.
     pub nxt: u64,
     pub mss: u64,
     pub largest_window: u64,
 }
 
 impl PushMarks {
-    /// Notes a write.
+    /// Records a write.
     pub fn on_write(&mut self, write: WriteState) {
         if write.to == write.from {
             return;
         }
         if write.nxt >= write.from {
-            // All is sent: a segment that is on its way takes no more.
+            // All data is sent: a sent segment cannot grow.
             self.tail = write.from;
         } else if self.marks.back() == Some(&write.from) && write.from - self.tail < write.mss {
             self.marks.pop_back();
         }
         if write.from - self.tail > write.mss {
-            // Segments have become shorter than the one at the tail.
+            // The segment size is now smaller than the segment at the tail.
             self.tail = write.from;
         }
         let mut end = self.tail + write.mss;
@@ -63,7 +63,7 @@ impl PushMarks {
         self.mark(write.to);
     }
 
-    /// What the segment at the tail lacks to be full, if it was not sent.
+    /// Bytes that the tail segment lacks to be full, if it was not sent.
     pub fn unfilled(&self, nxt: u64, data_end: u64, mss: u64) -> u64 {
         if nxt < data_end { mss.saturating_sub(data_end - self.tail.max(nxt)) } else { 0 }
     }
@@ -73,7 +73,7 @@ impl PushMarks {
         self.pushed = end;
     }
 
-    /// Whether a segment that ends at this offset carries PSH.
+    /// True if a segment that ends at this offset carries PSH.
     #[inline]
     pub fn is_marked(&mut self, rule: PushRule, end: u64, data_end: u64) -> bool {
         match rule {
@@ -90,7 +90,7 @@ impl PushMarks {
         next == Some(end)
     }
 
-    /// Everything before this offset is acknowledged.
+    /// Drops the marks before this acknowledged offset.
     #[inline]
     pub fn release(&mut self, offset: u64) {
         while self.marks.front().is_some_and(|mark| *mark <= offset) {
@@ -128,7 +128,7 @@ mod tests {
         write(&mut marks, 0, 300, 0);
         write(&mut marks, 300, 700, 0);
         assert_eq!(marked(&mut marks), [700]);
-        // Once that was sent the next write begins another segment.
+        // After it was sent, the next write begins another segment.
         write(&mut marks, 700, 900, 700);
         assert_eq!(marked(&mut marks), [700, 900]);
     }

@@ -1,17 +1,17 @@
-//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation): what was delivered, and what each segment
-//! remembers of it.
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation): the delivered counts, and the counts stored with
+//! each segment.
 
 use crate::cc::RateSample;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
-/// What a segment remembers of the delivery rate at its sending.
+/// Counts stored with a segment when it is sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RateStamp {
-    /// All octets delivered until then, which wraps.
+    /// Bytes delivered until then; wraps.
     pub delivered: u32,
     pub delivered_at: Time,
     pub first_sent_at: Time,
-    /// Octets in flight with this segment, and ever marked lost, which wraps.
+    /// Bytes in flight including this segment, and bytes ever marked lost; both wrap.
     pub in_flight: u32,
     pub lost: u32,
     pub app_limited: bool,
@@ -24,36 +24,37 @@ pub(crate) struct NewestDelivered {
     pub sent_at: Time,
 }
 
-/// Counts of what was delivered.
+/// Delivery counters.
 #[derive(Debug, Default)]
 pub(crate) struct Delivery {
     total: u64,
     at: Time,
     first_sent_at: Time,
-    /// The octets that were delivered or in flight when the application last had no more to send.
+    /// The delivered count up to which samples are app-limited: delivered plus in flight when the application last ran
+    /// out of data.
     app_limited_until: Option<u64>,
-    /// The last sample that says something of the path.
+    /// The last valid sample.
     told: RateSample,
 }
 
 impl Delivery {
-    /// All octets ever delivered.
+    /// Bytes delivered in total.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The application had no more to send, and nothing that was sent later has been delivered: what goes now bounds
-    /// what is measured, also once all that was out has come.
+    /// True from the moment the sender runs out of data until a segment sent after that is delivered: samples in
+    /// between are app-limited.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some_and(|until| self.total <= until)
     }
 
-    /// The application has no more to send, while `in_flight` octets are out.
+    /// Marks the sender as out of data, with `in_flight` bytes in flight.
     pub fn set_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = Some(self.total + in_flight);
     }
 
-    /// An ACK delivered so many octets.
+    /// Counts delivered bytes.
     #[inline]
     pub fn add(&mut self, now: Time, delivered: u64) {
         self.total += delivered;
@@ -62,10 +63,11 @@ impl Delivery {
         }
     }
 
-    /// For a segment that is about to go; `in_flight` includes it. `first`: nothing else is out.
+    /// Returns the stamp of a segment about to be sent; `in_flight` includes it. `first`: no other segment is
+    /// outstanding.
     pub fn stamp(&mut self, now: Time, first: bool, in_flight: u64, total_lost: u64) -> RateStamp {
         if first {
-            // A new flight: an idle time is no time of the delivery's.
+            // A new flight: idle time does not count as delivery time.
             self.at = now;
             self.first_sent_at = now;
         }
@@ -79,7 +81,7 @@ impl Delivery {
         }
     }
 
-    /// The sample of an ACK by which `lost` octets were marked lost; `total_lost` are all ever.
+    /// Returns the sample of an ACK that marked `lost` bytes lost; `total_lost` counts all.
     pub fn sample(&mut self, now: Time, newest: Option<NewestDelivered>, lost: u64, total_lost: u64) -> RateSample {
         let Some(NewestDelivered { stamp, sent_at }) = newest else { return RateSample::default() };
         let send_span = sent_at.saturating_since(stamp.first_sent_at);
@@ -104,7 +106,8 @@ impl Delivery {
         sample
     }
 
-    /// The rate of the last sample, or of a better one where the application held that back; and whether it did.
+    /// The rate of the last sample, or of a better one before the application limited it; and whether it is
+    /// app-limited.
     pub fn rate(&self) -> Option<(BitRate, bool)> {
         let RateSample { delivered, interval, app_limited, .. } = self.told;
         let bits = u128::from(delivered.get()) * 8 * u128::from(Duration::from_secs(1).as_nanos());

@@ -3,13 +3,13 @@
 use crate::profile::{RtoRule, TickSamples};
 use lopsided_core::{Duration, Time};
 
-/// How long a smallest RTT is remembered (Linux's default; RFC 8985 section 6.2 leaves it open).
+/// Lifetime of a minimum RTT (Linux's default; RFC 8985 section 6.2 leaves it open).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
-/// FreeBSD backs off by powers of two up to 64.
+/// FreeBSD's largest backoff exponent: 64 times.
 const BACKOFF_MAX: u32 = 6;
 
-/// What a host takes at least to note a time, so that a timeout of whole ticks on paper is one more: a round trip of 20
-/// ms gives 224 ms with a tick of 4 (by captures of Linux 6.1, which counts microseconds).
+/// Least time that a host takes to read its clock, so that a timeout of exactly N ticks needs N + 1: an RTT of 20 ms
+/// gives 224 ms with a tick of 4 ms (captures of Linux 6.1, which counts microseconds).
 const MOMENT: Duration = Duration::from_micros(1);
 
 #[derive(Debug)]
@@ -17,16 +17,16 @@ pub(crate) struct RttEstimator {
     rule: RtoRule,
     grain: Duration,
     srtt: Option<Duration>,
-    /// By every ACK, where `srtt` is of one segment of each window.
+    /// Smoothed RTT of every ACK, if `srtt` uses one segment in each window.
     by_ack: Option<Duration>,
-    /// SRTT in eighths and the deviation in quarters of a tick, where the RTO is made of ticks.
+    /// SRTT in 1/8 and the deviation in 1/4 of a tick, if the RTO is computed in ticks.
     in_ticks: Option<(u64, u64)>,
-    /// RFC 6298's RTTVAR; for Linux the smoothed deviation of the moment.
+    /// RFC 6298's RTTVAR; for Linux the current smoothed deviation.
     deviation: Duration,
-    /// Linux: four times the deviation, the largest of this round trip and the one that the RTO uses.
+    /// Linux: 4 times the deviation: the maximum of this round trip, and the one in the RTO.
     round_max: Duration,
     held: Duration,
-    /// Linux: a round trip ends when the data sent at its start is acknowledged.
+    /// Linux: offset whose acknowledgement ends the round trip.
     round_end: u64,
     backoff: u32,
     rto: Duration,
@@ -55,17 +55,17 @@ impl RttEstimator {
         self.srtt
     }
 
-    /// The smoothed round trip by every ACK: SRTT, but where that is of one segment of each window.
+    /// The RTT smoothed over every ACK: SRTT, unless SRTT uses one segment in each window.
     pub fn srtt_by_ack(&self) -> Option<Duration> {
         self.by_ack.or(self.srtt)
     }
 
-    /// An ACK's own sample, where few of them are for the timeout.
+    /// Adds an ACK's sample if the timeout uses only one sample in each window.
     pub fn sample_by_ack(&mut self, rtt: Duration) {
         self.by_ack = Some(self.by_ack.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
     }
 
-    /// RTTVAR of the moment, as `tcp_info` reports it.
+    /// The current RTTVAR, as in `tcp_info`.
     pub fn rttvar(&self) -> Duration {
         self.deviation
     }
@@ -86,7 +86,7 @@ impl RttEstimator {
         self.rule
     }
 
-    /// The smallest RTT of the last minutes, from samples without the peer's ACK delay.
+    /// Updates the minimum RTT of the last minutes with a sample free of ACK delay.
     pub fn update_min(&mut self, now: Time, rtt: Duration) {
         match self.min_rtt {
             Some((min, at)) if rtt > min && now.saturating_since(at) < MIN_RTT_WINDOW => {}
@@ -94,7 +94,7 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample at `now`. `una` and `nxt` are the stream offsets acknowledged and sent so far.
+    /// Adds a sample at `now`. `una` and `nxt` are the acknowledged and sent stream offsets.
     pub fn sample(&mut self, now: Time, rtt: Duration, una: u64, nxt: u64) {
         match self.rule {
             RtoRule::Rfc6298 { .. } => self.sample_rfc6298(rtt),
@@ -109,13 +109,13 @@ impl RttEstimator {
         self.set_rto();
     }
 
-    /// The handshake was retransmitted and gave no sample (RFC 6298 rule 5.7).
+    /// Starts from RFC 6298 rule 5.7: the handshake was retransmitted and gave no sample.
     pub fn fall_back(&mut self) {
         self.backoff = 0;
         self.rto = self.rule.initial().max(Duration::from_secs(3));
     }
 
-    /// The timer expired: twice as long next time (RFC 6298 rule 5.5). The backed-off value stays until a new sample.
+    /// Doubles the timeout (RFC 6298 rule 5.5). The backed-off value stays until a new sample.
     pub fn back_off(&mut self) {
         self.backoff += 1;
         match self.rule {
@@ -124,7 +124,7 @@ impl RttEstimator {
         }
     }
 
-    /// The timeout was spurious: as if it had not been.
+    /// Takes back the backoff of a spurious timeout.
     pub fn forget_backoff(&mut self) {
         self.backoff = 0;
         if self.srtt.is_some() {
@@ -164,8 +164,7 @@ impl RttEstimator {
             self.round_end = nxt;
             return;
         };
-        // A fall of the RTT must not inflate the timeout: it counts one eighth as much, and only beyond the present
-        // deviation.
+        // A falling RTT must not inflate the timeout: the difference counts 1/8, and only beyond the current deviation.
         if rtt >= srtt {
             let error = rtt - srtt;
             self.deviation = (self.deviation * 3 + error) / 4;
@@ -209,7 +208,7 @@ impl RttEstimator {
     }
 }
 
-/// The ticks of a round trip that ends now.
+/// The RTT in ticks, for a round trip that ends now.
 fn ticks_of(now: Time, rtt: Duration, tick: Duration, samples: TickSamples) -> u64 {
     let ticks = |time: Duration| time.as_nanos() / tick.as_nanos();
     match samples {
@@ -265,7 +264,7 @@ mod tests {
         assert!(rtt.rto() < before);
     }
 
-    /// A capture of FreeBSD: 570 ms, and 940 after a timeout.
+    /// Values of a FreeBSD capture: 570 ms, and 940 ms after a timeout.
     #[test]
     fn freebsd_does_not_double_the_slop() {
         let rule = RtoRule::FreeBsd { min: MS(30), max: MS(64_000), initial: MS(3000), slop: MS(200) };
@@ -287,13 +286,13 @@ mod tests {
     fn a_coarse_clock_leaves_whole_ticks() {
         let rule =
             |samples| RtoRule::Ticks { tick: MS(100), samples, min: MS(200), max: MS(60_000), initial: MS(3000) };
-        // One tick: 8 eighths and 2 quarters, which no sample of one tick changes: 1 + 2 ticks.
+        // One tick is 8 eighths and 2 quarters; more samples of one tick change nothing: 1 + 2 ticks.
         let mut rtt = RttEstimator::new(rule(TickSamples::Nearest), MS(0));
         for at in 1..20 {
             rtt.sample(at_ms(at * 80), MS(64), 0, 0);
         }
         assert_eq!(rtt.rto(), MS(300));
-        // 149 ms are one tick, 150 are two: the deviation becomes 2 + 1 - 0, SRTT 9 eighths.
+        // 149 ms is one tick, 150 ms two: the deviation becomes 2 + 1 - 0, SRTT 9 eighths.
         rtt.sample(at_ms(2000), MS(149), 0, 0);
         assert_eq!(rtt.rto(), MS(300));
         rtt.sample(at_ms(2200), MS(150), 0, 0);

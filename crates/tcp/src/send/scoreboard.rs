@@ -1,10 +1,9 @@
-//! What was sent and not yet acknowledged: one record a segment, with what SACK, loss detection and retransmission made
-//! of it.
+//! The outstanding data: one record per segment, with its SACK, loss and retransmission state.
 //!
-//! Records lie in sequence order in a ring, so that the oldest go and the newest come in constant time. SACKed runs are
-//! kept as intervals: a block that repeats what is known costs one look-up, and walks step over a run as a whole. What
-//! waits to be sent again, and what was, lie in trees. So neither the window nor the number of holes makes an ACK dear:
-//! n segments cost n log n at worst, in whichever order they are SACKed, lost and sent again.
+//! A ring holds the records in sequence order, so the oldest leave and the newest enter in constant time. SACKed runs
+//! are kept as intervals: a block that repeats known data costs one look-up, and walks skip a run as a whole. Trees
+//! hold the segments to retransmit and those retransmitted. The cost of an ACK therefore depends neither on the window
+//! nor on the number of holes: n segments cost at most n log n, in any order of SACK, loss and retransmission.
 
 #[cfg(test)]
 mod cost;
@@ -20,49 +19,49 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// One transmitted segment, `[start, end)` in stream offsets.
 ///
-/// A flow has one for each segment that is out, and large networks have a million, so it is kept small: what fits in less
-/// than a word takes less.
+/// A flow has one record per outstanding segment, and a large network has a million, so records are kept small.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TxRecord {
-    /// Where it starts, in units of [`ONE_OCTET`], and below that what became of it.
+    /// The start offset, in units of [`ONE_OCTET`], with the state in the bits below.
     start_and_state: u64,
-    /// Of the latest transmission.
+    /// Time of the latest transmission.
     pub sent_at: Time,
-    /// For the delivery rate: when octets had last been delivered as the segment was last sent; and when the first of
-    /// that flight was sent.
+    /// For the delivery rate: the time of the last delivery when the segment was last sent, and the time when the first
+    /// segment of that flight was sent.
     pub delivered_at: Time,
     pub first_sent_at: Time,
-    /// Octets delivered by then, which wraps.
+    /// Bytes delivered by then; wraps.
     pub delivered: u32,
-    /// Octets in flight as it was last sent, its own included; and all octets ever marked lost by then, which wraps.
+    /// Bytes in flight when it was last sent, including its own; and bytes ever marked lost by then, which wraps.
     pub in_flight: u32,
     pub lost: u32,
     len: u16,
-    /// What it takes of the window beyond its octets, see [`resegment`].
+    /// Room of the window that the segment takes in addition to its bytes, see [`resegment`].
     pad: u16,
 }
 
-/// More memory is taken for so many records at once, and given back where fewer than one in [`SPARSE`] places is taken and
-/// there are more than [`ROOMY`]: what one flow gives back then fits another.
+/// The ring grows by this number of records at once, and shrinks if fewer than 1 in [`SPARSE`] places is used and there
+/// are more than [`ROOMY`]: freed memory then fits another flow.
 const STEP: usize = 16;
 const ROOMY: usize = 2 * STEP;
 const SPARSE: usize = 2;
 
-/// Of `start_and_state`: the state has the lower octet.
+/// Unit of the offset in `start_and_state`: the state has the lowest 8 bits.
 const ONE_OCTET: u64 = 1 << 8;
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
 /// A retransmission is in the network.
 const RETRANS: u8 = 4;
-/// It was sent more than once.
+/// The segment was sent more than once.
 const EVER_RETRANS: u8 = 8;
-/// As it was last sent, the application had no more to send.
+/// The application had no more data when the segment was last sent.
 const APP_LIMITED: u8 = 16;
-/// What became of it since it was first sent.
+/// The state bits that change after the first transmission.
 const FATE: u8 = SACKED | LOST | RETRANS | EVER_RETRANS;
 
 impl TxRecord {
     /// # Panics
+    ///
     /// If it is longer than a segment can be.
     #[inline]
     fn new(start: u64, end: u64, pad: u16, now: Time, stamp: RateStamp) -> TxRecord {
@@ -82,7 +81,7 @@ impl TxRecord {
         sent
     }
 
-    /// It goes out, with this stamp.
+    /// Records a transmission with its stamp.
     #[inline]
     fn set_stamp(&mut self, stamp: RateStamp) {
         self.delivered = stamp.delivered;
@@ -124,13 +123,13 @@ impl TxRecord {
         self.start_and_state = (self.start_and_state & !(ONE_OCTET - 1)) | u64::from(state);
     }
 
-    /// The octets before `start` are gone.
+    /// Removes the bytes before `start`.
     fn cut_before(&mut self, start: u64) {
         self.len = (self.end() - start) as u16;
         self.start_and_state = (start * ONE_OCTET) | u64::from(self.state());
     }
 
-    /// The part of it at `[start, end)`.
+    /// Returns the part `[start, end)` as a record.
     fn piece(&self, start: u64, end: u64, pad: u16) -> TxRecord {
         let mut piece = TxRecord { pad, ..*self };
         piece.cut_before(start);
@@ -138,7 +137,7 @@ impl TxRecord {
         piece
     }
 
-    /// The octets of the window that it takes: mostly those that it has.
+    /// Room that the segment takes in the window: usually its number of bytes.
     pub fn weight(&self) -> u64 {
         self.len() + u64::from(self.pad)
     }
@@ -151,7 +150,7 @@ impl TxRecord {
         self.state() & LOST != 0
     }
 
-    /// Lost and not sent again yet.
+    /// True if the segment is lost and not yet retransmitted.
     fn is_retransmit_pending(&self) -> bool {
         self.state() & (LOST | RETRANS) == LOST
     }
@@ -165,7 +164,7 @@ impl TxRecord {
     }
 }
 
-/// Segments that an acknowledgement covers: when the first of them was sent, and the last.
+/// The segments that an acknowledgement covers: send times of the first and the last.
 #[derive(Debug)]
 pub(crate) struct Covered {
     pub first_sent_at: Time,
@@ -173,37 +172,37 @@ pub(crate) struct Covered {
     pub segments: u32,
 }
 
-/// The send side's records. Segments are addressed by a number that never repeats.
+/// The records of the send side. A segment's number never repeats.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     ring: VecDeque<TxRecord>,
-    /// The number of the ring's first record.
+    /// Number of the first record of the ring.
     base: u64,
     sack_ranges: SackRanges,
     sacked_bytes: u64,
     sacked_segments: u32,
     lost_bytes: u64,
     lost_segments: u32,
-    /// Of these, waiting to be sent again.
+    /// Lost segments that wait for retransmission.
     pending: BTreeSet<u64>,
-    /// What pieces take of the window beyond their octets.
+    /// Room of the window that pieces take in addition to their bytes.
     padding: u64,
-    /// Octets ever marked lost, again if a retransmission was lost too.
+    /// Bytes ever marked lost, including lost retransmissions.
     total_lost: u64,
     retrans_bytes: u64,
     retrans_out: u32,
-    /// No record before this one is an original transmission whose fate is open: all are SACKed, lost or sent again.
+    /// Every record before this number is SACKed, lost or retransmitted.
     first_open: u64,
-    /// No record at this number or behind it is such a one and was sent before the newest delivered, when it was last
-    /// looked for.
+    /// Search bound: no open original transmission at or after this number was sent before the newest delivered
+    /// segment.
     not_before_newest: u64,
-    /// Retransmissions that were found lost themselves, ever.
+    /// Number of retransmissions that were lost.
     lost_retransmits: u64,
-    /// Retransmissions in the network, by when they were sent.
+    /// Retransmissions in the network, by send time.
     retransmitted: BTreeSet<(Time, u64)>,
-    /// What was marked lost since it was last asked for, where anyone asks.
+    /// Segments marked lost since the last [`Scoreboard::take_losses`]; `None` if they are not recorded.
     losses: Option<Vec<Lost>>,
-    /// The trees hold memory.
+    /// True if the trees hold memory.
     keeps_marks: bool,
     #[cfg(test)]
     steps: std::cell::Cell<u64>,
@@ -218,13 +217,13 @@ impl Scoreboard {
         self.ring.len() as u32
     }
 
-    /// No segment is SACKed, lost or sent again.
+    /// True if no segment is SACKed, lost or retransmitted.
     #[inline]
     pub fn is_unmarked(&self) -> bool {
         self.sacked_bytes | self.lost_bytes | self.retrans_bytes == 0
     }
 
-    /// What the records take of the window beyond their octets.
+    /// Room of the window that the records take in addition to their bytes.
     #[inline]
     pub fn padding(&self) -> u64 {
         self.padding
@@ -238,7 +237,7 @@ impl Scoreboard {
         self.sacked_segments
     }
 
-    /// Runs of SACKed segments.
+    /// Number of runs of SACKed segments.
     pub fn sacked_runs(&self) -> u32 {
         self.sack_ranges.len() as u32
     }
@@ -255,12 +254,12 @@ impl Scoreboard {
         self.lost_segments
     }
 
-    /// Segments that are lost and wait to be sent again.
+    /// Number of lost segments that wait for retransmission.
     pub fn retransmit_pending(&self) -> u32 {
         self.pending.len() as u32
     }
 
-    /// Where the first of them begins.
+    /// Start of the first lost segment that waits for retransmission.
     pub fn first_pending(&self) -> Option<u64> {
         self.next_to_retransmit().map(|number| self.get(number).start())
     }
@@ -301,12 +300,12 @@ impl Scoreboard {
         self.base + self.ring.len() as u64
     }
 
-    /// The end of the highest SACKed run.
+    /// End of the highest SACKed run.
     pub fn highest_sacked(&self) -> Option<u64> {
         self.sack_ranges.last().map(|run| run.end)
     }
 
-    /// Gives back memory of a window that came down, such as slow start's last.
+    /// Frees memory after the window shrank, for example after slow start.
     #[inline]
     pub fn give_back_room(&mut self) {
         let capacity = self.ring.capacity();
@@ -318,7 +317,7 @@ impl Scoreboard {
         }
     }
 
-    /// Nothing is SACKed, lost or sent again: empty trees keep a node.
+    /// Frees the trees if no segment is SACKed, lost or retransmitted: empty trees keep a node.
     #[cold]
     fn give_back_marks(&mut self) {
         self.sack_ranges.clear();
@@ -327,14 +326,14 @@ impl Scoreboard {
         self.keeps_marks = false;
     }
 
-    /// A window grows little by little, and the ring with it: a flow's records are much of its memory.
+    /// Grows the ring in small steps, because records are much of a flow's memory.
     #[cold]
     fn grow_ring(&mut self) {
         let len = self.ring.len();
         self.ring.reserve_exact((len + len / 4 + 1).next_multiple_of(STEP) - len);
     }
 
-    /// A segment of new data; `pad` is what it takes of the window beyond its octets.
+    /// Appends a segment of new data; `pad` is the room that it takes in addition to its bytes.
     pub fn push(&mut self, start: u64, end: u64, pad: u16, now: Time, stamp: RateStamp) {
         self.padding += u64::from(pad);
         if self.ring.len() == self.ring.capacity() {
@@ -343,7 +342,7 @@ impl Scoreboard {
         self.ring.push_back(TxRecord::new(start, end, pad, now, stamp));
     }
 
-    /// The first segment, if `una` covers it whole; the counts forget it.
+    /// Removes and returns the first segment if `una` covers it.
     pub fn pop_acked(&mut self, una: u64) -> Option<TxRecord> {
         if self.ring.front()?.end() > una {
             return None;
@@ -360,8 +359,8 @@ impl Scoreboard {
         Some(sent)
     }
 
-    /// The segments before `una`, if none of them was ever sent again and `una` ends one; nothing is SACKed or lost,
-    /// and none takes more of the window than its octets.
+    /// Removes the segments before `una` if none was ever retransmitted and `una` is a segment's end. Requires that
+    /// nothing is SACKed or lost and no segment is padded.
     #[inline(always)]
     pub fn pop_plain(&mut self, una: u64) -> Option<Covered> {
         let first_sent_at = self.ring.front()?.sent_at;
@@ -385,7 +384,7 @@ impl Scoreboard {
         Some(Covered { first_sent_at, newest, segments: covered as u32 })
     }
 
-    /// An acknowledgement within a segment: what it covers is gone.
+    /// Cuts the first segment at an acknowledgement within it.
     pub fn trim_first(&mut self, una: u64) {
         let Some(sent) = self.ring.front_mut() else { return };
         if una <= sent.start() {
@@ -425,27 +424,27 @@ impl Scoreboard {
         }
     }
 
-    /// The number of the record that holds `offset`, or that begins behind it.
+    /// Number of the record that contains `offset`, or of the first after it.
     fn locate(&self, offset: u64) -> u64 {
         self.base + self.ring.partition_point(|sent| sent.end() <= offset) as u64
     }
 
-    /// The number of the record that ends at `offset` or holds it.
+    /// Number of the record that ends at `offset` or contains it.
     fn locate_end(&self, offset: u64) -> u64 {
         self.base + self.ring.partition_point(|sent| sent.end() < offset) as u64
     }
 
-    /// A walk came to one more record.
+    /// Counts one step of a walk (tests).
     #[inline]
     fn count_step(&self) {
         #[cfg(test)]
         self.steps.set(self.steps.get() + 1);
     }
 
-    /// Marks what `[start, end)` newly covers as SACKed and calls `seen` with each such record as it was. Only whole
-    /// segments count.
+    /// Marks the segments that `[start, end)` newly covers as SACKed and calls `seen` with each record as it was
+    /// before. Only whole segments count.
     pub fn sack(&mut self, start: u64, end: u64, mut seen: impl FnMut(&TxRecord)) {
-        // The first run that ends at or behind the start may touch the block.
+        // The first run that ends at or after the start may touch the block.
         let mut above = self.sack_ranges.reaching(start);
         let mut joined: Option<SackRange> = None;
         let (mut low, mut low_number) = match above {
@@ -491,7 +490,7 @@ impl Scoreboard {
                     None => joined = Some(SackRange { start: low, end: reach, first: low_number, next: number }),
                 }
             }
-            // Go on behind the next run if the block reaches it and the gap is closed.
+            // Continue after the next run if the block reaches it and the gap is closed.
             let Some(run) = above.filter(|run| run.start <= end) else { break };
             match &mut joined {
                 Some(whole) if whole.end == run.start => {
@@ -526,18 +525,18 @@ impl Scoreboard {
         sent.set_state((before.state() & (EVER_RETRANS | APP_LIMITED)) | SACKED);
     }
 
-    /// The first lost segment that was not sent again yet.
+    /// The first lost segment that was not retransmitted yet.
     pub fn next_to_retransmit(&self) -> Option<u64> {
         self.pending.first().copied()
     }
 
-    /// The run that a SACKed segment is in.
+    /// The run that contains a SACKed segment.
     fn sack_range_of(&self, number: u64) -> SackRange {
         let within = self.sack_ranges.at_or_below(self.get(number).start());
         within.expect("a segment that is SACKed is in a run")
     }
 
-    /// Segment `number` goes out again.
+    /// Records a retransmission of segment `number`.
     pub fn retransmit(&mut self, number: u64, now: Time, stamp: RateStamp) {
         let sent = self.get_mut(number);
         let sent_before = std::mem::replace(&mut sent.sent_at, now);
@@ -557,8 +556,8 @@ impl Scoreboard {
         self.keeps_marks = true;
     }
 
-    /// The receiver dropped what it had SACKed: an acknowledgement stops right below a SACKed segment (RFC 2018 section
-    /// 8).
+    /// True if the receiver discarded SACKed data: the cumulative acknowledgement ends directly below a SACKed segment
+    /// (RFC 2018 section 8).
     pub fn is_reneged(&self) -> bool {
         self.ring.front().is_some_and(TxRecord::is_sacked)
     }
@@ -566,7 +565,7 @@ impl Scoreboard {
 
 #[cfg(test)]
 impl Scoreboard {
-    /// Recounts everything from the records and compares.
+    /// Recomputes everything from the records and compares (tests).
     pub fn check(&self) {
         let sum = |keep: fn(&TxRecord) -> bool| {
             let chosen = self.ring.iter().filter(|sent| keep(sent));

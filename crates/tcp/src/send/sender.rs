@@ -1,6 +1,6 @@
-//! One end's sender: the stream that the application writes, and the state of what was sent of it.
+//! One end's sender: the stream that the application writes, and the state of what was sent.
 //!
-//! What an acknowledgement does to it is in `ack`, what it sends next in `transmit`.
+//! `ack` processes acknowledgements, `transmit` chooses the next segment.
 
 use super::buffer::SendBuffer;
 use super::buffer_limit::{SendBufferLimit, SendBufferState};
@@ -33,31 +33,31 @@ pub(crate) struct Sender {
     pub(super) old_segments: OldSegments,
     pub(super) pacing: Pacing,
     pub(super) window_use: WindowUse,
-    /// Full segments that go one behind another, unless something happens.
+    /// Number of full segments that follow each other, if nothing else happens.
     pub(super) run: u64,
     pub(super) limit: SendBufferLimit,
-    /// The wire's number of the first data octet.
+    /// Sequence number of the first data byte.
     first_data_seq: Seq,
-    /// The application has closed its end of the stream.
+    /// The application has closed its direction.
     closed: bool,
-    /// It closed behind a write that is still on its way out, and no segment of it takes the FIN along.
+    /// The FIN follows in its own segment: a write before the close is still being sent.
     pub(super) fin_follows: bool,
     pub(super) fin_acked: bool,
     pub hold: HoldingBack,
     max_pacing_rate: Option<BitRate>,
-    /// The end of the last segment shorter than a full one (Minshall's SND.SML).
+    /// End of the last short segment (Minshall's SND.SML).
     pub(super) snd_sml: u64,
-    /// When data was last sent, new or again.
+    /// When data was last sent, new or retransmitted.
     pub(super) last_data_at: Option<Time>,
     /// When an acceptable segment last arrived.
     pub(super) last_heard_at: Option<Time>,
     pub(super) window_probe_due: bool,
-    /// Window probes since the peer was last heard.
+    /// Number of window probes since the peer last answered.
     pub(super) probes_out: u32,
     busy: BusyTime,
-    /// What the peer reported of marks, with accurate feedback.
+    /// The peer's counters of CE marks, with accurate ECN.
     pub(super) accurate: Option<Box<AccEcnSender>>,
-    /// The phase of the congestion control that was told last.
+    /// The last phase of the congestion control that was reported.
     phase: &'static str,
 }
 
@@ -98,12 +98,12 @@ impl Sender {
         }
     }
 
-    /// The wire's number of the octet at `offset`.
+    /// Sequence number of the byte at `offset`.
     pub fn seq(&self, offset: u64) -> Seq {
         self.first_data_seq + offset as u32
     }
 
-    /// Octets written that are not acknowledged.
+    /// Written bytes that are not acknowledged.
     pub fn buffered(&self) -> u64 {
         self.buffer.len()
     }
@@ -116,14 +116,14 @@ impl Sender {
         self.fin_acked
     }
 
-    /// No more will be written. `may_send`: what was written goes out by itself as far as it may, as a write(2) does
-    /// before the close that follows it. The FIN joins the last segment only where that has to wait.
+    /// Closes the stream. `may_send`: written data is sent as far as possible first, as a write(2) does before the
+    /// following close. The FIN joins the last segment only if that must wait.
     pub fn close(&mut self, may_send: bool) {
         self.closed = true;
         self.fin_follows = may_send;
     }
 
-    /// The peer reports marks by counters.
+    /// Expects accurate ECN counters from the peer.
     pub fn expect_accurate_feedback(&mut self) {
         self.accurate = Some(Box::new(AccEcnSender::default()));
     }
@@ -133,12 +133,12 @@ impl Sender {
         self.closed.then(|| self.buffer.end())
     }
 
-    /// The end of everything there is to send, FIN included.
+    /// End of everything to send, including the FIN.
     pub fn stream_end(&self) -> u64 {
         self.buffer.end() + u64::from(self.closed)
     }
 
-    /// Whether a segment of these octets carries PSH.
+    /// True if a segment with this range carries PSH.
     #[inline]
     pub fn is_pushed(&mut self, start: u64, len: u32) -> bool {
         len > 0 && self.push_marks.is_marked(self.flight.profile.push, start + u64::from(len), self.buffer.end())
@@ -166,25 +166,25 @@ impl Sender {
         self.recovery.path(&self.flight)
     }
 
-    /// What the handshake agreed on: the octets of a full segment, and whether the peer sends SACK.
+    /// Sets the segment size, and whether the peer sends SACK, as the handshake agreed.
     pub fn agree(&mut self, mss: u32, sack: bool) {
         self.flight.agree(mss, sack);
         self.limit.agree(u64::from(mss));
     }
 
-    /// Segments have another size from now on.
+    /// Changes the segment size.
     pub fn resize_segments(&mut self, now: Time, mss: u32) {
         let (nxt, end) = (self.flight.nxt(), self.buffer.end());
         self.old_segments = OldSegments::new(nxt.min(end), end, self.flight.mss(), u64::from(mss));
         self.recovery.on_segment_size(now, &mut self.flight, mss);
     }
 
-    /// What is out and longer than `full` octets did not pass.
+    /// Repairs outstanding segments longer than `full` bytes, which the path dropped.
     pub fn repair_too_long(&mut self, now: Time, full: u64) {
         self.recovery.repair_too_long(now, &mut self.flight, full);
     }
 
-    /// The handshake is over: the controller may set up its window and rate.
+    /// Starts the controller after the handshake: it sets its window and rate.
     pub fn start_controller(&mut self, now: Time) {
         let path = self.path();
         self.flight.controller.on_established(now, &path);
@@ -200,7 +200,7 @@ impl Sender {
         self.pacing.switch(self.max_pacing_rate.is_some() || self.flight.controller.pacing_rate().is_some());
     }
 
-    /// Data leaves no faster than this.
+    /// Limits the pacing rate.
     pub fn set_max_pacing_rate(&mut self, rate: Option<BitRate>) {
         self.max_pacing_rate = rate;
         self.switch_pacing();
@@ -210,7 +210,7 @@ impl Sender {
         self.max_pacing_rate
     }
 
-    /// Tells a listener when the congestion control has gone to another of its phases.
+    /// Reports a change of the congestion control's phase to the trace.
     #[inline]
     pub(super) fn trace_phase(&mut self) {
         if self.flight.trace.wants(TcpEventMask::CONGESTION) {
@@ -222,16 +222,16 @@ impl Sender {
         }
     }
 
-    /// Data goes into an empty network.
+    /// Notifies the controller that data goes into an empty network.
     pub(super) fn on_restart(&mut self, now: Time) {
         let idle = self.last_data_at.map_or(Duration::ZERO, |last| now.saturating_since(last));
         let path = self.path();
         self.flight.controller.on_transmit_start(now, idle, &path);
     }
 
-    // What it says of itself.
+    // State for `tcp_info` and the trace.
 
-    /// Something holds the sender back.
+    /// Records what limits the sender.
     #[inline]
     pub(super) fn limited(&mut self, now: Time, by: Limit) {
         self.flight.trace.limited(by);
@@ -244,17 +244,17 @@ impl Sender {
         self.busy.switch(now, occupation);
     }
 
-    /// How long it had data to send.
+    /// Time with data to send, by limit.
     pub fn spent(&self, now: Time) -> Spent {
         self.busy.so_far(now)
     }
 
-    /// The peer is asked whether it is still there.
+    /// Counts a window probe.
     pub fn count_probe(&mut self) {
         self.probes_out += 1;
     }
 
-    /// Probes since the peer was last heard.
+    /// Number of window probes since the peer last answered.
     pub fn probes_out(&self) -> u32 {
         self.probes_out
     }
@@ -264,30 +264,30 @@ impl Sender {
         self.last_data_at
     }
 
-    /// Octets written that were never sent.
+    /// Written bytes that were never sent.
     pub fn unsent(&self) -> u64 {
         self.buffer.end().saturating_sub(self.flight.nxt())
     }
 
-    // The application's side.
+    // Calls of the application.
 
-    /// How many more octets the application may write.
+    /// Number of bytes that the application may write.
     pub fn room(&self) -> u64 {
         self.limit.room(self.buffer_state())
     }
 
-    /// How many more octets it may write that has `wanted` to write.
+    /// As [`Sender::room`], for an application that wants to write `wanted` bytes.
     pub fn room_for(&self, wanted: u64) -> u64 {
         self.limit.room_for(self.buffer_state(), wanted)
     }
 
-    /// The buffer is of this size from now on.
+    /// Fixes the size of the send buffer.
     pub fn set_buffer(&mut self, size: Bytes) {
         self.limit.set_size(size);
         self.limit.note_written(self.buffer_state());
     }
 
-    /// Queues the first `len` octets of the payload.
+    /// Queues the first `len` bytes of the payload.
     pub fn write(&mut self, payload: &Payload, len: u32) {
         let from = self.buffer.end();
         self.hold.on_write();
@@ -304,13 +304,13 @@ impl Sender {
         self.limit.note_written(self.buffer_state());
     }
 
-    /// The buffer has room for windows like the one of now.
+    /// Grows an automatic buffer to a number of current windows.
     pub(super) fn provide_buffer(&mut self) {
         let cwnd = self.flight.controller.cwnd().get();
         self.limit.provide(self.flight.mss(), cwnd, self.windows_to_buffer());
     }
 
-    /// Three where the window may grow in recovery (Linux's sndbuf_expand).
+    /// 3 windows if the window may grow during recovery (Linux's sndbuf_expand).
     fn windows_to_buffer(&self) -> u64 {
         if self.flight.controller.owns_recovery() { 3 } else { 2 }
     }
@@ -328,7 +328,7 @@ impl Sender {
 
     // Time.
 
-    /// The timer that guards what was sent fires, if it is due.
+    /// Runs the loss timer if it is due.
     pub fn handle_timeout(&mut self, now: Time) -> Result<(), NoAnswer> {
         let Some(kind) = self.flight.timers.take_due_loss(now) else { return Ok(()) };
         self.flight.trace.emit(TcpEventMask::TIMER, || TcpEvent::Timer { kind });

@@ -17,8 +17,8 @@ impl TimestampClock {
         self.offset.wrapping_add((now.as_nanos() / 1_000_000) as u32)
     }
 
-    /// The round-trip time that an echoed value of the clock tells, at least its grain; `None` for an echo of the
-    /// future or of hours ago, which no live peer sends.
+    /// The RTT that an echoed clock value implies, at least the clock's grain. `None` for an echo of the future or of
+    /// hours ago, which no live peer sends.
     pub fn rtt_of_echo(self, now: Time, echo: u32) -> Option<Duration> {
         const HOURS: u32 = 1 << 24;
         let millis = self.value(now).wrapping_sub(echo);

@@ -1,4 +1,4 @@
-//! What a sender sends next: a probe, what was lost, new data within the windows.
+//! The choice of the next segment: a probe, lost data, or new data within the windows.
 
 use super::flight::Flight;
 use super::sender::Sender;
@@ -8,26 +8,26 @@ use crate::recovery::Recovery;
 use lopsided_core::tcp_event::{CaState, Limit, TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
-/// What a piece is.
+/// Kind of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PieceKind {
-    /// It was never sent before.
+    /// Sent for the first time.
     New,
     Again,
-    /// No data: a probe of the peer's window.
+    /// Without data: a probe of the peer's window.
     WindowProbe,
 }
 
-/// A piece of the stream.
+/// A piece of the stream to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub start: u64,
     pub len: u32,
     pub fin: bool,
     pub kind: PieceKind,
-    /// Octets in flight before it.
+    /// Bytes in flight before this piece.
     pub in_flight: u64,
-    /// It is the first new data after the window came down (RFC 3168 section 6.1.2).
+    /// The first new data after a reduction (RFC 3168 section 6.1.2).
     pub reduced: bool,
 }
 
@@ -42,7 +42,7 @@ impl Piece {
 }
 
 impl Sender {
-    /// Whether nothing is out, nothing is left to send and no probe is due.
+    /// True if nothing is outstanding, nothing is left to send and no probe is due.
     #[inline]
     pub fn is_done(&mut self, now: Time) -> bool {
         let done = self.flight.scoreboard.is_empty() && self.has_sent_all() && !self.window_probe_due;
@@ -52,21 +52,21 @@ impl Sender {
         done
     }
 
-    /// Whether nothing is left to send for the first time.
+    /// True if no new data is left to send.
     #[inline(always)]
     pub fn has_sent_all(&self) -> bool {
         self.flight.nxt() == self.stream_end()
     }
 
-    /// What may go now, which then counts as sent, of one that is not [done](Sender::is_done). `full` are the octets of
-    /// a full segment with the options of the moment (RFC 9293 section 3.7.1).
+    /// Returns the next piece and records it as sent. Requires that the sender is not [done](Sender::is_done). `full`
+    /// is the payload of a full segment with the options of this moment (RFC 9293 section 3.7.1).
     #[inline(always)]
     pub fn poll(&mut self, now: Time, full: u64) -> Option<Piece> {
         let piece = self.next_piece(now, full);
         if piece.is_none() && self.fin_follows { self.poll_fin(now, full) } else { piece }
     }
 
-    /// The FIN need not follow any more: it may go with what is left.
+    /// Lets the FIN join the rest of the data.
     #[cold]
     fn poll_fin(&mut self, now: Time, full: u64) -> Option<Piece> {
         self.fin_follows = false;
@@ -101,10 +101,9 @@ impl Sender {
         Some(self.send_new(now, piece, full))
     }
 
-    /// What [`Sender::poll`] would find next, so that it need not be asked. Nothing, for the window takes no more or
-    /// there is no more: noted as it would. Or a full segment of new data, for [`Sender::send_full`]. Only where something
-    /// is out. Open where it might find something else, and where somebody listens, who is told of each segment by asking
-    /// for the next.
+    /// What [`Sender::poll`] would return next, without sending: nothing, because the window is full or no data is left
+    /// (recorded as `poll` would); or a full segment for [`Sender::send_full`], only if data is outstanding.
+    /// [`Next::Open`] if the answer may differ, or if a trace needs each segment separately.
     #[inline(always)]
     pub fn what_follows(&mut self, now: Time, full: u64) -> Next {
         let (end, nxt) = (self.buffer.end(), self.flight.nxt());
@@ -120,7 +119,7 @@ impl Sender {
         }
         let in_flight = self.in_flight();
         let nothing_left = nxt == end;
-        // With nothing left it is the window's end too, if that has no room for another segment.
+        // If no data is left, the window also counts as full if it has no room for another segment.
         let full_window = if nothing_left {
             in_flight + full > self.cwnd()
         } else {
@@ -133,7 +132,7 @@ impl Sender {
             self.note_window_use(now, full_window);
             return Next::Nothing;
         }
-        // Options that are for this moment alone leave less room than there is in the next segment.
+        // Options of this moment leave less room than the next segment has.
         let goes_on = fits_peer && full == self.flight.mss() && self.flight.profile.max_burst == 0 && in_flight > 0;
         if !goes_on {
             return Next::Open;
@@ -142,8 +141,8 @@ impl Sender {
         Next::Full
     }
 
-    /// How many full segments go now, of which one does for certain: of more only where each takes of the windows what
-    /// it is long, and of nothing else.
+    /// Number of full segments that may be sent now, at least one. More than one only if each takes exactly its bytes
+    /// of the windows.
     #[inline]
     fn full_segments(&self, in_flight: u64, full: u64) -> u64 {
         let alike = self.recovery.is_undisturbed() && self.flight.scoreboard.is_unmarked() && !self.pacing.is_on();
@@ -155,8 +154,7 @@ impl Sender {
         octets / full
     }
 
-    /// The full segment that [`Sender::what_follows`] or [`Sender::follows_full`] found, with nothing having happened
-    /// since.
+    /// Sends the full segment that [`Sender::what_follows`] or [`Sender::follows_full`] found, with no call in between.
     #[inline(always)]
     pub fn send_full(&mut self, now: Time) -> Piece {
         let full = self.flight.mss();
@@ -166,15 +164,15 @@ impl Sender {
         self.send_new(now, piece, full)
     }
 
-    /// As [`Sender::what_follows`] behind [`Sender::send_full`].
+    /// As [`Sender::what_follows`], after [`Sender::send_full`].
     #[inline(always)]
     pub fn follows_full(&mut self, now: Time) -> Next {
         if self.run > 0 { Next::Full } else { self.what_follows(now, self.flight.mss()) }
     }
 
-    /// The host's own interface has no room for what is due. As in Linux nothing counts as sent, so nothing needs to be
-    /// sent again; the window comes down once for what is out now, as after a mark, and the next acknowledgement tries
-    /// again, or the persist timer where none can come.
+    /// Handles an interface without room for due data. As in Linux, nothing counts as sent, so nothing needs a
+    /// retransmission. The window is reduced once for the outstanding data, as after a mark. The next ACK tries again,
+    /// or the persist timer if no ACK can arrive.
     pub fn refuse(&mut self, now: Time, full: u64) {
         if self.next_to_retransmit().is_none() && self.next_refused(now, full).is_none() {
             return;
@@ -185,8 +183,8 @@ impl Sender {
         }
     }
 
-    /// Whether as many segments as a burst may have went out just now. The next burst then waits for its share of the
-    /// round trip, as every ACK has it (balakrishnan1999's authors have an estimate of its own for that).
+    /// True if the burst limit is reached. The next burst waits for its share of the round trip, smoothed over every
+    /// ACK (the authors of balakrishnan1999 use their own estimate).
     fn ends_burst(&mut self, now: Time) -> bool {
         let most = self.flight.profile.max_burst;
         let segments = (self.cwnd() / self.flight.mss()).max(1);
@@ -200,7 +198,7 @@ impl Sender {
         true
     }
 
-    /// Lost data goes before new data, within the window.
+    /// The first lost segment to retransmit within the window: lost data precedes new data.
     #[inline(always)]
     fn next_to_retransmit(&mut self) -> Option<u64> {
         if self.flight.scoreboard.lost_segments() == 0 { None } else { self.next_lost() }
@@ -215,7 +213,7 @@ impl Sender {
         let number = board.next_to_retransmit()?;
         let (start, len) = (board.get(number).start(), board.get(number).weight());
         if start >= self.flight.una() + self.window.size() && number != self.flight.scoreboard.first_number() {
-            // The peer took back the window that it went into.
+            // The peer shrank its window below the segment.
             return None;
         }
         let limit = self.recovery.send_limit(&self.flight);
@@ -223,20 +221,20 @@ impl Sender {
         fits.then_some(number)
     }
 
-    /// As [`Sender::next_new`], for what few connections ask.
+    /// As [`Sender::next_new`], for rare cases.
     #[cold]
     fn next_refused(&mut self, now: Time, full: u64) -> Option<Piece> {
         self.next_new(now, full)
     }
 
-    /// The next unsent piece, if both windows and the rule against small segments let it go.
+    /// The next new piece, if both windows and the rules for short segments allow it.
     #[inline(always)]
     fn next_new(&mut self, now: Time, full: u64) -> Option<Piece> {
         let (end, nxt) = (self.buffer.end(), self.flight.nxt());
         let left = end.saturating_sub(nxt);
         let fin_left = self.is_closed() && nxt <= end;
         if left == 0 && !fin_left {
-            // With no room for another segment it is the window's end too.
+            // Without room for another segment, the window also counts as full.
             let full_window = self.in_flight() + full > self.cwnd();
             self.limited(now, if full_window { Limit::Congestion } else { Limit::Application });
             self.note_window_use(now, full_window);
@@ -256,8 +254,8 @@ impl Sender {
             return None;
         }
         // A piece that fills neither a segment nor half the peer's buffer waits for more window (silly-window
-        // avoidance, RFC 9293 section 3.8.6.2.1; a timer overrides it), and the end of what was written for what is out
-        // (Nagle, section 3.7.4).
+        // avoidance, RFC 9293 section 3.8.6.2.1; a timer overrides it). The end of the written data waits for
+        // outstanding data (Nagle, section 3.7.4).
         let short = len < full && !fin && (len < self.window.largest() / 2 || len == 0);
         if short && (len < wanted || (len == left && self.holds_short_back())) {
             if self.flight.outstanding() == 0 {
@@ -279,22 +277,21 @@ impl Sender {
         Some(Piece::new(nxt, len, fin, in_flight))
     }
 
-    /// Whether a segment of `len` octets may have the FIN, with so much left of the peer's window: for most stacks the
-    /// FIN takes nothing of it.
+    /// True if the FIN may ride on a segment of `len` bytes. Only Linux counts the FIN against the peer's window.
     fn has_room_for_fin(&self, len: u64, window_left: u64) -> bool {
         !self.flight.profile.fin_beyond_cwnd || len < window_left
     }
 
-    /// Whether what is out keeps a short last segment back (RFC 9293 section 3.7.4).
+    /// True if outstanding data holds back a short last segment (RFC 9293 section 3.7.4).
     fn holds_short_back(&self) -> bool {
         let flight = &self.flight;
         self.hold.holds(flight.profile.nagle, flight.outstanding() > 0, self.snd_sml > flight.una())
     }
 
-    /// A burst has ended: note whether the window was what ended it.
+    /// Records at the end of a burst whether the congestion window ended it.
     fn note_window_use(&mut self, now: Time, blocked_by_cwnd: bool) {
         let flight = &self.flight;
-        // Nothing is left to send, new or again, though the window would let it.
+        // No data is left to send, new or lost, though the window has room.
         if !blocked_by_cwnd
             && flight.nxt() == self.stream_end()
             && self.in_flight() + flight.mss() <= self.cwnd()
@@ -309,8 +306,8 @@ impl Sender {
         }
     }
 
-    /// RFC 2861 section 3.1, as Linux does it: for an RTO less than the window was out, and not for want of room in the
-    /// send buffer. The window goes half of the way down to what was used.
+    /// RFC 2861 section 3.1 as in Linux: if less than the window was outstanding for an RTO, and not for lack of send
+    /// buffer, the window shrinks half of the way to what was used.
     fn decay_unused(&mut self, now: Time) {
         if self.uses_window() {
             self.window_use.forget_used(now);
@@ -364,7 +361,7 @@ impl Sender {
         piece
     }
 
-    /// The record goes out again; `probe`: to find out about a lost tail.
+    /// Retransmits a record; `probe`: as a tail loss probe.
     fn retransmit(&mut self, now: Time, number: u64, probe: bool) -> Piece {
         if self.in_flight() == 0 {
             self.on_restart(now);
@@ -391,7 +388,7 @@ impl Sender {
         Piece { kind: PieceKind::Again, ..Piece::new(sent.start(), len, fin, before) }
     }
 
-    /// A data segment of `len` octets goes out, which takes `paced` octets of the rate.
+    /// Records a data segment of `len` bytes, which uses `paced` bytes of the pacing rate.
     #[inline]
     fn note_sent(&mut self, now: Time, paced: u64, len: u64) {
         self.pacing.count_in_burst(now);
@@ -402,7 +399,7 @@ impl Sender {
         self.last_data_at = Some(now);
     }
 
-    /// RFC 8985 section 7.3: new data if there is any that fits, else the last segment again.
+    /// RFC 8985 section 7.3: new data if any fits, otherwise the last segment again.
     fn send_tail_probe(&mut self, now: Time, full: u64) -> Option<Piece> {
         let nxt = self.flight.nxt();
         let left = self.buffer.end().saturating_sub(nxt);
@@ -423,7 +420,7 @@ impl Sender {
         Some(piece)
     }
 
-    /// What a window too small for a segment takes; else a segment that lies just below the window.
+    /// The data that fits a window smaller than a segment; otherwise a segment just below the window.
     fn send_window_probe(&mut self, now: Time, full: u64) -> Piece {
         let nxt = self.flight.nxt();
         let left = self.buffer.end().saturating_sub(nxt);
@@ -437,8 +434,8 @@ impl Sender {
         Piece { kind: PieceKind::WindowProbe, ..Piece::new(nxt, 0, false, self.in_flight()) }
     }
 
-    /// After an idle time the old window says little of the path (RFC 5681 section 4.1). Linux counts it from the last
-    /// data sent, again or new; 4.4BSD and its descendants from the last segment that arrived (`t_rcvtime`).
+    /// After an idle time the old window says little about the path (RFC 5681 section 4.1). Linux counts from the last
+    /// data sent, new or retransmitted; 4.4BSD and its descendants from the last segment that arrived (`t_rcvtime`).
     fn restart_after_idle(&mut self, now: Time) {
         let flight = &mut self.flight;
         let since = match flight.profile.idle_restart {
@@ -469,8 +466,7 @@ impl Sender {
     }
 }
 
-/// The rate that data is paced at: the congestion control's, or Linux's for one that has none, up to what the
-/// application allows.
+/// The pacing rate: the congestion control's, or Linux's default for one without, limited by the application's.
 fn pacing_rate(flight: &Flight, recovery: &Recovery, most: Option<BitRate>) -> Option<BitRate> {
     let own = flight.controller.pacing_rate();
     let Some(most) = most else { return own };

@@ -1,12 +1,12 @@
 //! Acknowledgement based on cwnd estimation (ACE; Ming-Chit, Jinsong and Wang, Improving TCP Performance over
-//! Asymmetric Networks, Computer Communication Review, July 2000, as RFC 3449 section 4.5 has it): the receiver takes
-//! the segments that came in a round trip for the sender's window, and an ACK stands for a part of it. No change at the
-//! sender, and no option.
+//! Asymmetric Networks, Computer Communication Review, July 2000, as described in RFC 3449 section 4.5). The receiver
+//! takes the number of segments in a round trip as the sender's window, and an ACK covers a part of it. The sender is
+//! unchanged, and there is no option.
 //!
-//! An ACK stands for the window over `min_acks_per_window`, at least one segment and at most `max_delack`; the RFC
-//! names no numbers. Until a round trip is known each segment has its ACK. What is out of order, a duplicate, or fills
-//! a gap is acknowledged at once, and begins the count anew: the sender's window is likely smaller. The delayed-ACK
-//! timer stays.
+//! An ACK covers the window divided by `min_acks_per_window`, at least one segment and at most `max_delack`; the RFC
+//! gives no numbers. Until an RTT is known, each segment gets an ACK. Data out of order, duplicates and filled gaps are
+//! acknowledged at once and restart the count, because the sender's window is probably smaller. The delayed-ACK timer
+//! stays.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
 use crate::profile::AckSettings;
@@ -18,10 +18,10 @@ pub(super) struct WindowEstimate {
     timeout: Duration,
     most: u32,
     acks_per_window: u32,
-    /// The round trip that is counted began then, and so many segments came in it.
+    /// Start of the current round trip, and the number of segments since.
     since: Time,
     came: u32,
-    /// Segments that came in the last whole one.
+    /// Number of segments in the last whole round trip.
     window: u32,
 }
 
@@ -41,7 +41,7 @@ impl WindowEstimate {
         let Some(rtt) = rtt else { return };
         let elapsed = now.saturating_since(self.since);
         if elapsed >= rtt {
-            // After a pause nothing is known of the window.
+            // After a pause the window is unknown.
             self.window = if elapsed < rtt * 2 { self.came } else { 0 };
             (self.since, self.came) = (now, 0);
         }
@@ -80,7 +80,7 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// ACKs between two times, with a segment each millisecond and a round trip of 100 ms.
+    /// Number of ACKs between two times, with one segment per millisecond and an RTT of 100 ms.
     fn acks(policy: &mut WindowEstimate, from: u64, to: u64, arrival: Arrival) -> u32 {
         let (mut waiting, mut acks) = (0, 0);
         for ms in from..to {

@@ -1,16 +1,16 @@
-//! Arrivals for the tests of policies: full segments of 1,000 octets, of which so many wait for an ACK.
+//! Arrivals for the tests of policies: full segments of 1,000 bytes, and the number of segments that wait for an ACK.
 
 use super::{AckView, Arrival, ArrivedData};
 use lopsided_core::{Duration, Ecn};
 
 pub const IN_ORDER: Arrival = Arrival::InOrder { closed_gap: false, gaps_left: false };
 
-/// The last of them.
+/// The last arrived segment.
 pub fn arrived(arrival: Arrival) -> ArrivedData {
     ArrivedData { arrival, end: 1000, len: 1000, advance: 1000, push: false, window_opened: false, ecn: Ecn::NotEct }
 }
 
-/// A connection whose round trip is not known.
+/// A connection without a known RTT.
 pub fn waiting(segments: u32) -> AckView {
     AckView {
         rtt: None,

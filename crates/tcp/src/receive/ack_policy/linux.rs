@@ -1,23 +1,32 @@
-//! Linux's acknowledgements: the first segments of a connection, and those after a pause or a duplicate, one by one;
-//! then one ACK for more than one full segment or after an adaptive timeout; after three duplicate ACKs in a row, one
-//! for each compression interval (since 4.18). An ACK for the count of segments that would offer less than the last one
-//! waits for the application's read, and nothing is quick once the buffer is filled by half. A short segment that was
-//! read is acknowledged at once, and since 6.1.57 a full one with PSH too. Where the peer's data can be marked, one
-//! segment that cannot is taken for a repair, and the next two ACKs go at once; so do two from the first mark on that is
-//! echoed. An end that answers within the delay is
-//! in "pingpong mode": its data carries the acknowledgements, so that nothing is acknowledged quickly or for being
-//! read, until a timer had to.
+//! Linux's acknowledgements.
+//!
+//! - Quick ACKs: one per segment at the beginning of a connection, after a pause and after a duplicate.
+//!
+//! - Then one ACK for more than one full segment, or after an adaptive timeout (delayed ACK).
+//!
+//! - After three duplicate ACKs in a row, one duplicate ACK per compression interval (since 4.18).
+//!
+//! - An ACK by count that would offer a smaller window waits for the application's read. Quick ACKs end once the buffer
+//!   is half full.
+//!
+//! - A short segment is acknowledged at once when it is read; since 6.1.57 a full segment with PSH too.
+//!
+//! - If the peer's data is ECN-capable, a segment that is not counts as a retransmission, and the next two ACKs are
+//!   quick; so are two ACKs from the first echoed mark on.
+//!
+//! - Pingpong mode: if this end answers within the delay, its data carries the acknowledgements. Quick ACKs and ACKs on
+//!   read stop until a timer had to send one.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
 use crate::profile::{AckSettings, TimerGrain};
 use lopsided_core::tcp_event::AckReason;
 use lopsided_core::{Duration, Ecn, Time};
 
-/// Duplicate ACKs that go out at once before Linux starts to compress them.
+/// Number of duplicate ACKs sent at once before Linux compresses them.
 const UNCOMPRESSED_DUPLICATES: u32 = 3;
-/// No ACK may wait longer (RFC 1122 section 4.2.3.2).
+/// The longest delay of an ACK (RFC 1122 section 4.2.3.2).
 const DELAY_MAX: Duration = Duration::from_millis(500);
-/// One compressed ACK at the latest for so many segments.
+/// The most segments that one compressed ACK covers.
 const COMPRESSED_MAX: u32 = 44;
 
 #[derive(Debug)]
@@ -29,26 +38,26 @@ pub(super) struct Linux {
     compress_slack: Duration,
     grain: TimerGrain,
     heeds_push: bool,
-    /// ACKs still to be sent without delay.
+    /// Number of quick ACKs left.
     quick: u32,
     ato: Duration,
-    /// When data came last, on the clock.
+    /// Arrival of the last data, in clock ticks.
     last_data: Option<Time>,
-    /// When the timer of the last delayed ACK fires, sent or not.
+    /// Expiry of the last delayed-ACK timer, whether the ACK was sent or not.
     delay_timer: Option<Time>,
-    /// Until when the delayed ACK waits that is owed, on the clock.
+    /// Deadline of the owed delayed ACK, in clock ticks.
     waits_until: Option<Time>,
-    /// Duplicate ACKs for the same place, and how many of the compressed kind are owed.
+    /// Number of duplicate ACKs for the same place, and of owed compressed ones.
     duplicates: u32,
     compressed: u32,
-    /// A segment that waits for its ACK ended what an application wrote; and more than one did.
+    /// A segment that waits for its ACK ended a write of the peer; `pushed_again`: more than one did.
     pushed: bool,
     pushed_again: bool,
-    /// This end answers: its data carries the acknowledgements.
+    /// Pingpong mode: this end's data carries the acknowledgements.
     pingpong: bool,
-    /// Data within the window wait for their ACK, new or not: it uses up a quick one.
+    /// Data within the window waits for its ACK, which uses up a quick ACK.
     scheduled: bool,
-    /// The peer sends data that may be marked.
+    /// The peer's data is ECN-capable.
     ect_seen: bool,
     /// A mark has just begun to be echoed.
     mark_begins: bool,
@@ -120,7 +129,7 @@ impl Linux {
         }
         let wait = view.rtt.map_or(self.compress, |rtt| self.compress.min(rtt / 20));
         let due = now + wait + self.compress_slack;
-        // The timer of a delayed ACK keeps running when that has gone, and takes this one along.
+        // The timer of an earlier delayed ACK keeps running after that ACK was sent, and sends this one.
         AckDecision::By(self.delay_timer.filter(|fires| *fires > now).map_or(due, |fires| fires.min(due)))
     }
 
@@ -128,8 +137,8 @@ impl Linux {
         self.quick > 0 && !self.pingpong
     }
 
-    /// The timeout follows the gaps between segments, no longer than an RTT if that is known. Where an ACK waits
-    /// already and a quarter of the new time would see it off, it goes now.
+    /// The timeout follows the gaps between segments, and is at most an RTT if that is known. If an ACK waits already
+    /// and its deadline is within 1/4 of the new timeout, it is sent now.
     fn delay_adaptively(&mut self, now: Time, clock: Time, rtt: Option<Duration>) -> AckDecision {
         let mut ato = self.ato;
         if ato > self.min {
@@ -146,7 +155,7 @@ impl Linux {
             // Only a FIN on a connection that never received data finds a delay of zero.
             return AckDecision::Now(AckReason::Delay);
         }
-        // The timer of the first segment that waits stays, where it is the sooner one.
+        // The timer of the first waiting segment stays if it is earlier.
         let running = self.delay_timer.filter(|_| self.waits_until.is_some());
         let fires = running.map_or(fires, |before| before.min(fires));
         self.waits_until = Some(self.waits_until.map_or(until, |before| before.min(until)));
@@ -154,12 +163,12 @@ impl Linux {
         AckDecision::By(fires)
     }
 
-    /// Whole ticks of the clock, as it counts.
+    /// The span in whole clock ticks.
     fn whole(&self, span: Duration) -> Duration {
         self.grain.floor(Time::ZERO + span) - Time::ZERO
     }
 
-    /// Linux watches the pace of what comes in order only: it takes a loss that took long to repair for a pause.
+    /// Adapts the delay to the gaps between in-order segments. Linux takes a loss with a long repair for a pause.
     fn adapt_timeout(&mut self, clock: Time, view: &AckView) {
         let Some(last) = self.last_data else {
             self.grant_quick(view);
@@ -172,33 +181,32 @@ impl Linux {
         } else if gap < self.ato {
             self.ato = (self.whole(self.ato / 2) + gap).min(view.rto);
         } else if gap > view.rto {
-            // The sender paused and starts again with a small window.
+            // The sender paused and restarts with a small window.
             self.grant_quick(view);
         }
     }
 
-    /// The window opens: the peer hears of it at once. Linux sets the lowest bit of the count, so that an even number
-    /// of quick ACKs is not used up while the window opens.
+    /// The window opened: the peer is notified at once. Linux sets the lowest bit of the count, so an even number of
+    /// quick ACKs is not used up while the window opens.
     fn hurry(&mut self, window_opened: bool) {
         self.quick |= u32::from(window_opened);
     }
 
-    /// Half of the window in ACKs is quick.
+    /// Grants quick ACKs: one for every two segments of the window.
     fn grant_quick(&mut self, view: &AckView) {
         let pairs = view.window / (2 * u64::from(view.rcv_mss));
         let by_window = if pairs == 0 { 2 } else { pairs };
         self.quick = self.quick.max(by_window.min(u64::from(self.quick_acks)) as u32);
     }
 
-    /// The peer sends again what was here: an acknowledgement was lost or late.
+    /// The peer retransmitted received data: an ACK was lost or late.
     fn enter_quickack(&mut self, view: &AckView) {
         self.grant_quick(view);
         self.pingpong = false;
         self.ato = self.min;
     }
 
-    /// A short segment in order, or one that the sender pushed, likely ends what an application wrote
-    /// (`tcp_measure_rcv_mss`).
+    /// A short in-order segment, or one with PSH, probably ends a write of the peer (`tcp_measure_rcv_mss`).
     fn note_end(&mut self, data: &ArrivedData, rcv_mss: u32) {
         if data.len < rcv_mss {
             self.pushed_again |= self.pushed;
@@ -207,8 +215,8 @@ impl Linux {
         self.pushed |= data.push && self.heeds_push;
     }
 
-    /// New data that cannot be marked, from a peer whose data could be, goes again most likely; behind the first mark the
-    /// peer's window may be small: two ACKs are quick.
+    /// A segment without ECT from an ECN-capable peer is probably a retransmission, and after the first mark the peer's
+    /// window may be small: two ACKs are quick.
     fn watch_codepoint(&mut self, ecn: Ecn) {
         let mark_begins = std::mem::take(&mut self.mark_begins);
         let again = ecn == Ecn::NotEct && self.ect_seen;
@@ -254,7 +262,7 @@ impl AckPolicy for Linux {
             }
         };
         if view.half_filled && matches!(decision, AckDecision::Now(_)) {
-            // The sender will soon have to wait for the application: nothing is gained by hurry.
+            // The sender will soon wait for the application: quick ACKs gain nothing.
             self.quick = 0;
         }
         decision
@@ -265,7 +273,7 @@ impl AckPolicy for Linux {
         false
     }
 
-    /// Its acknowledgement is none of the quick ones (`tcp_send_dupack`).
+    /// This ACK does not use up a quick ACK (`tcp_send_dupack`).
     fn on_unacceptable(&mut self, _now: Time, again: bool, view: &AckView) -> AckDecision {
         if again {
             self.enter_quickack(view);
@@ -273,7 +281,7 @@ impl AckPolicy for Linux {
         AckDecision::Now(AckReason::Duplicate)
     }
 
-    /// What waited for more window is acknowledged, and the sender of a finished message does not wait.
+    /// Acknowledges data that waited for more window, and the end of a message.
     fn on_read(&mut self, _now: Time, all: bool, view: &AckView) -> AckDecision {
         let ended = self.pushed_again || (self.pushed && !self.pingpong);
         if view.unacked_bytes > u64::from(view.rcv_mss) {
@@ -287,11 +295,11 @@ impl AckPolicy for Linux {
 
     fn on_timeout(&mut self, _now: Time, view: &AckView) -> AckDecision {
         if self.compressed == 0 && self.pingpong {
-            // No answer came that could carry it.
+            // No answer was sent that could carry the ACK.
             self.pingpong = false;
             self.ato = self.min;
         } else if self.compressed == 0 {
-            // The peer did not send a second segment in time: wait longer.
+            // The peer sent no second segment in time: wait longer.
             self.ato = (self.ato * 2).min(view.rto);
         }
         AckDecision::Now(AckReason::Delay)

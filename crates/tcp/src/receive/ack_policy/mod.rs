@@ -1,4 +1,4 @@
-//! When the receiver acknowledges: the contract, and one file for each policy.
+//! When the receiver acknowledges: the contract, and one file per policy.
 
 mod acc;
 mod ace;

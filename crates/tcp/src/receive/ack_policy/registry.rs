@@ -1,4 +1,4 @@
-//! The acknowledgement policies by their names: the built-in ones, and those from outside this crate beside them.
+//! The acknowledgement policies by name: the built-in ones and those registered by other crates.
 
 use super::acc::AckCongestionControl;
 use super::ace::WindowEstimate;
@@ -13,10 +13,10 @@ use super::tarr::AckRateRequest;
 use crate::profile::AckSettings;
 use lopsided_spec::{NameTaken, Named, Registry};
 
-/// Makes a policy for each connection.
+/// Creates a policy for a connection.
 pub type AckPolicyFactory = fn(&AckSettings) -> Box<dyn AckPolicy>;
 
-/// A policy's name, and what makes it. A new one is a line here.
+/// The built-in policies. A new one is a line here.
 const BUILT_IN: &[fn() -> Entry] = &[
     || Entry { name: "delayed", make: |settings| Box::new(Delayed::new(settings)) },
     || Entry { name: "immediate", make: |_| Box::new(Immediate) },
@@ -49,15 +49,16 @@ pub fn ack_policies() -> Vec<&'static str> {
     POLICIES.names()
 }
 
-/// Makes a policy of one's own known to all scenarios of this process.
+/// Registers an own policy for all scenarios of this process. It replaces an earlier registration of the same name.
 ///
 /// # Errors
-/// If a policy of this crate has the name. One that was registered before under the name is replaced.
+///
+/// If a built-in policy has the name.
 pub fn register_ack_policy(name: &'static str, make: AckPolicyFactory) -> Result<(), NameTaken> {
     POLICIES.register(Entry { name, make })
 }
 
-/// The policy that the settings name, or none.
+/// Creates the policy that the settings name; `None` if it is unknown.
 pub(crate) fn build(settings: &AckSettings) -> Option<Box<dyn AckPolicy>> {
     POLICIES.find(settings.policy).map(|found| (found.make)(settings))
 }

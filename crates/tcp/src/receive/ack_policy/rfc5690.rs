@@ -1,21 +1,21 @@
-//! RFC 5690: acknowledgement congestion control (AckCC). The sender of data watches for ACKs that were lost or marked,
-//! and tells the receiver the ACK Ratio: how many segments an ACK shall stand for. Both ends must have the policy.
+//! RFC 5690: acknowledgement congestion control (AckCC). The data sender detects lost or marked ACKs and sends the
+//! receiver the ACK Ratio: how many segments an ACK covers. Both ends need the policy.
 //!
-//! **Sender** (sections 4.4, 4.5). A pure ACK for more than the ratio, while nothing is lost, tells of a lost one. For
+//! **Sender** (sections 4.4, 4.5). Without data loss, a pure ACK for more segments than the ratio means a lost ACK. For
 //! a window with lost or marked ACKs the ratio doubles. After cwnd / (MSS (R^2 - R)) windows without one it falls by
-//! one. It is at most the greater of two and half the window, and at least two where the window has four segments. It
-//! changes once in a window at most, and after a change the larger of both ratios counts until a window is
-//! acknowledged. The bound J that section 4.5 leaves open is `max_delack`.
+//! one. It is at most the greater of 2 and half the window, and at least 2 if the window has 4 segments. It changes at
+//! most once per window, and after a change the larger ratio counts until a window is acknowledged. The bound J that
+//! section 4.5 leaves open is `max_delack`.
 //!
-//! **Receiver** (sections 4.3, 4.6). An ACK for each R segments, or by the delayed-ACK timer. Of segments out of order
-//! the first three in an event have an ACK each, those behind them one for R.
+//! **Receiver** (sections 4.3, 4.6). An ACK for each R segments, or by the delayed-ACK timer. The first three
+//! out-of-order segments of an event get an ACK each, later ones one per R.
 //!
-//! The ratio goes in an option of three octets with each segment of data, for the RFC's was never given a number: one
-//! for experiments.
+//! The ratio is in an option of 3 bytes in each data segment, with an experimental kind, because the RFC's option never
+//! got a number.
 //!
-//! Left out: the handshake's option, so that both ends must be set; ACKs as ECN-capable (a queue with `marks = "all"`
-//! marks them as they are); pacing, which section 4.7 wants of the sender above a ratio of two (`max_burst` does it),
-//! and its growth by octets (`abc`).
+//! Not modelled: the handshake option, so both ends must be set; ECN-capable ACKs (a queue with `marks = "all"` marks
+//! them anyway); the sender's pacing of section 4.7 above a ratio of 2 (use `max_burst`) and its growth by bytes (use
+//! `abc`).
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 use crate::profile::AckSettings;
@@ -25,13 +25,13 @@ use lopsided_core::{Duration, Ecn, Time};
 
 /// A kind for experiments (RFC 4727).
 const KIND: u8 = 253;
-/// The ratio that both begin with.
+/// The initial ratio.
 const FIRST: u32 = 2;
 /// The fewest ACKs for a window (K).
 const ACKS_PER_WINDOW: u64 = 2;
-/// So many segments out of order have an ACK of their own.
+/// Number of out-of-order segments with an ACK each.
 const DUPLICATES_AT_ONCE: u32 = 3;
-/// No ACK may wait longer (section 4.6).
+/// The longest delay of an ACK (section 4.6).
 const LONGEST: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -41,28 +41,28 @@ pub(super) struct AckRatio {
     sender: Sender,
 }
 
-/// What the peer asked of this end.
+/// The peer's request to this end.
 #[derive(Debug)]
 struct Receiver {
     ratio: u32,
-    /// Segments out of order in this event, and those of them that wait for an ACK.
+    /// Out-of-order segments in this event, and how many of them wait for an ACK.
     out_of_order: u32,
     held: u32,
 }
 
-/// What this end asks of the peer.
+/// This end's request to the peer.
 #[derive(Debug)]
 struct Sender {
-    /// The most that the ratio may be (J).
+    /// The largest ratio (J).
     most: u32,
     ratio: u32,
-    /// The ratio that the peer may still have: an ACK for more tells of a lost one.
+    /// The ratio that the peer may still use: an ACK for more means a lost ACK.
     allowed: u32,
-    /// Octets to be acknowledged until the window under way is through.
+    /// Bytes to be acknowledged until the current window ends.
     window_left: u64,
     /// An ACK of this window was lost or marked.
     lossy: bool,
-    /// Windows since then, and how many of them let the ratio fall by one.
+    /// Number of windows since, and number after which the ratio falls by one.
     clean: u64,
     needed: u64,
 }
@@ -119,7 +119,7 @@ impl Sender {
         }
     }
 
-    /// Takes another ratio, within its bounds. The peer may have the one before until a window has passed.
+    /// Changes the ratio within its bounds. The peer may use the old one until a window has passed.
     fn change(&mut self, to: u32, view: &SenderView) {
         let (least, most) = self.bounds(view);
         self.ratio = to.clamp(least.min(most), most);
@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// A pure ACK for so many segments arrives, in a window of so many.
+    /// A pure ACK for `segments` arrives, in a window of `window` segments.
     fn acked(policy: &mut AckRatio, segments: u64, window: u64, ecn: Ecn) {
         let options = OtherOptions::new();
         let feedback = PeerFeedback { ecn, flags: Flags::ACK, options: &options, len: 0, acked: MSS * segments };
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(asks(&mut policy), 2, "every ACK came");
         acked(&mut policy, 4, 40, Ecn::NotEct);
         assert_eq!(asks(&mut policy), 4);
-        // The peer acknowledges four at a time now, and may do so: none is missing.
+        // The peer now acknowledges four at a time, as allowed: no ACK is missing.
         for _ in 0..10 {
             acked(&mut policy, 4, 40, Ecn::NotEct);
         }
@@ -272,7 +272,7 @@ mod tests {
         let mut policy = policy();
         acked(&mut policy, 4, 40, Ecn::NotEct);
         assert_eq!(asks(&mut policy), 4);
-        // 40 / (16 - 4), rounded up: four windows, and the one with the loss before them.
+        // 40 / (16 - 4), rounded up: four windows, after the window with the loss.
         for window in 0..5 {
             assert_eq!(asks(&mut policy), 4, "window {window}");
             for _ in 0..10 {

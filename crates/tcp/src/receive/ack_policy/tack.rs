@@ -1,9 +1,9 @@
-//! Few acknowledgements: once at least two segments wait, one ACK for each quarter of the round trip, after the
-//! periodic acknowledgements of TACK (Li, Zheng, Xu, Lin, Zhu et al., TACK: Improving Wireless Transport Performance by
-//! Taming Acknowledgments, SIGCOMM 2020, section 4: the smaller of bandwidth over L segments, and beta an RTT).
+//! Few acknowledgements: once at least two segments wait, one ACK per quarter of the RTT, after the periodic
+//! acknowledgements of TACK (Li, Zheng, Xu, Lin, Zhu et al., TACK: Improving Wireless Transport Performance by Taming
+//! Acknowledgments, SIGCOMM 2020, section 4: the smaller of bandwidth over L segments, and beta per RTT).
 //!
-//! Left out: TACK's reports of what was lost and its pacing by the receiver, which a standard sender would not read.
-//! What is out of order, a duplicate, or fills a gap is acknowledged at once.
+//! Not modelled: TACK's loss reports and its receiver-driven pacing, which a standard sender would not read. Data out
+//! of order, duplicates and filled gaps are acknowledged at once.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
 use crate::profile::AckSettings;
@@ -12,13 +12,13 @@ use lopsided_core::{Duration, Time};
 
 #[derive(Debug)]
 pub(super) struct Tack {
-    /// L: segments that an ACK covers at least, but for the timeout.
+    /// L: the least number of segments that an ACK covers, except by timeout.
     segments: u32,
     /// Beta.
     acks_per_rtt: u32,
     timeout: Duration,
     last_ack: Time,
-    /// When the oldest segment that waits must be acknowledged at the latest.
+    /// Deadline for the ACK of the oldest waiting segment.
     latest: Option<Time>,
 }
 
@@ -79,7 +79,7 @@ mod tests {
         Tack::new(&Profile::linux_6_1().ack)
     }
 
-    /// What it decides on the `waiting`-th segment without an ACK, on a path of 100 ms.
+    /// The decision on the `waiting`-th unacknowledged segment, with an RTT of 100 ms.
     fn on(tack: &mut Tack, now: Time, arrival: Arrival, waiting: u32) -> AckDecision {
         let view =
             AckView { rtt: Some(Duration::from_millis(100)), scheduled: waiting > 1, ..arrivals::waiting(waiting) };

@@ -1,16 +1,16 @@
-//! The TCP ACK Rate Request option (TARR; Gomez and Crowcroft, draft-ietf-tcpm-ack-rate-request): the sender of data
-//! asks for an ACK for each R full-sized segments. Both ends must have the policy.
+//! The TCP ACK Rate Request option (TARR; Gomez and Crowcroft, draft-ietf-tcpm-ack-rate-request): the data sender
+//! requests an ACK for each R full-sized segments. Both ends need the policy.
 //!
-//! The draft leaves to the sender what to ask for. Here it is as many segments as give `acks_per_rtt` ACKs for a
-//! congestion window, at least one and at most `max_delack`. A request goes with each segment of data until a window of
-//! them is acknowledged, since the segment with it may be lost. R = 0 asks for an ACK of this segment at once, and
-//! changes no rate; this sender does not ask for that, since R = 1 does it for small windows.
+//! The draft leaves the choice of R to the sender. This sender requests `acks_per_rtt` ACKs per congestion window, at
+//! least one segment per ACK and at most `max_delack`. A request is in each data segment until a window of them is
+//! acknowledged, because the segment may be lost. R = 0 requests an immediate ACK without changing the rate; this
+//! sender does not use it, because R = 1 has that effect for small windows.
 //!
-//! The option has the shared kind 254 of RFC 6994 with the identifier 0x00AC, and one octet with R in its upper seven
-//! bits. What is out of order, a duplicate, or fills a gap is acknowledged at once, and the delayed-ACK timer stays, as
-//! the draft wants both.
+//! The option has kind 254 (RFC 6994) with the identifier 0x00AC, and one byte with R in its upper seven bits. Data out
+//! of order, duplicates and filled gaps are acknowledged at once, and the delayed-ACK timer stays, as the draft
+//! requires.
 //!
-//! Left out: the agreement in the handshake, so that both ends must be set; the octet's last bit.
+//! Not modelled: the negotiation in the handshake, so both ends must be set; the last bit of the byte.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData, PeerFeedback, SenderView};
 use crate::profile::AckSettings;
@@ -27,14 +27,14 @@ const MOST: u32 = 127;
 #[derive(Debug)]
 pub(super) struct AckRateRequest {
     timeout: Duration,
-    /// What a sender may ask for at most, and how many ACKs it wants of a window.
+    /// The largest R of this sender, and the number of ACKs that it wants per window.
     most: u32,
     acks_per_window: u64,
-    /// What the peer asked for.
+    /// The R that the peer requested.
     segments: u32,
-    /// The peer wants an ACK now.
+    /// The peer requested an immediate ACK.
     immediate: bool,
-    /// What this end asks for, and the octets to be acknowledged until that is known to have arrived.
+    /// The R that this end requests, and the bytes to be acknowledged until the request is known to have arrived.
     asked: Option<u32>,
     unknown: u64,
 }

@@ -1,4 +1,4 @@
-//! Which rule holds, and RACK's rule on a flight (RFC 8985 section 6.2 steps 4 and 5).
+//! The choice of the loss-detection rule, and RACK's rule (RFC 8985 section 6.2 steps 4 and 5).
 
 use super::mark::mark_lost;
 use super::rack::Newest;
@@ -11,7 +11,7 @@ use lopsided_core::tcp_event::{CaState, LossRule, TimerKind};
 use lopsided_core::{Duration, Time};
 
 impl Recovery {
-    /// Marks what the profile's rule takes for lost. True if RACK's timer was set.
+    /// Marks segments as lost by the profile's rule. True if RACK's timer was armed.
     pub(in crate::recovery) fn detect_loss(&mut self, now: Time, flight: &mut Flight) -> bool {
         if !flight.sack() {
             let threshold = self.duplicate_threshold(flight);
@@ -31,7 +31,7 @@ impl Recovery {
         false
     }
 
-    /// Steps 4 and 5. True if the reordering timer was set.
+    /// Steps 4 and 5. True if the reordering timer was armed.
     pub(in crate::recovery) fn detect_by_rack(&mut self, now: Time, flight: &mut Flight) -> bool {
         let Some(Newest { sent_at, end }) = self.rack.newest() else { return false };
         let window = self.reordering_window(flight);
@@ -46,7 +46,7 @@ impl Recovery {
 
     fn reordering_window(&self, flight: &Flight) -> Duration {
         if !self.rack.reordering_seen() {
-            // As quick as three duplicates would be, once there are three or recovery has begun.
+            // The window is 0 in recovery and after three SACKed segments, as with three duplicates.
             let enough = flight.scoreboard.sacked_segments() >= flight.profile.dup_threshold;
             if self.ca_state >= CaState::Recovery || enough {
                 return Duration::ZERO;
@@ -57,7 +57,7 @@ impl Recovery {
     }
 }
 
-/// With RACK, what was sent within the last RTT is not presumed lost on a timeout (RFC 8985 section 6.3).
+/// True for RACK: segments sent within the last RTT are not presumed lost after a timeout (RFC 8985 section 6.3).
 pub(in crate::recovery) fn spares_recent(flight: &Flight) -> bool {
     flight.sack() && flight.profile.loss_detection == LossDetection::Rack
 }

@@ -1,11 +1,11 @@
-//! FreeBSD's SACK recovery: after the duplicate threshold all holes below the highest SACK are lost. What SACK reports
-//! does not begin a recovery, and nothing that was sent since it began is sent again in it.
+//! FreeBSD's SACK recovery: after the duplicate threshold all holes below the highest SACK are lost. SACK alone does
+//! not begin a recovery, and a recovery does not retransmit data sent after it began.
 
 use super::mark::mark_lost;
 use crate::send::Flight;
 use lopsided_core::tcp_event::{CaState, LossRule};
 
-/// `point`: where a recovery that has begun ends.
+/// `point`: the end of the current recovery.
 pub(super) fn detect(flight: &mut Flight, ca_state: CaState, dupacks: u32, point: u64) {
     let upto = match ca_state {
         CaState::Recovery => point,

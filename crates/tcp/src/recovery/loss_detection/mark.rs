@@ -1,9 +1,9 @@
-//! Telling what a rule marked.
+//! Tracing of loss marks.
 
 use crate::send::Flight;
 use lopsided_core::tcp_event::{LossRule, TcpEvent, TcpEventMask};
 
-/// Lets `mark` mark losses, and tells how many it marked.
+/// Runs `mark` and traces the number of segments that it marked.
 #[inline]
 pub(in crate::recovery) fn mark_lost<R>(flight: &mut Flight, rule: LossRule, mark: impl FnOnce(&mut Flight) -> R) -> R {
     let before = flight.scoreboard.retransmit_pending();

@@ -1,4 +1,4 @@
-//! RFC 6675: a hole is lost when enough segments above it were SACKed, or enough duplicate ACKs came.
+//! RFC 6675: a hole is lost if enough segments above it were SACKed, or after enough duplicate ACKs.
 
 use super::mark::mark_lost;
 use crate::send::Flight;

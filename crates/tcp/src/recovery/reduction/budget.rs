@@ -1,30 +1,30 @@
 //! FreeBSD's window in a recovery.
 //!
-//! With SACK it counts what was sent since the recovery began, again or new, and begins with
-//! one segment. A duplicate adds one while less than the threshold is in the network, up to the threshold. A partial
-//! acknowledgement leaves one segment beyond what was sent and is not acknowledged, or two if it acknowledged two: so
-//! holes at the front are repaired one a round trip. It is answered with a segment, an empty one if nothing may go.
-//! Without SACK it is the threshold and a segment for each duplicate that let none go before, less what a partial
-//! acknowledgement covers (RFC 6582 section 3.2).
+//! With SACK it counts what was sent since the recovery began, retransmitted or new, and begins with one segment. A
+//! duplicate adds a segment while less than the threshold is in the network, up to the threshold. A partial
+//! acknowledgement leaves one segment beyond what was sent and is unacknowledged, or two if it acknowledged two: holes
+//! at the front are repaired one per round trip. It is answered with a segment, an empty one if no data may be sent.
+//! Without SACK the window is the threshold plus a segment for each duplicate that released none before, minus what a
+//! partial acknowledgement covers (RFC 6582 section 3.2).
 //!
-//! Left out: a segment is sent again whole or not at all, and where the peer's window lets a part of one go, a partial
-//! acknowledgement is answered with an empty one.
+//! Not modelled: partial retransmissions. If the peer's window allows only a part of a segment, a partial
+//! acknowledgement is answered with an empty segment.
 
 use crate::profile::CwndReduction;
 use crate::recovery::Recovery;
 use crate::send::{AckOutcome, Flight};
 use lopsided_core::tcp_event::CaState;
 
-/// What the window of a recovery counts, in octets that are not acknowledged.
+/// The unacknowledged bytes that a recovery's window counts.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::recovery) struct Budget {
-    /// Sent again.
+    /// Retransmitted bytes.
     pub again: u64,
-    /// New since the recovery began.
+    /// New bytes since the recovery began.
     pub new: u64,
 }
 
-/// The most that the window may be when it is over: a segment beyond what is out, be that nothing.
+/// The largest window after the recovery: one segment beyond the outstanding data, even if there is none.
 pub(super) fn window_after(outstanding: u64, mss: u64) -> u64 {
     outstanding + mss
 }
@@ -40,7 +40,7 @@ impl Budget {
 }
 
 impl Recovery {
-    /// What was sent in a recovery that counts so.
+    /// The bytes sent in a recovery that counts this way; `None` outside.
     #[inline]
     pub(in crate::recovery) fn budget(&self, flight: &Flight) -> Option<Budget> {
         let counts = self.reduction.is_some() && has_budget(flight);
@@ -48,14 +48,14 @@ impl Recovery {
             .then(|| Budget { again: flight.scoreboard.retrans_bytes(), new: flight.nxt() - self.point })
     }
 
-    /// What went again before does not count.
+    /// Restarts the count: earlier retransmissions do not count.
     pub(in crate::recovery) fn begin_budget(&self, flight: &mut Flight) {
         if self.reduction.is_some() && has_budget(flight) {
             flight.scoreboard.settle_retransmissions();
         }
     }
 
-    /// The window that a recovery begins with, down to the threshold `target`.
+    /// The first window of a recovery, with the threshold `target`.
     pub(super) fn first_window_per_duplicate(&self, flight: &Flight, target: u64) -> u64 {
         if flight.sack() {
             return flight.mss();
@@ -64,7 +64,7 @@ impl Recovery {
         target + u64::from(told) * flight.mss()
     }
 
-    /// An ACK in such a recovery.
+    /// Updates the window for an ACK in such a recovery.
     pub(in crate::recovery) fn update_window_per_duplicate(&mut self, flight: &Flight, outcome: &AckOutcome) {
         if !flight.sack() {
             self.inflate(flight, outcome);

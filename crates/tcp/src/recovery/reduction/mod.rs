@@ -1,5 +1,5 @@
-//! The way down to a reduced window, one rule a file: at once (RFC 6675), by rate halving, in proportion to what
-//! arrives (RFC 6937), or down to a segment and up with each duplicate.
+//! The ways down to a reduced window, one per file: at once (RFC 6675), by rate halving, in proportion to deliveries
+//! (RFC 6937), or to one segment plus one for each duplicate (FreeBSD).
 
 mod budget;
 mod immediate;

@@ -1,16 +1,17 @@
-//! A reduction of the window under way.
+//! The state of a reduction.
 
-/// A reduction under way. The controller has set the target; until it ends this is the window.
+/// A reduction under way. The controller has set the target; until the reduction ends, `cwnd` is the window.
 #[derive(Debug)]
 pub(crate) struct Reduction {
     pub cwnd: u64,
     pub target: u64,
-    /// The window when it began (RFC 6937's RecoverFS).
+    /// The window before the reduction (RFC 6937's RecoverFS).
     pub prior_cwnd: u64,
     pub delivered: u64,
-    /// ACKs that brought news, for rate halving.
+    /// Number of ACKs that delivered something, for rate halving.
     pub acks: u64,
     pub sent: u64,
-    /// It was not needed, and the state holds: the target is the threshold before, and is not the controller's window.
+    /// The reduction was undone but the state stays: the target is the earlier threshold instead of the controller's
+    /// window.
     pub undone: bool,
 }

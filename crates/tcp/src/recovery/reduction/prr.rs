@@ -2,7 +2,7 @@
 
 use super::progress::Reduction;
 
-/// An ACK that delivered so many octets. `safe`: it advanced and showed no further loss.
+/// Processes an ACK that delivered `delivered` bytes. `safe`: it advanced and showed no further loss.
 pub(super) fn update(reduction: &mut Reduction, in_flight: u64, mss: u64, delivered: u64, safe: bool) {
     reduction.delivered += delivered;
     let mut send = if in_flight > reduction.target {
@@ -14,7 +14,7 @@ pub(super) fn update(reduction: &mut Reduction, in_flight: u64, mss: u64, delive
         bound.min(reduction.target - in_flight)
     };
     if reduction.sent == 0 {
-        // The first retransmission goes out whatever the arithmetic says.
+        // The first retransmission is sent in any case.
         send = send.max(mss);
     }
     reduction.cwnd = in_flight + send.div_ceil(mss) * mss;

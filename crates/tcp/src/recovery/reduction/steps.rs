@@ -1,4 +1,4 @@
-//! The steps of a reduction: its beginning, an ACK within it, its end.
+//! The steps of a reduction: beginning, ACK, end.
 
 use super::progress::Reduction;
 use super::{budget, immediate, prr, rate_halving};
@@ -17,7 +17,7 @@ impl Recovery {
         signal: Signal,
         why: CaReason,
     ) {
-        // The reduction answers for what a probe may still find out.
+        // The reduction also covers a loss that the probe would find.
         self.tlp = None;
         self.cwr_due = true;
         self.tell_losses(now, flight);
@@ -43,21 +43,22 @@ impl Recovery {
         self.begin_budget(flight);
     }
 
-    /// What is beyond the peer's window was of no use, and is not what the threshold is half of.
+    /// Lowers the window to the peer's before the threshold is set, for stacks that halve the smaller of the two: data
+    /// beyond the peer's window was never usable.
     pub(in crate::recovery) fn heed_peer_window(&self, now: Time, flight: &mut Flight) {
         if flight.profile.threshold_heeds_peer && !flight.controller.owns_recovery() {
             flight.controller.on_idle(now, Bytes::new(flight.peer_window()));
         }
     }
 
-    /// The controller may have found that less is enough.
+    /// Follows a target that the controller lowered.
     pub fn follow_target(&mut self, flight: &Flight) {
         if let Some(reduction) = self.reduction.as_mut().filter(|reduction| !reduction.undone) {
             reduction.target = reduction.target.min(flight.controller.cwnd().get());
         }
     }
 
-    /// A step of the way down, for an ACK that delivered something. `safe`: it advanced and showed no further loss.
+    /// One step of the reduction, for an ACK that delivered something. `safe`: it advanced and showed no further loss.
     pub fn update_cwnd_in_reduction(&mut self, flight: &Flight, delivered: u64, safe: bool) {
         if delivered == 0 {
             return;
@@ -71,7 +72,7 @@ impl Recovery {
         }
     }
 
-    /// Data went out, new or again: `len` octets up to `end`.
+    /// Records sent data, new or retransmitted: `len` bytes up to `end`.
     #[inline]
     pub fn on_sent(&mut self, len: u64, end: u64) {
         self.sent_to = end;
@@ -81,13 +82,13 @@ impl Recovery {
         self.limited_transmit.on_sent();
     }
 
-    /// The first retransmission of a recovery goes out whatever the window says (RFC 5681 section 3.2 step 3, RFC 6675
-    /// section 5 step 4.3).
+    /// True if the recovery's first retransmission is still to be sent. It ignores the window (RFC 5681 section 3.2
+    /// step 3, RFC 6675 section 5 step 4.3).
     pub fn owes_fast_retransmit(&self) -> bool {
         self.ca_state == CaState::Recovery && self.reduction.as_ref().is_some_and(|reduction| reduction.sent == 0)
     }
 
-    /// The window is the controller's again, which is at the target or beyond.
+    /// Ends the reduction: the controller's window, at the target or above, is in force again.
     pub(in crate::recovery) fn end_reduction(&mut self, now: Time, flight: &mut Flight) {
         let Some(reduction) = self.reduction.take() else { return };
         if reduction.undone {
@@ -95,7 +96,7 @@ impl Recovery {
             return;
         }
         let at_most = match flight.profile.cwnd_reduction {
-            // RFC 5681 section 3.2 step 6 knows of no such bound.
+            // RFC 5681 section 3.2 step 6 has no such bound.
             CwndReduction::Immediate if !flight.sack() && flight.profile.fast_recovery != FastRecovery::NewReno => None,
             CwndReduction::PerDuplicate => Some(budget::window_after(flight.outstanding(), flight.mss())),
             CwndReduction::Immediate => Some(immediate::window_after(flight.outstanding(), flight.mss())),

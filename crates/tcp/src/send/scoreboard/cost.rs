@@ -1,4 +1,4 @@
-//! What 100,000 holes cost, in whichever order they come: a few steps each, beside look-ups in trees.
+//! The cost of 100,000 holes in any order: a few steps each, plus look-ups in trees.
 
 use super::{RateStamp, Scoreboard};
 use lopsided_core::{Duration, Time};
@@ -13,7 +13,7 @@ const STAMP: RateStamp = RateStamp {
     app_limited: false,
 };
 
-/// Segments of one octet, a microsecond apart; every second one will be a hole.
+/// Segments of one byte, 1 µs apart; every second one becomes a hole.
 fn sent() -> Scoreboard {
     let mut board = Scoreboard::default();
     for number in 0..2 * HOLES {
@@ -28,11 +28,12 @@ fn at(number: u64) -> Time {
 
 type Nth = fn(u64) -> u64;
 
-/// The `place`-th of the numbers below `HOLES`: up, down or all over (61,681 is coprime to 100,000: every place once).
+/// The `place`-th of the numbers below `HOLES`, ascending, descending or scattered (61,681 is coprime to 100,000, so
+/// each place occurs once).
 const ORDERS: [(&str, Nth); 3] =
     [("up", |place| place), ("down", |place| HOLES - 1 - place), ("all over", |place| place * 61_681 % HOLES)];
 
-/// Steps for each hole since the last count.
+/// Steps per hole since the last count.
 fn steps(board: &Scoreboard) -> f64 {
     board.steps.take() as f64 / HOLES as f64
 }
@@ -41,7 +42,7 @@ fn steps(board: &Scoreboard) -> f64 {
 fn holes_in_any_order_cost_a_few_steps_each() {
     for (order, nth) in ORDERS {
         let mut board = sent();
-        // The segments between the holes are SACKed, and detection looks after each; nothing is overdue yet.
+        // The segments between the holes are SACKed, and loss detection runs after each; none is overdue yet.
         let mut newest = 0;
         for place in 0..HOLES {
             let number = 2 * nth(place) + 1;
@@ -52,7 +53,7 @@ fn holes_in_any_order_cost_a_few_steps_each() {
         assert_eq!(u64::from(board.sacked_runs()), HOLES);
         assert!(steps(&board) < 8.0, "{order}: waiting");
 
-        // One after the other the holes are overdue, go out again and are lost again.
+        // The holes become overdue one by one, are retransmitted and lost again.
         for hole in 0..HOLES {
             let overdue = at(2 * hole);
             let waiting = |sent_at| (sent_at > overdue).then_some(Duration::from_micros(1));
@@ -62,7 +63,7 @@ fn holes_in_any_order_cost_a_few_steps_each() {
         }
         assert!(steps(&board) < 8.0, "{order}: lost");
         for place in 0..HOLES / 2 {
-            // What was sent again is SACKed from one end while it is lost again from the other.
+            // Retransmitted segments are SACKed from one end while they are lost again from the other.
             let number = 2 * nth(place);
             board.sack(number, number + 1, |_| ());
             let overdue = at(2 * HOLES + place);
@@ -85,13 +86,13 @@ fn holes_in_any_order_cost_a_few_steps_each() {
     }
 }
 
-/// A flow of 5 Mbit/s has 40: each octet here is 400 kB of 10,000 flows.
+/// A flow of 5 Mbit/s has 40 records: each byte here is 400 kB with 10,000 flows.
 #[test]
 fn a_record_takes_48_octets() {
     assert_eq!(size_of::<super::TxRecord>(), 48);
 }
 
-/// What a window gives back fits another flow's: rings have a whole number of steps, and little more than they hold.
+/// Memory that one window frees fits another flow's: rings grow in whole steps and hold little more than they need.
 #[test]
 fn memory_follows_the_window_in_steps() {
     let mut board = Scoreboard::default();

@@ -1,17 +1,17 @@
-//! Marking what is lost, by each rule there is: time (RACK, RFC 8985), distance (FACK), count (RFC 6675), a timeout, or
-//! one hole after a partial acknowledgement; and taking the marks back.
+//! Marking segments as lost by each rule: time (RACK, RFC 8985), distance (FACK), count (RFC 6675), a timeout, or one
+//! hole after a partial acknowledgement; and undoing the marks.
 
 use super::{LOST, RETRANS, SACKED, Scoreboard, TxRecord};
 use crate::cc::Lost;
 use lopsided_core::{Bytes, Time};
 
 impl Scoreboard {
-    /// From now on remembers each segment that is marked lost until it is asked for.
+    /// Starts recording each segment that is marked lost, for [`Scoreboard::take_losses`].
     pub fn watch_losses(&mut self) {
         self.losses = Some(Vec::new());
     }
 
-    /// Whether [`Scoreboard::take_losses`] has any to give.
+    /// True if [`Scoreboard::take_losses`] has any.
     #[inline]
     pub fn has_losses(&self) -> bool {
         self.losses.as_ref().is_some_and(|losses| !losses.is_empty())
@@ -21,7 +21,7 @@ impl Scoreboard {
         self.losses.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Takes every loss mark back: what was thought lost was not.
+    /// Removes all loss marks.
     pub fn unmark_lost(&mut self) {
         for number in self.base..self.next_number() {
             let sent = self.get_mut(number);
@@ -34,7 +34,7 @@ impl Scoreboard {
         self.not_before_newest = self.base;
     }
 
-    /// What was sent again counts as sent once: FreeBSD's scoreboard begins anew with a recovery.
+    /// Counts retransmitted segments as sent once: FreeBSD's scoreboard starts fresh with each recovery.
     pub fn settle_retransmissions(&mut self) {
         for (_, number) in std::mem::take(&mut self.retransmitted) {
             let sent = self.get_mut(number);
@@ -59,8 +59,8 @@ impl Scoreboard {
         wait: impl Fn(Time) -> Option<lopsided_core::Duration>,
     ) -> Option<lopsided_core::Duration> {
         let before_newest = |sent: &TxRecord| sent.sent_at < sent_at || (sent.sent_at == sent_at && sent.end() < end);
-        // Original transmissions lie in the order they were sent: the overdue come first, and the last of the others
-        // waits longest.
+        // Original transmissions are in sending order: overdue ones come first, and the last of the others waits
+        // longest.
         let mut longest = None;
         let mut number = self.first_open.max(self.base);
         while number < self.next_number() {
@@ -81,7 +81,7 @@ impl Scoreboard {
             }
         }
         self.first_open = number;
-        // Retransmissions likewise.
+        // The same for retransmissions.
         while let Some(&(when, number)) = self.retransmitted.first() {
             if !before_newest(self.get(number)) || wait(when).is_some() {
                 break;
@@ -93,11 +93,11 @@ impl Scoreboard {
         longest.max(last.and_then(|&(when, _)| wait(when)))
     }
 
-    /// The last original transmission whose fate is open and that was sent before the newest delivered; `number` is the
-    /// first.
+    /// The last original transmission that is neither SACKed nor lost and was sent before the newest delivered one;
+    /// `number` is the first candidate.
     fn last_open_before_newest(&mut self, number: u64, before_newest: impl Fn(&TxRecord) -> bool) -> Option<TxRecord> {
         let is_open = |sent: &TxRecord| !sent.is_sacked() && !sent.was_ever_retransmitted() && !sent.is_lost();
-        // The newest delivered is only ever replaced by a newer one.
+        // The newest delivered segment is only replaced by a newer one.
         let mut beyond = self.not_before_newest.max(number);
         while beyond < self.next_number() {
             let sent = *self.get(beyond);
@@ -123,14 +123,14 @@ impl Scoreboard {
         None
     }
 
-    /// All holes below the highest SACKed octet are lost, except those sent again since, and none that reaches beyond
-    /// the offset `upto`.
+    /// Marks all holes below the highest SACKed byte as lost, except those retransmitted since and those beyond the
+    /// offset `upto`.
     pub fn mark_lost_below_highest_sack(&mut self, upto: u64) {
         let Some(last) = self.sack_ranges.last().copied() else { return };
         self.mark_holes_before(last.first.min(self.locate(upto)));
     }
 
-    /// All holes below the highest SACKed octet are lost, those that were sent again too.
+    /// Marks all holes below the highest SACKed byte as lost, including retransmitted ones.
     pub fn mark_holes_lost_again(&mut self) {
         let Some(last) = self.sack_ranges.last().copied() else { return };
         for number in self.base..last.first {
@@ -140,15 +140,15 @@ impl Scoreboard {
         }
     }
 
-    /// FACK: holes with at least `threshold` segments between them and the highest SACKed one (counted) are lost, and
-    /// the first `least` records in any case; none that reaches beyond the offset `upto`, and none sent again since.
+    /// FACK: marks holes as lost that are at least `threshold` segments below the highest SACKed one (inclusive), and
+    /// the first `least` records in any case, except holes beyond the offset `upto` and those retransmitted since.
     pub fn mark_lost_by_distance(&mut self, threshold: u32, least: u64, upto: u64) {
         let forward = self.sack_ranges.last().map_or(0, |run| run.next.saturating_sub(u64::from(threshold)));
         self.mark_holes_before(forward.max(self.base + least).min(self.locate(upto)));
     }
 
-    /// FACK: retransmissions are lost that went out before the highest SACKed segment did. If that was itself sent
-    /// again, who knows when which copy went.
+    /// FACK: marks retransmissions as lost that were sent before the highest SACKed segment. If that one was itself
+    /// retransmitted, the order is unknown and nothing is marked.
     pub fn mark_lost_retransmissions(&mut self) {
         let Some(run) = self.sack_ranges.last() else { return };
         let highest = *self.get(run.next - 1);
@@ -163,7 +163,7 @@ impl Scoreboard {
         }
     }
 
-    /// Holes with at least `threshold` SACKed segments above them are lost (RFC 6675 IsLost).
+    /// Marks holes with at least `threshold` SACKed segments above them as lost (RFC 6675 IsLost).
     pub fn mark_lost_by_count(&mut self, threshold: u32) {
         let mut above = 0;
         let mut limit = None;
@@ -188,7 +188,7 @@ impl Scoreboard {
                 number = self.sack_range_of(number).next;
                 continue;
             }
-            // What was sent again in a repair that was taken back since may be found lost anew.
+            // A segment retransmitted in a recovery that was undone may be lost again.
             if !sent.is_retransmitted() && !sent.is_lost() {
                 self.mark_lost(number);
             }
@@ -197,14 +197,15 @@ impl Scoreboard {
         self.first_open = self.first_open.max(limit);
     }
 
-    /// The first segment is lost (a partial acknowledgement without SACK, or the third duplicate).
+    /// Marks the first segment as lost (a partial ACK without SACK, or the third duplicate).
     pub fn mark_first_lost(&mut self) {
         if self.ring.front().is_some_and(|sent| !sent.is_sacked()) {
             self.mark_lost(self.base);
         }
     }
 
-    /// After a timeout all that is not SACKed is lost, but for what `spare` excepts; the first segment always is.
+    /// Marks everything that is not SACKed as lost after a timeout, except what `spare` excepts; the first segment
+    /// always.
     pub fn mark_all_lost(&mut self, forget_sack: bool, spare: impl Fn(Time) -> bool) {
         if forget_sack {
             for sent in &mut self.ring {

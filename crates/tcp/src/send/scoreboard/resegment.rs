@@ -1,16 +1,16 @@
-//! Segments that were sent and have become too long for the path: what goes out again goes in pieces.
+//! Outstanding segments that exceed a new path MTU: they are retransmitted in pieces.
 //!
-//! Linux counts segments. A piece shorter than a full segment takes the room of a full one in the window: it is padded.
+//! Linux counts segments, so a piece takes a full segment's room in the window: it is padded.
 
 use super::sack_ranges::{SackRange, SackRanges};
 use super::{Scoreboard, TxRecord};
 use std::collections::VecDeque;
 
 impl Scoreboard {
-    /// From now on a full segment has `full` octets: cuts every record that is longer, but for what has been SACKed.
+    /// Cuts every record longer than `full` bytes, except SACKed ones.
     pub fn cut_to(&mut self, full: u64) {
         let mut ring = VecDeque::with_capacity(2 * self.ring.len());
-        // The new place of each record, and of the one behind the last.
+        // The new place of each record, and of the end.
         let mut places = Vec::with_capacity(self.ring.len() + 1);
         for sent in &self.ring {
             places.push(self.base + ring.len() as u64);
@@ -38,7 +38,7 @@ impl Scoreboard {
         self.recount();
     }
 
-    /// All sums and lists that the records themselves tell.
+    /// Recomputes all sums and lists from the records.
     fn recount(&mut self) {
         let numbered = || (self.base..).zip(&self.ring);
         let chosen = |keep: fn(&TxRecord) -> bool| numbered().filter(move |(_, sent)| keep(sent));
@@ -57,7 +57,7 @@ impl Scoreboard {
         self.not_before_newest = self.base;
     }
 
-    /// Marks every longer record as lost, one that was sent again too. What is SACKed has arrived.
+    /// Marks every record that is longer as lost, retransmitted ones too. SACKed data has arrived.
     pub fn mark_too_long_lost(&mut self, longer_than: u64) {
         for number in self.base..self.next_number() {
             let sent = self.get(number);
