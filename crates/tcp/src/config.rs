@@ -1,4 +1,4 @@
-//! What a connection is made from, and what its user may ask of it.
+//! The configuration of a connection.
 
 use crate::cc::Setup;
 use crate::cc::{self, Controller};
@@ -18,23 +18,23 @@ pub struct Endpoint {
     pub port: u16,
 }
 
-/// What a router said of the way to a destination.
+/// A router's report about the path to a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathMtu {
-    /// The largest IP packet that arrives.
+    /// The largest IP packet that the path carries.
     pub mtu: Bytes,
-    /// When larger ones are tried again.
+    /// When larger packets are tried again.
     pub until: Time,
 }
 
-/// When a silent peer is probed, and when it is given up. The default is Linux's.
+/// Keep-alive times and limits. The default is Linux's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
     /// Silence before the first probe (TCP_KEEPIDLE).
     pub idle: Duration,
     /// Time between two probes (TCP_KEEPINTVL).
     pub interval: Duration,
-    /// Probes without an answer after which the connection fails (TCP_KEEPCNT).
+    /// Number of unanswered probes after which the connection fails (TCP_KEEPCNT).
     pub probes: u32,
 }
 
@@ -44,7 +44,7 @@ impl Default for KeepAlive {
     }
 }
 
-/// No congestion control of that name is built in.
+/// Error: no built-in congestion control has that name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownController {
     pub name: String,
@@ -66,13 +66,13 @@ pub struct ConnConfig {
     pub remote: Endpoint,
     /// The initial sequence number.
     pub iss: u32,
-    /// Added to the clock to give timestamps (RFC 7323 section 5.4 asks for a random one).
+    /// Added to the clock for timestamps (RFC 7323 section 5.4 recommends a random offset).
     pub timestamp_offset: u32,
     /// The largest IP packet of the interface.
     pub mtu: Bytes,
-    /// What a router said of the way to this destination before.
+    /// An earlier router's report about the path to this destination.
     pub path_mtu: Option<PathMtu>,
-    /// Connections of one kind share it.
+    /// Shared by connections of one kind.
     pub profile: Arc<Profile>,
     pub controller: Box<dyn Controller>,
     /// When this end acknowledges.
@@ -80,7 +80,7 @@ pub struct ConnConfig {
 }
 
 impl ConnConfig {
-    /// A configuration with the built-in congestion control of that name.
+    /// Creates a configuration with a built-in congestion control. Fails if no control has that name.
     pub fn new(
         local: Endpoint,
         remote: Endpoint,
@@ -93,7 +93,7 @@ impl ConnConfig {
         Ok(ConnConfig::with(local, remote, iss, mtu, profile, make))
     }
 
-    /// A configuration with the congestion control that `make` makes.
+    /// Creates a configuration with the congestion control that `make` creates.
     pub fn with(
         local: Endpoint,
         remote: Endpoint,
@@ -103,7 +103,7 @@ impl ConnConfig {
         make: impl Fn(&Setup) -> Box<dyn Controller>,
     ) -> ConnConfig {
         let profile = profile.into();
-        // For the largest segments there may be; the handshake settles the size, and with it the initial window.
+        // For the largest possible segments: the handshake decides the size, and with it the initial window.
         let mss = Bytes::new(u64::from(payload_limit(mtu, false)));
         let controller = make(&Setup::new(&profile, mss, u64::from(iss)));
         let ack_policy = ack_policy::build(&profile.ack).expect("a profile names a policy that is known");
@@ -120,7 +120,7 @@ impl ConnConfig {
         }
     }
 
-    /// The MSS option: what fits an IP packet without options (RFC 6691), on a way that is known to take less too
+    /// The MSS option: the largest payload of an IP packet without options (RFC 6691), reduced by a known path MTU
     /// (Linux).
     pub(crate) fn mss_option(&self) -> u16 {
         let mtu = self.path_mtu.map_or(self.mtu, |known| known.mtu.min(self.mtu));

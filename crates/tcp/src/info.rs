@@ -1,4 +1,4 @@
-//! What a connection shows of itself: the fields of Linux's `tcp_info`, and counts for a whole run.
+//! The state of a connection: the fields of Linux's `tcp_info`, and counters of a whole run.
 
 use lopsided_core::tcp_event::{CaState, State};
 use lopsided_core::{BitRate, Bytes, Duration};
@@ -12,18 +12,18 @@ pub struct OptionsInUse {
     pub ecn: bool,
 }
 
-/// The state of a connection, with the fields and the meaning of Linux's `tcp_info` (6.1, and `rcv_wnd` of 6.2) where
-/// other units do not say more: windows and what was delivered are in octets.
+/// The state of a connection, with the fields and meanings of Linux's `tcp_info` (6.1, and `rcv_wnd` of 6.2), except
+/// that windows and delivered data are in bytes.
 ///
-/// Left out: `tcpi_fackets` and `tcpi_last_ack_sent`, which Linux does not fill, and what is TCP Fast Open's.
+/// Not included: `tcpi_fackets` and `tcpi_last_ack_sent`, which Linux does not fill, and the fields of TCP Fast Open.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpInfo {
     pub state: State,
     /// `tcpi_ca_state`.
     pub ca_state: CaState,
-    /// Consecutive timeouts without progress.
+    /// Number of timeouts in a row without progress.
     pub retransmits: u32,
-    /// Window probes since the peer was last heard.
+    /// Number of window probes since the peer last answered.
     pub probes: u32,
     pub backoff: u32,
     pub options: OptionsInUse,
@@ -34,20 +34,20 @@ pub struct TcpInfo {
     pub ato: Duration,
     pub snd_mss: Bytes,
     pub rcv_mss: Bytes,
-    /// The payload of the largest segment that this end takes, its usual options left out.
+    /// The largest payload that this end accepts, without its usual options.
     pub advmss: Bytes,
     /// The largest packet that this end sends.
     pub pmtu: Bytes,
-    /// Segments sent and not acknowledged; of these SACKed, lost, sent again.
+    /// Number of outstanding segments; `sacked`, `lost` and `retrans` count parts of them.
     pub unacked: u32,
     pub sacked: u32,
     pub lost: u32,
     pub retrans: u32,
-    /// Octets in the network as the sender sees it.
+    /// Bytes in the network according to the sender.
     pub in_flight: Bytes,
-    /// Octets written that were never sent.
+    /// Written bytes that were never sent.
     pub notsent: Bytes,
-    /// How long ago data was last sent, data and an acknowledgement last received.
+    /// Time since data was last sent, and since data and an acknowledgement were last received.
     pub last_data_sent: Option<Duration>,
     pub last_data_recv: Option<Duration>,
     pub last_ack_recv: Option<Duration>,
@@ -58,24 +58,25 @@ pub struct TcpInfo {
     pub snd_ssthresh: Option<Bytes>,
     /// The peer's receive window.
     pub snd_wnd: Bytes,
-    /// The window that this end advertises, the most that it would with an empty buffer, and what its application read
-    /// in the last round trip (`tcpi_rcv_space`), which took `rcv_rtt`.
+    /// The window that this end offers, the largest that it would offer with an empty buffer, and the bytes that its
+    /// application read in the last round trip (`tcpi_rcv_space`), which took `rcv_rtt`.
     pub rcv_wnd: Bytes,
     pub rcv_ssthresh: Bytes,
     pub rcv_space: Bytes,
     pub rcv_rtt: Option<Duration>,
-    /// Duplicate ACKs that mean a loss, and segments seen to arrive out of order at the peer.
+    /// Number of duplicate ACKs that mean a loss, and number of segments that reached the peer out of order.
     pub reordering: u32,
     pub reord_seen: u32,
     pub pacing_rate: Option<BitRate>,
-    /// What the application allows at most.
+    /// The application's limit.
     pub max_pacing_rate: Option<BitRate>,
-    /// The newest delivery rate, and whether the application held it back.
+    /// The newest delivery rate, and whether the application limited it.
     pub delivery_rate: Option<BitRate>,
     pub delivery_rate_app_limited: bool,
-    /// Octets that reached the peer, those included that only SACK reported.
+    /// Bytes that reached the peer, including those only SACKed.
     pub delivered: Bytes,
-    /// How long there was data to send; of that, how long the peer's window or this end's send buffer held it back.
+    /// Time with data to send; `rwnd_limited` and `sndbuf_limited`: the parts limited by the peer's window and by the
+    /// send buffer.
     pub busy_time: Duration,
     pub rwnd_limited: Duration,
     pub sndbuf_limited: Duration,
@@ -86,40 +87,39 @@ pub struct TcpInfo {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     pub bytes_sent: Bytes,
-    /// Of these, octets sent again (`tcpi_bytes_retrans`).
+    /// Retransmitted bytes (`tcpi_bytes_retrans`).
     pub bytes_retransmitted: Bytes,
-    /// Octets that the peer reported as marked (`tcpi_delivered_ce`).
+    /// Bytes that the peer reported as marked (`tcpi_delivered_ce`).
     pub bytes_marked: Bytes,
-    /// Octets of the stream that the peer acknowledged.
+    /// Bytes of the stream that the peer acknowledged.
     pub bytes_acked: Bytes,
-    /// Octets received in order.
+    /// Bytes received in order.
     pub bytes_received: Bytes,
     pub segments_out: u64,
     pub segments_in: u64,
     pub data_segments_out: u64,
     pub data_segments_in: u64,
-    /// Segments sent again, SYNs too (`tcpi_total_retrans`).
+    /// Retransmitted segments, including SYNs (`tcpi_total_retrans`).
     pub retransmits: u64,
-    /// Of these, found lost again.
+    /// Retransmissions that were lost.
     pub lost_retransmits: u64,
-    /// Retransmission timeouts, a SYN's too (`TCPTimeouts`).
+    /// Retransmission timeouts, including a SYN's (`TCPTimeouts`).
     pub timeouts: u64,
     pub fast_retransmits: u64,
     pub tail_probes: u64,
-    /// Reductions taken back as unnecessary.
+    /// Reductions undone as spurious.
     pub undos: u64,
     pub dsacks_received: u64,
     pub duplicates_received: u64,
     pub out_of_order_received: u64,
     pub pure_acks_out: u64,
     pub ecn_reductions: u64,
-    /// Reductions because the host's own interface refused a segment.
+    /// Reductions because the host's interface refused a segment.
     pub local_congestion: u64,
 }
 
-/// Round-trip times as a packet capture at the sender gives them: one for each ACK that advances, from the sending of
-/// the newest segment that it covers; none for an ACK that also covers a retransmission (Karn's rule: what it answers
-/// is not known).
+/// RTTs as a packet capture at the sender shows them: one for each ACK that advances, from the transmission of the
+/// newest segment that it covers; none for an ACK that also covers a retransmission (Karn's rule).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttStats {
     pub count: u64,

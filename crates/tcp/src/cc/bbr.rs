@@ -34,15 +34,15 @@ const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// The smallest window, in segments.
 const LEAST_WINDOW: u64 = 4;
-/// Startup has filled the line when three rounds in a row brought less than a quarter more.
+/// Startup has filled the line after three rounds in a row with less than 25 % growth.
 const FULL_GROWTH: u64 = UNIT * 5 / 4;
 const FULL_ROUNDS: u32 = 3;
-/// Linux's initial window, which is the BDP's stand-in before there is an RTT.
+/// Linux's initial window, used instead of the BDP while there is no RTT.
 const INITIAL_SEGMENTS: u64 = 10;
-/// Rounds after which a maximum of aggregation is old, and the most that is allowed for, as time at the bandwidth.
+/// Lifetime of an aggregation maximum in rounds, and the largest allowance, as time at the bandwidth.
 const AGGREGATION_ROUNDS: u32 = 5;
 const AGGREGATION_MAX: Duration = Duration::from_millis(100);
-/// Segments after which an epoch of aggregation is begun anew.
+/// Number of segments after which an aggregation epoch restarts.
 const AGGREGATION_EPOCH: u64 = 1 << 20;
 const LARGEST: u64 = 1 << 30;
 
@@ -64,7 +64,7 @@ pub struct Bbr {
     /// The window before a recovery or ProbeRTT.
     prior_cwnd: u64,
     ca_state: CaState,
-    /// The first round of a recovery: as much goes out as arrives.
+    /// The first round of a recovery: send as much as is delivered.
     conserve: bool,
 
     rounds: Rounds,
@@ -120,7 +120,7 @@ impl Bbr {
 
     // The model.
 
-    /// The bandwidth that the model believes in.
+    /// The bandwidth that the model uses.
     fn bandwidth(&self) -> u64 {
         match self.policer.rate() {
             None => self.bandwidth.max(),
@@ -130,7 +130,7 @@ impl Bbr {
 
     fn update_bandwidth(&mut self, now: Time, ack: &Acked, path: &PathState) {
         let sample = &ack.rate;
-        // An interval shorter than any RTT is of compressed ACKs.
+        // An interval shorter than any RTT comes from compressed ACKs.
         let compressed = path.min_rtt.is_some_and(|min| microseconds(sample.interval) < microseconds(min));
         if sample.interval.is_zero() || compressed {
             self.rounds.start = false;
@@ -151,7 +151,7 @@ impl Bbr {
         }
     }
 
-    /// The rate is that of the application or of ProbeRTT, not of the path.
+    /// True if the application or ProbeRTT limits the rate instead of the path.
     fn is_limited(&self, ack: &Acked) -> bool {
         ack.rate.app_limited || self.held_back.covers(ack.rate.prior_delivered.get())
     }
@@ -188,7 +188,7 @@ impl Bbr {
         }
     }
 
-    /// With the window at its smallest for 200 ms and a round, the queue is empty and the RTT is the path's.
+    /// Holds the smallest window for 200 ms and a round: the queue is then empty and the RTT is the path's.
     fn probe_rtt(&mut self, now: Time, path: &PathState) {
         self.held_back.extend(path.delivered.get(), path.in_flight.get());
         match self.probe_rtt_until {
@@ -221,7 +221,7 @@ impl Bbr {
 
     fn enter_probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
-        // Any phase but the one that drains.
+        // Any phase except the draining one.
         self.cycle = CYCLE.len() - 1 - self.rng.below(CYCLE.len() as u64 - 1) as usize;
         self.advance_cycle(now);
     }
@@ -275,8 +275,8 @@ impl Bbr {
         }
     }
 
-    /// Octets in flight when pacing lets the next segment go: the line takes whole segments until then. While BBR
-    /// raises what is in flight, what goes then counts too. At Drain's gain that is up to three segments away.
+    /// Bytes in flight when pacing allows the next segment: the line carries whole segments until then. While BBR
+    /// raises the data in flight, the next segment counts too. At Drain's gain the departure is up to 3 segments away.
     fn in_flight_at_departure(&self, now: Time, in_flight: u64, departure: Time) -> u64 {
         let wait = microseconds(departure.saturating_since(now));
         let taken = (u128::from(self.bandwidth()) * u128::from(wait) / u128::from(fixed_point::BW_UNIT)) as u64;
@@ -302,7 +302,7 @@ impl Bbr {
         }
     }
 
-    // What follows from it.
+    // Rate and window.
 
     /// Segments of `gain` bandwidth-delay products, rounded up.
     fn bdp(&self, bandwidth: u64, gain: u64) -> u64 {
@@ -310,7 +310,7 @@ impl Bbr {
         fixed_point::bdp(bandwidth, min_rtt, gain).min(LARGEST / self.mss)
     }
 
-    /// Octets in flight at a gain, with room for what is held back by offload and delayed ACKs.
+    /// Bytes in flight at a gain, with room for data held back by offload and delayed ACKs.
     fn in_flight_for(&self, bandwidth: u64, gain: u64) -> u64 {
         self.with_budget(self.bdp(bandwidth, gain)) * self.mss
     }
@@ -320,7 +320,7 @@ impl Bbr {
         if self.mode == Mode::ProbeBw && self.cycle == 0 { even + 2 } else { even }
     }
 
-    /// Segments that offload would send at once: a millisecond's worth.
+    /// Segments that offload would send at once: 1 ms at the pacing rate.
     fn burst(&self) -> u64 {
         let least = if self.pacer.rate < 1.2e6 / 8.0 { 1 } else { 2 };
         ((self.pacer.rate / 1024.0).min(65_535.0) as u64 / self.mss).clamp(least, 127)
@@ -346,7 +346,8 @@ impl Bbr {
         self.cwnd = self.cwnd.clamp(self.mss, LARGEST.max(self.mss));
     }
 
-    /// Losses come off the window; in a recovery's first round as much goes out as arrives. True while that holds.
+    /// Reduces the window by lost segments. In the first round of a recovery, sends as much as is delivered. True while
+    /// that applies.
     fn follow_recovery(&mut self, ack: &Acked, path: &PathState) -> bool {
         let acked = ack.delivered.get();
         self.cwnd = self.cwnd.saturating_sub(ack.rate.lost.get()).max(self.mss);
@@ -365,14 +366,14 @@ impl Bbr {
         self.conserve
     }
 
-    /// Before there is a bandwidth: a window an RTT.
+    /// Rate before the first bandwidth sample: one window per RTT.
     fn guess_rate(&mut self, path: &PathState) {
         let rtt = path.srtt.unwrap_or(Duration::from_millis(1)).max(Duration::from_micros(1));
         let guess = fixed_point::bandwidth(Bytes::new(self.cwnd), self.mss, rtt);
         self.pacer.start(fixed_point::pacing_rate(guess, self.mss, HIGH_GAIN) as f64, path.srtt.is_some());
     }
 
-    /// Until the pipe was full once, the rate only rises.
+    /// Sets the rate; it only rises until the pipe was full once.
     fn set_rate(&mut self, gain: u64) {
         let rate = fixed_point::pacing_rate(self.bandwidth(), self.mss, gain) as f64;
         if self.filled || rate > self.pacer.rate {
@@ -415,7 +416,7 @@ impl Controller for Bbr {
         self.restarting = true;
         self.aggregation.epoch.restart(now);
         match self.mode {
-            // The queue is empty: no need to probe above the bandwidth.
+            // The queue is empty: do not probe above the bandwidth.
             Mode::ProbeBw => self.set_rate(UNIT),
             Mode::ProbeRtt => self.leave_probe_rtt(now),
             Mode::Startup | Mode::Drain => {}
@@ -450,8 +451,7 @@ impl Controller for Bbr {
         }
     }
 
-    /// Losses that were none must not have ended Startup or shown a policer. The window comes back with the end of the
-    /// recovery.
+    /// Spurious losses must not end Startup or indicate a policer. The window is restored when the recovery ends.
     fn on_undo(&mut self, _now: Time) {
         self.full = None;
         self.full_rounds = 0;
@@ -489,11 +489,11 @@ impl Controller for Bbr {
     }
 }
 
-/// The most that ACKs ran ahead of the bandwidth lately.
+/// The largest lead of ACKs over the bandwidth.
 #[derive(Debug, Default)]
 struct Aggregation {
     epoch: AckEpoch,
-    /// The most beyond the expected in this stretch of rounds and in the last.
+    /// The most bytes beyond the expectation in this stretch of rounds and in the last.
     extra: [u64; 2],
     rounds: u32,
 }
@@ -514,7 +514,7 @@ impl Aggregation {
         self.extra[0] = self.extra[0].max(extra.min(cwnd));
     }
 
-    /// Octets of window beyond the bandwidth-delay product.
+    /// Extra window beyond the bandwidth-delay product, in bytes.
     fn allowance(&self, bandwidth: f64) -> u64 {
         let most = (bandwidth * AGGREGATION_MAX.as_secs_f64()) as u64;
         self.extra[0].max(self.extra[1]).min(most)

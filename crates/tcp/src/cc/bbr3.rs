@@ -30,9 +30,9 @@ use model::{
     State, UNBOUNDED, Undo,
 };
 
-/// Cycles of ProbeBW over which the maximum of the delivery rate is taken: this one and the one before.
+/// Number of ProbeBW cycles in the delivery-rate maximum: this one and the one before.
 const BANDWIDTH_CYCLES: usize = 2;
-/// Rounds over which the maximum of aggregation is taken.
+/// Number of rounds in the aggregation maximum.
 const AGGREGATION_ROUNDS: usize = 10;
 const MAX_QUANTUM: u64 = 64 << 10;
 const LARGEST: u64 = 1 << 30;
@@ -52,7 +52,7 @@ pub struct Bbr3 {
     delivered: u64,
 
     rounds: Rounds,
-    /// The bandwidth, of the delivery rates by cycle, and with the short-term bound on it, in octets a second.
+    /// The maximum of the delivery rates by cycle, and the bandwidth with the short-term bound, in bytes per second.
     max_bw: MaxOf<BANDWIDTH_CYCLES>,
     cycle: u64,
     bw: f64,
@@ -105,7 +105,7 @@ impl Bbr3 {
         }
     }
 
-    /// Section 4.1.2.3, but for what ProbeRTT takes for limited by the application.
+    /// Section 4.1.2.3, except that ProbeRTT counts as app-limited.
     fn sample(&self, ack: &Acked, path: &PathState) -> Sample {
         let rate = &ack.rate;
         let exists = rate.delivered > Bytes::ZERO;
@@ -151,7 +151,7 @@ impl Bbr3 {
         }
     }
 
-    /// Octets of the path at a bandwidth; the initial window before there is an RTT.
+    /// Bandwidth-delay product in bytes; the initial window while there is no RTT.
     fn bdp(&self, bw: f64) -> f64 {
         self.propagation.min_rtt.map_or(self.initial_window as f64, |min| bw * min.as_secs_f64())
     }
@@ -173,7 +173,7 @@ impl Bbr3 {
         self.with_budget(self.bdp(bw).min(LARGEST as f64) as u64)
     }
 
-    /// Octets that offload would send at once (section 5.6.3): a millisecond's worth.
+    /// Bytes that offload would send at once (section 5.6.3): 1 ms at the pacing rate.
     fn quantum(&self) -> u64 {
         ((self.pacer.rate * 1e-3) as u64).min(MAX_QUANTUM).max(2 * self.mss)
     }
@@ -183,7 +183,7 @@ impl Bbr3 {
         self.with_budget(gained.saturating_add(self.extra_acked.max() as u64))
     }
 
-    /// What should be in flight: the path's, unless the window was cut.
+    /// The wanted data in flight: the path's, unless the window was reduced.
     fn target_inflight(&self) -> u64 {
         (self.bdp(self.bw) as u64).min(self.cwnd)
     }
@@ -221,7 +221,7 @@ impl Bbr3 {
         self.cwnd = self.cwnd.min(cap);
     }
 
-    /// Section 5.6.4.4: what is saved here comes back when a recovery or ProbeRTT ends.
+    /// Section 5.6.4.4: the saved window is restored when a recovery or ProbeRTT ends.
     fn save_window(&mut self) {
         let settled = self.ca_state < CaState::Recovery && self.state != State::ProbeRtt;
         self.prior_cwnd = if settled { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };

@@ -19,23 +19,23 @@ use lopsided_core::{Duration, Time};
 const BETA: u64 = 819;
 const BETA_SCALE: u64 = 1024;
 const LOW_WINDOW: u64 = 14;
-/// Segments an RTT at most (Smax).
+/// Largest growth per RTT in segments (Smax).
 const INCREMENT_MAX: u64 = 16;
-/// A step takes one part in so many of the distance to the maximum.
+/// A step is the distance to the maximum divided by this.
 const SEARCH: u64 = 4;
-/// Round trips for the last segment to the maximum are this over `SEARCH`.
+/// Round trips for the last segment to the maximum, times `SEARCH`.
 const SMOOTH: u64 = 20;
-/// Before the first loss the window grows by a segment for each so many acknowledged, or faster.
+/// Before the first loss the window grows by a segment for at most this many acknowledged.
 const EVERY_AT_FIRST: u64 = 20;
 const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);
 
 #[derive(Debug)]
 pub struct Bic {
-    /// The window at the last loss, or what fast convergence made of it; zero for none.
+    /// The window at the last loss, reduced by fast convergence; 0 before the first.
     last_max: u64,
     computed: Option<(Time, u64)>,
     every: u64,
-    /// Segments that an ACK covers, smoothed, in sixteenths.
+    /// Smoothed number of segments per ACK, in 1/16.
     per_ack: u64,
     tick: Duration,
 }
@@ -64,7 +64,7 @@ impl Bic {
         self.every = (self.every * 16 / self.per_ack.max(1)).max(1);
     }
 
-    /// How many acknowledged segments make the window grow by one.
+    /// Number of acknowledged segments that grow the window by one.
     fn search(&self, cwnd: u64) -> u64 {
         let slow = cwnd * SMOOTH / SEARCH;
         if cwnd < self.last_max {
@@ -90,7 +90,7 @@ impl WindowAlgorithm for Bic {
         "bic"
     }
 
-    /// The ACK that ends a repair comes in the repair, and does not count.
+    /// The ACK that ends a recovery still belongs to it and does not count.
     fn on_arrival(&mut self, _now: Time, ack: &Acked, _path: &PathState, _window: &Window) {
         if ack.ca_state == CaState::Open {
             self.per_ack = (self.per_ack - self.per_ack / 16).saturating_add(u64::from(ack.segments)).min(16 * 1024);
@@ -107,7 +107,7 @@ impl WindowAlgorithm for Bic {
 
     fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
         let cwnd = window.segments();
-        // Fast convergence, as CUBIC has it.
+        // Fast convergence, as in CUBIC.
         self.last_max = if cwnd < self.last_max { cwnd * (BETA_SCALE + BETA) / (2 * BETA_SCALE) } else { cwnd };
         if cwnd <= LOW_WINDOW { cwnd / 2 } else { cwnd * BETA / BETA_SCALE }
     }
@@ -149,8 +149,8 @@ mod tests {
         assert_eq!(bic.ssthresh(Time::ZERO, Signal::Loss, &path, &window), 7, "Reno's half");
     }
 
-    /// Linux's ratio of segments to ACKs is of the open state: what a repair delivers at once says nothing of the
-    /// receiver's delayed ACKs.
+    /// Linux measures the ratio of segments to ACKs in the open state only: recovery says nothing about the receiver's
+    /// delayed ACKs.
     #[test]
     fn only_the_acks_of_the_open_state_tell_how_many_segments_an_ack_covers() {
         let mut bic = Bic::new(&setup());

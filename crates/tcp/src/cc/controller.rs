@@ -1,4 +1,4 @@
-//! What a congestion control is told, and what it is asked: the contract between it and the connection.
+//! The contract between a congestion control and the connection.
 
 use crate::ecn::Feedback;
 use crate::profile::{ByteCounting, Profile};
@@ -6,49 +6,47 @@ use lopsided_core::tcp_event::CaState;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 use std::fmt::Debug;
 
-/// What one acknowledgement told the sender.
+/// What one acknowledgement reports.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
-    /// Octets delivered with this ACK: newly acknowledged or newly reported by SACK.
+    /// Bytes delivered with this ACK: newly acknowledged or newly SACKed.
     pub delivered: Bytes,
-    /// Octets by which the cumulative acknowledgement advanced.
+    /// Bytes by which the cumulative acknowledgement advanced.
     pub cumulative: Bytes,
-    /// Segments that it covers, SACKed before or not.
+    /// Number of segments that the ACK covers, SACKed before or not.
     pub segments: u32,
-    /// Nothing but the acknowledgement is new: no other window, no SACK, no echo of a mark (4.4BSD's header prediction).
+    /// Only the acknowledgement is new: the same window, no SACK, no ECN echo (4.4BSD's header prediction).
     pub predicted: bool,
-    /// [`Controller::on_arrival`] has heard of it.
+    /// [`Controller::on_arrival`] was called for this ACK.
     pub told: bool,
-    /// The ACK may raise the window: it advanced, or reported something by SACK on a path that is known to reorder more
-    /// than a stack takes for usual.
+    /// The ACK may raise the window: it advanced, or it SACKed data on a path that reorders more than usual.
     pub may_raise: bool,
-    /// Round-trip time of the oldest segment acknowledged, if it was sent once (Karn's rule).
+    /// RTT of the oldest acknowledged segment, if it was sent once (Karn's rule).
     pub rtt: Option<Duration>,
-    /// Round-trip time of the newest segment acknowledged, which excludes the peer's ACK delay.
+    /// RTT of the newest acknowledged segment, which excludes the peer's ACK delay.
     pub newest_rtt: Option<Duration>,
-    /// The ACK is of one short segment that was out alone: the peer may have waited with it all the same.
+    /// The ACK covers one short segment that was outstanding alone: the peer may have delayed it nevertheless.
     pub maybe_delayed: bool,
-    /// The way to the peer by timestamps, in milliseconds and with an unknown constant added: only differences mean
-    /// something. It takes no part of the way back, but the peer's ACK delay is in it.
+    /// One-way delay to the peer by timestamps, in milliseconds, plus an unknown constant: only differences are
+    /// meaningful. It excludes the return path but includes the peer's ACK delay.
     pub forward_ms: Option<u32>,
-    /// Octets in flight before this ACK.
+    /// Bytes in flight before this ACK.
     pub prior_in_flight: Bytes,
-    /// The window, not the application or the receiver, held the sender back in the last round trip (RFC 7661).
+    /// The window limited the sender in the last round trip, not the application or the receiver (RFC 7661).
     pub cwnd_limited: bool,
     /// The window was used up at some time in the last round trip.
     pub cwnd_full: bool,
     /// Fast recovery or a reduction is under way: the connection owns the window until it ends.
     pub in_recovery: bool,
-    /// Then, and where there is a way down: the window on it before this ACK.
+    /// The window of a reduction before this ACK, if one is under way.
     pub reduced_to: Option<Bytes>,
-    /// The sender's phase after this ACK.
+    /// The sender's congestion state after this ACK.
     pub ca_state: CaState,
-    /// When pacing lets the next segment go: no later than now where it need not wait.
+    /// When pacing allows the next segment; at most now if nothing must wait.
     pub next_departure: Time,
-    /// The ACK carried an ECN echo, or a higher count of marks.
+    /// The ACK carried an ECN echo or a higher count of marks.
     pub ecn_echo: bool,
-    /// Octets that it newly reports as marked: with an echo all that it delivered, with accurate feedback what was
-    /// counted.
+    /// Bytes newly reported as marked: with an echo all delivered bytes, with accurate feedback the counted ones.
     pub marked: Bytes,
     pub rate: RateSample,
 }
@@ -56,16 +54,15 @@ pub struct Acked {
 /// The delivery rate between two ACKs (draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
-    /// Octets delivered over `interval`; zero if there is no sample.
+    /// Bytes delivered in `interval`; 0 if there is no sample.
     pub delivered: Bytes,
     pub interval: Duration,
-    /// The connection's delivered count when the newest segment acknowledged was sent: a round ends when it passes the
-    /// last round's end.
+    /// The connection's delivered count when the newest acknowledged segment was sent: a round ends when it passes the
+    /// end of the last round.
     pub prior_delivered: Bytes,
-    /// Octets marked lost by this ACK.
+    /// Bytes that this ACK marked lost.
     pub lost: Bytes,
-    /// Octets in flight as the newest segment acknowledged was sent, its own included, and octets marked lost since
-    /// then.
+    /// Bytes in flight when the newest acknowledged segment was sent, including its own, and bytes marked lost since.
     pub tx_in_flight: Bytes,
     pub lost_since_sent: Bytes,
     pub app_limited: bool,
@@ -77,13 +74,13 @@ pub struct Lost {
     /// Stream offsets.
     pub start: u64,
     pub end: u64,
-    /// Octets in flight as it was last sent, its own included, and octets marked lost since then, its own included.
+    /// Bytes in flight when it was last sent, including its own, and bytes marked lost since, including its own.
     pub tx_in_flight: Bytes,
     pub lost_since_sent: Bytes,
     pub app_limited: bool,
 }
 
-/// The connection as a controller may see it.
+/// The state of the connection for a controller.
 #[derive(Clone, Copy, Debug)]
 pub struct PathState {
     /// The largest payload of a segment.
@@ -91,47 +88,47 @@ pub struct PathState {
     pub in_flight: Bytes,
     pub srtt: Option<Duration>,
     pub min_rtt: Option<Duration>,
-    /// All octets ever delivered, and ever marked lost.
+    /// Bytes ever delivered, and bytes ever marked lost.
     pub delivered: Bytes,
     pub lost: Bytes,
-    /// Stream offsets: the oldest octet not acknowledged, and the next never sent. What was sent in answer to an ACK
-    /// lies behind its `nxt`.
+    /// Stream offsets: the oldest unacknowledged byte, and the next byte never sent. Data sent in answer to an ACK lies
+    /// after that ACK's `nxt`.
     pub una: u64,
     pub nxt: u64,
-    /// Some of what is in flight was sent when the application had no more to send.
+    /// Some of the data in flight was sent when the application had no more data.
     pub app_limited: bool,
-    /// The peer sends selective acknowledgements, so that more than one loss a round trip can be seen.
+    /// The peer sends SACK, so several losses per round trip are visible.
     pub sack: bool,
     pub ca_state: CaState,
 }
 
-/// Why the window must come down.
+/// Why the window must be reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// An ECN echo; at most one a round trip.
+    /// An ECN echo; at most one per round trip.
     EcnEcho,
-    /// Loss found by duplicate or selective ACKs; at most one a recovery.
+    /// Loss found by duplicate or selective ACKs; at most one per recovery.
     Loss,
     /// The retransmission timer; `consecutive` counts from 1. From the second on, the threshold must not fall further
     /// (RFC 5681 section 3.1).
     Timeout { consecutive: u32 },
 }
 
-/// What a controller needs of ECN.
+/// The ECN mode that a controller needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnUse {
-    /// RFC 3168, if the profile uses ECN.
+    /// RFC 3168, if the profile enables ECN.
     Classic,
-    /// ECN whatever the profile says, and as a receiver an echo of each mark (RFC 8257 section 3.2).
+    /// ECN regardless of the profile, and as a receiver an echo of each mark (RFC 8257 section 3.2).
     DctcpEcho,
-    /// Accurate feedback whatever the profile says, and data of ECT(1) where that is agreed (RFC 9331).
+    /// Accurate feedback regardless of the profile, and data sent as ECT(1) if the peer agrees (RFC 9331).
     Accurate,
 }
 
-/// What a controller is doing.
+/// A controller's state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CcState {
-    /// The algorithm's own word for it.
+    /// The algorithm's own name of its phase.
     pub phase: &'static str,
     pub cwnd: Bytes,
     pub ssthresh: Option<Bytes>,
@@ -139,49 +136,52 @@ pub struct CcState {
 }
 
 /// An algorithm that sets the congestion window.
+///
+/// The connection calls it in this order: `on_feedback_agreed`, `on_established`, then the other methods as events
+/// occur. A controller sets targets; it neither detects losses nor selects segments.
 pub trait Controller: Debug + Send {
     /// The algorithm's name, as in a scenario.
     fn name(&self) -> &str;
-    /// The handshake has settled how marks are fed back; comes before `on_established`.
+    /// The handshake agreed on the kind of ECN feedback. Called before `on_established`.
     fn on_feedback_agreed(&mut self, _feedback: Feedback) {}
-    /// The handshake is over: the segment size and perhaps a round-trip time are known.
+    /// The handshake is over: the segment size, and perhaps an RTT, are known.
     fn on_established(&mut self, _now: Time, _path: &PathState) {}
-    /// Data goes into an empty network, for the first time, after an idle time or after a timeout; the last new data
+    /// Data is sent into an empty network: for the first time, after an idle time or after a timeout. The last new data
     /// was sent `idle` ago.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
-    /// An ACK that may change the sender's phase, the window or the threshold, before it does: all that it tells but the
-    /// delivery rate, in the phase as it was. Any other is told by [`Controller::on_ack`] alone.
+    /// An ACK that may change the congestion state, window or threshold, before it does: all its values except the
+    /// delivery rate, in the old state. Other ACKs are reported by [`Controller::on_ack`] only.
     fn on_arrival(&mut self, _now: Time, _ack: &Acked, _path: &PathState) {}
     /// An ACK that delivered something.
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState);
-    /// `path.in_flight` on a timeout is what is still believed to be in the network.
+    /// A congestion signal. On a timeout `path.in_flight` counts the data still assumed to be in the network.
     fn on_congestion(&mut self, now: Time, signal: Signal, path: &PathState);
-    /// A segment was marked lost: before the congestion signal and the ACK that belong to it. Told to those who
-    /// [watch losses](Controller::needs_losses).
+    /// A segment was marked lost, before the congestion signal and the ACK that belong to it. Called only if
+    /// [`Controller::needs_losses`] is true.
     fn on_lost(&mut self, _now: Time, _lost: &Lost, _path: &PathState) {}
     fn needs_losses(&self) -> bool {
         false
     }
-    /// A reduction is complete: what was out when it began is acknowledged.
+    /// A reduction is complete: the data outstanding at its beginning is acknowledged.
     fn on_recovered(&mut self, _now: Time, _path: &PathState) {}
-    /// The last congestion signal was wrong: put back what it took.
+    /// The last congestion signal was spurious: restore the window and the threshold.
     fn on_undo(&mut self, now: Time);
     /// Sending resumes after an idle time of more than one RTO (RFC 5681 section 4.1).
     fn on_idle(&mut self, _now: Time, _restart_window: Bytes) {}
-    /// The window was not used, for an RTO of sending less or of an idle time: what was used holds, and the threshold
-    /// keeps three quarters of the old window (RFC 2861 section 3).
+    /// The window was not used for an RTO, by sending less or by being idle: the used part becomes the window, and the
+    /// threshold keeps 3/4 of the old window (RFC 2861 section 3).
     fn on_unused(&mut self, now: Time, window: Bytes) {
         self.on_idle(now, window);
     }
-    /// Takes over a connection in which another controller has set the window so far; comes after `on_established`.
+    /// Takes over a connection whose window another controller has set so far. Called after `on_established`.
     fn adopt(&mut self, now: Time, cwnd: Bytes, _ssthresh: Option<Bytes>) {
         self.on_idle(now, cwnd);
     }
-    /// A full segment has `mss` octets from now on; window and threshold are already of as many segments as before.
+    /// The segment size changed to `mss`; window and threshold already have the same number of segments as before.
     fn on_segment_size(&mut self, now: Time, _mss: Bytes, cwnd: Bytes, ssthresh: Option<Bytes>) {
         self.adopt(now, cwnd, ssthresh);
     }
-    /// What it is doing, for a story or a log. The default tells slow start from congestion avoidance.
+    /// The state for a trace or a log. The default distinguishes slow start from congestion avoidance.
     fn state(&self) -> CcState {
         let (cwnd, ssthresh) = (self.cwnd(), self.ssthresh());
         let slow_start = ssthresh.is_none_or(|ssthresh| cwnd < ssthresh);
@@ -191,12 +191,12 @@ pub trait Controller: Debug + Send {
     fn cwnd(&self) -> Bytes;
     /// `None` before the first congestion signal.
     fn ssthresh(&self) -> Option<Bytes>;
-    /// Payload per second; a controller that paces does so from its first window on.
+    /// Pacing rate in payload per second, or `None`. A controller that paces does so from its first window on.
     fn pacing_rate(&self) -> Option<BitRate> {
         None
     }
-    /// The controller sets the window in recovery too; otherwise the connection leads it down to the new one (RFC
-    /// 6937).
+    /// True if the controller sets the window in recovery too. Otherwise the connection leads the window down to the
+    /// new target (RFC 6937).
     fn owns_recovery(&self) -> bool {
         false
     }
@@ -205,18 +205,18 @@ pub trait Controller: Debug + Send {
     }
 }
 
-/// What a controller is made from.
+/// The inputs for creating a controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     pub initial_window: Bytes,
-    /// Where slow start ends the first time; unbounded if the host remembers nothing of the destination.
+    /// Threshold of the first slow start; `None` if the host remembers nothing about the destination.
     pub remembered_threshold: Option<Bytes>,
     pub counting: ByteCounting,
-    /// Less is given up for a mark than for a loss (RFC 8511), by those that can.
+    /// Reduce less for a mark than for a loss (RFC 8511), for algorithms that can.
     pub abe: bool,
-    /// The grain of the stack's clock, for algorithms that measure in its ticks; zero for an exact clock.
+    /// Tick of the stack's clock, for algorithms that measure in ticks; 0 for an exact clock.
     pub tick: Duration,
-    /// For algorithms that draw at random.
+    /// Seed for algorithms that draw random numbers.
     pub seed: u64,
 }
 

@@ -20,11 +20,11 @@ use super::hystart::{HyStart, Rounds, Train};
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
 
-/// Which CUBIC.
+/// A variant of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {
     name: &'static str,
-    /// What is left of the window after a signal, in 1024ths.
+    /// Share of the window after a signal, in 1/1024.
     beta: u64,
     exit: SlowStartExit,
 }
@@ -53,14 +53,14 @@ const SCALE: u64 = 1024;
 const C: u64 = 410;
 /// RFC 8511 section 3.1: 0.85.
 const BETA_ECN: u64 = 870;
-/// Linux computes the function anew after this, in whole ticks, or when the window has changed.
+/// Linux recomputes the function after this time, in whole ticks, or when the window has changed.
 const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);
 const SECOND: u64 = 1_000_000_000;
-/// RTTs are not believed this soon after a reduction, when the queue drains.
+/// Ignore RTT samples for 1 s after a reduction, while the queue drains.
 const DEAF_AFTER_REDUCTION: Duration = Duration::from_secs(1);
-/// Before the first reduction: at least a segment for each so many.
+/// Before the first reduction: one segment for at most this many acknowledged.
 const EVERY_AT_FIRST: u64 = 20;
-/// Segments for a segment where the function does not rise: nearly never.
+/// Acknowledged segments per segment of growth where the function is flat.
 const EVERY_ON_PLATEAU: u64 = 100;
 
 #[derive(Debug)]
@@ -69,27 +69,27 @@ pub struct Cubic {
     abe: bool,
     /// A tick of the stack's clock; zero for an exact one.
     tick: u64,
-    /// Eighths of a window that are acknowledged for a segment of friendly window: 8 (1 + beta) / (3 (1 - beta)) (RFC
-    /// 9438 equation 4).
+    /// Eighths of a window to be acknowledged for one segment of the friendly window: 8 (1 + beta) / (3 (1 - beta))
+    /// (RFC 9438 equation 4).
     friendly_every: u64,
     /// The smallest RTT ever.
     min_rtt: Option<Duration>,
-    /// The window before the last reduction, or what fast convergence made of it; zero for none.
+    /// The window before the last reduction, lowered by fast convergence; 0 before the first.
     w_max: u64,
     epoch: Option<Epoch>,
-    /// Segments acknowledged that the friendly window has not yet turned into growth.
+    /// Acknowledged segments that have not yet grown the friendly window.
     ack_cnt: u64,
-    /// When and for which window `every` was computed.
+    /// Time and window for which `every` was computed.
     computed: Option<(Time, u64)>,
     every: u64,
     hystart: HyStart,
 }
 
-/// The time since congestion avoidance last began.
+/// State since congestion avoidance last began.
 #[derive(Debug)]
 struct Epoch {
     begun: Time,
-    /// The inflection point: its time in 1024ths of a second from the beginning, and its window.
+    /// The inflection point: its time in 1/1024 s since the epoch began, and its window.
     k: u64,
     origin: u64,
     /// The window that Reno would have.
@@ -97,7 +97,7 @@ struct Epoch {
 }
 
 impl Cubic {
-    /// On a stack whose clock has ticks of this length.
+    /// Creates the algorithm for a stack whose clock has this tick.
     pub fn new(constants: Constants, tick: Duration) -> Cubic {
         let beta = constants.beta;
         let hystart = match constants.exit {
@@ -125,12 +125,12 @@ impl Cubic {
         Cubic { abe, ..self }
     }
 
-    /// What the stack's clock shows.
+    /// The time in ticks of the stack's clock.
     fn ticks(&self, now: Time) -> Time {
         Time::from_nanos(now.as_nanos() / self.tick * self.tick)
     }
 
-    /// Sets `every` for an ACK of `acked` segments in congestion avoidance.
+    /// Computes `every` for an ACK of `acked` segments in congestion avoidance.
     fn update(&mut self, now: Time, cwnd: u64, acked: u64) {
         let now = self.ticks(now);
         self.ack_cnt = self.ack_cnt.saturating_add(acked);
@@ -138,7 +138,7 @@ impl Cubic {
         if self.computed.is_some_and(|(at, window)| window == cwnd && now.saturating_since(at) <= stale_after) {
             return;
         }
-        // Within one tick the function stands still, and only the friendly window goes on.
+        // Within one tick the function is constant, and only the friendly window grows.
         if self.epoch.is_none() || self.computed.is_none_or(|(at, _)| at != now) {
             self.computed = Some((now, cwnd));
             self.follow_curve(now, cwnd, acked);
@@ -163,11 +163,11 @@ impl Cubic {
         }
     }
 
-    /// Keeps up with the window that Reno would have by now (RFC 9438 section 4.3).
+    /// Follows the window that Reno would have by now (RFC 9438 section 4.3).
     fn follow_reno(&mut self, cwnd: u64) {
         let Some(epoch) = &mut self.epoch else { return };
         let every = (cwnd * self.friendly_every / 8).max(1);
-        // Strictly more: the last segment's worth stays as credit.
+        // Strictly greater: one segment stays as credit.
         let whole = self.ack_cnt.saturating_sub(1) / every;
         self.ack_cnt -= whole * every;
         epoch.friendly = epoch.friendly.saturating_add(whole);
@@ -191,7 +191,7 @@ fn estimated_root(cube: u64) -> u64 {
     if bits < 7 {
         return cube_root(cube.into());
     }
-    // The root has so many bits beyond those that the guess is made from: four to six leading bits of the cube.
+    // Number of bits of the root beyond those of the guess: four to six leading bits of the cube.
     let beyond = (bits - 1) / 3 - 1;
     let leading = cube >> (3 * beyond);
     let in_64ths = cube_root(256 * u128::from(1093 * leading - 172)) + 4;
@@ -200,7 +200,7 @@ fn estimated_root(cube: u64) -> u64 {
     three_roots * 341 / 1024
 }
 
-/// The largest whole number whose cube is no more.
+/// The largest integer whose cube is at most `cube`.
 fn cube_root(cube: u128) -> u64 {
     let mut root = 0u128;
     for bit in (0..42).rev() {
@@ -224,7 +224,7 @@ impl WindowAlgorithm for Cubic {
         self.constants.name
     }
 
-    /// An idle time is no time of the function's (RFC 9438 section 5.8).
+    /// An idle time moves the epoch (RFC 9438 section 5.8).
     fn on_transmit_start(&mut self, now: Time, idle: Duration, _path: &PathState) {
         let (begins, sent) = (self.ticks(now), self.ticks(now - idle));
         if let Some(epoch) = &mut self.epoch {
@@ -242,7 +242,7 @@ impl WindowAlgorithm for Cubic {
         self.min_rtt = Some(min_rtt);
         match ack.reduced_to {
             None if window.in_slow_start() => self.hystart.watch(now, rtt, min_rtt, path, window),
-            // On its way down in a repair the window is below the threshold, which Linux takes for slow start.
+            // During a reduction the window is below the threshold, which Linux takes for slow start.
             Some(cwnd) if window.ssthresh().is_some_and(|ssthresh| cwnd.get() < ssthresh * window.mss()) => {
                 let mut reduced = *window;
                 reduced.set_octets(cwnd.get());
@@ -271,7 +271,8 @@ impl WindowAlgorithm for Cubic {
         let cwnd = window.segments();
         let beta = self.constants.beta;
         self.epoch = None;
-        // Fast convergence: a window that did not reach the last maximum leaves room for others (RFC 9438 section 4.7).
+        // Fast convergence: a window that did not reach the last maximum leaves room for other flows (RFC 9438 section
+        // 4.7).
         self.w_max = if cwnd < self.w_max { cwnd * (SCALE + beta) / (2 * SCALE) } else { cwnd };
         let left = if self.abe && signal == Signal::EcnEcho { BETA_ECN } else { beta };
         cwnd * left / SCALE

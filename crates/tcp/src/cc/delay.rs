@@ -1,4 +1,4 @@
-//! What delay-based algorithms measure: the smallest RTT of the path and of each round trip.
+//! Measurements of delay-based algorithms: the minimum RTT of the path and of each round trip.
 
 use super::round::Round;
 use super::{Acked, PathState};
@@ -10,13 +10,13 @@ use lopsided_core::Duration;
 pub(super) struct RoundRtt {
     /// The smallest RTT ever: the path without a queue.
     pub base: Option<Duration>,
-    /// Of this round: the smallest RTT and the number of samples.
+    /// Minimum RTT and number of samples of this round.
     pub min: Option<Duration>,
     pub samples: u32,
     round: Round,
-    /// Whether RTTs tell of the queue. The open state switches this on, which begins a round, and any other off; and a
-    /// restart switches it on, whatever the state. So Linux' Vegas works on in the repair behind a timeout, which
-    /// begins with an empty network (tcp_vegas_cwnd_event).
+    /// True if RTTs are used. The open state enables them and begins a round; any other state disables them. A restart
+    /// enables them in any state: Linux's Vegas keeps working in the recovery after a timeout, which begins with an
+    /// empty network (tcp_vegas_cwnd_event).
     pub open: bool,
     ca_state: Option<CaState>,
 }
@@ -24,7 +24,7 @@ pub(super) struct RoundRtt {
 impl RoundRtt {
     pub fn sample(&mut self, ack: &Acked) {
         if let Some(rtt) = ack.newest_rtt {
-            // Never zero, so that it can divide.
+            // Never zero, because it is a divisor.
             let rtt = rtt + Duration::from_micros(1);
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
             self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
@@ -32,7 +32,7 @@ impl RoundRtt {
         }
     }
 
-    /// Follows the sender's state; a new round begins when trouble is over, which it says.
+    /// Follows the congestion state. Returns true if the state became open, which begins a round.
     pub fn follow(&mut self, ca_state: CaState, path: &PathState) -> bool {
         if self.ca_state.replace(ca_state) == Some(ca_state) {
             return false;
@@ -44,7 +44,7 @@ impl RoundRtt {
         self.open
     }
 
-    /// True once a round trip, when what was sent after the last time is acknowledged.
+    /// True once per round trip, when the data sent since the last round is acknowledged.
     pub fn is_over(&self, path: &PathState) -> bool {
         self.round.is_passed(path)
     }
@@ -55,7 +55,7 @@ impl RoundRtt {
         self.min = None;
     }
 
-    /// Everything is forgotten: the path may be another after an idle time.
+    /// Forgets everything: the path may have changed during an idle time.
     pub fn restart(&mut self, path: &PathState) {
         *self =
             RoundRtt { open: true, round: Round::begin(path), ca_state: Some(path.ca_state), ..RoundRtt::default() };

@@ -1,18 +1,18 @@
-//! A controller alone, for its tests: a line, a queue, and a sender that fills its window and sees losses a round trip
-//! later. Deterministic, and exact enough to hold an algorithm against its published rules.
+//! Runs a controller alone, for its tests: a line, a queue, and a sender that fills its window and sees losses one RTT
+//! later. Deterministic, and exact enough to compare an algorithm with its published rules.
 //!
-//! Leaves out the TCP around it: each segment is acknowledged on its own, what was lost is known and sent again at
-//! once, no timer expires.
+//! Not modelled: TCP around it. Each segment is acknowledged separately, lost segments are known and retransmitted at
+//! once, and no timer expires.
 
 use crate::cc::{Acked, Controller, Lost, PathState, RateSample, Setup, Signal};
 use crate::{ByteCounting, CaState};
 use lopsided_core::{Bytes, Duration, Time};
 use std::collections::VecDeque;
 
-/// Of all that is sent here, in octets.
+/// Payload of every segment in bytes.
 pub const MSS: u64 = 1448;
 
-/// What a controller is made from: a first window of ten segments.
+/// Inputs of a controller: an initial window of 10 segments.
 pub fn setup() -> Setup {
     Setup {
         abe: false,
@@ -24,7 +24,7 @@ pub fn setup() -> Setup {
     }
 }
 
-/// A connection on which nothing has happened.
+/// The state of a fresh connection.
 pub fn path_state() -> PathState {
     PathState {
         mss: Bytes::new(MSS),
@@ -41,7 +41,7 @@ pub fn path_state() -> PathState {
     }
 }
 
-/// An ACK of `segments` segments with an RTT, in good order.
+/// An ACK of `segments` segments with an RTT, without loss.
 pub fn acked(segments: u64, rtt: Duration) -> Acked {
     Acked {
         delivered: Bytes::new(segments * MSS),
@@ -86,14 +86,14 @@ struct Sent {
 pub struct Path {
     pub controller: Box<dyn Controller>,
     pub now: Time,
-    /// Octets a second.
+    /// Bytes per second.
     rate: u64,
-    /// Segments that the queue holds.
+    /// Size of the queue in segments.
     room: u64,
     rtt: Duration,
-    /// Mark instead of dropping from this backlog on.
+    /// Mark packets instead of dropping them from this backlog on.
     pub mark_from: Option<u64>,
-    /// The line is free again.
+    /// When the line is free again.
     free: Time,
     flight: VecDeque<Sent>,
     state: PathState,
@@ -102,17 +102,17 @@ pub struct Path {
     /// In recovery until this segment is acknowledged.
     recovery: Option<u64>,
     may_send: Time,
-    /// Segments delivered, and segments lost.
+    /// Number of delivered and of lost segments.
     pub delivered: u64,
     pub losses: u64,
-    /// When the controller was told of congestion.
+    /// Times of the congestion signals.
     pub signals: Vec<Time>,
-    /// Time and window in segments, once an ACK.
+    /// Time and window in segments, one entry per ACK.
     pub trace: Vec<(Time, u64)>,
 }
 
 impl Path {
-    /// A line of `mbits` Mbit/s with a round trip of `rtt` and a queue of `room` segments.
+    /// Creates a line of `mbits` Mbit/s with an RTT of `rtt` and a queue of `room` segments.
     pub fn new(controller: Box<dyn Controller>, mbits: f64, rtt: Duration, room: u64) -> Path {
         let mut path = Path {
             controller,
@@ -141,7 +141,7 @@ impl Path {
         Duration::from_nanos(MSS * 1_000_000_000 / self.rate)
     }
 
-    /// Runs for so long; returns the segments delivered meanwhile as a share of what the line could carry.
+    /// Runs for `span` and returns the share of the line's capacity that was delivered.
     pub fn run(&mut self, span: Duration) -> f64 {
         let (end, before) = (self.now + span, self.delivered);
         loop {
@@ -185,7 +185,7 @@ impl Path {
                 delivered_at: self.delivered_at,
                 in_flight: self.state.in_flight.get() + MSS,
                 losses: self.losses,
-                // A hole shows when what follows it arrives.
+                // A hole is seen when the following segment arrives.
                 acked_at: self.free + self.rtt,
                 lost,
                 marked,

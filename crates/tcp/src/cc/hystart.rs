@@ -15,11 +15,11 @@ use super::round::Round;
 use super::{PathState, Window};
 use lopsided_core::{Duration, Time};
 
-/// Linux: below this window, in segments, slow start is left alone.
+/// Linux ignores HyStart below this window, in segments.
 const LOW_WINDOW: u64 = 16;
 const TRAIN_GAP: Duration = Duration::from_millis(2);
 const BURST_MAX: Duration = Duration::from_millis(1);
-/// Octets that a Linux sender may put out in one burst, times four.
+/// Bytes that a Linux sender may send in one burst, times four.
 const BURST_OCTETS: u64 = 4 * 65_536;
 /// RFC 9406 section 4.3: MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR, N_RTT_SAMPLE, CSS_GROWTH_DIVISOR, CSS_ROUNDS,
 /// L.
@@ -31,7 +31,7 @@ const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 const SEGMENTS_PER_ACK: u64 = 8;
 
-/// How slow start is watched.
+/// The variant of HyStart.
 #[derive(Debug)]
 pub(super) enum HyStart {
     Off,
@@ -40,7 +40,7 @@ pub(super) enum HyStart {
 }
 
 impl HyStart {
-    /// An ACK in slow start, with its RTT and the smallest RTT ever: ends slow start if it is time.
+    /// Processes an ACK in slow start with its RTT and the smallest RTT ever; ends slow start if a sign appears.
     #[inline]
     pub fn watch(&mut self, now: Time, rtt: Duration, min_rtt: Duration, path: &PathState, window: &mut Window) {
         let found = match self {
@@ -53,7 +53,7 @@ impl HyStart {
         }
     }
 
-    /// Octets that slow start may grow by with this ACK.
+    /// Bytes by which slow start may grow with this ACK.
     pub fn growth(&mut self, octets: u64, window: &Window) -> u64 {
         match self {
             HyStart::PlusPlus(rounds) => rounds.growth(octets, window.mss()),
@@ -61,18 +61,18 @@ impl HyStart {
         }
     }
 
-    /// After a timeout slow start begins anew.
+    /// Restarts after a timeout, which restarts slow start.
     pub fn restart(&mut self, now: Time, path: &PathState) {
         match self {
             HyStart::Off => {}
             HyStart::Linux(train) => *train = Train::begin(now, path),
-            // RFC 9406 section 4.3: only the first slow start is watched.
+            // RFC 9406 section 4.3: only the first slow start is monitored.
             HyStart::PlusPlus(rounds) => rounds.over = true,
         }
     }
 }
 
-/// HyStart's view of a round.
+/// HyStart's state of a round.
 #[derive(Debug, Default)]
 pub(super) struct Train {
     round: Round,
@@ -113,7 +113,7 @@ impl Train {
     }
 }
 
-/// What a burst of the sender's own takes at twice the window an RTT.
+/// The time of a burst of the sender itself at twice the window per RTT.
 fn burst_time(path: &PathState, window: &Window) -> Duration {
     let Some(srtt) = path.srtt else { return BURST_MAX };
     let nanos = u128::from(BURST_OCTETS) * u128::from(srtt.as_nanos()) / u128::from(2 * window.octets());
@@ -124,14 +124,14 @@ fn rise(min_rtt: Duration) -> Duration {
     (min_rtt / RISE_DIVISOR).clamp(RISE_MIN, RISE_MAX)
 }
 
-/// HyStart++'s view of a slow start.
+/// HyStart++'s state of a slow start.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
     round: Round,
     current: Option<Duration>,
     last: Option<Duration>,
     samples: u32,
-    /// In conservative slow start: its baseline RTT and the rounds spent in it.
+    /// In conservative slow start: its baseline RTT and number of rounds.
     conservative: Option<(Duration, u32)>,
     over: bool,
 }
@@ -161,7 +161,7 @@ impl Rounds {
         }
         match (self.conservative, self.last) {
             (None, Some(last)) if current >= last + rise(last) => self.conservative = Some((current, 0)),
-            // The rise was a passing one.
+            // The increase was temporary.
             (Some((baseline, _)), _) if current < baseline => self.conservative = None,
             _ => {}
         }

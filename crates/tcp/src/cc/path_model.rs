@@ -1,20 +1,20 @@
-//! What BBR's versions keep of a path and share: packet-timed rounds, maxima over the last of them, how far ACKs run
-//! ahead of the bandwidth, and the pacing rate that follows from it. Sections are those of draft-ietf-ccwg-bbr-06.
+//! Path measurements shared by BBR's versions: packet-timed rounds, maxima over the last rounds, the lead of ACKs over
+//! the bandwidth, and the pacing rate. Sections are those of draft-ietf-ccwg-bbr-06.
 
 use super::{Acked, PathState};
 use lopsided_core::{BitRate, Duration, Time};
 
-/// The rate is a little below the bandwidth, so that the queue stays short (section 5.6.2).
+/// The rate is slightly below the bandwidth, so that the queue stays short (section 5.6.2).
 const PACING_MARGIN: f64 = 0.99;
 
-/// Round trips counted in packets (section 5.5.1): one ends with the ACK of a segment that was sent after the last had
+/// Packet-timed round trips (section 5.5.1): a round ends with the ACK of a segment that was sent after the last round
 /// ended.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
     pub count: u64,
     /// The latest ACK began a round.
     pub start: bool,
-    /// The round ends when a segment is acknowledged that was sent with at least so much delivered.
+    /// The round ends when a segment is acknowledged that was sent with at least this delivered count.
     end: u64,
 }
 
@@ -27,16 +27,16 @@ impl Rounds {
         }
     }
 
-    /// The round that is under way begins anew, `delivered` octets into the connection.
+    /// Restarts the current round at `delivered` bytes.
     pub fn restart(&mut self, delivered: u64) {
         self.end = delivered;
     }
 }
 
-/// The maximum over the last `N` rounds, exactly.
+/// The exact maximum over the last `N` rounds.
 #[derive(Debug)]
 pub(super) struct MaxOf<const N: usize> {
-    /// The rounds' maxima, each in its round's place.
+    /// Maximum of each round, in the round's place.
     maxima: [(u64, f64); N],
     max: f64,
 }
@@ -52,7 +52,7 @@ impl<const N: usize> MaxOf<N> {
         self.max
     }
 
-    /// Rounds must not go back.
+    /// Adds a value. Rounds must not decrease.
     pub fn add(&mut self, round: u64, value: f64) {
         let place = &mut self.maxima[(round % N as u64) as usize];
         if place.0 == round {
@@ -67,18 +67,18 @@ impl<const N: usize> MaxOf<N> {
         self.max = recent.fold(0.0, |max, (_, value)| max.max(*value));
     }
 
-    /// Forgets all but this value.
+    /// Forgets all other values.
     pub fn reset(&mut self, round: u64, value: f64) {
         *self = MaxOf::default();
         self.add(round, value);
     }
 }
 
-/// What was sent at ProbeRTT's small window, and says too little of the bandwidth (section 5.3.4.3's
+/// Data sent with ProbeRTT's small window, which says little about the bandwidth (section 5.3.4.3's
 /// MarkConnectionAppLimited).
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
-    /// Octets delivered as the first was sent, and when the last will be.
+    /// Delivered count when the first byte was sent, and when the last one will be delivered.
     octets: Option<(u64, u64)>,
 }
 
@@ -88,18 +88,18 @@ impl HeldBack {
         self.octets = Some((first, delivered.saturating_add(in_flight)));
     }
 
-    /// A segment that was sent with so much delivered is one of them.
+    /// True if a segment sent at this delivered count belongs to that data.
     pub fn covers(&self, prior_delivered: u64) -> bool {
         self.octets.is_some_and(|(first, last)| (first..=last).contains(&prior_delivered))
     }
 }
 
-/// How far ACKs run ahead of the bandwidth (section 5.5.9): what a shared medium holds back and delivers at once must
-/// not stop the sender meanwhile.
+/// How far ACKs run ahead of the bandwidth (section 5.5.9): data that a shared medium holds back and delivers at once
+/// must not stop the sender.
 #[derive(Debug, Default)]
 pub(super) struct AckEpoch {
     begun: Time,
-    /// Octets since.
+    /// Bytes acknowledged since the epoch began.
     acked: u64,
 }
 
@@ -109,8 +109,8 @@ impl AckEpoch {
         self.acked = 0;
     }
 
-    /// Octets beyond what a bandwidth in octets a second explains since the epoch began. A new one begins when the ACKs
-    /// fall behind the bandwidth, or with the octet `limit`.
+    /// Bytes beyond those that the bandwidth (bytes per second) explains since the epoch began. A new epoch begins when
+    /// the ACKs fall behind the bandwidth, or at `limit` bytes.
     pub fn extra(&mut self, now: Time, delivered: u64, bandwidth: f64, limit: u64) -> u64 {
         let mut expected = (bandwidth * now.saturating_since(self.begun).as_secs_f64()) as u64;
         if self.acked <= expected || self.acked.saturating_add(delivered) >= limit {
@@ -125,30 +125,30 @@ impl AckEpoch {
 /// The pacing rate (section 5.6.2).
 #[derive(Debug, Default)]
 pub(super) struct Pacer {
-    /// Octets a second.
+    /// Bytes per second.
     pub rate: f64,
     seen_rtt: bool,
 }
 
 impl Pacer {
-    /// Before there is a bandwidth: a window an RTT, a millisecond if none is known.
+    /// Sets the rate before there is a bandwidth: one window per RTT, per millisecond if no RTT is known.
     pub fn guess(&mut self, window: u64, srtt: Option<Duration>, gain: f64) {
         let rtt = srtt.unwrap_or(Duration::from_millis(1)).max(Duration::from_micros(1));
         self.start(gain * PACING_MARGIN * window as f64 / rtt.as_secs_f64(), srtt.is_some());
     }
 
-    /// The first rate, guessed with or without an RTT.
+    /// Sets the first rate, guessed with or without an RTT.
     pub fn start(&mut self, rate: f64, of_rtt: bool) {
         self.seen_rtt |= of_rtt;
         self.rate = rate;
     }
 
-    /// The guess stood without an RTT, and now there is one.
+    /// True if the rate was guessed without an RTT and an RTT is known now.
     pub fn is_to_guess_anew(&self, srtt: Option<Duration>) -> bool {
         !self.seen_rtt && srtt.is_some()
     }
 
-    /// Until the pipe was full once, the rate only rises.
+    /// Sets the rate; it only rises until the pipe was full once.
     pub fn set(&mut self, bandwidth: f64, gain: f64, filled: bool) {
         let rate = bandwidth * gain * PACING_MARGIN;
         if filled || rate > self.rate {
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(max.max(), 10.0, "rounds without a sample age too");
     }
 
-    /// 1000 octets a second are expected; 500 more come at once, then nothing until the ACKs are behind again.
+    /// 1,000 bytes per second are expected; 500 more arrive at once, then nothing until the ACKs are behind again.
     #[test]
     fn an_epoch_counts_what_comes_early_and_ends_when_acks_fall_behind() {
         let mut epoch = AckEpoch::default();

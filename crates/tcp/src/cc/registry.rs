@@ -1,4 +1,4 @@
-//! The congestion controls by their names: the built-in ones, and those from outside this crate beside them.
+//! The congestion controls by name: the built-in ones and those that a caller adds.
 
 use super::controller::{Controller, Setup};
 use super::cubic::{self, Cubic};
@@ -14,7 +14,7 @@ fn window_controller<L: WindowAlgorithm + 'static>(setup: &Setup, algorithm: L) 
     Box::new(WindowController::new(setup, algorithm))
 }
 
-/// Every algorithm by its name, the default first, and what it is with its source.
+/// Every algorithm: name, description with source, constructor. The default is first.
 const TABLE: &[(&str, &str, Build)] = &[
     ("reno", "Reno (RFC 5681), its window counted as the stack does", |setup| {
         window_controller(setup, Reno::named("reno").with_abe(setup.abe))
@@ -95,12 +95,12 @@ const fn names() -> [&'static str; TABLE.len()] {
     names
 }
 
-/// What the algorithm of that name is, and its source; `None` for an unknown name.
+/// The description and source of an algorithm; `None` for an unknown name.
 pub fn text(name: &str) -> Option<&'static str> {
     TABLE.iter().find(|(known, _, _)| *known == name).map(|(_, text, _)| *text)
 }
 
-/// The controller of that name, set up for a profile; `None` for an unknown name.
+/// Creates the controller of that name for a profile; `None` for an unknown name.
 pub fn build(name: &str, setup: &Setup) -> Option<Box<dyn Controller>> {
     maker(name).map(|build| build(setup))
 }
@@ -109,14 +109,14 @@ pub(crate) fn maker(name: &str) -> Option<Build> {
     TABLE.iter().find(|(known, _, _)| *known == name).map(|(_, _, build)| *build)
 }
 
-/// Makes a controller for each connection. The same `Setup` must give the same controller, or runs cannot be repeated.
+/// Creates a controller for a connection. The same `Setup` must give the same controller, or runs are not repeatable.
 pub type ControllerFactory = Arc<dyn Fn(&Setup) -> Box<dyn Controller> + Send + Sync>;
 
-/// The congestion controls that one run may use: the built-in ones, and those that its caller brings.
+/// The congestion controls that a run may use: the built-in ones and those that its caller adds.
 ///
-/// They belong to the run and not to the process, as the kinds of a [`lopsided_spec::Registry`] do: a factory is a
-/// closure that may hold what is the run's own (one in Python holds what ends the run if it fails), and two runs may
-/// mean different code by one name. A kind of a `Registry` is settings alone, which scenario files spell out.
+/// They belong to the run, unlike the kinds of a [`lopsided_spec::Registry`], which belong to the process: a factory is
+/// a closure that may hold the run's own state (a Python factory holds what ends the run if it fails), and two runs may
+/// use different code under one name.
 #[derive(Clone, Default)]
 pub struct RunControllers {
     own: Vec<(String, ControllerFactory)>,
@@ -134,7 +134,7 @@ impl RunControllers {
         Ok(())
     }
 
-    /// The names that were added, in that order.
+    /// The added names, in order.
     pub fn names(&self) -> Vec<&str> {
         self.own.iter().map(|(name, _)| name.as_str()).collect()
     }
@@ -151,7 +151,7 @@ impl fmt::Debug for RunControllers {
     }
 }
 
-/// There is a congestion control of this name already.
+/// Error: a congestion control of this name exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameTaken {
     pub name: String,

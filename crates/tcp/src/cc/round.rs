@@ -1,26 +1,27 @@
-//! A round trip by sequence numbers: it is over when what was sent until it began is acknowledged.
+//! A round trip by sequence numbers: it ends when the data sent before its start is acknowledged.
 
 use super::PathState;
 
-/// The round that a controller is in.
+/// The current round of a controller.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
-    /// The next sequence number to be sent as it began.
+    /// The next sequence number to be sent when the round began.
     end: u64,
 }
 
 impl Round {
-    /// One that ends when all that is out now is acknowledged.
+    /// Begins a round that ends when all data outstanding now is acknowledged.
     pub fn begin(path: &PathState) -> Round {
         Round { end: path.nxt }
     }
 
-    /// Whether something that was sent behind it is acknowledged: Linux's `after(ack, beg_snd_nxt)`.
+    /// True if data sent after the round began is acknowledged: Linux's `after(ack, beg_snd_nxt)`.
     pub fn is_passed(self, path: &PathState) -> bool {
         path.una > self.end
     }
 
-    /// Whether all of it is acknowledged, which may be an ACK earlier: `!before(snd_una, next_seq)` of Linux's DCTCP.
+    /// True if all data of the round is acknowledged, which may be one ACK earlier: `!before(snd_una, next_seq)` in
+    /// Linux's DCTCP.
     pub fn is_acknowledged(self, path: &PathState) -> bool {
         path.una >= self.end
     }

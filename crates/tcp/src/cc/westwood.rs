@@ -22,19 +22,19 @@ const SAMPLE_MIN: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Westwood {
     tick: Duration,
-    /// Bandwidth in octets a tick, or a second where there are none: once smoothed, and twice.
+    /// Bandwidth in bytes per tick (per second without ticks): smoothed once, and twice.
     once: f64,
     twice: f64,
     begun: Time,
-    /// Octets delivered since then.
+    /// Bytes delivered since then.
     count: u64,
-    /// Octets of duplicates, which an ACK that covers them does not tell again.
+    /// Bytes of duplicates, which the ACK that covers them does not count again.
     accounted: u64,
-    /// An ACK has come.
+    /// An ACK has arrived.
     heard: bool,
     rtt: Option<Duration>,
     min_rtt: Option<Duration>,
-    /// The path may have changed: take the next RTT for the smallest.
+    /// The path may have changed: take the next RTT as the minimum.
     forget_min: bool,
 }
 
@@ -77,7 +77,7 @@ impl Westwood {
         Time::from_nanos(now.as_nanos() / tick * tick)
     }
 
-    /// So many ticks, or seconds where there are none.
+    /// The span in ticks (in seconds without ticks).
     fn units(&self, span: Duration) -> f64 {
         match self.tick.as_nanos() {
             0 => span.as_secs_f64(),
@@ -89,7 +89,7 @@ impl Westwood {
         if self.tick.is_zero() { value } else { libm::floor(value) }
     }
 
-    /// Octets that an ACK counts for.
+    /// Bytes that an ACK counts for.
     fn acked_octets(&mut self, ack: &Acked, mss: u64) -> u64 {
         let covered = if self.heard { ack.cumulative.get() } else { 0 };
         self.heard = true;

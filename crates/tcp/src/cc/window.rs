@@ -1,14 +1,14 @@
-//! What loss-based algorithms share: the window and its threshold, slow start, and what a signal does to them.
+//! Shared parts of loss-based algorithms: window and threshold, slow start, and the effect of a congestion signal.
 //!
-//! An algorithm proper is a [`WindowAlgorithm`]: how the window grows in congestion avoidance, and what is left of it
-//! after a signal. Windows are kept in octets and moved in whole segments, as stacks that count segments do.
+//! The algorithm itself is a [`WindowAlgorithm`]: how the window grows in congestion avoidance, and what remains after
+//! a signal. Windows are stored in bytes and changed in whole segments, as in stacks that count segments.
 
 use super::{Acked, Controller, EcnUse, PathState, Setup, Signal};
 use crate::ByteCounting;
 use lopsided_core::{Bytes, Duration, Time};
 use std::fmt::Debug;
 
-/// No TCP window is larger (RFC 7323 section 2.3), so no congestion window needs to be.
+/// The largest TCP window (RFC 7323 section 2.3), and so the largest useful congestion window.
 const LARGEST: u64 = 1 << 30;
 /// RFC 5681 section 3.1: a threshold is at least two segments.
 const LEAST_THRESHOLD: u64 = 2;
@@ -20,8 +20,7 @@ pub struct Window {
     ssthresh: Option<u64>,
     mss: u64,
     counting: ByteCounting,
-    /// Octets acknowledged towards the next increase; with `AcksExactly` the share of an octet, in octets over the
-    /// window.
+    /// Bytes acknowledged towards the next increase; with `AcksExactly` the fraction of a byte, in bytes per window.
     cwnd_cnt: u64,
     /// The window and threshold before the last congestion signal, for undo.
     before: Option<(u64, Option<u64>)>,
@@ -58,23 +57,22 @@ impl Window {
         self.ssthresh = Some(segments.max(LEAST_THRESHOLD).saturating_mul(self.mss).min(LARGEST));
     }
 
-    /// Congestion avoidance begins here: slow start has found the window.
+    /// Enters congestion avoidance: the threshold becomes the window.
     pub fn end_slow_start(&mut self) {
         self.ssthresh = Some(self.cwnd);
     }
 
-    /// The threshold is at most the window, as it is in congestion avoidance.
+    /// Lowers the threshold to the window, if it is higher.
     pub fn end_slow_start_at_window(&mut self) {
         self.ssthresh = Some(self.ssthresh.map_or(self.cwnd, |ssthresh| ssthresh.min(self.cwnd)));
     }
 
-    /// A threshold far below a window that is in use is out of date: three quarters of the window take its place (RFC
-    /// 2861 section 3).
+    /// Raises a threshold far below a used window, which is out of date, to 3/4 of the window (RFC 2861 section 3).
     pub fn freshen_ssthresh(&mut self) {
         self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.three_quarters()));
     }
 
-    /// In whole segments, each part rounded down as Linux has it.
+    /// 3/4 of the window in whole segments, each part rounded down as in Linux.
     fn three_quarters(&self) -> u64 {
         (self.segments() / 2 + self.segments() / 4) * self.mss
     }
@@ -83,7 +81,7 @@ impl Window {
         self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh)
     }
 
-    /// The window is neither in slow start nor beyond the threshold.
+    /// True if the window equals the threshold.
     pub fn is_at_threshold(&self) -> bool {
         self.ssthresh == Some(self.cwnd)
     }
@@ -96,7 +94,7 @@ impl Window {
         self.counting
     }
 
-    /// The octets that an ACK counts for: one segment, or what it delivered, by the stack's way of counting.
+    /// Bytes that an ACK counts for: one segment or the delivered bytes, by the profile's rule.
     pub fn acked_bytes_for_growth(&self, ack: &Acked) -> u64 {
         let delivered = ack.delivered.get();
         match self.counting {
@@ -107,8 +105,7 @@ impl Window {
         }
     }
 
-    /// Grows by `octets`, up to the threshold (RFC 5681 equation 2); returns what is left of them for congestion
-    /// avoidance.
+    /// Grows by `octets` up to the threshold (RFC 5681 equation 2); returns the rest for congestion avoidance.
     #[inline]
     pub fn slow_start(&mut self, octets: u64) -> u64 {
         if !self.in_slow_start() {
@@ -120,13 +117,12 @@ impl Window {
         octets - step
     }
 
-    /// Adds a segment for each `every` segments acknowledged: exact, whatever the receiver's ACK rate (RFC 3465 section
-    /// 2.1).
+    /// Adds one segment for each `every` acknowledged segments: exact for any ACK rate (RFC 3465 section 2.1).
     #[inline]
     pub fn add_one_per(&mut self, every: u64, octets: u64) {
         let step = every.max(1).saturating_mul(self.mss);
         if self.cwnd_cnt >= step {
-            // The pace has risen since: old credit gives one segment, not a burst.
+            // The growth became faster: old credit gives one segment instead of a burst.
             self.cwnd_cnt = 0;
             self.set_octets(self.cwnd + self.mss);
         }
@@ -138,7 +134,7 @@ impl Window {
         }
     }
 
-    /// Adds so many square octets over the window, and keeps what is left of an octet for the next time.
+    /// Adds `square_octets / cwnd` bytes to cwnd and carries the remainder over.
     pub fn add_exactly(&mut self, square_octets: u64) {
         self.cwnd_cnt += square_octets;
         let step = self.cwnd_cnt / self.cwnd;
@@ -146,7 +142,7 @@ impl Window {
         self.set_octets(self.cwnd + step);
     }
 
-    /// Reno's growth: slow start, then a segment for each window acknowledged.
+    /// Reno's growth: slow start, then one segment per acknowledged window.
     #[inline]
     pub fn reno_cong_avoid(&mut self, octets: u64) {
         let left = self.slow_start(octets);
@@ -167,7 +163,7 @@ impl Window {
         self.mss = mss.get().max(1);
     }
 
-    /// Segments have another size; the window and its threshold are given in octets.
+    /// Changes the segment size; window and threshold are in bytes.
     fn resize(&mut self, mss: Bytes, cwnd: u64, ssthresh: Option<u64>) {
         let before = self.mss;
         self.set_mss(mss);
@@ -178,8 +174,8 @@ impl Window {
         self.ssthresh = ssthresh;
     }
 
-    /// Keeps the present window for undo. A threshold far below a window that was in use is out of date: three quarters
-    /// of the window take its place (RFC 2861 section 3).
+    /// Saves the window for undo. A threshold far below a used window is out of date: 3/4 of the window replaces it
+    /// (RFC 2861 section 3).
     fn keep(&mut self) {
         let ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.three_quarters()));
         self.before = Some((self.cwnd, ssthresh));
@@ -196,30 +192,30 @@ impl Window {
     }
 }
 
-/// How a window grows, and what is left of it after a congestion signal: all that most algorithms say. Everything in
-/// segments.
+/// How a window grows, and what remains of it after a congestion signal: all that most algorithms define. All values
+/// are in segments.
 pub trait WindowAlgorithm: Debug + Send {
     /// The algorithm's name, as in a scenario.
     fn name(&self) -> &str;
     fn on_established(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
-    /// Data goes into an empty network; the last was sent `idle` ago.
+    /// Data is sent into an empty network; the last data was sent `idle` ago.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
-    /// Every ACK, before it changes the phase, the window or the threshold: Linux measures here.
+    /// Every ACK, before it changes state, window or threshold: Linux measures here.
     #[inline]
     fn on_arrival(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &Window) {}
-    /// Every ACK that delivered something, in recovery too, and after what it changed: what the algorithm measures.
+    /// Every ACK that delivered something, in recovery too, after its changes: measurements of the algorithm.
     #[inline]
     fn pkts_acked(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &mut Window) {}
-    /// An ACK that may raise the window: it advanced, the window is the algorithm's own, and it was the window that
-    /// limited the sender.
+    /// An ACK that may raise the window: it advanced, recovery does not own the window, and the window limited the
+    /// sender.
     fn cong_avoid(&mut self, now: Time, ack: &Acked, path: &PathState, window: &mut Window);
-    /// The threshold after a signal; at least two segments of it are used.
+    /// The threshold after a signal, in segments; at least 2 are used.
     fn ssthresh(&mut self, now: Time, signal: Signal, path: &PathState, window: &Window) -> u64;
-    /// The retransmission timer expired; the window is already down.
+    /// The retransmission timer expired; the window is already reduced.
     fn on_timeout(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
     fn on_recovered(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
     fn on_undo(&mut self, _now: Time) {}
-    /// `cong_avoid` is wanted also while the application or the receiver limits the sender.
+    /// True if `cong_avoid` must also be called while the application or the receiver limits the sender.
     fn increase_when_app_limited(&self) -> bool {
         false
     }
@@ -228,7 +224,7 @@ pub trait WindowAlgorithm: Debug + Send {
     }
 }
 
-/// A controller that follows an algorithm.
+/// A controller that follows a [`WindowAlgorithm`].
 #[derive(Debug)]
 pub struct WindowController<L> {
     window: Window,

@@ -13,27 +13,28 @@ use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use crate::CaState;
 use lopsided_core::{Duration, Time};
 
-/// Segments that may be queued (Qmax).
+/// Largest number of queued segments (Qmax).
 const QUEUE_MAX: u64 = 80;
-/// The queueing delay may be one in so many of the base RTT.
+/// The queueing delay may be the base RTT divided by this.
 const DELAY_SHARE: u64 = 8;
-/// A decongestion takes at most one in so many of the window (epsilon), a loss in fast mode at least (delta).
+/// Decongestion removes at most the window divided by this (epsilon); a loss in fast mode at least (delta).
 const DECONGEST_SHARE: u64 = 2;
 const LOSS_SHARE: u64 = 8;
-/// Round trips of slow mode after which a competing Reno is assumed (rho), of fast mode after which none is (zeta).
+/// Round trips of slow mode after which a competing Reno is assumed (rho), and of fast mode after which it is not
+/// (zeta).
 const RENO_AFTER: u32 = 16;
 const FAST_AFTER: u32 = 50;
-/// In fast mode a segment is added for so many acknowledged, as Scalable does.
+/// In fast mode, one segment is added for this many acknowledged, as in Scalable.
 const SCALABLE_PER_SEGMENT: u64 = 100;
-/// A round trip with no more RTT samples says nothing of the queue.
+/// A round trip with at most this many RTT samples says nothing about the queue.
 const TOO_FEW_SAMPLES: u32 = 2;
 
 #[derive(Debug)]
 pub struct Yeah {
     rtt: RoundRtt,
-    /// Segments queued in the last round.
+    /// Number of segments queued in the last round.
     queued: u64,
-    /// The window that a Reno in our place would have.
+    /// The window that Reno would have.
     reno: u64,
     /// Round trips in a row in slow mode, and in fast mode since the last loss.
     slow_rounds: u32,

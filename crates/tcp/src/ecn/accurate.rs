@@ -18,27 +18,27 @@ use super::feedback::{ace_of, flags_of, handshake_ace};
 use lopsided_core::Ecn;
 use lopsided_core::packet::{AccEcnOption, AccEcnOrder, Flags, TcpHeader};
 
-/// Where both ends' packet counts begin (section 3.2.1): not at zero, which a middlebox may make of anything.
+/// Initial value of both ends' packet counts (section 3.2.1): not zero, which a middlebox may write into any field.
 const FIRST_COUNT: u8 = 5;
-/// So do the counts of ECT(0) and ECT(1).
+/// Initial value of the ECT(0) and ECT(1) byte counts.
 const FIRST_OCTETS: u32 = 1;
 const OCTETS_MASK: u32 = (1 << AccEcnOption::COUNTER_BITS) - 1;
-/// Marked packets that an ACK may stand for: with data that waits for it, and without, when it would itself be
-/// acknowledged.
+/// Number of marked packets after which an ACK is sent: with data that waits for it, and without data, when the ACK
+/// would itself be acknowledged.
 const MARKS_WITH_DATA: u32 = 2;
 const MARKS_WITHOUT_DATA: u32 = 3;
 
-/// What arrived, as its receiver counts it.
+/// The receiver's counters.
 #[derive(Debug)]
 pub(crate) struct AccEcnReceiver {
-    /// The codepoint of the peer's SYN.
+    /// The ECN field of the peer's SYN.
     pub syn_arrived_as: Ecn,
     packets: u8,
     octets: Octets,
-    /// Of the last data that was capable.
+    /// ECN field of the last ECN-capable data.
     last: Ecn,
     marks_since_ack: u32,
-    /// What the next segment says of the SYN/ACK in place of the count.
+    /// What the next segment reports about the SYN-ACK instead of the count.
     handshake: Option<u8>,
     /// The counters of the last option sent.
     told: Option<Octets>,
@@ -52,7 +52,7 @@ struct Octets {
 }
 
 impl AccEcnReceiver {
-    /// `arrived` is the codepoint of the peer's SYN or SYN/ACK, which counts as a packet.
+    /// `arrived` is the ECN field of the peer's SYN or SYN-ACK, which counts as a packet.
     pub fn new(arrived: Ecn) -> AccEcnReceiver {
         AccEcnReceiver {
             syn_arrived_as: arrived,
@@ -65,12 +65,12 @@ impl AccEcnReceiver {
         }
     }
 
-    /// The next segment tells how the SYN/ACK arrived.
+    /// Makes the next segment report the ECN field of the SYN-ACK.
     pub fn answer_handshake(&mut self, arrived: Ecn) {
         self.handshake = Some(handshake_ace(arrived));
     }
 
-    /// A segment of the connection arrived, with `len` octets of data. True if it should be acknowledged at once.
+    /// Counts an arriving segment with `len` bytes of data. True if it must be acknowledged at once.
     pub fn take(&mut self, ecn: Ecn, len: u32) -> bool {
         if ecn == Ecn::Ce {
             self.packets = (self.packets + 1) & 7;
@@ -91,13 +91,13 @@ impl AccEcnReceiver {
         changed || self.marks_since_ack >= MARKS_WITH_DATA
     }
 
-    /// The bits of a segment that goes out.
+    /// The ECN bits of the next segment.
     pub fn flags(&mut self) -> Flags {
         self.marks_since_ack = 0;
         flags_of(self.handshake.take().unwrap_or(self.packets))
     }
 
-    /// The option for a segment with so much room, if there is outcome.
+    /// The option for a segment with `room` bytes, if the counters changed.
     pub fn option(&mut self, room: u32) -> Option<AccEcnOption> {
         let Octets { ect0, ect1, ce } = self.octets;
         if self.told == Some(self.octets) {
@@ -116,7 +116,7 @@ impl AccEcnReceiver {
     }
 }
 
-/// What a segment carried of the peer's counts.
+/// The peer's counters in a segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AceFeedback<'a> {
     packets: u8,
@@ -128,13 +128,13 @@ impl<'a> AceFeedback<'a> {
         AceFeedback { packets: ace_of(header.flags), option: header.options.accurate_ecn() }
     }
 
-    /// The count is zero although no packet can have been marked (section 3.2.2.4).
+    /// True if the count is zero although no packet can have been marked (section 3.2.2.4).
     pub fn is_zeroed(&self) -> bool {
         self.packets == 0 && self.option.and_then(AccEcnOption::ce).unwrap_or(0) == 0
     }
 }
 
-/// What the peer reported of the marks on this end's packets.
+/// The peer's reports about this end's packets.
 #[derive(Debug)]
 pub(crate) struct AccEcnSender {
     packets: u8,
@@ -149,8 +149,8 @@ impl Default for AccEcnSender {
 }
 
 impl AccEcnSender {
-    /// The octets that an ACK newly reports as marked. `delivered` are those it newly reports as arrived, in segments
-    /// of `mss`.
+    /// Number of bytes that an ACK newly reports as marked. `delivered` bytes are newly delivered, in segments of
+    /// `mss`.
     pub fn newly_marked(&mut self, counts: AceFeedback<'_>, delivered: u64, mss: u64) -> u64 {
         let field = u64::from(counts.packets.wrapping_sub(self.packets) & 7);
         self.packets = counts.packets;
@@ -160,7 +160,7 @@ impl AccEcnSender {
             Some(octets) => {
                 let outcome = octets.wrapping_sub(self.octets) & OCTETS_MASK;
                 self.octets = octets;
-                // A guess made without an option may have been above the count: that is no outcome.
+                // An earlier guess without an option may have been above the count: then nothing is new.
                 let outcome = if outcome > OCTETS_MASK / 2 { 0 } else { u64::from(outcome) };
                 if field == 0 && outcome < mss { 0 } else { outcome.min(delivered.max(outcome.min(mss))) }
             }
@@ -200,9 +200,9 @@ mod tests {
         let mut reported = AccEcnSender::default();
         let option = AccEcnOption::new(AccEcnOrder::Ect0First, &[10_001, 10_000]);
         assert_eq!(reported.newly_marked(feedback(7, Some(&option)), 20 * MSS, MSS), 10 * MSS);
-        // One that is missing afterwards is no reason for the worst.
+        // A later missing option does not imply the worst case.
         assert_eq!(reported.newly_marked(feedback(1, None), 20 * MSS, MSS), 2 * MSS);
-        // And what was guessed is not told again.
+        // Guessed bytes are not counted again.
         let option = AccEcnOption::new(AccEcnOrder::Ect0First, &[10_001, 12_500]);
         assert_eq!(reported.newly_marked(feedback(2, Some(&option)), MSS, MSS), 500);
     }

@@ -1,32 +1,32 @@
-//! How marks are fed back, and the header bits that say so.
+//! The kinds of ECN feedback, and their header bits.
 
 use lopsided_core::Ecn;
 use lopsided_core::packet::Flags;
 
-/// How marks are fed back.
+/// How CE marks are fed back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feedback {
-    /// They are not: packets are not capable.
+    /// Not at all: packets are not ECN-capable.
     None,
-    /// One a round trip: the echo goes on until the sender says that it slowed down (RFC 3168 section 6.1.3).
+    /// One signal per round trip: the echo continues until the sender's CWR (RFC 3168 section 6.1.3).
     Classic,
-    /// The echo comes and goes with the marks (RFC 8257 section 3.2).
+    /// The echo follows each mark (RFC 8257 section 3.2).
     DctcpEcho,
     /// A count of all marks (RFC 9768).
     Accurate,
 }
 
-/// The three bits as a number: AE, CWR, ECE.
+/// AE, CWR and ECE as a number.
 pub(crate) fn ace_of(flags: Flags) -> u8 {
     (flags.0 >> 6) as u8 & 7
 }
 
-/// The three bits from a number.
+/// AE, CWR and ECE from a number.
 pub(crate) fn flags_of(ace: u8) -> Flags {
     Flags(u16::from(ace & 7) << 6)
 }
 
-/// How a handshake tells which codepoint a SYN or SYN/ACK arrived with (RFC 9768 tables 2 and 3).
+/// The handshake bits that report the ECN field of a SYN or SYN-ACK (RFC 9768 tables 2 and 3).
 pub(crate) fn handshake_ace(arrived: Ecn) -> u8 {
     match arrived {
         Ecn::NotEct => 0b010,

@@ -1,4 +1,4 @@
-//! Explicit congestion notification: its negotiation, and how marks are fed back.
+//! Explicit congestion notification: negotiation and feedback.
 
 mod accurate;
 mod feedback;

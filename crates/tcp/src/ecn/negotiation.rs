@@ -1,11 +1,11 @@
-//! Who uses ECN with whom: the negotiation in the handshake (RFC 3168 section 6.1.1, RFC 9768 section 3.1) and what a
-//! codepoint is sent with.
+//! ECN negotiation in the handshake (RFC 3168 section 6.1.1, RFC 9768 section 3.1), and the ECN field of outgoing
+//! segments.
 //!
-//! Of RFC 9768 this end has the negotiation with its fall-backs to RFC 3168 and to none, forward compatibility (section
-//! 3.1.3), the SYN that is sent again (3.1.4), and the checks for a mangled IP field (3.2.2.3) and a zeroed counter
-//! (3.2.2.4), of which the answer is to send no more capable packets. Left out: capable SYNs, pure ACKs and
-//! retransmissions (ECN++), so that of the fields that a handshake reports only not-capable can be right; SYN cookies;
-//! the test for a path that marks everything.
+//! From RFC 9768 this end implements the negotiation with fall-back to RFC 3168 and to none, forward compatibility
+//! (section 3.1.3), the retransmitted SYN (3.1.4), and the checks for a mangled IP field (3.2.2.3) and a zeroed counter
+//! (3.2.2.4), after which it sends no ECN-capable packets. Not implemented: ECN-capable SYNs, pure ACKs and
+//! retransmissions (ECN++), so a handshake may only report not-ECT; SYN cookies; the test for a path that marks
+//! everything.
 
 use super::accurate::{AccEcnReceiver, AceFeedback};
 use super::feedback::{Feedback, ace_of, flags_of, handshake_ace};
@@ -14,15 +14,15 @@ use crate::profile::{EcnRule, Profile};
 use lopsided_core::Ecn;
 use lopsided_core::packet::{AccEcnOption, Flags, TcpHeader};
 
-/// The form of ECN that an end offers or accepts.
+/// The ECN modes that an end requests or accepts.
 #[derive(Debug)]
 struct Offer {
-    /// Whether its own SYN asks for ECN; if not, it only agrees when the peer asks.
+    /// True if its own SYN requests ECN. Otherwise it only agrees when the peer requests ECN.
     asks: bool,
     accurate: bool,
-    /// How it answers a peer that knows RFC 3168 only.
+    /// Feedback for a peer that supports only RFC 3168.
     classic: Feedback,
-    /// What its data is marked capable with where feedback is accurate.
+    /// ECN field of its data with accurate feedback.
     accurate_codepoint: Ecn,
 }
 
@@ -40,16 +40,16 @@ impl Offer {
     }
 }
 
-/// What one end has agreed on, and what it echoes.
+/// The negotiated ECN state of one end.
 #[derive(Debug)]
 pub(crate) struct EcnState {
     offer: Offer,
     feedback: Feedback,
-    /// What new data is marked with.
+    /// ECN field of new data.
     data_codepoint: Ecn,
-    /// An arriving packet was marked: echo it until the peer says that it slowed down (RFC 3168 section 6.1.3).
+    /// Echo marks until the peer sends CWR (RFC 3168 section 6.1.3).
     echo: bool,
-    /// The counts of accurate feedback; and whether the peer's first was checked.
+    /// Counters of accurate feedback; `checked`: the peer's first counter was checked.
     accurate: Option<Box<AccEcnReceiver>>,
     peer_count_seen: bool,
 }
@@ -66,7 +66,7 @@ impl EcnState {
         }
     }
 
-    /// How marks are fed back.
+    /// The negotiated feedback.
     #[inline]
     pub fn feedback(&self) -> Feedback {
         self.feedback
@@ -77,13 +77,14 @@ impl EcnState {
         self.feedback == Feedback::Accurate
     }
 
-    /// The feedback is RFC 3168's echo, or DCTCP's.
+    /// True for the echo of RFC 3168 or DCTCP.
     #[inline]
     pub fn is_echoed(&self) -> bool {
         matches!(self.feedback, Feedback::Classic | Feedback::DctcpEcho)
     }
 
-    /// New data is ECN-capable once negotiated, ACKs and data sent again are not (RFC 3168 sections 6.1.4 and 6.1.5).
+    /// ECN field of new data once negotiated. ACKs and retransmissions are not ECN-capable (RFC 3168 sections 6.1.4 and
+    /// 6.1.5).
     #[inline]
     pub fn data_codepoint(&self) -> Ecn {
         self.data_codepoint
@@ -91,8 +92,8 @@ impl EcnState {
 
     // The handshake.
 
-    /// The ECN bits of a SYN that was sent `retries` times before. Something on the way may drop SYNs that ask for ECN.
-    /// A classic one that is sent again does not ask (RFC 3168 section 6.1.1.1), an accurate one does once more
+    /// The ECN bits of a SYN that was sent `retries` times before. The path may drop SYNs that request ECN: a
+    /// retransmitted classic SYN does not request it (RFC 3168 section 6.1.1.1), an accurate one requests it once more
     /// (RFC 9768 section 3.1.4.1).
     pub fn syn_flags(&self, retries: u32) -> Flags {
         match (self.offer.asks, self.offer.accurate, retries) {
@@ -102,7 +103,7 @@ impl EcnState {
         }
     }
 
-    /// The ECN bits of the answer to a SYN.
+    /// The ECN bits of a SYN-ACK.
     pub fn syn_ack_flags(&self) -> Flags {
         match (self.feedback, &self.accurate) {
             (Feedback::None, _) => Flags::NONE,
@@ -111,18 +112,18 @@ impl EcnState {
         }
     }
 
-    /// A SYN arrived: what it asks for and this end is ready for is agreed.
+    /// Processes a SYN: sets the mode that both ends support.
     pub fn agree_with_syn(&mut self, syn: &TcpHeader, arrived: Ecn) {
         match ace_of(syn.flags) {
             0b000 => {}
-            // Any unknown combination asks for accurate ECN, or for what comes after it (RFC 9768 section 3.1.3).
+            // Any unknown combination requests accurate ECN or a successor (RFC 9768 section 3.1.3).
             asked if asked != ace_of(ASKS_CLASSIC) && self.offer.accurate => self.agree_on_accurate(arrived),
             asked if asked & ace_of(ASKS_CLASSIC) == ace_of(ASKS_CLASSIC) => self.agree_on_classic(),
             _ => {}
         }
     }
 
-    /// The answer to this end's SYN arrived (RFC 9768 table 2).
+    /// Processes the SYN-ACK (RFC 9768 table 2).
     pub fn agree_with_syn_ack(&mut self, syn_ack: &TcpHeader, arrived: Ecn) {
         let answer = ace_of(syn_ack.flags);
         if !self.offer.asks {
@@ -130,7 +131,7 @@ impl EcnState {
         }
         match answer {
             0b001 => self.agree_on_classic(),
-            // The last one is a server that sends back what it got.
+            // 0b111: a server that reflects what it received.
             0b000 | 0b111 => {}
             _ if !self.offer.accurate => {}
             _ => {
@@ -138,7 +139,7 @@ impl EcnState {
                 if let Some(received) = &mut self.accurate {
                     received.answer_handshake(arrived);
                 }
-                // The SYN was not capable; 0b101 is for later use and says that it came as it was sent.
+                // The SYN was not ECN-capable. 0b101 is reserved and reports an unchanged field.
                 if !matches!(answer, 0b010 | 0b101) {
                     self.data_codepoint = Ecn::NotEct;
                 }
@@ -146,15 +147,16 @@ impl EcnState {
         }
     }
 
-    /// The segment arrived that ends a passive open: its counter tells how the SYN/ACK arrived (RFC 9768 table 4).
+    /// Processes the last segment of a passive open, whose counter reports the ECN field of the SYN-ACK (RFC 9768 table
+    /// 4).
     pub fn check_handshake_ack(&mut self, header: &TcpHeader) {
         if self.is_accurate() && matches!(ace_of(header.flags), 0b000 | 0b011 | 0b100 | 0b110) {
-            // The field was zeroed on the path, or reports a codepoint that the SYN/ACK was not sent with.
+            // The path zeroed the field, or the report does not match the SYN-ACK.
             self.data_codepoint = Ecn::NotEct;
         }
     }
 
-    /// The ACK of the SYN/ACK was lost: the next one says again how that arrived.
+    /// Repeats the report about the SYN-ACK: the ACK with the first report was lost.
     pub fn answer_handshake_again(&mut self) {
         if let Some(received) = &mut self.accurate {
             received.answer_handshake(received.syn_arrived_as);
@@ -174,9 +176,9 @@ impl EcnState {
         self.accurate = Some(Box::new(AccEcnReceiver::new(arrived)));
     }
 
-    // What arrives.
+    // Arriving segments.
 
-    /// With accurate feedback: counts a segment with `len` octets of data. True if it should be acknowledged at once.
+    /// With accurate feedback: counts a segment with `len` bytes of data. True if it must be acknowledged at once.
     pub fn count(&mut self, header: &TcpHeader, len: u32, arrived: Ecn) -> bool {
         let Some(received) = &mut self.accurate else { return false };
         let at_once = received.take(arrived, len);
@@ -189,8 +191,8 @@ impl EcnState {
         at_once
     }
 
-    /// With RFC 3168's feedback: data arrived. Gives whether the peer says that it slowed down, and where a mark came,
-    /// whether it is the first since it last did.
+    /// With RFC 3168 feedback: processes arriving data. Returns whether it carries CWR; and for a mark, whether it is
+    /// the first since the last CWR.
     pub fn on_classic_data(&mut self, flags: Flags, arrived: Ecn) -> (bool, Option<bool>) {
         let reduced = flags.has(Flags::CWR);
         let echoed = self.echo && !reduced;
@@ -199,7 +201,7 @@ impl EcnState {
         (reduced, marked.then_some(!echoed))
     }
 
-    /// Whether ACKs that go out now echo a mark.
+    /// True if outgoing ACKs echo a mark.
     #[inline]
     pub fn echo(&self) -> bool {
         self.echo
@@ -209,16 +211,16 @@ impl EcnState {
         self.echo = echo;
     }
 
-    // What goes out.
+    // Outgoing segments.
 
-    /// The accurate-ECN option for a segment with so much room, and its bits; none without accurate feedback.
+    /// The accurate-ECN option for a segment with `room` bytes, and its bits; `None` without accurate feedback.
     #[inline]
     pub fn report(&mut self, room: u32) -> Option<(Option<AccEcnOption>, Flags)> {
         let received = self.accurate.as_mut()?;
         Some((received.option(room), received.flags()))
     }
 
-    /// The option for the answer to a SYN.
+    /// The accurate-ECN option of a SYN-ACK.
     pub fn option_for_syn_ack(&mut self, room: u32) -> Option<AccEcnOption> {
         self.accurate.as_mut()?.option(room)
     }

@@ -1,4 +1,4 @@
-//! The receive buffer: how it grows, and the window that it lets a receiver offer.
+//! The receive buffer: how it grows, and the window that it allows.
 
 use super::answer_window::AnswerWindow;
 use super::filling::Filling;
@@ -7,7 +7,7 @@ use super::rounds::Rounds;
 use crate::profile::{BufferRule, Profile, ReceiveWindow, WindowUpdate};
 use lopsided_core::{Bytes, Time};
 
-/// FreeBSD: in its clock's ticks of 1 ms, as timestamps have them.
+/// FreeBSD: in ticks of 1 ms, as its timestamps count.
 const LONGEST_ROUND_MS: i32 = 1000;
 
 #[derive(Debug)]
@@ -15,20 +15,20 @@ pub(super) struct Buffer {
     rule: BufferRule,
     update: WindowUpdate,
     window: Window,
-    /// FreeBSD: the stamp that a round trip by timestamps began with, and the octets since the last one ended.
+    /// FreeBSD: the timestamp at the start of the current round trip, and the bytes since the last one ended.
     round: Option<u32>,
     octets: u64,
-    /// FreeBSD: what the last round trip brought.
+    /// FreeBSD: bytes that the last round trip brought.
     brought: u64,
     pub rounds: Rounds,
 }
 
 #[derive(Debug)]
 enum Window {
-    /// The room that the buffer has.
+    /// The window is the free room of the buffer.
     Room {
         capacity: u64,
-        /// It holds whole segments.
+        /// The buffer holds whole segments only.
         whole: bool,
     },
     Memory(Memory),
@@ -39,7 +39,7 @@ impl Buffer {
         let rule = profile.receive_buffer;
         let window = match (profile.receive_window, rule) {
             (ReceiveWindow::Memory { per_segment }, _) => Window::Memory(Memory::new(rule, per_segment)),
-            // Buffers that grow freely are Linux's.
+            // Buffers that grow automatically follow Linux.
             (_, BufferRule::Auto { .. }) => Window::Memory(Memory::new(rule, 0)),
             (held, _) => Window::Room { capacity: rule.initial().get(), whole: held == ReceiveWindow::Segments },
         };
@@ -47,7 +47,7 @@ impl Buffer {
         Buffer { rule, update, window, round: None, octets: 0, brought: 0, rounds: Rounds::default() }
     }
 
-    /// It is of this size from now on.
+    /// Fixes the size of the buffer.
     pub fn set_size(&mut self, size: Bytes) {
         self.rule = BufferRule::Fixed(size);
         match &mut self.window {
@@ -64,7 +64,7 @@ impl Buffer {
         }
     }
 
-    /// Data may come from now on.
+    /// Starts the first round trip: data may arrive from now on.
     pub fn establish(&mut self, now: Time, filling: Filling) {
         self.rounds.begin(now);
         match &mut self.window {
@@ -74,7 +74,8 @@ impl Buffer {
         }
     }
 
-    /// Whether so many octets in so many records leave so much room that [`Buffer::answer_window`] need not be asked.
+    /// Cheap check: true if this many bytes and records leave enough room, so that [`Buffer::answer_window`] need not
+    /// be computed.
     #[inline(always)]
     pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
         match &self.window {
@@ -83,7 +84,7 @@ impl Buffer {
         }
     }
 
-    /// The window of an acknowledgement made before the application reads, where what is unread matters to it.
+    /// The window of an ACK that is sent before the application reads, if unread data affects it.
     pub fn answer_window(&self, filling: Filling) -> AnswerWindow {
         match &self.window {
             Window::Room { .. } => AnswerWindow::default(),
@@ -91,13 +92,13 @@ impl Buffer {
         }
     }
 
-    /// Whether what is unread matters to the window of an acknowledgement.
+    /// True if unread data affects the window of an ACK.
     #[inline]
     pub fn counts_unread(&self) -> bool {
         matches!(self.window, Window::Memory(_))
     }
 
-    /// The octets that a round trip last brought, as the buffer's growth knows them.
+    /// Bytes that the last round trip brought, as the growth of the buffer counts them.
     pub fn space(&self) -> u64 {
         match &self.window {
             Window::Room { .. } => self.brought,
@@ -105,7 +106,7 @@ impl Buffer {
         }
     }
 
-    /// The most that is offered now, whatever room there is.
+    /// The largest window that may be offered now, whatever the room.
     pub fn threshold(&self) -> u64 {
         match &self.window {
             Window::Room { capacity, .. } => *capacity,
@@ -113,9 +114,9 @@ impl Buffer {
         }
     }
 
-    /// The window to offer; at most what is open now if it should not grow. It grows by at least a segment or stays
-    /// (RFC 9293 section 3.8.6.2.2, silly window avoidance); 4.4BSD's grows by anything, but not from less than a
-    /// segment and a quarter of the buffer.
+    /// The window to offer; at most the open window if it must not grow. It grows by at least a segment or stays (RFC
+    /// 9293 section 3.8.6.2.2, silly window avoidance). 4.4BSD's grows by any amount, but not from less than a segment
+    /// and 1/4 of the buffer.
     pub fn window(&self, filling: Filling) -> u64 {
         match &self.window {
             Window::Room { capacity, .. } => {
@@ -130,7 +131,7 @@ impl Buffer {
         }
     }
 
-    /// Whether what is left of the window leaves [`Buffer::is_update_due`] a chance.
+    /// Cheap check: if false, [`Buffer::is_update_due`] is false too.
     #[inline]
     pub fn could_be_updated(&self, open: u64) -> bool {
         match &self.window {
@@ -139,7 +140,7 @@ impl Buffer {
         }
     }
 
-    /// Whether reading has opened the window so far that the peer should be told.
+    /// True if reading opened the window so far that the peer must be notified.
     pub fn is_update_due(&self, filling: Filling, ended: bool) -> bool {
         match &self.window {
             Window::Room { capacity, .. } => {
@@ -147,7 +148,7 @@ impl Buffer {
                 let opens = room >= filling.open + (2 * filling.agreed()).min(capacity / 2);
                 match self.update {
                     WindowUpdate::NearlyClosed => filling.open < filling.agreed() && opens,
-                    // None where no data can follow.
+                    // No update if no data can follow.
                     WindowUpdate::TwoSegments => opens && !ended,
                 }
             }
@@ -155,7 +156,7 @@ impl Buffer {
         }
     }
 
-    /// Whether a segment of `len` octets may open the window at all.
+    /// True if a segment of `len` bytes may open the window.
     #[inline]
     pub fn could_grow(&self, len: u32, in_order: bool) -> bool {
         match &self.window {
@@ -164,7 +165,7 @@ impl Buffer {
         }
     }
 
-    /// A segment of `len` octets arrived, which may open the window; says whether it did.
+    /// Records a segment of `len` bytes and returns whether the window opened.
     #[inline(always)]
     pub fn grow(&mut self, len: u32, in_order: bool, filling: Filling) -> bool {
         match &mut self.window {
@@ -173,7 +174,7 @@ impl Buffer {
         }
     }
 
-    /// The application read: a buffer that grows follows what it read in the last round trip.
+    /// Grows an automatic buffer after a read, by what the application read in the last round trip.
     pub fn tune(&mut self, now: Time, mss: u64) {
         if let Window::Memory(memory) = &mut self.window {
             if let Some(read) = self.rounds.end(now) {
@@ -189,9 +190,9 @@ impl Buffer {
         }
     }
 
-    /// FreeBSD: the first octets that echo a later timestamp end the round trip, and another step is taken if seven
-    /// eighths of the buffer came within it, what came between the last and it included. An echo that took a second or
-    /// more ends none, ever.
+    /// FreeBSD: the first data with a later echo ends the round trip. The buffer grows by a step if the round trip
+    /// brought 7/8 of the buffer, counting the data since the previous round trip. An echo older than 1 s never ends a
+    /// round trip.
     pub fn count(&mut self, echo: u32, len: u32) {
         let BufferRule::Stepped { step, max, .. } = self.rule else { return };
         let later = self.round.map_or(0, |stamp| echo.wrapping_sub(stamp) as i32);
@@ -208,7 +209,7 @@ impl Buffer {
         self.forget_round();
     }
 
-    /// FreeBSD: what its fast path does not take in begins the count anew.
+    /// FreeBSD: a segment off the fast path restarts the count.
     #[inline]
     pub fn forget_round(&mut self) {
         self.round = None;
@@ -216,8 +217,8 @@ impl Buffer {
     }
 }
 
-/// The window-scale shift for a buffer that may grow to its maximum (RFC 7323 section 2.2). Linux counts the memory of
-/// the buffer, of which it offers half as window.
+/// The window-scale shift for a buffer that may grow to its maximum (RFC 7323 section 2.2). Linux counts the buffer's
+/// memory and offers half of it as window.
 pub(crate) fn window_scale(rule: BufferRule) -> u8 {
     let max = match rule {
         BufferRule::Auto { max, .. } => memory::of_window(max.get()),

@@ -1,34 +1,34 @@
-//! How full a receiver's buffer is and how large segments are, which its window depends on.
+//! The fill level of a receive buffer and the segment sizes: the inputs of the window.
 
-/// Octets of data of a segment.
+/// Payload sizes of segments, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentSizes {
-    /// As both ends agreed on.
+    /// Agreed by both ends.
     pub agreed: u32,
-    /// The peer's full ones, as measured (Linux's rcv_mss).
+    /// Measured size of the peer's full segments (Linux's rcv_mss).
     pub full: u32,
-    /// The largest that this end told the peer to take, without timestamps (Linux's advmss).
+    /// The largest payload that this end's MSS option allows, without timestamps (Linux's advmss).
     pub own: u32,
 }
 
-/// What the window depends on beside the buffer.
+/// The inputs of the window other than the buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filling {
-    /// Octets in order that the application has not read, and the records of memory that they are in.
+    /// In-order bytes that the application has not read, and their memory records.
     pub unread: u64,
     pub unread_records: u64,
-    /// The same of what waits for a gap to be filled.
+    /// The same for data held behind a gap.
     pub held: u64,
     pub held_records: u64,
     pub sizes: SegmentSizes,
-    /// The window that was offered last, and what is left of it.
+    /// The last offered window, and what is left of it.
     pub offered: u64,
     pub open: u64,
     pub scale: u8,
 }
 
 impl Filling {
-    /// The largest window that the header can say.
+    /// The largest window that the header can express.
     pub fn largest(&self) -> u64 {
         u64::from(u16::MAX) << self.scale
     }

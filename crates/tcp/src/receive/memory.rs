@@ -1,53 +1,53 @@
-//! Linux's receive window: it counts the memory of the buffer, of which one half is offered as window
-//! (`tcp_adv_win_scale` 1, ip-sysctl). A window opens with the segments that arrive, by two for each, and the buffer
-//! grows with what the application reads in a round trip (`tcp_moderate_rcvbuf`).
+//! Linux's receive window. Linux counts the memory of the buffer and offers half of it as window (`tcp_adv_win_scale`
+//! 1, ip-sysctl). The window opens by two segments for each segment that arrives, and the buffer grows with what the
+//! application reads in a round trip (`tcp_moderate_rcvbuf`).
 //!
-//! By captures of 6.1. Left out: `tcp_app_win` other than its default, memory pressure, pruning.
+//! Verified with captures of Linux 6.1. Not modelled: other values of `tcp_app_win`, memory pressure, pruning.
 
 use super::answer_window::AnswerWindow;
 use super::filling::Filling;
 use crate::profile::BufferRule;
 use lopsided_core::Bytes;
 
-/// Linux opens its window for segments in order of at least so many octets: small ones take more memory than they
-/// bring.
+/// Linux opens its window only for in-order segments of at least this size: small segments take more memory than they
+/// bring data.
 const WORTH_A_LARGER_WINDOW: u32 = 128;
-/// Segments that a round trip is expected to bring at first, and those that a larger buffer provides for beyond what
-/// it brought.
+/// Number of segments that the first round trip is expected to bring, and that a larger buffer provides for in
+/// addition.
 const INITIAL_SEGMENTS: u64 = 10;
 const SPARE_SEGMENTS: u64 = 16;
-/// What Linux provides for a segment beyond its payload, and the steps in which it adds to that until half of it holds
-/// the payload.
+/// Linux's memory allowance for a segment in addition to its payload; also the step by which it grows until half of it
+/// holds the payload.
 const PROVISION: u64 = 768;
 const PROVISION_STEP: u64 = 128;
-/// No buffer takes less memory than that (Linux's SOCK_MIN_RCVBUF, socket(7)).
+/// The least memory of a buffer (Linux's SOCK_MIN_RCVBUF, socket(7)).
 const LEAST_MEMORY: u64 = 2304;
-/// How far a buffer might grow whose size the application did not set (Linux's tcp_rmem).
+/// Default maximum of an automatic buffer (Linux's tcp_rmem).
 const USUAL_MAX: u64 = 6 << 20;
 const LARGEST_UNSCALED: u64 = 65_535;
 
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// Of the buffer, in octets of memory, and how far it may grow.
+    /// Current size of the buffer and its maximum (`tcp_rmem[2]`), in bytes of memory.
     size: u64,
     max: u64,
-    /// Octets that a segment takes beyond its payload.
+    /// Memory of a segment in addition to its payload, in bytes.
     per_segment: u32,
-    /// The memory that any buffer may grow to.
+    /// Maximum memory of any buffer.
     most: u32,
-    /// What may be offered now, and the bound that it grows to.
+    /// The window that may be offered now, and the bound that it grows to.
     threshold: u64,
     bound: u64,
-    /// The most that a round trip has brought.
+    /// The most that a round trip has brought, in bytes.
     space: u64,
 }
 
-/// The memory that is needed to offer a window.
+/// The memory needed for a window.
 pub(super) fn of_window(window: u64) -> u64 {
     2 * window
 }
 
-/// The window that so much memory lets be offered: the larger half.
+/// The window that an amount of memory allows: half of it, rounded up.
 fn window_of(memory: u64) -> u64 {
     memory - memory / 2
 }
@@ -71,14 +71,14 @@ impl Memory {
         }
     }
 
-    /// The application asks for a buffer with room for a window of `window` octets, which stays so.
+    /// Fixes the buffer at the memory for a window of `window` bytes.
     pub fn set_size(&mut self, window: u64) {
         self.size = of_window(window).max(LEAST_MEMORY);
         self.max = self.size;
         self.bound = self.bound.max(window_of(self.size));
     }
 
-    /// Whole segments, below 2^16.
+    /// The first window: whole segments, below 2^16.
     pub fn first_window(&self, mss: u64) -> u64 {
         let room = window_of(self.size);
         let whole = if room > mss { room / mss * mss } else { room };
@@ -87,12 +87,12 @@ impl Memory {
 
     pub fn establish(&mut self, filling: Filling) {
         let (room, mss) = (window_of(self.size), filling.own());
-        // A segment is kept back.
+        // One segment is kept in reserve.
         self.bound = if room > 2 * mss { (room - mss).max(2 * mss) } else { room };
         self.threshold = filling.offered.min(self.bound);
-        // An initial window a round trip is nothing that asks for more; nor is all that a small buffer lets in.
+        // A round trip of one initial window does not grow the buffer, nor does filling all of a small buffer.
         let first = self.threshold.min(filling.offered);
-        // Another stack's that is told to grow as Linux's do begins with less than it could ever exceed.
+        // Other stacks that are set to grow like Linux start below the bound that growth could exceed.
         let first = if self.per_segment == 0 { first.min(room / 2) } else { first };
         self.space = first.min(INITIAL_SEGMENTS * mss);
     }
@@ -135,13 +135,13 @@ impl Memory {
         wanted.max(filling.open)
     }
 
-    /// The window of an acknowledgement made before the application reads.
+    /// The window of an ACK that is sent before the application reads.
     pub fn answer_window(&self, filling: Filling) -> AnswerWindow {
         AnswerWindow { falls: self.falls(filling), half_filled: self.is_half_filled(self.room(filling)) }
     }
 
-    /// Whether there is so much room beside octets in records that nothing of that is to be asked. What is offered is
-    /// rounded up to the unit of the header, if that is larger than one octet; what a SYN offered need not be.
+    /// Cheap check: true if the room is so large that unread data cannot affect the window. An offered window is
+    /// rounded up to the header's unit; a SYN's is exact.
     #[inline(always)]
     pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
         let room = self.room_beside(octets, records);
@@ -149,12 +149,12 @@ impl Memory {
         !self.is_half_filled(room) && below_unit > 0 && (room.min(self.threshold) + below_unit) & !below_unit >= offered
     }
 
-    /// Less than what was offered last would be, were it not open already.
+    /// True if an ACK now would offer less than the last one, were the window not open already.
     fn falls(&self, filling: Filling) -> bool {
         self.window(Filling { open: 0, ..filling }) < filling.offered
     }
 
-    /// Less than half is free of what may be offered.
+    /// True if less than half of the offered window's room is free.
     #[inline]
     fn is_half_filled(&self, room: u64) -> bool {
         room < window_of(self.size).min(self.bound) / 2
@@ -165,7 +165,7 @@ impl Memory {
         2 * open <= self.bound
     }
 
-    /// When the window that is left can at least be doubled.
+    /// True if the remaining window can at least be doubled.
     pub fn is_update_due(&self, filling: Filling) -> bool {
         self.could_be_updated(filling.open) && self.window(filling) >= (2 * filling.open).max(1)
     }
@@ -189,8 +189,8 @@ impl Memory {
         true
     }
 
-    /// What comes out of order counts with all of its memory (`tcp_grow_window`): where that is not half payload, the
-    /// window opens less, and a large one not at all.
+    /// Window growth for an out-of-order segment. It counts with its full memory (`tcp_grow_window`): if less than half
+    /// of that is payload, the window opens less, and a large window not at all.
     fn step_out_of_order(&self, len: u32, filling: Filling) -> u64 {
         let (len, taken) = (u64::from(len), window_of(u64::from(self.per_segment) + u64::from(len)));
         if taken <= len {
@@ -206,7 +206,7 @@ impl Memory {
         0
     }
 
-    /// Room for twice what a round trip brought, and more while that grows fast (slow start).
+    /// Grows the buffer to twice what a round trip brought, and more while that grows fast (slow start).
     pub fn tune(&mut self, read: u64, mss: u64) {
         if read <= self.space {
             return;
@@ -223,7 +223,7 @@ impl Memory {
     }
 }
 
-/// The memory that a larger buffer has for each segment.
+/// The memory that a larger buffer provides for each segment.
 fn provision(mss: u64) -> u64 {
     let least = mss + PROVISION;
     least + (2 * mss - 1).saturating_sub(least).next_multiple_of(PROVISION_STEP)
@@ -251,8 +251,8 @@ mod tests {
         }
     }
 
-    /// The windows that a receiver of Linux 6.1 offered on a 3 Mbit/s download, in units of 2^7: every segment that
-    /// comes opens it by two, up to half of the memory without that of the segment that just came.
+    /// The windows that a Linux 6.1 receiver offered on a 3 Mbit/s download, in units of 2^7. Every segment opens the
+    /// window by two segments, up to half of the memory without that of the segment that just arrived.
     #[test]
     fn the_window_opens_as_in_a_capture() {
         let mut memory = Memory::new(AUTO, 768);
@@ -278,7 +278,7 @@ mod tests {
         memory.establish(filling(0, 59_368, 59_368));
         let full = memory.window(filling(0, 59_368, 59_368 - MSS));
         assert_eq!(full, (60_000 - MSS).next_multiple_of(128));
-        // Twenty segments unread, in two records, take half of their memory of what can be offered.
+        // Twenty unread segments, in two records, take half of their memory off the window.
         let room = 60_000u64 - 10 * MSS - 768;
         assert_eq!(memory.window(filling(20 * MSS, full, 20_000)), room.next_multiple_of(128));
         assert_eq!(memory.window(filling(70 * MSS, full, 9_000)), 9_000, "what was offered stays offered");

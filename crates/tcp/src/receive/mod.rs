@@ -1,4 +1,4 @@
-//! The receive side: what arrived, the window that is offered, and when it is acknowledged.
+//! The receive side: received data, the offered window, and the acknowledgements.
 
 pub mod ack_policy;
 mod ack_scheduler;

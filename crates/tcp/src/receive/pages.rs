@@ -1,29 +1,29 @@
-//! The pages of a sender's memory that its writes filled, one behind another from the stream's first octet: 32 KiB
-//! each, but Linux begins another where less than 32 octets are left as a segment is full (`skb_page_frag_refill`).
+//! The memory pages that a sender's writes filled, in order from the first byte of the stream: 32 KiB each, but Linux
+//! begins a new page if a full segment leaves less than 32 bytes (`skb_page_frag_refill`).
 //!
-//! By captures of 6.1. Left out: writes that end within a segment, and segments of other than the full size, which may
-//! begin a page too.
+//! Verified with captures of Linux 6.1. Not modelled: writes that end within a segment, and segments of another size,
+//! which may begin a page too.
 
-/// Octets of a page, and those that are not worth being filled.
+/// Bytes of a page, and the least rest that is still filled.
 const PAGE: u64 = 32_768;
 const SCRAP: u64 = 32;
 
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     mss: u64,
-    /// Where the first page begins that may be asked for, and the page that was asked for last.
+    /// Start of the first page that may still be needed, and the page of the last look-up.
     first: u64,
     start: u64,
     end: u64,
 }
 
 impl Pages {
-    /// Full segments have so many octets.
+    /// Sets the payload of full segments.
     pub fn expect(&mut self, mss: u32) {
         self.mss = u64::from(mss);
     }
 
-    /// No segment before `offset` is asked for any more.
+    /// Drops the pages before `offset`.
     #[inline(always)]
     pub fn forget_before(&mut self, offset: u64) {
         if offset >= self.end {
@@ -32,7 +32,7 @@ impl Pages {
         }
     }
 
-    /// The pages that a segment lies on: one fragment of memory each.
+    /// Number of pages that a segment spans: one memory fragment each.
     #[inline(always)]
     pub fn fragments(&mut self, start: u64, end: u64) -> u32 {
         if start < self.start || start >= self.end {
@@ -50,7 +50,7 @@ impl Pages {
         fragments
     }
 
-    /// Makes the page with `offset` the current one.
+    /// Makes the page that contains `offset` the current one.
     fn find(&mut self, offset: u64) {
         if offset < self.start {
             (self.start, self.end) = (self.first, self.end_of(self.first));
@@ -78,7 +78,7 @@ mod tests {
         let segment = |n: u64| (n * 1448, (n + 1) * 1448);
         let mut fragments = |n| pages.fragments(segment(n).0, segment(n).1);
         assert_eq!((fragments(21), fragments(22)), (1, 2), "912 octets of the first page are left for the 23rd");
-        // The 27th page would end eight octets into the 612th segment.
+        // The 27th page would end 8 bytes into the 612th segment.
         assert_eq!((fragments(610), fragments(611), fragments(633)), (1, 1, 2));
         assert_eq!((fragments(22), fragments(23)), (2, 1), "and back");
         pages.forget_before(611 * 1448);

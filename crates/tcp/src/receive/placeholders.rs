@@ -1,42 +1,42 @@
-//! Placeholders: a receiver whose channel loses segments acknowledges what is missing, so that the sender does not take
-//! a loss of the channel for congestion ("compatible TCP", Havey 2015, section 3.3.3). The application learns which
-//! octets it has not got, and fetches them itself.
+//! Placeholders: a receiver behind a lossy channel acknowledges missing data, so that the sender does not take the
+//! channel's loss for congestion ("compatible TCP", Havey 2015, section 3.3.3). The application learns which bytes are
+//! missing and fetches them itself.
 //!
-//! Only as much is hidden as the channel is known to lose. In each round trip the octets that were missing when later
-//! ones came are counted. Where they pass what is expected, the receiver is in its normal state and lets duplicate ACKs
-//! go out, so that congestion control acts; after a round trip with less it puts placeholders again.
+//! The receiver hides only the loss that the channel is known to have. In each round trip it counts the bytes that were
+//! missing when later ones arrived. If they exceed the expected loss, the receiver returns to normal duplicate ACKs, so
+//! that congestion control reacts. After a round trip with less loss it hides loss again.
 //!
-//! Chosen here: the dissertation compares the measured with the expected rate, which a channel that loses just as
-//! expected would exceed in half of the round trips. `margin` standard deviations of so many independent losses are
-//! added; 0 is the literal rule. A round trip that passes already what a whole one may lose need not end first. What
-//! arrives late, in the place of a placeholder, is a duplicate.
+//! Choices here: the dissertation compares the measured rate with the expected rate, which a channel with exactly the
+//! expected loss exceeds in half of the round trips. This receiver adds `margin` standard deviations of independent
+//! losses; 0 is the literal rule. It reacts before the round trip ends if the loss already exceeds that of a whole one.
+//! Data that arrives late in a placeholder's place is a duplicate.
 //!
-//! Left out: a segment that is lost at the end of what is sent leaves no hole, and is for the sender's timer.
+//! Not handled: a lost segment at the end of the stream leaves no hole; the sender's timer repairs it.
 
 use lopsided_core::{Duration, Time};
 use std::ops::Range;
 
-/// A round trip, where none has been measured.
+/// Assumed RTT before one is measured.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(super) struct Placeholders {
-    /// The part of the octets that the channel loses.
+    /// Expected share of bytes that the channel loses.
     expected: f64,
-    /// Standard deviations above it.
+    /// Number of standard deviations above it.
     margin: u32,
     normal: bool,
-    /// The end of what was seen of the stream.
+    /// End of the stream seen so far.
     seen: u64,
     window: Window,
-    /// Octets of the window before.
+    /// Bytes of the previous window.
     last_octets: u64,
-    /// Ranges of the stream that were filled and have not been told.
+    /// Filled ranges that were not reported yet.
     filled: Vec<Range<u64>>,
     pub octets: u64,
 }
 
-/// What was counted since the round trip began.
+/// Counts since the round trip began.
 #[derive(Debug, Default)]
 struct Window {
     began: Option<Time>,
@@ -58,7 +58,7 @@ impl Placeholders {
         }
     }
 
-    /// Octets up to `end` of the stream came; whether what is missing before them is to be filled.
+    /// Records data up to `end` and returns whether the missing data before it is filled.
     pub fn fills(&mut self, now: Time, rtt: Option<Duration>, start: u64, end: u64, mss: u32) -> bool {
         let began = *self.window.began.get_or_insert(now);
         if now.saturating_since(began) >= rtt.unwrap_or(UNKNOWN_RTT) {
@@ -73,14 +73,14 @@ impl Placeholders {
         !self.normal
     }
 
-    /// Whether more is missing than so many octets may lose.
+    /// True if more is missing than the expected loss of this many bytes.
     fn passes(&self, octets: u64, mss: u32) -> bool {
         let (segments, missing) = (octets as f64 / f64::from(mss), self.window.missing as f64 / f64::from(mss));
         let spread = (segments * self.expected * (1.0 - self.expected)).sqrt();
         missing > segments * self.expected + f64::from(self.margin) * spread
     }
 
-    /// A range was filled.
+    /// Records a filled range.
     pub fn note(&mut self, range: Range<u64>) {
         self.octets += range.end - range.start;
         match self.filled.last_mut() {
@@ -101,7 +101,7 @@ mod tests {
     const MSS: u32 = 1000;
     const RTT: Option<Duration> = Some(Duration::from_millis(40));
 
-    /// A round trip of a hundred segments of which every `nth` is missing: whether the last hole was filled.
+    /// A round trip of 100 segments of which every `nth` is missing: was the last hole filled?
     fn round(placeholders: &mut Placeholders, number: u64, nth: u64) -> bool {
         let mut fills = false;
         for segment in (number * 100..(number + 1) * 100).filter(|segment| segment % nth != nth - 1) {
@@ -115,9 +115,9 @@ mod tests {
     fn what_is_expected_is_filled_and_more_is_left_for_congestion_control() {
         let mut placeholders = Placeholders::new(0.1, 4);
         assert!(round(&mut placeholders, 0, 10) && round(&mut placeholders, 1, 10));
-        // A third is lost: more than 10 and four times 3 of a hundred.
+        // One third is lost: more than 10 plus 4 times 3 of 100.
         assert!(!round(&mut placeholders, 2, 3));
-        // Only the round trip after one with less is filled again.
+        // Only the round trip after one with less loss is filled again.
         assert!(!round(&mut placeholders, 3, 10));
         assert!(round(&mut placeholders, 4, 10));
     }

@@ -1,4 +1,4 @@
-//! The receive side: what arrived, what is missing, what SACK reports, and the window that is offered.
+//! The receive side: received and missing data, SACK reports, and the offered window.
 
 use super::ack_policy::Arrival;
 use super::answer_window::AnswerWindow;
@@ -14,45 +14,45 @@ use lopsided_core::{Bytes, Duration, Payload, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Blocks that a receiver remembers for SACK, and those that it counts on having room for in an ACK (Linux).
+/// Number of blocks that a receiver remembers for SACK, and that it expects to fit in an ACK (Linux).
 const BLOCKS_REMEMBERED: usize = 4;
 const BLOCKS_EXPECTED: usize = 2;
 
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    /// The peer's first data octet, offset 0.
+    /// Sequence number of the peer's first data byte (offset 0).
     origin: Seq,
-    /// The next octet expected.
+    /// Offset of the next expected byte.
     next: u64,
-    /// Runs held beyond `next`, in order, apart from each other.
+    /// Runs held beyond `next`: ordered and disjoint.
     held: Runs,
     held_octets: u64,
     records: Records,
-    /// As many octets and records before the last segment out of order came.
+    /// Bytes and records held before the last out-of-order segment arrived.
     held_before: (u64, u64),
-    /// Where the last segment in order ended, and all records, before what it filled was joined to it.
+    /// End of the last in-order segment, and all records, before held data was joined to it.
     before_joining: (u64, u64),
-    /// The window of the acknowledgement that is due, where that is made before the application reads.
+    /// The window of a due ACK that must be sent before the application reads.
     due_window: Option<u64>,
-    /// Nothing has changed the window since it was offered last: reckoned anew, it would be the same.
+    /// True if nothing has changed the window since it was last offered: computing it again would give the same.
     settled: bool,
-    /// The sack_ranges that SACK reports, the most recently touched first (RFC 2018 section 4).
+    /// Blocks to report by SACK, most recently changed first (RFC 2018 section 4).
     recent: Vec<(u64, u64)>,
     dsack: Option<(u64, u64)>,
     fin: Option<u64>,
-    /// Octets in order that the application has not read; and the octets themselves where they are real.
+    /// In-order bytes that the application has not read; `bytes` has them if they are real.
     unread: u64,
     bytes: Option<Box<RealBytes>>,
-    /// The right edge of the window that was offered: it never moves back (RFC 9293 section 3.8.6).
+    /// Right edge of the offered window: it never moves back (RFC 9293 section 3.8.6).
     edge: u64,
-    /// The window that was offered last.
+    /// The last offered window.
     offered: u64,
     buffer: Buffer,
     sack: bool,
-    /// A FIN that is held without data is a block of its own.
+    /// A held FIN without data is reported as a SACK block.
     sack_fin: bool,
     report_duplicates: bool,
-    /// Full segments that may be held out of order, and their size.
+    /// Limit of full segments held out of order, and their size.
     reassembly_limit: Option<u32>,
     placeholders: Option<Box<Placeholders>>,
     mss: u32,
@@ -105,19 +105,19 @@ impl Receiver {
         }
     }
 
-    /// The peer's SYN arrived: its data begins behind `irs`.
+    /// Starts the stream after the peer's SYN: data begins after `irs`.
     pub fn open(&mut self, irs: Seq, sack: bool) {
         self.origin = irs + 1;
         self.sack = sack;
     }
 
-    /// The octets of a full segment are settled, timestamps left out: a SYN ACK will offer a window of whole ones.
+    /// Sets the segment size (without timestamps): a SYN-ACK offers a window of whole segments.
     pub fn answer_with(&mut self, mss: u32) {
         self.settled = false;
         self.offered = self.buffer.first_window(u64::from(mss));
     }
 
-    /// The window that was offered last: before any data came, the first.
+    /// The last offered window; before any data, the first one.
     pub fn offered(&self) -> u64 {
         self.offered
     }
@@ -130,7 +130,7 @@ impl Receiver {
         window as u16
     }
 
-    /// The handshake ended: data may come from now on, in segments of these sizes.
+    /// The handshake ended: data of these segment sizes may arrive.
     pub fn establish(&mut self, now: Time, sizes: SegmentSizes) {
         self.settled = false;
         self.mss = sizes.agreed;
@@ -157,7 +157,7 @@ impl Receiver {
         self.next
     }
 
-    /// The acknowledgement number to send: behind a FIN that was reached.
+    /// The acknowledgement number to send, after a FIN that was reached.
     pub fn ack(&self) -> Seq {
         self.origin + self.next as u32 + u32::from(self.fin_reached())
     }
@@ -166,7 +166,7 @@ impl Receiver {
         self.fin == Some(self.next)
     }
 
-    /// RCV.NXT as an offset: the next octet expected, behind a FIN that was reached.
+    /// RCV.NXT as an offset: the next expected byte, after a FIN that was reached.
     pub fn rcv_nxt(&self) -> i64 {
         self.next as i64 + i64::from(self.fin_reached())
     }
@@ -179,7 +179,7 @@ impl Receiver {
         self.buffer.space()
     }
 
-    /// The buffer is of this size from now on.
+    /// Fixes the size of the buffer.
     pub fn set_buffer(&mut self, size: Bytes) {
         self.settled = false;
         self.buffer.set_size(size);
@@ -193,25 +193,25 @@ impl Receiver {
         self.buffer.rounds.rtt()
     }
 
-    /// The stream offset of a sequence number near `next`; negative for what lies before the first octet.
+    /// The stream offset of a sequence number near `next`; negative before the first byte.
     pub fn offset(&self, seq: Seq) -> i64 {
         let expected = self.origin + self.next as u32;
         self.next as i64 + i64::from(seq.get().wrapping_sub(expected.get()) as i32)
     }
 
-    /// The window to offer now, as the header has it, if it is the one that was offered last.
+    /// The header's window field, if the window is unchanged since it was last offered.
     #[inline(always)]
     pub fn settled_window(&self, scale: u8) -> Option<u16> {
         self.settled.then_some((self.offered >> scale) as u16)
     }
 
-    /// Segments have other sizes from now on.
+    /// Notes that segment sizes changed.
     pub fn note_sizes(&mut self) {
         self.settled = false;
     }
 
-    /// The window to offer now, as the header has it. Rounded up, as Linux does: rounded down, the edge would move back
-    /// when an odd number of octets arrives.
+    /// Computes and offers a window; returns the header's field. Rounded up as in Linux: rounding down would move the
+    /// edge back after an odd number of bytes.
     pub fn offer_window(&mut self, sizes: SegmentSizes, scale: u8) -> u16 {
         let field = self.header_window(sizes, scale);
         self.settled = self.due_window.take().is_none();
@@ -220,13 +220,13 @@ impl Receiver {
         field as u16
     }
 
-    /// As [`Receiver::offer_window`], which offers it.
+    /// The window that [`Receiver::offer_window`] would offer, in units of the header.
     pub fn header_window(&self, sizes: SegmentSizes, scale: u8) -> u64 {
         let window = self.due_window.unwrap_or_else(|| self.buffer.window(self.filling(sizes, scale)));
         window.div_ceil(1 << scale).min(65_535)
     }
 
-    /// What the buffer says of the window of an acknowledgement made now, before the application reads.
+    /// The buffer's window for an ACK sent before the application reads.
     #[inline(always)]
     pub fn answer_window(&self, sizes: SegmentSizes, scale: u8) -> AnswerWindow {
         let (octets, records) = (self.unread + self.held_octets, self.records.unread() + self.records.held());
@@ -242,21 +242,20 @@ impl Receiver {
         self.buffer.answer_window(self.filling(sizes, scale))
     }
 
-    /// An acknowledgement is due at once, before the application reads: it offers the window of now, where what is
-    /// unread matters to that.
+    /// Fixes the window of an ACK that is due before the application reads, if unread data affects it.
     #[inline(always)]
     pub fn note_ack_due(&mut self, sizes: SegmentSizes, scale: u8) {
         self.settled = false;
         self.due_window = self.buffer.counts_unread().then(|| self.buffer.window(self.filling(sizes, scale)));
     }
 
-    /// Whether the next segment with room for it has a SACK option.
+    /// True if the next segment has a SACK option, room permitting.
     #[inline(always)]
     pub fn has_sack_to_send(&self) -> bool {
         self.sack && (!self.recent.is_empty() || self.dsack.is_some())
     }
 
-    /// The octets that the SACK option of the next segment takes, with at most `room` blocks.
+    /// Bytes of the SACK option in the next segment, with at most `room` blocks.
     #[inline]
     pub fn sack_option_len(&self, room: usize) -> u32 {
         if !self.has_sack_to_send() {
@@ -266,24 +265,24 @@ impl Receiver {
         if room == 0 { 0 } else { 4 + 8 * reported.min(room) as u32 }
     }
 
-    /// What is left of the window that was last offered.
+    /// The unused part of the offered window.
     pub fn open_window(&self) -> u64 {
         self.edge.saturating_sub(self.next)
     }
 
-    /// Whether what is left of the window leaves [`Receiver::window_update_due`] a chance.
+    /// Cheap check: if false, [`Receiver::window_update_due`] is false too.
     #[inline(always)]
     pub fn could_be_updated(&self) -> bool {
         self.buffer.could_be_updated(self.open_window())
     }
 
-    /// Whether reading has opened the window so far that the peer should be told.
+    /// True if reading opened the window so far that the peer must be notified.
     pub fn window_update_due(&self, sizes: SegmentSizes, scale: u8) -> bool {
         self.buffer.is_update_due(self.filling(sizes, scale), self.fin_reached())
     }
 
-    /// Whether a payload that begins at the next octet expected is [taken](Receiver::take_next) by counting it: it fits
-    /// the window, nothing is held behind it, the stream's end is not known, and its octets stand for themselves.
+    /// True if a payload at the next expected byte can be [taken](Receiver::take_next) by counting: it fits the window,
+    /// no data is held, the end of the stream is unknown, and the payload is synthetic.
     #[inline(always)]
     pub fn takes_next(&self, payload: &Payload) -> bool {
         let end = self.next + u64::from(payload.len());
@@ -291,7 +290,7 @@ impl Receiver {
         end <= self.edge && self.held.is_empty() && self.fin.is_none() && counted
     }
 
-    /// Takes in `len` octets in order, as [`Receiver::accept`] does where [`Receiver::takes_next`] holds.
+    /// Accepts `len` in-order bytes, as [`Receiver::accept`] does if [`Receiver::takes_next`] holds.
     #[inline(always)]
     pub fn take_next(&mut self, len: u32) {
         self.settled = false;
@@ -302,8 +301,7 @@ impl Receiver {
         self.unread += u64::from(len);
     }
 
-    /// Takes in `[start, start + payload)`, of which only the part in the window counts. `fin`: the stream ends behind
-    /// it.
+    /// Accepts `[start, start + payload)` as far as it fits the window. `fin`: the stream ends after it.
     pub fn accept(&mut self, start: i64, payload: &Payload, fin: bool) -> Arrival {
         self.settled = false;
         let end = start + i64::from(payload.len());
@@ -344,7 +342,7 @@ impl Receiver {
             self.report_duplicate(start.max(0) as u64, self.next);
         }
         match self.advance(to) {
-            // Nothing waited but the FIN that came with it.
+            // Only the FIN that came with it had waited.
             Arrival::InOrder { gaps_left, .. } if brings_fin && !waited => {
                 Arrival::InOrder { closed_gap: false, gaps_left }
             }
@@ -352,8 +350,7 @@ impl Receiver {
         }
     }
 
-    /// Where the channel's loss is hidden, a segment is about to be taken in: what is missing before it counts as
-    /// received.
+    /// With hidden channel loss: marks the data missing before an arriving segment as received, if allowed.
     pub fn put_placeholders(&mut self, now: Time, start: i64, payload: &Payload) {
         self.settled = false;
         let rtt = self.buffer.rounds.rtt();
@@ -377,7 +374,7 @@ impl Receiver {
         }
         for gap in gaps {
             let len = (gap.end - gap.start) as u32;
-            // Where octets are real, the marker is zeros.
+            // Placeholders of a real stream are zeros.
             if self.bytes.is_some() || payload.bytes().is_some() {
                 self.keep_bytes(gap.start, gap.end, gap.start as i64, &Payload::real(vec![0; len as usize]));
             }
@@ -388,18 +385,18 @@ impl Receiver {
         }
     }
 
-    /// Whether ranges of the stream may be placeholders.
+    /// True if the stream may contain placeholders.
     #[inline]
     pub fn takes_placeholders(&self) -> bool {
         self.placeholders.is_some()
     }
 
-    /// The ranges of the stream that are placeholders, since this was asked last.
+    /// Returns the placeholder ranges since the last call.
     pub fn take_placeholders(&mut self) -> Vec<Range<u64>> {
         self.placeholders.as_mut().map_or_else(Vec::new, |placeholders| placeholders.take())
     }
 
-    /// A segment that is not taken in arrived; if all of it was there already, the next ACK says so.
+    /// Records a discarded segment; if all of it was received before, the next ACK reports it (DSACK).
     pub fn note_old(&mut self, start: i64, payload: &Payload) {
         let end = start + i64::from(payload.len());
         if end <= self.next as i64 {
@@ -407,8 +404,8 @@ impl Receiver {
         }
     }
 
-    /// Reads up to `limit` octets; synthetic data comes back as a synthetic payload. The buffer follows what is read in
-    /// a round trip, and looks after each record: a round that ends now does so behind the first.
+    /// Reads up to `limit` bytes; synthetic data returns a synthetic payload. An automatic buffer follows what is read
+    /// in a round trip and checks after each record, so a round that ends now does so after the first record.
     #[inline(always)]
     pub fn read(&mut self, now: Time, limit: u64, own_mss: u32) -> Payload {
         self.settled = false;
@@ -428,11 +425,12 @@ impl Receiver {
         }
     }
 
-    /// The SACK blocks for the next ACK, at most `room`; a duplicate is reported once (RFC 2883 section 4).
+    /// The SACK blocks of the next ACK, at most `room`; a duplicate is reported once (RFC 2883 section 4).
     #[cold]
     pub fn sack_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        // A run that ends the stream includes the FIN's number, or the sender would think its last segment missing.
+        // A run at the end of the stream includes the FIN's number. Otherwise the sender would believe that its last
+        // segment is missing.
         let fin_at = |end: u64| u32::from(self.fin == Some(end));
         let wire = |(start, end): (u64, u64)| SackBlock {
             start: self.origin + start as u32,
@@ -445,15 +443,15 @@ impl Receiver {
         blocks
     }
 
-    /// A segment with this echo arrived, which tells of a round-trip time if it is `full` of data.
+    /// Records the echo of a segment; a segment `full` of data gives an RTT sample.
     #[inline(always)]
     pub fn sample_echo(&mut self, echo: u32, full: bool, rtt: impl FnOnce() -> Option<Duration>) {
         self.buffer.rounds.sample_echo(echo, full, rtt);
     }
 
-    /// A segment of `len` octets may open the window; says whether it did. Where SACK is off, what came out of order
-    /// opens nothing: its ACK must stay a duplicate. One that fills a gap is looked at before the gap is closed: what
-    /// waited behind it is no part of a window that is timed, and still in records of its own (by captures of 6.1).
+    /// Records a segment of `len` bytes and returns whether the window opened. Without SACK, out-of-order data opens
+    /// nothing: its ACK must stay a duplicate. A segment that fills a gap is evaluated before the gap closes: the held
+    /// data is not part of a timed window and is still in its own records (captures of Linux 6.1).
     #[inline(always)]
     pub fn grow(&mut self, now: Time, arrival: Arrival, len: u32, sizes: SegmentSizes) -> bool {
         self.settled = false;
@@ -479,18 +477,18 @@ impl Receiver {
         self.buffer.grow(len, in_order, filling)
     }
 
-    /// A segment goes out with this timestamp: where a buffer grows by steps, a round trip may begin with it.
+    /// Notes the timestamp of an outgoing segment: for a buffer that grows by steps, it may begin a round trip.
     pub fn note_stamp(&mut self, stamp: u32) {
         self.buffer.begin_round(stamp);
     }
 
-    /// Octets arrived in order, with nothing missing before or behind them, and with this echo.
+    /// Counts in-order bytes with this echo, with nothing missing before or after them.
     pub fn count_for_step(&mut self, echo: u32, len: u32) {
         self.settled = false;
         self.buffer.count(echo, len);
     }
 
-    /// Something was or is missing.
+    /// Restarts the count: data was or is missing.
     #[inline]
     pub fn forget_step(&mut self) {
         self.buffer.forget_round();
@@ -529,12 +527,12 @@ impl Receiver {
         Arrival::InOrder { closed_gap: had_gaps && !gaps_left, gaps_left }
     }
 
-    /// Something is held behind a gap: data, or the FIN alone.
+    /// True if data, or a FIN alone, is held behind a gap.
     fn has_gaps(&self) -> bool {
         !self.held.is_empty() || (self.sack_fin && self.fin.is_some_and(|fin| fin > self.next))
     }
 
-    /// As much is held out of order as may be: in full segments, where FreeBSD counts segments of any size.
+    /// True if the limit of held data is reached: in full segments, whereas FreeBSD counts segments of any size.
     fn is_full_of_held(&self) -> bool {
         let Some(limit) = self.reassembly_limit else { return false };
         self.held_octets >= u64::from(limit) * u64::from(self.mss)
@@ -542,7 +540,7 @@ impl Receiver {
 
     fn hold(&mut self, from: u64, to: u64) -> Arrival {
         self.held_before = (self.held_octets, self.records.held());
-        // Mostly behind all that is held.
+        // Usually after all held data.
         if self.held.append(from, to) {
             self.held_octets += to - from;
             self.records.hold(from, to);
@@ -573,12 +571,12 @@ impl Receiver {
         Arrival::OutOfOrder
     }
 
-    /// A segment out of order goes to the front of what SACK reports, with the remembered blocks that it touches. A
-    /// block that was forgotten stays so, even if the segment touches what is held of it.
+    /// Moves the block of an out-of-order segment, joined with the remembered blocks that it touches, to the front of
+    /// the SACK report. A forgotten block stays forgotten, even if the segment touches its data.
     fn remember(&mut self, from: u64, to: u64) {
         let mut front = (from, to);
         if let Some(((start, end), others)) = self.recent.split_first_mut().filter(|((_, end), _)| *end == from) {
-            // Mostly the block that grew last grows on.
+            // Usually the block that grew last grows on.
             if others.iter().all(|other| other.1 < *start || to < other.0) {
                 *end = to;
                 return;
@@ -603,15 +601,15 @@ impl Receiver {
         self.recent.iter().position(|&(start, end)| from <= end && start <= to)
     }
 
-    /// Whether data from `start` is out of order and belongs to no block among the first that every ACK has room for:
-    /// an ACK that is held back would hide one.
+    /// True if out-of-order data from `start` belongs to none of the blocks that fit in every ACK: a delayed ACK would
+    /// hide a block.
     pub fn hides_a_block(&self, start: i64, payload: &Payload) -> bool {
         let end = start + i64::from(payload.len());
         start > self.next as i64
             && self.touched_block(start as u64, end as u64).unwrap_or(self.recent.len()) >= BLOCKS_EXPECTED
     }
 
-    /// More of the same segment was there already: what is reported grows if both touch (Linux).
+    /// Extends the reported duplicate by more received data of the same segment if both touch (Linux).
     fn extend_duplicate(&mut self, start: u64, end: u64) {
         match &mut self.dsack {
             Some((from, to)) if start <= *to && *from <= end => (*from, *to) = ((*from).min(start), (*to).max(end)),
@@ -645,7 +643,7 @@ impl Receiver {
         }
     }
 
-    /// Moves held bytes that are now in order to where the application reads them.
+    /// Moves held bytes that are now in order to the readable data.
     fn make_readable(&mut self) {
         let Some(bytes) = &mut self.bytes else { return };
         let mut reached = self.next - (self.unread - bytes.ready.len() as u64);

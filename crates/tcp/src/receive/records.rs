@@ -1,9 +1,9 @@
-//! The records of memory that hold what arrived, as Linux joins them: a segment goes into the record that ends where it
-//! begins, and a filled hole's records into each other, as long as one holds 17 fragments at most (MAX_SKB_FRAGS). A
-//! full record is never split to fill another. A segment is one fragment, or two where it lies across two of the
-//! [pages](Pages) that the sender's writes filled: no segment copies data on its way between two hosts of one kernel.
+//! The memory records of received data, joined as in Linux: a segment joins the record that ends where the segment
+//! begins, and the records around a filled hole join, as long as a record has at most 17 fragments (MAX_SKB_FRAGS). A
+//! full record is never split. A segment is one fragment, or two if it spans two of the [pages](Pages) that the
+//! sender's writes filled, because no data is copied between two hosts of one kernel.
 //!
-//! By captures of 6.1.
+//! Verified with captures of Linux 6.1.
 
 use super::pages::Pages;
 use std::collections::{BTreeMap, VecDeque};
@@ -12,9 +12,9 @@ const RECORD_FRAGMENTS: u32 = 17;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
-    /// The offset in the stream at which it ends.
+    /// Stream offset of its end.
     end: u64,
-    /// None where there is no record.
+    /// 0 if there is no record.
     fragments: u32,
 }
 
@@ -23,12 +23,12 @@ impl Record {
         self.fragments == 0
     }
 
-    /// If it ends there.
+    /// The record, if it ends at `offset`.
     fn reaching(self, offset: u64) -> Option<Record> {
         (self.end == offset).then_some(self)
     }
 
-    /// As one, if that is not too large.
+    /// Joins two records, if the result is not too large.
     #[inline(always)]
     fn joined_by(self, next: Record) -> Option<Record> {
         let fragments = self.fragments + next.fragments;
@@ -36,13 +36,13 @@ impl Record {
     }
 }
 
-/// What is in order and unread, and what is held behind a gap.
+/// The records of unread in-order data and of held data.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     unread: VecDeque<Record>,
-    /// The one behind them, which may still grow: mostly the only one, for what comes is read at once.
+    /// The last record, which may still grow: usually the only one, because data is read at once.
     last: Record,
-    /// By their starts.
+    /// Held records by their start.
     held: BTreeMap<u64, Record>,
     pages: Pages,
 }
@@ -56,18 +56,18 @@ impl Records {
         self.held.len() as u64
     }
 
-    /// Where the first unread record ends.
+    /// End of the first unread record.
     pub fn first_end(&self) -> Option<u64> {
         let first = self.unread.front().copied().unwrap_or(self.last);
         (!first.is_none()).then_some(first.end)
     }
 
-    /// Full segments have so many octets.
+    /// Sets the payload of full segments.
     pub fn expect(&mut self, mss: u32) {
         self.pages.expect(mss);
     }
 
-    /// A segment arrived in order.
+    /// Adds an in-order segment.
     #[inline(always)]
     pub fn append(&mut self, start: u64, end: u64) {
         self.pages.forget_before(start);
@@ -75,16 +75,16 @@ impl Records {
         self.queue(record);
     }
 
-    /// Of one segment.
+    /// The record of a single segment.
     #[inline(always)]
     fn record(&mut self, start: u64, end: u64) -> Record {
         Record { end, fragments: self.pages.fragments(start, end) }
     }
 
-    /// A segment arrived behind a gap: what it covers goes.
+    /// Adds a held segment and removes what it covers.
     pub fn hold(&mut self, start: u64, end: u64) {
         let record = self.record(start, end);
-        // Mostly it comes behind all that is held.
+        // Usually after all held data.
         if let Some(mut last) = self.held.last_entry().filter(|last| *last.key() < start) {
             match last.get().reaching(start).and_then(|before| before.joined_by(record)) {
                 Some(joined) => *last.get_mut() = joined,
@@ -105,7 +105,7 @@ impl Records {
         }
     }
 
-    /// Everything before `next` is in order now.
+    /// Joins everything before `next`, which is in order now.
     pub fn advance(&mut self, next: u64) {
         while let Some(first) = self.held.first_entry().filter(|first| *first.key() < next) {
             let record = first.remove();
@@ -113,7 +113,7 @@ impl Records {
         }
     }
 
-    /// The application has read everything before `offset`.
+    /// Drops the records before `offset`, which the application has read.
     #[inline(always)]
     pub fn release(&mut self, offset: u64) {
         if !self.unread.is_empty() {
@@ -150,8 +150,8 @@ mod tests {
         segments.for_each(|number| records.hold(number, number + 1));
     }
 
-    /// Captures of 6.1: beside a hole of one segment, runs of 20, 55 and 18 are in one record more than their number of
-    /// segments with the hole's would need.
+    /// Captures of Linux 6.1: next to a hole of one segment, runs of 20, 55 and 18 segments take one record more than
+    /// their number, counting the hole's segment, requires.
     #[test]
     fn the_segment_that_fills_a_hole_joins_no_full_record() {
         for (run, expected) in [(20, 3), (55, 5), (18, 3), (16, 1), (17, 2)] {
@@ -167,8 +167,8 @@ mod tests {
         }
     }
 
-    /// A capture of 6.1: beside a hole of one segment at octet 1,633,344, a run of 85 of 1,448 octets, four of them
-    /// across two pages, is in six records.
+    /// A capture of Linux 6.1: next to a hole of one segment at byte 1,633,344, a run of 85 segments of 1,448 bytes,
+    /// four of them across two pages, takes six records.
     #[test]
     fn a_segment_across_two_pages_counts_twice() {
         let (first, mss) = (1_633_344, 1448);

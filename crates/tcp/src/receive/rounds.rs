@@ -1,21 +1,21 @@
-//! Round trips as a receiver sees them, and what the application reads in each (dynamic right-sizing, Fisk and Feng
+//! Round trips as seen by a receiver, and what the application reads in each (dynamic right-sizing, Fisk and Feng
 //! 2001).
 
 use lopsided_core::{Duration, Time};
 
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
-    /// The round that is being measured: when it began, and what the application had read.
+    /// Start of the current round trip, and the bytes read before it.
     began: Time,
     read_before: u64,
     read: u64,
-    /// When it ends at the earliest; without a round trip it does not.
+    /// Earliest end of the round trip; `None` while the RTT is unknown.
     ends: Option<Time>,
-    /// In eighths of a microsecond, as Linux keeps it.
+    /// The RTT in 1/8 µs, as Linux keeps it.
     eighths: Option<u64>,
-    /// The echoed timestamp that gave the last sample: the same one again would time the queue of a burst.
+    /// The echoed timestamp of the last sample: the same echo again would time the queue of a burst.
     last_echo: Option<u32>,
-    /// The window that is being timed: from when, and where it ends.
+    /// The window that is being timed: its start time and its end.
     window: Option<(Time, u64)>,
 }
 
@@ -25,7 +25,7 @@ impl Rounds {
         self.foretell_end();
     }
 
-    /// A whole round trip after it began, on a clock of microseconds.
+    /// Sets the end one RTT after the start, on a clock of microseconds.
     fn foretell_end(&mut self) {
         self.ends = self.eighths.map(|eighths| Time::from_nanos(1000 * (micros(self.began) + eighths / 8)));
     }
@@ -34,7 +34,7 @@ impl Rounds {
         self.read += count;
     }
 
-    /// What was read in the round, if it has ended.
+    /// Bytes read in the round trip, if it has ended.
     pub fn end(&mut self, now: Time) -> Option<u64> {
         if now < self.ends? {
             return None;
@@ -45,13 +45,12 @@ impl Rounds {
         Some(read)
     }
 
-    /// The round trip, in whole microseconds.
+    /// The RTT in whole microseconds.
     pub fn rtt(&self) -> Option<Duration> {
         self.eighths.map(|eighths| Duration::from_micros(eighths / 8))
     }
 
-    /// A segment with this echo arrived, data or none. One `full` of data whose echo is another than the last tells a
-    /// round trip.
+    /// Records the echo of a segment, with or without data. A segment `full` of data with a new echo gives a sample.
     #[inline(always)]
     pub fn sample_echo(&mut self, echo: u32, full: bool, rtt: impl FnOnce() -> Option<Duration>) {
         if self.last_echo != Some(echo) {
@@ -62,7 +61,8 @@ impl Rounds {
         }
     }
 
-    /// A shorter one holds at once, longer ones count an eighth: the buffer shall follow the path and not its queue.
+    /// Adds a sample: a shorter one replaces the estimate, a longer one counts 1/8. The buffer must follow the path,
+    /// not its queue.
     fn sample(&mut self, micros: u64) {
         self.eighths = Some(match self.eighths {
             Some(old) if 8 * micros >= old => old - old / 8 + micros,
@@ -71,8 +71,8 @@ impl Rounds {
         self.foretell_end();
     }
 
-    /// What came in order now ends at `next`. The time that the window of `offered` octets took is no less than a round
-    /// trip: it only lowers the estimate, or gives the first.
+    /// In-order data now ends at `next`. Filling one offered window takes at least one RTT, so this sample can set or
+    /// lower the estimate, never raise it.
     pub fn time_window(&mut self, now: Time, next: u64, offered: u64) {
         match self.window {
             Some((_, end)) if next < end => return,
@@ -87,7 +87,7 @@ impl Rounds {
     }
 }
 
-/// What a clock of microseconds shows.
+/// The time on a clock of microseconds.
 fn micros(at: Time) -> u64 {
     at.as_nanos() / 1000
 }

@@ -1,10 +1,9 @@
-//! Runs of octets that are held behind a gap: in order, apart from each other, and found in logarithmic time wherever a
-//! segment falls.
+//! Runs of bytes held behind a gap: ordered, disjoint, and found in logarithmic time for any segment.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// Runs `[start, end)` by their starts. `T` is an offset of the stream.
+/// Runs `[start, end)` by their start. `T` is a stream offset.
 #[derive(Clone, Debug)]
 pub(super) struct Runs<T = u64>(BTreeMap<T, T>);
 
@@ -19,15 +18,15 @@ impl<T: Copy + Ord> Runs<T> {
         self.0.is_empty()
     }
 
-    /// The runs that overlap `[from, to)` or lie next to it, in order.
+    /// The runs that overlap or touch `[from, to)`, in order.
     pub fn touching(&self, from: T, to: T) -> impl Iterator<Item = (T, T)> + '_ {
         let before = self.0.range(..=from).next_back().filter(|(_, end)| from <= **end);
         let after = self.0.range((Excluded(from), Unbounded)).take_while(move |(start, _)| **start <= to);
         before.into_iter().chain(after).map(|(start, end)| (*start, *end))
     }
 
-    /// Puts in `[from, to)`, if that lies behind all runs or goes on where the last ends. False, and nothing is done,
-    /// if it does not.
+    /// Appends `[from, to)` if it lies after all runs or extends the last one. Returns false, and changes nothing,
+    /// otherwise.
     pub fn append(&mut self, from: T, to: T) -> bool {
         match self.0.last_entry() {
             Some(mut last) if *last.get() == from => *last.get_mut() = to,
@@ -37,7 +36,7 @@ impl<T: Copy + Ord> Runs<T> {
         true
     }
 
-    /// Puts `[from, to)` in, as one with all that it touches, which is handed out.
+    /// Inserts `[from, to)` joined with all runs that it touches, and returns those.
     pub fn insert(&mut self, from: T, to: T) -> Vec<(T, T)> {
         let joined: Vec<(T, T)> = self.touching(from, to).collect();
         let mut whole = (from, to);
@@ -49,7 +48,7 @@ impl<T: Copy + Ord> Runs<T> {
         joined
     }
 
-    /// Takes the first run out, if it begins at `next` or before.
+    /// Removes and returns the first run if it begins at or before `next`.
     pub fn pop_reached(&mut self, next: T) -> Option<(T, T)> {
         self.0.first_entry().filter(|first| *first.key() <= next).map(|first| first.remove_entry())
     }
@@ -63,7 +62,7 @@ mod tests {
 
     thread_local!(static COMPARISONS: Cell<u64> = const { Cell::new(0) });
 
-    /// An offset whose comparisons are counted.
+    /// An offset that counts its comparisons.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct Counted(u64);
 
@@ -80,7 +79,7 @@ mod tests {
         }
     }
 
-    /// Comparisons that it takes to hold an octet before each of so many holes, in this order, and to fill them all.
+    /// Comparisons needed to hold a byte before each hole, in this order, and to fill all holes.
     fn cost(order: impl Iterator<Item = u64>) -> u64 {
         COMPARISONS.set(0);
         let (mut runs, mut held) = (Runs::default(), 0);
@@ -99,7 +98,7 @@ mod tests {
     #[test]
     fn holes_in_any_order_cost_n_log_n() {
         const MANY: u64 = 100_000;
-        // 61,681 is coprime to 100,000: every place once, all over.
+        // 61,681 is coprime to 100,000, so each place occurs once, scattered.
         let orders: [(&str, Box<dyn Iterator<Item = u64>>); 3] = [
             ("up", Box::new(0..MANY)),
             ("down", Box::new((0..MANY).rev())),
@@ -107,8 +106,8 @@ mod tests {
         ];
         for (order, places) in orders {
             let each = cost(places) as f64 / MANY as f64;
-            // Two searches, an insertion and a removal in a tree of 100,000, with up to eleven comparisons a level of
-            // five.
+            // Two searches, an insertion and a removal in a tree of 100,000, with up to 11 comparisons at each of 5
+            // levels.
             assert!(each < 12.0 * (MANY as f64).log2(), "{order}: {each} comparisons a hole");
         }
     }

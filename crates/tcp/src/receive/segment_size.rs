@@ -1,14 +1,14 @@
-//! The size of the peer's full segments, measured as Linux does it (`tcp_measure_rcv_mss`): the largest seen counts as
-//! full, and so does a shorter size once two segments in a row had it that are no end of a message.
+//! The size of the peer's full segments, measured as in Linux (`tcp_measure_rcv_mss`): the largest size seen counts as
+//! full. A shorter size counts as full after two segments in a row that do not end a message.
 
-/// What a segment is taken for before any was seen: RFC 9293's default, and the smallest that a peer may use.
+/// The assumed size before any segment: RFC 9293's default, and the smallest that a peer may use.
 const DEFAULT: u32 = 536;
 const LEAST: u32 = 88;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SegmentSize {
     full: u32,
-    /// The size of the last segment, where that was short and yet may be all that fits.
+    /// Size of the last segment, if it was short but may be all that fits.
     short: Option<u32>,
 }
 
@@ -17,7 +17,7 @@ impl SegmentSize {
         SegmentSize { full: DEFAULT, short: None }
     }
 
-    /// The handshake agreed on segments of at most `mss`, with a first window of `window`.
+    /// Sets the agreed segment size `mss` and the first window.
     pub fn agree(&mut self, mss: u32, window: u64) {
         let half = (window / 2).min(u64::from(DEFAULT)) as u32;
         self.full = mss.min(half).max(LEAST);
@@ -27,8 +27,8 @@ impl SegmentSize {
         self.full
     }
 
-    /// A segment arrived in order, with `len` octets of data and `sack` octets of SACK option, which it might have had
-    /// as data. `ends`: it carries PSH or FIN.
+    /// Measures an in-order segment with `len` bytes of data and a SACK option of `sack` bytes, which could have been
+    /// data. `ends`: it carries PSH or FIN.
     pub fn measure(&mut self, len: u32, sack: u32, ends: bool) {
         let before = self.short.take();
         if len >= self.full {

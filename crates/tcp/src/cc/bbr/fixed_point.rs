@@ -1,23 +1,23 @@
-//! Linux's units: a bandwidth is segments a microsecond in 2^24ths, a gain is in 256ths, times are whole microseconds,
-//! and what a division leaves is dropped. The maximum over rounds is kept as its best three candidates are (Kathleen
-//! Nichols' windowed filter): one that is older than the window gives way to the best seen since.
+//! Linux's units: a bandwidth is segments per microsecond in units of 2^-24, a gain is in 1/256, times are whole
+//! microseconds, and divisions round down. The maximum over rounds keeps its best three candidates (Kathleen Nichols'
+//! windowed filter): one that leaves the window is replaced by the best seen since.
 
 use lopsided_core::{Bytes, Duration, Time};
 
-/// One segment a microsecond.
+/// One segment per microsecond.
 pub(super) const BW_UNIT: u64 = 1 << 24;
 /// A gain of one.
 pub(super) const UNIT: u64 = 256;
 const MICROSECONDS: u64 = 1_000_000;
-/// The rate is a hundredth below the bandwidth.
+/// The rate is 1 % below the bandwidth.
 const PACING_PERCENT: u64 = 99;
 
-/// The bandwidth of so many octets over so long.
+/// The bandwidth of `octets` in `interval`.
 pub(super) fn bandwidth(octets: Bytes, mss: u64, interval: Duration) -> u64 {
     octets.get() / mss * BW_UNIT / microseconds(interval).max(1)
 }
 
-/// The bandwidth as octets a second, and back.
+/// Converts a bandwidth to bytes per second.
 pub(super) fn octets_per_second(bandwidth: u64, mss: u64) -> f64 {
     bandwidth as f64 / BW_UNIT as f64 * mss as f64 * MICROSECONDS as f64
 }
@@ -26,7 +26,7 @@ pub(super) fn from_octets_per_second(rate: f64, mss: u64) -> u64 {
     (rate / mss as f64 / MICROSECONDS as f64 * BW_UNIT as f64) as u64
 }
 
-/// Octets a second at which to send with this gain.
+/// The sending rate for this gain, in bytes per second.
 pub(super) fn pacing_rate(bandwidth: u64, mss: u64, gain: u64) -> u64 {
     let gained = (u128::from(bandwidth) * u128::from(mss) * u128::from(gain)) >> 8;
     let rate = (gained * u128::from(MICROSECONDS / 100 * PACING_PERCENT)) >> 24;
@@ -58,10 +58,10 @@ impl Ticks {
     }
 }
 
-/// The maximum of what was seen in the last rounds.
+/// The maximum over the last rounds.
 #[derive(Debug, Default)]
 pub(super) struct RunningMax {
-    /// The best, the best behind it, and the best behind that, each with its round.
+    /// The three best values, each with its round; later ones are newer.
     best: [(u64, u64); 3],
 }
 
@@ -90,7 +90,7 @@ impl RunningMax {
                 (*first, *second) = (*second, *third);
             }
         } else if second.0 == first.0 && age > window / 4 {
-            // A quarter of the window without a second: what is newest is one.
+            // After 1/4 of the window without a second candidate, the newest value becomes it.
             (*second, *third) = (new, new);
         } else if third.0 == second.0 && age > window / 2 {
             *third = new;

@@ -1,33 +1,33 @@
-//! Policers, as Linux's BBR sees them: two intervals in a row, each from loss to loss, with a fifth of the octets lost
-//! and about the same rate, mean that something drops what exceeds that rate. Then BBR sends at it, for 48 rounds.
+//! Policer detection as in Linux's BBR: two intervals in a row, each from loss to loss, with 20 % of the bytes lost and
+//! about the same rate mean that a policer drops what exceeds that rate. BBR then sends at that rate for 48 rounds.
 
 use crate::PathState;
 use lopsided_core::{Duration, Time};
 
-/// An interval has at least and at most so many rounds.
+/// Shortest and longest interval, in rounds.
 const ROUNDS_MIN: u32 = 4;
 const ROUNDS_MAX: u32 = 16;
-/// Of the octets delivered, so many are lost.
+/// Least share of lost bytes among the delivered ones.
 const LOSS_SHARE: f64 = 50.0 / 256.0;
-/// Rates within an eighth, or 4 kbit/s, of each other are the same.
+/// Rates within 1/8 or 4 kbit/s of each other count as equal.
 const SAME_SHARE: f64 = 1.0 / 8.0;
 const SAME_RATE: f64 = 4000.0 / 8.0;
-/// The rate is used for so many rounds.
+/// Number of rounds that the rate is used.
 const ROUNDS_OF_USE: u32 = 48;
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// What a sample showed.
+/// Result of a sample.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
     None,
-    /// The rate has been used for long enough: probe again.
+    /// The rate was used long enough: probe again.
     Over,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Policer {
     sampling: bool,
-    /// The last interval's rate in octets a second, and whether it is in use.
+    /// Rate of the last interval in bytes per second, and whether it is in use.
     rate: Option<f64>,
     in_use: bool,
     rounds: u32,
@@ -37,7 +37,7 @@ pub(super) struct Policer {
 }
 
 impl Policer {
-    /// The policed rate, if there is one.
+    /// The policed rate; `None` if there is none.
     pub fn rate(&self) -> Option<f64> {
         self.rate.filter(|_| self.in_use)
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::cc::tests::path::{MSS, Path, acked, controller, path_state, setup};
 
-/// The line is full, the queue is short, and nothing is lost: whatever the buffer beyond Startup's needs.
+/// The line is full, the queue is short, and nothing is lost, for any buffer that takes Startup's queue.
 #[test]
 fn fills_the_line_without_filling_the_queue() {
     let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
@@ -9,12 +9,12 @@ fn fills_the_line_without_filling_the_queue() {
     let share = path.run(Duration::from_secs(30));
     assert!(share > 0.97, "{share}");
     assert_eq!(path.losses, 0);
-    // 86 segments of BDP, a gain of two and the allowances.
+    // 86 segments of BDP, a gain of 2 and the allowances.
     let window = path.controller.cwnd().get() / MSS;
     assert!((172..=190).contains(&window), "{window} segments");
 }
 
-/// Section 4.3.4.4 of the draft: at least every ten seconds the window shrinks to four segments for 200 ms.
+/// Section 4.3.4.4 of the draft: at least every 10 s the window shrinks to 4 segments for 200 ms.
 #[test]
 fn probes_for_the_rtt_every_ten_seconds() {
     let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
@@ -31,8 +31,8 @@ fn probes_for_the_rtt_every_ten_seconds() {
     assert!(gaps.len() >= 4 && gaps.iter().all(|gap| (10.0..10.6).contains(gap)), "{gaps:?}");
 }
 
-/// Section 4.3.4.4: the rates seen during ProbeRTT are ignored, or on a path where 200 ms are ten rounds they would be
-/// all it remembers.
+/// Section 4.3.4.4: rates seen during ProbeRTT are ignored. Otherwise a path where 200 ms are 10 rounds would remember
+/// only them.
 #[test]
 fn probing_for_a_short_rtt_does_not_forget_the_bandwidth() {
     let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(10), 1000);
@@ -47,7 +47,7 @@ fn startup_finds_the_bandwidth_and_drains_its_queue() {
     let mut bbr = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
     bbr.run(Duration::from_millis(1000));
     let rate = bbr.controller.pacing_rate().map_or(0, BitRate::as_bps);
-    // In ProbeBW: 20 Mbit/s of payload, with headers, less a hundredth, at gains of 0.75 to 1.25.
+    // In ProbeBW: 20 Mbit/s of payload, plus headers, minus 1 %, at gains of 0.75 to 1.25.
     assert!((15_000_000..26_000_000).contains(&rate), "{rate} bit/s");
 }
 
@@ -66,7 +66,7 @@ fn a_recovery_conserves_packets_and_gives_the_window_back() {
     assert!(bbr.cwnd() >= before.min(Bytes::new(150 * MSS)), "{:?} of {before:?}", bbr.cwnd());
 }
 
-/// A token bucket without a queue: two alike intervals of heavy loss, and the rate is that of the bucket.
+/// A token bucket without a queue: after two similar intervals of heavy loss the rate is the bucket's.
 #[test]
 fn a_policer_is_recognised() {
     let mut policer = Policer::default();
@@ -100,7 +100,8 @@ fn phases_are_drawn_from_the_seed() {
     assert!(!cycles(3).contains(&1), "never into the draining ca_state first");
 }
 
-/// Linux (`is_ack_delayed`): what the peer may have delayed does not take an old round trip's place, but begins ProbeRTT.
+/// Linux (`is_ack_delayed`): an ACK that the peer may have delayed does not replace an old minimum RTT, but starts
+/// ProbeRTT.
 #[test]
 fn a_delayed_ack_is_no_new_round_trip_once_the_old_one_expired() {
     for (maybe_delayed, expected) in [(true, 50), (false, 90)] {
@@ -113,8 +114,8 @@ fn a_delayed_ack_is_no_new_round_trip_once_the_old_one_expired() {
     }
 }
 
-/// Linux (`bbr_packets_in_net_at_edt`): Drain ends when what will be in flight as the next segment may go has come down
-/// to a BDP. At Drain's gain the line takes up to three segments until then.
+/// Linux (`bbr_packets_in_net_at_edt`): Drain ends when the data in flight at the next departure has fallen to one BDP.
+/// At Drain's gain the line carries up to 3 segments until then.
 #[test]
 fn drain_ends_by_what_is_in_flight_as_the_next_segment_may_go() {
     let rtt = Duration::from_millis(100);

@@ -1,15 +1,15 @@
-//! What losses do to the model (section 5.5.10): a probe that lost too much sets the long-term bound; between probes
-//! each round with a loss brings the short-term bounds towards what is delivered. And back, if there was no loss
-//! (section 5.5.11).
+//! The effect of losses on the model (section 5.5.10): a probe with too much loss sets the long-term bound; between
+//! probes, each round with a loss lowers the short-term bounds towards the delivered rate. Also the undo after spurious
+//! losses (section 5.5.11).
 
 use super::Bbr3;
 use super::model::{ShortTerm, State, UNBOUNDED, Undo};
 use crate::cc::Lost;
 use lopsided_core::Time;
 
-/// Of what is in flight, so much may be lost in a round of probing.
+/// Largest share of loss in a probing round.
 const LOSS_THRESHOLD: f64 = 0.02;
-/// What is left of a bound after a round with loss, at least.
+/// Smallest factor by which a round with loss lowers a bound.
 const BETA: f64 = 0.7;
 
 impl Bbr3 {
@@ -55,7 +55,7 @@ impl Bbr3 {
         }
     }
 
-    /// A router marked instead of dropping.
+    /// A router marked a packet instead of dropping it.
     pub(super) fn handle_mark(&mut self, now: Time, in_flight: u64) {
         self.note_loss();
         if self.probe.is_sample {
@@ -75,7 +75,7 @@ impl Bbr3 {
         }
     }
 
-    // Losses that were none.
+    // Spurious losses.
 
     pub(super) fn begin_episode(&mut self) {
         self.save_window();
@@ -108,7 +108,7 @@ impl Bbr3 {
     }
 }
 
-/// The octets in flight at which losses passed the threshold: part of the segment may have been within it.
+/// The bytes in flight at which losses passed the threshold: a part of the segment may have been within it.
 fn inflight_at_loss(in_flight: u64, lost: u64, size: u64) -> u64 {
     let before = in_flight.saturating_sub(size);
     let lost_before = lost.saturating_sub(size) as f64;

@@ -5,7 +5,7 @@ use crate::cc::Lost;
 use crate::cc::path_model::HeldBack;
 use lopsided_core::{Duration, Time};
 
-/// 4 ln 2: doubles the delivery rate every round.
+/// 4 ln 2: doubles the delivery rate in every round.
 pub(super) const STARTUP_PACING_GAIN: f64 = 2.77;
 
 /// The smallest window, in segments.
@@ -14,16 +14,16 @@ pub(super) const MIN_PIPE_WINDOW: u64 = 4;
 /// No bound.
 pub(super) const UNBOUNDED: u64 = u64::MAX;
 
-/// Of the bandwidth-delay product that stays in flight.
+/// Share of the bandwidth-delay product that stays in flight.
 pub(super) const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 
-/// Between looks for the propagation time (section 5.3.4).
+/// Time between probes for the propagation time (section 5.3.4).
 pub(super) const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 
-/// For so long a smallest RTT is believed.
+/// Lifetime of a minimum RTT.
 pub(super) const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 
-/// The pipe is full when so many rounds in a row brought less than a quarter more.
+/// The pipe is full after this growth is missed in [`FULL_ROUNDS`] rounds in a row.
 pub(super) const FULL_GROWTH: f64 = 1.25;
 
 /// See [`FULL_GROWTH`].
@@ -45,7 +45,7 @@ impl State {
         matches!(self, State::ProbeBwDown | State::ProbeBwCruise | State::ProbeBwRefill | State::ProbeBwUp)
     }
 
-    /// Faster than the network delivers, or about to.
+    /// True if the state sends faster than the network delivers, or is about to.
     pub fn accelerates(self) -> bool {
         matches!(self, State::Startup | State::ProbeBwRefill | State::ProbeBwUp)
     }
@@ -70,15 +70,15 @@ impl State {
     }
 }
 
-/// What an ACK says (section 2.3's RS).
+/// Values of an ACK (section 2.3's RS).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub newly_acked: u64,
     pub newly_lost: u64,
     pub delivered: u64,
-    /// Octets a second; zero if the sample is not reliable.
+    /// Delivery rate in bytes per second; 0 if the sample is not reliable.
     pub rate: f64,
-    /// Octets delivered as the newest segment acknowledged was sent; `None` if there is no such segment.
+    /// Bytes delivered when the newest acknowledged segment was sent; `None` if there is no such segment.
     pub prior_delivered: Option<u64>,
     pub rtt: Option<Duration>,
     pub tx_in_flight: u64,
@@ -89,18 +89,18 @@ pub(super) struct Sample {
     pub cwnd_full: bool,
 }
 
-/// What the network delivered in the last round, and whether something was lost in it.
+/// What the network delivered in the last round, and whether it lost something.
 #[derive(Debug, Default)]
 pub(super) struct DeliveryOfRound {
-    /// The most in octets a second, and in octets.
+    /// The maximum, in bytes per second and in bytes.
     pub bw: f64,
     pub inflight: u64,
-    /// A round begins with the first loss after one without.
+    /// Delivered count that ends the loss round. A loss round begins with the first loss after a round without.
     pub end: u64,
     /// The latest ACK ended a round.
     pub round_start: bool,
     pub lossy: bool,
-    /// Ranges of the stream that were lost, and the end of the last.
+    /// Number of lost ranges of the stream, and the end of the last one.
     pub lost_ranges: u32,
     pub last_lost: u64,
 }
@@ -136,10 +136,10 @@ impl DeliveryOfRound {
     }
 }
 
-/// Bounds that losses since the last probe have set.
+/// Bounds set by losses since the last probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShortTerm {
-    /// Octets a second.
+    /// Bytes per second.
     pub bw: f64,
     pub inflight: u64,
 }
@@ -148,10 +148,10 @@ impl ShortTerm {
     pub const NONE: ShortTerm = ShortTerm { bw: f64::INFINITY, inflight: UNBOUNDED };
 }
 
-/// What comes back if the losses of an episode were none.
+/// The values to restore if an episode's losses were spurious.
 #[derive(Debug, Default)]
 pub(super) struct Undo {
-    /// From the first loss until recovery ends.
+    /// True from the first loss until recovery ends.
     pub in_episode: bool,
     pub saved: Option<(ShortTerm, u64)>,
     /// The state that a loss ended.
@@ -164,7 +164,7 @@ impl Undo {
     }
 }
 
-/// What the ACKs that arrive now say of the probe.
+/// The phase of a probe that the arriving ACKs belong to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
     /// Nothing.
@@ -180,31 +180,31 @@ pub(super) enum AckPhase {
 #[derive(Debug, Default)]
 pub(super) struct ProbeBw {
     pub acks: AckPhase,
-    /// What is acknowledged or lost was sent in a probe, to which there was no answer yet.
+    /// True if the acknowledged or lost data was sent in a probe that has no result yet.
     pub is_sample: bool,
     pub rounds_since_up: u64,
     pub wait: Duration,
     pub since: Time,
-    /// Octets acknowledged towards the next raise of the long-term bound, those that a raise takes, and the rounds of
-    /// raising.
+    /// Bytes acknowledged towards the next increase of the long-term bound, bytes that an increase needs, and number of
+    /// raising rounds.
     pub up_acked: u64,
     pub up_acked_per_raise: Option<u64>,
     pub up_rounds: u32,
-    /// The last probe lost too much; and the last stopped short of what had lost too much before.
+    /// The last probe lost too much; `cautious`: the last probe stopped below the level that had lost too much.
     pub too_high: bool,
     pub precautionary: bool,
 }
 
-/// The propagation time, and when to look for it.
+/// The propagation time, and when to probe for it.
 #[derive(Debug, Default)]
 pub(super) struct PropagationTime {
     pub min_rtt: Option<Duration>,
     pub min_rtt_at: Time,
-    /// The smallest since the last probe for it.
+    /// The minimum RTT since the last probe for it.
     pub recent: Option<Duration>,
     pub recent_at: Time,
     pub expired: bool,
-    /// The probe under way: when it may end, once little enough is in flight, and whether a round passed since.
+    /// The current probe: earliest end, once little enough is in flight, and whether a round has passed since.
     pub until: Option<Time>,
     pub round_done: bool,
     pub held_back: HeldBack,
@@ -237,12 +237,12 @@ impl PropagationTime {
     }
 }
 
-/// The estimate that more rate brings no more delivery (section 5.3.1.2).
+/// The estimate that a higher rate brings no more delivery (section 5.3.1.2).
 #[derive(Debug, Default)]
 pub(super) struct FullPipe {
     pub baseline: f64,
     pub rounds: u32,
-    /// Since the estimate was last begun, and ever.
+    /// Full since the estimate last restarted; `ever`: full at any time.
     pub now: bool,
     pub reached: bool,
 }

@@ -1,16 +1,16 @@
 //! ProbeBW (section 5.3.3): down until the queue is empty, cruise, refill the pipe, then up to look for more, every few
-//! seconds or, where the path is small, as often as Reno would.
+//! seconds, or as often as Reno would on a small path.
 
 use super::Bbr3;
 use super::model::{AckPhase, MIN_PIPE_WINDOW, Sample, ShortTerm, State, UNBOUNDED};
 use lopsided_core::{Duration, Time};
 
-/// Of the bound that is left to others.
+/// Share of the bound that is left to other flows.
 const HEADROOM: f64 = 0.15;
-/// Time between probes: so much, and at random up to as much more as the second says.
+/// Time between probes: this long, plus a random time up to the second constant.
 const WAIT: Duration = Duration::from_secs(2);
 const WAIT_SPREAD: Duration = Duration::from_secs(1);
-/// Rounds between probes, where the path holds more segments (section 5.3.3.8).
+/// Largest number of rounds between probes (section 5.3.3.8).
 const RENO_ROUNDS: u64 = 63;
 const SLOPE_ROUNDS: u32 = 30;
 
@@ -63,9 +63,9 @@ impl Bbr3 {
         }
     }
 
-    // Their ends.
+    // The ends of the states.
 
-    /// Section 5.3.3.8: bounds in time and in rounds, partly drawn so that flows do not probe together.
+    /// Section 5.3.3.8: bounds in time and rounds, partly random so that flows do not probe together.
     fn pick_wait(&mut self) {
         self.probe.rounds_since_up = self.rng.below(2);
         self.probe.wait = WAIT + Duration::from_nanos(self.rng.below(WAIT_SPREAD.as_nanos()));
@@ -84,7 +84,7 @@ impl Bbr3 {
     fn go_down_if_due(&mut self, now: Time, sample: &Sample, in_flight: u64) {
         let precautionary = self.probe.too_high && in_flight >= self.inflight_longterm;
         if !precautionary && sample.cwnd_full && self.cwnd >= self.inflight_longterm {
-            // It is the bound that limits the rate, not the path.
+            // The bound limits the rate, not the path.
             self.full_pipe.begin(sample.rate);
         } else if precautionary || self.full_pipe.now {
             self.probe.precautionary |= precautionary;
@@ -103,7 +103,7 @@ impl Bbr3 {
 
     // The long-term bound.
 
-    /// True if the probe begins anew at once.
+    /// True if the probe restarts at once.
     fn adapt_long_term(&mut self, sample: &Sample) -> bool {
         if self.rounds.start && self.probe.acks == AckPhase::ProbeStarting {
             self.probe.acks = AckPhase::ProbeFeedback;
@@ -119,7 +119,8 @@ impl Bbr3 {
         false
     }
 
-    /// The last ACK for what a probe sent is here. True if another probe follows at once: a cautious one went well.
+    /// Handles the last ACK for data sent in a probe. True if another probe follows at once, because a cautious one
+    /// succeeded.
     fn end_probe(&mut self, sample: &Sample) -> bool {
         self.probe.is_sample = false;
         self.probe.acks = AckPhase::Init;
@@ -136,7 +137,7 @@ impl Bbr3 {
         again
     }
 
-    /// By one segment in the first round of a probe, two in the second, and so on (section 5.3.3.5).
+    /// One segment in the first round of a probe, two in the second, four in the third (section 5.3.3.5).
     fn raise_slope(&mut self) {
         let growth = 1 << self.probe.up_rounds;
         self.probe.up_rounds = (self.probe.up_rounds + 1).min(SLOPE_ROUNDS);

@@ -1,4 +1,4 @@
-//! ProbeRTT (section 5.3.4): the RTT without a queue, looked for every five seconds if no quiet moment showed it.
+//! ProbeRTT (section 5.3.4): measures the RTT without a queue every 5 s, unless a quiet moment showed it.
 
 use super::Bbr3;
 use super::model::{AckPhase, MIN_PIPE_WINDOW, PROBE_RTT_CWND_GAIN, Sample, ShortTerm, State};
@@ -51,7 +51,7 @@ impl Bbr3 {
         self.restore_window();
         self.short_term = ShortTerm::NONE;
         if self.full_pipe.reached {
-            // The queue is empty already: only the clock of the cycle is set.
+            // The queue is empty already: only the cycle's clock is set.
             self.start_down(now);
             self.start_cruise();
         } else {

@@ -1,12 +1,12 @@
-//! Startup and Drain (sections 5.3.1 and 5.3.2): double the rate each round until the pipe is full, then empty the
-//! queue that this made.
+//! Startup and Drain (sections 5.3.1 and 5.3.2): double the rate in each round until the pipe is full, then empty the
+//! resulting queue.
 
 use super::Bbr3;
 use super::model::{Sample, State};
 use crate::CaState;
 use lopsided_core::Time;
 
-/// Ranges lost in a round of Startup, from which on the losses are those of a full queue (BBRStartupFullLossCnt).
+/// Number of lost ranges in a round of Startup that indicates a full queue (BBRStartupFullLossCnt).
 const FULL_LOSSES: u32 = 6;
 const DRAIN_ROUNDS: u64 = 3;
 

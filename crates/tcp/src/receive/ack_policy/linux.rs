@@ -1,19 +1,13 @@
 //! Linux's acknowledgements.
 //!
 //! - Quick ACKs: one per segment at the beginning of a connection, after a pause and after a duplicate.
-//!
 //! - Then one ACK for more than one full segment, or after an adaptive timeout (delayed ACK).
-//!
 //! - After three duplicate ACKs in a row, one duplicate ACK per compression interval (since 4.18).
-//!
 //! - An ACK by count that would offer a smaller window waits for the application's read. Quick ACKs end once the buffer
 //!   is half full.
-//!
 //! - A short segment is acknowledged at once when it is read; since 6.1.57 a full segment with PSH too.
-//!
 //! - If the peer's data is ECN-capable, a segment that is not counts as a retransmission, and the next two ACKs are
 //!   quick; so are two ACKs from the first echoed mark on.
-//!
 //! - Pingpong mode: if this end answers within the delay, its data carries the acknowledgements. Quick ACKs and ACKs on
 //!   read stop until a timer had to send one.
 
