@@ -285,10 +285,12 @@ class Run(RunTables):
             self._fairness = found
         return self._fairness
 
-    def report(self) -> str:
-        """The report as one self-contained HTML page."""
+    def report(self, *, play: bool = False) -> str:
+        """The report as one self-contained HTML page.
 
-        return filled_in("Run.report")(self)
+        With `play` it holds the simulator too (1.5 MB): a button opens the laboratory with this run.
+        """
+        return filled_in("Run.report")(self, play=play)
 
     def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
         """Writes the run folder (`lopsided.data.run_folder` says what is in it) and returns its path."""
@@ -297,15 +299,15 @@ class Run(RunTables):
             self.write(staged, report=report)
         return self.folder
 
-    def write(self, folder: Path, *, report: bool = True) -> None:
-        """Writes into a folder that `lopsided.data.run_folder.writing` gave."""
+    def write(self, folder: Path, *, report: bool = True, play: bool = False) -> None:
+        """Writes into a folder that `lopsided.data.run_folder.writing` gave; `play` as for `report()`."""
         (folder / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
         for name in run_tables():
             self.table(name).to_polars().write_parquet(folder / f"{name}.parquet")
         if self.scenario.asks_for_fairness:
             self.fairness().groups.write(folder / "fairness.parquet")
         if report:
-            (folder / "report.html").write_text(self.report(), encoding="utf-8")
+            (folder / "report.html").write_text(self.report(play=play), encoding="utf-8")
         folders.write_manifest(folder, self.manifest())
 
     @classmethod

@@ -10,6 +10,7 @@ import pytest
 
 from lopsided._native import schema
 from lopsided.data.catalogue import run_tables
+from lopsided.views import page
 
 pytestmark = pytest.mark.slow
 
@@ -23,6 +24,10 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 def test_the_examples_run(document, tmp_path, monkeypatch):
     if document.name == "search.md":
         pytest.importorskip("optuna")
+    if document.name == "page.md":
+        pytest.importorskip("anywidget")
+        if not page.is_built():
+            pytest.skip("the page is not built: `make page` needs Node 20 and rustup")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
     blocks = re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL)

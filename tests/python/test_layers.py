@@ -26,6 +26,7 @@ LAYERS = (
 """From the lowest; `__init__` names what people import and fills in the accessors."""
 
 SLOW = {
+    "anywidget",
     "asyncio",
     "cyclopts",
     "distributed",
@@ -37,6 +38,7 @@ SLOW = {
     "optuna",
     "pandas",
     "polars",
+    "traitlets",
 }
 SLOW |= {"pyroute2", "rich"}
 """Libraries that take tens of milliseconds to load, and more."""

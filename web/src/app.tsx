@@ -73,12 +73,16 @@ export function App({ state, embedded = false }: { state: State; embedded?: bool
         <main>
           <Verdict state={state} />
           <LinePanel state={state} colours={colours} />
-          <Charts state={state} colours={colours} />
-          <Tables state={state} />
         </main>
-        <aside aria-label="Settings">
+        <aside class="settings" aria-label="Settings">
           <Controls state={state} />
           <Pin state={state} />
+        </aside>
+        <div class="results">
+          <Charts state={state} colours={colours} />
+          <Tables state={state} />
+        </div>
+        <aside class="rest" aria-label="Share and export, scenario">
           <Share state={state} colours={colours} />
           {state.folders.length > 0 && <Folders state={state} />}
           <Source state={state} />
@@ -220,7 +224,7 @@ function LinePanel({ state, colours }: { state: State; colours: Ink }): JSX.Elem
     hover.value = { text: told(row) };
     spoken.value = told(row);
   };
-  const time = state.playhead.value;
+  const time = state.readTime.value;
   return (
     <section class="card line" aria-label="The line">
       <canvas
@@ -346,7 +350,8 @@ function Charts({ state, colours }: { state: State; colours: Ink }): JSX.Element
     ? [...new Set(NAMES.flatMap((name) => curvesOf(name, state.picture.value, colours, "plain").map((curve) => curve.name)))]
     : [];
   const narrower = (factor: number): void => {
-    const middle = state.playhead.value >= from && state.playhead.value <= to ? state.playhead.value : (from + to) / 2;
+    const playhead = state.playhead.peek();
+    const middle = playhead >= from && playhead <= to ? playhead : (from + to) / 2;
     const span = (to - from) * factor;
     state.zoom(middle - span / 2, middle + span / 2);
   };
@@ -425,8 +430,12 @@ function frameOf(state: State): Frame {
 }
 
 function ChartPanel({ name, state, colours, hiddenNames }: { name: ChartName; state: State; colours: Ink; hiddenNames: ReadonlySet<string> }): JSX.Element {
-  const chart = chartOf(name, state, colours, hiddenNames);
-  const frame = frameOf(state);
+  const drawn = [state.picture.value, state.finished.value, state.pinned.value, state.view.value, colours, hiddenNames];
+  const chart = useMemo(() => chartOf(name, state, colours, hiddenNames), drawn);
+  const told = useMemo(() => summary(name, chart), [chart]);
+  // The playhead moves in every frame; the words follow it a few times a second.
+  const { from, to } = state.view.value;
+  const frame: Frame = { from, to: to || state.duration.value, playhead: state.readTime.value, cursor: state.cursor.value };
   const over = useRef<HTMLCanvasElement>(null);
   const canvas = useCanvas(
     (element) => {
@@ -438,17 +447,18 @@ function ChartPanel({ name, state, colours, hiddenNames }: { name: ChartName; st
       drawing.took += performance.now() - begun;
       drawing.charts += 1;
     },
-    [chart.curves.length, state.picture.value, state.pinned.value, state.view.value, colours, hiddenNames],
+    drawn,
   );
   // The playhead and the cursor move on a canvas of their own: the curves are not drawn again.
-  useEffect(() => {
+  const mark = (): void => {
     const element = over.current;
+    const [playhead, cursor] = [state.playhead.value, state.cursor.value];
     const [width, height] = [element?.clientWidth ?? 0, element?.clientHeight ?? 0];
     if (!element || !width) return;
     const context = prepare(element, width, height);
     context.clearRect(0, 0, width, height);
     const { x } = scale(chart, frame, width, height);
-    for (const [time, colour, dash] of [[frame.cursor, colours.muted, [3, 3]], [frame.playhead, colours.ink, []]] as const) {
+    for (const [time, colour, dash] of [[cursor, colours.muted, [3, 3]], [playhead, colours.ink, []]] as const) {
       if (time === null || time < frame.from || time > frame.to) continue;
       context.strokeStyle = colour;
       context.setLineDash([...dash]);
@@ -457,14 +467,18 @@ function ChartPanel({ name, state, colours, hiddenNames }: { name: ChartName; st
       context.lineTo(Math.round(x(time)) + 0.5, height - 24);
       context.stroke();
     }
-  });
+  };
+  const marking = useRef(mark);
+  marking.current = mark;
+  useSignalEffect(() => marking.current());
+  useEffect(() => marking.current(), drawn);
   const drag = useRef<number | null>(null);
   const timeAt = (event: { offsetX: number; currentTarget: EventTarget | null }): number => {
     const element = event.currentTarget as HTMLCanvasElement;
     const time = scale(chart, frame, element.clientWidth, element.clientHeight).time(event.offsetX);
     return Math.max(frame.from, Math.min(frame.to, time));
   };
-  const at = state.cursor.value ?? state.playhead.value;
+  const at = state.cursor.value ?? state.readTime.value;
   const shown = chart.curves.filter((curve) => curve.style === "plain");
   const text = CHARTS[name].text;
   return (
@@ -484,7 +498,7 @@ function ChartPanel({ name, state, colours, hiddenNames }: { name: ChartName; st
         </span>
       </figcaption>
       <div class="stack">
-        <canvas ref={canvas} class="plot" role="img" aria-label={summary(name, chart)} />
+        <canvas ref={canvas} class="plot" role="img" aria-label={told} />
         <canvas
           ref={over}
           class="plot over"
@@ -493,8 +507,8 @@ function ChartPanel({ name, state, colours, hiddenNames }: { name: ChartName; st
           aria-label={`Time in the chart ${CHARTS[name].title}`}
           aria-valuemin={0}
           aria-valuemax={Math.round(state.duration.value)}
-          aria-valuenow={Math.round(state.playhead.value)}
-          aria-valuetext={`${state.playhead.value.toFixed(2)} s: ${shown.map((curve) => `${curve.name} ${Number.isNaN(valueAt(curve, state.playhead.value)) ? "nothing" : text(valueAt(curve, state.playhead.value))}`).join(", ")}`}
+          aria-valuenow={Math.round(state.readTime.value)}
+          aria-valuetext={`${state.readTime.value.toFixed(2)} s: ${shown.map((curve) => `${curve.name} ${Number.isNaN(valueAt(curve, state.readTime.value)) ? "nothing" : text(valueAt(curve, state.readTime.value))}`).join(", ")}`}
           onPointerDown={(event) => {
             event.currentTarget.setPointerCapture(event.pointerId);
             drag.current = timeAt(event);
@@ -527,7 +541,7 @@ function ChartPanel({ name, state, colours, hiddenNames }: { name: ChartName; st
             if (step === undefined) return;
             event.preventDefault();
             state.playing.value = false;
-            state.seek(state.playhead.value + step * (frame.to - frame.from));
+            state.seek(state.playhead.peek() + step * (frame.to - frame.from));
           }}
         />
       </div>
@@ -668,8 +682,14 @@ function Slider(props: {
   const snap = props.snap ?? ((raw: number) => Number(raw.toPrecision(2)));
   const STEPS = 240;
   const place = Math.round((Math.log(Math.max(least, Math.min(most, value)) / least) / Math.log(most / least)) * STEPS);
-  const read = (event: { currentTarget: HTMLInputElement }): number =>
-    snap(least * (most / least) ** (Number(event.currentTarget.value) / STEPS));
+  const read = (event: { currentTarget: HTMLInputElement }): number => {
+    const at = (step: number): number => snap(least * (most / least) ** (step / STEPS));
+    let step = Number(event.currentTarget.value);
+    const way = Math.sign(step - place);
+    // A press of a key changes the value, also where a step is smaller than the values are apart.
+    while (way && at(step) === value && step > 0 && step < STEPS) step += way;
+    return at(step);
+  };
   return (
     <label class="control">
       <span class="name">{label}</span>
@@ -1111,13 +1131,13 @@ export function goals(picture: Picture | null): Goal[] {
   const share = (direction: string): number => {
     const link = links.find((each) => each.direction === direction);
     const got = flows.filter((flow) => flow.direction === direction).reduce((sum, flow) => sum + flow.goodput_bps, 0);
-    return link?.rate_bps ? got / link.rate_bps : 0;
+    return link?.rate_bps ? got / (link.rate_bps * CHALLENGE.payload) : 0;
   };
   const [down, up] = [share("down"), share("up")];
   return [
     { text: `Round trips stay under ${CHALLENGE.rttMs} ms for 95 % of packets`, now: format.millis(rtt), met: rtt > 0 && rtt < CHALLENGE.rttMs },
-    { text: `Goodput down is at least ${format.percent(CHALLENGE.share)} of the line`, now: format.percent(down), met: down >= CHALLENGE.share },
-    { text: `Goodput up is at least ${format.percent(CHALLENGE.share)} of the line`, now: format.percent(up), met: up >= CHALLENGE.share },
+    { text: `Goodput down is at least ${format.percent(CHALLENGE.share)} of what the line can carry`, now: format.percent(down), met: down >= CHALLENGE.share },
+    { text: `Goodput up is at least ${format.percent(CHALLENGE.share)} of what the line can carry`, now: format.percent(up), met: up >= CHALLENGE.share },
   ];
 }
 

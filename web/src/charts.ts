@@ -233,7 +233,7 @@ export function drawChart(pen: Pen, chart: Chart, frame: Frame, width: number, h
   const timeStep = (times[1] ?? frame.to) - (times[0] ?? frame.from);
   times.forEach((time, place) => {
     const text = label(time, timeStep);
-    pen.text(place === times.length - 1 ? `${text} s` : text, Math.min(x(time), width - 14), bottom + 12, colours.muted, "center");
+    pen.text(place === times.length - 1 ? `${text} s` : text, Math.min(x(time), width - 20), bottom + 12, colours.muted, "center");
   });
   pen.clip(MARGIN.left, 0, width - MARGIN.left - MARGIN.right, bottom + 1, () => {
     for (const style of ["old", "pinned", "plain"] as const) {
@@ -258,7 +258,7 @@ export function drawChart(pen: Pen, chart: Chart, frame: Frame, width: number, h
 function drawCurve(pen: Pen, curve: Curve, x: Scale["x"], y: Scale["y"]): void {
   const stroke: Stroke =
     curve.style === "plain"
-      ? { colour: curve.colour, width: 1.6 }
+      ? { colour: curve.colour, width: 1.3 }
       : curve.style === "pinned"
         ? { colour: curve.colour, width: 1.2, dash: [5, 4], alpha: 0.8 }
         : { colour: curve.colour, width: 1, alpha: 0.25 };
@@ -285,6 +285,8 @@ export function valueAt(curve: { x: Column; y: Column }, time: number): number {
     if ((curve.x[middle] as number) <= time) low = middle + 1;
     else high = middle;
   }
+  // In a gap the value before it still holds.
+  while (low > 0 && Number.isNaN(curve.y[low - 1] as number)) low -= 1;
   return low ? (curve.y[low - 1] as number) : Number.NaN;
 }
 

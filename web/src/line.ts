@@ -31,6 +31,8 @@ export class Line {
   private packets: Packets | null = null;
   private order: { down: number[]; up: number[] } = { down: [], up: [] };
   private deepest = { down: 1, up: 1 };
+  /** The largest buffer of this scenario so far: a smaller one is drawn as a shorter box. */
+  private largest = { down: 0, up: 0 };
 
   constructor(private readonly canvas: HTMLCanvasElement) {}
 
@@ -38,7 +40,10 @@ export class Line {
     if (packets === this.packets) return;
     this.packets = packets;
     this.order = { down: [], up: [] };
-    if (!packets) return;
+    if (!packets) {
+      this.largest = { down: 0, up: 0 };
+      return;
+    }
     for (let row = 0; row < packets.up.length; row++) (packets.up[row] ? this.order.up : this.order.down).push(row);
     this.deepest = { down: deepest(packets, this.order.down), up: deepest(packets, this.order.up) };
   }
@@ -124,13 +129,15 @@ export class Line {
     context.strokeStyle = colours.muted;
     context.lineWidth = 1.2;
     context.setLineDash([]);
+    const { slots, shown } = this.slots(lane.up, direction.limit_packets);
+    const outline = (box * shown) / slots;
     context.beginPath();
-    context.roundRect(mirror(boxX, box), top, box, tall, 4);
+    context.roundRect(mirror(boxX + box - outline, outline), top, outline, tall, 4);
     context.stroke();
     const wireX = boxX + box + 8;
     context.fillStyle = colours.grid;
     context.fillRect(mirror(wireX, wire), lane.y - 3, wire, 6);
-    this.packetsOf(context, lane, time, direction.delay_ms / 1000, { boxX, box, wireX, wire, top, tall }, mirror, colours, selected, direction.limit_packets);
+    this.packetsOf(context, lane, time, direction.delay_ms / 1000, { boxX, box, wireX, wire, top, tall }, mirror, colours, selected, slots);
     const waiting = lane.up ? this.waiting.up : this.waiting.down;
     const acks = lane.up ? this.waiting.acksUp : this.waiting.acksDown;
     const rate = direction.rate_bps ? format.rate(direction.rate_bps) : "no rate";
@@ -144,6 +151,18 @@ export class Line {
     context.fillText(room ? `${name} · ${held}` : held, textX, top - 10);
   }
 
+  /** Packets for which the box's room is drawn, and how many of them the buffer takes. A buffer that is far larger than
+   * its queue is drawn as deep as the queue. */
+  private slots(up: boolean, limit: number | null): { slots: number; shown: number } {
+    const key = up ? "up" : "down";
+    if (limit && limit <= Math.max(200, 4 * this.deepest[key])) {
+      this.largest[key] = Math.max(this.largest[key], limit, 8);
+      return { slots: this.largest[key], shown: limit };
+    }
+    const slots = Math.max(8, Math.ceil(this.deepest[key] * 1.15));
+    return { slots, shown: slots };
+  }
+
   private packetsOf(
     context: CanvasRenderingContext2D,
     lane: Lane,
@@ -153,14 +172,12 @@ export class Line {
     mirror: (x: number, wide: number) => number,
     colours: Ink,
     selected: number | null,
-    limit: number | null,
+    slots: number,
   ): void {
     const packets = this.packets;
     const key = lane.up ? "up" : "down";
     let [waiting, acks] = [0, 0];
     if (packets) {
-      // The box is as deep as the buffer, or as the deepest queue of this time where the buffer is far larger.
-      const slots = Math.max(8, limit && limit <= 4 * this.deepest[key] ? limit : Math.ceil(this.deepest[key] * 1.15));
       const slot = at.box / slots;
       for (const row of this.order[key]) {
         const enters = packets.enters_s[row] as number;

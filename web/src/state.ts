@@ -1,6 +1,6 @@
 // What the page shows, as signals, and what changes it.
 
-import { batch, computed, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
 import { Laboratory, type Shown } from "./laboratory";
 import type { Catalogue, Description, Packets, Picture, Problem, Scene, View } from "./simulator";
 import { fromBase64, unpack } from "./simulator";
@@ -51,6 +51,8 @@ export class State {
   readonly catalogue = signal<Catalogue | null>(null);
   readonly view = signal({ from: 0, to: 0 });
   readonly playhead = signal(0);
+  /** The playhead as words follow it: a few times a second while the animation plays. */
+  readonly readTime = signal(0);
   readonly cursor = signal<number | null>(null);
   readonly playing = signal(false);
   readonly speed = signal(0.1);
@@ -69,7 +71,16 @@ export class State {
   constructor(
     readonly version: string,
     readonly folders: readonly Folder[] = [],
-  ) {}
+  ) {
+    let read = 0;
+    effect(() => {
+      const time = this.playhead.value;
+      const now = performance.now();
+      if (this.playing.peek() && now - read < 200) return;
+      read = now;
+      this.readTime.value = time;
+    });
+  }
 
   start(wasm: string, code: string): void {
     this.laboratory = new Laboratory(wasm, code, {

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from lopsided.cli.options import Overwrite, Settings, load
 from lopsided.cli.terminal import print_path
+from lopsided.data.output import check_free, whole_file
+from lopsided.errors import UsageError
+from lopsided.views import page as pages
 
 
 def page(
@@ -33,10 +36,6 @@ def page(
     out
         The file to write.
     """
-    from lopsided.data.output import check_free, whole_file
-    from lopsided.errors import UsageError
-    from lopsided.views import page as pages
-
     if settings and file is None:
         raise UsageError("--set changes the scenario of a file: name the file too")
     check_free(out, overwrite=overwrite)

@@ -132,7 +132,7 @@ def run(
         if repeat > 1:
             _rows(runs).write(staged / "repeats.parquet")
             _rows(runs, "links").write(staged / "repeated_links.parquet")
-        runs[0].write(staged, report=report)
+        runs[0].write(staged, report=report, play=True)
     if as_json:
         print_json(_as_json(runs, folder))
     elif not quiet:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import webbrowser
 from pathlib import Path
 
 from lopsided.cli.terminal import print_line
+from lopsided.errors import UsageError
+from lopsided.views import served
 
 
 def ui(folder: Path = Path("runs"), /, *, port: int = 0, open_browser: bool = True) -> None:
@@ -26,11 +29,6 @@ def ui(folder: Path = Path("runs"), /, *, port: int = 0, open_browser: bool = Tr
     open_browser
         Open the page in your browser.
     """
-    import webbrowser
-
-    from lopsided.errors import UsageError
-    from lopsided.views import served
-
     if not 0 <= port < 65536:
         raise UsageError(f"{port} is not a port: it must lie between 0 and 65535")
     with served.serving(folder, port) as server:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lopsided import _native
-from lopsided.errors import UsageError
+from lopsided.errors import ScenarioError, UsageError
+from lopsided.queues import used_by
 
 if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
@@ -80,6 +81,21 @@ def bake(scenario: Scenario | None) -> dict[str, Any]:
         "picture": base64.b64encode(gzip.compress(picture, 9, mtime=0)).decode(),
         "at": at,
     }
+
+
+def can_run(run: Run) -> bool:
+    """Whether the page can run the run's scenario: it has neither congestion controls nor queues in Python."""
+    try:
+        text, settings = _source(run.scenario)
+        _native.page_description(text, settings)
+    except (UsageError, ScenarioError):
+        return False
+    return not used_by(run.scenario.resolved)
+
+
+def of_run(run: Run) -> str:
+    """The page with the run's scenario and seed in it."""
+    return page(run.scenario.with_(**{"scenario.seed": run.seed}))
 
 
 def explore(run: Run) -> Any:

@@ -23,7 +23,10 @@ from lopsided.views.page import page
 _MOST_FOLDERS = 200
 _MOST_SCENARIO = 200_000
 """Octets of a scenario that the page can open."""
-_REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+_REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob: data:; "
+    "worker-src blob: data:; img-src data: blob:"
+)
 
 
 class Server:

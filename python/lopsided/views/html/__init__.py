@@ -1,4 +1,8 @@
-"""The report of a run: one HTML page that needs nothing else, no script and no network."""
+"""The report of a run: one HTML page that needs nothing else and no network.
+
+If this installation has the page's bundle, a script in the report makes its figures interactive. Without scripts the
+report shows drawings.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from lopsided.data import units
 from lopsided.data.catalogue import run_tables
 from lopsided.errors import UsageError
 from lopsided.studies.verdict import verdict
-from lopsided.views import linux, notable_links, plot, svg
+from lopsided.views import figure_data, linux, notable_links, page, plot, svg
 from lopsided.views.view import View, view
 
 if TYPE_CHECKING:
@@ -38,8 +42,10 @@ _WHERE = " in the table files"
 _PLOTS = ("goodput", "cwnd", "rtt", "queue", "drops")
 
 
-def render(run: Run) -> str:
-    """The whole page."""
+def render(run: Run, *, play: bool = False) -> str:
+    """The whole page. With `play` it holds the simulator (1.5 MB) and a button that opens the laboratory with this
+    run."""
+    is_built = page.is_built()
     notable = notable_links.links(run)
     return template("report.html.j2").render(
         run=run,
@@ -55,6 +61,8 @@ def render(run: Run) -> str:
         fairness=run.fairness() if run.scenario.asks_for_fairness else None,
         view=view,
         tables=run_tables(),
+        script=page.bundled("interactive.js") if is_built else "",
+        play=page.embedded(page.of_run(run)) if play and is_built and page.can_run(run) else "",
     )
 
 
@@ -108,7 +116,9 @@ def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
             continue  # Nothing of this kind to draw: no samples, or no drops.
         # The page says above what run this is.
         bare = replace(chart, subtitle="", notes=chart.notes[:1])
-        drawn.append({"kind": kind, "svg": svg.svg(bare, salt=f"{kind}-{run.digest}")})
+        drawn.append(
+            {"kind": kind, "svg": svg.svg(bare, salt=f"{kind}-{run.digest}"), "data": figure_data.as_json(bare)}
+        )
     return drawn
 
 

@@ -1,0 +1,52 @@
+"""The numbers of a figure as JSON, for the script that makes a report's figures interactive."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from lopsided.data.series import Floats
+    from lopsided.views.chart import Chart
+
+_MOST_POINTS = 4000
+"""Points of a curve; of a longer one the extremes of each part stay."""
+
+
+def as_json(chart: Chart) -> str:
+    """The figure's panels and named curves. The text may stand in a script element."""
+    panels: list[dict[str, Any]] = []
+    for panel in chart.panels:
+        curves = [(curve.name, curve.ink, curve.x, curve.y) for curve in panel.curves if curve.name]
+        # A bar stands for the time from its left edge on, as a step.
+        curves += [(bars.name, bars.ink, bars.left, bars.height) for bars in panel.bars]
+        limit = {} if panel.limit is None else {"limit": panel.limit}
+        panels.append({"label": " ".join(panel.label.split()), "curves": [_curve(*curve) for curve in curves], **limit})
+    figure = {"title": chart.title, "x_label": chart.x_label, "x_end": chart.x_end, "panels": panels}
+    return json.dumps(figure, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _curve(name: str, ink: str, x: Floats, y: Floats) -> dict[str, Any]:
+    x, y = _reduced(x, y)
+    return {"name": name, "ink": ink, "x": _numbers(x), "y": _numbers(y)}
+
+
+def _reduced(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """At most so many points, the least and the greatest of each part among them."""
+    if len(x) <= _MOST_POINTS:
+        return x, y
+    kept: set[int] = set()
+    for part in np.array_split(np.arange(len(x)), _MOST_POINTS // 2):
+        known = part[~np.isnan(y[part])]
+        kept.update(
+            (int(known[np.argmin(y[known])]), int(known[np.argmax(y[known])])) if len(known) else (int(part[0]),)
+        )
+    places = np.array(sorted(kept))
+    return x[places], y[places]
+
+
+def _numbers(values: Floats) -> list[float | None]:
+    """Five significant digits; null where there is no value."""
+    return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values.tolist()]
