@@ -28,7 +28,7 @@ from lopsided.cli.terminal import print_line
 from lopsided.data import units
 from lopsided.papers.balakrishnan1999 import measure, ns2
 from lopsided.papers.balakrishnan1999.setup import (
-    ACC_SA,
+    ACC_SA_CODE,
     AF_ALONE,
     AF_AR,
     AF_SA,
@@ -67,7 +67,12 @@ class Cell:
 
     @property
     def name(self) -> str:
-        return f"{self.case} {self.line.key} {self.scheme.key}"
+        return f"{self.case} {self.line.key} {self.key}"
+
+    @property
+    def key(self) -> str:
+        """The scheme as the authors' code knows it: its RED has one form only."""
+        return self.scheme.key.removesuffix("_code")
 
     @property
     def draws(self) -> bool:
@@ -90,7 +95,7 @@ class Cell:
     def settings(self, number: int) -> Mapping[str, object]:
         """What ns-2 is told."""
         found: dict[str, object] = {
-            "scheme": self.scheme.key,
+            "scheme": self.key,
             "rate": self.line.rate_bps,
             "ack": self.line.ack_bytes,
             "delay": self.delay_ms(number),
@@ -116,8 +121,8 @@ class Cell:
 
 
 CELLS = (
-    *(Cell("A", line, scheme) for line in LINES for scheme in (RENO, ACC_SA, AF_SA, AF_ALONE)),
-    *(Cell("B", DIALUP, scheme) for scheme in (RENO, ACC_SA, AF_SA, AF_ALONE, AF_AR)),
+    *(Cell("A", line, scheme) for line in LINES for scheme in (RENO, ACC_SA_CODE, AF_SA, AF_ALONE)),
+    *(Cell("B", DIALUP, scheme) for scheme in (RENO, ACC_SA_CODE, AF_SA, AF_ALONE, AF_AR)),
 )
 
 
@@ -154,7 +159,7 @@ def theirs(program: str, cell: Cell, number: int) -> Measurement:
         round(found["window"], 3),
         round(fmean(trips) * 1e3, 3),
         found["delivered"],
-        ns2.filtered(found, cell.scheme.key),
+        ns2.filtered(found, cell.key),
     )
 
 

@@ -6,7 +6,7 @@ from statistics import median
 
 import pytest
 
-from lopsided.papers.balakrishnan1999.setup import ACC_SA, AF_ALONE, AF_AR, Scheme
+from lopsided.papers.balakrishnan1999.setup import ACC_SA_CODE, AF_ALONE, AF_AR, Scheme
 from reference.fidelity import authors
 
 RECORDS = authors.records()
@@ -27,7 +27,7 @@ def test_a_cell_without_chance_comes_out_as_in_the_authors_code(scheme: Scheme):
 
 def test_marked_acks_with_forward_loss_come_out_as_in_the_authors_code():
     """Medians of ten seeds each: the runs are up to 8 % apart."""
-    [cell] = [each for each in authors.CELLS if each.case == "B" and each.scheme is ACC_SA]
+    [cell] = [each for each in authors.CELLS if each.case == "B" and each.scheme is ACC_SA_CODE]
     expected = [one for number in cell.numbers if (one := RECORDS.get(cell, number)) is not None]
     found = [authors.ours(cell, one.seed) for one in expected]
     for name, bound in authors.BOUNDS.items():

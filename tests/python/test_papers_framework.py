@@ -16,7 +16,20 @@ from rich.console import Console
 from lopsided import Run, Scenario, papers
 from lopsided.errors import FolderError, UsageError
 from lopsided.papers.framework import assumptions, page, recorded, text
-from lopsided.papers.framework.claims import Statements, at_least, falls, near, number, ordered, ratio
+from lopsided.papers.framework import coverage as covering
+from lopsided.papers.framework.claims import (
+    Statements,
+    at_least,
+    between,
+    falls,
+    near,
+    number,
+    ordered,
+    proportional,
+    ratio,
+    wider_than_said,
+)
+from lopsided.papers.framework.coverage import judged, measured, nothing
 from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.measurements import Curve, Measurements, Spread
 from lopsided.papers.framework.model import (
@@ -179,6 +192,10 @@ def test_claims_are_judged_on_medians_and_on_every_seed(paper: Paper) -> None:
     assert not miracle.verdict.holds and miracle.held_in == 0 and miracle.surprising
     assert miracle.verdict.why_not.startswith("most 1.") and moves.verdict.why_not == ""
     assert reproduction.counts()[0] == "1 of the paper's 2 statements hold"
+    assert reproduction.opening()[1:] == [
+        "1 of the paper's 2 statements hold.",
+        "The one that fails does so because the reason is not known.",
+    ]
     assert reproduction.held_of_paper == "1 of 2"
     # Of two readings of one statement neither adds to the number of statements.
     twice = [replace(each, claim=replace(each.claim, reading="goodput")) for each in (moves, miracle)]
@@ -202,6 +219,9 @@ def test_a_coin_toss_has_more_seeds_and_says_in_how_many_it_holds(paper: Paper) 
     found = run(repetitions=3)
     assert (found.claims[0].held_in, found.claims[0].repetitions, found.claims[0].is_toss) == (2, 4, True)
     assert found.counts()[-1].endswith("coin tosses, with the seeds in which they hold: more 2 of 4")
+    # A statement that holds by a coin toss says so where statements are counted.
+    lucky = replace(found.claims[0], verdict=replace(found.claims[0].verdict, holds=True))
+    assert replace(found, claims=(lucky,)).counts()[0].endswith("hold, 1 of them by a coin toss between seeds")
     # Who asks for a number gets that number.
     assert run(repetitions=2).claims[0].repetitions == 2
 
@@ -230,7 +250,9 @@ def test_the_report_is_self_contained_and_the_numbers_lie_beside_it(paper: Paper
     reproduction = run_paper(paper, run_jobs, figures=paper.figures, claims=True, sensitivity=True, repetitions=2)
     report = page.write(drawn(reproduction, paper.figures), tmp_path / "out").read_text()
     targets = re.findall(r"""(?:href|src)=["']([^"']*)|url\(([^)]*)""", report)
-    assert targets and all((address or inner).startswith("#") for address, inner in targets)
+    found = {address or inner for address, inner in targets}
+    # The page of all printed values lies next to it.
+    assert found and all(each.startswith("#") for each in found - {"coverage.html"})
     assert "<script" not in report and "@import" not in report
     for words in ("does not hold", "It carries 1.", "about 1.50 Mbit/s", "read off by eye", "downlink rate"):
         assert words in report
@@ -543,3 +565,146 @@ def test_what_linux_did_is_recorded_case_by_case(paper: Paper, monkeypatch: pyte
     first, second = recorded.read(paper.folder, "queues").sort("queue_packets").rows(named=True)
     assert first == {"queue_packets": 10, "seed": 1, "kernel": "6.1", "digest": "old", "goodput_bps": 1.0}
     assert (second["queue_packets"], second["kernel"]) == (40, "6.1.192") and second["goodput_bps"] > 1e5
+
+
+# --- Rules of honesty
+
+
+def test_statements_that_settings_were_fitted_to_do_not_count_as_the_papers() -> None:
+    for key in papers.available():
+        paper = papers.load(key)
+        origins = {claim.key: claim.origin for claim in paper.claims}
+        for assumption in paper.assumptions:
+            for claim in assumption.fits:
+                assert origins.get(claim) == "fitted", f"{key}: {assumption.key} was chosen with {claim} in view"
+    fitted = {each.key for key in papers.available() for each in papers.load(key).claims if each.origin == "fitted"}
+    assert {"one-mbit", "clock-half", "clock-full", "codel-passes-a-second", "pie-passes-a-second"} <= fitted
+    assert {"uploads-are-alike", "rtt-without-delay"} <= fitted
+
+
+def test_bounds_wider_than_the_statement_are_found(paper: Paper) -> None:
+    claim = Statements(("queues",))("Between 14 to 15.5 Mbit/s.", "section 1")(lambda m: between(14, 16, []))
+    assert wider_than_said(claim, between(14, 16, [Measured("rate", 15.7)])) == ["from 14 to 16 for 14 to 15.5"]
+    assert wider_than_said(claim, between(14, 15.5, [Measured("rate", 15.7)])) == []
+    # Another range, of something else.
+    assert wider_than_said(claim, between(0, 30, [Measured("time", 15.7)])) == []
+
+
+def test_inversely_proportional_is_more_than_falling() -> None:
+    x = np.array([20.0, 100.0, 200.0, 400.0])
+    inverse, falling = (Curve(x, y, y, y) for y in (8000 / x, np.array([47.0, 45.0, 40.0, 23.0])))
+    assert proportional("rate", inverse).holds and falls("rate", falling).holds
+    verdict = proportional("rate", falling)
+    assert not verdict.holds and verdict.measured[0].value > 50
+    assert unexplained(verdict) == []
+
+
+def test_arithmetic_is_counted_apart(paper: Paper) -> None:
+    moves, miracle = paper.claims
+    counted = replace(paper, claims=(replace(moves, origin="arithmetic"), miracle))
+    found = run_paper(counted, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=3)
+    assert found.held_of_paper == "0 of 1"
+    assert found.counts()[1] == "1 of 1 hold that are arithmetic: the settings alone decide them"
+
+
+def test_every_assumption_has_a_variant_that_changes_something() -> None:
+    for key in papers.available():
+        paper = papers.load(key)
+        for assumption in paper.assumptions:
+            assert assumption.variants, f"{key}: {assumption.key}"
+            for variant in assumption.variants:
+                touched = [paper.experiment(each) for each in assumption.experiments or paper.varied]
+                assert touched, f"{key}: {assumption.key}"
+                for experiment in touched:
+                    pairs = [(case, variant.applied_to(case)) for case in experiment.cases]
+                    assert any(one.overrides != other.overrides for one, other in pairs), (key, assumption.key)
+                    for _, case in pairs[:: max(1, len(pairs) // 4)]:
+                        Scenario.load(paper.folder / "scenarios" / case.scenario).with_(**case.overrides)
+
+
+def test_a_variant_changes_only_what_it_is_about(paper: Paper) -> None:
+    case = Case("line.toml", {"queue": "{ harddrop = false }", "burst": "4"}, {})
+    edited = Variant("other", {"rtt": "5 ms"}, {"harddrop = false": "harddrop = true", "burst": "3", "missing": "1"})
+    assert edited.applied_to(case).overrides == {"queue": "{ harddrop = true }", "burst": "3", "rtt": "5 ms"}
+    # Experiments that a variant does not touch keep what was measured.
+    other = replace(paper.experiments[0], key="other")
+    assumption = replace(paper.assumptions[0], experiments=("other",))
+    wide = replace(paper, experiments=(*paper.experiments, other), assumptions=(assumption,), varied=("queues",))
+    shown = replace(paper.figures[0], needs=("other",))
+    found = run_paper(wide, run_jobs, figures=(shown,), claims=True, sensitivity=True, repetitions=3)
+    assert found.sensitivities[0].moves == ()
+    assert found.sensitivities[0].results["most"] == found.key_outcomes[0].value
+
+
+def test_no_run_that_nobody_can_repeat_is_cited() -> None:
+    root = Path(papers.__file__).parent
+    texts = [*root.rglob("*.py"), *root.rglob("*.toml"), root.parents[2] / "docs" / "studies.md"]
+    assert [each.name for each in texts if "tried beside" in each.read_text(encoding="utf-8")] == []
+
+
+def test_what_only_real_packets_judge_is_counted(paper: Paper) -> None:
+    moves, miracle = paper.claims
+    whole = replace(paper, claims=(moves,), live=replace(paper, world="live"))
+    found = run_paper(whole, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=3)
+    assert found.counts()[-1] == "1 more statements are judged on real packets only: --world live"
+    both = replace(whole, claims=(moves, miracle))
+    found = run_paper(both, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=3)
+    assert not any("real packets" in count for count in found.counts())
+
+
+def test_every_failing_statement_has_a_cause() -> None:
+    for key in papers.available():
+        paper = papers.load(key)
+        failing = {each.key for each in paper.claims if each.known_not_to_hold and each.origin == "paper"}
+        assert failing == set(paper.causes.claims), key
+
+
+# --- Printed values
+
+
+def test_every_printed_value_has_a_counterpart_or_a_reason(paper: Paper, tmp_path: Path) -> None:
+    (paper.folder / "published.csv").write_text(
+        PUBLISHED
+        + "Section 3,,share,90,percent,ge,result,\n"
+        + "Section 3,,order,same,text,eq,result,\n"
+        + "Section 3,,clock,0.1,ms,eq,result,\n"
+        + "Section 3,,other,5,ms,eq,result,\n"
+    )
+    rules = (
+        measured("share", lambda m, _row: 50.0, needs=("queues",)),
+        judged("order", by="moves"),
+        nothing("clock", "simulated hosts have one clock"),
+    )
+    whole = replace(paper, coverage=rules)
+    found = drawn(
+        run_paper(whole, run_jobs, figures=whole.figures, claims=True, sensitivity=False, repetitions=2), whole.figures
+    )
+    states = {each.published.metric: each for each in found.coverage}
+    assert {key: each.state for key, each in states.items()} == {
+        "goodput": "measured",
+        "rate": "setting",
+        "share": "measured",
+        "order": "judged",
+        "clock": "none",
+        "other": "missing",
+    }
+    count = covering.counts(found.coverage)
+    assert (count.results, count.beside, count.without, count.missing, count.bounds, count.kept) == (6, 4, 1, 1, 1, 0)
+    assert found.opening()[-1].startswith("4 of 6 printed results stand next to a measured one")
+    out = tmp_path / "out"
+    page.write(found, out)
+    listed = (out / "coverage.html").read_text(encoding="utf-8")
+    for words in ("simulated hosts have one clock", "not kept", "the statement holds", "not compared", "4 of 6"):
+        assert words in listed
+    assert pl.read_csv(out / "coverage.csv").height == 7
+    # A report of parts lists nothing.
+    part = drawn(run_paper(whole, run_jobs, figures=whole.figures, claims=False, sensitivity=False, repetitions=1), ())
+    assert part.coverage == ()
+
+
+def test_a_full_length_run_is_longer_and_more_often(paper: Paper) -> None:
+    longer = Variant("longer", {"scenario.duration": "4 s"})
+    experiment = replace(paper.experiments[0], full=longer, full_repetitions=4, usual=1)
+    at_length = replace(paper, experiments=(experiment,)).at_full_length.experiments[0]
+    assert {case.overrides["scenario.duration"] for case in at_length.cases} == {"4 s"}
+    assert at_length.repetitions(3, usual=True) == 4 and experiment.repetitions(3, usual=True) == 1

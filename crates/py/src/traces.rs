@@ -87,6 +87,10 @@ table! {
         outstanding_max_bytes: u64 [Byte "outstanding max"],
         /// When it was most.
         outstanding_max_s: f64 [Second "outstanding max at"],
+        /// Mean receive window that the sender of the data offers, over its packets after the SYN.
+        window_mean_bytes: f64 [Byte "window mean"],
+        /// Mean receive window that the receiver offers.
+        window_back_mean_bytes: f64 [Byte "window mean back"],
     }
 }
 
@@ -165,5 +169,7 @@ fn row(flow: &FlowSummary) -> TraceRow {
         outstanding_mean_bytes: flow.outstanding.mean_bytes,
         outstanding_max_bytes: flow.outstanding.max_bytes,
         outstanding_max_s: flow.outstanding.max_at.as_secs_f64(),
+        window_mean_bytes: flow.window_mean_bytes,
+        window_back_mean_bytes: flow.window_back_mean_bytes,
     }
 }

@@ -51,6 +51,11 @@ pub struct FlowSummary {
     pub active: Duration,
     pub rtt: RttSummary,
     pub outstanding: OutstandingSummary,
+    /// Mean receive window that the sender of the data offers, over its packets after the SYN, in octets
+    /// (tcptrace's "avg win adv").
+    pub window_mean_bytes: f64,
+    /// The same of the receiver.
+    pub window_back_mean_bytes: f64,
 }
 
 /// Data sent and not yet acknowledged: the most, and its mean over the connection's time.
@@ -118,7 +123,7 @@ impl FlowTable {
             }
         }
         let flow = self.flows.entry(key).or_insert_with(|| Flow::new(at, packet.flow(), header));
-        flow.seen(at);
+        flow.seen(at, header);
         if !packet.payload().is_empty() {
             flow.sent(at, header, packet.payload().len());
         }
@@ -154,6 +159,10 @@ struct Flow {
     /// Octets times seconds up to the last change.
     area: f64,
     changed_at: Time,
+    /// The window scale option of the SYN.
+    scale: Option<u8>,
+    /// Sum of the window fields of all packets but SYNs, and the number of these packets.
+    windows: (u64, u64),
 }
 
 #[derive(Debug)]
@@ -187,12 +196,27 @@ impl Flow {
             most: OutstandingSummary::default(),
             area: 0.0,
             changed_at: at,
+            scale: header.options.window_scale(),
+            windows: (0, 0),
         }
     }
 
-    fn seen(&mut self, at: Time) {
+    fn seen(&mut self, at: Time, header: &TcpHeader) {
         self.packets += 1;
         self.last_seen = at;
+        if !header.flags.has(Flags::SYN) {
+            self.windows.0 += u64::from(header.window);
+            self.windows.1 += 1;
+        }
+    }
+
+    /// Mean window that this end offers. RFC 7323 section 2.2: windows are scaled only if both SYNs have the option.
+    fn window_mean_bytes(&self, other: Option<&Flow>) -> f64 {
+        let shift = match (self.scale, other.and_then(|other| other.scale)) {
+            (Some(scale), Some(_)) => scale.min(14),
+            _ => 0,
+        };
+        if self.windows.1 == 0 { 0.0 } else { self.windows.0 as f64 * f64::from(1u32 << shift) / self.windows.1 as f64 }
     }
 
     fn outstanding(&self) -> u32 {
@@ -264,6 +288,8 @@ impl Flow {
             active: self.last_ack_at.saturating_since(self.first_data_at.unwrap_or(self.last_ack_at)),
             rtt: self.rtt,
             outstanding: OutstandingSummary { mean_bytes, ..self.most },
+            window_mean_bytes: self.window_mean_bytes(back),
+            window_back_mean_bytes: back.map_or(0.0, |back| back.window_mean_bytes(Some(self))),
         }
     }
 }

@@ -65,6 +65,11 @@ COMMANDS: tuple[Command, ...] = (
         "page", "lopsided.cli.page:page", "Write the laboratory as one HTML file: drag the buffer, watch the line."
     ),
     Command("ui", "lopsided.cli.ui:ui", "Open the laboratory in a browser, with your runs and sweeps to browse."),
+    Command(
+        "metrics",
+        "lopsided.cli.metrics:metrics",
+        "Read the log of a sender: averages, largest windows, buffer and performance as merritt2010 computes them.",
+    ),
     Command("plot", "lopsided.cli.plot:plot", "Draw a figure from a run folder."),
     Command(
         "explain",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Json, Overwrite, Quiet
+from lopsided.cli.options import Flag, Json, Overwrite, Quiet
 from lopsided.cli.terminal import errors, link, out, print_json, print_line
 from lopsided.data.output import check_free, whole_file
 from lopsided.data.units import parse_rate, parse_time
@@ -32,6 +32,7 @@ def probe(
     stack: Literal["kernel", "ours"] = "kernel",
     profile: str = "linux-6.1",
     interval: str = "20ms",
+    every_write: Flag = False,
     port: int = 5001,
     bind: str = "127.0.0.1",
     log: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
@@ -77,6 +78,9 @@ def probe(
         How lopsided's TCP behaves: linux-6.1, freebsd-7, windows, ...
     interval
         How often the senders are looked at.
+    every_write
+        Write 1,460 bytes at a time and look at the sender after each write, as merritt2010's program did, instead of
+        on the interval.
     port
         The sink's port.
     bind
@@ -109,7 +113,7 @@ def probe(
             check_free(path, overwrite=overwrite)
     if not quiet and not as_json:
         errors().print(f"{len(flows)} flows, {duration}")
-    logs = probing.run(host, flows, port=port, interval_s=parse_time(interval), stack=end)
+    logs = probing.run(host, flows, port=port, interval_s=parse_time(interval), every_write=every_write, stack=end)
     if log is not None:
         _write(logs, log)
     if as_json:

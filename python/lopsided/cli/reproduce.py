@@ -25,6 +25,7 @@ def reproduce(
     repeat: Annotated[int | None, Parameter(show_default=False)] = None,
     seed: Annotated[int | None, Parameter(show_default=False)] = None,
     sensitivity: Flag = False,
+    full: Flag = False,
     world: str = "sim",
     column: Column = None,
     dask: Dask = None,
@@ -41,6 +42,7 @@ def reproduce(
         lopsided reproduce merritt2010 --figure 5.1 --column single
         lopsided reproduce merritt2010 --claims
         lopsided reproduce havey2015 --chapter 5
+        lopsided reproduce havey2015 --chapter 3 --full
         lopsided reproduce balakrishnan1999 --world live
         lopsided reproduce all
 
@@ -63,6 +65,9 @@ def reproduce(
         against none.
     sensitivity
         Run it again under every other value of what the paper does not give; takes some times as long.
+    full
+        Run every experiment as long, and as often, as the paper did; takes many times as long. The verdicts on record
+        are those of the shorter runs: others are held against none.
     world
         `sim`, or `live`: what of the study can be run on real packets, our TCP at both ends or against this kernel's.
     """
@@ -76,10 +81,10 @@ def reproduce(
     # What is printed beside a bar would stand behind it.
     with console.capture() as said, on(dask), style.for_column(column), staged_progress(quiet=quiet) as report:
         if every:
-            code = papers.reproduce_all(target, repeat, console, report, sensitivity, seed)
+            code = papers.reproduce_all(target, repeat, console, report, sensitivity, seed, full)
         else:
             code = papers.reproduce(
-                paper, figure, claims, target, repeat, console, report, chapter, sensitivity, world, seed
+                paper, figure, claims, target, repeat, console, report, chapter, sensitivity, world, seed, full
             )
     sys.stdout.write(said.get())
     return code

@@ -48,6 +48,7 @@ from .performance import (
     jain_index,
     min_normalised_goodput,
     normalised_net_goodput,
+    padhye_throughput_bps,
     throughput_ratio,
     two_way_performance_bound,
 )
@@ -98,6 +99,7 @@ __all__ = [
     "normalised_net_goodput",
     "normalised_rates",
     "one_bdp_buffer_packets",
+    "padhye_throughput_bps",
     "performance_row",
     "periodicity",
     "rank_correlation",

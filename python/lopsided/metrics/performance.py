@@ -41,6 +41,24 @@ def normalised_net_goodput(
     return (goodput_down_bps + goodput_up_bps) / (downlink_bps + uplink_bps)
 
 
+def padhye_throughput_bps(
+    segment_bytes: float, rtt_s: float, loss: float, *, rto_s: float = 0.2, segments_per_ack: float = 1
+) -> float:
+    """Throughput that a Reno flow can sustain at this loss (Padhye et al. 1998; havey2015 eq 2.1, HAV-M03).
+
+    `loss` is the share of segments lost, above 0 and at most 1; `rto_s` is the retransmission timeout (Linux: at least
+    200 ms). Left out: the receiver's window. The dissertation prints the timeout term without the cap
+    `min(1, 3 sqrt(3 b p / 8))` of the original; with losses of a few per cent the two agree.
+    """
+    positive("segment size", segment_bytes)
+    positive("round-trip time", rtt_s)
+    if not 0 < loss <= 1:
+        raise ValueError(f"a share of lost segments is above 0 and at most 1, not {loss:g}")
+    recovery = rtt_s * np.sqrt(2 * segments_per_ack * loss / 3)
+    timeouts = rto_s * min(1.0, 3 * np.sqrt(3 * segments_per_ack * loss / 8)) * loss * (1 + 32 * loss**2)
+    return float(segment_bytes * 8 / (recovery + timeouts))
+
+
 def two_way_performance_bound(
     downlink_bps: float,
     uplink_bps: float,

@@ -86,27 +86,29 @@ def reproduce(
     sensitivity: bool = False,
     world: str = "sim",
     seed: int | None = None,
+    full: bool = False,
 ) -> int:
     """Re-runs a paper, writes the report into `out` and prints what came out; returns the exit code.
 
     Everything by default; `figure` ("5.1", "table 6.2") only that one, `claims_only` only the claims: these go into a
     folder of their own inside `out`, so that a full report there stays; so does a `chapter`. `repeat` is the number of
-    seeds per setting, of which `seed` is the first in place of 1; with `sensitivity` everything is run again under
-    every other value of what the paper does not give. In the world `live` what can be run on real packets is, into a
-    folder of its own. `progress(what, share)` is told how far it is. The code is 1 if a claim, at the paper's own
-    seeds, is not as recorded, else 0.
+    seeds per setting, of which `seed` is the first instead of 1; with `sensitivity` everything is run again under
+    every other value of what the paper does not give, and with `full` every experiment is as long as the paper's. In
+    the world `live` what can be run on real packets is, into a folder of its own. `progress(what, share)` is told how
+    far it is. The code is 1 if a claim, at the paper's own seeds, is not as recorded, else 0.
     """
     from lopsided.papers.framework import console as on_console
 
     known = _in_world(load(paper), world)
     out = out if known.world == "sim" else out / known.world
     known = known if chapter is None else _chapter(known, chapter)
+    known = known.at_full_length if full else known
     out = out if chapter is None else out / f"chapter-{chapter}"
     wanted = None if figure is None else _figure(known, figure)
     everything = wanted is None and not claims_only
     folder = out if everything else out / ("claims" if wanted is None else wanted.slug)
     figures = known.figures if everything else () if wanted is None else (wanted,)
-    asked = _Asked(figures, wanted is None, sensitivity and everything, repeat, seed)
+    asked = _Asked(figures, wanted is None, sensitivity and everything, repeat, seed, full)
     reproduction, report = _reproduce(known, asked, folder, progress)
     on_console.show(reproduction, console, report, in_full=not everything)
     return 1 if reproduction.surprises else 0
@@ -119,6 +121,7 @@ def reproduce_all(
     progress: Progress = lambda _what, _share: None,
     sensitivity: bool = False,
     seed: int | None = None,
+    full: bool = False,
 ) -> int:
     """Re-runs every paper, each into a folder of its own in `out`, and writes one page of all; returns the exit code.
 
@@ -130,7 +133,7 @@ def reproduce_all(
 
     report_folder.check(out)
     begun = time.monotonic()
-    papers = [load(key) for key in available()]
+    papers = [load(key).at_full_length if full else load(key) for key in available()]
     shares = dict.fromkeys((each.key for each in papers), 0.0)
     stopped = threading.Event()
 
@@ -141,7 +144,7 @@ def reproduce_all(
             shares[known.key] = share
             return progress(f"{known.key}: {what}", sum(shares.values()) / len(shares))
 
-        return _entry(known, _Asked(known.figures, True, sensitivity, repeat, seed), out / known.key, within)
+        return _entry(known, _Asked(known.figures, True, sensitivity, repeat, seed, full), out / known.key, within)
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         # The column that is drawn for is the caller's.
@@ -177,6 +180,7 @@ class _Asked:
     sensitivity: bool
     repeat: int | None
     seed: int | None
+    full: bool = False
 
 
 def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> tuple[Reproduction, Path]:
@@ -195,6 +199,7 @@ def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) ->
         sensitivity=asked.sensitivity,
         repetitions=repetitions,
         seed=asked.seed,
+        on_record=not asked.full,
         progress=progress,
     )
     with _DRAWING:

@@ -24,6 +24,21 @@ class Entry:
     text: str = ""
 
 
+ACK_POLICIES: Mapping[str, str] = {
+    "delayed": "Every second full segment, or after a timeout (RFC 5681 section 4.2).",
+    "immediate": "Every segment.",
+    "linux": "As Linux: quick ACKs at a beginning, then every second segment or after 40 to 200 ms.",
+    "acc": "ACK congestion control: fewer ACKs if ACKs are marked, one more an RTT without a mark (balakrishnan1999).",
+    "acc_peerwin": "The fewest ACKs that the sender's window, sent in an option, allows (balakrishnan1999, 8.2).",
+    "rfc5690": "The sender doubles the segments for each ACK if ACKs are lost or marked (AckCC, RFC 5690); both ends.",
+    "tarr": "The sender requests segments for each ACK by an option (draft-ietf-tcpm-ack-rate-request); both ends.",
+    "ace": "An ACK for a part of what arrived in a round trip, at most max_delack segments (ACE, Ming-Chit 2000).",
+    "growing": "Each ACK may stand for one segment more than the last, up to max_delack (Altman and Jimenez 2003).",
+    "tack": "An ACK for each quarter of the round trip (after TACK, Li et al. 2020).",
+}
+"""What the receivers' policies do, by name."""
+
+
 @dataclass(frozen=True)
 class Group:
     """Things of one kind; `use` shows how one is named."""
@@ -57,7 +72,7 @@ def groups() -> list[Group]:
             "ack-policies",
             "when a receiver acknowledges",
             "--set stack.ack_policy=NAME",
-            _words("stack", "ack_policy"),
+            tuple(Entry(each.name, ACK_POLICIES.get(each.name, each.text)) for each in _words("stack", "ack_policy")),
         ),
         Group("queues", "queue disciplines", "--set link.up.queue.kind=NAME", _words("queue", "kind")),
         Group("stages", "what packets meet beside a queue", 'stages = [{ kind = "NAME" }]', _words("stage", "kind")),

@@ -172,18 +172,28 @@ def serve(
 
 
 def run(
-    host: str, flows: list[Flow], *, port: int = PORT, interval_s: float = INTERVAL_S, stack: Stack = KERNEL
+    host: str,
+    flows: list[Flow],
+    *,
+    port: int = PORT,
+    interval_s: float = INTERVAL_S,
+    every_write: bool = False,
+    stack: Stack = KERNEL,
 ) -> list[Log]:
-    """Runs the flows against a sink and returns the log of each, in their order."""
+    """Runs the flows against a sink and returns the log of each, in their order.
+
+    With `every_write` senders write 1,460 octets at a time and are sampled after each write, as merritt2010's program
+    did: row means then weigh busy moments more. After `_MOST_SAMPLES` rows they are sampled on the interval.
+    """
     for flow in flows:
         stack.check(flow.cc)
     if stack.profile is None:
-        return _run(_KernelWay(host, port), flows, interval_s)
+        return _run(_KernelWay(host, port), flows, interval_s, every_write)
     with _OurWay(host, port, stack.profile, len(flows)) as way:
-        return _run(way, flows, interval_s)
+        return _run(way, flows, interval_s, every_write)
 
 
-def _run(way: _Way, flows: list[Flow], interval_s: float) -> list[Log]:
+def _run(way: _Way, flows: list[Flow], interval_s: float, every_write: bool) -> list[Log]:
     token = secrets.token_hex(16)
     logs = [Log(flow) for flow in flows]
     failures: list[str] = []
@@ -192,7 +202,7 @@ def _run(way: _Way, flows: list[Flow], interval_s: float) -> list[Log]:
     def work(log: Log) -> None:
         try:
             time.sleep(max(0.0, began + log.flow.start_s - time.monotonic()))
-            _carry_out(way, token, log, interval_s)
+            _carry_out(way, token, log, interval_s, every_write)
         except ConnectionRefusedError as error:
             failures.append(f"{log.flow.name}: {error.strerror}; does `lopsided probe sink` run there?")
         except OSError as error:
@@ -227,18 +237,30 @@ def frame(logs: list[Log]) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+THESIS_EPOCH_S = 1_267_500_000
+"""What the thesis's program takes off the clock before it logs a time (MER-M15)."""
+_THESIS_WRITE = 1460
+"""Octets of its writes."""
 THESIS_COLUMNS = ("Time", "RTT", "RTT_Var", "SSTHRESH", "CWND", "Rcv_Wnd", "Snd_Wnd", "Snd_BW_Wnd", "Throughput")
 
 
 def thesis_lines(log: Log) -> list[str]:
-    """The log of appendix C: tab-separated, times in seconds and microseconds, windows in octets, throughput in
-    bit/s."""
+    """The log of appendix C: tab-separated, times in seconds since its epoch, round trips in microseconds, windows in
+    octets, throughput in bit/s."""
     lines = ["\t".join(THESIS_COLUMNS)]
     for one in log.samples:
         windows = (one.ssthresh_bytes, one.cwnd_bytes, one.receive_window_bytes, one.send_window_bytes)
         texts = [str(window or 0) for window in (*windows, one.bandwidth_window_bytes)]
         lines.append(
-            "\t".join([f"{one.time_s:.6f}", str(one.rtt_us), str(one.rtt_var_us), *texts, f"{one.throughput_bps:.0f}"])
+            "\t".join(
+                [
+                    f"{one.time_s - THESIS_EPOCH_S:.6f}",
+                    str(one.rtt_us),
+                    str(one.rtt_var_us),
+                    *texts,
+                    f"{one.throughput_bps:.6f}",
+                ]
+            )
         )
     return lines
 
@@ -512,7 +534,7 @@ class _Sink:
             # A client that sends nothing holds one of few places.
             _receive(connection, log, _SILENCE_S, flow.duration_s)
         else:
-            _send(connection, log, _interval(wish.get("interval_s"), flow))
+            _send(connection, log, _interval(wish.get("interval_s"), flow), bool(wish.get("every_write")))
         self._keep(token, log)
 
     def _keep(self, token: str, log: Log) -> None:
@@ -572,16 +594,22 @@ def _interval(value: object, flow: Flow) -> float:
     return max(_number(value, "interval", _SHORTEST_INTERVAL_S, LONGEST_S), flow.duration_s / _MOST_SAMPLES)
 
 
-def _carry_out(way: _Way, token: str, log: Log, interval_s: float) -> None:
+def _carry_out(way: _Way, token: str, log: Log, interval_s: float, every_write: bool) -> None:
     """One flow, seen from the side that asked for it."""
     flow = log.flow
     with way.connect(flow.cc) as connection:
         wished = flow if way.chooses else replace(flow, cc=None)
-        wish = {"role": "data", "token": token, "flow": asdict(wished), "interval_s": interval_s}
+        wish = {
+            "role": "data",
+            "token": token,
+            "flow": asdict(wished),
+            "interval_s": interval_s,
+            "every_write": every_write,
+        }
         _send_all(connection, json.dumps(wish).encode() + b"\n")
         if flow.direction == "up":
             log.port = connection.port()
-            _send(connection, log, interval_s)
+            _send(connection, log, interval_s, every_write)
         else:
             _receive(connection, log, PATIENCE_S + flow.duration_s, flow.duration_s)
 
@@ -654,20 +682,25 @@ def _send_all(connection: _Connection, octets: bytes) -> None:
         octets = octets[connection.send(octets, max(1e-3, until - time.monotonic())) :]
 
 
-def _send(connection: _Connection, log: Log, interval_s: float) -> None:
-    """Keeps the socket full to the flow's end, and samples it on the interval whatever else happens."""
+def _send(connection: _Connection, log: Log, interval_s: float, every_write: bool = False) -> None:
+    """Keeps the socket full to the flow's end, and samples it on the interval, or after every write of 1,460 octets."""
     flow = log.flow
     if flow.cc is not None:
         connection.set_cc(flow.cc)
     began = time.monotonic()
     end, due, written = began + flow.duration_s, began + interval_s, 0
     while (now := time.monotonic()) < end and (not flow.size or written < flow.size):
-        if now >= due:
+        each = every_write and len(log.samples) < _MOST_SAMPLES
+        if now >= due and not each:
             log.samples.append(connection.sample(8 * written / (now - began)))
             due += interval_s * (1 + (now - due) // interval_s)
         try:
-            chunk = _CHUNK[: flow.size - written] if flow.size else _CHUNK
-            written += connection.send(chunk, max(1e-4, min(due, end) - now))
+            most = _THESIS_WRITE if every_write else len(_CHUNK)
+            chunk = _CHUNK[: min(most, flow.size - written) if flow.size else most]
+            written += connection.send(chunk, max(1e-4, (end if each else min(due, end)) - now))
+            if each:
+                since = max(time.monotonic() - began, 1e-6)
+                log.samples.append(connection.sample(8 * written / since))
         except (BlockingIOError, TimeoutError):
             continue
     if flow.size:

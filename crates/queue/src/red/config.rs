@@ -45,11 +45,17 @@ pub enum Marks {
     /// Those, and TCP segments without data (balakrishnan1999 section 6.1).
     CapableAndAcks,
     All,
+    /// All but pure ACKs, which pass whatever the average (balakrishnan1999 section 7.1.3, with ACC disabled).
+    Data,
 }
 
 impl Choice for Marks {
-    const WORDS: &'static [(&'static str, Marks)] =
-        &[("capable", Marks::Capable), ("capable_and_acks", Marks::CapableAndAcks), ("all", Marks::All)];
+    const WORDS: &'static [(&'static str, Marks)] = &[
+        ("capable", Marks::Capable),
+        ("capable_and_acks", Marks::CapableAndAcks),
+        ("all", Marks::All),
+        ("data", Marks::Data),
+    ];
 }
 
 /// Which packet goes where there is no room.
@@ -148,7 +154,8 @@ impl Part for RedConfig {
         key(
             "marks",
             |red: &mut Self| &mut red.marks,
-            "With ecn: which packets are marked, those that are capable, also pure ACKs, or all (balakrishnan1999).",
+            "With ecn: which packets are marked, those that are capable, also pure ACKs, all, or data: all but pure ACKs, which pass \
+             (balakrishnan1999).",
         ),
         key(
             "victim",

@@ -101,7 +101,7 @@ impl Red {
             || match self.config.marks {
                 Marks::Capable => false,
                 Marks::CapableAndAcks => PacketKind::of(packet) == PacketKind::Ack,
-                Marks::All => true,
+                Marks::All | Marks::Data => true,
             }
     }
 
@@ -132,7 +132,9 @@ impl Red {
 
 impl Qdisc for Red {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
-        let verdict = self.judge(cx.now());
+        let judged = self.judge(cx.now());
+        let exempt = self.config.marks == Marks::Data && PacketKind::of(&packet) == PacketKind::Ack;
+        let verdict = if exempt { Verdict::Pass } else { judged };
         let marks = self.may_mark(verdict) && self.is_markable(&packet);
         if verdict != Verdict::Pass && !marks {
             match self.pick(verdict) {

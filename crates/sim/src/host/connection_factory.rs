@@ -2,8 +2,9 @@
 
 use crate::stack::Stack;
 use lopsided_core::Rng;
-use lopsided_tcp::{ConnConfig, Endpoint, PathMtu};
+use lopsided_tcp::{ConnConfig, Endpoint, PathMtu, Remembered};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// The far end of a connection or datagram flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,12 +23,21 @@ pub(crate) struct ConnectionFactory {
 }
 
 impl ConnectionFactory {
-    pub fn config(&mut self, local_port: u16, remote: Remote, path_mtu: Option<PathMtu>) -> ConnConfig {
+    /// The configuration of the next connection; `remembered` is what earlier ones left of the same destination.
+    pub fn config(
+        &mut self,
+        local_port: u16,
+        remote: Remote,
+        path_mtu: Option<PathMtu>,
+        remembered: Option<&Remembered>,
+    ) -> ConnConfig {
         let Stack { profile, make_controller, mtu } = &self.stack;
+        let warmed = remembered.and_then(|remembered| remembered.apply(profile)).map(Arc::new);
+        let profile = warmed.unwrap_or_else(|| Arc::clone(profile));
         let local = Endpoint { addr: self.local, port: local_port };
         let remote = Endpoint { addr: remote.addr, port: remote.port };
         let iss = self.isn_rng.next_u64() as u32;
-        let config = ConnConfig::with(local, remote, iss, *mtu, profile.clone(), &**make_controller);
+        let config = ConnConfig::with(local, remote, iss, *mtu, profile, &**make_controller);
         ConnConfig { path_mtu, ..config }
     }
 }

@@ -193,7 +193,8 @@ impl Host {
     fn accept(&mut self, app: u32, local_port: u16, remote: Remote, now: Time) -> Option<u32> {
         let factory = self.sockets.apps[app as usize].factory.as_mut()?;
         let path = self.sockets.paths.to(remote.addr, now);
-        let connection = Connection::listen(factory.config(local_port, remote, path));
+        let remembered = self.sockets.remembered.get(&remote.addr);
+        let connection = Connection::listen(factory.config(local_port, remote, path, remembered));
         let slot = self.sockets.free_slot();
         let accepted = &mut self.sockets.apps[app as usize].accepted;
         accepted.reserve_exact(usize::from(accepted.is_empty()));
@@ -268,6 +269,7 @@ impl Host {
     }
 
     fn tell_closed(&mut self, app: u32, slot: u32, reason: CloseReason, now: Time) {
+        self.sockets.remember(slot, now);
         if self.sockets.end(slot, now) {
             self.tell(app, SocketId(slot), SocketEvent::Closed(reason), now);
         }

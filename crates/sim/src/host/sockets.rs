@@ -9,8 +9,8 @@ use lopsided_core::packet::Addresses;
 use lopsided_core::tcp_event::TcpEventMask;
 use lopsided_core::{FlowId, IpHeader, Payload, Rng, Time};
 use lopsided_net::EventQueue;
-use lopsided_tcp::{Connection, State, TcpInfo};
-use std::collections::VecDeque;
+use lopsided_tcp::{Connection, Remembered, State, TcpInfo};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Shutdown};
 use std::ops::Range;
 
@@ -119,6 +119,8 @@ pub(crate) struct HostSockets {
     pub free: Vec<u32>,
     pub ports: Ports,
     pub paths: KnownPaths,
+    /// What ended connections left of their destinations, where the stack keeps that.
+    pub remembered: BTreeMap<IpAddr, Remembered>,
     /// One time for each application, then one for each connection. A time may be earlier than the true one, never
     /// later: a timer that moved away is looked at when the old time comes, which costs less than moving it with every
     /// segment.
@@ -137,6 +139,7 @@ impl HostSockets {
             free: Vec::new(),
             ports: Ports::default(),
             paths: KnownPaths::default(),
+            remembered: BTreeMap::new(),
             timers: EventQueue::new(1),
             ready: Vec::new(),
             trace: TcpEventMask::NONE,
@@ -196,6 +199,15 @@ impl HostSockets {
         let placeholders = Vec::new();
         let conn = Conn { connection, app, flow, local_port, remote, ip, live: true, counted, placeholders };
         self.conns[slot as usize] = Some(Box::new(conn));
+    }
+
+    /// A connection is over: the next one to the same destination begins with what it knows.
+    pub fn remember(&mut self, slot: u32, now: Time) {
+        let Some(conn) = self.conns[slot as usize].as_deref().filter(|conn| conn.live) else { return };
+        if conn.connection.saves_metrics() {
+            let of_destination = self.remembered.entry(conn.remote.addr).or_default();
+            conn.connection.leave_metrics(now, of_destination);
+        }
     }
 
     /// Counts a connection as over, before its application is told; false if that has happened before.
@@ -297,7 +309,8 @@ impl Sockets for Io<'_> {
         };
         let factory = self.sockets.apps[self.app as usize].factory.as_mut()?;
         let path = self.sockets.paths.to(remote.addr, self.now);
-        let connection = Connection::connect(factory.config(local_port, remote, path));
+        let remembered = self.sockets.remembered.get(&remote.addr);
+        let connection = Connection::connect(factory.config(local_port, remote, path, remembered));
         self.sockets.install(slot, self.app, connection, local_port, remote, self.now);
         self.touch(SocketId(slot));
         Some(SocketId(slot))

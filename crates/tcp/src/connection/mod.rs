@@ -25,9 +25,10 @@ pub use segment::{Next, Outgoing, Segment};
 use crate::config::{ConnConfig, Endpoint, KeepAlive};
 use crate::ecn::{EcnState, Feedback};
 use crate::info::{Counters, OptionsInUse, RttStats, TcpInfo};
-use crate::profile::Profile;
+use crate::profile::{MetricsSave, Profile};
 use crate::receive::ack_policy::SenderView;
 use crate::receive::{AckContext, AckScheduler, Receiver, SegmentSizes, window_scale};
+use crate::remembered::Remembered;
 use crate::send::{Sender, TimestampClock};
 use conn_event::Readiness;
 use handshake::Handshake;
@@ -180,6 +181,16 @@ impl Connection {
 
     pub fn remote(&self) -> Endpoint {
         self.remote
+    }
+
+    /// True if its stack keeps what a connection learned of a path.
+    pub fn saves_metrics(&self) -> bool {
+        self.send.flight.profile.metrics_save != MetricsSave::Off
+    }
+
+    /// Leaves what it knows of the path to the connections that come after it.
+    pub fn leave_metrics(&self, now: Time, remembered: &mut Remembered) {
+        remembered.learn(&self.info(now), &self.send.flight.profile);
     }
 
     /// True if the connection is closed and has nothing left to send or report.

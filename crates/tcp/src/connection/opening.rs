@@ -98,7 +98,12 @@ impl Connection {
         match sample {
             Some(rtt) => {
                 self.send.flight.rtt.update_min(now, rtt);
-                self.send.flight.rtt.sample(now, rtt, 0, 0);
+                if self.send.flight.profile.handshake_sample {
+                    self.send.flight.rtt.sample(now, rtt, 0, 0);
+                }
+                if let Some(remembered) = self.send.flight.profile.remembered_rtt {
+                    self.send.flight.rtt.start_from(remembered);
+                }
             }
             None => self.send.flight.rtt.fall_back(),
         }

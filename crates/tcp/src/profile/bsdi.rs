@@ -9,6 +9,9 @@ use lopsided_core::{Bytes, Duration};
 /// Of `tcp_slowtimo`, which counts round trips and retransmission timers.
 const SLOW_TICK: Duration = Duration::from_millis(500);
 
+/// Of `timeout()`, which the authors of balakrishnan1999 schedule bursts with (section 9.1.1).
+const CALLOUT_TICK: Duration = Duration::from_millis(10);
+
 impl Profile {
     /// BSD/OS 3.0, the hosts of balakrishnan1999, a 4.4BSD-Lite2: an initial window of one segment, no SACK, Reno's
     /// recovery, ACK of every second segment or after 200 ms, round trips and retransmission timers in ticks of 500 ms,
@@ -38,6 +41,7 @@ impl Profile {
             loss_detection: LossDetection::Rfc6675,
             fast_recovery: FastRecovery::Reno,
             max_burst: 0,
+            burst_tick: CALLOUT_TICK,
             marked_retransmit: false,
             duplicates: DuplicateCount::UntilProgress,
             limited_transmit: false,

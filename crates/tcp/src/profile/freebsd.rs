@@ -2,8 +2,8 @@
 
 use super::{
     AckSettings, BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, IdleRestart,
-    LossDetection, Nagle, Profile, PushRule, ReceiveWindow, RtoRule, SendBufferAccounting, TimerGrain, Undo,
-    WindowUpdate,
+    LossDetection, MetricsSave, Nagle, Profile, PushRule, ReceiveWindow, RtoRule, SendBufferAccounting, TimerGrain,
+    Undo, WindowUpdate,
 };
 use lopsided_core::{Bytes, Duration};
 
@@ -19,6 +19,8 @@ impl Profile {
             initial_window_segments: 4,
             initial_window_cap: Some(Bytes::new(4380)),
             remembered_threshold: None,
+            remembered_rtt: None,
+            metrics_save: MetricsSave::Off,
             max_window: None,
             byte_counting: ByteCounting::AcksThroughThreshold,
             sack: true,
@@ -39,11 +41,13 @@ impl Profile {
                 initial: Duration::from_secs(3),
                 slop: Duration::from_millis(200),
             },
+            handshake_sample: true,
             grain: TimerGrain::Tick(Duration::from_millis(1)),
             loss_detection: LossDetection::FreeBsd,
             dup_threshold: 3,
             fast_recovery: FastRecovery::NewReno,
             max_burst: 0,
+            burst_tick: Duration::ZERO,
             marked_retransmit: false,
             duplicates: DuplicateCount::InARow,
             limited_transmit: true,

@@ -2,8 +2,8 @@
 
 use super::{
     AckSettings, BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, IdleRestart,
-    LossDetection, Nagle, Profile, PushRule, ReceiveWindow, RtoRule, SendBufferAccounting, TimerGrain, Undo,
-    WindowUpdate,
+    LossDetection, MetricsSave, Nagle, Profile, PushRule, ReceiveWindow, RtoRule, SendBufferAccounting, TimerGrain,
+    Undo, WindowUpdate,
 };
 use lopsided_core::{Bytes, Duration};
 
@@ -15,6 +15,8 @@ impl Profile {
             initial_window_segments: 10,
             initial_window_cap: None,
             remembered_threshold: None,
+            remembered_rtt: None,
+            metrics_save: MetricsSave::RoundTrips,
             max_window: None,
             byte_counting: ByteCounting::Delivered,
             sack: true,
@@ -43,11 +45,13 @@ impl Profile {
                 max: Duration::from_secs(120),
                 initial: Duration::from_secs(1),
             },
+            handshake_sample: true,
             grain: TimerGrain::Wheel(Duration::from_millis(4)),
             loss_detection: LossDetection::Rack,
             dup_threshold: 3,
             fast_recovery: FastRecovery::NewReno,
             max_burst: 0,
+            burst_tick: Duration::ZERO,
             marked_retransmit: false,
             duplicates: DuplicateCount::UntilProgress,
             limited_transmit: true,
@@ -80,6 +84,7 @@ impl Profile {
     pub fn linux_2_6() -> Profile {
         Profile {
             name: "linux-2.6",
+            metrics_save: MetricsSave::All,
             initial_window_segments: 3,
             byte_counting: ByteCounting::Acks,
             // ACKs were not compressed before 4.18.

@@ -25,9 +25,13 @@ pub struct Profile {
     /// RFC 3390's cap: at most this many octets, but at least two segments.
     pub initial_window_cap: Option<Bytes>,
     /// The threshold of slow start that the host remembers of this destination (FreeBSD's host cache, `tcp_hostcache`;
-    /// Linux's metrics without `tcp_no_ssthresh_metrics_save`); at least two segments of it are taken. Left out: the
-    /// round-trip time that is remembered beside it, and how a host comes to remember either.
+    /// Linux's metrics without `tcp_no_ssthresh_metrics_save`); at least two segments of it are taken.
     pub remembered_threshold: Option<Bytes>,
+    /// The smoothed round-trip time that the host remembers of this destination: after the handshake the timeout starts
+    /// from it if it is longer than the handshake's own (Linux's `tcp_init_metrics`).
+    pub remembered_rtt: Option<Duration>,
+    /// What a host keeps of a destination when a connection to it ends.
+    pub metrics_save: MetricsSave,
     /// Largest congestion window (Linux's `snd_cwnd_clamp`).
     pub max_window: Option<Bytes>,
     pub byte_counting: ByteCounting,
@@ -51,6 +55,9 @@ pub struct Profile {
     /// Number of standard deviations above it that also count as the channel's loss.
     pub placeholder_margin: u32,
     pub rto: RtoRule,
+    /// The handshake's round trip is the first sample of the timeout (RFC 6298). Without it the timeout of the first
+    /// data is the initial one, as in ns-2, whose one-way agents have no handshake.
+    pub handshake_sample: bool,
     pub grain: TimerGrain,
     pub loss_detection: LossDetection,
     /// Number of duplicate ACKs, or of SACKed segments, that mean a loss.
@@ -59,6 +66,8 @@ pub struct Profile {
     /// Largest burst in segments; further segments are spread over the RTT; 0 for no limit (balakrishnan1999 section
     /// 8.3).
     pub max_burst: u32,
+    /// Bursts that wait are sent on multiples of this time, as 4.4BSD's callouts are; zero for any time.
+    pub burst_tick: Duration,
     /// An ACK marked by a filter retransmits the first segment at once (balakrishnan1999 section 6.3).
     pub marked_retransmit: bool,
     pub duplicates: DuplicateCount,
@@ -90,6 +99,17 @@ pub struct Profile {
     pub send_buffer_accounting: SendBufferAccounting,
     pub receive_buffer: BufferRule,
     pub receive_window: ReceiveWindow,
+}
+
+/// What a host keeps of a destination when a connection to it ends, for the next one (Linux's `tcp_metrics`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricsSave {
+    /// Nothing (Linux with `tcp_no_metrics_save`).
+    Off,
+    /// Round-trip time and reordering (Linux since 5.6, with `tcp_no_ssthresh_metrics_save` as it is by default).
+    RoundTrips,
+    /// The threshold of slow start too (Linux before 5.6).
+    All,
 }
 
 /// When a read opens the receive window enough to notify the peer.

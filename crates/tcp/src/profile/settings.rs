@@ -1,8 +1,8 @@
 //! What a scenario may change in a profile: one line for each key.
 
 use super::{
-    BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, LossDetection, Profile,
-    WindowUpdate,
+    BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, LossDetection, MetricsSave,
+    Profile, WindowUpdate,
 };
 use crate::AckSettings;
 use lopsided_core::{Bytes, Duration};
@@ -98,6 +98,16 @@ const SETTINGS: &[StackKey] = &[
         |p| &mut p.max_burst,
         "So many segments go out back to back at most, the others by a timer, a window in a round trip; 0: any number.",
     ),
+    change(
+        "burst_tick",
+        Time,
+        |p, value, _| {
+            if let Value::Time(tick) = value {
+                p.burst_tick = *tick
+            }
+        },
+        "Bursts that max_burst holds back are sent on multiples of this time, such as \"10 ms\" (4.4BSD's callouts); \"0 s\": at any.",
+    ),
     field(
         "marked_retransmit",
         |p| &mut p.marked_retransmit,
@@ -144,6 +154,17 @@ const SETTINGS: &[StackKey] = &[
         Window,
         |p, value, mtu| p.remembered_threshold = octets(p, value, mtu),
         "Where the first slow start ends, as a host cache remembers it of the destination, such as \"20 kB\".",
+    ),
+    field(
+        "metrics_save",
+        |p| &mut p.metrics_save,
+        "What a host keeps of a destination when a connection ends, for the next one: off, rtt (round trips and reordering: Linux \
+         since 5.6), all (the threshold of slow start too: Linux before).",
+    ),
+    field(
+        "handshake_sample",
+        |p| &mut p.handshake_sample,
+        "The handshake's round trip is the timeout's first sample (RFC 6298); without it the first timeout is the initial one.",
     ),
     change(
         "min_rto",
@@ -333,6 +354,11 @@ impl Choice for DuplicateCount {
 impl Choice for EcnRule {
     const WORDS: &'static [(&'static str, EcnRule)] =
         &[("off", EcnRule::Off), ("accept", EcnRule::Accept), ("on", EcnRule::On), ("accurate", EcnRule::Accurate)];
+}
+
+impl Choice for MetricsSave {
+    const WORDS: &'static [(&'static str, MetricsSave)] =
+        &[("off", MetricsSave::Off), ("rtt", MetricsSave::RoundTrips), ("all", MetricsSave::All)];
 }
 
 impl Choice for FastRecovery {

@@ -2,8 +2,8 @@
 
 use super::{
     AckSettings, BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, IdleRestart,
-    LossDetection, Nagle, Profile, PushRule, ReceiveWindow, RtoRule, SendBufferAccounting, TimerGrain, Undo,
-    WindowUpdate,
+    LossDetection, MetricsSave, Nagle, Profile, PushRule, ReceiveWindow, RtoRule, SendBufferAccounting, TimerGrain,
+    Undo, WindowUpdate,
 };
 use lopsided_core::{Bytes, Duration};
 
@@ -17,6 +17,8 @@ impl Profile {
             initial_window_segments: 2,
             initial_window_cap: None,
             remembered_threshold: None,
+            remembered_rtt: None,
+            metrics_save: MetricsSave::Off,
             max_window: None,
             byte_counting: ByteCounting::Limited { segments: 2 },
             sack: true,
@@ -36,11 +38,13 @@ impl Profile {
                 max: Duration::from_secs(120),
                 initial: Duration::from_secs(3),
             },
+            handshake_sample: true,
             grain: TimerGrain::Tick(Duration::from_micros(15_625)),
             loss_detection: LossDetection::Rfc6675,
             dup_threshold: 3,
             fast_recovery: FastRecovery::NewReno,
             max_burst: 0,
+            burst_tick: Duration::ZERO,
             marked_retransmit: false,
             duplicates: DuplicateCount::UntilProgress,
             limited_transmit: true,

@@ -29,13 +29,18 @@ impl Pacing {
     }
 
     /// Checks a segment against the burst limit. False if the burst is full: the next burst follows after `pause`
-    /// (balakrishnan1999 figure 19).
+    /// (balakrishnan1999 figure 19), on the next multiple of `tick` if that is not zero.
     #[inline]
-    pub fn lets_burst_go_on(&mut self, now: Time, most: u32, pause: impl FnOnce() -> Duration) -> bool {
+    pub fn lets_burst_go_on(&mut self, now: Time, most: u32, tick: Duration, pause: impl FnOnce() -> Duration) -> bool {
         if most == 0 || self.burst.0 != now || self.burst.1 < most {
             return true;
         }
         self.next = now + pause();
+        if !tick.is_zero() {
+            // A callout fires at the first tick after the time has passed, one from now at the earliest.
+            let after = (self.next - Time::ZERO).max(now - Time::ZERO + Duration::from_nanos(1));
+            self.next = Time::ZERO + after.ceil_to(tick);
+        }
         self.next == now
     }
 

@@ -109,6 +109,16 @@ impl RttEstimator {
         self.set_rto();
     }
 
+    /// The host remembers a longer round trip of this destination: the timeout starts from that one, and the estimate
+    /// stays the handshake's (Linux's tcp_init_metrics).
+    pub fn start_from(&mut self, remembered: Duration) {
+        if let RtoRule::Linux { min, max, .. } = self.rule {
+            if self.srtt.is_some_and(|srtt| remembered > srtt) {
+                self.rto = (remembered + (remembered * 2).max(min)).min(max);
+            }
+        }
+    }
+
     /// Starts from RFC 6298 rule 5.7: the handshake was retransmitted and gave no sample.
     pub fn fall_back(&mut self) {
         self.backoff = 0;

@@ -189,7 +189,8 @@ impl Sender {
         let most = self.flight.profile.max_burst;
         let segments = (self.cwnd() / self.flight.mss()).max(1);
         let srtt = self.flight.rtt.srtt_by_ack().unwrap_or(Duration::ZERO);
-        if self.pacing.lets_burst_go_on(now, most, || srtt * u64::from(most) / segments) {
+        if self.pacing.lets_burst_go_on(now, most, self.flight.profile.burst_tick, || srtt * u64::from(most) / segments)
+        {
             return false;
         }
         let until = self.pacing.holds_until(now).unwrap_or(now);

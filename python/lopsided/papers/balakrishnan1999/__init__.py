@@ -11,11 +11,12 @@ from pathlib import Path
 
 from lopsided.papers.balakrishnan1999.bursts import BURST_SWEEP, DELAY_SWEEP
 from lopsided.papers.balakrishnan1999.claims import CLAIMS
+from lopsided.papers.balakrishnan1999.coverage import COVERAGE
 from lopsided.papers.balakrishnan1999.figures import FIGURES
 from lopsided.papers.balakrishnan1999.hindsight import HINDSIGHT, KEY_RESULTS
 from lopsided.papers.balakrishnan1999.live import LIVE
+from lopsided.papers.balakrishnan1999.section9 import IMPLEMENTED_TWO_WAY
 from lopsided.papers.balakrishnan1999.setup import (
-    IMPLEMENTED_TWO_WAY,
     LOSSY,
     MEASURED,
     MEASURED_COMBINED,
@@ -30,7 +31,7 @@ from lopsided.papers.balakrishnan1999.setup import (
     WEB,
 )
 from lopsided.papers.balakrishnan1999.shared import locked_out, lossy
-from lopsided.papers.framework import assumptions
+from lopsided.papers.framework import assumptions, failing
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
 
@@ -75,6 +76,8 @@ PAPER = Paper(
     figures=FIGURES,
     claims=CLAIMS,
     assumptions=assumptions.load(FOLDER),
+    causes=failing.load(FOLDER),
+    coverage=COVERAGE,
     key_results=KEY_RESULTS,
     repeat=10,
     varied=("one-way", "lossy"),

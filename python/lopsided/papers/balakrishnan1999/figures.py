@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from lopsided import metrics
-from lopsided.papers.balakrishnan1999 import bursts, ns2, tables
+from lopsided.papers.balakrishnan1999 import bursts, ns2, section9, tables
 from lopsided.papers.balakrishnan1999.setup import (
     ACC_SA_FIRST,
     AF_SA,
@@ -21,7 +21,6 @@ from lopsided.papers.balakrishnan1999.setup import (
     RADIO_SCHEMES,
     RENO,
     SCHEMES,
-    TWO_WAY_SCHEMES,
     Scheme,
 )
 from lopsided.papers.balakrishnan1999.shared import INKS, ack_limit_bps
@@ -360,39 +359,35 @@ FIGURE_16 = Plot(
 )
 
 
-def _implemented(m: Measurements) -> Iterable[tuple[str, Spread, Spread, str]]:
-    for scheme in TWO_WAY_SCHEMES:
-        if scheme.implemented:
-            forward, reverse = (
-                m.value("implemented-two-way", column, scheme=scheme.key) for column in ("forward_bps", "reverse_bps")
-            )
-            yield scheme.title, forward, reverse, INKS[scheme.key]
+def _implemented_bars(m: Measurements, way: str, scale: float) -> Iterable[Line]:
+    for place, scheme in enumerate(section9.SCHEMES):
+        median, low, high = (each * scale for each in m.value("implemented-two-way", f"{way}_bps", scheme=scheme.key))
+        yield Line([place], [median], INKS[scheme.key], look="bar", width=0.6, low=[low], high=[high])
+    for case, scheme, of in section9.PRINTED:
+        if of == way:
+            yield printed_mark(section9.SCHEMES.index(scheme), section9.printed(m, case, way).number, style.INK)
 
 
-def _implemented_bars(m: Measurements, way: int, scale: float) -> Iterable[Line]:
-    for place, (_, *rates, ink) in enumerate(_implemented(m)):
-        median, low, high = np.array(rates[way]) * scale
-        yield Line([place], [median], ink, look="bar", width=0.6, low=[low], high=[high])
+def _implemented_comparisons(m: Measurements) -> Iterable[Comparison]:
+    for case, scheme, way in section9.PRINTED:
+        found = m.value("implemented-two-way", f"{way}_bps", scheme=scheme.key)
+        yield compare(section9.printed(m, case, way), found, scale=1e-6 if way == "forward" else 1e-3)
 
-
-_NAMED = [scheme.title for scheme in TWO_WAY_SCHEMES if scheme.implemented]
 
 FIGURE_22 = Plot(
     "3 MB down beside 100 kB up, with the implementation in BSD/OS",
-    "28.8 kbit/s back, 32 packets of buffer, while both are active (figure 22)",
+    "28.8 kbit/s back (AF: 28), 32 packets of buffer, while both are active (figure 22); diamonds: as printed",
     "scheme",
     (
-        Panel("Mbit/s", partial(_implemented_bars, way=0, scale=1e-6), "download", 2.2),
-        Panel("kbit/s", partial(_implemented_bars, way=1, scale=1e-3), "upload", 1.8, limits=(0, 30)),
+        Panel("Mbit/s", partial(_implemented_bars, way="forward", scale=1e-6), "download", 2.2),
+        Panel("kbit/s", partial(_implemented_bars, way="reverse", scale=1e-3), "upload", 1.8, limits=(0, 30)),
     ),
     ("implemented-two-way",),
-    ticks=range(len(_NAMED)),
-    tick_names=_NAMED,
-    x_limits=(-0.5, len(_NAMED) - 0.5),
+    ticks=range(len(section9.SCHEMES)),
+    tick_names=[scheme.title for scheme in section9.SCHEMES],
+    x_limits=(-0.5, len(section9.SCHEMES) - 0.5),
     data=lambda m: m.table("implemented-two-way"),
-    notes=(
-        "ACC works by RED's marks and SA counts each segment, as in the simulations; section 8's forms do neither.",
-    ),
+    comparisons=_implemented_comparisons,
 )
 
 

@@ -17,19 +17,15 @@ from pathlib import Path
 
 import polars as pl
 
-from lopsided.papers.balakrishnan1999 import bursts, measure
+from lopsided.papers.balakrishnan1999 import bursts, measure, section9
 from lopsided.papers.balakrishnan1999.setup import (
     ACC_SA,
-    ACC_SA_FIRST,
     AF_SA,
     AF_SA_FIRST,
     BURSTS,
     DELAYS,
     EMULATED,
-    EVERY_OCTET,
-    IMPLEMENTED_QUEUE,
     MAX_BURST,
-    NO_LIMIT,
     RENO,
     RENO_FIRST,
     Scheme,
@@ -38,16 +34,7 @@ from lopsided.papers.balakrishnan1999.shared import ENOUGH, INKS, least_that_is_
 from lopsided.papers.framework.claims import (
     Statements,
     agree_within,
-    all_of,
-    at_least,
-    at_most,
-    kbit,
     mbit,
-    near,
-    number,
-    ordered,
-    ratio,
-    rises,
 )
 from lopsided.papers.framework.measurements import Measurements, Spread
 from lopsided.papers.framework.model import (
@@ -56,22 +43,18 @@ from lopsided.papers.framework.model import (
     Comparison,
     Experiment,
     Figure,
-    Measured,
-    Overrides,
     Paper,
     Verdict,
 )
 from lopsided.papers.framework.plots import Line, Panel, Plot
-from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.framework.tables import compare, table
 
 BOTH = ("server", "client")
-MAX_DELAY = 8
-"""Of ACC beside an upload (section 9.1.3)."""
+MAX_DELAY = section9.MAX_DELAY
 
 KERNELS = (RENO, RENO_FIRST, AF_SA, AF_SA_FIRST)
 """Schemes that ask nothing of the receiver."""
-SCHEMES = (RENO, RENO_FIRST, ACC_SA, ACC_SA_FIRST, AF_SA, AF_SA_FIRST)
+SCHEMES = section9.SCHEMES
 
 NOT_RUN = (
     ("ACC's sender against the kernel's receiver", "Linux does not delay its ACKs for a window that it is told"),
@@ -84,22 +67,15 @@ NOT_RUN = (
 )
 
 
-def _adapted(burst: int) -> Overrides:
-    """Sender adaptation at the download's sender alone."""
-    limit = {} if burst == NO_LIMIT else {"flow.forward.sender_stack.max_burst": str(burst)}
-    return {**limit, "flow.forward.sender_stack.abc": EVERY_OCTET}
-
-
-def _line(scheme: Scheme) -> Overrides:
-    """The queue before the return line, where nothing marks: ACC as implemented goes by the window."""
-    return {"link.up.queue": replace(scheme, marked=False).queue(IMPLEMENTED_QUEUE)}
-
-
 BURST_SWEEP = Experiment(
     key="live-maxburst",
     summary="3 MB down under AF/SA by maxburst: our sender, the kernel's receiver",
     cases=tuple(
-        Case("implemented-one-way.toml", {**EMULATED, **_line(AF_SA), **_adapted(burst)}, {"maxburst": burst})
+        Case(
+            "implemented-one-way.toml",
+            {**EMULATED, **section9.line(AF_SA), **section9.adapted(burst)},
+            {"maxburst": burst},
+        )
         for burst in BURSTS
     ),
     measure=measure.transfer,
@@ -122,21 +98,10 @@ DELAY_SWEEP = Experiment(
 )
 
 
-def _beside_an_upload(scheme: Scheme) -> Case:
-    overrides = {
-        "scenario.duration": "30 s",
-        **_line(scheme),
-        **(_adapted(MAX_BURST) if scheme.adapted else {}),
-        **(bursts.receiver(MAX_DELAY) if scheme.marked else {}),
-        **(EMULATED if scheme.filtered else {}),
-    }
-    return Case("implemented-two-way.toml", overrides, {"scheme": scheme.key})
-
-
 TWO_WAY = Experiment(
     key="live-two-way",
     summary="3 MB down and 100 kB up: our server, the kernel's client",
-    cases=tuple(map(_beside_an_upload, KERNELS)),
+    cases=tuple(map(section9.beside_an_upload, KERNELS)),
     measure=measure.implemented_two_way,
     ours=("server",),
 )
@@ -158,7 +123,7 @@ DELAYS_BOTH = replace(
 TWO_WAY_BOTH = Experiment(
     key="live-two-way-both",
     summary="3 MB down and 100 kB up: both ends ours",
-    cases=tuple(map(_beside_an_upload, SCHEMES)),
+    cases=tuple(map(section9.beside_an_upload, SCHEMES)),
     measure=measure.implemented_two_way,
     ours=BOTH,
 )
@@ -191,7 +156,7 @@ def _burst_comparisons(m: Measurements) -> Iterable[Comparison]:
     yield compare(printed, least_that_is_enough(m, BURST_SWEEP.key, "maxburst"), f"kernel's receiver: {remark}")
     limit = m.published.find(where, "throughput_limit", case="maxburst 3, 10 ms timer, 1424 B segments")
     found = m.value(BURSTS_BOTH.key, "throughput_bps", scheme=AF_SA.key, maxburst=3)
-    yield compare(limit, found, "AF/SA; ours has no timer of 10 ms", 1e-6)
+    yield compare(limit, found, "AF/SA", 1e-6)
 
 
 def _delay_comparisons(m: Measurements) -> Iterable[Comparison]:
@@ -213,10 +178,6 @@ FIGURE_20 = Plot(
     tick_names=[*map(str, BURSTS[:-1]), "none"],
     comparisons=_burst_comparisons,
     axis="maxburst",
-    notes=(
-        "In BSD/OS what a burst left over waits for a timer of 10 ms; ours is not held to one, so the largest burst "
-        "decides little.",
-    ),
 )
 
 FIGURE_21 = Plot(
@@ -244,24 +205,8 @@ def _bars(m: Measurements, column: str, scale: float) -> Iterable[Line]:
             yield Line([place], [median], ink, look="bar", width=0.36, low=[low], high=[high])
 
 
-def _printed_of_figure_22(m: Measurements, case: str, way: str) -> PublishedValue:
-    return m.published.find("Section 9.1.3 / Figure 22", f"{way}_throughput", case=case)
-
-
-_PRINTED = (
-    ("Reno, FIFO", RENO, "forward"),
-    ("ACC, FIFO", ACC_SA, "forward"),
-    ("AF, FIFO", AF_SA, "forward"),
-    ("Reno + acks-first", RENO_FIRST, "reverse"),
-    ("ACC + acks-first", ACC_SA_FIRST, "forward"),
-    ("ACC + acks-first", ACC_SA_FIRST, "reverse"),
-    ("AF + acks-first", AF_SA_FIRST, "forward"),
-    ("AF + acks-first", AF_SA_FIRST, "reverse"),
-)
-
-
 def _two_way_comparisons(m: Measurements) -> Iterable[Comparison]:
-    for case, scheme, way in _PRINTED:
+    for case, scheme, way in section9.PRINTED:
         scale = 1e-6 if way == "forward" else 1e-3
         for experiment, schemes, remark in (
             (TWO_WAY_BOTH, SCHEMES, "both ends ours"),
@@ -269,7 +214,7 @@ def _two_way_comparisons(m: Measurements) -> Iterable[Comparison]:
         ):
             if scheme in schemes:
                 measured = m.value(experiment.key, f"{way}_bps", scheme=scheme.key)
-                yield compare(_printed_of_figure_22(m, case, way), measured, remark, scale)
+                yield compare(section9.printed(m, case, way), measured, remark, scale)
 
 
 def _two_way_data(m: Measurements) -> pl.DataFrame:
@@ -300,115 +245,11 @@ def not_run(_m: Measurements) -> Artifact:
     return Artifact(rows)
 
 
-of_paper = Statements(needs=(BURSTS_BOTH.key,))
 of_ours = Statements(needs=(BURSTS_BOTH.key, BURST_SWEEP.key), origin="ours")
 
 
 def _by_maxburst(m: Measurements, scheme: Scheme, burst: int) -> Spread:
     return m.value(BURSTS_BOTH.key, "throughput_bps", scheme=scheme.key, maxburst=burst)
-
-
-@of_paper(
-    "Throughput rises almost linearly with maxburst from 1 to 4, since what a burst leaves over waits for a timer.",
-    "section 9.1.1, figure 20",
-    fails=True,
-)
-def throughput_rises_with_maxburst(m: Measurements) -> Verdict:
-    return all_of(
-        *(
-            ratio(
-                f"{scheme.title}, maxburst 4 to 1",
-                mbit(f"{scheme.title}, maxburst 4", _by_maxburst(m, scheme, 4)),
-                mbit(f"{scheme.title}, maxburst 1", _by_maxburst(m, scheme, 1)),
-                above=2,
-            )
-            for scheme in (AF_SA, ACC_SA)
-        )
-    )
-
-
-@of_paper("A maxburst of 4 segments is enough.", "section 9.1.1, figure 20")
-def bursts_of_four_are_enough(m: Measurements) -> Verdict:
-    def share(scheme: Scheme) -> Measured:
-        best = max(_by_maxburst(m, scheme, burst).median for burst in BURSTS)
-        return number(f"{scheme.title}, of the best", _by_maxburst(m, scheme, 4).median / best, "percent", scale=100)
-
-    return at_least(100 * ENOUGH, [share(AF_SA), share(ACC_SA)])
-
-
-@of_paper(
-    "Throughput rises with the segments for each ACK, and little beyond 8.",
-    "section 9.1.2, figure 21",
-    needs=(DELAYS_BOTH.key,),
-    fails=True,
-)
-def little_is_gained_beyond_eight(m: Measurements) -> Verdict:
-    def judged(burst: int) -> Verdict:
-        curve = m.curve(DELAYS_BOTH.key, "throughput_bps", "max_delay", maxburst=burst)
-        name = f"maxburst {burst}"
-        beyond = ratio(
-            f"{name}, 16 segments to 8",
-            mbit(f"{name}, 16 segments", curve.at(16)),
-            mbit(f"{name}, 8 segments", curve.at(8)),
-            below=1.1,
-        )
-        return all_of(rises(name, curve, "Mbit/s", scale=1e-6), beyond)
-
-    return all_of(judged(4), judged(6))
-
-
-def _beside(m: Measurements, scheme: Scheme, way: str, case: str = "") -> Measured:
-    of = mbit if way == "forward" else kbit
-    printed = _printed_of_figure_22(m, case, way) if case else None
-    name = f"{scheme.title}, {'download' if way == 'forward' else 'upload'}"
-    return of(name, m.value(TWO_WAY_BOTH.key, f"{way}_bps", scheme=scheme.key), printed)
-
-
-of_figure_22 = Statements(needs=(TWO_WAY_BOTH.key,))
-
-
-@of_figure_22(
-    "Beside an upload fewer ACKs leave the download less: Reno 0.35 Mbit/s, ACC 0.16, AF 0.09.",
-    "section 9.1.3, figure 22",
-    fails=True,
-)
-def fewer_acks_leave_the_download_less(m: Measurements) -> Verdict:
-    return ordered([_beside(m, scheme, "forward") for scheme in (RENO, ACC_SA, AF_SA)])
-
-
-@of_figure_22("With ACC and AF the upload gets its line but for a tenth.", "section 9.1.3, figure 22", fails=True)
-def the_upload_gets_its_line(m: Measurements) -> Verdict:
-    def share(scheme: Scheme, line_bps: float) -> Measured:
-        found = m.value(TWO_WAY_BOTH.key, "reverse_bps", scheme=scheme.key).median / line_bps
-        return number(f"{scheme.title}, of the line", found, "percent", scale=100)
-
-    return at_least(90, [share(ACC_SA, 28.8e3), share(AF_SA, 28e3)])
-
-
-@of_figure_22("ACKs first leave Reno's upload 5.1 kbit/s.", "section 9.1.3, figure 22", fails=True)
-def acks_first_cost_the_upload(m: Measurements) -> Verdict:
-    return near([_beside(m, RENO_FIRST, "reverse", "Reno + acks-first")])
-
-
-@of_figure_22(
-    "With ACKs first and AF the download gets nearly 4 Mbit/s and the upload nothing.",
-    "section 9.1.3, figure 22",
-    fails=True,
-)
-def acks_first_and_filtering_starve_the_upload(m: Measurements) -> Verdict:
-    return all_of(
-        near([_beside(m, AF_SA_FIRST, "forward", "AF + acks-first")]),
-        at_most(0.5, [_beside(m, AF_SA_FIRST, "reverse")]),
-    )
-
-
-@of_figure_22(
-    "With ACKs first and ACC the download gets 1.3 Mbit/s and the upload 20.1 kbit/s.",
-    "section 9.1.3, figure 22",
-    fails=True,
-)
-def acks_first_and_acc(m: Measurements) -> Verdict:
-    return near([_beside(m, ACC_SA_FIRST, way, "ACC + acks-first") for way in ("forward", "reverse")])
 
 
 @of_ours("A sender with SA gets as much from the kernel's receiver as from ours.", "figure 20")
@@ -429,14 +270,7 @@ def a_fixed_delay_serves_the_kernels_sender(m: Measurements) -> Verdict:
 
 
 CLAIMS = (
-    throughput_rises_with_maxburst,
-    bursts_of_four_are_enough,
-    little_is_gained_beyond_eight,
-    fewer_acks_leave_the_download_less,
-    the_upload_gets_its_line,
-    acks_first_cost_the_upload,
-    acks_first_and_filtering_starve_the_upload,
-    acks_first_and_acc,
+    *section9.statements(BURSTS_BOTH.key, DELAYS_BOTH.key, TWO_WAY_BOTH.key),
     adaptation_needs_the_sender_alone,
     a_fixed_delay_serves_the_kernels_sender,
 )

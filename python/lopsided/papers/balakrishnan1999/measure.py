@@ -81,6 +81,7 @@ def two_way(run: Run, _case: Case) -> Mapping[str, float]:
         "backlog_packets": float(up["backlog_packets"][up["time_s"] >= begin].mean()),
         "forward_timeouts": float(flows["forward"]["timeouts"]),
         "reverse_timeouts": float(flows["reverse"]["timeouts"]),
+        "reverse_cwnd_packets": flows["reverse"]["cwnd_mean_bytes"] / UPLOAD_PAYLOAD_BYTES,
     }
 
 
@@ -113,6 +114,7 @@ def radio(run: Run, _case: Case) -> Mapping[str, float]:
 
     return {
         "throughput_bps": sum(rates),
+        "throughput_std_bps": float(np.std(rates)),
         "fairness_index": metrics.jain_index(rates),
         "rtt_ms": flows[0]["rtt_mean_ms"],
         "rtt_std_ms": flows[0]["rtt_std_ms"],
@@ -140,11 +142,14 @@ def beside_an_upload(run: Run, _case: Case) -> Mapping[str, float]:
     moves = trace.time_s[1:][np.diff(trace.acked_bytes) > 0]
     pauses = np.diff(moves)
     long = np.flatnonzero(pauses > LONG_PAUSE_S)
+    last = float(moves[long[-1] + 1]) if long.size else 0.0
     return {
         "forward_bps": flows["forward"]["goodput_bps"],
         "reverse_bps": flows["reverse"]["goodput_bps"],
         "longest_pause_s": float(pauses.max()) if pauses.size else float("nan"),
-        "last_long_pause_s": float(moves[long[-1] + 1]) if long.size else 0.0,
+        "last_long_pause_s": last,
+        "before_pauses_bps": trace.goodput_bps(flows["forward"]["start_s"], last),
+        "after_pauses_bps": trace.goodput_bps(last, float(trace.time_s[-1])),
         "reverse_retransmits": float(flows["reverse"]["retransmits"]),
     }
 
@@ -169,6 +174,7 @@ def over_radio(run: Run, _case: Case) -> Mapping[str, float]:
         "fast_retransmits": float(flow["fast_retransmits"]),
         "idle_share": float(pauses[pauses > LONG_PAUSE_S].sum() / (end - begin)),
         "longest_pause_s": float(pauses.max()),
+        "shortest_pause_s": float(min(pauses[pauses > LONG_PAUSE_S], default=float("nan"))),
     }
 
 

@@ -68,6 +68,10 @@ class Scheme:
     """SA: the sender grows by what is acknowledged, and sends bursts of `MAX_BURST` at most."""
     reconstructed: bool = False
     """AR behind the return line."""
+    forced: bool = False
+    """RED drops above its upper threshold, as in the authors' code; the text marks until the queue is full."""
+    spared: bool = False
+    """RED marks data only: ACC is disabled (section 7.1.3)."""
     implemented: bool = True
     """Of the paper's implementation in BSD/OS (section 8) too."""
 
@@ -77,7 +81,12 @@ class Scheme:
         plain = f'{{ kind = "fifo", limit = "{limit - 1} packets" }}'
         if self.marked:
             thresholds = RED_THRESHOLDS_OF_ACKS if acks_alone else RED_THRESHOLDS
-            plain = RED.format(limit=limit, thresholds=thresholds)
+            plain = RED.format(
+                limit=limit,
+                thresholds=thresholds,
+                harddrop=str(self.forced).lower(),
+                marks="data" if self.spared else "all",
+            )
         if self.acks_first:
             plain = f'{{ kind = "prio", bands = [{plain}, {plain}] }}'
         if not self.filtered:
@@ -91,6 +100,9 @@ class Scheme:
         if self.adapted:
             found |= {"stack.max_burst": str(MAX_BURST), "stack.abc": EVERY_OCTET}
         if self.marked:
+            # "Upon receiving a packet with ECN set, the sender reduces its sending rate" (section 6.1).
+            found |= {"stack.ecn": "on"}
+        if self.marked and not self.spared:
             found |= {"stack.ack_policy": "acc", "stack.max_delack": "25", "stack.min_acks_per_window": "2"}
         if self.reconstructed:
             found |= {"link.up.stages": RECONSTRUCT}
@@ -103,10 +115,11 @@ EVERY_OCTET = "1000"
 
 RED = (
     '{{ kind = "red", limit = "{limit} packets", {thresholds}, weight = 0.01, '
-    'probability = 0.1, ecn = true, harddrop = true, marks = "all", victim = "random", avpkt = "500 B", '
+    'probability = 0.1, ecn = true, harddrop = {harddrop}, marks = "{marks}", victim = "random", avpkt = "500 B", '
     "count_first = true, least = 2 }}"
 )
-"""Of the example scripts of the authors' simulator."""
+"""Of the example scripts of the authors' simulator. Section 7.1.1: "mark packets (acks) and drop packets when the queue
+is full", where the scripts drop above the upper threshold."""
 
 RED_THRESHOLDS = 'min = "2 packets", max = "6 packets"'
 RED_THRESHOLDS_OF_ACKS = 'min = "60 B", max = "240 B"'
@@ -122,6 +135,15 @@ ACC_SA = Scheme("acc_sa", "ACC/SA", (1, 2, 3, 5), marked=True, adapted=True)
 AF_SA = Scheme("af_sa", "AF/SA", (1, 2, 3, 5, 6), filtered=True, adapted=True)
 AF_AR = Scheme("af_ar", "AF/AR", (1, 3), filtered=True, reconstructed=True, implemented=False)
 AF_ALONE = Scheme("af", "AF alone", (1,), filtered=True, implemented=False)
+
+ACC_SA_CODE = replace(ACC_SA, key="acc_sa_code", title="ACC/SA, RED as in the authors' code", tables=(), forced=True)
+"""What their code is held against, which drops above RED's upper threshold."""
+DATA_MARKED = replace(
+    ACC_SA, key="data_marked", title="RED marks data only", tables=(), adapted=False, spared=True, implemented=False
+)
+"""Section 7.1.3: feedback from RED for the upload's data, no ACC."""
+CODE_SCHEMES: tuple[Scheme, ...] = (RENO, ACC_SA_CODE, AF_SA, AF_AR, AF_ALONE)
+"""Those of the simulations as the authors' code has them, for the tables beside it."""
 
 SCHEMES: tuple[Scheme, ...] = (RENO, ACC_SA, AF_SA, AF_AR, AF_ALONE)
 """Of the simulations, in the order of table 1."""
@@ -147,8 +169,9 @@ TWO_WAY_SCHEMES: tuple[Scheme, ...] = (
     AF_SA_FIRST,
     AF_AR,
     AF_AR_FIRST,
+    DATA_MARKED,
 )
-"""Of table 3."""
+"""Of table 3, and the case of section 7.1.3 that it leaves out."""
 
 RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
 """A single flow into drop-tail queues has no random number: these delays stand for the repetitions of case B."""
@@ -193,7 +216,12 @@ CASE_B = {
 ONE_WAY = Experiment(
     key="one-way",
     summary="case A: one download for 50 s over four return lines, nothing lost forward",
-    cases=cases("hybrid.toml", SCHEMES, [({"line": line.key}, line.overrides) for line in LINES], acks_alone=True),
+    cases=cases(
+        "hybrid.toml",
+        (*SCHEMES, ACC_SA_CODE),
+        [({"line": line.key}, line.overrides) for line in LINES],
+        acks_alone=True,
+    ),
     measure=measure.one_way,
     most=1,
 )
@@ -203,7 +231,7 @@ LOSSY = Experiment(
     summary="case B: the same with every queue of 10 packets, so that packets are lost forward",
     cases=cases(
         "hybrid.toml",
-        SCHEMES,
+        (*SCHEMES, ACC_SA_CODE),
         [({"return_delay_ms": delay}, {**CASE_B, "link.up.delay": f"{delay:g} ms"}) for delay in RETURN_DELAYS_MS],
         acks_alone=True,
     ),
@@ -333,14 +361,3 @@ DELAYS = (2, 4, 8, 16)
 
 EMULATED = {"link.up.rate": "28 kbit/s", "link.up.delay": "80 ms"}
 """The return line of the paper's measurements of AF."""
-
-IMPLEMENTED_TWO_WAY = Experiment(
-    key="implemented-two-way",
-    summary="3 MB down and 100 kB up, between hosts of BSD/OS",
-    cases=tuple(
-        Case("implemented-two-way.toml", scheme.overrides(limit=IMPLEMENTED_QUEUE), {"scheme": scheme.key})
-        for scheme in TWO_WAY_SCHEMES
-        if scheme.implemented
-    ),
-    measure=measure.implemented_two_way,
-)

@@ -6,8 +6,10 @@
     why = "not given; the rates are multiples of 32 kbit/s"
     variants."Ethernet frames" = { link.framing = "ethernet" }
 
-A variant is another value to try: its name, and the keys that it sets in the scenario. Texts may run over several
-lines.
+A variant is another value to try: its name, and the keys that it sets in the scenario; `edits` replaces text in the
+settings of the cases instead. `experiments` lists the experiments that are run again, if they are not those that the
+paper varies, and `fits` the statements whose numbers were in view when the value was chosen. Texts may run over
+several lines.
 """
 
 from __future__ import annotations
@@ -27,13 +29,23 @@ def load(paper: Path) -> tuple[Assumption, ...]:
     return tuple(_assumption(key, table, f"{path}: [{key}]") for key, table in tables.items())
 
 
+_LISTS = ("variants", "experiments", "fits")
+
+
 def _assumption(key: str, table: Mapping[str, Any], place: str) -> Assumption:
-    variants = {name: dict(_overrides("", keys)) for name, keys in table.get("variants", {}).items()}
-    texts = {name: " ".join(str(text).split()) for name, text in table.items() if name != "variants"}
+    variants = tuple(_variant(name, keys) for name, keys in table.get("variants", {}).items())
+    texts = {name: " ".join(str(text).split()) for name, text in table.items() if name not in _LISTS}
+    experiments, fits = (tuple(map(str, table.get(name, ()))) for name in _LISTS[1:])
     try:
-        return Assumption(key, **texts, variants=tuple(Variant(name, keys) for name, keys in variants.items()))
+        return Assumption(key, **texts, variants=variants, experiments=experiments, fits=fits)
     except TypeError as error:
         raise ValueError(f"{place}: {error}") from error
+
+
+def _variant(name: str, keys: Mapping[str, Any]) -> Variant:
+    edits = {str(old): str(new) for old, new in keys.get("edits", {}).items()}
+    settings = {key: value for key, value in keys.items() if key != "edits"}
+    return Variant(name, dict(_overrides("", settings)), edits)
 
 
 def _overrides(above: str, keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ without a number is a tenth more (`MORE`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,6 +35,26 @@ MORE = 1.1
 Check: TypeAlias = Callable[[Measurements], Verdict]
 
 
+def wider_than_said(claim: Claim, verdict: Verdict) -> list[str]:
+    """The ranges of a verdict's criterion that are wider than the range that the statement itself gives.
+
+    A statement "14 to 15.5 Mbit/s" is judged by no bounds beyond 14 and 15.5. Ranges that share no end with the
+    statement's are about something else.
+    """
+    said = [(float(low), float(high)) for low, high in _SAID_RANGE.findall(claim.statement.replace(",", ""))]
+    judged = [(float(low), float(high)) for low, high in _JUDGED_RANGE.findall(verdict.criterion.replace(",", ""))]
+    return [
+        f"from {low:g} to {high:g} for {least:g} to {most:g}"
+        for low, high in judged
+        for least, most in said
+        if (low == least or high == most) and (low < least or high > most)
+    ]
+
+
+_SAID_RANGE = re.compile(r"(\d+(?:\.\d+)?) to (\d+(?:\.\d+)?)")
+_JUDGED_RANGE = re.compile(r"from (-?\d+(?:\.\d+)?) to (-?\d+(?:\.\d+)?)")
+
+
 def key_of(check: Callable[..., Verdict]) -> str:
     """A claim's key by the name of the function that judges it."""
     return check.__name__.replace("_", "-")
@@ -50,12 +71,20 @@ class Statements:
     origin: Origin = "paper"
 
     def __call__(
-        self, statement: str, where: str, *, key: str = "", needs: tuple[str, ...] = (), fails: bool = False
+        self,
+        statement: str,
+        where: str,
+        *,
+        key: str = "",
+        needs: tuple[str, ...] = (),
+        fails: bool = False,
+        origin: Origin | None = None,
     ) -> Callable[[Check], Claim]:
-        """`fails` for a statement that is known not to hold; `needs` and `key` where they are others."""
+        """`fails` for a statement that is known not to hold; `needs`, `key` and `origin` if they are others."""
 
         def claim(check: Check) -> Claim:
-            return Claim(key or key_of(check), statement, where, needs or self.needs, check, fails, self.origin)
+            whose = origin or self.origin
+            return Claim(key or key_of(check), statement, where, needs or self.needs, check, fails, whose)
 
         return claim
 
@@ -204,6 +233,23 @@ def _trend(name: str, curve: Curve, unit: str, rank: float, scale: float, show: 
     criterion = f"rank correlation of {name} {way} {text.signed(sign * rank)}"
     holds = found.value * sign > rank and (curve.last - curve.first) * sign > 0
     return Verdict(bool(holds), criterion, (*ends, found), reason)
+
+
+def proportional(
+    name: str, curve: Curve, unit: str = "", *, power: float = -1.0, share: float = SHARE, scale: float = 1.0
+) -> Verdict:
+    """The curve goes with the label that is varied to this power: -1 is "inversely proportional".
+
+    Every median is within `share` of one constant times the label to the power; a trend in the right direction is not
+    enough. The constant is the geometric mean.
+    """
+    scaled = curve.median * curve.x ** (-power)
+    off = np.abs(scaled / np.exp(np.mean(np.log(scaled))) - 1)
+    worst = number(f"{name}: largest distance from proportional", float(np.max(off)), "percent", scale=100)
+    ends = tuple(number(f"{name} at {x:.0f}", y, unit, scale=scale) for x, y in zip(curve.x, curve.median, strict=True))
+    kind = "inversely proportional" if power == -1 else f"proportional to the power {power:g}"
+    reason = f"{name} is up to {text.value(worst)} from {kind}: {text.listed(ends)}"
+    return Verdict(bool(worst.value <= 100 * share), f"{name} {kind} within {share:.0%}", (worst, *ends), reason)
 
 
 def all_of(*verdicts: Verdict) -> Verdict:

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 _NAMED = 6
 """So many surprises or moves are named; the report has the rest."""
 
-HEADINGS = {"paper": "The paper's statements", "ours": "Measures and explanations of ours", "fitted": "Fitted"}
+HEADINGS = {
+    "paper": "The paper's statements",
+    "arithmetic": "Arithmetic: the settings alone decide these",
+    "fitted": "Fitted: a setting was chosen with the printed numbers in view",
+    "ours": "Measures and explanations of ours",
+}
+"""Of the groups of statements, by origin, in the order in which they are shown."""
 
 
 def show(reproduction: Reproduction, console: Console, report: Path, *, in_full: bool) -> None:
@@ -60,11 +66,14 @@ def show_all(entries: Sequence[Entry], console: Console, page: Path) -> None:
 def _summary(reproduction: Reproduction, console: Console, report: Path, in_full: bool) -> None:
     paper = reproduction.paper
     console.print(f"{paper.authors}, {paper.title}, {paper.year}", style="bold", markup=False)
-    if reproduction.answer:
-        console.print(reproduction.answer, markup=False)
+    opening = reproduction.opening()
+    if opening:
+        console.print(" ".join(opening), markup=False, highlight=False)
     console.print()
+    said = " ".join(opening)
     for count in reproduction.counts():
-        console.print(f"  {count}", markup=False, highlight=False)
+        if f"{count}." not in said:
+            console.print(f"  {count}", markup=False, highlight=False)
     surprises = [each for each in reproduction.claims if each.surprising]
     if surprises:
         names = ", ".join(each.claim.key for each in surprises[:_NAMED])
@@ -109,7 +118,7 @@ def _comparisons(comparisons: list[Comparison]) -> Table:
     )
     for heading in ("where", "what"):
         table.add_column(heading, overflow="fold")
-    for heading in ("published", "measured", "range"):
+    for heading in ("published", "measured", "ratio", "range"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("remark", style="dim")
     for each in comparisons:
@@ -118,6 +127,7 @@ def _comparisons(comparisons: list[Comparison]) -> Table:
             text.condition(each),
             str(each.published),
             text.comparison_measured(each),
+            text.ratio_to_print(each.published, each.measured),
             text.spread(each.low, each.high),
             each.remark,
         )
@@ -127,7 +137,7 @@ def _comparisons(comparisons: list[Comparison]) -> Table:
 def _claims(outcomes: tuple[ClaimOutcome, ...]) -> Table:
     table = Table("", "claim", "measured", box=box.SIMPLE_HEAD, show_lines=False)
     table.add_column("seeds", justify="right", no_wrap=True)
-    for outcome in outcomes:
+    for outcome in sorted(outcomes, key=lambda each: each.verdict.holds):
         mark = Text("holds", style="green") if outcome.verdict.holds else Text("does not", style="red")
         if outcome.claim.origin != "paper":
             mark.append(f"\n{outcome.claim.origin}", style="dim")

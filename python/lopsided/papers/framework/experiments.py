@@ -8,11 +8,11 @@ where the experiment asks for it; of the others the measured row remains, so mem
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lopsided.papers.framework.measurements import Label, Measurements
-from lopsided.papers.framework.model import Case, Experiment, Overrides, Paper
+from lopsided.papers.framework.model import Case, Experiment, Overrides, Paper, Variant
 from lopsided.scenario import Scenario
 from lopsided.studies.jobs import seeds
 from lopsided.worlds.base import Job
@@ -49,18 +49,20 @@ def run_experiments(
     run_jobs: RunJobs,
     *,
     overrides: Overrides | None = None,
+    variants: Sequence[Variant] = (),
     keep_runs: bool = True,
     seed: int = 1,
     progress: Callable[[float], object] | None = None,
 ) -> Measurements:
     """Runs these experiments and measures every run.
 
-    `overrides` are laid over every case's own (an assumption's variant). Each scenario's own seed is moved on by as
-    much as `seed` is beyond 1, so that cases that differ by their seed go on differing. `progress` is told the share
-    that is done.
+    `overrides` are laid over every case's own, and `variants` of assumptions are applied to every case. Each
+    scenario's own seed is moved on by as much as `seed` is beyond 1, so that cases that differ by their seed go on
+    differing. `progress` is told the share that is done.
     """
     import polars as pl
 
+    experiments = [_varied(each, variants) for each in experiments]
     times = {each.key: each.repetitions(repetitions, usual=repetitions == paper.repeat) for each in experiments}
     due = [
         _Due(experiment, case, repetition)
@@ -103,6 +105,13 @@ def run_experiments(
     frames = {key: pl.DataFrame(group, infer_schema_length=None) for key, group in rows.items()}
     labels = {experiment.key: tuple(experiment.cases[0].labels) for experiment in paper.experiments}
     return Measurements(frames, runs, labels, paper.published)
+
+
+def _varied(experiment: Experiment, variants: Sequence[Variant]) -> Experiment:
+    cases = experiment.cases
+    for variant in variants:
+        cases = tuple(variant.applied_to(case) for case in cases)
+    return replace(experiment, cases=cases) if variants else experiment
 
 
 def _scenarios(paper: Paper, due: Sequence[_Due], overrides: Overrides) -> list[Scenario]:

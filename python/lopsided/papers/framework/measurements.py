@@ -212,6 +212,11 @@ class Measurements:
         frame = frame.drop(*(name for name in labels if name not in kept))
         return Measurements({experiment: frame}, {}, self._labels, self.published)
 
+    def replaced_by(self, other: Measurements) -> Measurements:
+        """The same with the experiments that `other` has taken from there."""
+        runs = {key: run for key, run in self._runs.items() if not other.has(key[0])}
+        return Measurements({**self._rows, **other._rows}, runs, self._labels, self.published)
+
     def digest(self, experiment: str) -> str:
         """One digest over all runs of an experiment: equal digests, equal results."""
         digests = sorted(str(value) for value in self._rows[experiment]["digest"])

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from lopsided.papers.framework.coverage import Rule
+from lopsided.papers.framework.failing import Causes
 from lopsided.papers.framework.measurements import Label, Measurements
 from lopsided.papers.framework.published import Published, PublishedValue
 
@@ -51,9 +53,20 @@ class Experiment:
     measure: Callable[[Run, Case], Mapping[str, float]]
     keep: bool = False
     most: int | None = None
+    full: Variant | None = None
+    """What a full-length run (`--full`) changes: the paper's own durations, where the usual run is shorter."""
+    full_repetitions: int | None = None
+    """Repetitions of the full-length run; `None` for the usual number."""
     ours: tuple[str, ...] = ()
     """In the world live: the hosts that have the simulator's TCP."""
     usual: int | None = None
+
+    @property
+    def at_full_length(self) -> Experiment:
+        """The same experiment as long, and as often, as the paper ran it."""
+        cases = self.cases if self.full is None else tuple(map(self.full.applied_to, self.cases))
+        usual = self.usual if self.full_repetitions is None else self.full_repetitions
+        return replace(self, cases=cases, usual=usual)
 
     def repetitions(self, asked: int, *, usual: bool) -> int:
         """How many it has where so many are asked for; `usual`: where that is the paper's own number."""
@@ -143,9 +156,13 @@ class Verdict:
         )
 
 
-Origin: TypeAlias = Literal["paper", "ours", "fitted"]
-"""Whose statement it is. `ours`: a measure or an explanation of ours; `fitted`: it is held to numbers from which its
-setting was read off. Neither is counted as the paper's."""
+Origin: TypeAlias = Literal["paper", "arithmetic", "fitted", "ours"]
+"""Whose statement it is, and what kind. Only `paper` counts among the paper's statements.
+
+- `arithmetic`: the paper's, but the settings alone decide it: no run could contradict it.
+- `fitted`: the paper's, but a setting was chosen with the very numbers in view that it is held to.
+- `ours`: a measure or an explanation of ours.
+"""
 
 
 @dataclass(frozen=True)
@@ -168,21 +185,43 @@ class Claim:
 
 @dataclass(frozen=True)
 class Variant:
-    """Another value for something that the paper leaves open."""
+    """Another value for something that the paper leaves open.
+
+    `overrides` are laid over every case that is run again. `edits` changes only cases that have the setting: a name of
+    one of their own overrides gets another value, any other text is replaced inside these values, such as a key of one
+    discipline.
+    """
 
     value: str
     overrides: Overrides
+    edits: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def applied_to(self, case: Case) -> Case:
+        """The case with this variant's settings."""
+        changed = dict(case.overrides)
+        for old, new in self.edits.items():
+            if old in changed:
+                changed[old] = new
+            else:
+                changed = {key: value.replace(old, new) for key, value in changed.items()}
+        return Case(case.scenario, {**changed, **self.overrides}, case.labels)
 
 
 @dataclass(frozen=True)
 class Assumption:
-    """Something that the paper does not give: the value assumed, why, and other values to try."""
+    """Something that the paper does not give: the value assumed, why, and other values to try.
+
+    `experiments` are those that are run again under the variants; by default those that the paper varies.
+    `fits` names the statements whose printed numbers were in view when the value was chosen: these are `fitted`.
+    """
 
     key: str
     parameter: str
     value: str
     why: str
     variants: tuple[Variant, ...] = ()
+    experiments: tuple[str, ...] = ()
+    fits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -221,6 +260,10 @@ class Paper:
     paired: int = 4
     answer: Callable[[Measurements], str] | None = None
     answer_needs: tuple[str, ...] = ()
+    coverage: tuple[Rule, ...] = ()
+    """What stands next to the printed values that no figure and no statement compares."""
+    causes: Causes = field(default_factory=Causes)
+    """Why statements fail."""
     hindsight: tuple[str, ...] = ()
     """What was chosen or put on record after results had been seen, a sentence each."""
     world: str = "sim"
@@ -244,6 +287,11 @@ class Paper:
             answer=self.answer if answered else None,
             answer_needs=self.answer_needs if answered else (),
         )
+
+    @property
+    def at_full_length(self) -> Paper:
+        """The same study with every experiment as long, and as often, as the paper ran it."""
+        return replace(self, experiments=tuple(each.at_full_length for each in self.experiments))
 
     @property
     def published(self) -> Published:

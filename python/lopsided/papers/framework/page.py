@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lopsided._native import __version__
+from lopsided.papers.framework import coverage as covering
 from lopsided.papers.framework import report_folder, text
 from lopsided.papers.framework.console import HEADINGS
+from lopsided.papers.framework.failing import CAUSES
 from lopsided.papers.framework.reproduction import held_in_short
 from lopsided.views.html import environment
 from lopsided.views.plot import style
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     import jinja2
     import polars as pl
 
+    from lopsided.papers.framework.failing import Causes
     from lopsided.papers.framework.model import Artifact, Comparison, Figure
     from lopsided.papers.framework.reproduction import ClaimOutcome, Reproduction
 
@@ -44,6 +47,8 @@ def _write(reproduction: Reproduction, folder: Path) -> None:
     for name, frame in _summaries(reproduction).items():
         frame.write_csv(folder / f"{name}.csv")
     (folder / "report.html").write_text(render(reproduction, figures), encoding="utf-8")
+    if reproduction.coverage:
+        (folder / "coverage.html").write_text(render_coverage(reproduction), encoding="utf-8")
 
 
 def _summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
@@ -66,6 +71,11 @@ def _summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
             }
             for _, artifact in reproduction.artifacts
             for each in artifact.comparisons
+        ],
+        "coverage": [
+            {"place": row.pop("where"), "kind": each.published.kind, **row}
+            for each in reproduction.coverage
+            for row in (_covered(each),)
         ],
         "claims": [
             {
@@ -119,8 +129,9 @@ def render(reproduction: Reproduction, figures: Path) -> str:
         ],
         experiments=[each for each in reproduction.paper.experiments if each.key in reproduction.digests],
         comparisons=[_comparison(each) for _, artifact in reproduction.artifacts for each in artifact.comparisons],
-        answer=reproduction.answer,
+        opening=reproduction.opening(),
         counts=reproduction.counts(),
+        covered=covering.counts(reproduction.coverage) if reproduction.coverage else None,
         groups=_groups(reproduction),
         artifacts=[_artifact(figure, artifact, figures) for figure, artifact in reproduction.artifacts],
         assumptions=reproduction.paper.assumptions if reproduction.sensitivities else (),
@@ -129,6 +140,37 @@ def render(reproduction: Reproduction, figures: Path) -> str:
         variants=_variants(reproduction),
         again=_again(reproduction),
     )
+
+
+def render_coverage(reproduction: Reproduction) -> str:
+    """The page of all printed values, each with its measured counterpart or the reason why there is none."""
+    results = [each for each in reproduction.coverage if each.is_result]
+    others = [each for each in reproduction.coverage if not each.is_result]
+    return template("coverage.html.j2").render(
+        paper=reproduction.paper,
+        count=covering.counts(reproduction.coverage),
+        near=f"{covering.NEAR:.0%}",
+        places=[(place, [_covered(each) for each in group]) for place, group in covering.by_place(results)],
+        others=[_covered(each) for each in others],
+        settings=sum(each.published.kind == "setting" for each in others),
+        cited=sum(each.published.kind == "cited" for each in others),
+        version=version(),
+    )
+
+
+def _covered(each: covering.Entry) -> dict[str, str]:
+    value, unit = each.measured, {"h:mm:ss": "s"}.get(each.published.unit, each.published.unit)
+    return {
+        "where": each.published.where,
+        "what": text.printed_as(each.published),
+        "published": str(each.published),
+        "measured": text.with_unit(value.median, unit) if value else "",
+        "range": text.spread(value.low, value.high) if value else "",
+        "ratio": text.ratio_to_print(each.published, value.median) if value else "",
+        "source": each.source,
+        "remark": "; ".join(filter(None, (each.remark, each.reason, each.published.note))),
+        "state": each.state,
+    }
 
 
 def _again(reproduction: Reproduction) -> str:
@@ -148,6 +190,7 @@ def _comparison(each: Comparison) -> dict[str, str]:
         "what": text.condition(each),
         "published": str(each.published),
         "measured": text.comparison_measured(each),
+        "ratio": text.ratio_to_print(each.published, each.measured),
         "spread": text.spread(each.low, each.high),
         "remark": each.remark,
         "note": each.published.note,
@@ -161,14 +204,24 @@ def _groups(reproduction: Reproduction) -> list[dict[str, Any]]:
         for origin, heading in HEADINGS.items()
     ]
     return [
-        {"heading": heading, "held": held_in_short(outcomes), "claims": [_claim(outcome) for outcome in outcomes]}
+        {
+            "heading": heading,
+            "held": held_in_short(outcomes),
+            "claims": [
+                _claim(outcome, reproduction.paper.causes)
+                for outcome in sorted(outcomes, key=lambda each: each.verdict.holds)
+            ],
+        }
         for heading, outcomes in groups
         if outcomes
     ]
 
 
-def _claim(outcome: ClaimOutcome) -> dict[str, Any]:
+def _claim(outcome: ClaimOutcome, causes: Causes) -> dict[str, Any]:
+    failing = None if outcome.verdict.holds else causes.claims.get(outcome.claim.key)
     return {
+        "cause": CAUSES[failing.cause] if failing else "",
+        "needs": failing.needs if failing else "",
         "key": outcome.claim.key,
         "statement": outcome.claim.statement,
         "where": outcome.claim.where,

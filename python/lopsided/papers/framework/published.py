@@ -37,7 +37,10 @@ class PublishedValue:
 
     @property
     def number(self) -> float:
-        """The value as a number; raises ValueError for words."""
+        """The value as a number, a time `h:mm:ss` in seconds; raises ValueError for words."""
+        if ":" in self.value:
+            hours, minutes, seconds = self.value.split(":")
+            return 3600 * float(hours) + 60 * float(minutes) + float(seconds)
         return float(self.value.replace(",", ""))
 
     def __str__(self) -> str:

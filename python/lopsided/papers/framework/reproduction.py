@@ -6,7 +6,9 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from lopsided.papers.framework import coverage as covering
 from lopsided.papers.framework.experiments import RunJobs, run_experiments
+from lopsided.papers.framework.failing import CAUSES
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import (
     Artifact,
@@ -103,6 +105,8 @@ class Reproduction:
     """One variant at a time, then pairs."""
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
     answer: str = ""
+    coverage: tuple[covering.Entry, ...] = ()
+    """Every printed value and what stands next to it; empty for a report of parts."""
 
     @property
     def surprises(self) -> int:
@@ -115,8 +119,16 @@ class Reproduction:
         return held_in_short([each for each in self.claims if each.claim.origin == "paper"])
 
     def counts(self) -> list[str]:
-        """How many of the paper's statements hold, under each reading, and of those that are not the paper's."""
-        return _counts(self.claims) if self.claims else []
+        """How many of the paper's statements hold, under each reading, and of those that are counted apart."""
+        if not self.claims:
+            return []
+        left = left_to_live(self.paper)
+        more = [f"{left} more statements are judged on real packets only: --world live"] if left else []
+        return _counts(self.claims) + more
+
+    def opening(self) -> list[str]:
+        """What came out, in at most five sentences: the answer, what holds, why the rest fails, what is compared."""
+        return [*([self.answer] if self.answer else []), *_opening(self)]
 
 
 @dataclass(frozen=True)
@@ -155,13 +167,81 @@ def _by_reading(outcomes: Sequence[ClaimOutcome]) -> dict[str, list[ClaimOutcome
     return {reading: [each for each in outcomes if each.claim.reading in ("", reading)] for reading in readings}
 
 
+def left_to_live(paper: Paper) -> int:
+    """The number of the paper's own statements that only the world `live` judges."""
+    if paper.live is None:
+        return 0
+    here = {each.key for each in paper.claims}
+    return sum(each.origin == "paper" and each.key not in here for each in paper.live.claims)
+
+
+def is_toss(outcome: ClaimOutcome) -> bool:
+    """True if the medians decide a verdict that single seeds divide on."""
+    return not outcome.unanimous and outcome.repetitions > 3 and outcome.is_toss
+
+
+def _opening(found: Reproduction) -> list[str]:
+    sentences: list[str] = []
+    of_paper = [each for each in found.claims if each.claim.origin == "paper"]
+    if of_paper:
+        sentences.append(f"{'; '.join(_of_paper(of_paper))}.")
+    if failing := by_cause(found):
+        total = sum(len(keys) for keys in failing.values())
+        parts = [f"{'' if total == 1 else f'{len(keys)} do '}{_cause(found, cause)}" for cause, keys in failing.items()]
+        start = "The one that fails does so " if total == 1 else f"Of the {total} that fail, "
+        sentences.append(f"{start}{'; '.join(parts)}.")
+    if found.coverage:
+        count = covering.counts(found.coverage)
+        near = f", {count.near} of {count.values} numbers within {covering.NEAR:.0%}" if count.values else ""
+        kept = f" and {count.kept} of {count.bounds} bounds kept" if count.bounds else ""
+        sentences.append(
+            f"{count.beside} of {count.results} printed results stand next to a measured one{near}{kept}; "
+            f"coverage.html lists every printed value."
+        )
+    return sentences
+
+
+def _cause(found: Reproduction, cause: str) -> str:
+    why = CAUSES.get(cause, "the reason is not known")
+    summary = found.paper.causes.summary.get(cause, "")
+    return f"because {why}{f' ({summary})' if summary else ''}"
+
+
+def by_cause(found: Reproduction) -> dict[str, list[str]]:
+    """The paper's statements that fail by cause, in the order of `CAUSES`; those without a recorded cause last.
+
+    A statement that is read in several ways counts once, as failing if it fails by its first reading.
+    """
+    failing: dict[str, list[str]] = {}
+    seen: set[str] = set()
+    for outcome in found.claims:
+        claim = outcome.claim
+        if claim.origin != "paper" or claim.statement in seen:
+            continue
+        seen.add(claim.statement)
+        if not outcome.verdict.holds:
+            known = found.paper.causes.claims.get(claim.key)
+            failing.setdefault(known.cause if known else "", []).append(claim.key)
+    order = [*CAUSES, ""]
+    return {cause: failing[cause] for cause in order if cause in failing}
+
+
+def _of_paper(outcomes: Sequence[ClaimOutcome]) -> list[str]:
+    """How many of the paper's statements hold under each reading, and how many of these are coin tosses."""
+    found: list[str] = []
+    for reading, judged in _by_reading(outcomes).items():
+        by = f", read as {reading}" if reading else ""
+        tosses = sum(each.verdict.holds and is_toss(each) for each in judged)
+        of_tosses = f", {tosses} of them by a coin toss between seeds" if tosses else ""
+        found.append(f"{_held(judged)} of the paper's {len(judged)} statements hold{by}{of_tosses}")
+    return found
+
+
 def _counts(outcomes: Sequence[ClaimOutcome]) -> list[str]:
     of_paper = [each for each in outcomes if each.claim.origin == "paper"]
-    found: list[str] = []
-    for reading, judged in _by_reading(of_paper).items():
-        by = f", read as {reading}" if reading else ""
-        found.append(f"{_held(judged)} of the paper's {len(judged)} statements hold{by}")
+    found = _of_paper(of_paper)
     for origin, words in (
+        ("arithmetic", "that are arithmetic: the settings alone decide them"),
         ("fitted", "with settings read off the printed numbers, which is no test of them"),
         ("ours", "of our own measures and explanations"),
     ):
@@ -171,7 +251,7 @@ def _counts(outcomes: Sequence[ClaimOutcome]) -> list[str]:
     split = [each for each in outcomes if not each.unanimous]
     if split:
         found.append(f"{len(split)} of all {len(outcomes)} verdicts rest on medians: some seed by itself disagrees")
-    tosses = [each for each in split if each.repetitions > 3 and each.is_toss]
+    tosses = [each for each in split if is_toss(each)]
     if tosses:
         named = [f"{each.claim.key} {each.held_in} of {each.repetitions}" for each in tosses]
         found.append(f"{len(tosses)} of these are coin tosses, with the seeds in which they hold: {', '.join(named)}")
@@ -191,11 +271,13 @@ def run(
     sensitivity: bool,
     repetitions: int,
     seed: int | None = None,
+    on_record: bool = True,
     progress: Progress = lambda _what, _share: None,
 ) -> Reproduction:
     """Runs the experiments that the asked figures and claims need, then reads them; `drawn` makes the figures.
 
-    The verdicts on record are for the paper's own repetitions, which begin with seed 1; `seed` is another first one.
+    The verdicts on record are for the paper's own repetitions, which begin with seed 1; `seed` is another first one,
+    and without `on_record` the experiments are others.
     With `sensitivity`, the paper's `varied` experiments are run under every variant of every assumption too, and under
     pairs of those that move most, with one seed: the spread between seeds is known from the assumed values.
     """
@@ -207,7 +289,7 @@ def run(
     m = run_experiments(
         paper, experiments, repetitions, run_jobs, seed=first, progress=lambda share: progress("runs", share)
     )
-    outcomes = judge(judged, m, recorded=repetitions == paper.repeat and first == 1)
+    outcomes = judge(judged, m, recorded=on_record and repetitions == paper.repeat and first == 1)
     return Reproduction(
         paper=paper,
         measurements=m,
@@ -215,15 +297,17 @@ def run(
         seed=first,
         claims=outcomes,
         key_outcomes=_key_outcomes(paper, m) if sensitivity else (),
-        sensitivities=_vary(paper, outcomes, run_jobs, first, progress) if sensitivity else (),
+        sensitivities=_vary(paper, m, outcomes, run_jobs, first, progress) if sensitivity else (),
         digests={experiment.key: m.digest(experiment.key) for experiment in experiments},
         answer=paper.answer(m) if paper.answer and claims and m.has(*paper.answer_needs) else "",
     )
 
 
 def drawn(found: Reproduction, figures: Iterable[Figure]) -> Reproduction:
-    """The reproduction with these figures and tables."""
-    return replace(found, artifacts=tuple((figure, figure.make(found.measurements)) for figure in figures))
+    """The reproduction with these figures and tables; with all of them and the statements, what is compared too."""
+    whole = replace(found, artifacts=tuple((figure, figure.make(found.measurements)) for figure in figures))
+    complete = len(whole.artifacts) == len(found.paper.figures) and bool(found.claims)
+    return replace(whole, coverage=covering.of(whole)) if complete else whole
 
 
 def judge(claims: Iterable[Claim], m: Measurements, *, recorded: bool = True) -> tuple[ClaimOutcome, ...]:
@@ -246,18 +330,25 @@ def _key_outcomes(paper: Paper, m: Measurements) -> tuple[KeyOutcome, ...]:
 
 
 def _vary(
-    paper: Paper, base: tuple[ClaimOutcome, ...], run_jobs: RunJobs, seed: int, progress: Progress
+    paper: Paper,
+    assumed: Measurements,
+    base: tuple[ClaimOutcome, ...],
+    run_jobs: RunJobs,
+    seed: int,
+    progress: Progress,
 ) -> tuple[Sensitivity, ...]:
-    """Every variant alone, then the pairs."""
+    """Every variant alone, then the pairs. Experiments that a variant does not touch stay as `assumed`."""
     alone = [((assumption, variant),) for assumption in paper.assumptions for variant in assumption.variants]
-    judged = [outcome for outcome in base if set(outcome.claim.needs) <= set(paper.varied)]
-    experiments = [paper.experiment(key) for key in paper.varied]
     total = len(alone) + paper.paired * (paper.paired - 1) // 2
 
     def under(varied: tuple[tuple[Assumption, Variant], ...], number: int) -> Sensitivity:
         progress("assumptions", number / total)
-        overrides = {key: value for _, variant in varied for key, value in variant.overrides.items()}
-        m = run_experiments(paper, experiments, 1, run_jobs, overrides=overrides, keep_runs=False, seed=seed)
+        touched = dict.fromkeys(key for assumption, _ in varied for key in assumption.experiments or paper.varied)
+        experiments = [paper.experiment(key) for key in touched]
+        variants = [variant for _, variant in varied]
+        again = run_experiments(paper, experiments, 1, run_jobs, variants=variants, keep_runs=False, seed=seed)
+        m = assumed.replaced_by(again)
+        judged = [outcome for outcome in base if set(outcome.claim.needs) & set(touched)]
         results = {result.key: result.read(m) for result in paper.key_results}
         return Sensitivity(varied, results, _moves(judged, m))
 

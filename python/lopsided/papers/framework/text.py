@@ -6,8 +6,11 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from lopsided.papers.framework.coverage import number_of
+
 if TYPE_CHECKING:
     from lopsided.papers.framework.model import Comparison, Measured
+    from lopsided.papers.framework.published import PublishedValue
     from lopsided.papers.framework.reproduction import KeyOutcome
 
 _UNWRITTEN = ("", "fraction", "ratio")
@@ -72,7 +75,11 @@ def spread(low: float, high: float) -> str:
 
 def condition(comparison: Comparison) -> str:
     """What a published value stands for: its metric and conditions."""
-    published = comparison.published
+    return printed_as(comparison.published)
+
+
+def printed_as(published: PublishedValue) -> str:
+    """A published value's metric and conditions."""
     conditions = ", ".join(_condition(name, value) for name, value in published.conditions.items())
     metric = published.metric.replace("_", " ")
     return f"{metric} ({conditions})" if conditions else metric
@@ -89,6 +96,17 @@ def comparison_measured(comparison: Comparison) -> str:
     if not math.isfinite(value) or len(number(value).partition(".")[2]) >= len(printed):
         return with_unit(value, comparison.published.unit)
     return f"{value:.{len(printed)}f} {comparison.published.unit.replace('percent', '%')}".strip()
+
+
+def ratio_to_print(published: PublishedValue, measured: float) -> str:
+    """Measured over printed, or whether a printed bound is kept."""
+    printed = number_of(published)
+    if not math.isfinite(printed) or not math.isfinite(measured):
+        return ""
+    kept = {"lt": measured < printed, "le": measured <= printed, "gt": measured > printed, "ge": measured >= printed}
+    if published.qualifier in kept:
+        return "kept" if kept[published.qualifier] else "not kept"
+    return number(measured / printed) if printed else ""
 
 
 def leaves_spread(value: float, outcome: KeyOutcome) -> bool:

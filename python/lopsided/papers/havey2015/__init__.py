@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lopsided.papers.framework import assumptions
+from lopsided.papers.framework import assumptions, failing
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
 from lopsided.papers.havey2015 import chapter2, traces
 from lopsided.papers.havey2015.chapter3.claims import CLAIMS as CLAIMS_3
 from lopsided.papers.havey2015.chapter3.figures import FIGURES as FIGURES_3
 from lopsided.papers.havey2015.claims import CLAIMS
+from lopsided.papers.havey2015.coverage import COVERAGE
 from lopsided.papers.havey2015.figures import FIGURES
 from lopsided.papers.havey2015.hindsight import HINDSIGHT, KEY_RESULTS
 from lopsided.papers.havey2015.setup import CHAPTERS, EXPERIMENTS
@@ -48,6 +49,8 @@ PAPER = Paper(
     figures=(*traces.FIGURES, *chapter2.FIGURES, *FIGURES_3, *FIGURES),
     claims=(*chapter2.CLAIMS, *traces.CLAIMS, *CLAIMS_3, *CLAIMS),
     assumptions=assumptions.load(FOLDER),
+    causes=failing.load(FOLDER),
+    coverage=COVERAGE,
     key_results=(chapter2.KEY_RESULT, *KEY_RESULTS),
     repeat=2,
     varied=("evening",),

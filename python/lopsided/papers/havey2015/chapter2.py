@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from lopsided import metrics
 from lopsided.papers.framework.claims import (
     Statements,
     all_of,
@@ -231,7 +232,9 @@ def _shares(m: Measurements, kind: str) -> list[Measured]:
 # --- Claims
 
 
-@of_parallel("Without loss one stream beside another develops about 1 Mbit/s.", "section 2.3.1, figure 2.3")
+@of_parallel(
+    "Without loss one stream beside another develops about 1 Mbit/s.", "section 2.3.1, figure 2.3", origin="fitted"
+)
 def one_mbit(m: Measurements) -> Verdict:
     """What the rate of the bottleneck was chosen by: so it must."""
     printed = m.published.find("Section 2.3.1 / Figure 2.3", "throughput")
@@ -266,14 +269,16 @@ def singles_are_fair(m: Measurements) -> Verdict:
 
 
 @of_clock(
-    "With the queue half full the round trip is timed above 500 ms on a path of 100 ms.", "section 2.4.1, fig. 2.5"
+    "With the queue half full the round trip is timed above 500 ms on a path of 100 ms.",
+    "section 2.4.1, fig. 2.5",
+    origin="fitted",
 )
 def clock_half(m: Measurements) -> Verdict:
     """A window of the path and half the queue."""
     return at_least(500, [number("mean round trip", m.value("clock", "rtt_mean_ms", load="half"), "ms")])
 
 
-@of_clock("With the queue full it is timed often above 1000 ms.", "section 2.4.1, figures 2.5 and 2.6")
+@of_clock("With the queue full it is timed often above 1000 ms.", "section 2.4.1, figures 2.5 and 2.6", origin="fitted")
 def clock_full(m: Measurements) -> Verdict:
     """One in twenty is "often"; the queue is chosen so that it can be (HAV-A03)."""
     return at_least(1000, [number("round trip, 95 %", m.value("clock", "rtt_p95_ms", load="full"), "ms")])
@@ -391,6 +396,15 @@ def _over_loss(m: Measurements, experiment: str, column: str, scale: float, **la
     )
 
 
+EQUATION_LOSSES = tuple(loss for loss in LOSSES if loss)
+
+
+def _equation(_m: Measurements) -> Line:
+    """Equation 2.1 on a path of 100 ms: what one Reno connection could have, without a rate or a queue."""
+    found = [metrics.padhye_throughput_bps(1448, 0.1, loss) * 1e-6 for loss in EQUATION_LOSSES]
+    return Line(EQUATION_LOSSES, found, style.MUTED, style=":", label="equation 2.1", column="equation_2_1_mbps")
+
+
 FIGURE_2_3 = Plot(
     "More streams keep more throughput under loss",
     "n plain streams against one over 2 Mbit/s and 100 ms (havey2015 figure 2.3)",
@@ -432,9 +446,13 @@ FIGURE_2_11 = FIGURE_2_3.but(
     panels=(
         Panel(
             "Mbit/s",
-            lambda m: [_over_loss(m, "receivers", "goodput_bps", 1e-6, kind=kind) for kind in CONTENDERS],
-            "goodput of the download under test",
+            lambda m: [
+                *(_over_loss(m, "receivers", "goodput_bps", 1e-6, kind=kind) for kind in CONTENDERS),
+                _equation(m),
+            ],
+            "goodput of the download under test; equation 2.1 without the line's rate",
             2.6,
+            limits=(0, 2.1),
             legend=("best", 2),
         ),
         Panel(
@@ -455,7 +473,10 @@ FIGURE_LOSSY = FIGURE_2_3.but(
     panels=(
         Panel(
             "Mbit/s",
-            lambda m: [_over_loss(m, "lossy-line", "goodput_bps", 1e-6, kind=kind) for kind in CONTENDERS],
+            lambda m: [
+                *(_over_loss(m, "lossy-line", "goodput_bps", 1e-6, kind=kind) for kind in CONTENDERS),
+                _equation(m),
+            ],
             "goodput",
             2.6,
             limits=(0, 13.5),

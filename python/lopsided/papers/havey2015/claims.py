@@ -36,6 +36,7 @@ of_both = Statements(("night", "evening"))
 of_delays = Statements(("delays",))
 of_order = Statements(("delays-100",))
 of_wide = Statements(("wide",))
+of_borrowing = Statements(("borrowing",))
 of_one = Statements(("alone",), "ours")
 of_cable = Statements(("cable-night", "cable-peak"), "ours")
 
@@ -71,7 +72,7 @@ def delay_above_the_knee(m: Measurements) -> Verdict:
     )
 
 
-@of_knee("At the knee the delay is 100 ms.", "figure 4.1")
+@of_knee("At the knee the delay is 100 ms.", "figure 4.1", origin="arithmetic")
 def delay_at_the_knee(m: Measurements) -> Verdict:
     """The longest wait: what a full queue of 12,500 B makes."""
     printed = m.published.find("Section 4.2.1 / Figure 4.1", "delay_at_the_knee")
@@ -105,13 +106,17 @@ def _passes_a_second(m: Measurements, aqm: str) -> Verdict:
     return at_least(SECOND_MS, found).but(*at_night)
 
 
-@of_both("CoDel's round trips pass 1 s in the evening: it cannot see the queue below IP.", "section 5.4.2, figure 5.9")
+@of_both(
+    "CoDel's round trips pass 1 s in the evening: it cannot see the queue below IP.",
+    "section 5.4.2, figure 5.9",
+    origin="fitted",
+)
 def codel_passes_a_second(m: Measurements) -> Verdict:
     """One packet in ten takes longer, at each base round trip."""
     return _passes_a_second(m, "codel")
 
 
-@of_both("PIE's round trips pass 1 s in the evening.", "section 5.4.2, figure 5.11")
+@of_both("PIE's round trips pass 1 s in the evening.", "section 5.4.2, figure 5.11", origin="fitted")
 def pie_passes_a_second(m: Measurements) -> Verdict:
     """As CoDel's."""
     return _passes_a_second(m, "pie")
@@ -163,7 +168,7 @@ def night_throughput(m: Measurements) -> Verdict:
     )
 
 
-@of_evening("Each modem gets about 6.5 Mbit/s in the evening.", "section 5.4")
+@of_evening("Each modem gets about 6.5 Mbit/s in the evening.", "section 5.4", origin="arithmetic")
 def evening_throughput(m: Measurements) -> Verdict:
     """Mean over the three."""
     printed = m.published.find("Section 5.4", "throughput", item="peak, per modem, expected")
@@ -215,7 +220,7 @@ def asqm_gives_more(m: Measurements) -> Verdict:
     ).but(why="where all fill the line ASQM has less by what its own packets take")
 
 
-@of_night("Sensing costs less than 0.5 %.", "sections 5.1 and 5.2", needs=("night", "evening"))
+@of_night("Sensing costs less than 0.5 %.", "sections 5.1 and 5.2", needs=("night", "evening"), origin="arithmetic")
 def sensing_is_cheap(m: Measurements) -> Verdict:
     """Octets of sensing packets over those that the limiters sent."""
     printed = m.published.find("Section 5.2", "overhead")
@@ -229,7 +234,7 @@ def sensing_is_cheap(m: Measurements) -> Verdict:
     )
 
 
-@of_evening("Uploads do as downloads do.", "sections 5.2 and 5.3", needs=("evening", "evening-up"))
+@of_evening("Uploads do as downloads do.", "sections 5.2 and 5.3", needs=("evening", "evening-up"), origin="fitted")
 def uploads_are_alike(m: Measurements) -> Verdict:
     """Median round trips at 100 ms, ASQM's short and the others' long."""
     return all_of(
@@ -340,6 +345,20 @@ def order_at_100(m: Measurements) -> Verdict:
     return ordered(found, by=1)
 
 
+@of_borrowing(
+    "At 100 ms PIE, CoDel and ARED pass 16 Mbit/s for short times, up to 18; BDP does not.",
+    "section 6.4, figure 6.3",
+    fails=True,
+)
+def overshoots_at_100(m: Measurements) -> Verdict:
+    """What one packet in a hundred meets, in bins of a second: 16 to 18 Mbit/s, and 16 at most under BDP."""
+    found = {
+        aqm: said(m, "borrowing", "throughput_p99_bps", aqm, 100, "Mbit/s", 1e-6, what=" (99 %)")
+        for aqm in ("pie", "codel", "ared", "bdp")
+    }
+    return all_of(between(16, 18, [found[aqm] for aqm in ("pie", "codel", "ared")]), at_most(16, [found["bdp"]]))
+
+
 @of_delays("At 250 ms less than 10 % of BDP's packets are below 12 Mbit/s.", "section 6.4, figure 6.4")
 def bdp_at_250(m: Measurements) -> Verdict:
     """Bins of a second, weighted with their packets; slow start is in it."""
@@ -364,7 +383,7 @@ def others_at_250(m: Measurements) -> Verdict:
 def bdp_at_500(m: Measurements) -> Verdict:
     """The 25th percentile and those above it."""
     found = [_throughput(m, "bdp", 500, f"throughput_p{each}_bps", f" ({each} %)") for each in (25, 50, 75)]
-    return between(14, 16, found)
+    return between(14, 15.5, found)
 
 
 @of_delays(
@@ -516,6 +535,7 @@ CLAIMS = (
     cable_sensing,
     all_are_good_at_100,
     order_at_100,
+    overshoots_at_100,
     bdp_at_250,
     others_at_250,
     bdp_at_500,

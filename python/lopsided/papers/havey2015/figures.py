@@ -165,6 +165,26 @@ def _alone_table(m: Measurements) -> Artifact:
     return Artifact(frame, comparisons=(compare(printed, found, "CoDel at 500 ms, one flow alone", 1e-6),))
 
 
+OVERSHOOTS = (("pie", "PIE"), ("codel", "CoDel"), ("ared", "ARED"))
+
+
+def _borrowing_table(m: Measurements) -> Artifact:
+    """What the modems get for short times where they may borrow."""
+    columns = ("throughput_p50_bps", "throughput_p95_bps", "throughput_p99_bps", "throughput_bps", "rtt_p90_ms")
+    where = "Section 6.4 / Figure 6.3"
+    compared = tuple(
+        compare(
+            m.published.find(where, f"temporary_throughput_{end}", aqm=name),
+            value(m, "borrowing", f"throughput_p{quantile}_bps", aqm, 100),
+            f"of {quantile} % of the packets",
+            1e-6,
+        )
+        for aqm, name in OVERSHOOTS
+        for end, quantile in (("low", 95), ("high", 99))
+    )
+    return Artifact(m.table("borrowing").select("aqm", "rtt_ms", *columns), comparisons=compared)
+
+
 def _rtts_of(aqm: str) -> Plot:
     lines = partial(_by_rtt, experiment="delays", column="rtt", unit="ms", scale=1.0, aqms=(aqm,), rtts=RTTS)
     return Plot(
@@ -242,6 +262,7 @@ FIGURES = (
     Figure("6", "Uploads, and other round trips", ("delays-up", "wide"), _others_table, "Table"),
     Figure("W", "Other rates and targets", ("wide-settings",), _settings_table, "Table"),
     Figure("A", "The continuous transfer alone", ("alone",), _alone_table, "Table"),
+    Figure("B", "Chapter 6 with borrowing", ("borrowing",), _borrowing_table, "Table"),
     Figure("R5", "ASQM as printed", ("readings-5",), partial(_readings, experiment="readings-5"), "Table"),
     Figure("R6", "BDP as printed", ("readings-6",), partial(_readings, experiment="readings-6"), "Table"),
 )

@@ -9,7 +9,7 @@ requests that contend and grants, behind token buckets with a committed and a pe
 
 from __future__ import annotations
 
-from lopsided.papers.framework.model import Case, Experiment, Overrides
+from lopsided.papers.framework.model import Case, Experiment, Overrides, Variant
 from lopsided.papers.havey2015 import chapter2, traces
 from lopsided.papers.havey2015.chapter3 import setup as chapter3
 from lopsided.papers.havey2015.measure import knee, modems
@@ -49,7 +49,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "3": tuple(each.key for each in chapter3.EXPERIMENTS),
     "4": ("knee",),
     "5": ("night", "evening", "night-up", "evening-up", "readings-5", *CABLE),
-    "6": ("delays", "delays-100", "delays-up", "wide", "wide-settings", "alone", "readings-6"),
+    "6": ("delays", "delays-100", "delays-up", "wide", "wide-settings", "alone", "borrowing", "readings-6"),
 }
 """The experiments of each chapter."""
 
@@ -123,9 +123,9 @@ READINGS_5 = Experiment(
 )
 
 
-def _token_bucket(direction: str, queue: str) -> Overrides:
-    """HTB with 8 Mbit/s committed and 16 peak: of each modem in the CMTS, or in each modem."""
-    leaf = f'{{ rate = "8 Mbit/s", ceil = "16 Mbit/s", parent = 0, queue = {queue} }}'
+def _token_bucket(direction: str, queue: str, committed: int = 8, peak: int = 16) -> Overrides:
+    """HTB with a committed and a peak rate in Mbit/s: of each modem in the CMTS, or in each modem."""
+    leaf = f'{{ rate = "{committed} Mbit/s", ceil = "{peak} Mbit/s", parent = 0, queue = {queue} }}'
     if direction == "up":
         tree = f'{{ kind = "htb", overhead = "14 B", classes = [{{ rate = "16 Mbit/s" }}, {leaf}] }}'
         return {f"topology.link.modem{modem}.up.queue": tree for modem in (1, 2, 3)}
@@ -237,6 +237,27 @@ WIDE_SETTINGS = Experiment(
     usual=1,
 )
 
+BORROWING = Experiment(
+    key="borrowing",
+    summary="chapter 6 with HTB's borrowing: three modems of 16 Mbit/s committed and 32 peak on a channel of 48",
+    cases=tuple(
+        Case(
+            "cable.toml",
+            {
+                "topology.medium.channel.down": CHANNEL["night"],
+                **{f"topology.link.far{modem}.rtt": "100 ms" for modem in (1, 2, 3)},
+                **_token_bucket("down", queue, 16, 32),
+                "scenario.duration": "60 s",
+            },
+            {"aqm": aqm, "rtt_ms": 100},
+        )
+        for aqm, queue in CHAPTER_6.items()
+    ),
+    measure=modems,
+    usual=1,
+    full=Variant("two minutes", {"scenario.duration": "120 s"}),
+)
+
 READINGS_6 = Experiment(
     key="readings-6",
     summary="BDP at two round trips, as the text means it and as it is printed",
@@ -271,5 +292,6 @@ EXPERIMENTS = (
     WIDE,
     WIDE_SETTINGS,
     ALONE,
+    BORROWING,
     READINGS_6,
 )

@@ -224,7 +224,7 @@ def detection_lines_up(m: Measurements) -> Verdict:
     return at_least(90, found).but(*others)
 
 
-@of_control("The receiver's window follows the cubic curve.", "section 2.4.2, figure 2.8")
+@of_control("The receiver's window follows the cubic curve.", "section 2.4.2, figure 2.8", origin="arithmetic")
 def window_is_cubic(m: Measurements) -> Verdict:
     """From a round trip after each congestion to the next, within 1 % of equation 2.2."""
     off = number("furthest from equation 2.2", m.value("window-trace", "off_curve_percent", kind="rdra"), "%")
@@ -262,7 +262,7 @@ def _mesh_loss(m: Measurements) -> float:
     return math.exp(float(np.interp(math.log(MESH_SINGLE_BPS), np.log(single.median[::-1]), np.log(single.x[::-1]))))
 
 
-def _at_mesh(m: Measurements, kind: str) -> float:
+def at_mesh(m: Measurements, kind: str) -> float:
     """Goodput at that loss."""
     found = m.curve("mesh", "goodput_bps", "loss", kind=kind)
     return math.exp(float(np.interp(math.log(_mesh_loss(m)), np.log(found.x), np.log(found.median))))
@@ -270,9 +270,9 @@ def _at_mesh(m: Measurements, kind: str) -> float:
 
 def _on_mesh(m: Measurements, kind: str) -> Verdict:
     printed = m.published.find("Section 2.4.5 / Figure 2.15", "throughput")
-    found = number(f"{NAMES[kind]} on the mesh", _at_mesh(m, kind), "kbit/s", scale=1e-3, published=printed)
+    found = number(f"{NAMES[kind]} on the mesh", at_mesh(m, kind), "kbit/s", scale=1e-3, published=printed)
     others = [
-        number(f"{NAMES[other]} there", _at_mesh(m, other), "kbit/s", scale=1e-3) for other in MESH if other != kind
+        number(f"{NAMES[other]} there", at_mesh(m, other), "kbit/s", scale=1e-3) for other in MESH if other != kind
     ]
     return near([found]).but(*others)
 
@@ -284,9 +284,7 @@ of_mesh_as_printed = of_mesh(
     key="mesh-as-printed",
 )(
     lambda m: _on_mesh(m, "rdra").but(
-        why="what is printed lies between RDRA as printed and RDRA that looks for a queue. A mesh loses packets in "
-        "bursts, of which each may be one hole; but bursts, tried beside the study, "
-        "do not bring it to what is printed",
+        why="what is printed lies between RDRA as printed and RDRA that looks for a queue",
     )
 )
 

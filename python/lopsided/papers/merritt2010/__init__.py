@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lopsided.papers.framework import assumptions
+from lopsided.papers.framework import assumptions, failing
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
 from lopsided.papers.merritt2010.claims import CLAIMS
+from lopsided.papers.merritt2010.coverage import COVERAGE
 from lopsided.papers.merritt2010.figures import FIGURES
 from lopsided.papers.merritt2010.key_results import KEY_RESULTS
 from lopsided.papers.merritt2010.setup import ACKS, BUFFERS, FIELD, LINES, POLICED, SWEEP
@@ -48,6 +49,8 @@ PAPER = Paper(
     figures=FIGURES,
     claims=CLAIMS,
     assumptions=assumptions.load(FOLDER),
+    causes=failing.load(FOLDER),
+    coverage=COVERAGE,
     key_results=KEY_RESULTS,
     repeat=5,
     varied=("sweep",),

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lopsided.papers.framework import assumptions
+from lopsided.papers.framework import assumptions, failing
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
 from lopsided.papers.orosz2010 import setup
 from lopsided.papers.orosz2010.claims import CLAIMS
+from lopsided.papers.orosz2010.coverage import COVERAGE
 from lopsided.papers.orosz2010.figures import FIGURES
 from lopsided.papers.orosz2010.key_results import KEY_RESULTS
 from lopsided.papers.orosz2010.setup import OTHERS, VEGAS
@@ -43,6 +44,8 @@ PAPER = Paper(
     figures=FIGURES,
     claims=CLAIMS,
     assumptions=assumptions.load(FOLDER),
+    causes=failing.load(FOLDER),
+    coverage=COVERAGE,
     key_results=KEY_RESULTS,
     repeat=5,
     varied=("phases",),

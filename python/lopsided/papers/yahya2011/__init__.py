@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lopsided.papers.framework import assumptions
+from lopsided.papers.framework import assumptions, failing
 from lopsided.papers.framework.claims import MORE
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
 from lopsided.papers.yahya2011 import setup
 from lopsided.papers.yahya2011.claims import CLAIMS
+from lopsided.papers.yahya2011.coverage import COVERAGE
 from lopsided.papers.yahya2011.figures import FIGURES
 from lopsided.papers.yahya2011.key_results import KEY_RESULTS
 from lopsided.papers.yahya2011.setup import COMBOS, DELAYED, SECOND_DELAY_MS
@@ -60,6 +61,8 @@ PAPER = Paper(
     figures=FIGURES,
     claims=CLAIMS,
     assumptions=assumptions.load(FOLDER),
+    causes=failing.load(FOLDER),
+    coverage=COVERAGE,
     key_results=KEY_RESULTS,
     repeat=3,
     varied=("baselines", "combos"),

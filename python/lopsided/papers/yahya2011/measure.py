@@ -26,6 +26,8 @@ _MEASURES: Mapping[str, Callable[[Row, Row], float]] = {
     "outstanding_mean_bytes": lambda flow, trace: trace["outstanding_mean_bytes"],
     "outstanding_max_bytes": lambda flow, trace: trace["outstanding_max_bytes"],
     "outstanding_max_after_s": lambda flow, trace: trace["outstanding_max_s"] - flow["start_s"],
+    "window_bytes": lambda flow, trace: trace["window_mean_bytes"],
+    "window_back_bytes": lambda flow, trace: trace["window_back_mean_bytes"],
     "timeouts": lambda flow, trace: flow["timeouts"],
     "local_congestion": lambda flow, trace: flow["local_congestion"],
 }

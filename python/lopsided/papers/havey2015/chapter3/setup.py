@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from lopsided import metrics
 from lopsided.papers.framework.measurements import Array
-from lopsided.papers.framework.model import Case, Experiment, Overrides
+from lopsided.papers.framework.model import Case, Experiment, Overrides, Variant
 
 if TYPE_CHECKING:
     from lopsided.scenario import Run
@@ -37,8 +38,23 @@ BEGUN_S = 10.0
 CUT_S = 6.0
 """A page that is not whole when its run ends counts as this."""
 
-TURNS_S = 12.0
-"""How long runs with turns of equal length last: connections that open late weigh half as much."""
+STEADY_S = 3.0
+"""Throughput of figures 3.7 and 3.8 is measured from here on: runs here are short, and the dissertation's two minutes
+hardly notice how connections open."""
+
+FULL = Variant("two minutes", {"scenario.duration": "120 s"}, {"5.99 s": "119.99 s"})
+FULL_RUNS = 10
+"""Of table 3.1."""
+FULL_SHARING = Variant(
+    "two minutes at 600 Mbit/s",
+    {
+        "scenario.duration": "120 s",
+        "topology.link.bottleneck.rate": "600 Mbit/s",
+        "topology.link.bottleneck.queue": "2000 packets",
+        "stack.receive_buffer": "16 MB",
+        "stack.send_buffer": "16 MB",
+    },
+)
 
 OBJECT = 10_000_000
 REQUEST = 100
@@ -66,30 +82,19 @@ def _case(mode: str, error: float, rivals: int) -> Case:
     return Case("stations.toml", overrides, {"mode": mode, "error": error, "rivals": rivals})
 
 
-def _equal_turns(mode: str, error: float, rivals: int) -> Case:
-    """A turn on the air takes as long as a full one, whatever is in it: the air is given out by one long symbol."""
-    air = {"topology.medium.wifi.symbol": "2.7 ms", "scenario.duration": f"{TURNS_S:g} s"}
-    case = _case(mode, error, rivals)
-    return Case(case.scenario, {**case.overrides, **_rivals(rivals, 9, TURNS_S), **air}, case.labels)
-
-
 def throughput(run: Run, _case: Case) -> Mapping[str, float]:
-    """Goodput of the station under test, and of the others in the mean, where there are any; frames in an aggregate.
-
-    And when the first octets came, which a lost SYN-ACK puts off by a second or more, and the goodput from then on.
-    """
+    """Goodput of the station under test, and of the others in the mean, where there are any; frames in an aggregate."""
     rows = list(run.flows.rows())
+    end = float(run.scenario.duration_s)
+    begin = min(STEADY_S, end / 2)
     samples = run.samples_of["tested"]
     time, octets = (samples[name].cast(float).to_numpy() for name in ("time_s", "delivered_bytes"))
-    begun = octets > 0
     others = [float(row["goodput_bps"]) for row in rows if row["name"] != "tested" and row["goodput_bps"]]
     access = run.parts["part"] == "access"
     quantities, values = run.parts["quantity"].filter(access), run.parts["value"].filter(access)
     frames, ppdus = (values.filter(quantities == name)[-1] for name in ("frames_sent", "ppdus_sent"))
     return {
-        "first_octets_s": float(time[begun][0]) if begun.any() else float("nan"),
-        "since_first_octets_bps": 8 * float(np.ptp(octets[begun]) / np.ptp(time[begun])) if begun.sum() > 1 else 0.0,
-        "tested_bps": next(float(row["goodput_bps"]) for row in rows if row["name"] == "tested"),
+        "tested_bps": metrics.counter_rate_bps(time, octets, begin, end),
         "others_bps": float(np.mean(others)) if others else float("nan"),
         "frames_per_ppdu": float(frames) / float(ppdus),
     }
@@ -141,6 +146,9 @@ LOSS = Experiment(
     summary="a station of FWP or of A-MPDU among nine of A-MPDU, at seven frame error rates",
     cases=tuple(_case(mode, error, 9) for mode in PARTS for error in ERRORS),
     measure=throughput,
+    usual=1,
+    full=FULL,
+    full_repetitions=FULL_RUNS,
 )
 
 ALONE = Experiment(
@@ -149,6 +157,7 @@ ALONE = Experiment(
     cases=tuple(_case("fwp", error, 0) for error in ERRORS[1:]),
     measure=throughput,
     usual=1,
+    full=FULL,
 )
 
 RIVALRY = Experiment(
@@ -156,21 +165,9 @@ RIVALRY = Experiment(
     summary="the same at two frame error rates, with none to nine others",
     cases=tuple(_case(mode, error, rivals) for mode in PARTS for error in (0.1, 0.4) for rivals in RIVALS),
     measure=throughput,
-)
-
-TURNS = Experiment(
-    key="fwp-turns",
-    summary="another reading: turns of equal length, however few frames go in one",
-    cases=tuple(
-        _equal_turns(mode, error, rivals)
-        for mode in PARTS
-        for error, rivals in (
-            *((error, rivals) for error in (0.1, 0.4) for rivals in RIVALS),
-            *((error, 9) for error in ERRORS[1:] if error not in (0.1, 0.4)),
-        )
-    ),
-    measure=throughput,
     usual=1,
+    full=FULL,
+    full_repetitions=FULL_RUNS,
 )
 
 RULES: dict[str, tuple[Overrides, float]] = {
@@ -193,6 +190,8 @@ SHARING = Experiment(
     summary="compatible TCP as printed behind a channel that loses 1 %, beside Cubic, at five round trips",
     cases=tuple(_sharing("literal", rtt) for rtt in RTTS),
     measure=sharing,
+    full=FULL_SHARING,
+    full_repetitions=FULL_RUNS,
 )
 
 RULES_APART = Experiment(
@@ -200,6 +199,8 @@ RULES_APART = Experiment(
     summary="the same with a margin above the expected loss, and two Cubics, at three round trips",
     cases=tuple(_sharing(rule, rtt) for rule in RULES if rule != "literal" for rtt in (30, TIMED, 70)),
     measure=sharing,
+    full=FULL_SHARING,
+    full_repetitions=FULL_RUNS,
     usual=1,
 )
 
@@ -208,6 +209,8 @@ IN_TIME = Experiment(
     summary="these three at 40 ms, second by second",
     cases=tuple(_sharing(rule, TIMED) for rule in RULES),
     measure=sharing,
+    full=FULL_SHARING,
+    full_repetitions=FULL_RUNS,
     keep=True,
     usual=1,
 )
@@ -283,4 +286,4 @@ PAGES = Experiment(
     usual=1,
 )
 
-EXPERIMENTS = (LOSS, ALONE, RIVALRY, TURNS, SHARING, RULES_APART, IN_TIME, REPAIR, TODAY, PAGES)
+EXPERIMENTS = (LOSS, ALONE, RIVALRY, SHARING, RULES_APART, IN_TIME, REPAIR, TODAY, PAGES)

@@ -1,0 +1,72 @@
+"""`lopsided metrics`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lopsided.cli.options import Json
+from lopsided.cli.terminal import out, print_json, print_line
+from lopsided.data.units import parse_rate, parse_time
+from lopsided.studies import sender_log
+
+
+def metrics(
+    log: Path,
+    upload: Path | None = None,
+    /,
+    *,
+    split: Annotated[str | None, Parameter(show_default=False)] = None,
+    down: Annotated[str | None, Parameter(show_default=False)] = None,
+    up: Annotated[str | None, Parameter(show_default=False)] = None,
+    bdp: Annotated[Path | None, Parameter(show_default=False)] = None,
+    as_json: Json = False,
+) -> None:
+    """Read the log of a sender: averages, largest windows, buffer and performance as merritt2010 computes them.
+
+    A log is what `lopsided probe send --out LOG.tsv` writes, and what the thesis's program calls tcpstats.txt: nine
+    columns, a row for each look at the sender. These are the scripts of its appendices D to J as one command.
+
+    For example:
+
+        lopsided metrics tcpstats.txt
+        lopsided metrics download.tsv upload.tsv --down 2.4M --up 196k
+        lopsided metrics download.tsv --split 120s --down 2.4M --bdp bdp.csv
+
+    Parameters
+    ----------
+    log
+        The log of the download's sender.
+    upload
+        The log of the upload's sender.
+    split
+        When the upload joins, counted from the log's first row; default: the upload's first row, where there is one.
+    down
+        The downlink's rate, such as 2.4M: gives the bandwidth-delay product, and performance with `--up`.
+    up
+        The uplink's rate, such as 196k: gives the buffer of inequality 6.6 where there are both logs.
+    bdp
+        Write time, window and bandwidth-delay product of each row of the download here (appendix D).
+    """
+    download = sender_log.read(log)
+    other = None if upload is None else sender_log.read(upload)
+    rates = sender_log.Rates(None if down is None else parse_rate(down), None if up is None else parse_rate(up))
+    found = sender_log.figures(download, other, None if split is None else parse_time(split), rates)
+    if bdp is not None:
+        sender_log.write_bdp(download, rates, bdp)
+    if as_json:
+        print_json([each.as_dict() for each in found])
+        return
+    from rich.table import Table
+
+    grid = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("", "appendix"):
+        grid.add_column(heading, no_wrap=True)
+    grid.add_column("value", justify="right", no_wrap=True)
+    for each in found:
+        grid.add_row(each.name, each.appendix, each.shown)
+    out().print(grid)
+    if bdp is not None:
+        print_line(str(bdp))
