@@ -76,7 +76,7 @@ class RedQueue(TypedDict):
     harddrop: bool
     gentle: bool
     adaptive: bool
-    marks: Literal["capable", "capable_and_acks", "all"]
+    marks: Literal["capable", "capable_and_acks", "all", "data"]
     victim: Literal["tail", "random"]
     count_first: bool
     least: int
@@ -962,6 +962,7 @@ class Stack(TypedDict):
     max_delack: int | None
     min_acks_per_window: int | None
     max_burst: int | None
+    burst_tick_s: float | None
     marked_retransmit: bool | None
     acks_per_rtt: int | None
     ack_before_read: bool | None
@@ -973,6 +974,8 @@ class Stack(TypedDict):
     delayed_ack: DelayedAck | None
     initial_window: Window | None
     remembered_threshold: Window | None
+    metrics_save: Literal["off", "rtt", "all"] | None
+    handshake_sample: bool | None
     min_rto_s: float | None
     hz: int | None
     max_window: Window | None

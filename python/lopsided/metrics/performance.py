@@ -48,7 +48,8 @@ def padhye_throughput_bps(
 
     `loss` is the share of segments lost, above 0 and at most 1; `rto_s` is the retransmission timeout (Linux: at least
     200 ms). Left out: the receiver's window. The dissertation prints the timeout term without the cap
-    `min(1, 3 sqrt(3 b p / 8))` of the original; with losses of a few per cent the two agree.
+    `min(1, 3 sqrt(3 b p / 8))` of the original; with losses of a few per cent the two agree. Raises ValueError for a
+    share outside these bounds.
     """
     positive("segment size", segment_bytes)
     positive("round-trip time", rtt_s)

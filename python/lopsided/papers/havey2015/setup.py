@@ -38,6 +38,9 @@ CHAPTER_6: dict[str, str] = {
 }
 """Section 6.4."""
 
+TWO_MINUTES = Variant("two minutes", {"scenario.duration": "120 s"})
+"""As long as the dissertation's runs of chapters 5 and 6."""
+
 NAMES = {"asqm": "ASQM", "codel": "CoDel", "pie": "PIE", "bdp": "BDP", "ared": "ARED"}
 
 CABLE = ("cable-night", "cable-peak", "cable-up-night", "cable-up-peak")
@@ -144,13 +147,14 @@ def _cable(key: str, summary: str, direction: str, when: str, rtts: tuple[int, .
                 f"topology.medium.channel.{direction}": CHANNEL[when],
                 **{f"topology.link.far{modem}.rtt": f"{rtt} ms" for modem in (1, 2, 3)},
                 **_token_bucket(direction, queue),
+                "scenario.duration": "60 s",
             },
             {"aqm": aqm, "rtt_ms": rtt},
         )
         for aqm, queue in CHAPTER_5.items()
         for rtt in rtts
     )
-    return Experiment(key=key, summary=summary, cases=cases, measure=modems, usual=1)
+    return Experiment(key=key, summary=summary, cases=cases, measure=modems, usual=1, full=TWO_MINUTES)
 
 
 CABLE_EXPERIMENTS = (
@@ -255,7 +259,7 @@ BORROWING = Experiment(
     ),
     measure=modems,
     usual=1,
-    full=Variant("two minutes", {"scenario.duration": "120 s"}),
+    full=TWO_MINUTES,
 )
 
 READINGS_6 = Experiment(
