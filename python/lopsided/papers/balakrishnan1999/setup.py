@@ -99,8 +99,9 @@ class Scheme:
         found = {place: self.queue(limit, acks_alone)}
         if self.adapted:
             found |= {"stack.max_burst": str(MAX_BURST), "stack.abc": EVERY_OCTET}
-        if self.marked:
-            # "Upon receiving a packet with ECN set, the sender reduces its sending rate" (section 6.1).
+        if self.marked and not self.forced:
+            # "Upon receiving a packet with ECN set, the sender reduces its sending rate" (section 6.1). The cells that
+            # are held to the authors' code have no data on the return line.
             found |= {"stack.ecn": "on"}
         if self.marked and not self.spared:
             found |= {"stack.ack_policy": "acc", "stack.max_delack": "25", "stack.min_acks_per_window": "2"}
