@@ -219,6 +219,7 @@ def test_what_baselines_alone_decide_holds(paper: Paper, m: Measurements) -> Non
         "loss-takes-a-window",
         "sack-wins-by-windows",
         "sack-suffers-without-sack",
+        "rtt-without-delay",
     }
 
 
