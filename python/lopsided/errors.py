@@ -87,6 +87,10 @@ class UsageError(LopsidedError):
     """A request that makes no sense as given."""
 
 
+class NoRunFolderError(FolderError, UsageError):
+    """What was named is not a run folder, or is not there: the request is wrong, and nothing is damaged."""
+
+
 class CaptureWarning(UserWarning):
     """A capture is cut short or damaged, and was read up to there."""
 

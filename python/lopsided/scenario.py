@@ -376,6 +376,16 @@ def checked_seed(seed: int) -> int:
     return seed
 
 
+def _other_format(path: Path, text: str) -> str | None:
+    """The format of a file that is not TOML, of which TOML's errors would say nothing of use."""
+    begin = text.lstrip()
+    if begin.startswith("{") or path.suffix == ".json":
+        return "JSON"
+    if path.suffix in (".yaml", ".yml") or begin.startswith("---"):
+        return "YAML"
+    return None
+
+
 def _missing(path: Path) -> str:
     if re.match(r"[a-z]+:/", str(path)):
         return f"{path} is an address of the web; a scenario is a file of this machine"
@@ -396,7 +406,10 @@ def _read(path: Path) -> str:
             raise ScenarioError(
                 f"{path} is too large to be a scenario file (over {_LARGEST_FILE // 2**20} MiB)", str(path)
             )
-        return content.decode("utf-8")
+        text = content.decode("utf-8")
+        if other := _other_format(path, text):
+            raise ScenarioError(f"{path} looks like {other}; a scenario is TOML (`lopsided new` writes one)", str(path))
+        return text
     except FileNotFoundError:
         raise ScenarioError(_missing(path), str(path)) from None
     except UnicodeDecodeError as error:

@@ -200,9 +200,9 @@ def test_two_axes_are_drawn_as_a_map_and_three_not_at_all(adsl_file, tmp_path, c
 
 def test_plot_draws_from_a_folder(adsl_run, tmp_path, capsys):
     adsl_run.save(tmp_path / "run", report=False)
-    assert cli.invoke(["plot", "run", "goodput", "--window", "500ms", "--flow", "upload", "--out", "upload.svg"]) == 0
+    assert cli.invoke(["plot", "run", "goodput", "--average", "500ms", "--flow", "upload", "--plot", "upload.svg"]) == 0
     for empty in ("0 s", "3600 s"):
-        assert cli.invoke(["plot", "run", "goodput", "--window", empty, "--out", "empty.svg"]) == 2
+        assert cli.invoke(["plot", "run", "goodput", "--average", empty, "--plot", "empty.svg"]) == 2
     assert not Path("empty.svg").exists()
     picture = (tmp_path / "upload.svg").read_text()
     assert "windows of 500 ms" in picture

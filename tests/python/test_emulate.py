@@ -49,7 +49,7 @@ def answer(service: socket.socket) -> None:
 def _judge_a_command(folder: Path, port: int) -> None:
     ask = f"exec 3<>/dev/udp/100.64.0.1/{port}; head -c 1000 /dev/zero >&3; head -n 1 <&3"
     script = f"{ask}; sleep 0.25; echo out; exit 9"
-    files = ["--plot", "line.png", "--table", "queues.csv", "--pcap", "line.pcapng"]
+    files = ["--plot", "line.png", "--data", "queues.csv", "--pcap", "line.pcapng"]
     done = emulate(folder, *LINE, *files, "--queue-up", "fq_codel", "--", "bash", "-c", script)
     assert (done.returncode, done.stdout) == (9, "here\nout\n")
     assert "mean rate" in done.stderr and "line.png" in done.stderr

@@ -126,11 +126,11 @@ def test_the_command_tells_and_draws(plain: lop.Run, tmp_path: Path, capsys: pyt
     folder = plain.save(tmp_path / "run", report=False)
     picture = tmp_path / "story.svg"
     assert (
-        invoke(["explain", str(folder), "--flow", "file", "--from", "0s", "--to", "6 s", "--figure", str(picture)]) == 0
+        invoke(["explain", str(folder), "--flow", "file", "--from", "0s", "--to", "6 s", "--plot", str(picture)]) == 0
     )
     told = capsys.readouterr().out
     assert "the sender was held back by" in told
     assert "congestion window" in told
     assert "recovery" in told
     assert picture.read_text().startswith("<?xml")
-    assert invoke(["explain", str(folder), "--figure", "story.txt"]) == 2
+    assert invoke(["explain", str(folder), "--plot", "story.txt"]) == 2

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TextIO
 from lopsided.cli import listing
 from lopsided.cli.commands import COMMANDS, SIMULATING
 from lopsided.cli.listing import COMPLETE, COMPLETION
-from lopsided.cli.terminal import errors, print_error, print_line, print_note
+from lopsided.cli.terminal import print_error, print_line, print_note
 from lopsided.errors import CaptureWarning, LeftoverWarning
 from lopsided.interrupts import Interruptible
 
@@ -140,6 +140,9 @@ def invoke(arguments: Sequence[str]) -> int:
 
 def _answer(arguments: Sequence[str]) -> object:
     """The list of commands, the version, or what a command returns."""
+    if arguments and arguments[0] == "help":
+        # As other programs have it.
+        return _answer([*arguments[1:], "--help"])
     if listing.asked_for(list(arguments)):
         listing.show()
     elif list(arguments) == ["--version"]:
@@ -178,7 +181,7 @@ def _command(arguments: Sequence[str]) -> object:
     try:
         return build()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:
-        errors().print(cyclopts.CycloptsPanel(error))
+        print_error(" ".join(str(error).split()))
         from lopsided.cli.hints import hint
 
         if said := hint(error, arguments):

@@ -75,7 +75,7 @@ def ackpath(
     link
         Where they stand; default: the slowest link upwards.
     repeat
-        Runs of each, each with another seed.
+        Runs of each, each with another seed: a comparison needs to know how much is chance.
     """
     from lopsided.studies import ackpath as study
     from lopsided.views import ackpath as shown

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lopsided.cli.options import NOTHING, OwnCode, Quiet, Settings, ask, load
-from lopsided.cli.terminal import print_line
+from lopsided.cli.options import NOTHING, Json, OwnCode, Quiet, Settings, ask, load
+from lopsided.cli.terminal import print_json, print_line
 from lopsided.studies.doubts import unused_controllers
 
 
-def check(file: Path, /, *, settings: Settings = (), own: OwnCode = NOTHING, quiet: Quiet = False) -> None:
+def check(
+    file: Path, /, *, settings: Settings = (), own: OwnCode = NOTHING, as_json: Json = False, quiet: Quiet = False
+) -> None:
     """Check a scenario file without running it.
 
     Every mistake is shown with its line and what was probably meant; the exit code is 2 if there is one.
@@ -26,6 +28,8 @@ def check(file: Path, /, *, settings: Settings = (), own: OwnCode = NOTHING, qui
     """
     scenario = load(file, settings, own)
     ask(unused_controllers(scenario))
-    if not quiet:
+    if as_json:
+        print_json({"file": file, "good": True, "flows": scenario.flow_names, "duration_s": scenario.duration_s})
+    elif not quiet:
         flows = len(scenario.flow_names)
         print_line(f"{file}: good; {flows} flow{'s' if flows != 1 else ''} over {scenario.duration_s:g} s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,6 +35,7 @@ from lopsided.errors import UsageError
 from lopsided.scenario import Run
 from lopsided.studies.arms import in_worlds
 from lopsided.studies.options import COMPARED_RUNS, COMPARED_WORLDS, PACKETS_APART_S
+from lopsided.studies.sweep_metrics import COLUMNS
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -54,12 +56,13 @@ def compare(
     own: OwnCode = NOTHING,
     against: Annotated[str | None, Parameter(show_default=False)] = None,
     tolerance: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
-    window: Annotated[str | None, Parameter(show_default=False)] = None,
+    from_: Annotated[str | None, Parameter(name="--from", show_default=False)] = None,
+    to: Annotated[str | None, Parameter(show_default=False)] = None,
     packets: Flag = False,
     apart: str = f"{PACKETS_APART_S * 1e6:g} us",
     ignore: Annotated[str, Parameter(show_default=False)] = "",
     keep: Annotated[Path | None, Parameter(show_default=False)] = None,
-    figure: Annotated[Path | None, Parameter(show_default=False)] = None,
+    figure: Annotated[Path | None, Parameter(name="--plot", show_default=False)] = None,
     overwrite: Overwrite = False,
     fail: Flag = False,
     kernel: Kernel = None,
@@ -75,9 +78,9 @@ def compare(
 
         lopsided compare scenario.toml
         lopsided compare scenario.toml --repeat 5 --tolerance goodput_bps=3% --fail
-        lopsided compare scenario.toml --window 60s..150s --figure compared.png
+        lopsided compare scenario.toml --from 60s --to 150s --plot compared.png
         lopsided compare scenario.toml --packets --ignore psh,window \\
-          --figure parted.png
+          --plot parted.png
         lopsided compare runs/before runs/after
         lopsided compare kept/linux --packets
         lopsided compare scenario.toml --controller gentle.py:Gentle --against reno \\
@@ -97,8 +100,10 @@ def compare(
         With --controller: the congestion control that it is held against; default: what the scenario says.
     tolerance
         What may differ, as `quantity=percent`; default: goodput_bps=5% and rtt_mean_ms=10%.
-    window
-        Measure between these times only, as `60s..150s`.
+    from_
+        Measure from this time on only, such as 60s.
+    to
+        Measure until then only; default: the end.
     packets
         Align the packets of one run of each; of run folders: their captures at the hosts. Of one folder, or a folder of
         such: its scenario is simulated anew and aligned with what was captured then, which takes seconds where the
@@ -120,7 +125,7 @@ def compare(
     if figure is not None:
         picture_at(figure, overwrite=overwrite)
     bounds = dict(_tolerance(text) for text in tolerance)
-    span = None if window is None else _window(window)
+    span = _span(from_, to)
     is_quiet = quiet or as_json
     result: Comparison | Packets
     if packets and other is None and file.is_dir():
@@ -240,19 +245,21 @@ def _is_beyond(result: Comparison | Packets) -> bool:
 
 def _tolerance(text: str) -> tuple[str, float]:
     quantity, _, value = text.partition("=")
+    # The words of `sweep` and `search`.
+    quantity = {"goodput": "goodput_bps", **COLUMNS}.get(quantity, quantity)
     try:
         return quantity, float(value.removesuffix("%")) / 100
     except ValueError:
         raise UsageError(f"--tolerance {text!r}: write quantity=percent, such as goodput_bps=5%") from None
 
 
-def _window(text: str) -> tuple[float, float]:
-    start, dots, stop = text.partition("..")
-    if not dots:
-        raise UsageError(f"--window {text!r}: write two times, such as 60s..150s")
-    span = parse_time(start), parse_time(stop)
-    if span[0] >= span[1]:
-        raise UsageError(f"--window {text!r}: it ends before it begins")
+def _span(start: str | None, stop: str | None) -> tuple[float, float] | None:
+    """The time to measure in, in seconds; None for all of it."""
+    if start is None and stop is None:
+        return None
+    span = 0.0 if start is None else parse_time(start), math.inf if stop is None else parse_time(stop)
+    if not 0 <= span[0] < span[1]:
+        raise UsageError(f"--from {start} --to {stop}: it ends before it begins")
     return span
 
 

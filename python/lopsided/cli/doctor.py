@@ -28,6 +28,10 @@ def doctor(*, as_json: Json = False) -> int:
     from rich.table import Table as Grid
     from rich.text import Text
 
+    print_line(
+        "Simulations run here: every command but those of --world kernel and live, emulate, shape and reflect\n"
+        "needs nothing more. For these:\n"
+    )
     grid = Grid(box=None, show_header=False, pad_edge=False)
     grid.add_column()
     grid.add_column()

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Overwrite, Quiet, Settings, ask, picture_at
-from lopsided.cli.terminal import errors, print_note
+from lopsided.cli.options import Json, Overwrite, Quiet, Settings, ask, picture_at
+from lopsided.cli.terminal import errors, print_json, print_note
 from lopsided.data.free_names import dated
 from lopsided.data.output import check_free, whole_file
 from lopsided.studies.doubts import loss_doubt
@@ -16,6 +16,7 @@ from lopsided.studies.emulate import LineOptions
 from lopsided.studies.emulate import emulate as run
 
 PLAIN = LineOptions()
+_NO_RUN_S = 1.0
 
 
 def emulate(
@@ -25,9 +26,10 @@ def emulate(
     seed: int = 1,
     pcap: Annotated[Path | None, Parameter(show_default=False)] = None,
     plot: Annotated[Path | None, Parameter(show_default=False)] = None,
-    table: Annotated[Path | None, Parameter(show_default=False)] = None,
+    table: Annotated[Path | None, Parameter(name="--data", show_default=False)] = None,
     overwrite: Overwrite = False,
     meter: Annotated[bool, Parameter(negative="--no-meter", show_default=False)] = True,
+    as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """Run a command, or your shell, behind an emulated line, in real time.
@@ -70,6 +72,13 @@ def emulate(
             found.queues.write(temporary)
     if found.refused_packets:
         print_note(f"{found.refused_packets} packets behind the line were not taken by the kernel")
+    if found.exit_code in (126, 127) and found.duration_s < _NO_RUN_S:
+        # The command could not be run, which was said: there is nothing to show of the line.
+        return found.exit_code
+    if as_json:
+        # The command's own output is on stdout: it must be sent elsewhere to read this.
+        print_json({"exit_code": found.exit_code, "late_us": found.late_us, "queues": list(found.queues.rows())})
+        return found.exit_code
     if quiet and plot is None:
         return found.exit_code
     from lopsided.views import line as shown

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import NOTHING, Overwrite, OwnCode, Quiet, picture_at, picture_in
-from lopsided.cli.terminal import heading, link, out, print_line, print_prose, progress
+from lopsided.cli.options import NOTHING, Json, Overwrite, OwnCode, Quiet, picture_at, picture_in
+from lopsided.cli.terminal import heading, link, out, print_json, print_line, print_prose, progress
 from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
 from lopsided.scenario import Run
@@ -26,9 +26,10 @@ def explain(
     to: Annotated[str | None, Parameter(show_default=False)] = None,
     everything: Annotated[bool, Parameter(name="--all", negative=(), show_default=False)] = False,
     capture: Annotated[Path | None, Parameter(show_default=False)] = None,
-    figure: Annotated[Path | None, Parameter(show_default=False)] = None,
+    figure: Annotated[Path | None, Parameter(name="--plot", show_default=False)] = None,
     overwrite: Overwrite = False,
     own: OwnCode = NOTHING,
+    as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Tell what a connection went through and why, in words and as a picture.
@@ -42,7 +43,7 @@ def explain(
 
         lopsided explain runs/adsl
         lopsided explain runs/adsl --flow download --from 12s --to 14s \\
-          --figure story.svg
+          --plot story.svg
         lopsided explain probe.parquet --flow up1 --capture eth0.pcap
 
     Parameters
@@ -73,14 +74,32 @@ def explain(
     elif capture is not None:
         raise UsageError("--capture is for what a probe logged: a run's captures lie in its folder (`run --pcap`)")
     else:
-        found = _of_run(source, flow, begin, end, own, quiet=quiet)
-    if not quiet:
+        found = _of_run(source, flow, begin, end, own, quiet=quiet or as_json)
+    if not quiet and not as_json:
         _show(found, everything=everything)
     beside = source.parent if source.is_file() else source
     target = figure or picture_in(beside, f"explain-{found.flow}.png", overwrite=overwrite)
     style.save(pictures.figure(found), target)
-    if not quiet:
+    if as_json:
+        print_json(_as_json(found, target))
+    elif not quiet:
         print_line(link(target))
+
+
+def _as_json(found: Story, picture: Path) -> dict[str, Any]:
+    from lopsided.views import story as views
+
+    return {
+        "flow": found.flow,
+        "from_s": found.begin_s,
+        "to_s": found.end_s,
+        "summary": views.summary(found),
+        "limited_s": found.limited_s,
+        "episodes": [
+            {"from_s": each.begin_s, "to_s": each.end_s, "said": views.in_words(each)} for each in found.episodes
+        ],
+        "plot": picture,
+    }
 
 
 def _show(found: Story, *, everything: bool) -> None:

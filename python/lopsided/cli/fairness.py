@@ -29,7 +29,7 @@ _MOST_COLUMNS = 14
 def fairness(
     *,
     cc: str = "reno,cubic,bbr",
-    rtt: str = "20,100",
+    rtt: str = "20ms,100ms",
     options: Annotated[FairnessOptions, Parameter(name="*")] = USUAL,
     answer: Answer = ANSWER,
     own: OwnCode = NOTHING,
@@ -48,12 +48,12 @@ def fairness(
     For example:
 
         lopsided fairness
-        lopsided fairness --cc cubic,westwood,vegas,bbr --rtt 20,100,200,400 \\
+        lopsided fairness --cc cubic,westwood,vegas,bbr --rtt 20ms,100ms,400ms \\
           --link 100M
-        lopsided fairness --cc cubic,bbr --rtt 40 --link 20M --buffer "8 BDP" \\
+        lopsided fairness --cc cubic,bbr --rtt 40ms --link 20M --buffer "8 BDP" \\
           --repeat 5
         lopsided fairness --cc reno,Gentle --controller gentle.py:Gentle
-        lopsided fairness --cc reno,cubic --rtt 20,200 --link 50M --up 5M \\
+        lopsided fairness --cc reno,cubic --rtt 20ms,200ms --link 50M --up 5M \\
           --direction up --pairs full
 
     Parameters
@@ -61,7 +61,7 @@ def fairness(
     cc
         The congestion controls, with commas between them.
     rtt
-        Base round-trip times in ms, with commas between them.
+        Base round-trip times with commas between them, such as 20ms,100ms; a number alone is in ms.
     """
     from lopsided.studies import fairness as fair
     from lopsided.views.html import fairness as page

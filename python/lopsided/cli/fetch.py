@@ -26,7 +26,7 @@ def fetch(
     fair: Flag = False,
     greedy: Flag = False,
     single: Flag = False,
-    window: str = "cubic",
+    window: Annotated[str, Parameter(name="--rule")] = "cubic",
     detection: Literal["queued", "every"] = "queued",
     checksum: Annotated[str | None, Parameter(show_default=False)] = None,
     stall: str = "5s",

@@ -22,6 +22,20 @@ _KEYS = {
     "--buffer": 'link.up.queue.limit="50 packets"',
 }
 """Options that other commands have, and the setting of a scenario that says the same."""
+RENAMED = {
+    ("plot", "--out"): "--plot",
+    ("plot", "--window"): "--average",
+    ("explain", "--figure"): "--plot",
+    ("compare", "--figure"): "--plot",
+    ("compare", "--window"): "--from 60s --to 150s",
+    ("emulate", "--table"): "--data",
+    ("fetch", "--window"): "--rule",
+    ("proxy", "--window"): "--rule",
+    ("probe", "--down"): "--downloads",
+    ("probe", "--up"): "--uploads",
+    ("reflect", "--from"): "--sender",
+}
+"""Options that had another name before each name got one meaning, by command."""
 _OF_SCENARIOS = ("run", "sweep", "check", "aqm", "ackpath", "search", "compare")
 
 
@@ -31,7 +45,12 @@ def hint(error: cyclopts.CycloptsError, arguments: Sequence[str]) -> str:
     if isinstance(error, cyclopts.MissingArgumentError):
         return _choices(command)
     if isinstance(error, cyclopts.UnusedCliTokensError):
-        return f"`lopsided {command} --help` says what it takes"
+        several = "; `compare` holds two run folders side by side, `sweep` runs a scenario with several settings"
+        return f"`lopsided {command} --help` says what it takes{several if command in _OF_SCENARIOS else ''}"
+    if isinstance(error, cyclopts.UnknownOptionError):
+        keyword = (error.token.keyword or "").partition("=")[0]
+        if (now := RENAMED.get((command, keyword))) is not None:
+            return f"{keyword} is called {now} here"
     if isinstance(error, cyclopts.UnknownOptionError) and command in _OF_SCENARIOS:
         setting = _KEYS.get((error.token.keyword or "").partition("=")[0])
         return f"it is a setting of the scenario: --set {setting}, for example" if setting else ""

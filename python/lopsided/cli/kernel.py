@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Flag, Quiet
-from lopsided.cli.terminal import errors, print_line, print_note
+from lopsided.cli.options import Flag, Json, Quiet
+from lopsided.cli.terminal import errors, print_json, print_line, print_note
 
 if TYPE_CHECKING:
     from lopsided.worlds.kernel.build import TimeTravelKernel
@@ -21,6 +21,7 @@ def kernel(
     source: Annotated[Path | None, Parameter(show_default=False)] = None,
     jobs: Annotated[int | None, Parameter(show_default=False)] = None,
     again: Flag = False,
+    as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """Build the kernel that runs real Linux TCP in virtual time.
@@ -54,7 +55,10 @@ def kernel(
         print_line("not built: run `lopsided kernel build`")
         return 1
     if found is None:
-        found = _build(source, jobs, quiet)
+        found = _build(source, jobs, quiet or as_json)
+    if as_json:
+        print_json({"version": found.version, "source": str(found.source), "path": found.path})
+        return 0
     print_line(str(found.path) if action == "path" else f"Linux {found.version} ({found.source}): {found.path}")
     return 0
 

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from lopsided import papers
 from lopsided.cli.options import Json
 from lopsided.cli.terminal import heading, out, print_json, print_line
+from lopsided.data.suggestions import choices
 from lopsided.errors import UsageError
 from lopsided.studies import inventory
 
@@ -40,7 +41,9 @@ def list_parts(
     groups = _groups(papers=kind in (None, _PAPERS))
     chosen = [group for group in groups if kind in (None, group.name)]
     if not chosen:
-        raise UsageError(f"there are no {kind!r} to list: {', '.join([group.name for group in groups] + [_PAPERS])}")
+        raise UsageError(
+            f"there are no {kind!r} to list; {choices(str(kind), [*(group.name for group in groups), _PAPERS])}"
+        )
     if as_json:
         print_json([asdict(group) for group in chosen])
     elif kind is None:

@@ -16,7 +16,7 @@ EXAMPLES = """\
     lopsided run scenario.toml
     lopsided run scenario.toml --set "link.up.queue.limit=15 packets" --repeat 5
     lopsided sweep scenario.toml --set "link.up.queue.limit=5..50:5 packets"
-    lopsided size --down 2.4M --up 196k --rtt 200ms
+    lopsided size --down 2.4M --up 196k --rtt 20ms
     lopsided reproduce merritt2010"""
 COMPLETION = "--install-completion"
 COMPLETE = "--complete"

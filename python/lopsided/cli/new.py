@@ -9,8 +9,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Overwrite, ask
-from lopsided.cli.terminal import link, print_line
+from lopsided.cli.options import Json, Overwrite, ask
+from lopsided.cli.terminal import link, print_json, print_line
 from lopsided.data import examples, output, units
 from lopsided.errors import UsageError
 from lopsided.scenario import Scenario
@@ -72,6 +72,7 @@ def new(
     rtt: Annotated[str | None, Parameter(show_default=False)] = None,
     example: Annotated[str | None, Parameter(show_default=False)] = None,
     overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
     """Write a scenario to begin with: a line, a download and an upload, every part of it explained.
 
@@ -99,7 +100,7 @@ def new(
     if example is not None:
         if (down, up, rtt) != (None, None, None):
             raise UsageError("an example has a line of its own: leave out --down, --up and --rtt")
-        _write_examples(example, file, overwrite=overwrite)
+        _write_examples(example, file, overwrite=overwrite, as_json=as_json)
         return
     file = file or Path("scenario.toml")
     rate_bps, up_bps = units.parse_rate(down or _DOWN), units.parse_rate(up or _UP)
@@ -118,13 +119,19 @@ def new(
     # What is written can be run.
     Scenario.from_text(text, file.stem)
     _write(file, text, overwrite=overwrite)
+    if as_json:
+        print_json({"written": [file]})
+        return
     print_line(f"{link(file)}: run it with `lopsided run {shlex.quote(link(file))}`")
 
 
-def _write_examples(name: str, file: Path | None, *, overwrite: bool) -> None:
+def _write_examples(name: str, file: Path | None, *, overwrite: bool, as_json: bool) -> None:
     if name != examples.ALL:
         target = file or Path(f"{name}.toml")
         _write(target, examples.text(name), overwrite=overwrite)
+        if as_json:
+            print_json({"written": [target]})
+            return
         print_line(f"{link(target)}: run it with `lopsided run {shlex.quote(link(target))}`")
         return
     folder = file or Path("scenarios")
@@ -133,6 +140,9 @@ def _write_examples(name: str, file: Path | None, *, overwrite: bool) -> None:
         output.check_free(target, overwrite=overwrite)
     for target, text in targets.items():
         _write(target, text, overwrite=overwrite)
+    if as_json:
+        print_json({"written": list(targets)})
+        return
     print_line(f"{len(targets)} examples in {link(folder)}; `lopsided list examples` says what each shows")
 
 

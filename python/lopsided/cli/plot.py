@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Column, Data, Overwrite, data_at, picture_at, picture_in
-from lopsided.cli.terminal import link, print_line
+from lopsided.cli.options import Column, Data, Json, Overwrite, data_at, picture_at, picture_in
+from lopsided.cli.terminal import link, print_json, print_line
 from lopsided.data.output import whole_file
 from lopsided.data.units import parse_time
 from lopsided.scenario import Run
@@ -19,20 +19,21 @@ def plot(
     kind: str,
     /,
     *,
-    out: Annotated[Path | None, Parameter(show_default=False)] = None,
+    picture: Annotated[Path | None, Parameter(name="--plot", show_default=False)] = None,
     flow: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
-    window: Annotated[str | None, Parameter(show_default=False)] = None,
+    average: Annotated[str | None, Parameter(show_default=False)] = None,
     column: Column = None,
     data: Data = None,
     overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
     """Draw a figure from a run folder.
 
     For example:
 
         lopsided plot runs/adsl goodput
-        lopsided plot runs/adsl goodput --window 500ms --out goodput.svg
-        lopsided plot runs/adsl rtt --column single --out figure2.pdf \\
+        lopsided plot runs/adsl goodput --average 500ms --plot goodput.svg
+        lopsided plot runs/adsl rtt --column single --plot figure2.pdf \\
           --data figure2.csv
 
     Parameters
@@ -41,25 +42,31 @@ def plot(
         A run folder.
     kind
         goodput, cwnd, rtt, queue or drops.
-    out
+    picture
         The picture to write: .png, .svg or .pdf; default: KIND.png in the run folder.
     flow
         Only this flow; may be given several times.
-    window
-        The averaging window of goodput and drops, such as 500ms.
+    average
+        The time over which goodput and drops are averaged, such as 500ms.
     """
     from lopsided.views.plot import chart, drawn, style
 
-    target = picture_at(out, overwrite=overwrite) if out else picture_in(folder, f"{kind}.png", overwrite=overwrite)
+    target = picture_in(folder, f"{kind}.png", overwrite=overwrite) if picture is None else picture
+    if picture is not None:
+        picture_at(picture, overwrite=overwrite)
     numbers = data_at(data, overwrite=overwrite)
     options: dict[str, object] = {"flows": flow} if flow else {}
-    if window:
-        options["window_s"] = parse_time(window)
+    if average:
+        options["window_s"] = parse_time(average)
     said = chart(Run.load(folder), kind, **options)
     with style.for_column(column):
         style.save(drawn.figure(said), target)
-    print_line(link(target))
     if numbers is not None:
         with whole_file(numbers) as temporary:
             said.data().write_csv(temporary)
+    if as_json:
+        print_json({"kind": kind, "plot": target, "data": numbers})
+        return
+    print_line(link(target))
+    if numbers is not None:
         print_line(link(numbers))

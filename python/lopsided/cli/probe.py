@@ -22,8 +22,8 @@ def probe(
     host: str | None = None,
     /,
     *,
-    down: int = 1,
-    up: int = 1,
+    down: Annotated[int, Parameter(name="--downloads")] = 1,
+    up: Annotated[int, Parameter(name="--uploads")] = 1,
     duration: str = "60s",
     upload_after: str = "0s",
     stagger: str = "0s",
@@ -46,9 +46,9 @@ def probe(
 
         lopsided probe sink --bind 0.0.0.0
         lopsided probe send server.example --upload-after 30s --out log.tsv
-        lopsided probe send server.example --down 4 --up 0 --stagger 2s --cc reno \\
+        lopsided probe send server.example --downloads 4 --uploads 0 --stagger 2s --cc reno \\
           --out log.parquet
-        sudo lopsided probe send server.example --down 0 --stack ours --cc vegas
+        sudo lopsided probe send server.example --downloads 0 --stack ours --cc vegas
 
     Parameters
     ----------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from lopsided.cli.options import Quiet
 from lopsided.cli.terminal import print_line
@@ -16,7 +18,7 @@ def proxy(
     bind: str = "127.0.0.1",
     streams: int = 8,
     mode: Literal["fair", "greedy", "single"] = "fair",
-    window: str = "cubic",
+    window: Annotated[str, Parameter(name="--rule")] = "cubic",
     clients: int = 32,
     ahead_mb: int = 8,
     stall: str = "5s",

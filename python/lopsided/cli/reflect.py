@@ -14,7 +14,7 @@ from lopsided.errors import UsageError
 def reflect(
     *,
     interface: Annotated[str | None, Parameter(show_default=False)] = None,
-    senders: Annotated[tuple[str, ...], Parameter(name="--from", negative=(), show_default=False)] = (),
+    senders: Annotated[tuple[str, ...], Parameter(name="--sender", negative=(), show_default=False)] = (),
     most: int = 10_000,
     dry_run: Flag = False,
     systemd: Flag = False,
@@ -28,7 +28,7 @@ def reflect(
 
     For example:
 
-        lopsided reflect --from 198.51.100.0/24
+        lopsided reflect --sender 198.51.100.0/24
         lopsided reflect --interface eth1 --dry-run
 
     Parameters
@@ -52,7 +52,7 @@ def reflect(
     return _native.reflect(
         [
             *([] if interface is None else [f"--interface={interface}"]),
-            *(f"--from={sender}" for sender in senders),
+            *(f"--sender={sender}" for sender in senders),
             f"--most={most}",
             *(f"--{name}" for name, asked in flags.items() if asked),
         ]

@@ -9,8 +9,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lopsided import papers
-from lopsided.cli.options import Column, Dask, Flag, Quiet, on
-from lopsided.cli.terminal import out, silent, staged_progress
+from lopsided.cli.options import Column, Dask, Flag, Json, Quiet, on
+from lopsided.cli.terminal import out, print_json, silent, staged_progress
 from lopsided.errors import UsageError
 
 
@@ -29,6 +29,7 @@ def reproduce(
     world: str = "sim",
     column: Column = None,
     dask: Dask = None,
+    as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """Re-run a published study.
@@ -79,12 +80,20 @@ def reproduce(
     target = out_folder or Path("runs") / ("reproduced" if every else paper)
     console = silent() if quiet else out()
     # What is printed beside a bar would stand behind it.
-    with console.capture() as said, on(dask), style.for_column(column), staged_progress(quiet=quiet) as report:
+    with (
+        console.capture() as said,
+        on(dask),
+        style.for_column(column),
+        staged_progress(quiet=quiet or as_json) as report,
+    ):
         if every:
             code = papers.reproduce_all(target, repeat, console, report, sensitivity, seed, full)
         else:
             code = papers.reproduce(
                 paper, figure, claims, target, repeat, console, report, chapter, sensitivity, world, seed, full
             )
+    if as_json:
+        print_json({"study": paper, "code": code, "folder": target, "said": said.get().split("\n")})
+        return code
     sys.stdout.write(said.get())
     return code

@@ -21,11 +21,14 @@ from lopsided.studies.doubts import direction_doubt, rate_doubt
 from lopsided.studies.options import SIZE_QUEUES, SizeOptions
 
 if TYPE_CHECKING:
+    from lopsided.studies.size_disciplines import Advice
     from lopsided.studies.size_plan import Plan
     from lopsided.studies.sizing import Sizing
     from lopsided.views.view import View
 
 USUAL = SizeOptions()
+USUAL_RTT = "30ms"
+"""To servers in the region, over an access line."""
 
 
 def size(
@@ -53,7 +56,7 @@ def size(
 
     For example:
 
-        lopsided size --down 2.4M --up 196k --rtt 200ms
+        lopsided size --down 2.4M --up 196k --rtt 20ms
         lopsided size --down 50M --up 10M --rtt 30ms --queue-down 256kB \\
           --plot curve.svg
         lopsided size --preset docsis30-100-10
@@ -68,7 +71,8 @@ def size(
     up
         Uplink rate, such as 196k.
     rtt
-        Propagation round-trip time of the path, without queueing, such as 200ms.
+        Round-trip time of the path without queueing, such as 20ms: the least that `ping` shows on the idle line.
+        Default: 30ms, or the preset's.
     measure
         Carry the field procedure out on the real line to this host, where `lopsided probe sink` runs; takes a minute.
     sizes
@@ -81,19 +85,25 @@ def size(
     """
     from lopsided.studies import sizing as sizings
 
+    checked_interface(options.interface)
     if measure is not None:
         measure_size(measure, up)
         return
-    if options.preset is None and (down is None or up is None or rtt is None):
+    if options.preset is None and (down is None or up is None):
         raise UsageError(
-            "write --down, --up and --rtt of the line, --preset NAME, or --measure HOST to find them on a real one"
+            "write --down and --up of the line, --preset NAME, or --measure HOST to find them on a real one"
+        )
+    if options.preset is None and rtt is None:
+        rtt = USUAL_RTT
+        print_note(
+            f"a round trip of {USUAL_RTT} is assumed; `ping -c 20 SERVER` on the idle line, to a server that you use, "
+            "shows yours (min): give it as --rtt"
         )
     for key, rate in (("--down", down), ("--up", up)):
         if rate is not None:
             ask(rate_doubt(key, parse_rate(rate)))
     if down is not None and up is not None:
         ask(direction_doubt(parse_rate(down), parse_rate(up)))
-    checked_interface(options.interface)
     target = picture_at(plot or dated("size", ".png"), overwrite=overwrite)
     what = options.preset or f"{down} down, {up} up"
     with on(dask, workers), progress(what, quiet=quiet or as_json) as report:
@@ -143,7 +153,8 @@ def _sizes(text: str) -> list[int]:
 def _show(found: Sizing) -> None:
     advice = found.advice
     best = "" if advice is None else f" {_advised(advice.recommended)}"
-    print_prose(f"{_answer(found)}{best}")
+    felt = "" if advice is None else _felt(advice)
+    print_prose(f"{felt}{_answer(found)}{best}")
     out().print(_answers(found))
     print_prose(f"{found.why} {found.assumed}\n")
     if advice is not None:
@@ -155,6 +166,21 @@ def _show(found: Sizing) -> None:
         print_line(config.lines + "\n")
         print_line("undo:", style="dim")
         print_line(indent(config.undo, "    ") + "\n")
+
+
+def _felt(advice: Advice) -> str:
+    """What a person notices: calls and pages as they are now, and with the queue that is advised."""
+    rows = {row["queue"]: row for row in advice.candidates.rows()}
+    now = rows.get("unmanaged") or rows.get("fifo")
+    then = rows[advice.recommended]
+    if now is None or now is then:
+        return ""
+    said: list[str] = []
+    for what, column, to_ms in (("a call's packets wait", "call_p95_ms", 1.0), ("a page takes", "page_s", 1e3)):
+        if now[column] is not None and then[column] is not None:
+            before, after = (f"{units.millis(row[column] * to_ms)} with {row['queue']}" for row in (now, then))
+            said.append(f"{what} {before}, {after}")
+    return f"While the line is busy {'; '.join(said)}. " if said else ""
 
 
 def _answer(found: Sizing) -> str:

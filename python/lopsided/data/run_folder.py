@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from lopsided.data import output
-from lopsided.errors import FolderError
+from lopsided.errors import FolderError, NoRunFolderError
 
 FORMAT = 2
 """The version of this layout; raised whenever an older reader would misread a new folder."""
@@ -139,9 +139,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     with output.told(folder, "read"):
         if not folder.exists():
-            raise FolderError(f"{folder} does not exist")
+            raise NoRunFolderError(f"{folder} does not exist")
         if not path.is_file():
-            raise FolderError(f"{folder} is not a run folder: it has no {MANIFEST}")
+            raise NoRunFolderError(f"{folder} is not a run folder: it has no {MANIFEST}")
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         found = int(manifest["format"])

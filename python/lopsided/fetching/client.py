@@ -59,7 +59,7 @@ class Options:
         if not 1 <= self.streams <= MAX_STREAMS:
             raise UsageError(f"--streams {self.streams}: from 1 to {MAX_STREAMS}")
         if self.window not in _native.WINDOW_RULES:
-            raise UsageError(f"--window {self.window}: there are {', '.join(_native.WINDOW_RULES)}")
+            raise UsageError(f"--rule {self.window}: there are {', '.join(_native.WINDOW_RULES)}")
         if not 0 <= self.retries <= 100:
             raise UsageError(f"--retries {self.retries}: from 0 to 100")
         if not 0.1 <= self.stall_s <= 3600:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -108,7 +109,7 @@ def reproduce(
     everything = wanted is None and not claims_only
     folder = out if everything else out / ("claims" if wanted is None else wanted.slug)
     figures = known.figures if everything else () if wanted is None else (wanted,)
-    asked = _Asked(figures, wanted is None, sensitivity and everything, repeat, seed, full)
+    asked = _Asked(figures, wanted is None, sensitivity and everything, repeat, seed, full, wanted)
     reproduction, report = _reproduce(known, asked, folder, progress)
     on_console.show(reproduction, console, report, in_full=not everything)
     return 1 if reproduction.surprises else 0
@@ -181,6 +182,8 @@ class _Asked:
     repeat: int | None
     seed: int | None
     full: bool = False
+    only: Figure | None = None
+    """The one figure, of which what the paper says is judged too."""
 
 
 def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> tuple[Reproduction, Path]:
@@ -202,6 +205,10 @@ def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) ->
         on_record=not asked.full,
         progress=progress,
     )
+    if asked.only is not None:
+        own = repetitions == known.repeat and asked.seed in (None, 1)
+        judged = study.judge(study.about(known, asked.only), found.measurements, recorded=own)
+        found = replace(found, claims=judged, only=asked.only.number)
     with _DRAWING:
         whole = study.drawn(found, asked.figures)
         with told(folder):
@@ -226,9 +233,10 @@ def _chapter(study: Paper, chapter: str) -> Paper:
 
 
 def _figure(study: Paper, number: str) -> Figure:
-    found = study.figure(number)
+    plain = re.sub(r"^\s*(?:figure|fig\.?)\s*", "", number, flags=re.IGNORECASE)
+    found = study.figure(number) or study.figure(plain)
     if found is None:
-        numbers = [each.number for each in study.figures]
+        numbers = [each.name.lower() if each.name.startswith("Table") else each.number for each in study.figures]
         raise UsageError(f"{study.key} has no figure {number!r}{_meant(number, numbers)}")
     return found
 

@@ -22,7 +22,7 @@ ACKPATH_REMEDIES = (
     "filter+bursts,filter+reconstruct,filter+acks_first,acc+bursts"
 )
 """Remedies for the way of the ACKs that are compared where none are named."""
-ACKPATH_REPEAT = 1
+ACKPATH_REPEAT = 3
 """Runs of each."""
 SWEEP_METRIC = "goodput"
 """What a sweep is drawn by where nothing else is named."""
@@ -68,7 +68,7 @@ class FairnessOptions:
     harm: bool = True
     """Run each side alone too, and measure the harm of company."""
     repeat: int = 2
-    """Seeds for each order of arrival."""
+    """Seeds for each order of arrival: a pair meets in both, so it has twice as many runs."""
     seed: int = 1
     """The first seed."""
 
@@ -90,7 +90,7 @@ class AqmOptions:
     ecn: bool = False
     """Both ends use ECN, and queues mark wherever they can."""
     repeat: int = 3
-    """Runs of each discipline, each with another seed."""
+    """Runs of each discipline, each with another seed: a comparison needs to know how much is chance."""
     seed: int | None = None
     """The first seed; default: the scenario's."""
 
@@ -118,7 +118,7 @@ class SizeOptions:
     stack: str = "linux-6.1"
     """Stack profile of both hosts."""
     repeat: int = 5
-    """Seeds per size; at most 3 per discipline."""
+    """Seeds per size, of which the median counts; at most 3 per discipline."""
     seed: int = 1
     """The first seed."""
     interface: str = USUAL_INTERFACE

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lopsided import metrics
 from lopsided.data import units
 from lopsided.data.study_tables import CANDIDATES
+from lopsided.data.suggestions import choices
 from lopsided.data.table import Table
 from lopsided.data.units import QueueLimit
 from lopsided.errors import UsageError
@@ -45,6 +46,13 @@ class Advice:
     """By candidate: its queue down and up."""
     candidates: Table
     digest: str
+
+
+def check(names: Sequence[str], rates_bps: tuple[int, int], rtt_s: float) -> None:
+    """Raises UsageError for a discipline that cannot be set for the line, before anything runs."""
+    packet = QueueLimit(1, "packets")
+    for name in names:
+        _settings(name, rates_bps, rtt_s, (packet, packet))
 
 
 def advise(
@@ -105,9 +113,8 @@ def _settings(
         down, up = ({"kind": "fifo", "limit": str(limit)} for limit in buffers)
         return down, up
     if name not in _SETTLED:
-        raise UsageError(
-            f"no settings are known for a queue {name!r}: there are unmanaged, fifo, {', '.join(_SETTLED)}"
-        )
+        known = ("unmanaged", "fifo", *_SETTLED)
+        raise UsageError(f"no settings are known for a queue {name!r}; {choices(name, known)}")
     down, up = (managed(name, rate, rtt_s) for rate in rates_bps)
     return down, up
 

@@ -311,6 +311,7 @@ def size(
     if not sizes or sizes[0] < 1:
         raise UsageError("buffer sizes are whole numbers of packets, at least 1")
     check_count(len(sizes) * repeat)
+    size_disciplines.check(queues, (line.down_bps, line.up_bps), line.rtt_s)
     plan = _plan(line, len(sizes), repeat, len(queues))
     if estimate is not None:
         estimate(plan)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from lopsided.data.catalogue import Column
 from lopsided.data.study_tables import SWEEP
+from lopsided.data.suggestions import meant
 from lopsided.data.table import Table
 from lopsided.errors import UsageError
 
@@ -39,11 +39,10 @@ def check_metric(metric: str) -> None:
     """Refuses what a sweep cannot be judged by, before anything runs."""
     columns = [column.name for column in SWEEP.columns if column.kind != "text"]
     if metric not in METRICS and metric not in columns:
-        close = difflib.get_close_matches(metric, [*METRICS, *columns], n=1)
-        meant = (
-            f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(METRICS)}, and the table's columns"
-        )
-        raise UsageError(f"no metric {metric!r}{meant}")
+        said = f"; there are {', '.join(METRICS)}, and the table's columns"
+        if found := meant(metric, METRICS) or meant(metric, columns):
+            said = f"; did you mean {found!r}?"
+        raise UsageError(f"no metric {metric!r}{said}")
 
 
 def measured_by(table: Table, metric: str) -> tuple[Table, Column]:

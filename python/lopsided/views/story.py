@@ -101,7 +101,7 @@ def moments(story: Story, *, everything: bool = False) -> list[tuple[float, str,
     told: list[tuple[float, str, str]] = []
     for one in story.connections:
         port = f"port {one.port}" if len(story.connections) > 1 else ""
-        told += [(episode.begin_s, port, _words(episode)) for episode in _worth_telling(one, everything)]
+        told += [(episode.begin_s, port, in_words(episode)) for episode in _worth_telling(one, everything)]
         told += [(moment.time_s, port, moment.what) for moment in one.moments]
     return sorted(told)
 
@@ -110,7 +110,8 @@ def _worth_telling(one: Connection, everything: bool) -> list[Episode]:
     return [episode for episode in one.episodes if everything or not episode.harmless]
 
 
-def _words(episode: Episode) -> str:
+def in_words(episode: Episode) -> str:
+    """What happened in an episode."""
     parts = [f"{' → '.join(episode.states)}" + (f" ({episode.cause})" if episode.cause else "")]
     if episode.lost:
         parts.append(f"lost: {_listed(episode.lost, 'segment')}")

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lopsided.papers.framework import text
+from lopsided.papers.framework.reproduction import again, agreement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,6 +67,8 @@ def show_all(entries: Sequence[Entry], console: Console, page: Path) -> None:
 def _summary(reproduction: Reproduction, console: Console, report: Path, in_full: bool) -> None:
     paper = reproduction.paper
     console.print(f"{paper.authors}, {paper.title}, {paper.year}", style="bold", markup=False)
+    if reproduction.only:
+        console.print(agreement(reproduction), markup=False, highlight=False)
     opening = reproduction.opening()
     if opening:
         console.print(" ".join(opening), markup=False, highlight=False)
@@ -85,6 +88,10 @@ def _summary(reproduction: Reproduction, console: Console, report: Path, in_full
         untried = f"what the paper does not give was not varied: lopsided reproduce {paper.key} --sensitivity"
         console.print(f"  {untried}", style="dim", markup=False)
     console.print(f"  {facts(reproduction)}", style="dim", markup=False)
+    if reproduction.only:
+        console.print(
+            f"  again: lopsided reproduce {paper.key}{again(reproduction)}", style="dim", markup=False, soft_wrap=True
+        )
     if reproduction.claims and not in_full:
         console.print(f"  one by one: lopsided reproduce {paper.key} --claims", style="dim", markup=False)
     console.print("report  ", style="dim", end="")
@@ -102,7 +109,8 @@ def _sensitivity(reproduction: Reproduction) -> str:
 def facts(reproduction: Reproduction) -> str:
     """How many runs, and their digests."""
     runs = sum(reproduction.measurements.runs(key).height for key in reproduction.digests)
-    times = f"{reproduction.repetitions} seeds per setting" if reproduction.repetitions > 1 else "one seed"
+    most = max((len(reproduction.measurements.repetitions_of((key,))) for key in reproduction.digests), default=1)
+    times = f"{most} seeds per setting" if most > 1 else "one seed per setting"
     times += f", from {reproduction.seed}" if reproduction.seed != 1 else ""
     digests = ", ".join(f"{key} {digest}" for key, digest in reproduction.digests.items())
     return f"{runs} runs, {times}; digests: {digests}" if runs else "no runs needed"

@@ -11,7 +11,7 @@ from lopsided.papers.framework import coverage as covering
 from lopsided.papers.framework import report_folder, text
 from lopsided.papers.framework.console import HEADINGS
 from lopsided.papers.framework.failing import CAUSES
-from lopsided.papers.framework.reproduction import held_in_short
+from lopsided.papers.framework.reproduction import again, agreement, held_in_short
 from lopsided.views.html import environment
 from lopsided.views.plot import style
 
@@ -120,6 +120,7 @@ def render(reproduction: Reproduction, figures: Path) -> str:
     runs = sum(reproduction.measurements.runs(key).height for key in reproduction.digests)
     return template("page.html.j2").render(
         paper=reproduction.paper,
+        agreement=agreement(reproduction) if reproduction.only else "",
         facts=[
             ("runs", str(runs)),
             ("seeds per setting", str(reproduction.repetitions)),
@@ -138,7 +139,7 @@ def render(reproduction: Reproduction, figures: Path) -> str:
         key_results=[outcome.result for outcome in reproduction.key_outcomes],
         base=[_base(outcome) for outcome in reproduction.key_outcomes],
         variants=_variants(reproduction),
-        again=_again(reproduction),
+        again=again(reproduction),
     )
 
 
@@ -171,12 +172,6 @@ def _covered(each: covering.Entry) -> dict[str, str]:
         "remark": "; ".join(filter(None, (each.remark, each.reason, each.published.note))),
         "state": each.state,
     }
-
-
-def _again(reproduction: Reproduction) -> str:
-    """The options of a command that runs the same seeds."""
-    times = f" --repeat {reproduction.repetitions}" if reproduction.repetitions != reproduction.paper.repeat else ""
-    return times + (f" --seed {reproduction.seed}" if reproduction.seed != 1 else "")
 
 
 def version() -> str:
@@ -240,6 +235,9 @@ def _claim(outcome: ClaimOutcome, causes: Causes) -> dict[str, Any]:
 def _artifact(figure: Figure, artifact: Artifact, folder: Path) -> dict[str, Any]:
     drawing, file = artifact.drawing, folder / f"{figure.slug}.svg"
     svg = None if drawing is None else style.svg_and_file(drawing, figure.slug, file)
+    if drawing is not None:
+        # What journals take.
+        style.write(drawing, file.with_suffix(".pdf"))
     return {
         "name": figure.name,
         "slug": figure.slug,

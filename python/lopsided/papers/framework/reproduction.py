@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -107,6 +108,8 @@ class Reproduction:
     answer: str = ""
     coverage: tuple[covering.Entry, ...] = ()
     """Every printed value and what stands next to it; empty for a report of parts."""
+    only: str = ""
+    """The number of the figure, if only one was asked for."""
 
     @property
     def surprises(self) -> int:
@@ -301,6 +304,56 @@ def run(
         digests={experiment.key: m.digest(experiment.key) for experiment in experiments},
         answer=paper.answer(m) if paper.answer and claims and m.has(*paper.answer_needs) else "",
     )
+
+
+def about(paper: Paper, figure: Figure) -> tuple[Claim, ...]:
+    """The statements of the paper about a figure that its own experiments decide."""
+    name = re.compile(rf"\b{re.escape(figure.name)}(?![0-9.]*[0-9])", re.IGNORECASE)
+    return tuple(
+        claim
+        for claim in paper.claims
+        if claim.origin == "paper" and set(claim.needs) <= set(figure.needs) and name.search(claim.where)
+    )
+
+
+_NEAR = 0.1
+
+
+def agreement(found: Reproduction) -> str:
+    """Whether the one figure that was asked for agrees with the paper, in a sentence or two."""
+    figure, artifact = found.artifacts[0]
+    said: list[str] = []
+    if artifact.comparisons:
+        apart = [
+            abs(each.measured / each.published.number - 1) for each in artifact.comparisons if each.published.number
+        ]
+        near = sum(share <= _NEAR for share in apart)
+        said.append(f"{near} of the {len(apart)} numbers printed with {figure.name} are met within {_NEAR:.0%}.")
+    if found.claims:
+        held = [each for each in found.claims if each.verdict.holds]
+        said.append(f"Of what the paper says of it {len(held)} of {len(found.claims)} statements hold.")
+        said += [
+            f"Not: {each.claim.statement.rstrip('.')} ({each.verdict.why_not})."
+            if each.verdict.why_not
+            else f"Not: {each.claim.statement}"
+            for each in found.claims
+            if not each.verdict.holds
+        ]
+    if not said:
+        said.append(
+            f"The paper prints {figure.name} as a picture: of its curve no numbers are kept here, and no statement is "
+            f"made of it alone. Compare the drawing with {figure.name} of the paper; `--claims` judges what the paper "
+            "concludes."
+        )
+    return " ".join(said)
+
+
+def again(reproduction: Reproduction) -> str:
+    """The options of a command that runs the same seeds."""
+    only = f' --figure "{reproduction.only}"' if " " in reproduction.only else f" --figure {reproduction.only}"
+    times = only if reproduction.only else ""
+    times += f" --repeat {reproduction.repetitions}" if reproduction.repetitions != reproduction.paper.repeat else ""
+    return times + (f" --seed {reproduction.seed}" if reproduction.seed != 1 else "")
 
 
 def drawn(found: Reproduction, figures: Iterable[Figure]) -> Reproduction:

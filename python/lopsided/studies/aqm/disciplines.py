@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lopsided import _native
+from lopsided.data.suggestions import choices
 from lopsided.errors import UsageError
 from lopsided.settings import setting_text
 
@@ -96,7 +97,7 @@ def _discipline(part: str | Mapping[str, Any] | Discipline) -> Discipline:
         if name == "file":
             return Discipline("file", "")
         if name not in known():
-            raise UsageError(f"no queue discipline is called {name!r}: there are {', '.join(known())}, and `file`")
+            raise UsageError(f"no queue discipline is called {name!r}; {choices(name, known(), ', and `file`')}")
         return Discipline(name, name)
     table = dict(_table(part) if isinstance(part, str) else part)
     label = table.pop("label", None)

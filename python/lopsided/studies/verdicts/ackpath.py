@@ -14,6 +14,7 @@ _ALIKE = 0.02
 """Arms whose scores differ by less than this share are called alike."""
 
 Row = Mapping[str, Any]
+_WAYS = ("down_goodput_bps", "up_goodput_bps")
 
 
 def verdict(found: AckPath) -> list[str]:
@@ -38,7 +39,44 @@ def verdict(found: AckPath) -> list[str]:
         worse = [row["remedies"] for row in rows if row["rank_score"] < (1 - _ALIKE) * none["rank_score"]]
         if worse:
             said.append(f"Worse than none: {', '.join(worse)}.")
+    said.append(_how_sure(found))
+    if none is not None:
+        said.append(_what_can_be_set(rows, none))
     return said
+
+
+def _how_sure(found: AckPath) -> str:
+    """In how many of the runs the best was the best."""
+    if found.repeat == 1:
+        return "Each has one run, so small differences may be chance: --repeat 5 tells."
+    best = found.cells["remedies"][0]
+    runs = list(found.runs.rows())
+    # Each direction counts alike, as in the ranking.
+    most = {way: max(row[way] or 0.0 for row in runs) or 1.0 for way in _WAYS}
+    scores = [sum((row[way] or 0.0) / most[way] for way in _WAYS) for row in runs]
+    tops = [max(scores[number :: found.repeat]) for number in range(found.repeat)]
+    mine = [score for score, row in zip(scores, runs, strict=True) if row["remedies"] == best]
+    won = sum(score >= (1 - _ALIKE) * top for score, top in zip(mine, tops, strict=True))
+    return f"{best} was best, or within {units.percent(_ALIKE)} of it, with {won} of {found.repeat} seeds."
+
+
+_ON_ROUTERS = {"cake_filter": "`tc qdisc replace dev eth0 root cake bandwidth RATE ack-filter`"}
+"""Remedies that Linux and OpenWrt have, and how they are set."""
+
+
+def _what_can_be_set(rows: Sequence[Row], none: Row) -> str:
+    """Which of the remedies a real router has, and whether it is worth it here."""
+    said: list[str] = []
+    for row in rows:
+        if (command := _ON_ROUTERS.get(row["remedies"])) is not None:
+            gain = row["rank_score"] - none["rank_score"]
+            worth = "of no use here" if abs(gain) <= _ALIKE else "which gains" if gain > 0 else "which does harm here"
+            said.append(f"{row['remedies']} ({command}), {worth}")
+    if not said:
+        return "None of them is a setting of a router that you can buy; they are for those who build modems."
+    return (
+        f"On a Linux or OpenWrt router you can set only {'; '.join(said)}. The others are for those who build modems."
+    )
 
 
 def _named(rows: Sequence[Row]) -> str:

@@ -1,0 +1,55 @@
+"""What was probably meant by a name that is not known: another case, `-` for `_`, a near word, a synonym."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+SYNONYMS: Mapping[str, str] = {
+    "throughput": "goodput",
+    "bandwidth": "goodput",
+    "rate": "goodput",
+    "latency": "delay",
+    "rtt": "delay",
+    "latency95": "delay95",
+    "drops": "loss",
+    "retransmissions": "retransmits",
+    "fairness": "jain",
+    "sqm": "cake",
+    "tail_drop": "fifo",
+    "droptail": "fifo",
+    "pfifo": "fifo",
+    "queue": "queues",
+    "disciplines": "queues",
+    "cc": "controls",
+    "congestion_controls": "controls",
+    "control": "controls",
+    "lines": "presets",
+    "scenarios": "examples",
+    "studies": "papers",
+}
+"""Words of other programs for what lopsided calls something else."""
+
+
+def meant(word: str, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant."""
+    by_plain = {_plain(name): name for name in known}
+    plain = _plain(word)
+    synonym = SYNONYMS.get(plain)
+    if plain in by_plain:
+        return by_plain[plain]
+    if synonym is not None and synonym in by_plain:
+        return by_plain[synonym]
+    close = difflib.get_close_matches(plain, by_plain, n=1, cutoff=0.6)
+    return by_plain[close[0]] if close else None
+
+
+def choices(word: str, known: Iterable[str], more: str = "") -> str:
+    """The end of an error: what was probably meant, or else all that there is."""
+    names = list(known)
+    found = meant(word, names)
+    return f"did you mean {found!r}?" if found else f"there are {', '.join(names)}{more}"
+
+
+def _plain(word: str) -> str:
+    return word.strip().lower().replace("-", "_")

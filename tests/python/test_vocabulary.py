@@ -1,0 +1,114 @@
+"""Every option has one meaning in all commands, and every meaning one option: the table here says which."""
+
+from __future__ import annotations
+
+import pytest
+
+from lopsided import cli
+from lopsided.cli.commands import COMMANDS, SIMULATING
+from lopsided.cli.hints import RENAMED
+
+SERVICES = ("shape", "reflect", "proxy", "schema", "ui", "page")
+"""Commands without a result of their own to print: they serve until they are ended, or print JSON alone."""
+
+MEANINGS = {
+    "--plot": "the picture to write",
+    "--data": "the numbers behind a picture, as a table",
+    "--out": "where the result goes: a run folder, a table, a log, a file",
+    "--figure": "which figure of a study",
+    "--from": "a time: from here on",
+    "--to": "a time: until here",
+    "--up": "the rate of the uplink",
+    "--down": "the rate of the downlink",
+    "--rtt": "a round trip without queueing, or several",
+    "--set": "key=value of a scenario",
+    "--repeat": "the number of seeds",
+    "--seed": "the first seed",
+    "--json": "the result as JSON, and nothing else",
+    "--quiet": "no progress and no tables",
+    "--overwrite": "replace what is there",
+    "--column": "draw for a journal's column",
+    "--world": "where to run it",
+    "--kernel": "which kernel the kernel world takes",
+    "--workers": "threads to run on",
+    "--dask": "the cluster to run on",
+    "--controller": "a congestion control of one's own",
+    "--discipline": "a queue discipline of one's own",
+    "--start-jitter": "by how much starts vary",
+    "--report": "write report.html",
+}
+"""What an option means wherever several commands have it; others that several have are in `ALIKE`."""
+ALIKE = {
+    "--direction", "--link", "--queues", "--preset", "--duration", "--stack", "--streams", "--rule", "--bind", "--port",
+    "--stall", "--interface", "--dry-run", "--systemd", "--undo", "--cc", "--ecn", "--workload", "--loss-down",
+    "--loss-up", "--queue-down", "--queue-up", "--framing", "--metric", "--pcap", "--interval", "--size", "--fail",
+    "--flow", "--record", "--quiet", "--detection", "--source", "--flows", "--capture", "--sender",
+}  # fmt: skip
+"""Options of several commands whose name says it all."""
+
+
+def options() -> dict[str, dict[str, str]]:
+    """Of each option the commands that have it, with its line of help."""
+    found: dict[str, dict[str, str]] = {}
+    app = cli.build()
+    for command in COMMANDS:
+        for argument in app[command.name].assemble_argument_collection():
+            for name in argument.names:
+                if name.startswith("--") and not name.startswith("--no-"):
+                    found.setdefault(name, {})[command.name] = str(argument.parameter.help or "")
+    return found
+
+
+def test_an_option_of_several_commands_is_in_the_table():
+    for name, commands in options().items():
+        assert len(commands) == 1 or name in MEANINGS or name in ALIKE, f"{name} of {', '.join(commands)}"
+
+
+def test_the_table_names_options_that_there_are():
+    there = options()
+    assert not [name for name in MEANINGS if name not in there]
+
+
+def test_no_option_has_come_back_under_an_old_name():
+    there = options()
+    for command, old in RENAMED:
+        assert command not in there.get(old, {}), f"{command} {old}"
+
+
+@pytest.mark.parametrize("command", [command.name for command in COMMANDS if command.name not in SERVICES])
+def test_every_command_with_a_result_gives_it_as_json(command: str):
+    assert command in options()["--json"]
+
+
+@pytest.mark.parametrize("command", [name for name in SIMULATING if name not in ("search", "reproduce")])
+def test_every_command_that_repeats_may_be_told_how_often(command: str):
+    assert command == "explain" or command in options()["--repeat"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["explain", "nothing-there"],
+        ["plot", "nothing-there", "goodput"],
+        ["run", "nothing-there.toml"],
+        ["run", "--nothing"],
+        ["nothing"],
+        ["list", "nothing"],
+        ["reproduce", "nothing"],
+        ["new", "--example", "nothing"],
+        ["cite", "nothing"],
+        ["size", "--interface", "a b", "--down", "1M", "--up", "1M"],
+    ],
+)
+def test_every_wrong_use_ends_in_two_and_an_error(wrong, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.invoke(wrong) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: ") and "╭" not in told
+
+
+def test_help_is_a_command_too(capsys):
+    assert cli.invoke(["help"]) == 0
+    assert "Usage: lopsided COMMAND" in capsys.readouterr().out
+    assert cli.invoke(["help", "run"]) == 0
+    assert "Usage: lopsided run" in capsys.readouterr().out
