@@ -95,6 +95,8 @@ def test_runs_are_served_to_this_machine_alone(tmp_path):
     folder = tmp_path / "runs" / "sub" / "adsl"
     lop.Scenario.load(SCENARIO).run().save(folder)
     (folder / "secret.txt").write_text("secret")
+    (tmp_path / "runs" / "sweep.csv").write_text("flow,goodput_bps\n<b>one</b>,12\n")
+    (tmp_path / "runs" / "other.csv").write_text("a,b\n1,2\n")
     with served.serving(tmp_path / "runs") as server:
         port = int(server.address.rsplit(":", 1)[1].strip("/"))
 
@@ -107,6 +109,9 @@ def test_runs_are_served_to_this_machine_alone(tmp_path):
         status, text = get("/")
         assert status == 200 and '"name":"sub/adsl"' in text
         assert get("/runs/sub/adsl/report.html")[0] == 200
+        status, text = get("/tables/sweep.csv")
+        assert status == 200 and "&lt;b&gt;one&lt;/b&gt;" in text and "<b>one" not in text
+        assert get("/tables/other.csv")[0] == 404
         for path in ("/runs/sub/adsl/secret.txt", "/runs/../secret", "/runs/%2e%2e/%2e%2e/etc/passwd", "/etc/passwd"):
             assert get(path)[0] == 404, path
         assert get("/", host="evil.example")[0] == 403

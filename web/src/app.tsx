@@ -23,7 +23,7 @@ import {
 import * as files from "./export";
 import * as format from "./format";
 import { Line } from "./line";
-import { ADSL, CHALLENGE, QUEUES, REMEDIES, TOUR } from "./scenes";
+import { ADSL, CHALLENGE, QUEUES, REMEDIES, TOUR, type Try } from "./scenes";
 import { drawSequence } from "./sequence";
 import { MOST_WRITTEN } from "./share";
 import type { Description, Direction, Picture, Series } from "./simulator";
@@ -887,7 +887,7 @@ function Pin({ state }: { state: State }): JSX.Element {
             <button type="button" class="small" onClick={() => void state.unpin()}>
               Unpin
             </button>
-            <button type="button" class="small" onClick={() => void state.load(pinned.scene.text, pinned.scene.settings, state.playhead.value)}>
+            <button type="button" class="small" onClick={() => (state.text.value === pinned.scene.text ? state.use(pinned.scene.settings) : void state.load(pinned.scene.text, pinned.scene.settings, state.playhead.peek()))}>
               Go back to it
             </button>
           </div>
@@ -1086,6 +1086,12 @@ function Tour({ state }: { state: State }): JSX.Element {
     number.value = to;
     loadStep(state, to);
   };
+  /** Settings over those of the step; none at all are the scenario without any. */
+  const tryIt = (each: Try): void => {
+    const settings = Object.keys(each.settings).length ? { ...step.settings, ...each.settings } : {};
+    if (state.text.value === step.scenario) state.use(settings);
+    else void state.load(step.scenario, settings, step.at);
+  };
   return (
     <section class="card tour" aria-label="Tour">
       <p class="brand">
@@ -1099,7 +1105,7 @@ function Tour({ state }: { state: State }): JSX.Element {
       <div class="buttons">
         <span>Try</span>
         {step.tries.map((each) => (
-          <button key={each.text} type="button" class="small" onClick={() => void state.load(step.scenario, { ...(each.settings === undefined ? {} : { ...(Object.keys(each.settings).length ? step.settings : {}), ...each.settings }) }, step.at)}>
+          <button key={each.text} type="button" class="small" onClick={() => tryIt(each)}>
             {each.text}
           </button>
         ))}

@@ -22,7 +22,7 @@ export type Reply =
   | { readonly kind: "cancelled"; readonly id: number }
   | { readonly kind: "description"; readonly id: number; readonly description: Description }
   | { readonly kind: "file"; readonly id: number; readonly block: ArrayBuffer }
-  | { readonly kind: "pinned"; readonly id: number }
+  | { readonly kind: "pinned"; readonly id: number; readonly block: ArrayBuffer | null }
   | { readonly kind: "refused"; readonly id: number; readonly problems: readonly Problem[] }
   /** The instance is gone: the page starts another one. */
   | { readonly kind: "trap"; readonly id: number; readonly reason: string };
@@ -34,6 +34,9 @@ const SLICE = 25_000;
 const NEARLY_DONE_MS = 50;
 /** A long run is shown this often while it goes on. */
 const PARTIAL_MS = 50;
+
+/** The whole of a pinned run, whatever time is shown. */
+const PINNED: View = { columns: 800, from: 0, to: 0, packetsFrom: 0, packetsTo: 0 };
 
 export class Engine {
   private simulator: Simulator | null = null;
@@ -97,12 +100,13 @@ export class Engine {
         this.pinned = question.scene;
         simulator.pin(false);
         if (this.pinned) {
-          simulator.open(this.pinned, { columns: 10, from: 0, to: 0, packetsFrom: 0, packetsTo: 0 });
+          simulator.open(this.pinned, PINNED);
           while (!simulator.advance(SLICE)) await this.pause();
-          simulator.finish();
+          const block = simulator.finish();
           simulator.pin(true);
+          return this.reply({ kind: "pinned", id: question.id, block }, [block]);
         }
-        return this.reply({ kind: "pinned", id: question.id });
+        return this.reply({ kind: "pinned", id: question.id, block: null });
       case "run":
         return this.run(simulator, question.id, question.scene, question.view);
     }

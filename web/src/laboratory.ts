@@ -71,9 +71,11 @@ export class Laboratory {
     return reply.block;
   }
 
-  async pin(scene: Scene | null): Promise<void> {
+  /** Compares later runs with this one, and returns its picture; with none for `null`. */
+  async pin(scene: Scene | null): Promise<Picture | null> {
     this.pinned = scene;
-    await this.request((id) => ({ kind: "pin", id, scene }));
+    const reply = await this.request((id) => ({ kind: "pin", id, scene }));
+    return reply.kind === "pinned" && reply.block ? unpack(reply.block) : null;
   }
 
   close(): void {

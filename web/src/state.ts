@@ -139,6 +139,13 @@ export class State {
     this.ask(false);
   }
 
+  /** The same scenario with these settings alone: the time shown stays. */
+  use(settings: Readonly<Record<string, string>>): void {
+    this.settings.value = settings;
+    this.ask(false);
+    void this.describe();
+  }
+
   /** Changes settings: `null` takes one away. */
   set(changes: Readonly<Record<string, string | null>>, moving: boolean): void {
     const next: Record<string, string> = { ...this.settings.value };
@@ -197,12 +204,10 @@ export class State {
   }
 
   async pin(): Promise<void> {
-    const picture = this.finished.value;
-    if (!picture) return;
     const scene = this.scene.value;
-    const words = inWords(scene.settings);
-    await this.laboratory?.pin(scene);
-    this.pinned.value = { scene, picture, words };
+    const picture = await this.laboratory?.pin(scene);
+    if (!picture) return;
+    this.pinned.value = { scene, picture, words: inWords(scene.settings) };
     this.ask(false);
   }
 

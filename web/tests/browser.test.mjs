@@ -306,3 +306,44 @@ test("a report's figures are interactive, and it plays", async () => {
   assert.deepEqual(complaints, []);
   await context.close();
 });
+
+test("the digests of the repository's scenarios are equal in Chromium", async () => {
+  const { page, complaints, close } = await open();
+  const paths = [...recorded.matchAll(/^\["(scenarios\/[^"]+)"\]/gm)].map(([, path]) => path);
+  const begun = performance.now();
+  const most = process.env.LOPSIDED_DIGESTS === "all" ? Infinity : 12_000;
+  let checked = 0;
+  for (const path of paths) {
+    if (performance.now() - begun > most) break;
+    const text = readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+    await page.evaluate((text) => lopsided.state.load(text), text);
+    await rest(page).catch(async () => assert.fail(`${path}: ${await page.locator(".problems").allTextContents()}`));
+    assert.equal(await digestOf(page), known(path), path);
+    checked += 1;
+  }
+  console.log(`${checked} of ${paths.length} digests are equal in Chromium`);
+  assert.ok(checked >= 3, `${checked} scenarios were checked`);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("the widget of notebooks runs the same page", async () => {
+  const context = await browser.newContext({ reducedMotion: "reduce" });
+  const page = await context.newPage();
+  const complaints = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  await page.goto("about:blank");
+  await page.setContent('<div id="cell"></div>');
+  const widget = readFileSync(new URL("../../python/lopsided/views/bundle/widget.js", import.meta.url), "utf8");
+  await page.evaluate(
+    async ([code, text]) => {
+      const { default: widget } = await import(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
+      globalThis.stop = widget.render({ model: { get: () => ({ text, version: "test" }) }, el: document.getElementById("cell") });
+    },
+    [widget, ADSL],
+  );
+  await page.waitForFunction((digest) => document.getElementById("cell").shadowRoot?.querySelector(".digest")?.textContent === digest, known("scenarios/adsl.toml"));
+  await page.evaluate(() => globalThis.stop());
+  assert.deepEqual(complaints, []);
+  await context.close();
+});

@@ -1,26 +1,33 @@
 """The laboratory served to browsers of this machine: the page, and the reports of run folders.
 
 It answers GET alone, to 127.0.0.1 alone, and only under that name: a page of another site that makes a browser ask
-here gets nothing. Besides the page it hands out the `report.html` of folders that have a manifest, and no other file.
+here gets nothing. Besides the page it hands out the `report.html` of folders that have a manifest, and as HTML the
+tables of sweeps, which are CSV files with a column `goodput_bps`; no other file.
 """
 
 from __future__ import annotations
 
+import csv
 import errno
 import json
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from lopsided.data.run_folder import MANIFEST
 from lopsided.errors import UsageError
+from lopsided.views.html import template
 from lopsided.views.page import page
+from lopsided.views.view import Heading, View
 
 _MOST_FOLDERS = 200
+_MOST_ROWS = 2000
+"""Rows of a sweep's table that are shown."""
 _MOST_SCENARIO = 200_000
 """Octets of a scenario that the page can open."""
 _REPORT_POLICY = (
@@ -93,6 +100,33 @@ def runs(root: Path) -> list[dict[str, str]]:
     return [folder for _, folder in found[:_MOST_FOLDERS]]
 
 
+def sweeps(root: Path) -> list[dict[str, str]]:
+    """The tables that `lopsided sweep --out` wrote below a folder, the newest first."""
+    found: list[tuple[float, dict[str, str]]] = []
+    for path in sorted(root.glob("**/*.csv"))[: 10 * _MOST_FOLDERS] if root.is_dir() else []:
+        try:
+            with path.open(encoding="utf-8", newline="") as file:
+                heading = file.readline(10_000)
+            made = path.stat().st_mtime
+        except (OSError, ValueError):
+            continue
+        if "goodput_bps" not in heading.strip().split(","):
+            continue
+        name = path.relative_to(root).as_posix()
+        table = {"name": name, "title": path.stem, "kind": "sweep", "digest": "", "scenario": ""}
+        found.append((made, {**table, "report": f"/tables/{quote(name)}"}))
+    found.sort(key=lambda each: each[0], reverse=True)
+    return [table for _, table in found[:_MOST_FOLDERS]]
+
+
+def _table(path: Path) -> str:
+    """A CSV file as a page."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(islice(csv.reader(file), _MOST_ROWS + 1))
+    view = View([Heading(name) for name in rows[0]], [row for row in rows[1:] if len(row) == len(rows[0])])
+    return template("table_page.html.j2").render(title=path.stem, table=view.html())
+
+
 def _scenario(path: Path) -> str:
     try:
         if path.stat().st_size > _MOST_SCENARIO:
@@ -113,7 +147,10 @@ class _Handler(BaseHTTPRequestHandler):
             return self.send_error(403, "only for this machine")
         path = unquote(urlsplit(self.path).path)
         if path == "/":
-            return self._send(page(folders=runs(self.root)), "")
+            return self._send(page(folders=[*runs(self.root), *sweeps(self.root)]), "")
+        name = path.removeprefix("/tables/")
+        if name != path and any(table["name"] == name for table in sweeps(self.root)):
+            return self._send(_table(self.root / name), _REPORT_POLICY)
         if path.startswith("/runs/") and path.endswith("/report.html"):
             report = self.root / path.removeprefix("/runs/")
             known = {f"{folder['name']}/report.html" for folder in runs(self.root)}
