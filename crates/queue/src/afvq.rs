@@ -22,11 +22,11 @@ use lopsided_spec::{Fault, Key, Part, ValueType, key};
 /// ACKs-first variable-size queueing as plain data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AfvqConfig {
-    /// The queue of what is no pure ACK.
+    /// The queue of all packets other than pure ACKs.
     pub queue: QueueConfig,
     /// The most ACKs that may wait.
     pub ack_limit: u32,
-    /// The part of the octets that ACKs may take while data waits.
+    /// The share of bytes that ACKs may take while data waits.
     pub ack_share: f64,
 }
 
@@ -80,7 +80,7 @@ pub struct Afvq {
     share: f64,
     /// ACKs that may wait while data does.
     size: u32,
-    /// ACKs that left since the last packet of data, and their octets.
+    /// ACKs that left since the last data packet, and their bytes.
     turn: Backlog,
 }
 
@@ -100,7 +100,7 @@ impl Afvq {
         Ok(Afvq { classes, most, share: config.ack_share, size: most, turn: Backlog::default() })
     }
 
-    /// Whether the next ACK may go before a packet of data of this size.
+    /// True if the next ACK may precede a data packet of this size.
     fn may_go_first(&self, ack: Bytes, data: Bytes) -> bool {
         let acks = (self.turn.bytes + ack).get() as f64;
         acks * (1.0 - self.share) <= self.share * data.get() as f64

@@ -40,7 +40,7 @@ pub struct AsqmConfig {
 }
 
 impl Default for AsqmConfig {
-    /// The dissertation's; the limit, which it does not give, is CoDel's.
+    /// The dissertation's values; it gives no limit, which is CoDel's.
     fn default() -> AsqmConfig {
         AsqmConfig {
             limit: Limit::Packets(1000),
@@ -128,7 +128,7 @@ impl Asqm {
         }
     }
 
-    /// Whether the packet that leaves now is to be marked or dropped.
+    /// True if the departing packet must be marked or dropped.
     fn is_due(&mut self, now: Time) -> bool {
         if self.link.get(now).is_none() {
             self.dropping = None;

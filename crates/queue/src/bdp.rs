@@ -69,7 +69,7 @@ impl Choice for BdpBound {
 }
 
 impl BdpBound {
-    /// What the link may take of a round trip.
+    /// The part of an RTT that the link may take.
     fn of(self, measured: Duration) -> Duration {
         let (share, least) = (measured / 10, Duration::from_millis(25));
         match self {
@@ -109,7 +109,7 @@ impl Discipline for BdpConfig {
     }
 }
 
-/// What a queue may send in its turn: a full frame of Ethernet.
+/// Bytes that a queue may send in its turn: a full Ethernet frame.
 const QUANTUM: i64 = 1514;
 
 /// Queues under BDP.
@@ -126,7 +126,7 @@ pub struct Bdp {
 
 #[derive(Debug, Default)]
 struct Flow {
-    /// Of the flow that was last here.
+    /// Hash of the last flow that used this slot.
     hash: u64,
     ring: PacketRing,
     deficit: i64,
@@ -139,7 +139,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// Whether the packet that leaves now is to be marked or dropped.
+    /// True if the departing packet must be marked or dropped.
     fn is_due(&mut self, bound: BdpBound, now: Time) -> bool {
         let bloat = self.bloat.get(now).unwrap_or_default();
         let measured = self.measured.get(now).unwrap_or_default().max(bloat);
@@ -182,7 +182,7 @@ impl Bdp {
         }
     }
 
-    /// The packet is taken in behind the others of its flow.
+    /// Appends the packet to its flow's queue.
     fn push(&mut self, at: usize, packet: Packet, cx: &mut Cx<'_>) {
         let flow = &mut self.flows[at];
         let beside = self.total - flow.ring.backlog();

@@ -1,4 +1,4 @@
-//! What several disciplines refuse of their settings.
+//! Checks of settings that several disciplines share.
 
 use lopsided_core::Bytes;
 use lopsided_spec::Fault;
@@ -6,7 +6,7 @@ use lopsided_spec::Fault;
 /// The most queues that a discipline can spread its flows over (Linux' bound).
 pub(crate) const MOST_QUEUES: u32 = 65_536;
 
-/// A limit, in packets or octets.
+/// Checks a limit in packets or bytes.
 pub(crate) fn limit(name: &'static str, most: u64) -> Result<(), Fault> {
     if most == 0 {
         let fault = Fault::new(name, "the limit is zero: no packet would ever pass");
@@ -15,7 +15,7 @@ pub(crate) fn limit(name: &'static str, most: u64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// How many queues flows are spread over.
+/// Checks the number of queues that flows are spread over.
 pub(crate) fn flows(count: u32) -> Result<(), Fault> {
     if !(1..=MOST_QUEUES).contains(&count) {
         return Err(Fault::new("flows", format!("there are from 1 to {MOST_QUEUES} queues")));
@@ -23,7 +23,7 @@ pub(crate) fn flows(count: u32) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What a queue may send in its turn.
+/// Checks the quantum of a queue.
 pub(crate) fn quantum(size: Bytes) -> Result<(), Fault> {
     if size == Bytes::ZERO {
         return Err(Fault::new("quantum", "a quantum of zero would never let a packet go"));

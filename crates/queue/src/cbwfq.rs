@@ -119,11 +119,11 @@ pub struct Cbwfq {
     clock: u64,
 }
 
-/// What a class may send, and by when.
+/// The service guarantee of a class.
 #[derive(Debug)]
 struct Share {
     bandwidth: BitRate,
-    /// Where its head starts, in nanoseconds of its own bandwidth.
+    /// Virtual start of its head, in nanoseconds of the class's bandwidth.
     start: u64,
     policer: Option<Tokens>,
 }
@@ -141,7 +141,7 @@ fn nanos_at(rate: BitRate, size: Bytes) -> u64 {
 }
 
 impl Tokens {
-    /// Whether there are tokens for a packet that takes so long. Takes them.
+    /// Takes tokens for a packet of this duration. False if there are not enough.
     fn allow(&mut self, cost: u64, now: Time) -> bool {
         let waited = now.saturating_since(self.counted).as_nanos();
         self.left = self.depth.min(self.left.saturating_add(waited));

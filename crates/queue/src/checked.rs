@@ -1,10 +1,8 @@
-//! Holds a discipline to its contract, after every operation: each packet that went in comes out once, is discarded
-//! once with a reason, or is still counted in the backlog; and its ECN field changes only by a mark that is in the
-//! accounting.
+//! Checks a discipline against its contract after every operation: each enqueued packet leaves once, is discarded once
+//! with a reason, or is counted in the backlog; and its ECN field changes only by a mark in the accounting.
 //!
-//! The discipline is given accounting of its own to discard into, so that what it says it lost can be held against what
-//! it holds; the audit then posts each loss to the real accounting. Costs a tree operation per packet: for tests and
-//! debug runs.
+//! The discipline discards into a private accounting, so that its reported losses can be compared with its contents;
+//! the audit then posts each loss to the real accounting. Costs a tree operation per packet: for tests and debug runs.
 
 use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{
@@ -23,7 +21,7 @@ pub struct CheckedQdisc<Q> {
     private: Accounting,
     seen: Arc<Mutex<Vec<Seen>>>,
     latest: Time,
-    /// When the next packet's size was asked for, and the answer; `None` once another packet came.
+    /// Time and result of the last `peek`; `None` once another packet arrived.
     shown: Option<(Time, Bytes)>,
 }
 
@@ -34,7 +32,7 @@ struct Entry {
     ecn: Ecn,
 }
 
-/// What the discipline told its private accounting, in order.
+/// Events of the private accounting, in order.
 #[derive(Debug)]
 enum Seen {
     Enqueued(Packet, Backlog),
@@ -42,7 +40,7 @@ enum Seen {
     Dropped(Packet, DropReason),
 }
 
-/// Copies what is told to the private accounting.
+/// Records the events of the private accounting.
 struct EventRecorder(Arc<Mutex<Vec<Seen>>>);
 
 impl Observer for EventRecorder {
@@ -110,7 +108,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         entry
     }
 
-    /// Posts what the discipline told, and holds it against what was inside.
+    /// Posts the recorded events and compares them with the contents.
     fn post(&mut self, offered: Option<u64>, cx: &mut Cx<'_>) {
         let told = std::mem::take(&mut *self.seen.lock().expect("no audit panics while it listens"));
         let (mut taken_in, mut refused) = (false, false);
@@ -138,7 +136,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         assert!(offered.is_none() || taken_in || refused, "packet {offered:?} was neither taken in nor discarded");
     }
 
-    /// What was said before a packet was asked for must hold.
+    /// Checks the results of `peek` and `ready_at` against the packet that follows.
     fn check_promises(&mut self, ready: Option<Time>, waiting: usize, given: Option<&QueuedPacket>) {
         match (given, self.shown.take()) {
             (Some(given), Some((at, size))) if at == self.latest => {
@@ -249,8 +247,8 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
     }
 }
 
-/// A packet is not `Clone`, so that none is ever sent twice; this copy only goes to the real accounting in the place of
-/// one that was lost to the private ones.
+/// Packets are not `Clone`, so that none is sent twice. This copy only replaces, in the real accounting, a packet that
+/// was lost in the private one.
 fn copy(packet: &Packet) -> Packet {
     Packet::unbooked(packet.id(), packet.sent_at(), packet.to_new())
 }

@@ -1,4 +1,4 @@
-//! A discipline inside another one, or behind a shaper.
+//! A discipline inside another one, or before a shaper.
 
 use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
@@ -52,7 +52,7 @@ impl<Q: Qdisc> Qdisc for Child<Q> {
         self.qdisc.backlog() + self.held()
     }
 
-    /// The size of the packet that `dequeue` will give now; `None` only if none is left. May drop packets on the way.
+    /// The size of the packet that `dequeue` returns now; `None` only if no packet is left. May drop packets.
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         if self.held.is_none() {
             let known = self.qdisc.peek(cx);

@@ -132,7 +132,7 @@ impl Choke {
         })
     }
 
-    /// Takes out a packet drawn at random if it is of the same flow as the arriving one.
+    /// Removes a random packet if it belongs to the flow of the arriving one.
     fn draw_of_flow(&mut self, packet: &Packet) -> Option<QueuedPacket> {
         if self.packets.is_empty() {
             return None;
@@ -153,7 +153,7 @@ impl Choke {
     }
 }
 
-/// What names the flow of a packet.
+/// The key of a packet's flow.
 fn flow(packet: &Packet) -> impl PartialEq + use<> {
     let (protocol, ports) = match packet.transport() {
         Transport::Tcp(header) => (6, (header.src_port, header.dst_port)),

@@ -1,4 +1,4 @@
-//! A class of a discipline: a child with a name, and what it has done.
+//! A class of a discipline: a named child and its counters.
 
 use crate::{Backlog, Child, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, NewPacket, Packet, Time};
@@ -17,7 +17,7 @@ impl Class {
         Class { name: name.into(), child: Child::new(child), stats: ClassStats::default() }
     }
 
-    /// Offers a packet. `beside` is what waits in the other classes of the same discipline.
+    /// Enqueues a packet. `beside` is the backlog of the other classes.
     pub fn enqueue(&mut self, packet: Packet, beside: Backlog, cx: &mut Cx<'_>) {
         let marked = cx.counters().marked_total().packets;
         self.stats.backlog.packets += 1;
@@ -42,7 +42,7 @@ impl Class {
         given
     }
 
-    /// Drops the packet that `dequeue` would give now.
+    /// Drops the packet that `dequeue` would return now.
     pub fn drop_head(&mut self, why: DropReason, cx: &mut Cx<'_>) {
         let marked = cx.counters().marked_total().packets;
         if let Some(head) = self.child.dequeue(cx) {
@@ -51,7 +51,7 @@ impl Class {
         self.settle(marked, cx);
     }
 
-    /// The size of the packet that `dequeue` will give now; `None` only if none is left.
+    /// The size of the packet that `dequeue` returns now; `None` only if no packet is left.
     pub fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         let marked = cx.counters().marked_total().packets;
         let size = self.child.peek(cx);
@@ -93,7 +93,7 @@ impl Class {
         self.child.poll_originate()
     }
 
-    /// What waits in the class.
+    /// The backlog of the class.
     pub fn backlog(&self) -> Backlog {
         self.stats.backlog
     }
@@ -109,7 +109,7 @@ impl Class {
         self.child.gauges(&mut |inner, value| out(&format!("{}/{inner}", self.name), value));
     }
 
-    /// Counts what the child dropped and marked by itself.
+    /// Counts the child's own drops and marks.
     fn settle(&mut self, marked_before: u64, cx: &Cx<'_>) {
         let dropped = self.stats.backlog - self.child.backlog();
         self.stats.backlog = self.child.backlog();

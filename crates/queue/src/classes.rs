@@ -1,11 +1,10 @@
-//! The classes of a discipline that has some, and the classifier that fills them: what priorities, round robins and
-//! trees of rates have in common.
+//! The classes of a discipline and their classifier: shared by priorities, round robins and rate trees.
 
 use crate::{Backlog, Class, ClassStats, Classifier, FarEnd, Qdisc, Waiting};
 use lopsided_core::{Cx, DropReason, NewPacket, Packet, Time};
 use lopsided_spec::Fault;
 
-/// Classes by number, and what waits in all of them.
+/// The classes by number, and their total backlog.
 #[derive(Debug)]
 pub struct Classes {
     classifier: Classifier,
@@ -14,7 +13,7 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// Empty classes of the given names and disciplines. `word` is what the discipline calls a class.
+    /// Creates empty classes with these names and disciplines. `word` is the discipline's term for a class.
     pub fn new(classifier: Classifier, children: Vec<(String, Box<dyn Qdisc>)>, word: &str) -> Result<Classes, Fault> {
         let highest = classifier.highest_class();
         let count = children.len();
@@ -40,12 +39,12 @@ impl Classes {
         self.backlog = beside + class.backlog();
     }
 
-    /// Drops the packet that a class would give now.
+    /// Drops the packet that a class would return now.
     pub fn drop_head_of(&mut self, class: usize, why: DropReason, cx: &mut Cx<'_>) {
         self.act(class, |class| class.drop_head(why, cx));
     }
 
-    /// Lets a class act, and counts what that changed.
+    /// Lets a class act and updates the counters.
     pub fn act<T>(&mut self, class: usize, act: impl FnOnce(&mut Class) -> T) -> T {
         let class = &mut self.classes[class];
         let beside = self.backlog - class.backlog();
@@ -59,22 +58,22 @@ impl Classes {
         self.classes[class].ready_at(now)
     }
 
-    /// Whether a class can give a packet now.
+    /// True if a class can return a packet now.
     pub fn is_ready(&self, class: usize, now: Time) -> bool {
         self.class_ready_at(class, now) == Some(now)
     }
 
-    /// When the first class can give a packet.
+    /// The earliest time when a class can return a packet.
     pub fn ready_at(&self, now: Time) -> Option<Time> {
         self.classes.iter().filter_map(|class| class.ready_at(now)).min()
     }
 
-    /// How many there are.
+    /// Number of classes.
     pub fn count(&self) -> usize {
         self.classes.len()
     }
 
-    /// What waits in one class.
+    /// The backlog of one class.
     pub fn backlog_of(&self, class: usize) -> Backlog {
         self.classes[class].backlog()
     }

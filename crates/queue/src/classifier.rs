@@ -13,7 +13,7 @@ pub struct Classifier {
     pub default: usize,
 }
 
-/// A condition on a packet, and the class of those that meet it. Each field that is set must match.
+/// A condition on a packet, and the class of packets that meet it. Every field that is set must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
     pub class: u32,
@@ -64,7 +64,7 @@ impl Choice for Protocol {
     const WORDS: &'static [(&'static str, Protocol)] = &[("tcp", Protocol::Tcp), ("udp", Protocol::Udp)];
 }
 
-/// What a packet is for.
+/// The purpose of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
     /// A TCP segment that only acknowledges: no payload, no SYN, FIN or RST.

@@ -26,16 +26,15 @@ use lopsided_spec::{Fault, Given, Key, Part, key};
 pub struct CobaltConfig {
     /// The acceptable standing delay.
     pub target: Duration,
-    /// Of the order of the longest round trip of the flows.
+    /// About the longest RTT of the flows.
     pub interval: Duration,
-    /// Mark packets that can be marked in place of CoDel's drops (RFC 3168).
+    /// Mark ECN-capable packets instead of dropping them by CoDel (RFC 3168).
     pub ecn: bool,
-    /// How long the link takes for a full packet: a delay of four of them, or of two for each busy flow, is no standing
-    /// queue.
+    /// Transmission time of a full packet: a delay of four of them, or of two per busy flow, is not a standing queue.
     pub mtu_time: Duration,
-    /// What is added to BLUE's probability while the queue is full.
+    /// Increase of BLUE's probability while the queue is full.
     pub p_inc: f64,
-    /// What is taken from it while the queue is empty.
+    /// Decrease of BLUE's probability while the queue is empty.
     pub p_dec: f64,
 }
 
@@ -53,7 +52,7 @@ impl Default for CobaltConfig {
     }
 }
 
-/// What COBALT remembers of one queue.
+/// COBALT's state of one queue.
 #[derive(Clone, Debug, Default)]
 pub struct Cobalt {
     count: u32,
@@ -67,7 +66,7 @@ pub struct Cobalt {
     blue_moved: Time,
 }
 
-/// What becomes of a packet.
+/// The verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Send,
@@ -75,7 +74,7 @@ pub enum Verdict {
 }
 
 impl Cobalt {
-    /// Looks at a packet that could leave, and may mark it. `busy_flows` share the link with this queue.
+    /// Judges a packet about to leave, and may mark it. `busy_flows` share the link with this queue.
     pub fn judge(
         &mut self,
         config: &CobaltConfig,
@@ -89,8 +88,8 @@ impl Cobalt {
         let allowed = config.mtu_time * u64::from(busy_flows.saturating_mul(2).max(4));
         // A count that has not faded yet is due at once as the delay rises again.
         let mut is_due = self.is_due(now);
-        // Of the instant that the law had, and of each that it sets below but the first of an episode, as in Linux: a
-        // queue at rest for longer than the interval has no patience when it is found to be too long.
+        // Lateness counts for the time that the law had and each time that it sets below, except the first of an
+        // episode, as in Linux: COBALT drops at once if the queue was idle for longer than one interval.
         let mut is_late = now > self.drop_next;
         if sojourn > config.target && sojourn > allowed {
             if !self.dropping {
@@ -120,7 +119,7 @@ impl Cobalt {
         if self.probability > 0.0 && rng.unit() < self.probability {
             verdict = Verdict::Drop;
         }
-        // The law does not run ahead of a queue at rest, nor hurry to make up for what it missed.
+        // The law neither runs ahead of an idle queue nor catches up on missed drops.
         if self.count == 0 {
             self.drop_next = now + config.interval;
         } else if verdict == Verdict::Send && is_late {
@@ -129,7 +128,7 @@ impl Cobalt {
         verdict
     }
 
-    /// Packets of this queue were dropped for want of room.
+    /// Records that packets of this queue were dropped for lack of room.
     pub fn overflowed(&mut self, config: &CobaltConfig, now: Time) {
         if self.may_move(config, now) {
             self.probability = (self.probability + config.p_inc).min(1.0);
@@ -140,7 +139,7 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// The queue was found empty; tells whether something is left to fade.
+    /// Records an empty queue. True if state is left that decays.
     pub fn found_empty(&mut self, config: &CobaltConfig, now: Time) -> bool {
         if self.probability > 0.0 && self.may_move(config, now) {
             self.probability = (self.probability - config.p_dec).max(0.0);
@@ -154,7 +153,7 @@ impl Cobalt {
         self.probability > 0.0 || self.count > 0 || now < self.drop_next
     }
 
-    /// How far CoDel has gone: drops and marks since the queue was last at rest, less what has faded.
+    /// CoDel's count: drops and marks since the queue was last idle, minus the decay.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -254,7 +253,7 @@ impl Part for CobaltQueueConfig {
     }
 }
 
-/// An Ethernet frame of 1500 octets of IP.
+/// An Ethernet frame with 1,500 bytes of IP.
 const FULL_FRAME: Bytes = Bytes::new(1514);
 
 impl Discipline for CobaltQueueConfig {

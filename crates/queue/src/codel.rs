@@ -1,6 +1,6 @@
 //! CoDel: controlled delay (RFC 8289, Nichols and Jacobson 2012).
 //!
-//! A packet's sojourn time is looked at as it leaves. Once it has been at least `target` for an `interval`, packets are
+//! CoDel measures a packet's sojourn time when it leaves. Once it has been at least `target` for an `interval`, packets are
 //! dropped or marked as they leave, the next one after `interval / sqrt(count)` (the control law), until a packet
 //! leaves below `target`.
 //!
@@ -10,10 +10,10 @@
 //! **Deviations**, all as in Linux's `sch_codel` (tc-codel(8)), so that the same arrivals give the same drops:
 //! - Times are counted in units of 1024 ns, and compared with "after", not "at or after".
 //! - `1 / sqrt(count)` is kept to 16 bits and refined by one step of Newton's method each time that `count` changes.
-//! - A queue is left alone while no more than `mtu` octets wait behind the departing packet; RFC 8289 takes the largest
-//!   packet seen.
+//! - Nothing is dropped while at most `mtu` bytes wait behind the departing packet; RFC 8289 uses the largest packet
+//!   seen.
 //!
-//! Left out: the classifier that restricts `ce_threshold` to some packets.
+//! Not modelled: the classifier that restricts `ce_threshold` to some packets.
 
 use crate::ring::PacketRing;
 use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
@@ -25,18 +25,18 @@ use lopsided_spec::{Fault, Key, Part, key};
 pub struct CodelConfig {
     /// The acceptable standing delay.
     pub target: Duration,
-    /// Of the order of the longest round trip of the flows.
+    /// About the longest RTT of the flows.
     pub interval: Duration,
-    /// Mark packets that can be marked in place of dropping them (RFC 3168).
+    /// Mark ECN-capable packets instead of dropping them (RFC 3168).
     pub ecn: bool,
     /// Also mark every packet that waited longer than this.
     pub ce_threshold: Option<Duration>,
-    /// A queue with no more than this behind its head is left alone, in octets with the link's header.
+    /// A queue with at most this backlog after its head is never dropped from, in bytes with the link's header.
     pub mtu: Bytes,
 }
 
 impl Default for CodelConfig {
-    /// RFC 8289's and Linux's defaults; an Ethernet frame of 1500 octets of IP.
+    /// Defaults of RFC 8289 and Linux; an Ethernet frame with 1,500 bytes of IP.
     fn default() -> CodelConfig {
         CodelConfig {
             target: Duration::from_millis(5),
@@ -63,7 +63,7 @@ fn is_at_or_after(a: Ticks, b: Ticks) -> bool {
     (a.wrapping_sub(b) as i32) >= 0
 }
 
-/// What CoDel remembers of one queue.
+/// CoDel's state of one queue.
 #[derive(Clone, Debug, Default)]
 pub struct Codel {
     /// Packets dropped or marked in this episode, and when the last one began.
@@ -77,12 +77,12 @@ pub struct Codel {
     drop_next: Ticks,
 }
 
-/// Where CoDel takes packets from.
+/// The queue that CoDel takes packets from.
 pub trait CodelSource {
     /// Takes the packet at the head.
     fn pop(&mut self) -> Option<QueuedPacket>;
 
-    /// Octets that wait, with the link's header for each packet; without the packet that was taken.
+    /// Queued bytes, with the link's header for each packet and without the packet that was taken.
     fn waiting(&self) -> Bytes;
 }
 
@@ -149,12 +149,12 @@ impl Codel {
         Some(packet)
     }
 
-    /// Packets dropped or marked since this episode began; of the last one where there is none now.
+    /// Packets dropped or marked in this episode, or in the last one.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Packets of this queue were dropped for want of room: the signal grows.
+    /// Adds packets dropped for lack of room: the signal grows.
     pub fn add_drops(&mut self, dropped: u32) {
         self.count = self.count.saturating_add(dropped);
     }
@@ -163,7 +163,7 @@ impl Codel {
         self.dropping
     }
 
-    /// Whether the sojourn time has been above the target for an interval.
+    /// True if the sojourn time has been above the target for an interval.
     fn is_above(&mut self, config: &CodelConfig, packet: &QueuedPacket, source: &impl CodelSource, at: Time) -> bool {
         let now = ticks(at.as_nanos());
         let sojourn = now.wrapping_sub(ticks(packet.enqueued_at.as_nanos()));
@@ -214,7 +214,7 @@ impl Codel {
 pub struct CodelQueueConfig {
     pub limit: Limit,
     pub codel: CodelConfig,
-    /// Octets counted with each packet beside the IP packet.
+    /// Bytes counted for each packet in addition to the IP packet.
     pub header: Bytes,
 }
 
@@ -250,7 +250,7 @@ impl Discipline for CodelQueueConfig {
     }
 }
 
-// What CoDel's keys mean, in every discipline that has it inside.
+// Texts of CoDel's keys, shared by all disciplines that contain CoDel.
 pub(crate) const TARGET: &str = "The standing delay that is acceptable.";
 pub(crate) const INTERVAL: &str =
     "How long the delay must stay above the target: of the order of the longest round trip.";
@@ -264,7 +264,7 @@ impl CodelConfig {
         if self.interval.is_zero() {
             return Err(Fault::new("interval", "an interval of zero would drop every packet"));
         }
-        // Instants of 32 bits in units of 1024 ns must tell 16 intervals from the past.
+        // Timestamps wrap at 32 bits of 1,024 ns, so 16 intervals must fit in half of that range (36 minutes).
         if self.interval > Duration::from_secs(60) {
             return Err(Fault::new("interval", "an interval is at most 60 s"));
         }

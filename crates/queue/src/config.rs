@@ -1,4 +1,4 @@
-//! What a discipline is to scenarios: settings with keys of their own, and the queue that is built from them.
+//! A discipline in scenarios: its settings, and the queue built from them.
 
 use crate::{Limit, Queue};
 use lopsided_core::Rng;
@@ -18,7 +18,7 @@ pub(crate) fn build_as<D: Discipline>(part: &dyn AnyPart, place: &QueuePlace<'_>
     part.downcast::<D>().expect("a queue is built by its own discipline").build(place)
 }
 
-/// Where a queue stands, which keys its random draws.
+/// Position of a queue, which keys its random numbers.
 #[derive(Clone, Debug)]
 pub struct QueuePlace<'a> {
     pub seed: u64,
@@ -58,7 +58,7 @@ impl QueueConfig {
         self.0.kind()
     }
 
-    /// What the queue may hold in all; `None` where the discipline has no such key.
+    /// The limit of the whole queue; `None` if the discipline has no such key.
     pub fn limit(&self) -> Option<Limit> {
         Limit::from_value(self.0.part.get("limit")).ok()
     }

@@ -32,7 +32,7 @@ pub struct DocsisPieConfig {
 }
 
 impl Default for DocsisPieConfig {
-    /// DOCSIS 3.1's: a target of 10 ms, a bucket of 3044 octets.
+    /// DOCSIS 3.1's values: a target of 10 ms, a bucket of 3,044 bytes.
     fn default() -> DocsisPieConfig {
         DocsisPieConfig {
             limit: Limit::Packets(1000),
@@ -82,7 +82,7 @@ impl Discipline for DocsisPieConfig {
 }
 
 impl DocsisPieConfig {
-    /// Octets a second.
+    /// Bytes per second.
     fn sustained(&self) -> Result<f64, Fault> {
         let known = self.msr.filter(|rate| rate.as_bps() > 0);
         known.map(|rate| rate.as_bps() as f64 / 8.0).ok_or_else(|| Fault::new("msr", "a delay is foretold from a rate"))
@@ -116,7 +116,7 @@ pub struct DocsisPieLaw {
 /// `aqm_state_`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum AqmState {
-    /// Nothing is dropped before a third of the buffer is full.
+    /// No drops until 1/3 of the buffer is full.
     Inactive,
     /// The next drop begins the sparing of a burst. It has been quiet for so long.
     Quiescent(Duration),
@@ -143,8 +143,8 @@ impl DocsisPieLaw {
         self.probability
     }
 
-    /// Whether an arriving packet of this size is dropped while so much waits before it; `third`: of the buffer, or
-    /// more.
+    /// True if an arriving packet of this size is dropped with this backlog; `third`: at least 1/3 of the buffer is
+    /// full.
     pub fn drops(&mut self, target: Duration, size: Bytes, waiting: Bytes, third: bool, rng: &mut Rng) -> bool {
         if !self.burst_left.is_zero() {
             return false;
@@ -217,7 +217,7 @@ impl DocsisPieLaw {
     }
 }
 
-/// How much of a step is taken at this probability: as in PIE below a tenth, and more above.
+/// Factor of a step at this probability: as in PIE below 10 %, and larger above.
 fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.1 => crate::pie::scale(p),
@@ -231,11 +231,11 @@ fn scale(probability: f64) -> f64 {
 #[derive(Debug)]
 pub struct DocsisPie {
     config: DocsisPieConfig,
-    /// Octets a second.
+    /// Bytes per second.
     sustained: f64,
     law: DocsisPieLaw,
     updates: Updates,
-    /// Octets that the sustained rate's bucket held then.
+    /// Bytes in the sustained rate's bucket at that time.
     tokens: f64,
     tokens_at: Time,
     ring: PacketRing,
@@ -260,20 +260,20 @@ impl DocsisPie {
         })
     }
 
-    /// Makes the updates that are due; nothing has come or gone since the last call.
+    /// Makes the updates that are due; no packet arrived or left since the last call.
     fn catch_up(&mut self, now: Time) {
         while let Some(at) = self.updates.due(now) {
             let before = (self.law.clone(), self.tokens);
             let delay = self.foretold_delay(at);
             self.law.update(self.config.latency_target, delay);
-            // The backlog stays as it is: what one step leaves as it was the others do too.
+            // The backlog is constant: if one step changes nothing, the following steps change nothing either.
             if (&self.law, self.tokens) == (&before.0, before.1) {
                 self.updates.skip_to_last(now);
             }
         }
     }
 
-    /// How long the backlog will take: what tokens are there for at the peak rate, the rest at the sustained rate.
+    /// Time to send the backlog: at the peak rate while tokens last, the rest at the sustained rate.
     fn foretold_delay(&mut self, at: Time) -> Duration {
         self.fill(at);
         let waiting = self.ring.backlog().bytes.get() as f64;

@@ -97,7 +97,7 @@ pub struct Drr {
     active: VecDeque<usize>,
 }
 
-/// Where a class stands in the round.
+/// State of a class in the round.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     quantum: u64,
@@ -156,7 +156,7 @@ impl Qdisc for Drr {
                 None => None,
             };
             let Some(head) = head else {
-                // Nothing is left, or only what is held back: the next look will tell.
+                // The class is empty or holds its packets back: the next visit decides.
                 if self.classes.backlog_of(class).packets == 0 {
                     self.leave_round();
                 }

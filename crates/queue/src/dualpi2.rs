@@ -33,7 +33,7 @@ pub struct DualPi2Config {
     pub alpha: f64,
     /// The weight of the change of the delay, in 1/s.
     pub beta: f64,
-    /// `k`: how much likelier L marks than the base probability.
+    /// `k`: ratio of L's marking probability to the base probability.
     pub coupling_factor: f64,
     /// L marks on its own from this delay on ...
     pub min_th: Duration,
@@ -142,13 +142,13 @@ impl CoupledLaw {
         self.base * self.base
     }
 
-    /// The probability that C's delay gives L: k p'.
+    /// The probability for L from C's delay: k p'.
     pub fn coupled(&self, config: &DualPi2Config) -> f64 {
         config.coupling_factor * self.base
     }
 }
 
-/// Picks evenly what should be picked with a probability.
+/// Picks packets evenly for a probability.
 #[derive(Clone, Debug, Default)]
 struct Recur {
     sum: f64,
@@ -188,7 +188,7 @@ pub struct DualPi2 {
     low_latency: Half,
     classic: Half,
     limit: BufferLimit,
-    /// In octets: above zero it is C's turn.
+    /// In bytes: above zero it is C's turn.
     credit: f64,
 }
 
@@ -211,7 +211,7 @@ impl DualPi2 {
         while let Some(at) = self.updates.due(now) {
             let delay = self.classic.delay(at).max(self.low_latency.delay(at));
             self.law.update(&self.config, delay);
-            // Delays only grow while nothing leaves, so a probability that stays at its end stays there for good.
+            // Delays only grow while nothing leaves, so a probability at its bound stays there.
             let stays_at_one = self.law.base == 1.0 && delay >= self.config.target;
             let stays_at_zero = self.law.base == 0.0 && self.backlog().packets == 0;
             if stays_at_one || stays_at_zero {
@@ -220,13 +220,13 @@ impl DualPi2 {
         }
     }
 
-    /// Whether L is served now.
+    /// True if L is served next.
     fn is_low_latency_next(&self) -> bool {
         let (low, classic) = (self.low_latency.ring.backlog().packets, self.classic.ring.backlog().packets);
         low > 0 && (classic == 0 || self.credit <= 0.0)
     }
 
-    /// Counts what was sent, so that over time C gets its part of the octets.
+    /// Counts a sent packet, so that C gets its share of the bytes over time.
     fn charge(&mut self, low_latency: bool, size: Bytes) {
         let (low, classic) = (self.low_latency.ring.backlog().packets, self.classic.ring.backlog().packets);
         let octets = size.get() as f64;
@@ -237,7 +237,7 @@ impl DualPi2 {
         };
     }
 
-    /// What L's own delay asks for: nothing with one packet, then a ramp (RFC 9332 figure 5, `laqm`).
+    /// The probability from L's own delay: 0 with one packet, then a ramp (RFC 9332 figure 5, `laqm`).
     fn ramp(&self, sojourn: Duration) -> f64 {
         if self.low_latency.ring.backlog().packets == 0 || sojourn < self.config.min_th {
             return 0.0;
@@ -247,7 +247,7 @@ impl DualPi2 {
         if above >= range { 1.0 } else { above / range }
     }
 
-    /// Takes the next packet, and decides what becomes of it; `None` if it was dropped.
+    /// Takes the next packet and decides its fate; `None` if it was dropped.
     fn serve(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let from_low_latency = self.is_low_latency_next();
         let half = if from_low_latency { &mut self.low_latency } else { &mut self.classic };

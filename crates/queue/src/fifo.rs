@@ -5,17 +5,17 @@ use crate::{Backlog, BufferLimit, Limit, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, Packet};
 use lopsided_spec::{Choice, Fault, Key, Part, key};
 
-/// A first-in-first-out queue as plain data.
+/// Settings of a FIFO.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FifoConfig {
     pub limit: Limit,
     pub drop: DropFrom,
-    /// Octets that the buffer counts with each packet beside the IP packet; zero unless told otherwise.
+    /// Bytes that the buffer counts for each packet in addition to the IP packet; 0 by default.
     pub header: Bytes,
 }
 
 impl FifoConfig {
-    /// Drop-tail, and IP octets only.
+    /// Drop-tail, counting IP bytes only.
     pub const fn new(limit: Limit) -> FifoConfig {
         FifoConfig { limit, drop: DropFrom::Tail, header: Bytes::ZERO }
     }
@@ -35,7 +35,7 @@ impl Part for FifoConfig {
     ];
 }
 
-/// Which packet gives way when there is no room.
+/// Which packet is dropped if there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum DropFrom {
     /// The arriving one.
@@ -49,7 +49,7 @@ impl Choice for DropFrom {
     const WORDS: &'static [(&'static str, DropFrom)] = &[("tail", DropFrom::Tail), ("front", DropFrom::Front)];
 }
 
-/// A first-in-first-out queue.
+/// A FIFO.
 #[derive(Debug)]
 pub struct Fifo {
     ring: PacketRing,
@@ -84,7 +84,7 @@ impl Fifo {
         true
     }
 
-    /// Takes out the packet at that place in the order of arrival, from 0.
+    /// Removes the packet at this place in the order of arrival, from 0.
     pub(crate) fn take_at(&mut self, place: usize) -> Option<Packet> {
         let packet = self.ring.take_at(place)?;
         self.room.release(packet.size());

@@ -1,4 +1,4 @@
-//! Which of many queues a flow's packets go to: a hash of what names the flow.
+//! The queue of a flow's packets: a hash of the flow's key.
 
 use lopsided_core::{Packet, Rng, Transport};
 use std::net::IpAddr;
@@ -11,20 +11,19 @@ pub(crate) struct FlowHash {
 }
 
 impl FlowHash {
-    /// A hash that differs from that of every other queue and seed, so that nobody outside can choose flows that
-    /// collide.
+    /// A hash that differs between queues and seeds, so that an outsider cannot choose colliding flows.
     pub fn new(rng: &mut Rng) -> FlowHash {
         FlowHash { perturbation: rng.next_u64() }
     }
 
-    /// Of the flow: addresses, protocol and ports.
+    /// Hash of the flow: addresses, protocol and ports.
     #[inline]
     pub fn flow(&self, packet: &Packet) -> u64 {
         let (protocol, ports) = protocol_and_ports(packet);
         self.between(packet.src(), packet.dst(), protocol, ports)
     }
 
-    /// Of the flow whose packets of the other direction are such: its own are where this packet's ends are swapped.
+    /// Hash of the reverse flow: the packet's source and destination swapped.
     pub fn opposite_flow(&self, packet: &Packet) -> u64 {
         let (protocol, (src, dst)) = protocol_and_ports(packet);
         self.between(packet.dst(), packet.src(), protocol, (dst, src))
@@ -36,7 +35,7 @@ impl FlowHash {
         self.mix(self.mix(self.address(src) ^ self.address(dst).rotate_left(1)) ^ ports)
     }
 
-    /// Of one host.
+    /// Hash of one host.
     #[inline]
     pub fn address(&self, address: IpAddr) -> u64 {
         match address {
@@ -94,15 +93,15 @@ mod tests {
         QueueConfig::from_value(Value::Part(part)).unwrap().build(PLACE.seed, PLACE.role).unwrap()
     }
 
-    /// Each flow is of a host of its own.
+    /// Every flow has its own host.
     fn packet(flow: u32, id: u64) -> Packet {
         let ip = IpHeader::v4(Ipv4Addr::from_bits(flow), Ipv4Addr::from_bits(2)).with_ecn(Ecn::NotEct);
         let transport = Transport::Udp(UdpHeader { src_port: flow as u16, dst_port: 2 });
         Packet::unbooked(id, Time::ZERO, NewPacket::new(FlowId(flow), ip, transport, Payload::virtual_len(972)))
     }
 
-    /// Somebody who knows the hash sends twice the line's rate in flows that all fall into one place. A flow outside of
-    /// it sends `percent` of the line. What it got through, in percent.
+    /// An attacker who knows the hash sends twice the line's rate in flows that all share one place. Another flow sends
+    /// `percent` of the line. Returns its throughput in percent.
     fn outside(kind: &str, places: usize, percent: u64) -> u64 {
         let hash = FlowHash::new(&mut PLACE.rng());
         let place = |flow: u32| queue_of(hash.flow(&packet(flow, 0)), places);

@@ -29,7 +29,7 @@ impl FlowRounds {
         self.old.extend(flow);
     }
 
-    /// The flow at the head is empty; tells whether it leaves the lists.
+    /// The flow at the head is empty. True if it leaves the lists.
     pub fn emptied(&mut self) -> bool {
         let was_new = !self.new.is_empty();
         let flow = self.take_head();
@@ -49,7 +49,7 @@ impl FlowRounds {
         self.new.len()
     }
 
-    /// Flows with packets, and those that wait to be found empty.
+    /// Number of flows with packets, and of those that are about to be found empty.
     pub fn active(&self) -> usize {
         self.new.len() + self.old.len()
     }

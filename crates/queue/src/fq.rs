@@ -107,7 +107,7 @@ pub struct Fq {
     flows: Vec<Flow>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    /// Flows that wait for their rate, by when they may send and who came first.
+    /// Flows that wait for their rate, by departure time and order of arrival.
     throttled: BTreeMap<(Time, u64), u32>,
     throttlings: u64,
     backlog: Backlog,
@@ -122,7 +122,7 @@ struct Flow {
     place: Place,
 }
 
-/// Where a flow is.
+/// State of a flow.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// In no list, since then.
@@ -153,7 +153,7 @@ impl Fq {
         })
     }
 
-    /// Flows whose time has come join the end of the old ones.
+    /// Moves flows whose time has come to the end of the old ones.
     fn release(&mut self, now: Time) {
         while let Some(first) = self.throttled.first_entry() {
             if first.key().0 > now {
@@ -222,7 +222,7 @@ impl Qdisc for Fq {
             }
             if flow.ring.backlog().packets == 0 {
                 list.pop_front();
-                // Through the old list once, unless nobody is there to be overtaken.
+                // Once through the old list, unless no flow can be overtaken.
                 if from_new && !self.old.is_empty() {
                     self.old.push_back(at);
                 } else {

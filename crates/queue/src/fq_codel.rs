@@ -26,12 +26,12 @@ pub struct FqCodelConfig {
     pub limit: u32,
     /// Queues to hash to.
     pub flows: u32,
-    /// Octets that a queue may send in its turn, with the link's header.
+    /// Bytes that a queue may send in its turn, with the link's header.
     pub quantum: Bytes,
     /// Packets dropped at once from the fattest queue.
     pub drop_batch: u32,
     pub codel: CodelConfig,
-    /// Octets counted with each packet beside the IP packet: 14 on Ethernet.
+    /// Bytes counted for each packet in addition to the IP packet: 14 on Ethernet.
     pub header: Bytes,
 }
 
@@ -89,7 +89,7 @@ impl Discipline for FqCodelConfig {
 pub struct FqCodel {
     config: FqCodelConfig,
     hash: FlowHash,
-    /// By hash; only those that ever held a packet have more than their place.
+    /// Indexed by flow hash. A slot allocates only once it has held a packet.
     flows: Vec<Flow>,
     rounds: FlowRounds,
     total: Backlog,
@@ -135,11 +135,11 @@ impl FqCodel {
         })
     }
 
-    /// Makes room: drops from the head of the queue that holds the most octets.
+    /// Makes room: drops from the head of the queue with the most bytes.
     #[cold]
     fn drop_from_fattest(&mut self, cx: &mut Cx<'_>) {
         let held = |flow: &Flow| flow.ring.backlog().with_headers(self.config.header);
-        // Of equal ones the first, as in Linux.
+        // The first of equal ones, as in Linux.
         let Some(fattest) = self.rounds.iter().max_by_key(|flow| (held(&self.flows[*flow as usize]), u32::MAX - flow))
         else {
             return;

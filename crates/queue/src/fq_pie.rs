@@ -24,10 +24,10 @@ pub struct FqPieConfig {
     pub limit: u32,
     /// Queues to hash to.
     pub flows: u32,
-    /// Octets that a queue may send in its turn, with the link's header.
+    /// Bytes that a queue may send in its turn, with the link's header.
     pub quantum: Bytes,
     pub pie: PieConfig,
-    /// Octets counted with each packet beside the IP packet: 14 on Ethernet.
+    /// Bytes counted for each packet in addition to the IP packet: 14 on Ethernet.
     pub header: Bytes,
 }
 

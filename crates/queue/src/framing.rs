@@ -1,17 +1,17 @@
-//! How many octets an IP packet takes on the wire: a link counts so, and a discipline that shapes.
+//! Bytes of an IP packet on the wire, for links and for disciplines that shape.
 //!
 //! The overheads are those of the encapsulations' standards: RFC 2684 (bridged and routed over AAL5), RFC 2364 (PPP
-//! over AAL5), RFC 2516 (PPPoE), ITU-T I.363.5 (AAL5: an 8-octet trailer, whole cells of 48 in 53 octets), IEEE 802.3
-//! clause 61 (PTM: 64/65). Leaves out bit stuffing of HDLC-like framing and the interleaving or coding of the physical
-//! layer.
+//! over AAL5), RFC 2516 (PPPoE), ITU-T I.363.5 (AAL5: an 8-byte trailer, whole cells of 48 in 53 bytes), IEEE 802.3
+//! clause 61 (PTM: 64/65). Not modelled: bit stuffing of HDLC-like framing, and the interleaving or coding of the
+//! physical layer.
 
 use lopsided_core::Bytes;
 use lopsided_spec::{Choice, Fault, Given, Key, Part, Presets, key, part_value};
 
-/// What is added to a packet, and what the sum is carried in.
+/// Overhead of a packet, and the unit that carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Framing {
-    /// Octets added to every packet.
+    /// Bytes added to every packet.
     pub overhead: Bytes,
     /// The smallest frame, overhead included; shorter ones are padded.
     pub minimum: Bytes,
@@ -21,12 +21,12 @@ pub struct Framing {
 /// How the line carries a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum CellFormat {
-    /// Octet by octet.
+    /// Byte by byte.
     #[default]
     None,
-    /// In cells of 48 octets that take 53; the last one is padded.
+    /// Cells with 48 of 53 bytes of payload; the last one is padded.
     Atm,
-    /// With one octet of synchronisation for each 64 begun.
+    /// One byte of synchronization for each 64 begun.
     Ptm,
 }
 
@@ -71,7 +71,7 @@ impl Part for Framing {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        // What a kind adds comes on top.
+        // A kind may add more.
         let most = MOST_OVERHEAD + Bytes::new(100);
         for (key, size) in [("overhead", self.overhead), ("minimum", self.minimum)] {
             if size > most {
@@ -85,21 +85,20 @@ impl Part for Framing {
 part_value!(Framing);
 
 impl Framing {
-    /// The IP packet alone.
+    /// Only the IP packet.
     pub const NONE: Framing = Framing::plain(0);
-    /// What Linux counts for an Ethernet device: the 14-octet header, without padding.
+    /// Linux's count on an Ethernet device: the 14-byte header, without padding.
     pub const ETHERNET: Framing = Framing::plain(14);
-    /// All that a frame takes of an Ethernet line: preamble 8, header 14, padding to 64 octets, check sequence 4, gap
-    /// 12.
+    /// A frame's bytes on an Ethernet line: preamble 8, header 14, padding to 64, check sequence 4, gap 12.
     pub const ETHERNET_WIRE: Framing =
         Framing { overhead: Bytes::new(38), minimum: Bytes::new(84), cell_format: CellFormat::None };
     /// PPPoE on an Ethernet device: header 14, PPPoE 6, PPP 2.
     pub const PPPOE: Framing = Framing::plain(22);
-    /// A frame on cable, as a DOCSIS modem's rate limiter counts it: header 14, check sequence 4, padding to 64 octets.
+    /// A frame on cable, as a DOCSIS modem's rate limiter counts it: header 14, check sequence 4, padding to 64 bytes.
     pub const DOCSIS: Framing =
         Framing { overhead: Bytes::new(18), minimum: Bytes::new(64), cell_format: CellFormat::None };
 
-    /// Names and framings as scenarios know them. Names and overheads of the DSL ones are as in `tc-cake(8)`.
+    /// The framings by name. Names and overheads of the DSL framings are those of `tc-cake(8)`.
     pub const NAMED: &'static [(&'static str, Framing)] = &[
         ("none", Framing::NONE),
         ("ethernet", Framing::ETHERNET),
@@ -118,12 +117,12 @@ impl Framing {
         ("pppoe-ptm", Framing::ptm(30)),
     ];
 
-    /// A number of octets with each packet.
+    /// A constant number of bytes for each packet.
     pub const fn plain(overhead: u64) -> Framing {
         Framing { overhead: Bytes::new(overhead), minimum: Bytes::ZERO, cell_format: CellFormat::None }
     }
 
-    /// AAL5 over ATM. `overhead` includes the 8-octet trailer.
+    /// AAL5 over ATM. `overhead` includes the 8-byte trailer.
     pub const fn atm(overhead: u64) -> Framing {
         Framing { overhead: Bytes::new(overhead), minimum: Bytes::ZERO, cell_format: CellFormat::Atm }
     }
@@ -138,7 +137,7 @@ impl Framing {
         Framing::NAMED.iter().find(|(known, _)| *known == name).map(|(_, framing)| *framing)
     }
 
-    /// The octets on the wire of an IP packet of this size.
+    /// Bytes on the wire of an IP packet of this size.
     #[inline]
     pub fn wire_size(&self, ip: Bytes) -> Bytes {
         let frame = (ip.get() + self.overhead.get()).max(self.minimum.get());

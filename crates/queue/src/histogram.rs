@@ -13,18 +13,18 @@ const PAGE: usize = 1 << PAGE_BITS;
 
 /// Counts of spans: exact below 128 ns, within 0.8 % above.
 ///
-/// Holds counters for the buckets near those that ever counted: a queue at which few spans occur takes some hundred
-/// octets, one of all spans 8 kB. The counters have 16 bits, for a large network has tens of thousands of histograms of
-/// a few thousand spans; how often one of them overflowed is kept beside.
+/// Counters exist only for buckets near those that counted: a queue with few different spans takes some hundred bytes,
+/// one with all spans 8 kB. Counters have 16 bits, because a large network has tens of thousands of histograms with a
+/// few thousand spans each; overflows are counted separately.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
     zeros: u32,
-    /// The first page that `pages` knows of.
+    /// Number of the first page in `pages`.
     first: u32,
-    /// Of each page from the first on, where its counters are in `counts`; [`NOWHERE`] while it has none.
+    /// For each page, the place of its counters in `counts`, or [`NOWHERE`].
     pages: Vec<u16>,
     counts: Vec<[u16; PAGE]>,
-    /// Of the buckets whose counter overflowed, how often.
+    /// Number of overflows of each bucket that overflowed.
     #[expect(clippy::box_collection, reason = "most histograms have none")]
     overflows: Option<Box<BTreeMap<usize, u32>>>,
 }
@@ -46,7 +46,7 @@ impl Histogram {
         }
     }
 
-    /// So many spans of no length.
+    /// Counts spans of zero length.
     pub fn add_zeros(&mut self, times: u32) {
         self.zeros += times;
     }
@@ -138,7 +138,7 @@ impl Histogram {
 }
 
 impl Histogram {
-    /// How often a bucket counted, whose counter says so much.
+    /// Total count of a bucket with this counter value.
     fn times(&self, bucket: usize, counter: u16) -> u64 {
         let overflows = self.overflows.as_ref().and_then(|overflows| overflows.get(&bucket)).copied().unwrap_or(0);
         u64::from(overflows) << u16::BITS | u64::from(counter)

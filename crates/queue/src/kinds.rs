@@ -1,6 +1,6 @@
-//! The disciplines that scenarios choose by kind: this crate's, and those that users register.
+//! The disciplines that scenarios choose by kind: the built-in ones and those that users register.
 //!
-//! Nothing of this crate stands on this file: a discipline's own file has all that it is.
+//! No other file of this crate depends on this one: a discipline's own file contains everything about it.
 
 use crate::config::{BuildQueue, build_as};
 use crate::*;
@@ -49,11 +49,11 @@ pub static QUEUES: Family = Family {
     members: || KINDS.members(),
 };
 
-/// Disciplines that ask what is inside them for a packet only while it has one, as in Linux: what is inside never
-/// learns that it is empty.
+/// Disciplines that ask their child for a packet only while it has one, as in Linux: the child never learns that it is
+/// empty.
 const ASK_ONLY_WHILE_FULL: &[&str] = &[TbfConfig::NAME, HtbConfig::NAME, DrrConfig::NAME];
 
-/// Whether what stands inside a discipline of this kind is asked for a packet only while it has one.
+/// True if a discipline of this kind asks its child for a packet only while the child has one.
 pub fn asks_only_while_full(kind: &str) -> bool {
     ASK_ONLY_WHILE_FULL.contains(&kind)
 }
@@ -62,10 +62,12 @@ fn entry<D: Discipline>() -> Kind<BuildQueue> {
     Kind::of::<D>(Arc::new(build_as::<D>))
 }
 
-/// Makes a discipline of one's own known to all scenarios of this process, by the name of its [`Part`].
+/// Registers an own discipline for all scenarios of this process, under the name of its [`Part`]. It replaces an
+/// earlier registration of the same name.
 ///
 /// # Errors
-/// If a discipline of this crate has the name. One that was registered before under the name is replaced.
+///
+/// If a built-in discipline has the name.
 pub fn register<D: Discipline>() -> Result<(), NameTaken> {
     KINDS.register(entry::<D>())
 }

@@ -1,17 +1,17 @@
-//! How much a buffer holds: the three architectures of merritt2010 section 2.3.1.
+//! The capacity of a buffer: the three architectures of merritt2010 section 2.3.1.
 
 use crate::Backlog;
 use crate::bounds;
 use lopsided_core::Bytes;
 use lopsided_spec::{Amount, Fault, Scalar, Value, ValueType};
 
-/// The size of a buffer, in the unit in which its memory is handed out.
+/// The size of a buffer, in the unit of its memory allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Slots that hold one packet of any size: an ACK takes as much room as a full segment. Most routers, and Linux's
     /// pfifo.
     Packets(u32),
-    /// Octets without waste, as in Linux's bfifo.
+    /// Bytes without waste, as in Linux's bfifo.
     Bytes(Bytes),
     /// Bins of a fixed size: a packet takes as many as it needs, and the rest of its last bin is wasted.
     Bins { count: u32, size: Bytes },
@@ -49,12 +49,12 @@ impl Scalar for Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
     Packets(u32),
-    /// IP octets.
+    /// IP bytes.
     Bytes(Bytes),
 }
 
 impl Threshold {
-    /// In packets or octets.
+    /// The number, in packets or bytes.
     pub fn count(self) -> u64 {
         match self {
             Threshold::Packets(packets) => u64::from(packets),
@@ -97,7 +97,7 @@ impl Scalar for Threshold {
     }
 }
 
-/// The room of one buffer and how much of it is taken.
+/// The capacity of one buffer, and how much of it is used.
 #[derive(Clone, Debug)]
 pub struct BufferLimit {
     unit: Unit,
@@ -114,8 +114,8 @@ enum Unit {
 }
 
 impl BufferLimit {
-    /// An empty buffer. `header` is what the buffer stores with each packet beside the IP packet itself: a Linux bfifo
-    /// on an Ethernet device counts 14 octets, for example. It matters to octets and bins.
+    /// Creates an empty buffer. `header` is what the buffer stores for each packet in addition to the IP packet: a
+    /// Linux bfifo on an Ethernet device counts 14 bytes. It matters for bytes and bins.
     pub fn new(limit: Limit, header: Bytes) -> Result<BufferLimit, Fault> {
         let (unit, capacity) = match limit {
             Limit::Packets(packets) => (Unit::Packet, u64::from(packets)),
@@ -129,7 +129,7 @@ impl BufferLimit {
         Ok(BufferLimit { unit, capacity, used: 0, header: header.get() })
     }
 
-    /// What a packet takes, in this buffer's unit.
+    /// The cost of a packet in this buffer's unit.
     #[inline]
     fn cost(&self, size: Bytes) -> u64 {
         match self.unit {
@@ -139,18 +139,18 @@ impl BufferLimit {
         }
     }
 
-    /// How many packets fit, where that does not depend on their sizes.
+    /// Number of packets that fit; `None` if that depends on their sizes.
     pub fn packets(&self) -> Option<u64> {
         matches!(self.unit, Unit::Packet).then_some(self.capacity)
     }
 
-    /// Whether a packet of this size fits beside what is there.
+    /// True if a packet of this size fits now.
     #[inline]
     pub fn fits(&self, size: Bytes) -> bool {
         self.cost(size) <= self.capacity - self.used
     }
 
-    /// Whether a packet of this size would fit the empty buffer.
+    /// True if a packet of this size fits the empty buffer.
     pub fn could_fit(&self, size: Bytes) -> bool {
         self.cost(size) <= self.capacity
     }
@@ -162,18 +162,18 @@ impl BufferLimit {
         self.used += self.cost(size);
     }
 
-    /// Gives back the room of a packet that leaves.
+    /// Releases the room of a packet that leaves.
     #[inline]
     pub fn release(&mut self, size: Bytes) {
         self.used -= self.cost(size);
     }
 
-    /// Slots, octets or bins in use.
+    /// Slots, bytes or bins in use.
     pub fn used(&self) -> u64 {
         self.used
     }
 
-    /// Slots, octets or bins in all.
+    /// Slots, bytes or bins in total.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }

@@ -1,20 +1,19 @@
-//! The round trip of a TCP connection as a middlebox sees it: from the timestamps (RFC 7323) of both directions.
+//! The RTT of a TCP connection, measured at a middlebox from the timestamps (RFC 7323) of both directions.
 //!
-//! A timestamp that passes towards the receiver comes back as an echo: that is the far half of the round trip. One that
-//! the receiver sends comes back in the data that its ACK lets go: that is the near half. Both together are the round
-//! trip.
+//! A timestamp towards the receiver returns as an echo: the far half of the RTT. A timestamp of the receiver returns in
+//! the data that its ACK releases: the near half. The sum is the RTT.
 //!
-//! One timestamp of each half is watched at a time, so that a connection costs a few words and gives a sample a round
-//! trip, as RFC 6298 has it. The far half watches data and SYNs alone, which are answered at once. A sender that has
-//! nothing to send makes the near half long, so that of its last eight samples the shortest counts.
+//! One timestamp of each half is watched at a time, so a connection costs a few words and gives one sample per RTT, as
+//! RFC 6298 recommends. The far half uses only data and SYNs, which are answered at once. A sender without data makes
+//! the near half long, so the minimum of its last eight samples counts.
 //!
-//! Left out: QUIC, and TCP without timestamps, of which nothing is known.
+//! Not measured: QUIC, and TCP without timestamps.
 
 use crate::sensing::{Estimate, Smoothing};
 use lopsided_core::packet::{Flags, Timestamps};
 use lopsided_core::{Duration, Packet, Time};
 
-/// What is known of one connection.
+/// The state of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct PassiveRtt {
     far: Half,
@@ -32,7 +31,7 @@ struct Half {
 }
 
 impl Half {
-    /// Whoever has not echoed a timestamp for so long never will.
+    /// A timestamp that was not echoed for this long is given up.
     const PATIENCE: Duration = Duration::from_secs(10);
 
     fn sent(&mut self, value: u32, now: Time) {
@@ -124,8 +123,7 @@ mod tests {
         for round in 0..50 {
             let start = 1000 * round;
             rtt.forward(&segment(sender, receiver, 1000), Smoothing::Rfc6298, at(start));
-            // The receiver is 30 ms away, the sender 20 ms; once in five rounds the sender has nothing to send for 500
-            // ms.
+            // The receiver is 30 ms away, the sender 20 ms; once in five rounds the sender has no data for 500 ms.
             receiver += 1;
             rtt.reverse(&segment(receiver, sender, 0), Smoothing::Rfc6298, at(start + 30));
             sender += 1;

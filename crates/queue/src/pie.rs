@@ -9,9 +9,9 @@
 //! Two ways to know the delay: the sojourn time of the last packet that left (RFC 8033 section 5.3, `dq_rate_estimator`
 //! off, Linux's default since 5.6), or the backlog divided by a measured departure rate (section 5.2).
 //!
-//! There is no timer: an update depends on nothing that changes between two operations, so the updates that were missed
-//! are made up for at the next call, each with the state of its own time. After a pause of which more than 65,536 were
-//! missed the first of them are left out.
+//! There is no timer: an update depends on nothing that changes between two operations, so missed updates are replayed
+//! at the next call, each with the state of its own time. After a pause of more than 65,536 updates the oldest are
+//! skipped.
 //!
 //! What the RFC leaves open, or says otherwise, is as in Linux 6.1:
 //!
@@ -22,8 +22,8 @@
 //! - Without delay the probability falls by 1/64 at each update.
 //! - The probability is bounded at 256, not at 1.
 //! - A measured departure rate is smoothed with a weight of 1/8.
-//! - Any drop starts the even spreading of drops (section 5.4) anew, also one by a full queue. `derandomise = false`
-//!   leaves the spreading out.
+//! - Any drop restarts the even spreading of drops (section 5.4), also one by a full queue. `derandomise = false`
+//!   disables the spreading.
 
 use crate::ring::PacketRing;
 use crate::updates::Updates;
@@ -42,18 +42,18 @@ pub struct PieConfig {
     pub alpha: f64,
     /// The weight of the change since the last update, in 1/s.
     pub beta: f64,
-    /// How long bursts pass untouched after a quiet time (`MAX_BURST`).
+    /// Duration of bursts without drops after a quiet time (`MAX_BURST`).
     pub max_burst: Duration,
     /// Mark packets that can be marked, while the probability is at most `mark_threshold`.
     pub ecn: bool,
     pub mark_threshold: f64,
     /// Divide the probability for smaller packets (`bytemode`).
     pub bytemode: bool,
-    /// Measure the departure rate in place of sojourn times.
+    /// Measure the departure rate instead of sojourn times.
     pub dq_rate_estimator: bool,
     /// Spread drops evenly (RFC 8033 section 5.4).
     pub derandomise: bool,
-    /// Two packets of this size are never too many, in octets of IP.
+    /// Two packets of this size never count as a queue, in bytes of IP.
     pub mtu: Bytes,
 }
 
@@ -76,11 +76,11 @@ impl Default for PieConfig {
     }
 }
 
-/// Octets over which a departure rate is measured (RFC 8033 section 4, `DQ_THRESHOLD`).
+/// Bytes over which a departure rate is measured (RFC 8033 section 4, `DQ_THRESHOLD`).
 const DQ_THRESHOLD: u64 = 1 << 14;
 
-/// Linux keeps the probability as 56 bits of 64 and only guards against overflow (`pie_calculate_probability`), so a long
-/// overload takes it beyond 1 and it needs as long to come back. RFC 8033 section 4.2 bounds it at 1.
+/// Linux keeps the probability as 56 bits of 64 and only prevents overflow (`pie_calculate_probability`). A long
+/// overload therefore raises it beyond 1, and it takes as long to fall again. RFC 8033 section 4.2 bounds it at 1.
 const MOST_PROBABILITY: f64 = 256.0;
 /// Above it the probability rises faster (Linux).
 const LONG_DELAY: Duration = Duration::from_millis(250);
@@ -106,13 +106,13 @@ pub struct Pie {
 /// How fast packets leave, measured over bursts of [`DQ_THRESHOLD`] octets (RFC 8033 section 5.2).
 #[derive(Clone, Debug, Default)]
 struct DepartureRate {
-    /// The start of the burst that is being measured, and its octets so far.
+    /// Start of the measured burst, and its bytes so far.
     burst: Option<(Time, u64)>,
-    /// Octets a second; `None` before the first burst.
+    /// Bytes per second; `None` before the first burst.
     average: Option<f64>,
 }
 
-/// What a new measurement adds to the departure rate (Linux).
+/// Weight of a new departure-rate measurement (Linux).
 const RATE_WEIGHT: f64 = 1.0 / 8.0;
 
 impl DepartureRate {
@@ -157,8 +157,8 @@ impl Pie {
         self.probability
     }
 
-    /// Whether an arriving packet of this size is picked (RFC 8033 sections 4.1 and 5.4). `backlog` is what waits
-    /// before it.
+    /// True if an arriving packet of this size is picked (RFC 8033 sections 4.1 and 5.4). `backlog` excludes the
+    /// packet.
     pub fn picks(&mut self, config: &PieConfig, size: Bytes, backlog: Backlog, rng: &mut Rng) -> bool {
         if !self.burst_left.is_zero() {
             return false;
@@ -188,12 +188,12 @@ impl Pie {
         rng.unit() < probability
     }
 
-    /// A packet was dropped, whatever the reason: the spreading of drops begins anew.
+    /// Records a drop of any cause: the even spreading of drops restarts.
     pub fn dropped(&mut self) {
         self.accumulated = 0.0;
     }
 
-    /// A packet leaves after `sojourn`; `waiting` octets wait behind it.
+    /// Records a departure after `sojourn`, with `waiting` bytes left in the queue.
     pub fn left(&mut self, config: &PieConfig, now: Time, size: Bytes, sojourn: Duration, waiting: Bytes) {
         let passed = if config.dq_rate_estimator {
             self.rate.left(now, size.get(), waiting.get())
@@ -204,13 +204,14 @@ impl Pie {
         self.burst_left = self.burst_left.saturating_sub(passed.unwrap_or(Duration::ZERO));
     }
 
-    /// Makes the updates that are due up to `now`. Nothing has come or gone since the last call: `backlog` held all the
-    /// time.
+    /// Makes the updates due by `now`. No packet arrived or left since the last call, so `backlog` applies to all of
+    /// them.
     pub fn catch_up(&mut self, config: &PieConfig, now: Time, backlog: Backlog) {
         while self.updates.due(now).is_some() {
             let before = self.state();
             self.update(config, backlog);
-            // What one step leaves as it was the others do too: a long time without packets needs no more.
+            // If one step changes nothing, the following steps change nothing either: a long time without packets is
+            // cheap.
             if self.state() == before {
                 self.updates.skip_to_last(now);
             }
@@ -263,7 +264,7 @@ impl Pie {
     }
 }
 
-/// How much of a step is taken at this probability (RFC 8033 section 4.2).
+/// Factor of a step at this probability (RFC 8033 section 4.2).
 pub(crate) fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.000_001 => 1.0 / 2048.0,
@@ -313,7 +314,7 @@ impl Part for PieQueueConfig {
     }
 }
 
-// What PIE's keys mean, in every discipline that has it inside.
+// Texts of PIE's keys, shared by all disciplines that contain PIE.
 pub(crate) const TARGET: &str = "The queueing delay that is aimed at.";
 pub(crate) const TUPDATE: &str = "The time between two updates of the drop probability.";
 pub(crate) const ALPHA: &str = "The weight of the distance from the target, in 1/s.";

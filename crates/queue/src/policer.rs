@@ -1,10 +1,10 @@
-//! A rate limiter: what comes faster than its rate is dropped on arrival, nothing is made to wait for it.
+//! A policer: drops packets that exceed its rate on arrival, and delays none.
 //!
-//! A bucket of tokens fills at `rate` up to `burst`; a packet takes its size in tokens, or is dropped if there are not
-//! so many (RFC 2697's committed bucket with what exceeds dropped; `police` in Linux and IOS, "rate limiter" beside
-//! "shaper" in merritt2010 section 2.6). What passes goes into a FIFO, which is short where the link behind is faster.
+//! A token bucket fills at `rate` up to `burst`; a packet takes its size in tokens, or is dropped if there are fewer
+//! (RFC 2697's committed bucket with excess dropped; `police` in Linux and IOS, "rate limiter" as opposed to "shaper"
+//! in merritt2010 section 2.6). Conforming packets enter a FIFO, which is short if the following link is faster.
 //!
-//! Counts octets of IP. Left out: a second bucket, re-marking in place of dropping, layer-2 overhead.
+//! Counts bytes of IP. Not modelled: a second bucket, re-marking instead of dropping, layer-2 overhead.
 
 use crate::{Backlog, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Time};
@@ -49,7 +49,7 @@ impl Discipline for PolicerConfig {
     }
 }
 
-/// Tokens of one octet, in bits times nanoseconds in a second: a rate's nanosecond is a whole number of these.
+/// Tokens of one byte, in bits times nanoseconds per second: a rate's nanosecond is a whole number of these.
 const OCTET: u128 = 8 * 1_000_000_000;
 
 /// A rate limiter.

@@ -77,7 +77,7 @@ impl Prio {
         Ok(Prio { bands: Classes::new(classifier, named.collect(), "band")? })
     }
 
-    /// Lets the bands that have a packet ready act in order, until one gives something.
+    /// Lets the bands with a ready packet act in order, until one returns a result.
     fn first_of<T>(&mut self, cx: &mut Cx<'_>, act: impl Fn(&mut Class, &mut Cx<'_>) -> Option<T>) -> Option<T> {
         let now = cx.now();
         for band in 0..self.bands.count() {

@@ -1,4 +1,4 @@
-//! The contract between a queue discipline and the link, or the discipline, in front of which it stands.
+//! The contract between a queue discipline and the link, or the discipline, that takes packets from it.
 
 use crate::{Classes, FarEnd};
 use lopsided_core::{Bytes, Count, Cx, Duration, NewPacket, Packet, Time};
@@ -7,33 +7,33 @@ use std::fmt::Debug;
 /// A queue discipline: which packet leaves next, and which are dropped or marked.
 ///
 /// # Contract
-/// - A packet that was taken in comes out of `dequeue` once, or is lost through `cx.drop` with its reason; never both.
-///   [`crate::CheckedQdisc`] holds a discipline to this.
+/// - An enqueued packet is returned by `dequeue` once, or dropped through `cx.drop` with its reason; never both.
+///   [`crate::CheckedQdisc`] checks this.
 /// - ECN marks are set through `cx.mark`; sizes never change.
-/// - The clock is `cx.now()`. A link replays what it owes at the times it happened: the time never goes back, but
-///   several calls may come at one instant, and a `dequeue` may be replayed long after its time, though before any
+/// - The clock is `cx.now()`. A link replays its departures at the times they happened: the time never goes back, but
+///   several calls may occur at one instant, and a `dequeue` may be replayed long after its time, though before any
 ///   later `enqueue`.
 /// - There is no timer. A discipline with a periodic update (PIE) replays the missed periods at its next call: nothing
 ///   that it could see has changed in between.
-/// - A discipline that holds packets back says so with `ready_at`, and keeps its word: at that time `dequeue` gives a
-///   packet, or drops one, or `ready_at` names a later time.
-/// - A discipline that senses is shown the other direction by `observe_reverse`, in order of time with the other calls,
-///   and makes packets by `poll_originate`; those are offered to it as all others are.
+/// - A discipline that holds packets back reports the time in `ready_at`: at that time `dequeue` returns a packet, or
+///   drops one, or `ready_at` returns a later time.
+/// - A discipline that senses observes the other direction by `observe_reverse`, in order of time with the other calls,
+///   and creates packets by `poll_originate`; those are offered to it like all others.
 ///
 /// # Composition
-/// A discipline that has classes holds them in [`Classes`], or gives each a [`crate::Child`], or a [`crate::Class`]
-/// that also counts. Any discipline can be the child of another. The one that holds the packet reports it with
-/// [`Backlog::add`], those around it do not. One that names its [`Classes`] in `children` and `children_mut` has what
-/// is only passed on to them by default.
+/// A discipline with classes holds them in [`Classes`], or has a [`crate::Child`], or a [`crate::Class`] that also
+/// counts, for each. Any discipline can be the child of another. The discipline that stores the packet reports it with
+/// [`Backlog::add`]; the disciplines around it do not. If a discipline returns its [`Classes`] from `children` and
+/// `children_mut`, the default methods forward to them.
 pub trait Qdisc: Debug + Send {
     /// Offers a packet: it is taken in, or dropped; room for it may be made by dropping others. A discipline that takes
     /// it in says so with [`Backlog::add`].
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>);
 
-    /// Gives the packet to send now. May drop or mark on the way, and give nothing if that emptied the queue.
+    /// Returns the packet to send now. May drop or mark packets, and returns `None` if that emptied the queue.
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket>;
 
-    /// The classes inside, which the methods below ask by default. Nothing else does.
+    /// The classes inside. The default methods below use them.
     fn children(&self) -> Option<&Classes> {
         None
     }
@@ -43,7 +43,7 @@ pub trait Qdisc: Debug + Send {
         None
     }
 
-    /// When a packet can leave: `None` if none waits, later than `now` if the discipline itself holds packets back.
+    /// When a packet can leave: `None` if the queue is empty; later than `now` if the discipline holds packets back.
     fn ready_at(&self, now: Time) -> Option<Time> {
         match self.children() {
             Some(classes) => classes.ready_at(now),
@@ -51,50 +51,50 @@ pub trait Qdisc: Debug + Send {
         }
     }
 
-    /// What waits.
+    /// The queued packets and bytes.
     fn backlog(&self) -> Backlog;
 
-    /// The size of the IP packet that `dequeue` would give now, if that is known without taking it.
+    /// The size of the IP packet that `dequeue` would return now, if it is known without taking the packet.
     ///
-    /// A shaper and a deficit round robin must know a size before they let the packet go. Where the answer is `None`
-    /// they take the packet and hold it, as Linux's `qdisc_peek_dequeued` does. A discipline in which a later arrival
-    /// may still overtake or push out the head (FIFO, priorities) answers, as Linux's `qdisc_peek_head`. Asked only
-    /// when a packet is ready.
+    /// A shaper and a deficit round robin need the size before they release the packet. If the result is `None`, they
+    /// take the packet and hold it, as Linux's `qdisc_peek_dequeued`. A discipline in which a later arrival may
+    /// overtake or push out the head (FIFO, priorities) returns the size, as Linux's `qdisc_peek_head`. Called only if
+    /// a packet is ready.
     fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
         None
     }
 
-    /// Where the packets turn that the discipline makes to sense its link; `None` if it makes none, and then the two
-    /// below are never called. Asked once, as the network is built.
+    /// Where the discipline's sensing packets turn; `None` if it sends none, and then the next two methods are never
+    /// called. Called once, when the network is built.
     fn senses(&self) -> Option<FarEnd> {
         self.children().and_then(Classes::senses)
     }
 
-    /// A packet of the other direction passes this end of the link. True if it is one of the discipline's own that came
-    /// home: its journey ends here.
+    /// Observes a packet of the other direction at this end of the link. True if it is one of the discipline's own
+    /// sensing packets: its journey ends here.
     fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
         self.children_mut().is_some_and(|classes| classes.observe_reverse(packet, now))
     }
 
-    /// Gives a packet that the discipline wants to be made and offered to it. Asked after each packet was offered,
-    /// until there is none.
+    /// Returns a packet to be created and offered to the discipline. Called after each offered packet, until it returns
+    /// `None`.
     fn poll_originate(&mut self) -> Option<NewPacket> {
         self.children_mut().and_then(Classes::poll_originate)
     }
 
-    /// Whether [`Qdisc::remove`] finds what waits. One with classes finds what the classes find.
+    /// True if [`Qdisc::remove`] finds queued packets. A discipline with classes finds what its classes find.
     fn removes(&self) -> bool {
         self.children().is_some_and(Classes::removes)
     }
 
-    /// Takes a packet out of the middle of the queue, for a filter around the discipline: its room is free, its turn is
-    /// over. `None` if it waits no more, or was taken out to be shown. Never a scan of all that waits.
+    /// Removes a packet from the middle of the queue, for a filter around the discipline: frees its room and its turn.
+    /// `None` if the packet is no longer queued, or was taken out by a peek. Must not scan the queue.
     fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
         self.children_mut()?.remove(waiting, cx).map(|(_, packet)| packet)
     }
 
-    /// The number of the place that a packet taken in now would have, where that finds it at once: see
-    /// [`Waiting::place`]. Only of a discipline that gives packets in the order in which they came.
+    /// The place number that a packet enqueued now would get, if `remove` finds it by number: see [`Waiting::place`].
+    /// Only for disciplines that preserve the order of arrival.
     fn next_place(&self) -> Option<u64> {
         None
     }
@@ -165,18 +165,18 @@ impl<Q: Qdisc + ?Sized> Qdisc for Box<Q> {
     }
 }
 
-/// What one class of a discipline has done since its beginning.
+/// Counters of one class since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassStats {
-    /// What waits in the class.
+    /// The backlog of the class.
     pub backlog: Backlog,
-    /// Packets that left the class and their octets of IP.
+    /// Packets that left the class, and their IP bytes.
     pub sent_packets: u64,
     pub sent_bytes: Bytes,
-    /// Packets that the class refused or dropped, and their octets of IP.
+    /// Packets that the class dropped, and their IP bytes.
     pub dropped_packets: u64,
     pub dropped_bytes: Bytes,
-    /// Packets that a filter around the class took out, and their octets of IP.
+    /// Packets that a filter around the class removed, and their IP bytes.
     pub filtered_packets: u64,
     pub filtered_bytes: Bytes,
     /// Packets that the class marked (RFC 3168).
@@ -201,13 +201,13 @@ pub struct Waiting<'a> {
     pub id: u64,
     /// When it was taken in.
     pub enqueued_at: Time,
-    /// What [`Qdisc::next_place`] said before it was taken in.
+    /// The result of [`Qdisc::next_place`] before it was enqueued.
     pub place: Option<u64>,
-    /// A packet of the same connection and direction: where the discipline puts this one, there the other waits.
+    /// A packet of the same connection and direction: the discipline keeps both in the same place.
     pub like: &'a Packet,
 }
 
-/// What waits in a queue: IP packets and their octets.
+/// The backlog of a queue: IP packets and their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Backlog {
     pub packets: u32,
@@ -221,8 +221,7 @@ impl From<Backlog> for Count {
 }
 
 impl Backlog {
-    /// Counts a packet that the queue takes in now, and tells the watchers. `size` is the packet's, which the caller
-    /// knows.
+    /// Adds an enqueued packet and notifies observers. `size` is the packet's size, which the caller knows.
     #[inline]
     pub fn add(&mut self, packet: &Packet, size: Bytes, cx: &mut Cx<'_>) {
         self.packets += 1;
@@ -239,7 +238,7 @@ impl Backlog {
 }
 
 impl Backlog {
-    /// The octets, with a header of the link for each packet.
+    /// The bytes, with a link header for each packet.
     pub fn with_headers(self, header: Bytes) -> Bytes {
         Bytes::new(self.bytes.get() + u64::from(self.packets) * header.get())
     }

@@ -1,4 +1,4 @@
-//! Any queue, with static dispatch for the ones we know.
+//! Any queue, with static dispatch for the common ones.
 
 use crate::{Backlog, CheckedQdisc, ClassStats, FarEnd, Fifo, Qdisc, QueuedPacket, Red, ThresholdFifo, Waiting};
 use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};

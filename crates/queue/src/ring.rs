@@ -1,19 +1,19 @@
-//! Packets in the order of their arrival, and how much waits: what most disciplines are built of.
+//! Packets in the order of arrival, and their backlog: the basis of most disciplines.
 
 use crate::{Backlog, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, Packet, Time};
 use std::collections::VecDeque;
 
-/// A first-in-first-out list without a limit of its own.
+/// A FIFO list without a limit.
 ///
-/// A packet can be taken out of its middle. It is found by the number of its place, or by the time at which it came,
-/// and leaves an empty place that goes when its turn comes, or when half the places are empty. So nothing is moved, and
-/// each place is visited a few times at most.
+/// A packet can be removed from the middle. It is found by its place number or its arrival time, and leaves an empty
+/// place, which is dropped at its turn or when half the places are empty. Nothing is moved, and each place is visited a
+/// few times at most.
 #[derive(Debug, Default)]
 pub(crate) struct PacketRing {
     places: VecDeque<Place>,
-    /// The number of the first place. Places are numbered in order; what lies below `numbered_from` was moved since it
-    /// had its number.
+    /// Number of the first place. Places are numbered in order; packets below `numbered_from` were moved since they got
+    /// their number.
     first: u64,
     numbered_from: u64,
     empty: usize,
@@ -68,7 +68,7 @@ impl PacketRing {
         self.first + self.places.len() as u64
     }
 
-    /// Takes a packet out, wherever it stands.
+    /// Removes a packet at any place.
     pub fn remove(&mut self, waiting: &Waiting<'_>) -> Option<Packet> {
         let at = match waiting.place {
             Some(number) if number >= self.numbered_from => number.checked_sub(self.first)? as usize,
@@ -84,14 +84,14 @@ impl PacketRing {
         packet
     }
 
-    /// By the time at which it came.
+    /// Finds a packet by its arrival time.
     fn search(&self, waiting: &Waiting<'_>) -> Option<usize> {
         let first = self.places.partition_point(|place| place.enqueued_at < waiting.enqueued_at);
         let mut came_then = self.places.range(first..).take_while(|place| place.enqueued_at == waiting.enqueued_at);
         came_then.position(|place| place.holds(waiting.id)).map(|at| first + at)
     }
 
-    /// Takes out the packet before which so many wait. Walks there.
+    /// Removes the packet with this many packets before it. Walks there.
     pub fn take_at(&mut self, number: usize) -> Option<Packet> {
         let place = self.places.iter_mut().filter(|place| place.packet.is_some()).nth(number)?;
         let packet = place.packet.take();
@@ -106,7 +106,7 @@ impl PacketRing {
         self.empty > 8 && 2 * self.empty > self.places.len()
     }
 
-    /// Empty places never stand at either end, nor make up more than half of the list.
+    /// Keeps empty places away from both ends, and at most half of the list.
     fn tidy(&mut self) {
         while self.places.front().is_some_and(|place| place.packet.is_none()) {
             self.places.pop_front();
@@ -135,11 +135,11 @@ impl PacketRing {
         let Place { packet, enqueued_at, size } = self.places.pop_back()?;
         self.backlog.remove(size);
         self.tidy();
-        // Empty places never stand at the end.
+        // The last place is never empty.
         packet.map(|packet| QueuedPacket { packet, enqueued_at })
     }
 
-    /// Takes in at the tail what already waits somewhere.
+    /// Appends a packet that already waits elsewhere.
     pub fn put(&mut self, waiting: QueuedPacket) {
         let QueuedPacket { packet, enqueued_at } = waiting;
         let size = packet.size();

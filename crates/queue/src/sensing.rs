@@ -1,17 +1,17 @@
 //! Active sensing: packets that a discipline sends through its own queue and over the link, and that the far end
-//! returns, so that it knows of the delay of all queues on the way, those below IP included (Havey 2015 sections 4.3.2,
-//! 5.2 and 6.2).
+//! returns. They measure the delay of all queues on the path, including those below IP (Havey 2015 sections 4.3.2, 5.2
+//! and 6.2).
 //!
-//! A sensing packet is the IP header of a packet of the flow, so that it takes the flow's way through every classifier,
-//! with a timestamp of 8 octets as its payload: 28 octets in IPv4. One follows each fourth packet with data. The far
-//! end swaps the addresses ([`turn`]), and the packet comes home as any other of that direction does.
+//! A sensing packet has the IP header of a packet of the flow, so that it takes the flow's path through every
+//! classifier, and a timestamp of 8 bytes as its payload: 28 bytes in IPv4. One follows each fourth data packet. The
+//! far end swaps the addresses ([`turn`]), and the packet returns as any other of that direction.
 //!
-//! **Deviations.** The dissertation marks sensing packets in a way that it does not tell. Here they are of the protocol
-//! 253, which RFC 3692 keeps for experiments, and the top bit of the timestamp says that the packet has turned, so that
-//! no second far end turns it again.
+//! **Deviations.** The dissertation does not say how it marks sensing packets. Here they have protocol 253, which RFC
+//! 3692 reserves for experiments, and the top bit of the timestamp says that the packet has turned, so that no second
+//! far end turns it again.
 //!
-//! **Hostile input.** A packet counts only if its timestamp is of one that is out and has not come home; any other
-//! passes on. At most 4096 are out: of more the oldest are given up as lost.
+//! **Hostile input.** A packet counts only if its timestamp is outstanding; any other passes on. At most 4,096 are
+//! outstanding: beyond that the oldest count as lost.
 
 use crate::PacketKind;
 use lopsided_core::packet::Addresses;
@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 pub const SENSING_PROTOCOL: u8 = 253;
 /// Packets with data for each sensing packet.
 const PACKETS_FOR_EACH: u32 = 4;
-/// The most sensing packets that can be out.
+/// The most outstanding sensing packets.
 const MOST_OUT: usize = 4096;
 /// In a timestamp: the packet has turned at the far end.
 const TURNED: u64 = 1 << 63;
@@ -41,16 +41,17 @@ impl Choice for FarEnd {
     const WORDS: &'static [(&'static str, FarEnd)] = &[("link", FarEnd::Link), ("stage", FarEnd::Stage)];
 }
 
-/// What the key of a far end means, in every discipline that senses.
+/// Text of the far end's key, in every discipline that senses.
 pub(crate) const FAR_END: &str = "Where sensing packets turn: at the far end of this link, or at the next stage of kind reflector on their way, \
                                   which may stand behind other links.";
-/// What the key of the smoothing means.
+/// Text of the smoothing's key.
 pub(crate) const SMOOTHING: &str = "How round trips are smoothed: as RFC 6298 says, or as the dissertation prints it, with RTTVAR in the place of SRTT.";
 
-/// What becomes of the delay that the sensed link has without any queue.
+/// Treatment of the link's own delay without any queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BaseDelay {
-    /// The shortest sample so far is taken off every sample: what is left is queueing delay, of which the text speaks.
+    /// The smallest sample so far is subtracted from every sample: the rest is queueing delay, which the text speaks
+    /// of.
     #[default]
     Subtract,
     /// Samples are taken as they are, as the algorithm is written. On a link of some length there is always bloat.
@@ -61,7 +62,7 @@ impl Choice for BaseDelay {
     const WORDS: &'static [(&'static str, BaseDelay)] = &[("subtract", BaseDelay::Subtract), ("keep", BaseDelay::Keep)];
 }
 
-/// What the key of the base delay means.
+/// Text of the base delay's key.
 pub(crate) const BASE_DELAY: &str = "What becomes of the link's own delay in a sample: the shortest one so far is taken off (subtract), or the \
                                      sample counts whole (keep).";
 
@@ -73,13 +74,13 @@ fn stamp(packet: &Packet) -> Option<u64> {
     Some(u64::from_be_bytes(packet.payload().bytes()?.try_into().ok()?))
 }
 
-/// Whether the packet senses, on its way out or home.
+/// True for a sensing packet, outbound or returning.
 pub fn is_sensing(packet: &Packet) -> bool {
     stamp(packet).is_some()
 }
 
-/// The far end of a link sends a sensing packet back where it came from. False for any other packet, one that has
-/// turned included, and then nothing is changed.
+/// Returns a sensing packet to its sender at the far end of a link. False, without a change, for any other packet and
+/// for one that has turned.
 pub fn turn(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     let Some(stamp) = stamp(packet).filter(|stamp| stamp & TURNED == 0) else { return false };
     let home = Addresses::new(packet.dst(), packet.src()).expect("both are of one version");
@@ -88,10 +89,10 @@ pub fn turn(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     })
 }
 
-/// What makes sensing packets and knows them when they come home. `owner` is whatever they are for: a queue.
+/// Creates sensing packets and recognizes them when they return. `owner` is the queue that a packet belongs to.
 #[derive(Debug, Default)]
 pub(crate) struct Sensor {
-    /// Those that are out, by timestamp.
+    /// Outstanding packets by timestamp.
     out: VecDeque<(u64, u32)>,
     base_delay: BaseDelay,
     /// The shortest round trip so far.
@@ -122,7 +123,7 @@ impl Sensor {
             return;
         }
         since.0 = 0;
-        // Unique, also where several packets come in one nanosecond.
+        // Unique, also if several packets arrive in one nanosecond.
         let stamp = now.as_nanos().max(self.newest + 1);
         self.newest = stamp;
         if self.out.len() == MOST_OUT {
@@ -141,14 +142,14 @@ impl Sensor {
         self.made.take()
     }
 
-    /// Whose sensing packet it is that is offered on its way out.
+    /// The owner of an outbound sensing packet.
     pub fn owner(&self, packet: &Packet) -> Option<u32> {
         let place = self.out.binary_search_by_key(&stamp(packet)?, |(stamp, _)| *stamp).ok()?;
         Some(self.out[place].1)
     }
 
-    /// A packet of the other direction: if it is one that is out, whose it is and how long it took, the base delay
-    /// taken off.
+    /// Processes a packet of the other direction: if it is outstanding, returns its owner and its delay, minus the base
+    /// delay.
     pub fn come_home(&mut self, packet: &Packet, now: Time) -> Option<(u32, Duration)> {
         let stamp = stamp(packet).filter(|stamp| stamp & TURNED != 0)? & !TURNED;
         let place = self.out.binary_search_by_key(&stamp, |(stamp, _)| *stamp).ok()?;
@@ -160,7 +161,7 @@ impl Sensor {
         Some((owner, if self.base_delay == BaseDelay::Subtract { took.saturating_sub(shortest) } else { took }))
     }
 
-    /// How many were sent, came home, and were given up.
+    /// Number of packets sent, returned and given up.
     pub fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         out("sensing_sent_packets", self.sent as f64);
         out("sensing_returned_packets", self.came_home as f64);
@@ -182,7 +183,7 @@ impl Choice for Smoothing {
         &[("rfc6298", Smoothing::Rfc6298), ("printed", Smoothing::Printed)];
 }
 
-/// A smoothed round trip. Whoever has heard nothing for [`Estimate::LASTS`] knows nothing.
+/// A smoothed RTT. It is unknown after [`Estimate::LASTS`] without a sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Estimate {
     smoothed: Option<i64>,

@@ -90,8 +90,8 @@ impl Discipline for SfqConfig {
     }
 }
 
-/// The most queues and values of the hash, which bounds what the state of flows takes (Linux's `SFQ_MAX_FLOWS` and the
-/// bound of its divisor).
+/// Largest number of queues and hash values, which bounds the memory of flows (Linux's `SFQ_MAX_FLOWS` and the bound of
+/// its divisor).
 const MOST: u32 = 65_408;
 
 /// A stochastic fair queue.
@@ -108,7 +108,7 @@ pub struct Sfq {
     free: Vec<u32>,
     /// The queues with packets, the next to be served first.
     round: VecDeque<u32>,
-    /// The queues of each length, the last that came to it at the end.
+    /// The queues of each length; the last to reach it at the end.
     by_length: Vec<Vec<u32>>,
     backlog: Backlog,
 }
@@ -162,7 +162,7 @@ impl Sfq {
         }
     }
 
-    /// The queue of a hash, a free one if it has none yet; `None` if all are taken.
+    /// The queue of a hash, or a free one; `None` if all are used.
     fn queue_for(&mut self, hash: usize) -> Option<u32> {
         if let Some(queue) = self.by_hash[hash] {
             return Some(queue);
@@ -202,7 +202,7 @@ impl Sfq {
         taken
     }
 
-    /// Makes room: of the longest queue, or of the one that would be served next if all hold one packet.
+    /// Makes room: drops from the longest queue, or from the next to be served if all hold one packet.
     #[cold]
     fn drop_from_longest(&mut self, cx: &mut Cx<'_>) {
         let longest = match self.by_length.len() - 1 {
@@ -214,7 +214,7 @@ impl Sfq {
         cx.drop(victim.packet, DropReason::QueueFull);
     }
 
-    /// Changes the hash as often as is due by now; what waits moves to its new queues.
+    /// Changes the hash as often as is due by now; queued packets move to their new queues.
     fn perturb(&mut self, cx: &mut Cx<'_>) {
         let Some(period) = self.config.perturb else { return };
         if self.perturb_at > cx.now() {

@@ -1,14 +1,13 @@
-//! What is measured at a queue, whatever its discipline: counts, backlog over time, time spent waiting. Constant
-//! memory.
+//! Measurements of a queue, for any discipline: counts, backlog over time, sojourn times. Constant memory.
 
 use crate::{Backlog, Histogram};
 use lopsided_core::{Bytes, Count, Duration, Time};
 
-/// The statistics of one queue since its beginning.
+/// The statistics of one queue since the start.
 ///
-/// The area under the backlog's curve needs no running integral: a packet that came at `a` and went at `b` adds `b -
-/// a`, so the area is the sum of leaving times less that of coming times, plus the present backlog times now. The sums
-/// wrap, which is harmless: the area itself fits.
+/// The area under the backlog's curve needs no running integral: a packet that arrived at `a` and left at `b` adds `b -
+/// a`, so the area is the sum of departure times minus the sum of arrival times, plus the current backlog times now.
+/// The sums wrap, which is harmless because the area itself fits.
 #[derive(Clone, Debug, Default)]
 pub struct QueueStats {
     backlog: Backlog,
@@ -22,7 +21,7 @@ pub struct QueueStats {
     max_bytes: u64,
     /// Packet-nanoseconds, less backlog times now.
     area_packets: u64,
-    /// Octet-nanoseconds, less backlog times now.
+    /// Byte-nanoseconds, minus the backlog times now.
     area_bytes: u128,
     dropped_packets: u64,
     dropped_bytes: u64,
@@ -31,11 +30,11 @@ pub struct QueueStats {
     sampled_sojourn: u64,
 }
 
-/// A queue at one instant: counts since its beginning, and how long those that left since the sample before had waited.
+/// A queue at one instant: counts since the start, and sojourn times of the packets that left since the last sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct QueueSample {
     pub backlog: Backlog,
-    /// Packets that came, taken in or not.
+    /// Packets that arrived, enqueued or not.
     pub arrived_packets: u64,
     pub dropped_packets: u64,
     pub sent_packets: u64,
@@ -60,8 +59,8 @@ impl QueueStats {
         self.notice(self.backlog);
     }
 
-    /// A packet came at `now`, and left for the line at `departs`, and nobody asks in between; with it, so much waits
-    /// when it comes.
+    /// Records a packet that arrives at `now` and departs at `departs`, with no query in between, and the backlog at
+    /// its arrival.
     #[inline(always)]
     pub fn crossed(&mut self, now: Time, departs: Time, size: Bytes, backlog: Backlog) {
         self.notice(backlog);
@@ -75,7 +74,7 @@ impl QueueStats {
         self.sent(size, sojourn);
     }
 
-    /// So many packets came, the largest of this size, and each left for the line at once; none came with another.
+    /// Records packets that each departed at once, the largest with this size; none arrived together with another.
     pub fn passed(&mut self, packets: Count, largest: Bytes) {
         if packets.packets > 0 {
             self.notice(Backlog { packets: 1, bytes: largest });
@@ -92,7 +91,7 @@ impl QueueStats {
         self.sent(size, now.saturating_since(enqueued_at));
     }
 
-    /// It is on the line, and did not wait.
+    /// Records a departure without waiting.
     #[inline]
     fn sent_at_once(&mut self, size: Bytes) {
         self.sent_packets += 1;
@@ -100,7 +99,7 @@ impl QueueStats {
         self.sojourns.add(Duration::ZERO);
     }
 
-    /// It is on the line, after such a wait.
+    /// Records a departure after this sojourn time.
     #[inline]
     fn sent(&mut self, size: Bytes, sojourn: Duration) {
         self.sent_packets += 1;
@@ -122,7 +121,7 @@ impl QueueStats {
         }
     }
 
-    /// So much waits: the largest backlog is no less.
+    /// Raises the largest backlog to this one.
     #[inline]
     pub fn notice(&mut self, backlog: Backlog) {
         self.max_packets = self.max_packets.max(backlog.packets);
@@ -149,7 +148,7 @@ impl QueueStats {
         self.backlog
     }
 
-    /// Packets that came, taken in or not: those that left, were dropped or still wait.
+    /// Packets that arrived: departed, dropped or queued.
     pub fn arrived_packets(&self) -> u64 {
         self.sent_packets + self.dropped_packets + u64::from(self.backlog.packets)
     }
@@ -172,7 +171,7 @@ impl QueueStats {
         Bytes::new(self.sent_bytes)
     }
 
-    /// The largest backlog: packets and octets, not necessarily at the same time.
+    /// The largest backlog in packets and in bytes, which may have occurred at different times.
     pub fn max_backlog(&self) -> Backlog {
         Backlog { packets: self.max_packets, bytes: Bytes::new(self.max_bytes) }
     }
@@ -183,7 +182,7 @@ impl QueueStats {
         self.area_packets.wrapping_add(waiting) as f64 / now.as_nanos() as f64
     }
 
-    /// The mean backlog in octets over the time from zero to `now`.
+    /// Mean backlog in bytes from time zero to `now`.
     pub fn mean_bytes(&self, now: Time) -> f64 {
         let waiting = octet_nanos(now, self.backlog.bytes);
         self.area_bytes.wrapping_add(waiting) as f64 / now.as_nanos() as f64

@@ -25,7 +25,7 @@ pub struct TbfConfig {
     pub peakrate: Option<BitRate>,
     /// The depth of the second bucket.
     pub mtu: Bytes,
-    /// Octets counted with each packet beside the IP packet.
+    /// Bytes counted for each packet in addition to the IP packet.
     pub overhead: Bytes,
     pub queue: QueueConfig,
 }
@@ -93,7 +93,7 @@ impl Bucket {
         Bucket { rate, depth, tokens: depth }
     }
 
-    /// What is in it after a wait and the cost of a packet: negative while that is too much.
+    /// Tokens after a wait and a packet's cost: negative while the packet must wait.
     fn left_after(&self, waited: i64, size: Bytes) -> i64 {
         self.depth.min(self.tokens.saturating_add(waited)) - nanos_at(self.rate, size)
     }
@@ -111,7 +111,7 @@ pub struct Tbf {
     peak: Option<Bucket>,
     overhead: Bytes,
     counted: Time,
-    /// The size of the packet at the head of the child, where the child has one ready.
+    /// Size of the packet at the child's head, if one is ready.
     head: Option<Bytes>,
 }
 
@@ -134,7 +134,7 @@ impl Tbf {
         self.head = if ready { self.child.peek(cx) } else { None };
     }
 
-    /// What both buckets lack for a packet of this size, in nanoseconds.
+    /// Time in nanoseconds until both buckets have the tokens for a packet of this size.
     fn lacking(&self, size: Bytes, now: Time) -> u64 {
         let waited = now.saturating_since(self.counted).as_nanos() as i64;
         let lack = |bucket: &Bucket| -bucket.left_after(waited, size + self.overhead);

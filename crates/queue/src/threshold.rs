@@ -25,7 +25,7 @@ pub struct ThresholdConfig {
 }
 
 impl Default for ThresholdConfig {
-    /// Marks what had to wait at all.
+    /// Marks every packet that had to wait.
     fn default() -> ThresholdConfig {
         let mark_threshold = MarkThreshold::Sojourn(Duration::ZERO);
         ThresholdConfig { limit: Limit::default(), mark_threshold, ect: Markable::Ect }
@@ -54,7 +54,7 @@ impl Part for ThresholdConfig {
     ];
 }
 
-/// Where the step is.
+/// Position of the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkThreshold {
     /// A packet is marked that finds more than this waiting.
@@ -84,9 +84,9 @@ impl Scalar for MarkThreshold {
 /// Which packets may be marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Markable {
-    /// Those of ECT(0) and ECT(1).
+    /// Packets with ECT(0) or ECT(1).
     Ect,
-    /// Those of ECT(1).
+    /// Packets with ECT(1).
     Ect1,
 }
 

@@ -1,4 +1,4 @@
-//! The periodic updates of a discipline without a timer: those that were missed are made up for at its next call.
+//! The periodic updates of a discipline without a timer: missed updates are replayed at its next call.
 
 use lopsided_core::{Duration, Time};
 
@@ -11,7 +11,7 @@ pub(crate) struct Updates {
 }
 
 impl Updates {
-    /// So many are made up for at one call. Of a longer pause the first are left out.
+    /// At most this many missed updates are replayed per call. After a longer pause the oldest are skipped.
     const MOST: u64 = 1 << 16;
 
     pub fn every(every: Duration) -> Updates {
@@ -32,7 +32,7 @@ impl Updates {
         Some(self.made)
     }
 
-    /// Those that are due would change nothing: all but the last count as made.
+    /// The due updates would change nothing: all but the last count as made.
     pub fn skip_to_last(&mut self, now: Time) {
         self.made += self.every * self.missed(now).saturating_sub(1);
     }

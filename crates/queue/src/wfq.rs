@@ -57,7 +57,7 @@ impl Discipline for WfqConfig {
     }
 }
 
-/// What an octet of precedence zero adds to the finish: a multiple of 1 to 8.
+/// Addition to the finish for a byte of precedence zero: a multiple of 1 to 8.
 const OCTET: u64 = 840;
 
 /// Weighted fair queueing.
@@ -116,7 +116,7 @@ impl Wfq {
     }
 }
 
-/// The finish behind which a flow's next packet starts.
+/// The finish after which a flow's next packet starts.
 fn packets_end(flow: &Flow, clock: u64) -> u64 {
     flow.packets.back().map_or(clock, |(finish, _)| *finish)
 }

@@ -1,15 +1,15 @@
-//! What an acknowledgement says, as far as a filter asks.
+//! The contents of an acknowledgement that a filter compares.
 
 use lopsided_core::packet::{AccEcnOption, Flags, SackBlock, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Packet, Seq};
 
-/// Whether a segment is one in the midst of a connection that acknowledges.
+/// True for an ACK segment of an established connection.
 #[inline]
 pub(super) fn acknowledges(header: &TcpHeader) -> bool {
     header.flags.0 & (Flags::ACK.0 | Flags::SYN.0 | Flags::RST.0) == Flags::ACK.0
 }
 
-/// Whether it says nothing else: no data, no other flag, no option that the filter does not know.
+/// True if the segment only acknowledges: no data, no other flag, and no option unknown to the filter.
 #[inline]
 pub(super) fn is_pure(packet: &Packet, header: &TcpHeader) -> bool {
     packet.payload_len() == 0
@@ -18,7 +18,7 @@ pub(super) fn is_pure(packet: &Packet, header: &TcpHeader) -> bool {
         && (!packet.is_foreign() || packet.is_read_whole())
 }
 
-/// Timestamps, SACK and accurate ECN alone.
+/// True if the options are only timestamps, SACK and accurate ECN.
 fn are_known(options: &TcpOptions) -> bool {
     options.other().is_empty()
         && options.mss().is_none()
@@ -39,7 +39,7 @@ impl Numbers {
         Numbers { number: header.ack, window: header.window }
     }
 
-    /// Whether a newer ACK makes this one superfluous: by a larger number, or with `also_windows` by another window.
+    /// True if a newer ACK makes this one superfluous: by a larger number, or with `also_windows` by another window.
     #[inline]
     pub fn is_outnumbered(&self, newer: &Numbers, also_windows: bool) -> bool {
         self.number.before(newer.number) || also_windows && self.number == newer.number && self.window != newer.window
@@ -52,9 +52,9 @@ pub(super) struct Ack {
     pub number: Seq,
     pub flags: Flags,
     pub timestamps: Option<Timestamps>,
-    /// The other options, where there are any: apart, as few have them and all are moved.
+    /// Other options, boxed because they are rare and every ACK is moved.
     others: Option<Box<TcpOptions>>,
-    /// Data of the connection came next that tells something else of ECN.
+    /// The next data of the connection carried a different ECN echo.
     pub parted: bool,
 }
 
@@ -93,7 +93,7 @@ impl Ack {
         self.flags.0 & FEEDBACK
     }
 
-    /// Neither number nor timestamps of the other are ahead of this one's.
+    /// True if neither number nor timestamps of the other ACK are newer.
     #[inline]
     pub fn is_at_least(&self, other: &Ack) -> bool {
         let behind = |other: u32, own: u32| own.wrapping_sub(other) as i32 >= 0;
@@ -105,8 +105,8 @@ impl Ack {
         timed && !other.number.after(self.number)
     }
 
-    /// Whether this one reports all that the other's SACK blocks do, and if so whether it reports more. A block below
-    /// its own number tells of a duplicate (RFC 2883), which nothing covers.
+    /// Whether this ACK's SACK blocks report everything that the other's do, and whether they report more. A block
+    /// below its own number reports a duplicate (RFC 2883), which no other block covers.
     #[inline]
     pub fn covers_sack_of(&self, other: &Ack) -> Option<SackCover> {
         if other.others.is_none() && self.others.is_none() {
@@ -132,7 +132,7 @@ impl Ack {
 /// The flags by which a receiver of data feeds marks back.
 const FEEDBACK: u16 = Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0;
 
-/// What newer SACK blocks say beside all that the older ones do.
+/// How newer SACK blocks relate to older ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SackCover {
     Same,

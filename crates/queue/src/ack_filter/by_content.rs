@@ -1,4 +1,5 @@
-//! The rules `conservative`, `aggressive` and `accurate_ecn`: an ACK goes if the new one covers all that it says.
+//! The rules `conservative`, `aggressive` and `accurate_ecn`: an ACK is removed if the new ACK covers everything that
+//! it reports.
 
 use super::ack::{self, Ack};
 use super::connections::{Connection, Connections, Known};
@@ -21,12 +22,12 @@ pub(super) struct ByContent {
     filtered: u64,
 }
 
-/// What is known of one connection.
+/// The filter's state of one connection.
 #[derive(Debug, Default)]
 struct Waits {
-    /// The ACKs that may go, oldest first. One that the discipline dropped by itself is found out later.
+    /// The ACKs that may be removed, oldest first. An ACK that the discipline dropped is noticed later.
     acks: Few<WaitingAck<Ack>>,
-    /// The last packet that came, of whatever kind.
+    /// The last packet of any kind.
     newest: Option<u64>,
     /// Flags or options of accurate ECN were seen.
     accurate: bool,
@@ -48,7 +49,7 @@ impl ByContent {
         let Some(header) = packet.tcp() else { return };
         let connection = Connection::of(packet, header);
         if !ack::acknowledges(header) {
-            // It opens or ends a connection: what was known is of another one.
+            // The packet opens or ends a connection: the state belongs to another one.
             return self.connections.forget(connection);
         }
         let (new, is_pure) = (Ack::of(header), ack::is_pure(packet, header));
@@ -74,7 +75,7 @@ impl ByContent {
         }
     }
 
-    /// A share counts what waits to the packet.
+    /// A share counts the queue including the arriving packet.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
@@ -103,7 +104,7 @@ impl Waits {
         if rule == FilterRule::Conservative && acks.len() < 2 {
             return None;
         }
-        // Numbers rise in order, so without SACK nothing behind the first equal number can be covered.
+        // Numbers increase, so without SACK nothing after the first equal number is covered.
         let may_be = |entry: &&WaitingAck<Ack>| !new.sack().is_empty() || entry.ack.number != new.number;
         let is_covered = |ack: &Ack| rule::is_known_to_cake(ack) && rule::is_covered(ack, new);
         let (mut oldest, mut at) = (None::<(usize, &WaitingAck<Ack>)>, 0);

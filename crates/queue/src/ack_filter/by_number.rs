@@ -1,5 +1,5 @@
-//! The paper's rules, `cumulative` and `window`: an ACK goes by its number and window alone. With `fast_retransmit`
-//! duplicates go as well, and the filter counts them in the sender's place.
+//! The paper's rules, `cumulative` and `window`: an ACK is judged by its number and window only. With
+//! `fast_retransmit`, duplicates are removed too, and the filter counts them for the sender.
 
 use super::ack::{self, Numbers};
 use super::connections::{Connection, Connections, Known};
@@ -23,15 +23,15 @@ pub(super) struct ByNumber {
     marked: u64,
 }
 
-/// What is known of one connection.
+/// The filter's state of one connection.
 #[derive(Debug, Default)]
 struct Waits {
-    /// Its ACKs in the queue, oldest first. One that left or was dropped may be found out later.
+    /// The connection's ACKs in the queue, oldest first. An ACK that left or was dropped may be noticed later.
     acks: Few<WaitingAck<Numbers>>,
     duplicates: Duplicates,
 }
 
-/// The last ACK, how often it came again, and whether one of those was filtered.
+/// The last ACK, how often it was repeated, and whether a repetition was filtered.
 #[derive(Debug, Default)]
 struct Duplicates {
     of: Option<Numbers>,
@@ -56,7 +56,7 @@ impl ByNumber {
         let Some(header) = packet.tcp() else { return };
         let connection = Connection::of(packet, header);
         if !ack::acknowledges(header) {
-            // It opens or ends a connection: what was known is of another one.
+            // The packet opens or ends a connection: the state belongs to another one.
             return self.connections.forget(connection);
         }
         let (new, is_pure) = (Numbers::of(header), ack::is_pure(packet, header));
@@ -83,7 +83,7 @@ impl ByNumber {
         }
     }
 
-    /// A share counts what waits to the packet.
+    /// A share counts the queue including the arriving packet.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
@@ -115,7 +115,7 @@ impl Known for Waits {
 }
 
 impl Duplicates {
-    /// Counts a pure ACK. True if it is a duplicate behind `most` of which the filter took some.
+    /// Counts a pure ACK. True if it is a duplicate beyond `most`, some of which the filter removed.
     fn note(&mut self, ack: Numbers, most: u32) -> bool {
         if self.of == Some(ack) {
             self.count += 1;

@@ -1,4 +1,4 @@
-//! What is known of each connection, found in constant time.
+//! The state of each connection, found in constant time.
 
 use super::departures::Departures;
 use super::few::Few;
@@ -15,14 +15,14 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Of a TCP segment with this header.
+    /// The connection of a TCP segment with this header.
     #[inline]
     pub fn of(packet: &Packet, header: &TcpHeader) -> Connection {
         let ports = u32::from(header.src_port) << 16 | u32::from(header.dst_port);
         Connection { addresses: packet.ip().addresses, ports }
     }
 
-    /// Spreads connections over 64 bits, for a quick look-up.
+    /// A 64-bit hash for a quick look-up.
     #[inline]
     fn hash(&self) -> u64 {
         let ports = u64::from(self.ports);
@@ -42,7 +42,7 @@ fn mix(sum: u64, word: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// What a table keeps of a connection.
+/// The state that the table stores per connection.
 pub(super) trait Known: Default {
     type Ack;
 
@@ -50,11 +50,10 @@ pub(super) trait Known: Default {
     fn acks(&mut self) -> &mut Few<WaitingAck<Self::Ack>>;
 }
 
-/// A hash table with open addressing. Its order is of no consequence: nothing ever goes through it but to make room.
+/// A hash table with open addressing. Its order never matters: it is only traversed to make room.
 #[derive(Debug)]
 pub(super) struct Connections<T> {
-    /// A power of two, at most a quarter of them taken: the number of the connection there, from one; zero if there is
-    /// none.
+    /// A power of two, at most 1/4 used: the number of the connection plus one, or 0 if the slot is free.
     slots: Vec<u32>,
     known: Vec<Entry<T>>,
     departures: Departures,
@@ -88,7 +87,7 @@ impl<T> Default for Connections<T> {
 }
 
 impl<T: Known> Connections<T> {
-    /// What is known of a connection, which may be new if `begins`.
+    /// The state of a connection, which is created if `begins`.
     #[inline(always)]
     pub fn get(&mut self, connection: Connection, begins: bool) -> Option<&mut T> {
         let number = match self.find(connection) {
@@ -101,8 +100,8 @@ impl<T: Known> Connections<T> {
         Some(known)
     }
 
-    /// A packet left the queue. What is known of its connection is brought up to date now, or `later` with the
-    /// connection's next packet: where the queue is in order of arrival, and nothing counts what waits until then.
+    /// A packet left the queue. Its connection's state is updated now; or `later`, with the connection's next packet,
+    /// if the queue preserves order and nothing counts the queue meanwhile.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, later: bool) {
         if later { self.departures.note(given) } else { self.strike_at_once(given) }
@@ -111,7 +110,7 @@ impl<T: Known> Connections<T> {
     #[inline(never)]
     fn strike_at_once(&mut self, given: &QueuedPacket) {
         let Some(header) = given.packet.tcp() else { return };
-        // A connection's packets leave in order: what came before it is gone too.
+        // A connection's packets leave in order: all earlier ones have left too.
         if let Some(known) = self.get(Connection::of(&given.packet, header), false) {
             known.acks().drop_through(|entry| entry.id == given.packet.id());
         }
@@ -129,7 +128,7 @@ impl<T: Known> Connections<T> {
         self.known.len() - 1
     }
 
-    /// Forgets what is known of a connection.
+    /// Removes the state of a connection.
     #[cold]
     pub fn forget(&mut self, connection: Connection) {
         if let Ok(number) = self.find(connection) {
@@ -137,7 +136,7 @@ impl<T: Known> Connections<T> {
         }
     }
 
-    /// Where a connection is known, or the slot that it would take.
+    /// The slot of a connection, or the slot that it would take.
     #[inline(always)]
     fn find(&self, connection: Connection) -> Result<usize, usize> {
         let mask = self.slots.len() - 1;
@@ -151,7 +150,7 @@ impl<T: Known> Connections<T> {
         }
     }
 
-    /// Forgets what is idle, and takes more slots if that leaves less than seven eighths free.
+    /// Removes idle connections, and grows the table if less than 7/8 would be free.
     #[cold]
     fn make_room(&mut self) {
         let departures = self.departures;

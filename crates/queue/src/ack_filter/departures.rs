@@ -1,14 +1,14 @@
-//! What left the queue.
+//! The departures from the queue.
 //!
-//! In a queue in order of arrival nothing need be looked up as a packet leaves: what came before the last one that left
-//! is gone, which the next packet of its connection finds out.
+//! In a queue that preserves order no look-up is needed when a packet leaves: all packets before the last one have
+//! left, which the next packet of the connection notices.
 
 use super::few::Few;
 use super::waiting_ack::WaitingAck;
 use crate::QueuedPacket;
 use lopsided_core::Time;
 
-/// The last packet that left a queue in order of arrival, and when it had come.
+/// The last packet that left an order-preserving queue, and when it had arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departures {
     came: Time,
@@ -25,7 +25,8 @@ impl Departures {
         *self = Departures { came: given.enqueued_at, id: given.packet.id() };
     }
 
-    /// Strikes what is gone from a connection's ACKs. One that came with the last that left may stay.
+    /// Removes departed ACKs from a connection's list. One that arrived at the same time as the last departure may
+    /// stay.
     #[inline]
     pub fn strike<A>(self, acks: &mut Few<WaitingAck<A>>) {
         while acks.first().is_some_and(|entry| entry.enqueued_at < self.came || entry.id == self.id) {

@@ -1,4 +1,4 @@
-//! A list that mostly has one entry, which then needs no memory of its own.
+//! A list that usually has one entry, which then needs no allocation.
 
 use std::collections::VecDeque;
 
@@ -53,7 +53,7 @@ impl<T> Few<T> {
         self.first = if self.others.is_empty() { None } else { self.others.pop_front() };
     }
 
-    /// Takes one out.
+    /// Removes one entry.
     #[inline]
     pub fn remove(&mut self, at: usize) -> Option<T> {
         match at.checked_sub(1) {
@@ -62,7 +62,7 @@ impl<T> Few<T> {
         }
     }
 
-    /// Forgets the first of which that is true, and those before it.
+    /// Removes the first entry for which the condition is true, and all entries before it.
     #[inline]
     pub fn drop_through(&mut self, is_last: impl Fn(&T) -> bool) {
         if !self.first.as_ref().is_some_and(&is_last) {

@@ -1,6 +1,6 @@
-//! The filter itself, for any queue that can give up packets from its middle.
+//! The filter, for any queue that can remove a packet from its middle.
 //!
-//! A packet costs a look-up of its connection and, where an ACK goes, one of that: nothing scans the queue.
+//! A packet costs one look-up of its connection, and one of each removed ACK: the queue is never scanned.
 
 use super::AckFilterConfig;
 use super::by_content::ByContent;
@@ -30,7 +30,7 @@ impl AckFilter {
         })
     }
 
-    /// A packet is about to be taken in by the queue: what it makes superfluous there goes.
+    /// Removes the ACKs that a packet about to be enqueued makes superfluous.
     #[inline]
     pub fn on_arrival(&mut self, packet: &mut Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) {
         match &mut self.0 {

@@ -7,11 +7,10 @@ use lopsided_spec::Choice;
 /// The rule by which a filter judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum FilterRule {
-    /// Every earlier ACK with a smaller number (balakrishnan1999 section 6.2). What it says of SACK and ECN goes with
-    /// it.
+    /// Every earlier ACK with a smaller number (balakrishnan1999 section 6.2), including its SACK and ECN reports.
     #[default]
     Cumulative,
-    /// As `Cumulative`, and those with the same number and another window (section 8.4, as implemented in PPP).
+    /// As `Cumulative`, plus ACKs with the same number and another window (section 8.4, as implemented in PPP).
     Window,
     /// CAKE's `ack-filter`: of the ACKs that the new one covers the oldest, if there are two with the same ECN flags and
     /// no other between them.
@@ -19,7 +18,7 @@ pub enum FilterRule {
     /// CAKE's `ack-filter-aggressive`: also the only one, if it is the connection's last packet and its ECN flags are
     /// the same.
     Aggressive,
-    /// What the new one covers in full, counts of marks included.
+    /// ACKs that the new one covers completely, including counts of marks.
     AccurateEcn,
 }
 
@@ -33,7 +32,8 @@ impl Choice for FilterRule {
     ];
 }
 
-/// CAKE: neither number, timestamps nor SACK blocks say anything that the newer one does not, and that says more.
+/// CAKE: true if the older ACK's number, timestamps and SACK blocks add nothing to the newer one's, and the newer one
+/// reports more.
 #[inline]
 pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
     newer.is_at_least(older)
@@ -44,28 +44,28 @@ pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
         }
 }
 
-/// CAKE leaves alone what it does not know, the flag and the options of accurate ECN among it.
+/// CAKE keeps ACKs with unknown fields, among them the flag and options of accurate ECN.
 #[inline]
 pub(super) fn is_known_to_cake(ack: &Ack) -> bool {
     !ack.flags.has(Flags::AE) && ack.accurate_ecn().is_none()
 }
 
-/// CAKE asks for the same flags of RFC 3168 in all ACKs between the one that goes and the new one.
+/// CAKE requires equal RFC 3168 flags in all ACKs between the removed one and the new one.
 #[inline]
 pub(super) fn has_flags_as(one: &Ack, other: &Ack) -> bool {
     (one.flags.0 ^ other.flags.0) & (Flags::ECE.0 | Flags::CWR.0) == 0
 }
 
-/// Whether the ECN flags tell a sender without accurate ECN the same.
+/// True if the ECN flags have the same meaning for a sender without accurate ECN.
 #[inline]
 pub(super) fn says_same_of_ecn(older: &Ack, newer: &Ack) -> bool {
     older.feedback() == newer.feedback()
 }
 
-/// With accurate ECN: whether a sender that saw `before` and sees `newer` counts the marks as one that also saw `older`
-/// between them. The three flags count modulo 8, so both steps together must stay below; and a sender that cannot be
-/// sure of that, as more than seven segments of `segment` octets are acknowledged at once, goes by the option (RFC 9768
-/// section 3.2.2.5.2 and appendix A).
+/// With accurate ECN: true if a sender that saw `before` and sees `newer` counts the marks like one that also saw
+/// `older` between them. The three flags count modulo 8, so both steps together must stay below 8. If more than seven
+/// segments of `segment` bytes are acknowledged at once, a sender cannot be sure and uses the option (RFC 9768 section
+/// 3.2.2.5.2 and appendix A).
 pub(super) fn counts_as_well(before: &Ack, older: &Ack, newer: &Ack, segment: u32) -> bool {
     let step = |from: &Ack, to: &Ack| to.ace().wrapping_sub(from.ace()) & 7;
     let counted_by_option = match (older.accurate_ecn(), newer.accurate_ecn()) {

@@ -1,15 +1,15 @@
-//! How many of the superfluous ACKs go, and which: the paper leaves it open.
+//! The share of superfluous ACKs that is removed; the paper leaves it open.
 
 use super::{AckFilterConfig, Pick};
 use lopsided_core::Rng;
 
-/// Picks the share that goes.
+/// Selects the ACKs to remove.
 #[derive(Debug)]
 pub(super) struct Share {
     share: f64,
     pick: Pick,
     rng: Rng,
-    /// What of an ACK the share has not taken yet.
+    /// Accumulated fraction of an ACK.
     credit: f64,
 }
 
@@ -23,7 +23,7 @@ impl Share {
         self.share >= 1.0
     }
 
-    /// Whether the next superfluous ACK is one that goes.
+    /// True if the next superfluous ACK is removed.
     #[inline]
     pub fn takes(&mut self) -> bool {
         self.is_all() || self.takes_next()

@@ -1,10 +1,10 @@
-//! An ACK that waits, and how it is taken out of the queue.
+//! A queued ACK, and its removal from the queue.
 
 use crate::{Qdisc, Waiting};
 use lopsided_core::{Cx, DropReason, Packet, Time};
 use std::num::NonZero;
 
-/// An ACK in the queue, with what the rule needs to know of it.
+/// A queued ACK with the fields that the rule compares.
 #[derive(Debug)]
 pub(super) struct WaitingAck<A> {
     pub id: u64,
@@ -26,7 +26,7 @@ impl<A> WaitingAck<A> {
         }
     }
 
-    /// Takes it out, if it still waits. `like` is a packet of the same connection.
+    /// Removes the ACK if it is still queued. `like` is a packet of the same connection.
     pub fn filter_out(&self, like: &Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) -> bool {
         let waiting = Waiting {
             id: self.id,

@@ -10,13 +10,13 @@ use lopsided_spec::{Fault, Key, Part, key};
 /// CAKE as plain data, under the names of tc-cake(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CakeConfig {
-    /// The shaper's rate; none leaves shaping to the link.
+    /// Rate of the shaper; without it the link shapes.
     pub bandwidth: Option<BitRate>,
     pub tins: TinMode,
     pub isolation: Isolation,
     /// The usual round trip, from which COBALT's times follow: the interval, and as target a twentieth.
     pub rtt: Duration,
-    /// What a packet takes on the line behind.
+    /// Bytes that a packet takes on the line after the shaper.
     pub framing: Framing,
     pub memlimit: Option<Bytes>,
 }
@@ -69,7 +69,7 @@ impl Part for CakeConfig {
 
 const LEAST_BANDWIDTH: u64 = 64;
 
-/// The least and the most octets that all queues may hold by default: 4 MiB, and 10,240 full frames.
+/// Least and largest default limit of all queues: 4 MiB, and 10,240 full frames.
 const ROOM: (u64, u64) = (4 << 20, 10_240 * 1514);
 
 impl CakeConfig {

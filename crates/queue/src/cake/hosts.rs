@@ -18,9 +18,9 @@ pub enum Isolation {
     Hosts,
     /// A queue for each flow.
     Flows,
-    /// A queue for each flow, those of a source sharing.
+    /// A queue per flow; flows of a source share.
     DualSrchost,
-    /// A queue for each flow, those of a destination sharing.
+    /// A queue per flow; flows of a destination share.
     DualDsthost,
     /// A queue for each flow, fair to sources and destinations.
     #[default]
@@ -40,7 +40,7 @@ impl Choice for Isolation {
     ];
 }
 
-/// What a packet's queue and hosts are found by; `None` where a mode does not ask.
+/// The keys of a packet's queue and hosts; `None` if the mode does not use them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys {
     pub flow: u64,
@@ -84,13 +84,14 @@ pub(super) struct Hosts {
 
 #[derive(Clone, Debug, Default)]
 struct Host {
-    /// Flows in the tables, those of them that are busy, and of these the ones that rest.
+    /// Number of flows in the tables, of busy flows, and of resting flows.
     flows: u32,
     busy: u32,
     resting: u32,
-    /// How many were busy at most since one rests.
+    /// The most busy flows since a flow has been resting.
     most_busy: u32,
-    /// What a busy flow has got in all rounds up to `round`, in quanta: a round brings one over the busy flows.
+    /// Service that a busy flow received in all rounds up to `round`, in quanta: a round brings one divided by the busy
+    /// flows.
     shared: f64,
     round: u64,
 }

@@ -126,7 +126,7 @@ impl Qdisc for Cake {
         let keys = self.keys.of(&packet);
         let size = packet.size();
         let now = cx.now();
-        // A shaper at rest saves nothing up.
+        // An idle shaper saves no credit.
         if !self.tins[at].holds_packets() {
             self.tins[at].next = self.tins[at].next.max(now);
         }

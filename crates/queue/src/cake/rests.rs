@@ -1,11 +1,11 @@
-//! Busy flows that are left out of so many rounds because their turns would be empty.
+//! Busy flows that skip rounds in which their turns would be empty: a timer wheel of rounds.
 //!
-//! A flow gets a part of the quantum in its turn, divided by the busy flows of its host: with a thousand of them an
-//! octet or two, and it owes a packet. Linux passes over it some 700 times, and so each packet costs 700 turns. Here
-//! the flow rests for as many rounds as it owes, and then gets at once what those rounds brought, however many flows
-//! its host had in each. Should the host meanwhile lose half of its busy flows, all come back early.
+//! In its turn a flow gets a part of the quantum, divided by the busy flows of its host: with 1,000 flows one or two
+//! bytes, while it owes a packet. Linux visits it about 700 times per packet. Here the flow rests for the number of
+//! rounds that it owes, and then receives at once what those rounds brought, whatever the number of its host's flows in
+//! each. If the host loses half of its busy flows meanwhile, all its flows return early.
 //!
-//! A wheel: rounds to come are slots, each with a list of the flows that come back in it.
+//! Future rounds are slots of the wheel, each with a list of the flows that return in it.
 
 use super::ways::PLACES;
 
@@ -19,20 +19,20 @@ pub(super) struct Rests {
     resting: usize,
     /// The first and the last flow of each slot.
     slots: Vec<(u32, u32)>,
-    /// Of each flow the next one in its slot.
+    /// For each flow, the next flow in its slot.
     next: Vec<u32>,
 }
 
 impl Rests {
-    /// How many rounds have begun.
+    /// Number of rounds that have begun.
     pub fn round(&self) -> u64 {
         self.round
     }
 
-    /// So many rounds a flow may rest: as many as there are slots, less the one of the present round.
+    /// The longest rest in rounds: the number of slots minus the current one.
     pub const MOST: u64 = PLACES as u64 - 1;
 
-    /// The flow rests for so many rounds, one at least.
+    /// Lets a flow rest for a number of rounds, at least one.
     pub fn add(&mut self, flow: usize, rounds: u64) {
         debug_assert!((1..=Rests::MOST).contains(&rounds));
         if self.slots.is_empty() {
@@ -50,7 +50,7 @@ impl Rests {
         self.resting += 1;
     }
 
-    /// A round begins; with nobody awake, the first in which one comes back.
+    /// Begins a round; with `nobody_awake`, skips to the first round in which a flow returns.
     pub fn begin_round(&mut self, nobody_awake: bool) {
         self.round += 1;
         if nobody_awake && self.resting > 0 {
@@ -60,7 +60,7 @@ impl Rests {
         }
     }
 
-    /// A flow that comes back in this round. Of several the first to rest is the first.
+    /// Returns a flow that returns in this round, in the order in which the flows began to rest.
     pub fn rise(&mut self) -> Option<usize> {
         if self.resting == 0 {
             return None;
@@ -68,8 +68,8 @@ impl Rests {
         self.take(Rests::slot(self.round))
     }
 
-    /// A flow that comes back now; those of the nearest rounds first. `early` is how many rounds too soon the one
-    /// before it came back, at first none.
+    /// Wakes the flow due soonest. `early`: in, the number of rounds to search from (start at 0); out, by how many
+    /// rounds the flow returned early.
     pub fn rouse(&mut self, early: &mut u64) -> Option<usize> {
         if self.resting == 0 {
             return None;
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use lopsided_core::Rng;
 
-    /// The wheel does what a list does that is searched each time.
+    /// The wheel gives the same results as a list that is searched each time.
     #[test]
     fn flows_come_back_in_the_round_that_was_said_and_in_the_order_in_which_they_went() {
         let (mut rests, mut rng) = (Rests::default(), Rng::for_role(1, "test"));
@@ -123,7 +123,7 @@ mod tests {
             let awake = rng.below(2) == 0;
             rests.begin_round(!awake);
             round += 1;
-            // Of those of one round the first to go is the first: the sort keeps their order.
+            // Within one round the first to rest returns first: the sort keeps their order.
             list.sort_by_key(|(round, _)| *round);
             if !awake {
                 round = list.first().map_or(round, |(first, _)| round.max(*first));

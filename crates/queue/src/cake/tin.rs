@@ -1,7 +1,7 @@
-//! One tin: its flows, whose turn it is, and what it is sure of.
+//! One tin: its flows, their turns, and its guaranteed rate.
 //!
-//! A flow that gets its first packet is sparse and goes before the busy ones until it has used up its quantum; then it
-//! is busy, and counts for its hosts. One that runs empty stays known while COBALT's state fades.
+//! A flow with its first packet is sparse and precedes the busy flows until it has used its quantum. Then it is busy
+//! and counts for its hosts. An empty flow is kept while COBALT's state decays.
 
 use super::config::CakeConfig;
 use super::hosts::{Hosts, Keys};
@@ -14,17 +14,17 @@ use crate::{Backlog, ClassStats, Framing, QueuedPacket, Waiting};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
 use std::collections::VecDeque;
 
-/// An Ethernet frame of 1500 octets of IP.
+/// An Ethernet frame with 1,500 bytes of IP.
 const MTU: u64 = 1514;
 const LEAST_QUANTUM: u64 = 300;
 const TIN_QUANTUM: f64 = 1024.0;
 
 /// A flow that owes more rounds than this rests.
 const PATIENCE: i64 = 16;
-/// Where a host has more busy flows than this, one that owes a round rests.
+/// If a host has more busy flows than this, a flow that owes a round rests.
 const MANY: u32 = 16;
 
-/// Where a flow stands.
+/// State of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 enum Standing {
     /// Nowhere.
@@ -32,7 +32,7 @@ enum Standing {
     None,
     /// Among the new flows.
     Sparse,
-    /// It ran empty as a sparse flow, and goes round once with the busy ones.
+    /// Empty as a sparse flow: passes once through the busy flows.
     Waiting,
     Bulk,
     /// Empty; COBALT's state fades.
@@ -53,12 +53,12 @@ struct Flow {
     cobalt: Cobalt,
     standing: Standing,
     deficit: i64,
-    /// Whether it is in `Tin::rests`, and what its hosts had shared as it came there.
+    /// True if the flow is in `Tin::rests`; and the service of its hosts when it began to rest.
     rests: bool,
     paid: (f64, f64),
     source: Option<usize>,
     destination: Option<usize>,
-    /// How often it was put to those that decay: an entry there counts that has this number.
+    /// How often the flow was put on the decaying list: an entry there is valid if it has this number.
     decays: u32,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Tin {
     destinations: Hosts,
     new: VecDeque<usize>,
     old: VecDeque<usize>,
-    /// How many of `old` have not had their turn in this round.
+    /// Number of `old` flows that have not had their turn in this round.
     left_in_round: usize,
     rests: Rests,
     decaying: VecDeque<(usize, u32)>,
@@ -116,7 +116,7 @@ impl Tin {
         }
     }
 
-    /// Whether a flow is in the rounds, be it empty: only a turn finds that out.
+    /// True if a flow, even an empty one, is in the rounds: only its turn reveals that it is empty.
     pub fn has_flows(&self) -> bool {
         self.sparse + self.bulk > 0
     }
@@ -141,7 +141,7 @@ impl Tin {
         self.sparse
     }
 
-    /// Takes the packet in; `total` is what waits in all tins.
+    /// Enqueues a packet; `total` is the backlog of all tins.
     pub fn enqueue(&mut self, packet: Packet, keys: Keys, total: Backlog, rng: &mut Rng, cx: &mut Cx<'_>) {
         let flows = &self.flows;
         let is_free = |place: usize| matches!(flows[place].standing, Standing::None);
@@ -170,8 +170,8 @@ impl Tin {
         }
     }
 
-    /// The next packet; drops and marks on the way, and may end with none where a flow turns out to be empty. At the
-    /// `first` attempt a flow that decays has a turn before the others.
+    /// Returns the next packet. It may drop and mark packets, and returns `None` if a flow turns out to be empty. At
+    /// the `first` attempt a decaying flow has a turn before the others.
     pub fn dequeue(&mut self, first: &mut bool, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
             let (at, list) = self.head(std::mem::take(first), rng)?;
@@ -185,7 +185,7 @@ impl Tin {
             }
             self.take_head(list);
             self.turn_over(at, rng);
-            // A flow that has just become busy counts for its hosts before its share is told, as in Linux.
+            // A flow that has just become busy counts for its hosts before its share is computed, as in Linux.
             let load = self.load(at);
             let share = self.share_of(load, rng);
             let flow = &mut self.flows[at];
@@ -199,7 +199,7 @@ impl Tin {
         }
     }
 
-    /// A packet of this tin takes so much of the line.
+    /// Charges the tin for a packet's bytes on the line.
     pub fn charge(&mut self, wire: Bytes, now: Time) {
         self.deficit -= wire.get() as i64;
         if let Some(rate) = self.rate {
@@ -208,14 +208,14 @@ impl Tin {
         }
     }
 
-    /// Takes a packet out of its flow's queue, wherever it stands.
+    /// Removes a packet from its flow's queue, at any place.
     pub fn remove(&mut self, keys: Keys, waiting: &Waiting<'_>) -> Option<Packet> {
         let packet = Ways::set(keys.flow).find_map(|place| self.flows[place].ring.remove(waiting))?;
         self.stats.backlog.remove(packet.size());
         Some(packet)
     }
 
-    /// The octets of the longest queue, and which it is.
+    /// Bytes and index of the longest queue.
     pub fn longest(&self) -> Option<(u64, usize)> {
         let octets = |at: &usize| self.flows[*at].ring.backlog().bytes.get();
         let waiting = self.new.iter().chain(&self.old).copied().chain(self.rests.flows());
@@ -265,7 +265,7 @@ impl Tin {
         self.stats.dropped_bytes += size;
     }
 
-    /// Whose turn it is: new flows, busy ones, those that decay.
+    /// The flow whose turn it is: new flows, then busy ones, then decaying ones.
     fn head(&mut self, decaying_first: bool, rng: &mut Rng) -> Option<(usize, List)> {
         while self.decaying.front().is_some_and(|(at, number)| !self.decays(*at, *number)) {
             self.decaying.pop_front();
@@ -298,7 +298,7 @@ impl Tin {
         }
     }
 
-    /// All busy flows have had their turn: those that have rested enough join them again.
+    /// All busy flows had their turn: flows that have rested enough join them again.
     fn begin_round(&mut self, rng: &mut Rng) {
         self.rests.begin_round(self.old.is_empty());
         while let Some(at) = self.rests.rise() {
@@ -307,8 +307,8 @@ impl Tin {
         self.left_in_round = self.old.len();
     }
 
-    /// The flow rests: it owes so much that its next turns would be empty. What the rounds bring until it comes back is
-    /// more than it owes, if its hosts do not get busier.
+    /// Lets a flow rest that owes so much that its next turns would be empty. Unless its hosts get busier, the skipped
+    /// rounds bring more than it owes.
     fn rest(&mut self, at: usize, load: u32) {
         let owes = -self.flows[at].deficit as u64;
         let rounds = owes * u64::from(load) / self.flow_quantum + 1;
@@ -316,7 +316,7 @@ impl Tin {
         self.rests.add(at, rounds.min(Rests::MOST));
     }
 
-    /// A flow has rested, and gets what the rounds meanwhile have brought it: of each host no more than its part.
+    /// Ends a flow's rest: it receives what the skipped rounds brought, limited by each host's part.
     fn rise(&mut self, at: usize, rng: &mut Rng) {
         self.pay(at, rng);
         self.set_resting(at, false);
@@ -330,8 +330,7 @@ impl Tin {
         flow.deficit += (quanta * self.flow_quantum as f64 + rng.unit()) as i64;
     }
 
-    /// What the flow's hosts have shared, to each busy flow, in all rounds before this one; without hosts a quantum in
-    /// each.
+    /// Service of the flow's hosts per busy flow in all previous rounds; without hosts one quantum per round.
     fn shared(&self, at: usize) -> (f64, f64) {
         let (flow, round) = (&self.flows[at], self.rests.round());
         let of = |hosts: &Hosts, host: Option<usize>| host.map_or(round as f64, |host| hosts.shared(host, round));
@@ -360,7 +359,7 @@ impl Tin {
         }
     }
 
-    /// The flow has used up its turn, and goes to the end of the busy ones, or rests.
+    /// The flow has used its turn: it moves to the end of the busy flows, or rests.
     fn turn_over(&mut self, at: usize, rng: &mut Rng) {
         if self.flows[at].standing == Standing::Sparse {
             if self.flows[at].ring.backlog().packets > 0 {
@@ -399,7 +398,7 @@ impl Tin {
         self.tell_hosts(at, true, rng);
     }
 
-    /// What a flow gets in its turn: the quantum divided by the busy flows of its busiest host, rounded at random.
+    /// A flow's share in its turn: the quantum divided by the busy flows of its busiest host, rounded randomly.
     fn share_of(&self, load: u32, rng: &mut Rng) -> i64 {
         if load == 1 {
             return self.flow_quantum as i64;
@@ -415,7 +414,7 @@ impl Tin {
         source.max(destination).max(1)
     }
 
-    /// The flow's place is given to the flow of another key: its hosts are those of the new one.
+    /// Reuses a flow's place for another key: the hosts are those of the new flow.
     fn settle_hosts(&mut self, at: usize, keys: Keys, rng: &mut Rng) {
         let is_busy = self.flows[at].standing == Standing::Bulk;
         let rests = self.flows[at].rests;
@@ -437,7 +436,7 @@ impl Tin {
         if rests {
             self.set_resting(at, true);
         }
-        // Only now, for the flow may be one of those that rise.
+        // Only now, because the flow may be one of those that return.
         if shares_grew {
             self.rouse(rng);
         }
@@ -459,7 +458,7 @@ impl Tin {
         }
     }
 
-    /// Whether the share of some flow of its hosts has grown by much.
+    /// True if the share of a flow of its hosts has grown considerably.
     #[must_use]
     fn set_busy(&mut self, at: usize, busy: bool) -> bool {
         let flow = &self.flows[at];

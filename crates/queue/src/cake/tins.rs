@@ -1,4 +1,4 @@
-//! Tins: classes of service by DSCP, and what part of the rate each is sure of (tc-cake(8)).
+//! Tins: classes of service by DSCP, and their guaranteed share of the rate (tc-cake(8)).
 
 use lopsided_spec::Choice;
 
@@ -32,7 +32,7 @@ impl Choice for TinMode {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TinPlan {
     pub name: &'static str,
-    /// Of the rate, up to which it goes first; also its weight without a shaper.
+    /// Share of the rate up to which the tin has priority; its weight without a shaper.
     pub share: f64,
 }
 
@@ -40,7 +40,7 @@ const fn plan(name: &'static str, share: f64) -> TinPlan {
     TinPlan { name, share }
 }
 
-// In the order in which Linux numbers them: of two that are due the later goes first.
+// In Linux's order: of two tins that are due, the later precedes.
 const BESTEFFORT: &[TinPlan] = &[plan("best effort", 1.0)];
 const DIFFSERV3: &[TinPlan] = &[plan("best effort", 1.0), plan("bulk", 1.0 / 16.0), plan("voice", 0.25)];
 const DIFFSERV4: &[TinPlan] =

@@ -16,15 +16,15 @@ impl Ways {
         Ways { tags: vec![0; PLACES] }
     }
 
-    /// The places where a hash can be, the one that it would have alone first.
+    /// The places that a hash may take, its preferred place first.
     pub fn set(hash: u64) -> impl Iterator<Item = usize> {
         let set = queue_of(hash, PLACES / WAYS) * WAYS;
         let first = (hash % WAYS as u64) as usize;
         (0..WAYS).map(move |way| set + (first + way) % WAYS)
     }
 
-    /// The place of a hash: its own if it has one, else a free one of its set, else the one that it would have had
-    /// alone, which it then shares. Tells too whether the place is another's or was nobody's.
+    /// The place of a hash: its own, otherwise a free one of its set, otherwise its preferred place, which it then
+    /// shares. Also returns whether the place belonged to another hash or was unused.
     pub fn place(&mut self, hash: u64, is_free: impl Fn(usize) -> bool) -> (usize, bool) {
         if let Some(own) = Ways::set(hash).find(|place| self.tags[*place] == hash && !is_free(*place)) {
             return (own, false);

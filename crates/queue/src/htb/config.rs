@@ -10,9 +10,9 @@ pub struct HtbConfig {
     pub classes: Vec<HtbClass>,
     pub classify: Vec<Rule>,
     pub default_class: Option<u32>,
-    /// A class without a quantum sends what its rate brings in a second, divided by this, in its turn.
+    /// A class without a quantum sends its rate divided by this in its turn, in bytes.
     pub r2q: u32,
-    /// Octets counted with each packet beside the IP packet.
+    /// Bytes counted for each packet in addition to the IP packet.
     pub overhead: Bytes,
 }
 
@@ -26,7 +26,7 @@ pub struct HtbClass {
     pub cburst: Option<Bytes>,
     pub quantum: Option<Bytes>,
     pub prio: u32,
-    /// Of a leaf alone.
+    /// For leaves only.
     pub queue: Option<QueueConfig>,
 }
 
@@ -115,20 +115,20 @@ impl Part for HtbConfig {
     }
 }
 
-/// What tc gives a class without a burst on a machine with fine timers.
+/// tc's burst for a class without one, on a machine with fine timers.
 const LEAST_BURST: Bytes = Bytes::new(1600);
 
 impl HtbConfig {
-    /// How deep a tree may be (`TC_HTB_MAXDEPTH`), and how many priorities there are (`TC_HTB_NUMPRIO`).
+    /// Largest depth of a tree (`TC_HTB_MAXDEPTH`), and number of priorities (`TC_HTB_NUMPRIO`).
     pub const MOST_LEVELS: usize = 8;
     pub const PRIORITIES: usize = 8;
 
-    /// Whether no class has this one as its parent.
+    /// True if no class has this one as its parent.
     pub fn is_leaf(&self, class: usize) -> bool {
         self.classes.iter().all(|other| other.parent != Some(class as u32))
     }
 
-    /// How many classes are above this one.
+    /// Number of classes above this one.
     pub(super) fn depth(&self, class: usize) -> usize {
         std::iter::successors(self.classes[class].parent, |parent| self.classes[*parent as usize].parent).count()
     }

@@ -46,7 +46,8 @@ pub struct Htb {
     leaf_nodes: Vec<usize>,
     overhead: Bytes,
     by_level: Vec<Vec<usize>>,
-    /// By level, 0 for leaves and then from the deepest parents to the roots, and by priority: who can send by itself.
+    /// By level (0 for leaves, then from the deepest parents to the roots) and priority: the classes that may send
+    /// without borrowing.
     rows: Vec<[Wheel; HtbConfig::PRIORITIES]>,
     /// The rows that are not empty, a bit for each.
     occupied: u64,
@@ -94,9 +95,9 @@ struct Leaf {
     number: usize,
     prio: usize,
     quantum: i64,
-    /// What is left of its turn on each level.
+    /// The rest of its turn on each level, in bytes.
     deficit: [i64; HtbConfig::MOST_LEVELS],
-    /// It has a packet that its child lets go.
+    /// The class has a packet that its child releases.
     active: bool,
     /// When its child lets one go.
     ready_at: Option<Time>,
@@ -115,7 +116,7 @@ struct Bucket {
     rate: BitRate,
     depth: i64,
     tokens: i64,
-    /// The last size that was charged, and what it took: packets are mostly as large as the one before.
+    /// The last charged size and its cost: most packets have the size of the one before.
     last: (Bytes, i64),
 }
 
@@ -143,7 +144,7 @@ impl Node {
         (now.saturating_since(self.counted).as_nanos()).min(LONGEST as u64) as i64
     }
 
-    /// The mode after a wait, and how much longer until it may be better.
+    /// The mode after a wait, and the time until it may improve.
     fn mode_after(&self, waited: i64) -> (Mode, i64) {
         let (rate, ceil) = (self.rate.tokens + waited, self.ceil.tokens + waited);
         if ceil < 0 {
@@ -155,7 +156,7 @@ impl Node {
         }
     }
 
-    /// Whether it wants to send packets of this priority.
+    /// True if the class wants to send packets of this priority.
     fn wants(&self, prio: usize) -> bool {
         match &self.kind {
             Kind::Leaf(leaf) => leaf.active && leaf.prio == prio,
@@ -270,7 +271,7 @@ impl Htb {
         }
     }
 
-    /// Finds out what a class may do after its buckets have changed or time has passed.
+    /// Updates a class's mode after its buckets have changed or time has passed.
     fn update_mode(&mut self, node: usize, now: Time) {
         let (mode, wait) = self.nodes[node].mode_after(self.nodes[node].waited(now));
         if mode != self.nodes[node].mode {
@@ -303,7 +304,7 @@ impl Htb {
         }
     }
 
-    /// What the time up to now has changed on a level.
+    /// Applies the changes of a level up to now.
     fn catch_up(&mut self, level: usize, now: Time) {
         for at in 0..self.by_level[level].len() {
             let node = self.by_level[level][at];
@@ -345,7 +346,7 @@ impl Htb {
         }
     }
 
-    /// That of the parent, or of the row.
+    /// The wheel of the parent, or of the row.
     fn wheel(&mut self, level: usize, prio: usize, parent: Option<&usize>) -> &mut Wheel {
         match parent {
             None => &mut self.rows[level][prio],
@@ -360,7 +361,7 @@ impl Htb {
             let number = self.leaf(node).number;
             let given = self.leaves.act(number, |class: &mut Class| class.dequeue(cx));
             let Some(given) = given else {
-                // The child dropped all it had, or lets no more go now.
+                // The child dropped its packets or releases none now.
                 self.update_leaf(node, now);
                 continue;
             };

@@ -1,6 +1,6 @@
 //! A round of classes: who is in it, and whose turn it is.
 
-/// Classes by number, and the one whose turn it is. Past the end there is nobody: the round begins again.
+/// Classes by number, and the class whose turn it is. Past the end the round restarts.
 #[derive(Debug, Default)]
 pub(super) struct Wheel {
     /// In ascending order: a few, as a rule.
@@ -32,7 +32,7 @@ impl Wheel {
         self.members.get(self.members.partition_point(|member| *member < class)).copied()
     }
 
-    /// A class leaves; if it is its turn, the next one's turn comes.
+    /// Removes a class; if it is its turn, the turn passes to the next.
     pub fn remove(&mut self, class: usize) {
         if self.turn == Some(class) {
             self.advance();
@@ -40,7 +40,7 @@ impl Wheel {
         self.drop_out(class);
     }
 
-    /// A class leaves; if it is its turn, it still is when the class comes back before the round goes on.
+    /// Removes a class; if it is its turn, it keeps the turn if it returns before the round continues.
     pub fn remove_for_now(&mut self, class: usize) {
         if self.turn == Some(class) {
             (self.turn, self.left) = (None, Some(class));
@@ -48,7 +48,7 @@ impl Wheel {
         self.drop_out(class);
     }
 
-    /// The turn goes to the next one, or past the end.
+    /// Passes the turn to the next class, or past the end.
     pub fn advance(&mut self) {
         if let Some(turn) = self.turn {
             self.turn = self.from(turn + 1);

@@ -7,7 +7,7 @@ use lopsided_spec::{Choice, Fault, Given, Key, Part, key};
 /// A RED queue as plain data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
-    /// What the queue may hold, not on average but at any time.
+    /// Maximum backlog at any time (not the average).
     pub limit: Limit,
     /// Averages from which some, and all, packets are picked; in one unit.
     pub min: Threshold,
@@ -18,9 +18,9 @@ pub struct RedConfig {
     /// the average falls while the queue is idle.
     pub avpkt: Bytes,
     pub bandwidth: Option<BitRate>,
-    /// Whether it falls then.
+    /// True if the average falls while the queue is empty.
     pub idle_decay: bool,
-    /// Where it is given, [`Part::complete`] makes the weight of it.
+    /// If given, [`Part::complete`] computes the weight from it.
     pub burst: Option<u32>,
     /// The share of a new sample in the average, above 0 and at most 1.
     pub weight: f64,
@@ -32,17 +32,17 @@ pub struct RedConfig {
     pub victim: Victim,
     /// The packet that ends an idle time is a sample of an empty queue.
     pub count_first: bool,
-    /// Packets pass that find fewer than so many.
+    /// Packets pass if they find fewer than this many.
     pub least: u32,
 }
 
-/// Which packets are marked in place of dropped, with ECN.
+/// Which packets are marked instead of dropped, with ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Marks {
-    /// Those that say they are capable (RFC 3168 section 5).
+    /// ECN-capable packets (RFC 3168 section 5).
     #[default]
     Capable,
-    /// Those, and TCP segments without data (balakrishnan1999 section 6.1).
+    /// ECN-capable packets, and TCP segments without data (balakrishnan1999 section 6.1).
     CapableAndAcks,
     All,
     /// All but pure ACKs, which pass whatever the average (balakrishnan1999 section 7.1.3, with ACC disabled).
@@ -58,13 +58,13 @@ impl Choice for Marks {
     ];
 }
 
-/// Which packet goes where there is no room.
+/// Which packet is dropped if there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Victim {
     /// The arriving one.
     #[default]
     Tail,
-    /// One that waits, picked at random: no run of ACKs is lost at once.
+    /// A random queued packet: a run of ACKs is never lost at once.
     Random,
 }
 

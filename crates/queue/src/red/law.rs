@@ -7,21 +7,21 @@ use lopsided_core::{BitRate, Bytes, Duration, MarkReason, Rng, Time};
 #[derive(Clone, Debug)]
 pub(crate) struct Average {
     weight: f64,
-    /// How long a packet of the mean size takes on the line. Zero: no time.
+    /// Transmission time of a packet of the mean size; 0 without a rate.
     idle_packet: Duration,
-    /// False: nothing falls while the queue is empty.
+    /// False: the average does not fall while the queue is empty.
     falls: bool,
     value: f64,
     /// The queue is empty, and its average accounts for the time until then.
     idle_since: Option<Time>,
     /// The packet that ends an idle time is a sample too.
     counts_first: bool,
-    /// Its whole part alone is taken off a sample.
+    /// Only the integer part of the average is subtracted from a sample.
     whole: bool,
 }
 
 impl Average {
-    /// Of an empty queue.
+    /// The average of an empty queue.
     pub fn new(weight: f64, idle_packet: Duration) -> Average {
         Average {
             weight,
@@ -34,8 +34,8 @@ impl Average {
         }
     }
 
-    /// The same in Linux' fixed point: a sample moves it by what the backlog is above its whole part. So it rests half
-    /// a unit above the mean backlog, which is nothing in octets and much in packets.
+    /// The same in Linux's fixed point: a sample moves the average by the backlog's excess over its integer part. The
+    /// average therefore rests half a unit above the mean backlog, which is negligible in bytes and large in packets.
     pub fn in_whole(self) -> Average {
         Average { whole: true, ..self }
     }
@@ -45,7 +45,7 @@ impl Average {
         Average { counts_first, ..self }
     }
 
-    /// Of a queue that never learns that it is empty again, unless it `falls`.
+    /// The average of a queue that never notices that it is empty, unless it `falls`.
     pub fn falling(self, falls: bool) -> Average {
         Average { falls, ..self }
     }
@@ -67,7 +67,7 @@ impl Average {
         }
     }
 
-    /// What it would be now if no packet came.
+    /// The average at `now` if no packet arrived.
     pub fn at(&self, now: Time) -> f64 {
         self.idle_since.map_or(self.value, |since| self.value * self.decay(now.saturating_since(since)))
     }
@@ -92,7 +92,7 @@ impl Average {
         }
     }
 
-    /// What is left of the average after an idle time.
+    /// The factor that remains of the average after an idle time.
     fn decay(&self, idle: Duration) -> f64 {
         if self.idle_packet.is_zero() {
             return 0.0;
@@ -102,7 +102,7 @@ impl Average {
     }
 }
 
-/// What is to become of an arriving packet.
+/// The verdict on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Pass,
@@ -113,7 +113,7 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// Why a packet is marked in place of dropped.
+    /// Why a packet is marked instead of dropped.
     pub fn mark_reason(self) -> MarkReason {
         if self == Verdict::Hard { MarkReason::Forced } else { MarkReason::Early }
     }
@@ -129,7 +129,7 @@ pub(crate) struct Slope {
     pub probability: f64,
     /// Packets since the last one was picked; `None` while the average is outside the slope.
     count: Option<u32>,
-    /// Where in its interval the next one is picked.
+    /// The position in its interval where the next packet is picked.
     draw: f64,
 }
 
@@ -139,12 +139,12 @@ impl Slope {
         Slope { min, max, gentle, probability, count: None, draw: 0.0 }
     }
 
-    /// A packet passes without a judgement: the next interval begins anew.
+    /// A packet passes without judgement: the next interval restarts.
     pub fn leave(&mut self) {
         self.count = None;
     }
 
-    /// Of a packet that arrives at this average.
+    /// Judges a packet that arrives at this average.
     pub fn judge(&mut self, average: f64, rng: &mut Rng) -> Verdict {
         let top = if self.gentle { 2.0 * self.max } else { self.max };
         if average < self.min || average >= top {
@@ -165,7 +165,7 @@ impl Slope {
         Verdict::Early
     }
 
-    /// Whether the average is above the threshold, however little.
+    /// True if the average is above the threshold at all.
     pub fn is_above_min(&self, average: f64) -> bool {
         average > self.min
     }
@@ -175,7 +175,7 @@ impl Slope {
         self.draw = rng.unit();
     }
 
-    /// Of a packet to be picked, at this average on the slope.
+    /// Probability of a pick at this average on the slope.
     fn probability_at(&self, average: f64) -> f64 {
         let at_max = self.probability;
         if average < self.max {
@@ -186,8 +186,8 @@ impl Slope {
     }
 }
 
-/// Adaptive RED (Floyd, Gummadi and Shenker 2001, section 4): the probability at `max` follows the average, so that
-/// this comes to lie between 0.4 and 0.6 of the way from `min` to `max`.
+/// Adaptive RED (Floyd, Gummadi and Shenker 2001, section 4): the probability at `max` follows the average, so that the
+/// average stays between 40 and 60 % of the way from `min` to `max`.
 #[derive(Clone, Debug)]
 pub(crate) struct Adaptation {
     low: f64,
@@ -210,7 +210,7 @@ impl Adaptation {
         Adaptation { low: min + 0.4 * range, high: min + 0.6 * range, updates: Updates::every(Adaptation::INTERVAL) }
     }
 
-    /// Makes up for the intervals that are over by now. Nothing has arrived in them.
+    /// Applies the intervals that ended by now. No packet arrived in them.
     pub fn catch_up(&mut self, slope: &mut Slope, average: &Average, now: Time) {
         while let Some(at) = self.updates.due(now) {
             let value = average.at(at);
@@ -219,14 +219,14 @@ impl Adaptation {
             } else if value < self.low && slope.probability >= Adaptation::BOTTOM {
                 slope.probability *= Adaptation::BETA;
             } else if value < self.low || !average.is_idle() {
-                // An average that cannot change, or only fall, leaves the probability where it is.
+                // An average that is constant or falling leaves the probability unchanged.
                 self.updates.skip_to_last(now);
             }
         }
     }
 }
 
-/// How long a usual packet takes on the line.
+/// Transmission time of a usual packet.
 pub(crate) fn idle_packet(rate: Option<BitRate>, avpkt: Bytes) -> Duration {
     rate.map_or(Duration::ZERO, |rate| rate.time_to_send(avpkt, 0).0)
 }

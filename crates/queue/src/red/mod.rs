@@ -115,7 +115,7 @@ impl Red {
         }
     }
 
-    /// A packet that waits, to go in place of the arriving one: with a random victim, above the upper threshold.
+    /// A queued packet to drop instead of the arriving one: with a random victim, above the upper threshold.
     fn pick(&mut self, verdict: Verdict) -> Option<Packet> {
         if self.config.victim == Victim::Tail || verdict != Verdict::Hard {
             return None;
