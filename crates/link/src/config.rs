@@ -1,4 +1,4 @@
-//! What a scenario says of a link.
+//! The settings of a link in a scenario.
 
 use crate::access::AccessConfig;
 use crate::header_compression::HeaderCompression;
@@ -14,7 +14,7 @@ use lopsided_stage::StageConfig;
 /// One direction of a line as plain data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// The serializer's rate, or the rate of the shaper's credit where there is one. `None`: infinitely fast.
+    /// Rate of the serializer, or of the shaper's credit. `None`: infinitely fast.
     pub rate: Option<BitRate>,
     pub shaper: Option<ShaperConfig>,
     pub framing: Framing,
@@ -23,19 +23,19 @@ pub struct LinkConfig {
     pub mtu: Option<Bytes>,
     /// Propagation delay, one way.
     pub delay: Duration,
-    /// When the line may send, where that is more than the rate.
+    /// When the line may send, if a constant rate is not enough.
     pub access: Option<AccessConfig>,
     pub loss: LossConfig,
     pub jitter: JitterConfig,
     pub queue: QueueConfig,
-    /// What stands on either side of the queue and the line, in the order in which packets meet it.
+    /// Stages before and after the queue and the line, in the order in which packets pass them.
     pub stages: Vec<StageConfig>,
     /// Check every operation of the queue. Changes no result.
     pub audit: bool,
 }
 
 impl LinkConfig {
-    /// A line of that rate and delay with a queue, and nothing else.
+    /// A line with this rate, delay and queue, and nothing else.
     pub fn new(rate: Option<BitRate>, delay: Duration, queue: QueueConfig) -> LinkConfig {
         LinkConfig {
             rate,
@@ -62,10 +62,11 @@ impl LinkConfig {
         self.build_with(queue, self.build_shaper(seed, role)?, seed, role)
     }
 
-    /// The same with this queue and shaper, such as [`Queue::Custom`]; those of the configuration are left aside.
+    /// As [`LinkConfig::build`] with this queue and shaper instead of the configured ones, such as [`Queue::Custom`].
     ///
     /// # Errors
-    /// As [`LinkConfig::build`], for what is left of the configuration.
+    ///
+    /// As [`LinkConfig::build`], for the rest of the configuration.
     pub fn build_with(&self, queue: Queue, shaper: AnyShaper, seed: u64, role: &str) -> Result<Link, LinkError> {
         self.check_header_compression().map_err(LinkError::HeaderCompression)?;
         let loss = self.loss.build(seed, role)?;
@@ -74,7 +75,8 @@ impl LinkConfig {
         Ok(Link::assemble(queue, shaper, self.framing, self.delay, loss, self.jitter.build(seed, role), compression))
     }
 
-    /// A token bucket must know what a packet takes before it leaves the queue, which compression tells when it does.
+    /// A token bucket needs a packet's size before it leaves the queue, but the compressed size is known only when it
+    /// leaves.
     fn check_header_compression(&self) -> Result<(), Fault> {
         if self.header_compression.is_on() && (self.shaper.is_some() || self.access.is_some()) {
             let fault =
@@ -90,11 +92,12 @@ impl LinkConfig {
         self.header_compression.check()
     }
 
-    /// The shaper of this configuration. Its random draws are keyed as those of [`LinkConfig::build`].
+    /// Builds the configured shaper. Its random numbers are keyed like those of [`LinkConfig::build`].
     ///
     /// # Errors
-    /// If there are both an access and a shaper, a shaper without a rate, or a rate beyond what can be counted; or if
-    /// one of them refuses its settings.
+    ///
+    /// If there are both an access and a shaper, a shaper without a rate, a rate too large to count, or settings that
+    /// the access or the shaper refuses.
     pub fn build_shaper(&self, seed: u64, role: &str) -> Result<AnyShaper, LinkError> {
         if let Some(access) = &self.access {
             if self.shaper.is_some() {
@@ -116,7 +119,7 @@ impl LinkConfig {
     }
 }
 
-/// Where Linux's path-MTU discovery ends, and the largest IP packet.
+/// The least MTU of Linux's path-MTU discovery, and the largest IP packet.
 const LEAST_MTU: u64 = 552;
 const MOST_MTU: u64 = 65_535;
 impl Default for LinkConfig {
@@ -126,8 +129,8 @@ impl Default for LinkConfig {
     }
 }
 
-/// The keys of a direction. What a packet meets, in order: stages of the entry side, queue, shaper or serializer, loss,
-/// propagation delay, stages of the exit side.
+/// The keys of a direction, in the order in which a packet passes them: entry stages, queue, shaper or serializer,
+/// loss, propagation delay, exit stages.
 impl Part for LinkConfig {
     const NAME: &'static str = "direction";
     const TEXT: &'static str = "One direction of a link.";

@@ -1,8 +1,7 @@
-//! Delay that varies from packet to packet, and packets that overtake each other for it.
+//! Delay that varies from packet to packet, and the resulting reordering.
 //!
-//! Each packet's propagation delay is lengthened by a time that is drawn for it alone, uniformly from nothing to
-//! `spread`. The order stays, as on one line: a packet that would overtake another arrives with it. With `reorder` it
-//! overtakes, as over several paths.
+//! Each packet's propagation delay grows by its own random time, uniform from 0 to `spread`. The order is kept, as on
+//! one line: a packet that would overtake another arrives with it. With `reorder` it overtakes, as over several paths.
 
 use lopsided_core::{Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key, part_value};

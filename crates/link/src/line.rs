@@ -1,4 +1,4 @@
-//! What both transmit paths of a link share: the line behind the queue, and what is counted on the way.
+//! The line after the queue and its counters, shared by both transmit paths of a link.
 
 use crate::Framing;
 use crate::shaper::{AnyShaper, Passed, Shaper};
@@ -11,7 +11,7 @@ pub(crate) struct Line {
     pub(crate) shaper: AnyShaper,
     pub(crate) framing: Framing,
     pub(crate) delay: Duration,
-    /// Whether every packet leaves it later than it enters.
+    /// True if every packet leaves the line later than it enters.
     pub(crate) takes_time: bool,
 }
 
@@ -21,8 +21,8 @@ impl Line {
         Line { takes_time: sends || !delay.is_zero(), shaper, framing, delay }
     }
 
-    /// Sends a packet of this size, that comes at `now`, behind all before it. Gives its octets on the wire, when it
-    /// leaves the queue, and when the last bit has left.
+    /// Sends a packet of this size that arrives at `now`, after all earlier ones. Returns its bytes on the wire, its
+    /// departure from the queue, and the time of its last bit.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, size: Bytes) -> (Bytes, Time, Time) {
         match &mut self.shaper {
@@ -31,8 +31,8 @@ impl Line {
         }
     }
 
-    /// Sends a packet of this size that comes at `at` over the idle line, where it arrives before `until`, as
-    /// [`Serializer::pass`] does. Gives when it arrives.
+    /// Sends a packet of this size at `at` over the idle line, if it arrives before `until`, as [`Serializer::pass`].
+    /// Returns its arrival.
     #[inline(always)]
     pub(crate) fn pass(&mut self, at: Time, size: Bytes, until: Time) -> Option<(Time, u32)> {
         let AnyShaper::Serializer(line) = &mut self.shaper else { return None };
@@ -45,7 +45,7 @@ impl Line {
         Time::from_nanos(sent.as_nanos() + self.delay.as_nanos())
     }
 
-    /// What has passed since it was last asked.
+    /// Returns the counts since the last call.
     pub(crate) fn take_passed(&mut self) -> Passed {
         match &mut self.shaper {
             AnyShaper::Serializer(line) => line.take_passed(),
@@ -61,7 +61,7 @@ impl Line {
     }
 }
 
-/// What is counted on the way.
+/// Counts of the line.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) queue: QueueStats,

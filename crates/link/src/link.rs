@@ -11,9 +11,8 @@ use crate::shaper::AnyShaper;
 use lopsided_core::{Bytes, Count, Cx, Duration, Node, Packet, Port, Time};
 use lopsided_queue::{ClassStats, DropFrom, FarEnd, Qdisc, Queue, QueueSample, QueueStats};
 
-/// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`. Where its discipline senses, the other direction
-/// passes its queue by
-/// [`Link::SENSED`].
+/// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`. If its discipline senses, the other direction
+/// passes its queue by [`Link::SENSED`].
 #[derive(Debug)]
 pub struct Link {
     path: TransmitPath,
@@ -30,21 +29,21 @@ enum TransmitPath {
     Queued(Box<QueuedPath>),
 }
 
-/// Where all packets are that a link ever took in.
+/// The fate of all packets that a link ever took in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkCounters {
     pub received: Count,
     pub delivered: Count,
     /// Refused or dropped by the queue.
     pub dropped: Count,
-    /// Lost on the line, or not rebuilt behind it from its compressed header.
+    /// Lost on the line, or not rebuilt from a compressed header.
     pub lost: Count,
     pub waiting: Count,
     pub in_flight: Count,
 }
 
 impl Link {
-    /// In and out: packets of the other direction at this end of the line, for [`Link::pass_reverse`].
+    /// Inlet and outlet of the other direction at this end of the line, for [`Link::pass_reverse`].
     pub const SENSED: Port = Port(1);
 
     pub(crate) fn assemble(
@@ -79,14 +78,14 @@ impl Link {
         LinkView { link: self }
     }
 
-    /// Whether the fate of a packet is known as it enters, and it takes time to cross: then [`Link::foretold`] and
-    /// [`Link::handle_packet_at`] take packets that enter at a time to come.
+    /// True if a packet's fate is known when it enters and crossing takes time: then [`Link::foretold`] and
+    /// [`Link::handle_packet_at`] accept packets that enter at a future time.
     pub fn foretells(&self) -> bool {
         matches!(self.path, TransmitPath::DropTail(_)) && self.line.takes_time
     }
 
-    /// The link as one that [foretells](Link::foretells), which whoever asks knows that it does; `None` where it has
-    /// another queue than a drop-tail FIFO.
+    /// The link as a [foretelling](Link::foretells) one, which the caller knows it is; `None` for a queue other than a
+    /// drop-tail FIFO.
     #[inline(always)]
     pub fn foretold(&mut self) -> Option<ForetoldLink<'_>> {
         match &mut self.path {
@@ -98,8 +97,8 @@ impl Link {
         }
     }
 
-    /// As [`Node::handle_packet`], for a packet of this size that enters at `at`. Of a link that does not
-    /// [foretell](Link::foretells) that is now. False if [`Node::poll_timeout`] is what it was.
+    /// As [`Node::handle_packet`] for a packet of this size that enters at `at`, which must be now for a link that does
+    /// not [foretell](Link::foretells). False if [`Node::poll_timeout`] is unchanged.
     #[inline(always)]
     pub fn handle_packet_at(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> bool {
         match &mut self.path {
@@ -113,8 +112,8 @@ impl Link {
         }
     }
 
-    /// Lets go what should have left by now, and gives a packet that has arrived, and when the next one does: what
-    /// [`Node::handle_timeout`], [`Node::poll_transmit`] and [`Node::poll_timeout`] do one after the other.
+    /// Makes all due departures, and returns an arrived packet and the time of the next arrival:
+    /// [`Node::handle_timeout`], [`Node::poll_transmit`] and [`Node::poll_timeout`] in one call.
     #[inline(always)]
     pub fn next_arrived(&mut self, cx: &mut Cx<'_>) -> (Option<Packet>, Option<Time>) {
         match &mut self.path {
@@ -134,7 +133,7 @@ impl Link {
         self.line.delay
     }
 
-    /// Where the packets turn that the discipline makes to sense the link; `None` if it makes none.
+    /// Where the discipline's sensing packets turn; `None` if it sends none.
     pub fn senses(&self) -> Option<FarEnd> {
         match &self.path {
             TransmitPath::DropTail(_) => None,
@@ -142,8 +141,8 @@ impl Link {
         }
     }
 
-    /// A packet of the other direction passes this direction's queue, by [`Link::SENSED`], on which it goes on. `None`
-    /// if the discipline made it, and it has come home.
+    /// Passes a packet of the other direction by this direction's queue ([`Link::SENSED`]). `None` if it is the
+    /// discipline's own returning packet.
     pub fn pass_reverse(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Option<Packet> {
         self.catch_up(cx);
         let TransmitPath::Queued(path) = &mut self.path else { return Some(packet) };
@@ -155,7 +154,7 @@ impl Link {
         None
     }
 
-    /// Lets go what should have left by now.
+    /// Makes all due departures.
     #[inline(always)]
     fn catch_up(&mut self, cx: &mut Cx<'_>) {
         match &mut self.path {
@@ -165,7 +164,7 @@ impl Link {
     }
 }
 
-/// A link that knows the fate of a packet as it enters.
+/// A link that knows a packet's fate when it enters.
 #[derive(Debug)]
 pub struct ForetoldLink<'a> {
     path: &'a mut DropTailPath,
@@ -174,9 +173,9 @@ pub struct ForetoldLink<'a> {
 }
 
 impl ForetoldLink<'_> {
-    /// A packet of this size enters at `at`, no earlier than any before it, and goes on at once in other hands, with the
-    /// time at which it will be out again; `None` if the queue has no room for it then, or the line loses it. Not where anybody
-    /// watches queues or drops.
+    /// A packet of this size enters at `at`, not before any earlier one, and continues at once elsewhere, with the time
+    /// of its arrival. `None` if the queue has no room then, or the line loses it. Not allowed while queues or drops
+    /// are observed.
     #[inline(always)]
     pub fn pass_through(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
         match self.path.take_in(size, at, self.line, self.measured, cx) {
@@ -193,13 +192,13 @@ impl ForetoldLink<'_> {
         self.path.take_arriving()
     }
 
-    /// Takes back what [`ForetoldLink::take_arriving`] handed over, or what passed through since, in order of time.
+    /// Takes back the packets from [`ForetoldLink::take_arriving`], or those that passed since, in order of time.
     pub fn put_arriving(&mut self, arriving: impl Iterator<Item = (Time, Packet)>) {
         self.path.put_arriving(arriving);
     }
 }
 
-/// A link at one instant, for those who measure it.
+/// A link at one instant, for measurements.
 #[derive(Debug)]
 pub struct LinkView<'a> {
     link: &'a mut Link,
@@ -211,12 +210,12 @@ impl LinkView<'_> {
         self.link.measured.queue.sample()
     }
 
-    /// What was measured at the queue.
+    /// Statistics of the queue.
     pub fn queue_stats(&self) -> &QueueStats {
         &self.link.measured.queue
     }
 
-    /// Octets that left the queue for the line, with framing.
+    /// Bytes that left the queue for the line, with framing.
     pub fn wire_bytes(&self) -> Bytes {
         self.link.measured.wire_bytes
     }
@@ -241,7 +240,7 @@ impl LinkView<'_> {
         }
     }
 
-    /// What became of every packet.
+    /// The fate of all packets.
     pub fn counters(&self) -> LinkCounters {
         let queue = &self.link.measured.queue;
         let dropped = Count { packets: queue.dropped_packets(), bytes: queue.dropped_bytes() };

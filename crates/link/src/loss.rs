@@ -4,7 +4,7 @@ use crate::link_error::LinkError;
 use lopsided_core::{DropReason, Rng, Time};
 use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 
-/// The ways a link loses packets, as plain data. The default loses none.
+/// The kinds of loss on a link. The default loses nothing.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct LossConfig {
     /// The probability for each packet on its own (Bernoulli).
@@ -12,8 +12,7 @@ pub struct LossConfig {
     pub gilbert: Option<GilbertConfig>,
     /// These packets of the link, counted from 1 as they leave the queue: ascending.
     pub packets: Vec<u64>,
-    /// What leaves the queue from the first instant until just before the second is lost: ascending, apart from each
-    /// other.
+    /// Packets that leave the queue from the first time until just before the second are lost: ascending, disjoint.
     pub outages: Vec<(Time, Time)>,
 }
 
@@ -32,7 +31,7 @@ pub struct GilbertConfig {
 }
 
 impl Default for GilbertConfig {
-    /// Always in the good state, in which nothing is lost.
+    /// Always in the good state, without loss.
     fn default() -> GilbertConfig {
         GilbertConfig { to_bad: 0.0, to_good: 1.0, loss_bad: 1.0, loss_good: 0.0 }
     }
@@ -106,9 +105,9 @@ part_value!(LossConfig);
 part_value!(GilbertConfig);
 
 impl LossConfig {
-    /// The state of this loss, or `None` if it never loses a packet. Draws are keyed by seed and role; random loss and
-    /// bursts draw from streams of their own and once for each packet whatever else drop_reason it, so that neither
-    /// shifts the other.
+    /// The state of this loss, or `None` if it never loses a packet. Random numbers are keyed by seed and role. Random
+    /// loss and bursts each use their own stream, once per packet whatever else happens, so that neither shifts the
+    /// other.
     pub(crate) fn build(&self, seed: u64, role: &str) -> Result<Option<Loss>, LinkError> {
         self.check().map_err(LinkError::Loss)?;
         if *self == LossConfig::default() {

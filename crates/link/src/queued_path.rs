@@ -1,4 +1,4 @@
-//! Any queue discipline, and the line behind it: what leaves next is known only when it leaves.
+//! Any queue discipline and the line after it: the next departure is known only when it happens.
 
 use crate::header_compression::HeaderCompression;
 use crate::jitter::Jitter;
@@ -12,11 +12,11 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct QueuedPath {
     queue: Child<Queue>,
-    /// Whether the discipline makes packets of its own.
+    /// True if the discipline creates packets.
     senses: bool,
-    /// The size on the wire of the packet at the head, where the shaper waits for one.
+    /// Wire size of the packet at the head, if the shaper waits for one.
     head: Option<Bytes>,
-    /// When to look again whether a packet leaves the queue, if nothing happens before; `Time::MAX` if none waits.
+    /// When to check again for a departure, if nothing happens before; `Time::MAX` if the queue is empty.
     next_look: Time,
     /// The packets on the line in the order of their arrival.
     in_flight: VecDeque<InFlight>,
@@ -86,12 +86,12 @@ impl QueuedPath {
         }
     }
 
-    /// A packet of the other direction passes the discipline, which may know it for its own.
+    /// Shows the discipline a packet of the other direction. True if it is its own.
     pub(crate) fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
         self.queue.observe_reverse(packet, now)
     }
 
-    /// Lets go what should have left by now, at the times at which it should.
+    /// Makes all due departures at their own times.
     #[inline]
     pub(crate) fn catch_up(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
         while self.next_look <= cx.now() {

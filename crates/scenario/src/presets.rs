@@ -130,7 +130,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "starlink-200-20",
-        title: "Satellites in low orbit: rate and delay are drawn anew every 15 s",
+        title: "Satellites in low orbit: rate and delay are drawn again every 15 s",
         source: "Mohan et al., A Multifaceted Look at Starlink Performance, WWW 2024, for the 15 s; the ranges are ours",
         link: r#"
             rtt = "30 ms"

@@ -1,11 +1,11 @@
 //! A sender that waits for the medium and then sends many packets at once, as Wi-Fi does (IEEE 802.11n's A-MPDU).
 //!
-//! With a packet at its head the sender waits for the medium: `access_delay`, and a part of `contention` that is drawn.
-//! Then all that waits leaves the queue together, up to `max_size` and `max_time` on the air, at the direction's rate.
-//! What comes later waits for the next aggregate. Each costs `overhead` beside: preamble, spacing, block
+//! With a packet at its head the sender waits for the medium: `access_delay` plus a random part of `contention`. Then
+//! all queued packets leave together, up to `max_size` and `max_time` on the air, at the direction's rate. Later
+//! packets wait for the next aggregate. Each aggregate costs `overhead` in addition: preamble, spacing, block
 //! acknowledgement.
 //!
-//! Leaves out: other stations, frame loss and the reordering buffer, rate control. A packet arrives when its own last
+//! Not modelled: other stations, frame loss and the reordering buffer, rate control. A packet arrives when its own last
 //! bit is on the air.
 
 use super::AccessKind;
@@ -24,7 +24,7 @@ pub struct AggregationConfig {
 }
 
 impl Default for AggregationConfig {
-    /// 802.11n: DIFS and half of the smallest contention window; an A-MPDU of 65,535 octets, 4 ms of air.
+    /// 802.11n's values: DIFS and half of the smallest contention window; an A-MPDU of 65,535 bytes, 4 ms of air time.
     fn default() -> AggregationConfig {
         AggregationConfig {
             access_delay: Duration::from_micros(100),
@@ -90,7 +90,7 @@ pub struct Aggregation {
     open: Option<Open>,
     /// When the last aggregate is off the air, its overhead included.
     air_until: Time,
-    /// Nothing waited up to this instant.
+    /// The queue was empty up to this time.
     idle_until: Time,
     /// For the medium, before the next aggregate.
     wait: Duration,

@@ -1,11 +1,11 @@
-//! Lines whose rate changes: on a time line that is written down, or every few seconds to one that is drawn, as where a
-//! satellite system allocates its beams anew.
+//! Lines whose rate changes: by a given schedule, or randomly every few seconds, as when a satellite system reallocates
+//! its beams.
 //!
-//! A packet that is being sent when the rate changes goes on at the new one. A rate of zero is an outage in which
+//! A packet that is being sent when the rate changes continues at the new rate. A rate of zero is an outage in which
 //! packets wait.
 //!
-//! Starlink allocates anew every 15 s (Mohan et al., "A Multifaceted Look at Starlink Performance", WWW 2024): rate and
-//! delay change at those instants. What each is drawn from is not published; here both are uniform.
+//! Starlink reallocates every 15 s (Mohan et al., "A Multifaceted Look at Starlink Performance", WWW 2024): rate and
+//! delay change at those times. Their distributions are not published; here both are uniform.
 
 use super::AccessKind;
 use crate::shaper::{Shaper, scaled_bits};
@@ -90,7 +90,7 @@ impl AccessKind for RatesConfig {
     }
 }
 
-/// A line that is allocated anew, as plain data.
+/// Settings of a line that is reallocated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReallocationConfig {
     pub period: Duration,
@@ -146,7 +146,7 @@ impl AccessKind for ReallocationConfig {
     }
 }
 
-/// What comes next.
+/// The next change.
 #[derive(Debug)]
 enum Course {
     Listed { config: RatesConfig, next: usize, lap: Time },
@@ -197,9 +197,9 @@ pub struct ChangingRate {
     course: Course,
     now: Stretch,
     free_at: Time,
-    /// What the last nanosecond of the packet before could have sent more, in units of 10^-9 bit.
+    /// Bits, in units of 10^-9, that the last nanosecond of the previous packet left unused.
     unused: u64,
-    /// Of the packet before: what a shorter delay may not overtake.
+    /// Arrival of the previous packet, which a shorter delay must not overtake.
     arrived: Time,
 }
 

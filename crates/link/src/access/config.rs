@@ -1,4 +1,4 @@
-//! What a way to send is to scenarios: settings with keys of their own, and the shaper that is built from them.
+//! Access methods in scenarios: their settings, and the shaper built from them.
 
 use crate::shaper::{AnyShaper, Shaper};
 use lopsided_core::{BitRate, Rng};
@@ -35,10 +35,11 @@ impl AccessConfig {
         self.0.kind()
     }
 
-    /// The shaper of one run, whose random draws are keyed by the link's role, such as `link/up`.
+    /// Builds the shaper of one run; `role`, such as `link/up`, keys its random numbers.
     ///
     /// # Errors
-    /// If the kind needs a rate and there is none, or its settings do not fit each other.
+    ///
+    /// If the kind needs a rate and has none, or if its settings do not fit each other.
     pub fn build(&self, rate: Option<BitRate>, seed: u64, role: &str) -> Result<AnyShaper, Fault> {
         let rng = Rng::for_role(seed, &format!("{role}/access"));
         (self.0.build)(&*self.0.part, rate, rng).map(AnyShaper::Custom)

@@ -110,14 +110,14 @@ pub struct Grants {
     config: GrantsConfig,
     rate: BitRate,
     rng: Rng,
-    /// What a slot carries, in units of 10^-9 bit.
+    /// Capacity of a slot, in units of 10^-9 bit.
     capacity: u64,
-    /// The number of the slot that is used next or is in use, and what is left of it.
+    /// Number of the slot in use or used next, and what is left of it.
     next: u64,
     left: u64,
-    /// When the block of the slot in use arrives; drawn with its first octet.
+    /// Arrival of the current slot's block; drawn with its first byte.
     block_at: Option<Time>,
-    /// Nothing is asked for, and nothing waited up to this instant.
+    /// The queue was empty, without a request, up to this time.
     idle_since_slot: Option<Time>,
     /// When the block before arrived: the next one is delivered no earlier.
     delivered: Time,
@@ -128,7 +128,7 @@ impl Grants {
         Time::ZERO + self.config.slot * number
     }
 
-    /// The first slot for what comes at this time, after its request was granted.
+    /// The first slot for a packet that arrives at this time, after its request was granted.
     fn first_granted(&self, comes: Time) -> u64 {
         let granted = match self.config.proactive {
             true => comes,
@@ -137,12 +137,12 @@ impl Grants {
         (granted - Time::ZERO).as_nanos().div_ceil(self.config.slot.as_nanos())
     }
 
-    /// Moves on to this slot, which nobody has used.
+    /// Moves to this unused slot.
     fn move_to(&mut self, slot: u64) {
         (self.next, self.left, self.block_at) = (slot, self.capacity, None);
     }
 
-    /// A packet is there: it has asked by now.
+    /// Requests a slot for a waiting packet.
     fn ask(&mut self) {
         if let Some(comes) = self.idle_since_slot.take() {
             self.move_to(self.first_granted(comes));

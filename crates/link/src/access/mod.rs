@@ -1,8 +1,7 @@
-//! How a line gives leave to send, where that is more than a rate: a trace of opportunities, a rate that changes,
-//! requests and grants, aggregates. Each kind is a [`Shaper`] of its own; a scenario names it as `access` of a
-//! direction.
+//! Access methods: when a line may send, if a constant rate is not enough. A trace of opportunities, a changing rate,
+//! requests and grants, aggregates. Each kind is a [`Shaper`]; a scenario names it in `access` of a direction.
 //!
-//! Leaves out: stations that compete with each other. A medium that several share is a [`crate::Medium`].
+//! Not modelled here: competing stations. A shared medium is a [`crate::Medium`].
 
 mod aggregation;
 mod changing;

@@ -1,12 +1,12 @@
-//! A line driven by a trace of its opportunities to send, in the format of Mahimahi (Netravali et al., USENIX ATC 2015,
-//! section 3; the manual page of `mm-link`): a text file with a whole number of milliseconds a line, each an
-//! opportunity to deliver 1500 octets at that time. A number that stands several times is as many opportunities. Behind
-//! the last line the trace begins again, so that its last number is its length.
+//! A line driven by a trace of its opportunities to send, in Mahimahi's format (Netravali et al., USENIX ATC 2015,
+//! section 3; the manual page of `mm-link`). A trace is a text file with one integer per line: a time in milliseconds
+//! at which the line may deliver 1,500 bytes. Repeated numbers are separate opportunities. The trace restarts after its
+//! last line, so its last number is its length.
 //!
-//! Octets are counted, not packets: several small packets share an opportunity, and a packet larger than what is left
-//! of one goes on in the next. An opportunity that no packet uses at its instant is lost.
+//! Bytes are counted, not packets: several small packets share an opportunity, and a packet larger than the rest of one
+//! continues in the next. An opportunity without a packet at its time is lost.
 //!
-//! **Deviation.** A packet leaves the queue with the first opportunity that carries some of it, and is on the line
+//! **Deviation.** A packet leaves the queue with the first opportunity that carries a part of it, and is on the line
 //! until the last one.
 
 use super::AccessKind;
@@ -14,7 +14,7 @@ use crate::shaper::Shaper;
 use lopsided_core::{BitRate, Bytes, Rng, Time};
 use lopsided_spec::{Fault, Given, Key, Part, key};
 
-/// The most opportunities of a trace: a day at 1 Gbit/s would have more, and nobody has recorded one.
+/// The most opportunities of a trace, about a day at 2 Mbit/s or 4 minutes at 1 Gbit/s.
 const MOST: usize = 20_000_000;
 const NANOS: u64 = 1_000_000;
 
@@ -74,7 +74,7 @@ impl Part for TraceConfig {
     }
 }
 
-/// The times of a trace, or what is wrong with it and in which line.
+/// Parses the times of a trace. The error names the problem and its line.
 pub fn parse_trace(text: &str) -> Result<Vec<u64>, String> {
     let mut times = Vec::new();
     for (number, line) in text.lines().enumerate().map(|(number, line)| (number + 1, line.trim())) {
@@ -118,9 +118,9 @@ pub struct Opportunities {
     /// In milliseconds, ascending; the last is the length.
     times: Vec<u64>,
     size: u64,
-    /// How many are past, of all laps.
+    /// Number of past opportunities, over all laps.
     next: u64,
-    /// What is left of the next one: never nothing.
+    /// Bytes left of the next opportunity; never 0.
     left: u64,
 }
 

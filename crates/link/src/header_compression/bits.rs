@@ -20,7 +20,7 @@ impl BitWriter {
         }
     }
 
-    /// The octets, the last one filled with zeros.
+    /// The bytes, the last one padded with zeros.
     pub fn into_octets(self) -> Vec<u8> {
         self.octets
     }
@@ -38,7 +38,7 @@ impl<'a> BitReader<'a> {
         BitReader { octets, at: 0 }
     }
 
-    /// `None` behind the end.
+    /// `None` after the end.
     pub fn take(&mut self, width: u32) -> Option<u32> {
         let mut value = 0;
         for _ in 0..width {
@@ -50,7 +50,7 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// So many low bits of a number, which stand for one from `below` under a reference on.
+/// The low bits of a number that lies within a window starting `below` under a reference.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lsb {
     pub bits: u32,
@@ -58,7 +58,7 @@ pub(super) struct Lsb {
 }
 
 impl Lsb {
-    /// Whether a receiver with this reference takes the bits for that value.
+    /// True if a receiver with this reference decodes the bits to `value`.
     pub fn fits(self, value: u32, reference: u32) -> bool {
         self.bits >= 32 || value.wrapping_sub(reference.wrapping_sub(self.below)) >> self.bits == 0
     }
@@ -67,7 +67,7 @@ impl Lsb {
         if self.bits >= 32 { value } else { value & ((1 << self.bits) - 1) }
     }
 
-    /// The value that the bits stand for.
+    /// The value that the bits represent.
     pub fn value(self, low: u32, reference: u32) -> u32 {
         if self.bits >= 32 {
             return low;

@@ -10,11 +10,11 @@ pub struct HeaderCompressionConfig {
     pub slots: u32,
     /// A packet of the connection of the one before does not name its slot.
     pub compress_slot: bool,
-    /// The far end tries the same difference again where a header does not fit.
+    /// The far end applies the same difference again if a header does not fit.
     pub twice: bool,
-    /// The far end asks for a header that it cannot do without.
+    /// The far end requests a header that it needs.
     pub feedback: bool,
-    /// What every header takes, whatever changed.
+    /// Size of every header in bytes, whatever changed.
     pub octets: u32,
 }
 
@@ -28,8 +28,7 @@ pub enum CompressionScheme {
     Iphc,
     /// RFC 6846.
     Rohc,
-    /// A number of octets for every header, and no context to lose: what a simulation takes for a line with
-    /// compression.
+    /// A fixed size for every header, and no context to lose: the model of compression in many simulations.
     Fixed,
 }
 
@@ -57,7 +56,7 @@ impl Default for HeaderCompressionConfig {
 }
 
 impl HeaderCompressionConfig {
-    /// Whether headers are compressed at all.
+    /// True if headers are compressed.
     pub fn is_on(&self) -> bool {
         self.scheme != CompressionScheme::None
     }

@@ -1,7 +1,7 @@
 //! The contexts of the sending end: a connection has the number that it was last given, or that of the connection not
 //! heard of for longest.
 
-/// By number what is remembered, those used last in front.
+/// Contexts by number, most recently used first.
 #[derive(Debug)]
 pub(super) struct Contexts<C>(Vec<(u8, Option<C>)>);
 
@@ -11,8 +11,8 @@ impl<C> Contexts<C> {
         Contexts(numbers.map(|number| (number as u8, None)).collect())
     }
 
-    /// Brings a connection's context to the front: its number, and what is remembered, which is nothing where the number
-    /// was another's.
+    /// Moves a connection's context to the front: its number, and the stored state, which is `None` if the number
+    /// belonged to another connection.
     pub fn bring(&mut self, is_own: impl Fn(&C) -> bool) -> (u8, &mut Option<C>) {
         let found = self.0.iter().position(|(_, context)| context.as_ref().is_some_and(&is_own));
         let place = found.unwrap_or(self.0.len() - 1);
@@ -24,7 +24,7 @@ impl<C> Contexts<C> {
         (*number, context)
     }
 
-    /// What is remembered by that number.
+    /// The stored state of a number.
     pub fn numbered(&mut self, wanted: u8) -> Option<&mut C> {
         self.0.iter_mut().find(|(number, _)| *number == wanted)?.1.as_mut()
     }

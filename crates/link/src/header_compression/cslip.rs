@@ -1,19 +1,18 @@
-//! Van Jacobson's compression of TCP/IP headers (RFC 1144): the differences to the header before of the same
-//! connection.
+//! Van Jacobson's compression of TCP/IP headers (RFC 1144): differences to the previous header of the same connection.
 //!
-//! A compressed header is an octet of bits for what changed, the connection's slot where it is not that of the packet
-//! before, TCP's checksum, and a difference of one or three octets for each field that changed: 3 octets at least,
-//! where 40 were.
+//! A compressed header has a byte of flags for the changed fields, the connection's slot unless it is that of the
+//! previous packet, TCP's checksum, and a difference of one or three bytes for each changed field: at least 3 bytes
+//! instead of 40.
 //!
-//! What it cannot compress goes in full, and sets the context of both ends anew: a connection's first packet, one whose
-//! options are not those of the packet before (timestamps that tick, SACK blocks), a change of TTL or of the type of
-//! service (ECN marks), sequence or acknowledgement numbers that go back or jump by 64 KiB, and a packet that repeats
-//! the one before: it is probably a retransmission, and the far end may have lost its context (section 3.2.3). SYN,
-//! FIN, RST and anything but TCP over IPv4 go as they are.
+//! Packets that it cannot compress are sent in full and reset the context of both ends: a connection's first packet;
+//! changed options (timestamp ticks, SACK blocks); a changed TTL or type of service (ECN marks); sequence or
+//! acknowledgement numbers that go back or jump by 64 KiB; and a packet that repeats the one before, because it is
+//! probably a retransmission and the far end may have lost its context (section 3.2.3). SYN, FIN, RST and anything but
+//! TCP over IPv4 are sent unchanged.
 //!
-//! Left out: the urgent pointer. A packet with URG, or with a flag that came after the RFC (ECE, CWR and later), goes
-//! as it is, for the compressed header has no place for these. So do headers with IP options, or options of TCP that
-//! cannot be read.
+//! Not implemented: the urgent pointer. A packet with URG, or with a flag newer than the RFC (ECE, CWR and later), is
+//! sent unchanged, because the compressed header has no place for them; so are headers with IP options or unreadable
+//! TCP options.
 
 use crate::header_compression::contexts::Contexts;
 use crate::header_compression::deltas::{Deltas, NEW_ID, PUSH, push_delta, take_delta};
@@ -21,7 +20,7 @@ use crate::header_compression::frame::{Frame, Scheme};
 use lopsided_core::packet::{Addresses, Flags, TcpOptions};
 use lopsided_core::{Ecn, Packet, Seq};
 
-/// In the first octet, beside the bits of [`Deltas`] (section 3.2.2): the connection's slot follows.
+/// In the first byte, in addition to the bits of [`Deltas`] (section 3.2.2): the connection's slot follows.
 const NEW_SLOT: u8 = 0x40;
 
 /// A connection's header as both ends remember it.
@@ -30,11 +29,11 @@ struct Context {
     constant: Constant,
     id: u16,
     varying: Varying,
-    /// The octets of data behind the header.
+    /// Bytes of data after the header.
     payload: u32,
 }
 
-/// What tells the connection, and what no compressed header can change.
+/// The fields that identify the connection, and those that no compressed header can change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Constant {
     addresses: Addresses,
@@ -45,7 +44,7 @@ struct Constant {
     options: TcpOptions,
 }
 
-/// What a compressed header says of a packet, but for IP's identification, which TCP's checksum does not cover.
+/// The fields of a compressed header, except IP's identification, which TCP's checksum does not cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Varying {
     seq: Seq,
@@ -55,7 +54,7 @@ struct Varying {
 }
 
 impl Context {
-    /// `None` where the packet goes as it is.
+    /// `None` if the packet is sent unchanged.
     fn of(packet: &Packet) -> Option<Context> {
         let tcp = packet.tcp().filter(|_| packet.is_read_whole())?;
         let (ip, flags) = (packet.ip(), tcp.flags);
@@ -134,7 +133,7 @@ impl Compressor {
     }
 }
 
-/// The compressed header, with the slot where that is to be named. `None` where the packet goes in full.
+/// The compressed header, with the slot if it must be named. `None` if the packet is sent in full.
 fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>> {
     if old.constant != new.constant {
         return None;
@@ -176,7 +175,7 @@ impl Decompressor {
         Decompressor { slots: (0..slots).map(|_| None).collect(), last_received: None, tossing: false }
     }
 
-    /// Whether what is rebuilt from the frame is the packet.
+    /// True if the rebuilt header is the packet's.
     #[must_use]
     fn decompress(&mut self, frame: &Frame, packet: &Packet) -> bool {
         match frame {
@@ -190,15 +189,14 @@ impl Decompressor {
             Frame::Compressed(header) => {
                 let rebuilt = self.rebuild(header, packet.payload().len());
                 let sent = Context::of(packet);
-                // IP's identification may be wrong: no checksum of TCP's tells.
+                // IP's identification may be wrong: TCP's checksum does not cover it.
                 rebuilt.zip(sent).is_some_and(|(rebuilt, sent)| Context { id: sent.id, ..rebuilt.clone() } == sent)
             }
             Frame::Damaged => false,
         }
     }
 
-    /// The packet's header after the changes, which is what the slot holds from now on. `None` while packets are
-    /// tossed.
+    /// The packet's header after the changes, which the slot stores from now on. `None` while packets are discarded.
     fn rebuild(&mut self, header: &[u8], payload: u32) -> Option<&Context> {
         let mut octets = header.iter().copied();
         let bits = octets.next()?;

@@ -1,5 +1,5 @@
-//! What RFC 2507 took over from RFC 1144: the bits that say which fields changed, with two special cases, and
-//! differences of one or three octets.
+//! The encoding that RFC 2507 shares with RFC 1144: flags for the changed fields, with two special cases, and
+//! differences of one or three bytes.
 
 /// The bits of both (RFC 1144 section 3.2.2, RFC 2507 section 6).
 pub(super) const NEW_ID: u8 = 0x20;
@@ -15,7 +15,7 @@ const SPECIAL_DATA: u8 = NEW_SEQ | NEW_ACK | NEW_WINDOW | NEW_URGENT;
 /// Which fields changed, and the special cases.
 const FIELDS: u8 = SPECIAL_DATA;
 
-/// By how much the fields of TCP advance from one packet to the next.
+/// The advance of TCP's fields from one packet to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deltas {
     pub window: u16,
@@ -24,7 +24,7 @@ pub(super) struct Deltas {
 }
 
 impl Deltas {
-    /// The bits that say so, behind a packet with that data.
+    /// The flags for these differences, after a packet with this payload.
     pub fn bits(self, payload_before: u32) -> u8 {
         let fields = [(NEW_WINDOW, self.window), (NEW_ACK, self.ack), (NEW_SEQ, self.seq)];
         let follows = u32::from(self.seq) == payload_before;
@@ -35,13 +35,13 @@ impl Deltas {
         }
     }
 
-    /// Whether a packet that changes nothing is probably a retransmission, or the probe of a window: anything but data
-    /// behind an ACK alone. The far end may have lost its context.
+    /// True if a packet without changes is probably a retransmission or a window probe: anything but data after a pure
+    /// ACK. The far end may have lost its context.
     pub fn repeat(self, payload_before: u32, payload: u32) -> bool {
         self == Deltas { window: 0, ack: 0, seq: 0 } && (payload == 0 || payload_before > 0)
     }
 
-    /// Adds those that the bits do not say.
+    /// Appends the differences that the flags do not express.
     pub fn push(self, bits: u8, octets: &mut Vec<u8>) {
         if !is_special(bits) {
             for (bit, delta) in [(NEW_WINDOW, self.window), (NEW_ACK, self.ack), (NEW_SEQ, self.seq)] {
@@ -52,7 +52,7 @@ impl Deltas {
         }
     }
 
-    /// Those that bits and octets say, behind a packet with that data. `None` where octets are missing.
+    /// The differences from flags and bytes, after a packet with this payload. `None` if bytes are missing.
     pub fn take(bits: u8, octets: &mut impl Iterator<Item = u8>, payload_before: u32) -> Option<Deltas> {
         // Only differences of 16 bits are compressed.
         let follows = payload_before as u16;
@@ -69,7 +69,7 @@ fn is_special(bits: u8) -> bool {
     [SPECIAL_INTERACTIVE, SPECIAL_DATA].contains(&(bits & FIELDS))
 }
 
-/// From 1 to 255 in one octet, others in three of which the first is zero.
+/// 1 to 255 in one byte; other values in three, of which the first is zero.
 pub(super) fn push_delta(octets: &mut Vec<u8>, delta: u16) {
     match u8::try_from(delta) {
         Ok(small @ 1..) => octets.push(small),

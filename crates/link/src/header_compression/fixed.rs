@@ -1,6 +1,6 @@
-//! Headers of a fixed size: what simulations take for a line with header compression, as balakrishnan1999's does with 6
-//! octets for an ACK. Every segment of TCP over IP has it, SYN and FIN too; no end remembers anything, so nothing is
-//! lost with a packet.
+//! Headers of a fixed size: the model of header compression in many simulations, for example balakrishnan1999's 6 bytes
+//! for an ACK. It applies to every TCP segment over IP, including SYN and FIN. No end stores state, so no context is
+//! ever lost.
 
 use crate::header_compression::frame::{Frame, Scheme};
 use lopsided_core::Packet;

@@ -1,15 +1,15 @@
-//! What goes over a line with header compression, and what each way to compress does at its two ends.
+//! The frames of a line with header compression, and the two ends of a compression scheme.
 
 use lopsided_core::Packet;
 
-/// What a packet goes over the line as.
+/// The form in which a packet crosses the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
-    /// As it is. Neither end learns from it.
+    /// Unchanged. Neither end learns from it.
     Ip,
-    /// In full, with the connection's slot in place of IP's protocol: both ends remember it.
+    /// In full, with the connection's slot instead of IP's protocol: both ends store it.
     Full { slot: u8 },
-    /// With this header in place of that of IP and TCP.
+    /// With this header instead of those of IP and TCP.
     Compressed(Vec<u8>),
     /// Lost on the line.
     Damaged,
@@ -17,20 +17,20 @@ pub(crate) enum Frame {
 
 /// Both ends of a way to compress headers.
 pub(crate) trait Scheme: std::fmt::Debug + Send {
-    /// What a packet goes over the line as.
+    /// Encodes a packet for the line.
     fn compress(&mut self, packet: &Packet) -> Frame;
 
-    /// Whether what is rebuilt from the frame is the packet.
+    /// Decodes a frame. True if the result is the packet.
     fn decompress(&mut self, frame: &Frame, packet: &Packet) -> bool;
 
     /// A damaged packet arrived at the far end.
     fn note_error(&mut self) {}
 
-    /// The context for which the far end asks, after the packet that it was given last.
+    /// The context that the far end requests after the last packet.
     fn poll_request(&mut self) -> Option<u8> {
         None
     }
 
-    /// What the far end asked for arrives.
+    /// Handles a request of the far end.
     fn on_request(&mut self, _context: u8) {}
 }

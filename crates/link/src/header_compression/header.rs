@@ -1,9 +1,9 @@
-//! What schemes that carry options and marks remember of a header.
+//! The stored header of schemes that carry options and marks.
 
 use lopsided_core::packet::{Addresses, Flags, TcpOptions};
 use lopsided_core::{Ecn, Packet, Seq};
 
-/// The flags that stand in what was reserved when TCP was written.
+/// The flags in bits that TCP originally reserved.
 pub(super) const FEEDBACK: u16 = Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0;
 
 /// A header of TCP over IP, as far as it does not follow from the packet's length or the line.
@@ -13,7 +13,7 @@ pub(super) struct Header {
     pub ports: (u16, u16),
     pub dscp: u8,
     pub ttl: u8,
-    /// None in IPv6.
+    /// `None` in IPv6.
     pub id: Option<u16>,
     pub seq: Seq,
     pub ack: Seq,
@@ -25,7 +25,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// `None` where the packet goes as it is: it opens or ends a connection, or says what the fields above do not.
+    /// `None` if the packet is sent unchanged: it opens or ends a connection, or has fields other than those above.
     pub fn of(packet: &Packet) -> Option<Header> {
         let tcp = packet.tcp().filter(|_| packet.is_read_whole())?;
         let (ip, flags) = (packet.ip(), tcp.flags);

@@ -1,22 +1,21 @@
-//! IP header compression for TCP (RFC 2507): RFC 1144's differences, with options and ECN among them, over IPv4 and
-//! IPv6, and two ways to repair a lost context.
+//! IP header compression for TCP (RFC 2507): RFC 1144's differences including options and ECN, over IPv4 and IPv6, with
+//! two ways to repair a lost context.
 //!
-//! A compressed header is the context's number, an octet of flags, TCP's checksum, and what changed (section 6):
-//! differences as in RFC 1144, the options in whole where they are not those before, and one octet for marks and the
-//! flags that feed them back, which are not remembered. So it takes 4 octets at least, and 16 with timestamps that
-//! tick.
+//! A compressed header has the context's number, a byte of flags, TCP's checksum, and the changes (section 6):
+//! differences as in RFC 1144, all options if they changed, and one byte for ECN marks and their feedback flags, which
+//! are not stored. It takes at least 4 bytes, and 16 with timestamps that tick.
 //!
-//! **Twice** (section 10.1): a header that does not fit is tried with the same difference once or twice more, for one
-//! or two lost packets of the same step. **Header requests** (section 10.2): where that does not help the far end asks,
-//! once until it has an answer (one more after 16 packets that it cannot rebuild), and the next packet brings all but
-//! addresses and ports (`COMPRESSED_TCP_NODELTA`, 19 octets and options).
+//! **Twice** (section 10.1): if a header does not fit, the same difference is applied once or twice more, for one or
+//! two lost packets of the same step. **Header requests** (section 10.2): if that fails, the far end requests a header,
+//! once until it gets an answer (again after 16 packets that it cannot rebuild), and the next packet carries everything
+//! except addresses and ports (`COMPRESSED_TCP_NODELTA`, 19 bytes and options).
 //!
-//! In full go a connection's first packet, what repeats the one before or goes back (a retransmission, a duplicate ACK
-//! without timestamps: the far end may have lost its context), a change of TTL or DSCP, and a jump of 64 KiB. SYN, FIN,
-//! RST, headers with IP options or options of TCP that cannot be read, and all that is no TCP go as they are.
+//! Sent in full: a connection's first packet; a repetition or a step back (a retransmission, or a duplicate ACK without
+//! timestamps: the far end may have lost its context); a changed TTL or DSCP; a jump of 64 KiB. Sent unchanged: SYN,
+//! FIN, RST, headers with IP options or unreadable TCP options, and everything that is not TCP.
 //!
-//! Left out: compression of UDP and of tunnels, packet sequence numbers for links that reorder (section 11), RTP (RFC
-//! 2508). How PPP agrees on it (RFC 2509) takes no octets later.
+//! Not implemented: compression of UDP and tunnels, sequence numbers for links that reorder (section 11), RTP (RFC
+//! 2508). Its negotiation in PPP (RFC 2509) costs no bytes later.
 
 use crate::header_compression::config::HeaderCompressionConfig;
 use crate::header_compression::contexts::Contexts;
@@ -25,20 +24,20 @@ use crate::header_compression::frame::{Frame, Scheme};
 use crate::header_compression::header::Header;
 use lopsided_core::Packet;
 
-/// In the second octet, beside the bits of [`Deltas`] (section 6).
+/// In the second byte, in addition to the bits of [`Deltas`] (section 6).
 const RESERVED: u8 = 0x80;
 const OPTIONS: u8 = 0x40;
-/// In place of the flags in a header without differences. Its packet type is the link layer's to tell.
+/// Replaces the flags in a header without differences. The link layer identifies its packet type.
 const NO_DELTA: u8 = 0xff;
 
-/// The far end asks again after so many packets that it could not rebuild.
+/// The far end requests again after this many packets that it could not rebuild.
 const ASK_AGAIN: u32 = 16;
 
 /// A connection as either end remembers it.
 #[derive(Clone, Debug)]
 struct Context {
     header: Header,
-    /// The octets of data behind the header.
+    /// Bytes of data after the header.
     payload: u32,
 }
 
@@ -46,12 +45,12 @@ struct Context {
 #[derive(Debug)]
 pub(super) struct Iphc {
     near: Contexts<Context>,
-    /// By context: the far end asked for a header.
+    /// By context: the far end has requested a header.
     asked: Vec<bool>,
     far: Vec<Option<Context>>,
     twice: bool,
     feedback: bool,
-    /// By context: packets that could not be rebuilt since the far end asked.
+    /// By context: packets that could not be rebuilt since the request.
     lost: Vec<u32>,
     request: Option<u8>,
 }
@@ -69,7 +68,7 @@ impl Iphc {
         }
     }
 
-    /// Rebuilds the packet's header, and remembers it. False if it does not come out as sent.
+    /// Rebuilds the packet's header and stores it. False if the result is not the sent header.
     fn rebuild(&mut self, octets: &[u8], sent: &Header, payload: u32) -> bool {
         let [number, flags, rest @ ..] = octets else { return false };
         let Some(context) = &mut self.far[usize::from(*number)] else { return false };
@@ -81,7 +80,7 @@ impl Iphc {
         let tries = if self.twice { 3 } else { 1 };
         for _ in 0..tries {
             change.apply(&mut context.header);
-            // What is carried whole is as it was sent.
+            // Fields carried completely are as sent.
             let rebuilt = Header {
                 options: carried(flags & OPTIONS, &sent.options, &context.header.options),
                 ..context.header.clone()
@@ -91,7 +90,7 @@ impl Iphc {
                 reserved: carried(flags & RESERVED, &sent.reserved, &rebuilt.reserved),
                 ..rebuilt
             };
-            // IP's identification may be wrong: no checksum of TCP's tells.
+            // IP's identification may be wrong: TCP's checksum does not cover it.
             if (Header { id: sent.id, ..rebuilt.clone() }) == *sent {
                 *context = Context { header: Header { reserved: context.header.reserved, ..rebuilt }, payload };
                 return true;
@@ -101,7 +100,7 @@ impl Iphc {
     }
 }
 
-/// What the header carries in whole, or what the context has.
+/// A field carried completely, or the context's.
 fn carried<T: Clone>(flag: u8, sent: &T, known: &T) -> T {
     if flag == 0 { known.clone() } else { sent.clone() }
 }
@@ -118,7 +117,7 @@ impl Scheme for Iphc {
             Some(old) => Change::between(old, &new, payload)
                 .map_or(Frame::Full { slot: number }, |change| Frame::Compressed(change.into_header(number, &new))),
         };
-        // What the flags of marks were is remembered from headers in full alone.
+        // The flags of marks are stored from full headers only.
         let reserved = match (&frame, old) {
             (Frame::Compressed(octets), Some(old)) if octets[1] != NO_DELTA => old.header.reserved,
             _ => new.reserved,
@@ -156,7 +155,7 @@ impl Scheme for Iphc {
     }
 }
 
-/// What a compressed header says.
+/// The contents of a compressed header.
 #[derive(Debug)]
 struct Change {
     flags: u8,
@@ -165,7 +164,7 @@ struct Change {
 }
 
 impl Change {
-    /// `None` where the packet goes in full.
+    /// `None` if the packet is sent in full.
     fn between(old: &Context, new: &Header, payload: u32) -> Option<Change> {
         let before = &old.header;
         if (before.dscp, before.ttl) != (new.dscp, new.ttl) {
@@ -208,7 +207,7 @@ impl Change {
         octets
     }
 
-    /// `octets` stand behind the checksum.
+    /// `octets` follow the checksum.
     fn read(flags: u8, octets: &[u8], payload_before: u32) -> Option<Change> {
         let mut octets = octets.iter().copied().skip(usize::from(flags & RESERVED != 0));
         let deltas = Deltas::take(flags, &mut octets, payload_before)?;
@@ -225,7 +224,7 @@ impl Change {
     }
 }
 
-/// The answer to a request: all but what tells the connection (section 6 b). In full, where what it leaves out has
+/// The answer to a request: everything except the connection's key (section 6 b). In full if an omitted field has
 /// changed.
 fn without_differences(number: u8, old: &Header, new: &Header) -> Frame {
     if (old.dscp, old.ttl, old.reserved.0) != (new.dscp, new.ttl, new.reserved.0) {

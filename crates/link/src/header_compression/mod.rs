@@ -1,19 +1,18 @@
-//! Header compression on a line: what its two ends remember of each connection, what a header takes on the wire, and
-//! what becomes of the packets behind a lost one.
+//! Header compression on a line: the state of its two ends, the size of headers on the wire, and the fate of packets
+//! after a lost one.
 //!
-//! Every packet is encoded as it leaves the queue and decoded as it arrives, by the octets of its compressed header. A
-//! packet that the far end cannot rebuild is dropped there. What stands in for the TCP checksum is a comparison with
-//! the header that was sent.
+//! Every packet is encoded when it leaves the queue and decoded when it arrives, by the bytes of its compressed header.
+//! A packet that the far end cannot rebuild is dropped there. A comparison with the sent header replaces the TCP
+//! checksum.
 //!
-//! The line is taken to tell the far end of a damaged packet, as PPP's frame check and a modem's error control do, so a
-//! packet lost on the line is an error that the far end knows of.
+//! The line reports damaged packets to the far end, as PPP's frame check and a modem's error control do.
 //!
-//! What the far end sends back, to ask for a header or to say what it knows, comes to the near end after the line's own
-//! delay. It is not lost and loads no link: it is counted in `requests`.
+//! The far end's requests reach the near end after the line's own delay. They are not lost and load no link: `requests`
+//! counts them.
 //!
-//! Left out: a packet rebuilt wrongly goes on to its host in a real network, and is dropped there by TCP's checksum;
-//! here it loads no link behind. The identification of IP counts the packets of a host, whatever their connection, as
-//! BSD's does (RFC 1144 section 3.2.2).
+//! Not modelled: in a real network a wrongly rebuilt packet travels on and is dropped by TCP's checksum at its host;
+//! here it loads no further link. IP's identification counts the packets of a host, whatever their connection, as BSD's
+//! does (RFC 1144 section 3.2.2).
 
 mod bits;
 mod config;
@@ -36,19 +35,19 @@ use lopsided_core::{Bytes, Duration, Packet, Time};
 use rohc::Rohc;
 use std::collections::VecDeque;
 
-/// Both ends of one direction, and what is between them.
+/// Both ends of one direction, and the frames between them.
 #[derive(Debug)]
 pub(crate) struct HeaderCompression {
     scheme: Box<dyn Scheme>,
-    /// What is on the line, in order.
+    /// The frames on the line, in order.
     line: VecDeque<Frame>,
-    /// What the far end asked for, and when that comes to the near one.
+    /// The far end's requests, and when they reach the near end.
     requests: VecDeque<(Time, u8)>,
     way_back: Duration,
     counts: CompressionCounts,
 }
 
-/// Packets by what they went over the line as, and what became of them.
+/// Number of packets by their form on the line, and by their fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct CompressionCounts {
     plain: u64,
@@ -60,7 +59,7 @@ struct CompressionCounts {
 }
 
 impl HeaderCompression {
-    /// `None` where headers are not compressed. What the far end asks for comes after `way_back`.
+    /// `None` if headers are not compressed. Requests of the far end arrive after `way_back`.
     pub(crate) fn of(config: &HeaderCompressionConfig, way_back: Duration) -> Option<HeaderCompression> {
         let scheme: Box<dyn Scheme> = match config.scheme {
             CompressionScheme::None => return None,

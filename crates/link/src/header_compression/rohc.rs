@@ -28,16 +28,16 @@ use lopsided_core::packet::{Addresses, TcpOptions, Timestamps};
 use lopsided_core::{Ecn, Packet, Seq};
 use std::collections::VecDeque;
 
-/// Headers that the far end may have as its reference: so many lost in a row are never felt.
+/// Number of headers that the far end may use as its reference: up to this many losses in a row do no harm.
 const WINDOW: usize = 4;
 /// Packets in a row by which a context is set up (the optimistic approach).
 const OPTIMISTIC: u32 = 2;
-/// The far end asks again after so many packets that it could not rebuild.
+/// The far end requests again after this many packets that it could not rebuild.
 const ASK_AGAIN: u32 = 16;
 /// Without feedback, packets from one IR to the next.
 const REFRESH: u32 = 128;
 
-/// The first octet of IR and IR-DYN packets.
+/// The first byte of IR and IR-DYN packets.
 const IR: u8 = 0xfd;
 const IR_DYN: u8 = 0xf8;
 
@@ -45,13 +45,13 @@ const IR_DYN: u8 = 0xf8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Reference {
     header: Header,
-    /// The octets of data behind it.
+    /// Bytes of data after it.
     payload: u32,
     /// The packets of the connection, counted.
     msn: u16,
-    /// By what acknowledgements grow; 0: not known.
+    /// The step of acknowledgements; 0 if unknown.
     stride: u32,
-    /// Marks, or what feeds them back, were seen: each header says of them.
+    /// ECN marks or feedback were seen: each header carries them.
     marks: bool,
 }
 
@@ -64,18 +64,18 @@ impl Reference {
         self.header.ack.get()
     }
 
-    /// The identification less the count of packets, which stays the same where the host sends nothing else.
+    /// The identification minus the count of packets: constant if the host sends nothing else.
     fn id_offset(&self) -> u32 {
         u32::from(self.header.id.unwrap_or(0).wrapping_sub(self.msn))
     }
 
-    /// What no format but an IR or `co_common` carries.
+    /// The fields that only an IR or `co_common` carries.
     fn rarely(&self) -> (u8, u8, u32, bool) {
         (self.header.dscp, self.header.ttl, self.stride, self.marks)
     }
 }
 
-/// What the fields of a format stand for.
+/// The fields of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
     Seq,
@@ -88,7 +88,7 @@ enum Field {
     Id,
 }
 
-/// A format: its name in the RFC, its discriminator, the fields beside the count, PSH and the CRC of three bits.
+/// A format: its name in the RFC, its discriminator, and its fields besides the count, PSH and the 3-bit CRC.
 struct Format {
     discriminator: (u32, u32),
     fields: &'static [(Field, Lsb)],
@@ -126,8 +126,8 @@ const RANDOM: [Format; 7] = [
 
 /// The count of packets in all of them.
 const MSN: Lsb = lsb(4, 4);
-/// Of a timestamp, by the octets that it takes. The short ones begin one above the reference (an offset of -1): a clock
-/// that did not tick takes the third.
+/// Encodings of a timestamp by size. The short ones begin one above the reference (offset -1): a clock without a tick
+/// uses the third.
 const TIMESTAMP: [(u32, u32, Lsb); 4] = [
     (0b0, 1, lsb(7, u32::MAX)),
     (0b10, 2, lsb(14, u32::MAX)),
@@ -152,7 +152,7 @@ impl Field {
         }
     }
 
-    /// Whether the low bits of `new` are enough for a far end with this reference.
+    /// True if the low bits of `new` suffice for a far end with this reference.
     fn fits(self, lsb: Lsb, new: &Reference, old: &Reference) -> bool {
         let scaled = match self {
             Field::SeqScaled => new.payload > 0 && new.seq() % new.payload == old.seq() % new.payload,
@@ -194,7 +194,7 @@ impl Format {
         out.put(0, 3);
     }
 
-    /// The header that the fields give with this reference. `None` where it cannot be.
+    /// The header that the fields give with this reference; `None` if it is impossible.
     fn read(&self, bits: &mut BitReader<'_>, old: &Reference, payload: u32) -> Option<Reference> {
         bits.take(self.discriminator.1)?;
         let mut new = Reference { payload, ..old.clone() };
@@ -225,8 +225,8 @@ impl Format {
     }
 }
 
-/// What a `co_common` carries: the octets of a number by their place in 0, 1, 2, 4, those of the identification, and
-/// what is there in whole.
+/// The contents of a `co_common`: sizes of numbers as an index into 0, 1, 2, 4 bytes, that of the identification, and
+/// the complete fields.
 #[derive(Clone, Copy, Debug)]
 struct Common {
     seq: u32,
@@ -243,13 +243,13 @@ struct Common {
 const COMMON: u8 = 0b111_1101;
 /// Before a header, with the number of its context.
 const ADD_CID: u8 = 0xe0;
-/// Numbers in one and two octets.
+/// Numbers in one and two bytes.
 const COMMON_WIDTHS: [Lsb; 2] = [lsb(8, 63), lsb(16, 16_383)];
-/// An identification of IPv4 in one; it takes two else, and is never left out.
+/// An IPv4 identification in one byte; otherwise it takes two, and is never omitted.
 const COMMON_ID: Lsb = lsb(8, 3);
 
 impl Common {
-    /// The base of five octets, and room for what it carries.
+    /// The base of five bytes, and its fields.
     fn write(self, out: &mut BitWriter) {
         out.put(u32::from(COMMON), 7);
         let flags = [self.stride, self.window, self.dscp, self.ttl, self.list];
@@ -273,7 +273,7 @@ impl Common {
         Some(Common { seq, ack, id, stride: flag()?, window: flag()?, dscp: flag()?, ttl: flag()?, list: flag()? })
     }
 
-    /// Whether what is carried, read against this reference, gives the header that was sent.
+    /// True if the carried fields, read against this reference, give the sent header.
     fn holds(self, old: &Reference, sent: &Reference) -> bool {
         let number = |field: Field, place: u32| match place {
             0 => field.of(old, 1, 1) == field.of(sent, 1, 1),
@@ -295,7 +295,7 @@ impl Common {
 /// One connection at the sending end.
 #[derive(Debug)]
 struct Flow {
-    /// What the far end may have, the newest last.
+    /// The headers that the far end may have, newest last.
     window: VecDeque<Reference>,
     /// IR packets still to go, or of IR-DYN.
     initial: u32,
@@ -310,13 +310,13 @@ struct Flow {
 pub(super) struct Rohc {
     near: Contexts<Flow>,
     far: Vec<Option<Reference>>,
-    /// More than sixteen contexts: their number takes an octet always.
+    /// More than 16 contexts: their number always takes a byte.
     large: bool,
     feedback: bool,
-    /// By context: packets that could not be rebuilt since the far end asked.
+    /// By context: packets that could not be rebuilt since the far end's request.
     lost: Vec<u32>,
     request: Option<u8>,
-    /// What is on the line, as the sending end refers to it: what the far end's CRC and the parts in whole stand for.
+    /// The frames on the line as the near end's references: they replace the far end's CRC and the complete parts.
     line: VecDeque<Option<Reference>>,
 }
 
@@ -347,7 +347,7 @@ impl Rohc {
 }
 
 impl Flow {
-    /// What the header is to the far end: its count, the stride, whether it has marks.
+    /// The header's role for the far end: its count, its step, and whether it has marks.
     fn refer(&mut self, header: Header, payload: u32) -> Reference {
         let marked = header.reserved != (Ecn::NotEct, 0);
         let Some(last) = self.window.back() else {
@@ -364,7 +364,7 @@ impl Flow {
         Reference { header, payload, msn, stride, marks }
     }
 
-    /// The octets for it, but for the number of the context.
+    /// The bytes for it, except the number of the context.
     fn encode(&mut self, new: &Reference, refreshes: bool) -> Vec<u8> {
         self.since_initial += 1;
         if refreshes && self.since_initial > REFRESH {
@@ -390,7 +390,7 @@ impl Flow {
         out.into_octets()
     }
 
-    /// `co_common`: 5 octets, and each field in as few as are enough.
+    /// `co_common`: 5 bytes, and each field in as few bytes as suffice.
     fn write_common(&self, new: &Reference, same_list: bool, out: &mut BitWriter) {
         let differs = |differ: fn(&Reference, &Reference) -> bool| self.window.iter().any(|old| differ(old, new));
         let octets = |field: Field| {
@@ -446,14 +446,14 @@ impl Flow {
     }
 }
 
-/// Whether the options are the same items in the same order: what they say goes in the irregular chain.
+/// True if the options are the same items in the same order: their values go into the irregular chain.
 fn is_same_list(old: &TcpOptions, new: &TcpOptions) -> bool {
     let kinds = |options: &TcpOptions| (options.timestamps.is_some(), options.sack().is_empty());
     kinds(old) == kinds(new) && (old.accurate_ecn(), old.other()) == (new.accurate_ecn(), new.other())
 }
 
-/// The octets of SACK blocks that changed: their number, and each edge by what it is beyond the one before, the first
-/// beyond the acknowledgement. A block below the one before wraps around.
+/// Bytes of changed SACK blocks: their number, and each edge as its distance from the one before, the first from the
+/// acknowledgement. A block below the one before wraps around.
 fn sack_octets(options: &TcpOptions, ack: Seq) -> u32 {
     let mut last = ack;
     let mut edge = |edge: Seq| {
@@ -498,11 +498,11 @@ fn gcd(a: u32, b: u32) -> u32 {
 }
 
 impl Rohc {
-    /// The header that these octets give at the far end, which `sent` is to come out as. `None` where the context is
-    /// not enough.
+    /// The header that these bytes give at the far end, to be compared with `sent`. `None` if the context is
+    /// insufficient.
     fn rebuild(&self, number: u8, octets: &[u8], sent: &Reference) -> Option<Reference> {
         let kind = *octets.first()?;
-        // What goes in whole is as it was sent.
+        // Fields carried completely are as sent.
         if kind == IR {
             return Some(sent.clone());
         }
@@ -532,7 +532,7 @@ impl Rohc {
         Some(new)
     }
 
-    /// The number of the context, none for the first of sixteen, before the octets.
+    /// Prefixes the context's number; none for the first of sixteen.
     fn numbered(&self, number: u8, octets: Vec<u8>) -> Vec<u8> {
         let mut numbered = match (self.large, number) {
             (false, 0) => return octets,
@@ -577,7 +577,7 @@ impl Scheme for Rohc {
         let Frame::Compressed(octets) = frame else { return false };
         let Some((number, octets)) = self.split(octets) else { return false };
         let rebuilt = self.rebuild(number, octets, &sent);
-        // The CRC is over the whole header.
+        // The CRC covers the whole header.
         let whole = rebuilt.is_some_and(|rebuilt| rebuilt.header == sent.header);
         let lost = &mut self.lost[usize::from(number)];
         if whole {
@@ -597,7 +597,7 @@ impl Scheme for Rohc {
     }
 
     fn on_request(&mut self, context: u8) {
-        // A far end that knows nothing of the connection says so (STATIC-NACK).
+        // A far end without state of the connection says so (STATIC-NACK).
         let knows = self.far[usize::from(context)].is_some();
         if let Some(flow) = self.near.numbered(context) {
             if knows { flow.dynamic = 1 } else { flow.initial = flow.initial.max(1) }

@@ -1,11 +1,11 @@
-//! What a medium is to scenarios: settings with keys of their own, and the medium that is built from them.
+//! A medium in scenarios: its settings, and the medium built from them.
 
 use super::Medium;
 use lopsided_core::Rng;
 use lopsided_queue::QueueConfig;
 use lopsided_spec::{AnyPart, Chosen, Fault, Part};
 
-/// What every medium has.
+/// The settings that every medium has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MediumSettings {
     /// A node's name: links join stations to it.
@@ -57,15 +57,17 @@ impl MediumConfig {
         &*self.0.part
     }
 
-    /// What every medium has.
+    /// The settings that every medium has.
     pub fn settings(&self) -> &MediumSettings {
         (self.0.build.settings)(&*self.0.part)
     }
 
-    /// The medium of one run, for stations of these names. Its random draws are keyed by the run's seed and its name.
+    /// Builds the medium of one run for stations with these names. Its random numbers are keyed by the run's seed and
+    /// its name.
     ///
     /// # Errors
-    /// If the settings name a station that there is not, or do not fit so many.
+    ///
+    /// If the settings name an unknown station or do not fit the number of stations.
     pub fn build(&self, stations: &[String], seed: u64) -> Result<Box<dyn Medium>, Fault> {
         let rng = Rng::for_role(seed, &format!("{}/medium", self.settings().name));
         (self.0.build.build)(&*self.0.part, stations, rng)

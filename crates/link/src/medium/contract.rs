@@ -1,4 +1,4 @@
-//! What a medium is to the stations that share it.
+//! The contract between a medium and its stations.
 
 use lopsided_core::{Bytes, DropReason, Time};
 use std::fmt::Debug;
@@ -19,28 +19,28 @@ pub trait Medium: Debug + Send {
     /// This station has a frame to send to another, of an IP packet of `size`.
     fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time);
 
-    /// Whether the station can be given another frame; `with_medium` are there. With [`Medium::queue_per_receiver`],
-    /// frames to `receiver` are meant and counted.
+    /// True if the station can be given another frame while the medium has `with_medium` of its frames. With
+    /// [`Medium::queue_per_receiver`], only frames to `receiver` count.
     fn takes(&self, station: usize, receiver: usize, with_medium: usize) -> bool {
         let _ = (station, receiver);
         with_medium == 0
     }
 
-    /// Whether a station has a queue for each station that it sends to, or one for all.
+    /// True if a station has one queue per receiver instead of one for all.
     fn queue_per_receiver(&self) -> bool {
         false
     }
 
-    /// The station that a packet goes to next, on its way from one to another.
+    /// The next station of a packet on its way between two stations.
     fn next_hop(&self, from: usize, to: usize) -> usize {
         let _ = from;
         to
     }
 
-    /// When something happens next; `None` while nothing can.
+    /// Time of the next event; `None` if there is none.
     fn next_event(&self) -> Option<Time>;
 
-    /// What happens now, at the time of `next_event`.
+    /// Processes the event at the time of `next_event`.
     fn on_event(&mut self, now: Time) -> MediumEvent;
 
     /// Calls `out` with each counter of a station (by its number), or of the medium itself (`None`).
@@ -55,17 +55,17 @@ pub struct FrameId {
     pub number: u64,
 }
 
-/// What became of a frame.
+/// The fate of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediumEvent {
-    /// Nothing that a station would see.
+    /// Nothing visible to a station.
     Nothing,
-    /// This station is about to send to a receiver, and takes what fits beside what it has.
+    /// The station is about to send to a receiver and accepts more frames that fit.
     Fill { station: usize, receiver: usize },
     /// The frame has arrived at the other end.
     Delivered(FrameId),
-    /// The station knows that its frame was delivered, or gives it up after it was.
+    /// The station learns that its frame was delivered, or gives it up after delivery.
     Done(FrameId),
-    /// The frame never arrives: the station gives it up, or does not know.
+    /// The frame never arrives: the station gives it up, or does not learn of it.
     Lost(FrameId, DropReason),
 }

@@ -1,11 +1,12 @@
 //! A shared Ethernet: CSMA/CD with truncated binary exponential backoff (IEEE 802.3 clause 4).
 //!
-//! A station with a frame waits until the cable is free and has been so for the gap between frames, then sends; so do
-//! all that wait. Who begins within `reach` of another's beginning does not hear it yet: both are sent in vain, a jam
-//! follows, and each waits a random number of slots, from a range that doubles with each collision up to 1024. After 16
-//! collisions a frame is given up. What is sent arrives, and there is no acknowledgement.
+//! A station with a frame waits until the cable has been free for the interframe gap, then sends; so do all waiting
+//! stations. Stations that begin within `reach` of each other do not hear each other yet: their frames collide, a jam
+//! follows, and each waits a random number of slots, from a range that doubles with each collision up to 1,024. After
+//! 16 collisions a frame is given up. Sent frames arrive; there is no acknowledgement.
 //!
-//! Left out: stations at different distances, late collisions, capture's cure (BLAM), carrier extension.
+//! Not modelled: stations at different distances, late collisions, the remedy for the capture effect (BLAM), carrier
+//! extension.
 
 use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use crate::Framing;
@@ -40,7 +41,7 @@ impl Default for CsmaCdConfig {
     }
 }
 
-/// Of a frame on the cable: preamble, header, padding and check sequence; the gap is the medium's.
+/// Overhead of a frame on the cable: preamble, header, padding and check sequence. The gap belongs to the medium.
 const SHARED_ETHERNET: Framing = Framing { overhead: Bytes::new(26), minimum: Bytes::new(72), ..Framing::NONE };
 
 impl Part for CsmaCdConfig {
@@ -99,26 +100,26 @@ pub struct CsmaCd {
     cable: Cable,
 }
 
-/// What is on the cable.
+/// State of the cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cable {
-    /// Nothing; the gap after the last frame is over at `since`.
+    /// Free; the gap after the last frame ends at `since`.
     Free { since: Time },
     /// One station has begun; others that cannot hear it yet may still begin.
     Begun { station: usize, at: Time },
-    /// The frame that one station sends.
+    /// One station sends its frame.
     Frame { station: usize, until: Time },
     /// The jam of a collision.
     Jam { until: Time },
-    /// The frame was sent, and its station is to be told.
+    /// The frame was sent, and its station must be notified.
     Sent { station: usize, at: Time },
 }
 
 #[derive(Debug, Default)]
 struct Station {
-    /// The frame, and its octets on the cable.
+    /// The frame, and its bytes on the cable.
     frame: Option<(FrameId, Bytes)>,
-    /// When its backoff is over.
+    /// End of its backoff.
     ready: Time,
     tries: u32,
     frames_sent: u64,
@@ -139,7 +140,7 @@ impl CsmaCd {
         waiting.map(|(number, station)| (station.ready.max(since), number)).min()
     }
 
-    /// One has begun, and the time is over in which others do not hear it.
+    /// A station has begun, and the time in which others do not hear it has ended.
     fn on_reached(&mut self, station: usize, at: Time, now: Time) -> MediumEvent {
         let reach = self.config.reach;
         let mut involved = Vec::new();
@@ -221,7 +222,7 @@ impl Medium for CsmaCd {
         }
     }
 
-    /// Of a station: frames sent, collisions it was in, frames given up.
+    /// Per station: frames sent, collisions, frames given up.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.stations.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

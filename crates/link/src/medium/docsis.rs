@@ -24,7 +24,7 @@ use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 use std::collections::VecDeque;
 
-/// After so many collisions a frame is given up (section 7.2.1).
+/// Number of collisions after which a frame is given up (section 7.2.1).
 const MOST_TRIES: u32 = 16;
 /// The largest exponent of a range.
 const MOST_DOUBLINGS: u32 = 15;
@@ -121,7 +121,7 @@ impl Part for DocsisConfig {
 }
 
 impl DocsisConfig {
-    /// How long the slots of a map take.
+    /// Duration of a map's request slots.
     fn asking(&self) -> Duration {
         self.up.time_to_send(self.request, 0).0 * u64::from(self.request_slots)
     }
@@ -150,7 +150,7 @@ pub struct Docsis {
     config: DocsisConfig,
     rng: Rng,
     cmts: usize,
-    /// What the CMTS has for the modems, one frame for each at most, and when the first of it has been sent.
+    /// The CMTS's frames for the modems, at most one each, and when the first has been sent.
     down: VecDeque<Frame>,
     down_until: Option<Time>,
     /// By station; the CMTS's place stays empty.
@@ -176,7 +176,7 @@ struct Frame {
 struct Modem {
     frames: VecDeque<Frame>,
     held: u64,
-    /// Of the frames, the first so many are granted in this interval, and the CMTS was asked for so many behind them.
+    /// Number of frames granted in this interval, and of further frames requested from the CMTS.
     granted: usize,
     asked: usize,
     /// While it contends: slots to wait, and collisions so far.
@@ -228,7 +228,7 @@ impl Docsis {
         modem.granted -= 1;
         modem.frames_sent += 1;
         if modem.granted == 0 && modem.asked < modem.frames.len() {
-            // It asks with its last frame, and need not contend.
+            // It requests with its last frame and need not contend.
             modem.asked = modem.frames.len();
             modem.wait = None;
         }
@@ -240,7 +240,7 @@ impl Docsis {
         MediumEvent::Delivered(frame.id)
     }
 
-    /// An interval begins: what was asked for before is granted as far as it fits, and those who were not heard ask.
+    /// Begins an interval: grants earlier requests as far as they fit, and the other modems contend.
     fn on_map(&mut self, now: Time) -> MediumEvent {
         let over = now + self.config.map_interval;
         self.grant(now + self.config.asking(), over);
@@ -276,8 +276,8 @@ impl Docsis {
         }
     }
 
-    /// When a frame that begins at `at` has been sent. What does not fit before `over` follows behind the slots of the
-    /// next intervals.
+    /// When a frame that begins at `at` has been sent. The part that does not fit before `over` follows after the slots
+    /// of the next intervals.
     fn sent(&self, mut at: Time, mut took: Duration, mut over: Time) -> Time {
         while at + took > over {
             took = took - (over - at);
@@ -287,7 +287,7 @@ impl Docsis {
         at + took
     }
 
-    /// The slots of a map. Gives back the frame that is given up, if one is.
+    /// Runs the request slots of a map. Returns a frame that is given up.
     fn contend(&mut self) -> Option<Frame> {
         let slots = u64::from(self.config.request_slots);
         let mut asking: Vec<(u64, usize)> = Vec::new();
@@ -346,7 +346,7 @@ impl Medium for Docsis {
         }
     }
 
-    /// The CMTS has one frame for each modem here, a modem as much as it may ask for at once.
+    /// The CMTS offers one frame for each modem, a modem as many as it may request at once.
     fn takes(&self, station: usize, _receiver: usize, with_medium: usize) -> bool {
         if station == self.cmts { with_medium == 0 } else { self.modems[station].held < self.config.burst.get() }
     }
@@ -360,7 +360,7 @@ impl Medium for Docsis {
     }
 
     fn next_event(&self) -> Option<Time> {
-        // Asked more often than anything else here: each is never, unless it is known.
+        // The most frequent call: a sentinel is cheaper than an option.
         let then = self.then.map_or(Time::MAX, |(at, _)| at);
         let granted = self.grants.front().map_or(Time::MAX, |(_, until)| *until);
         let (down, map) = (self.down_until.unwrap_or(Time::MAX), self.next_map.unwrap_or(Time::MAX));
@@ -384,8 +384,8 @@ impl Medium for Docsis {
         MediumEvent::Nothing
     }
 
-    /// Of a station: frames sent, and of a modem requests in slots, those that collided, frames given up. Of the
-    /// medium: the time in which something was sent in each direction.
+    /// Per station: frames sent; per modem also requests, collisions and frames given up. For the medium: busy time of
+    /// each direction.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.modems.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

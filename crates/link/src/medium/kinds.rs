@@ -1,4 +1,4 @@
-//! The media that scenarios choose by kind: this crate's, and those that users register.
+//! The media that scenarios choose by kind: the built-in ones and those that users register.
 
 use super::config::Vtable;
 use super::*;
@@ -28,10 +28,12 @@ fn entry<M: MediumKind>() -> Kind<Vtable> {
     Kind::of::<M>(Vtable::of::<M>())
 }
 
-/// Makes a medium of one's own known to all scenarios of this process, by the name of its [`Part`].
+/// Registers an own medium for all scenarios of this process, under the name of its [`Part`]. It replaces an earlier
+/// registration of the same name.
 ///
 /// # Errors
-/// If a medium of this crate has the name. One that was registered before under the name is replaced.
+///
+/// If a built-in medium has the name.
 pub fn register<M: MediumKind>() -> Result<(), NameTaken> {
     KINDS.register(entry::<M>())
 }

@@ -1,18 +1,18 @@
 //! Packet radios that call each other: half duplex, RTS and CTS, stop-and-wait ARQ whose acknowledgements may ride on
 //! data (balakrishnan1999 sections 5.1 and 7.2.1, after Metricom's Ricochet).
 //!
-//! A radio listens. To send, it turns round and sends an RTS; a peer that is free turns round and answers with a CTS,
-//! the radio turns round again and sends one frame, and the peer acknowledges it: each of the four waits for the slower
-//! of the two turnarounds. With `piggyback` a peer that has a frame for the caller sends that in place of the
-//! acknowledgement. A peer that talks to another radio, or is about to call, does not answer: the caller waits out the
-//! CTS, backs off at random, from a range that doubles with each failure, and calls again. Two radios that call each
-//! other at the same time hear neither: so do the ends of an exchange that both have more to send.
+//! A radio listens. To send, it turns around and sends an RTS; a free peer turns around and answers with a CTS; the
+//! radio turns around again and sends one frame, and the peer acknowledges it. Each of the four waits for the slower of
+//! the two turnarounds. With `piggyback`, a peer that has a frame for the caller sends it instead of the
+//! acknowledgement. A peer that talks to another radio, or is about to call, does not answer: the caller waits for the
+//! CTS in vain, backs off randomly from a range that doubles with each failure, and calls again. Two radios that call
+//! each other at the same time hear neither, and so do the ends of an exchange that both have more to send.
 //!
-//! Stations form a chain in the order of their links, and packets hop along it, waiting in the queue of each radio that
-//! relays them; `chain = false` lets all reach each other. With `overhear` a radio next to one that talks neither calls
-//! nor answers (MACA's deferral).
+//! Stations form a chain in the order of their links, and packets hop along it through the queues of the relaying
+//! radios; `chain = false` lets all reach each other. With `overhear`, a radio next to a talking one neither calls nor
+//! answers (MACA's deferral).
 //!
-//! Left out: frequency hopping, RTS that collide or get lost, the answer "busy" (NACK-CTS), capture.
+//! Not modelled: frequency hopping, RTS that collide or get lost, the answer "busy" (NACK-CTS), capture.
 
 use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use crate::Framing;
@@ -20,7 +20,7 @@ use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 use std::collections::BTreeMap;
 
-/// A range of the backoff doubles no more often than this.
+/// The most doublings of the backoff range.
 const MOST_DOUBLINGS: u32 = 4;
 
 /// Packet radios as plain data.
@@ -42,8 +42,8 @@ pub struct PacketRadioConfig {
 }
 
 impl Default for PacketRadioConfig {
-    /// Rate, turnarounds and latency of balakrishnan1999 (table 4); it gives neither the size of control frames nor the
-    /// backoff.
+    /// Rate, turnarounds and latency of balakrishnan1999 (table 4), which gives neither the size of control frames nor
+    /// the backoff.
     fn default() -> PacketRadioConfig {
         PacketRadioConfig {
             settings: MediumSettings::default(),
@@ -166,7 +166,7 @@ pub struct PacketRadio {
     config: PacketRadioConfig,
     rng: Rng,
     radios: Vec<Radio>,
-    /// What happens when; the number keeps the order of what happens at one time.
+    /// Events by time; the number keeps the order of events at one time.
     due: BTreeMap<(Time, u64), Step>,
     steps: u64,
 }
@@ -178,7 +178,7 @@ struct Radio {
     busy_with: Option<usize>,
     /// A call is due.
     will_call: bool,
-    /// Calls without an answer since the last one that had one.
+    /// Number of calls in a row without an answer.
     failures: u32,
     frames_sent: u64,
     frames_lost: u64,
@@ -199,14 +199,14 @@ struct Frame {
     delivered: bool,
 }
 
-/// What becomes due. `caller` began the exchange.
+/// An event. `caller` began the exchange.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// A radio calls, if it is free by then.
     Call { radio: usize },
     /// The last bit of an RTS.
     Called { caller: usize },
-    /// No CTS came.
+    /// No CTS arrived.
     NoAnswer { caller: usize },
     /// The last bit of a frame. `answer`: it carries the acknowledgement of the caller's.
     Sent { caller: usize, answer: bool },
@@ -263,7 +263,7 @@ impl PacketRadio {
         self.radios[radio].will_call = false;
         let Some(peer) = self.radios[radio].frame.as_ref().map(|frame| frame.to) else { return };
         if !self.is_free(radio) {
-            // An exchange plans the calls of its ends; what is only overheard is waited for.
+            // An exchange plans the next calls of its ends; a radio that only overhears waits for its end.
             if self.radios[radio].busy_with.is_none() {
                 self.plan(radio, now, true);
             }
@@ -277,7 +277,7 @@ impl PacketRadio {
 
     fn on_called(&mut self, caller: usize, now: Time) {
         let peer = self.radios[caller].busy_with.expect("it calls a peer");
-        // That the caller talks is no reason for its peer to keep silent.
+        // The caller's own transmission does not silence its peer.
         self.radios[caller].busy_with = None;
         let answers = self.is_free(peer);
         self.radios[caller].busy_with = Some(peer);
@@ -329,7 +329,7 @@ impl PacketRadio {
             let until = now + self.control(to);
             self.at(until, Step::Acked { radio: from, caller, received });
         }
-        // A frame that came in place of the acknowledgement is one.
+        // A frame sent instead of the acknowledgement is one.
         if answer { self.settle(caller, arrives) } else { MediumEvent::Nothing }
     }
 
@@ -343,7 +343,7 @@ impl PacketRadio {
         event
     }
 
-    /// Whether a radio's frame is over, by its acknowledgement or because it was tried too often.
+    /// Ends a radio's frame if it was acknowledged or tried too often.
     fn settle(&mut self, radio: usize, acknowledged: bool) -> MediumEvent {
         let retries = self.config.retries;
         let place = &mut self.radios[radio];
@@ -403,8 +403,8 @@ impl Medium for PacketRadio {
         MediumEvent::Nothing
     }
 
-    /// Of a radio: frames sent, lost and given up, acknowledgements lost and those that rode on a frame of its own,
-    /// calls, calls without an answer, turnarounds.
+    /// Per radio: frames sent, lost and given up, acknowledgements lost and sent on frames, calls, unanswered calls,
+    /// turnarounds.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, radio) in self.radios.iter().enumerate() {
             out(Some(number), "frames_sent", radio.frames_sent as f64);

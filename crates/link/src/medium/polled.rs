@@ -1,13 +1,13 @@
 //! A half-duplex channel whose stations are polled in turn, with stop-and-wait ARQ: one frame, its acknowledgement, the
 //! next poll.
 //!
-//! While any station has a frame, every station is polled in turn, idle ones too: the poll takes its octets and a
+//! While any station has a frame, every station is polled in turn, idle ones too: the poll takes its bytes and a
 //! turnaround of the radio. A polled station sends its frame at once. The other end acknowledges it after another
-//! turnaround. Frames and acknowledgements are lost at random, each with the same probability; without an
-//! acknowledgement the station sends the frame again when it is polled next, and gives it up after `retries`. A frame
-//! whose acknowledgement was lost is known by its number and not delivered twice.
+//! turnaround. Frames and acknowledgements are lost randomly with the same probability. Without an acknowledgement the
+//! station sends the frame again at its next poll, and gives it up after `retries`. A frame whose acknowledgement was
+//! lost is recognized by its number and not delivered twice.
 //!
-//! Left out: loss of polls, contention, and an acknowledgement that rides on a frame the other way.
+//! Not modelled: loss of polls, contention, and acknowledgements that ride on frames.
 
 use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use crate::Framing;
@@ -101,7 +101,7 @@ pub struct Polled {
     rng: Rng,
     stations: Vec<Station>,
     state: State,
-    /// Polls of stations that had nothing to send.
+    /// Number of polls of idle stations.
     idle_polls: u64,
     /// Time in which something was sent or turned around.
     busy: Duration,
@@ -151,7 +151,7 @@ impl Polled {
         Polled { config, rng, stations, state: State::Idle { next: 0 }, idle_polls: 0, busy: Duration::ZERO }
     }
 
-    /// When a transmission of so many octets ends that begins a turnaround after `now`.
+    /// End of a transmission of this many bytes after a turnaround that begins at `now`.
     fn after(&mut self, now: Time, turnaround: Duration, octets: Bytes) -> Time {
         let took = turnaround + self.config.rate.time_to_send(octets, 0).0;
         self.busy += took;
@@ -181,7 +181,7 @@ impl Polled {
 
     fn on_frame_sent(&mut self, station: usize, now: Time) -> MediumEvent {
         let arrived = !self.rng.chance(self.config.loss);
-        // If no acknowledgement comes, the station waits as long as one would take.
+        // Without an acknowledgement the station waits for the time of one.
         let until = self.after(now, self.config.turnaround, self.config.ack);
         self.state = State::Ack { station, until, frame_arrived: arrived };
         let place = &mut self.stations[station];
@@ -240,8 +240,8 @@ impl Medium for Polled {
         }
     }
 
-    /// Of a station: frames sent, those and their acknowledgements lost, frames given up. Of the medium: polls of idle
-    /// stations, and the time in use.
+    /// Per station: frames sent, frames and acknowledgements lost, frames given up. For the medium: polls of idle
+    /// stations, and busy time.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.stations.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

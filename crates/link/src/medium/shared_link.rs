@@ -1,11 +1,11 @@
-//! A node of several ports, each a station with a queue, that share one medium.
+//! A node with one port per station; the stations have queues and share one medium.
 //!
-//! A packet enters by the port of its station, waits in that station's queue, and crosses the medium in its turn; then
-//! it leaves by the port that leads to its destination, or, where the medium says that it takes several hops, waits in
-//! the queue of the next station. The frames that a station has with the medium are out of its queue. Where the medium
-//! says so, a station has a queue for each station that it sends to. Crossing is no hop: the time to live stays.
+//! A packet enters by its station's port, waits in its queue and crosses the medium in its turn. It leaves by the port
+//! towards its destination, or waits in the next station's queue if the medium needs several hops. Frames that the
+//! medium has taken are out of the queue. If the medium requires it, a station has a queue per receiver. Crossing does
+//! not decrement the TTL.
 //!
-//! Leaves out: propagation within the medium; the links that join stations have delays.
+//! Not modelled: propagation within the medium; the links of the stations have delays.
 
 use super::{FrameId, Medium, MediumEvent};
 use lopsided_core::{Count, Cx, DropReason, Event, EventMask, Node, Packet, Port, Time};
@@ -17,7 +17,7 @@ use std::net::IpAddr;
 #[derive(Debug)]
 pub struct SharedLink {
     stations: Vec<Station>,
-    /// The queues in which something waits, by station and lane, in order: a station that rests costs nothing.
+    /// The non-empty queues, by station and lane, in order: an idle station costs nothing.
     waiting: Vec<(usize, usize)>,
     medium: Box<dyn Medium>,
     /// Which port leads to which destination.
@@ -41,17 +41,17 @@ struct Frames {
     ring: VecDeque<Option<Frame>>,
 }
 
-/// A queue of a station and what left it.
+/// A queue of a station and the frames that left it.
 #[derive(Debug)]
 struct Lane {
     name: String,
-    /// Where a station has a queue for each, the station that it leads to.
+    /// With a queue per receiver, the receiver.
     receiver: usize,
     queue: Queue,
     stats: QueueStats,
-    /// How many frames are with the medium.
+    /// Number of frames with the medium.
     with_medium: usize,
-    /// Whether it is among those in which something waits.
+    /// True if it is among the non-empty queues.
     waits: bool,
 }
 
@@ -60,7 +60,7 @@ struct Frame {
     lane: usize,
     /// Empty once it was delivered.
     packet: Option<Packet>,
-    /// The station that it goes to, and the port that leads to its destination.
+    /// The next station, and the port towards the destination.
     next: usize,
     port: Option<Port>,
 }
@@ -69,7 +69,7 @@ struct Frame {
 #[derive(Debug)]
 pub struct StationQueue {
     pub name: String,
-    /// Where a station has a queue for each, the station that it leads to.
+    /// With a queue per receiver, the receiver.
     pub receiver: usize,
     pub queue: Queue,
 }
@@ -98,7 +98,7 @@ impl SharedLink {
         SharedLink { stations, waiting: Vec::new(), medium, ports, out: VecDeque::new() }
     }
 
-    /// Whether something waits in a queue has perhaps changed.
+    /// Updates the list of non-empty queues.
     fn note_waiting(&mut self, station: usize, lane: usize) {
         let place = &mut self.stations[station].lanes[lane];
         let waits = place.queue.backlog().packets > 0;
@@ -112,7 +112,7 @@ impl SharedLink {
         }
     }
 
-    /// Gives the medium what it takes now of a station's queue.
+    /// Gives the medium the frames that it accepts now from a station's queue.
     fn feed(&mut self, station: usize, lane: usize, cx: &mut Cx<'_>) {
         let now = cx.now();
         loop {
@@ -126,7 +126,7 @@ impl SharedLink {
         }
     }
 
-    /// Gives the medium the next packet of a station's queue, and says whether there was one.
+    /// Gives the medium the next packet of a station's queue. False if the queue is empty.
     fn give(&mut self, number: usize, lane: usize, cx: &mut Cx<'_>) -> bool {
         let (now, station) = (cx.now(), &mut self.stations[number]);
         let place = &mut station.lanes[lane];
@@ -212,7 +212,7 @@ impl SharedLink {
 }
 
 impl Frames {
-    /// Takes the next frame, and gives it its number.
+    /// Stores the next frame and returns its number.
     fn push(&mut self, frame: Frame) -> u64 {
         self.ring.push_back(Some(frame));
         self.first + self.ring.len() as u64 - 1
@@ -238,7 +238,7 @@ impl Frames {
     }
 }
 
-/// The station that a packet goes to next that leaves by this port in the end.
+/// The next station of a packet that finally leaves by this port.
 fn next_hop(medium: &dyn Medium, from: usize, port: Option<Port>) -> usize {
     medium.next_hop(from, port.map_or(from, |port| usize::from(port.0)))
 }
@@ -256,7 +256,7 @@ impl Node for SharedLink {
         let mut at = 0;
         while let Some(&(station, lane)) = self.waiting.get(at) {
             self.feed(station, lane, cx);
-            // One that was emptied is no longer there, and the next has its place.
+            // An emptied queue is removed, and the next one takes its place.
             at += usize::from(self.waiting.get(at) == Some(&(station, lane)));
         }
     }
@@ -286,7 +286,7 @@ impl Node for SharedLink {
         Count::of(packets.map(Packet::size)) + queued.sum()
     }
 
-    /// For each queue what was counted at it; then what the medium tells.
+    /// Statistics of each queue, then those of the medium.
     fn sample(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         for lane in self.stations.iter().flat_map(|station| &station.lanes) {
             let (name, stats) = (lane.name.as_str(), &lane.stats);

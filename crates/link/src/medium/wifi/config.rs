@@ -45,7 +45,7 @@ pub struct WifiConfig {
     pub stations: Vec<WifiStation>,
 }
 
-/// What one station has of its own.
+/// Settings of one station.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WifiStation {
     pub name: String,
@@ -97,14 +97,14 @@ impl Default for WifiConfig {
 }
 
 impl WifiConfig {
-    /// A standard's own parameters, of best effort (access category AC_BE) in the 5 GHz band, and a usual station's
-    /// rate.
+    /// The parameters of a standard for best effort (access category AC_BE) in the 5 GHz band, and the rate of a usual
+    /// station.
     ///
     /// Slot, SIFS and contention windows: IEEE 802.11-2020 tables 17-21 and 9-155. Without QoS the wait is DIFS, which
-    /// is AIFS of two slots. Sizes: table 9-25 (A-MPDU of 802.11n 65,535 octets, of 802.11ac 1,048,575), IEEE
-    /// 802.11ax-2021 clause 27 (6,500,631); windows of 64 and 256; a PPDU of 5.484 ms at most (aPPDUMaxTime). A packet
-    /// takes a MAC header of 24 octets, 26 with QoS, LLC and SNAP of 8, a check sequence of 4. EIFS waits for an ACK at
-    /// 6 Mbit/s.
+    /// is AIFS of two slots. Sizes: table 9-25 (A-MPDU of 802.11n 65,535 bytes, of 802.11ac 1,048,575), IEEE
+    /// 802.11ax-2021 clause 27 (6,500,631); windows of 64 and 256; a PPDU of at most 5.484 ms (aPPDUMaxTime). A packet
+    /// has a MAC header of 24 bytes (26 with QoS), LLC and SNAP of 8, and a check sequence of 4. EIFS waits for an ACK
+    /// at 6 Mbit/s.
     pub fn of(standard: Standard) -> WifiConfig {
         let Rate { rate, symbol, preamble } = standard.rate(standard.usual()).expect("a standard has its usual rate");
         let qos = standard != Standard::A;
@@ -152,19 +152,19 @@ impl WifiConfig {
         }
     }
 
-    /// What frames to or from a station are sent at.
+    /// Rate of frames to or from a station.
     pub(super) fn rate_of(&self, own: &WifiStation) -> Rate {
         Rate { rate: own.rate.unwrap_or(self.rate), symbol: self.symbol, preamble: self.preamble }
     }
 
-    /// What control frames are sent at.
+    /// Rate of control frames.
     pub(super) fn control(&self) -> Rate {
-        // Legacy symbols, where there are symbols at all.
+        // Legacy symbols, if symbols are modelled.
         let symbol = if self.symbol.is_zero() { Duration::ZERO } else { Duration::from_micros(4) };
         Rate { rate: self.control_rate, symbol, preamble: self.control_preamble }
     }
 
-    /// Turns what was said of the modulation into rates.
+    /// Computes rates from the modulation settings.
     pub(super) fn settle_modulation(&mut self) -> Result<Rate, Fault> {
         let usual = self.standard.usual();
         let modulation = Modulation {

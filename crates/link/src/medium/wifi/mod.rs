@@ -1,27 +1,26 @@
-//! Wi-Fi: stations that contend for one channel, and send aggregates of frames (IEEE 802.11-2020).
+//! Wi-Fi: stations that contend for one channel and send aggregates of frames (IEEE 802.11-2020).
 //!
 //! A station with a packet waits until the channel has been free for AIFS (DIFS without QoS), and then for a random
-//! number of slots in which it stays free (DCF and EDCA, clause 10). Who begins in the same slot as another collides:
-//! all is lost that both send, and stations wait EIFS. The range of the random number doubles with each failure. With
-//! `rts_threshold` long PPDUs are announced, and only announcements collide.
+//! number of free slots (DCF and EDCA, clause 10). Stations that begin in the same slot collide: all their frames are
+//! lost, and stations wait EIFS. The contention window doubles with each failure. With `rts_threshold`, long PPDUs are
+//! announced, and only announcements collide.
 //!
-//! What a station sends to one receiver at a time are MPDUs in an A-MPDU, each with a packet, or with several (A-MSDU).
-//! The receiver answers with a block acknowledgement, and what it lacks comes again, before new ones: from the oldest
-//! frame without acknowledgement on only `window` may be under way, so that one early loss makes the next aggregate
-//! short. The receiver hands packets on in order and waits for what is missing until its sender gives it up after
-//! `retries`. Without acknowledgement everything is sent once, and nothing stalls.
+//! A station sends MPDUs to one receiver in an A-MPDU, each with one packet, or several (A-MSDU). The receiver answers
+//! with a block acknowledgement, and missing MPDUs are sent again before new ones. Only `window` MPDUs from the oldest
+//! unacknowledged one may be in flight, so an early loss shortens the next aggregate. The receiver delivers packets in
+//! order and waits for missing ones until the sender gives them up after `retries`. Without acknowledgement everything
+//! is sent once, and nothing stalls.
 //!
-//! The first station is the access point. It has a queue for each other and serves them in turn, an aggregate each
-//! (Linux has had such queues in mac80211 since 4.10). A packet leaves its queue when its aggregate is about to be
-//! sent; the first of a queue goes ahead to contend for it.
+//! The first station is the access point. It has a queue per station and serves them in turn, one aggregate each (as
+//! Linux's mac80211 since 4.10). A packet leaves its queue when its aggregate is about to be sent; the first of a queue
+//! contends for it.
 //!
-//! What was chosen where the standard leaves a choice: who begins within a slot of another's beginning collides; after
-//! a collision everyone waits alike; a frame that was lost to noise was readable for others, so that they wait until
-//! its acknowledgement's time is over; an aggregate of one MPDU is answered with an ACK.
+//! Choices where the standard leaves one: stations that begin within a slot of each other collide; after a collision
+//! all stations wait equally; a frame lost to noise was readable for others, so they wait for the time of its
+//! acknowledgement; an aggregate of one MPDU is answered with an ACK.
 //!
-//! Left out: rate control, other access categories and bursts (TXOP), hidden stations and capture, beacons, power
-//! saving, several users at once (MU-MIMO, OFDMA), airtime as what the access point shares fairly, signals of 2.4 GHz.
-//! A block-ACK request costs no time.
+//! Not modelled: rate control, other access categories and TXOP bursts, hidden stations and capture, beacons, power
+//! saving, MU-MIMO and OFDMA, airtime fairness at the access point, 2.4 GHz signals. A block-ACK request takes no time.
 
 mod config;
 mod outbox;
@@ -63,7 +62,7 @@ pub struct Wifi {
     channel: Channel,
     /// Who sends, or is about to.
     senders: Vec<Sender>,
-    /// What stations are still to be told, and when it happened.
+    /// Events that stations have not been notified of, with their times.
     told: VecDeque<MediumEvent>,
     told_at: Time,
     collisions: u64,
@@ -72,13 +71,13 @@ pub struct Wifi {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Channel {
-    /// Nobody sends; it has been free since.
+    /// Free since this time.
     Free { since: Time },
-    /// Someone's backoff is over, and aggregates are filled.
+    /// A backoff ended, and aggregates are filled.
     Filling { at: Time },
-    /// Something is on the air; the last of the data ends, or the last of what collides.
+    /// On the air; the data, or the last of colliding data, ends at this time.
     Data { until: Time },
-    /// The acknowledgement, or the time in which it was to come.
+    /// The acknowledgement, or the time reserved for it.
     Ack { until: Time, received: bool },
 }
 
@@ -86,10 +85,10 @@ enum Channel {
 struct Sender {
     station: usize,
     receiver: usize,
-    /// Octets on the air, of the longest of its aggregation queues.
+    /// Bytes on the air of the longest aggregate.
     octets: Bytes,
     mpdus: usize,
-    /// RTS and CTS come first.
+    /// RTS and CTS precede the data.
     announced: bool,
 }
 
@@ -111,7 +110,7 @@ struct Station {
 #[derive(Debug)]
 struct Peer {
     queues: Vec<Outbox>,
-    /// The queue that the next packet goes to.
+    /// The queue of the next packet.
     next_queue: usize,
 }
 
@@ -126,14 +125,14 @@ struct Counts {
     airtime: Duration,
 }
 
-/// How far a station's backoff is.
+/// State of a station's backoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Backoff {
-    /// It is over, and nothing was to be sent.
+    /// Expired with nothing to send.
     Over,
-    /// So many slots are left, from AIFS after the channel has become free.
+    /// Number of slots left, counted from AIFS after the channel becomes free.
     Slots(u64),
-    /// The packet came to a free channel and a backoff that was over: it goes at once.
+    /// The packet met a free channel and an expired backoff: it is sent at once.
     None { at: Time },
 }
 
@@ -144,10 +143,11 @@ impl Peer {
 }
 
 impl Wifi {
-    /// A channel for stations of these names, the access point first.
+    /// Creates a channel for stations with these names, the access point first.
     ///
     /// # Errors
-    /// If the settings of a station are for none of these names.
+    ///
+    /// If a station's settings match none of the names.
     pub fn new(config: WifiConfig, names: &[String], rng: Rng) -> Result<Wifi, Fault> {
         for station in &config.stations {
             if !names.contains(&station.name) {
@@ -181,7 +181,7 @@ impl Wifi {
         })
     }
 
-    /// Of two stations the one that is not the access point, whose settings hold between them.
+    /// The one of two stations that is not the access point: its settings apply between them.
     fn client(&self, from: usize, to: usize) -> &Station {
         &self.stations[if self.config.access_point && to == 0 { from } else { to }]
     }
@@ -195,7 +195,7 @@ impl Wifi {
         self.stations[receiver].own.reorder.unwrap_or(self.config.reorder)
     }
 
-    /// What an aggregation queue from one station to another may send at once.
+    /// Limits of an aggregate from one station to another.
     fn limits(&self, from: usize, to: usize) -> Limits {
         let (config, rate) = (&self.config, self.client(from, to).rate);
         let data_nanos = u128::from(config.ppdu_time.saturating_sub(rate.preamble).as_nanos());
@@ -236,7 +236,7 @@ impl Wifi {
         self.stations[station].backoff = Backoff::Slots(self.rng.below(range));
     }
 
-    /// Somebody's backoff is over: those who begin now take what they can, and the others' backoffs stop.
+    /// A backoff ended: stations that begin now fill their aggregates, and the other backoffs stop.
     fn on_begin(&mut self, since: Time, now: Time) {
         let (slot, aifs) = (self.config.slot, self.aifs());
         for number in 0..self.stations.len() {
@@ -259,7 +259,7 @@ impl Wifi {
             let Backoff::Slots(slots) = station.backoff else { continue };
             let idle = now.saturating_since(since + aifs).as_nanos() / slot.as_nanos();
             let begun = u64::from(self.config.edca && now >= since + aifs);
-            // A backoff that ends with nothing to send is over.
+            // A backoff that expires with empty queues is discarded; the next packet does not wait.
             let left = slots.saturating_sub(idle + begun);
             let waits = !station.peers.values().all(Peer::is_empty);
             self.stations[number].backoff = if left == 0 && !waits { Backoff::Over } else { Backoff::Slots(left) };
@@ -298,7 +298,7 @@ impl Wifi {
         self.channel = Channel::Data { until: now + longest + self.config.propagation };
     }
 
-    /// How long RTS, CTS and what is between them take, where they come first; and how long the data does.
+    /// Durations of RTS, CTS and the gaps between them, if used, and of the data.
     fn times(&self, sender: &Sender) -> (Duration, Duration) {
         let config = &self.config;
         let announced = match config.rts_threshold {
@@ -335,7 +335,7 @@ impl Wifi {
             received += queue.arrive(|| !rng.chance(error));
             queue.release(in_order, |frame| released.push(frame));
         }
-        // What was dealt to several queues is put together again.
+        // Merges frames that were distributed over several queues.
         released.sort_unstable();
         told.extend(released.into_iter().map(MediumEvent::Delivered));
         self.told_at = now;
@@ -351,13 +351,13 @@ impl Wifi {
         self.channel = Channel::Ack { until: now + took, received: heard };
     }
 
-    /// The exchange is over for all that were in it.
+    /// Ends the exchange for all its stations.
     fn settle(&mut self, now: Time, success: bool) {
         let collided = self.senders.len() > 1;
         for sender in std::mem::take(&mut self.senders) {
             let acknowledges = self.acknowledges(&sender);
             let in_order = self.reorders(sender.receiver);
-            // An announcement that nobody answers is known to have failed, and no data was sent.
+            // An unanswered announcement is known to have failed, and no data was sent.
             let knows = acknowledges || (collided && sender.announced);
             let retries = knows.then_some(self.config.retries);
             let reason = match (knows, collided) {
@@ -378,7 +378,7 @@ impl Wifi {
                 queue.forget(|frame| told.push_back(MediumEvent::Done(frame)));
                 station.counts.packets_given_up += lost;
             }
-            // Without an answer due nobody learns of a failure.
+            // Without an expected answer no station learns of a failure.
             let failed = !success && knows && station.failures < self.config.retries;
             station.failures = if failed { station.failures + 1 } else { 0 };
             self.draw_backoff(sender.station);
@@ -468,8 +468,8 @@ impl Medium for Wifi {
         self.told.pop_front().unwrap_or(MediumEvent::Nothing)
     }
 
-    /// Of a station: PPDUs and frames sent, frames received in error, packets given up, collisions it was in,
-    /// acknowledgements lost, time on the air. Of the channel: collisions, and the time in use.
+    /// Per station: PPDUs and frames sent, frames received with errors, packets given up, collisions, acknowledgements
+    /// lost, air time. For the channel: collisions and busy time.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.stations.iter().enumerate() {
             let counts = &station.counts;

@@ -1,23 +1,22 @@
-//! What a station has for one receiver: frames in the order of their numbers from the oldest without acknowledgement
-//! on, aggregated for the next transmission (IEEE 802.11-2020 clauses 9.7 and 10.25), and what the receiver has of
-//! them.
+//! A station's frames for one receiver, in the order of their numbers from the oldest unacknowledged one, aggregated
+//! for the next transmission (IEEE 802.11-2020 clauses 9.7 and 10.25), and the receiver's state of them.
 
 use crate::medium::FrameId;
 use lopsided_core::Bytes;
 use std::collections::VecDeque;
 
-/// Octets of LLC and SNAP, of an A-MSDU's subframe header, and of an A-MPDU's delimiter.
+/// Bytes of LLC and SNAP, of an A-MSDU's subframe header, and of an A-MPDU's delimiter.
 const LLC: u64 = 8;
 const SUBFRAME: u64 = 14;
 const DELIMITER: u64 = 4;
 
-/// What an aggregate may hold.
+/// Limits of an aggregate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub header: Bytes,
     pub amsdu: Bytes,
     pub frames: u32,
-    /// The smaller of the size's limit and what the time on the air allows.
+    /// The smaller of the size limit and of the bytes that the air time allows.
     pub size: Bytes,
     pub window: u32,
 }
@@ -27,7 +26,7 @@ pub(super) struct Limits {
 struct Mpdu {
     number: u64,
     packets: Vec<FrameId>,
-    /// Of the MPDU.
+    /// Bytes of the MPDU.
     size: Bytes,
     tries: u32,
     received: bool,
@@ -46,7 +45,7 @@ pub(super) struct Outbox {
     /// MPDUs in the order of their numbers.
     under_way: VecDeque<Mpdu>,
     next_number: u64,
-    /// Numbers of the MPDUs in the next or present aggregate, and their octets.
+    /// Numbers of the MPDUs in the next or current aggregate, and their bytes.
     aggregate: Vec<u64>,
     aggregate_size: Bytes,
     /// The aggregate is being put together.
@@ -70,7 +69,7 @@ impl Outbox {
         }
     }
 
-    /// Whether there is nothing that the sender has still to send.
+    /// True if the sender has nothing left to send.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.under_way.iter().all(|mpdu| mpdu.settled)
     }
@@ -82,7 +81,7 @@ impl Outbox {
         }
     }
 
-    /// Begins the next aggregate: what has no acknowledgement first.
+    /// Opens the next aggregate: unacknowledged MPDUs first.
     pub fn open(&mut self) {
         self.open = true;
         self.aggregate.clear();
@@ -100,7 +99,7 @@ impl Outbox {
         self.take_waiting();
     }
 
-    /// Whether the open aggregate could take another packet.
+    /// True if the open aggregate could take another packet.
     pub fn wants(&self) -> bool {
         let smallest = self.limits.header + Bytes::new(20);
         let joins =
@@ -114,7 +113,7 @@ impl Outbox {
         sent.map_or(0, |mpdu| mpdu.number + 1)
     }
 
-    /// Octets that an MPDU adds to the aggregate.
+    /// Bytes that an MPDU adds to the aggregate.
     fn on_air(&self, mpdu: Bytes) -> Bytes {
         match self.limits.frames {
             1 => mpdu,
@@ -195,7 +194,7 @@ impl Outbox {
         true
     }
 
-    /// The aggregate is sent: how many MPDUs, and how many octets.
+    /// Closes the aggregate for sending; returns its number of MPDUs and bytes.
     pub fn close(&mut self) -> (usize, Bytes) {
         self.open = false;
         for place in 0..self.aggregate.len() {
@@ -210,13 +209,13 @@ impl Outbox {
         self.under_way.get_mut(place).filter(|mpdu| mpdu.number == number).expect("an aggregate's MPDU is under way")
     }
 
-    /// The aggregate arrives, of each MPDU what `survives` its packets. How many were received.
+    /// The aggregate arrives; `survives` decides for each packet. Returns the number of received MPDUs.
     pub fn arrive(&mut self, mut survives: impl FnMut() -> bool) -> usize {
         let mut received = 0;
         for place in 0..self.aggregate.len() {
             let number = self.aggregate[place];
             let mpdu = self.mpdu(number);
-            // Every packet is drawn for, so that what one run loses does not depend on how packets share frames.
+            // One draw per packet, so that losses do not depend on how packets share frames.
             let whole = mpdu.packets.iter().fold(true, |whole, _| survives() && whole);
             mpdu.received |= whole;
             received += usize::from(whole);
@@ -224,7 +223,7 @@ impl Outbox {
         received
     }
 
-    /// Hands on what the receiver has: with `in_order` only what none before it is missing of.
+    /// Delivers received packets: with `in_order` only those without a gap before them.
     pub fn release(&mut self, in_order: bool, mut delivered: impl FnMut(FrameId)) {
         for mpdu in &mut self.under_way {
             if mpdu.received && !mpdu.released {
@@ -237,8 +236,8 @@ impl Outbox {
         }
     }
 
-    /// The aggregate's exchange is over. `acknowledged`: what arrived is known. What was tried more than `retries`
-    /// times again is given up: `None` gives up at once whatever did not arrive.
+    /// Ends the aggregate's exchange. `acknowledged`: the sender learns what arrived. MPDUs retried more than `retries`
+    /// times are given up; `None` gives up every MPDU that did not arrive.
     pub fn settle(&mut self, acknowledged: bool, retries: Option<u32>, mut lost: impl FnMut(FrameId)) {
         for place in 0..self.aggregate.len() {
             let number = self.aggregate[place];
@@ -255,11 +254,11 @@ impl Outbox {
         }
         self.aggregate.clear();
         self.aggregate_size = Bytes::ZERO;
-        // The window's beginning tells the receiver of what was given up.
+        // The start of the window tells the receiver which MPDUs were given up.
         self.under_way.retain(|mpdu| !mpdu.settled || mpdu.received);
     }
 
-    /// Forgets what both ends are done with.
+    /// Removes the MPDUs that both ends have finished.
     pub fn forget(&mut self, mut done: impl FnMut(FrameId)) {
         while self.under_way.front().is_some_and(|mpdu| mpdu.settled && mpdu.released) {
             let mpdu = self.under_way.pop_front().expect("there is a first");
@@ -279,7 +278,7 @@ mod tests {
         FrameId { station: 0, number }
     }
 
-    /// Fills an aggregate from an endless queue, and gives the numbers of its frames.
+    /// Fills an aggregate from an endless queue and returns the numbers of its frames.
     fn fill(outbox: &mut Outbox, next: &mut u64) -> Vec<u64> {
         outbox.open();
         while outbox.wants() {
@@ -291,7 +290,7 @@ mod tests {
         sent
     }
 
-    /// What arrives of an aggregate and is acknowledged; gives what the receiver hands on.
+    /// An aggregate arrives without the `lost` MPDUs and is acknowledged; returns what the receiver delivers.
     fn exchange(outbox: &mut Outbox, lost: &[usize]) -> Vec<u64> {
         let (mut place, mut released) = (0, Vec::new());
         outbox.arrive(|| {
@@ -332,7 +331,7 @@ mod tests {
         assert_eq!((lost, released), (vec![0], (1..64).collect()));
     }
 
-    /// Five packets of 1,524 octets with their subframe headers fit into 7,935; one that is lost takes the others with
+    /// Five packets of 1,524 bytes with their subframe headers fit into 7,935 bytes; a lost one takes the others with
     /// it.
     #[test]
     fn packets_that_share_a_frame_share_its_fate() {

@@ -1,14 +1,14 @@
-//! What the standards say of rates and times (IEEE 802.11-2020 clauses 10.3, 17, 19 and 21; IEEE 802.11ax-2021 clause
-//! 27), in the 5 GHz band.
+//! Rates and times of the standards (IEEE 802.11-2020 clauses 10.3, 17, 19 and 21; IEEE 802.11ax-2021 clause 27), in
+//! the 5 GHz band.
 //!
-//! A PPDU is its preamble and as many symbols as the service field, the octets and the tail take. Left out: the signal
+//! A PPDU is its preamble plus the symbols for the service field, the bytes and the tail. Not modelled: the signal
 //! extension of 2.4 GHz, the tails of several encoders, STBC, the packet extension and the dual carrier modulation of
 //! 802.11ax.
 
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Choice, Fault};
 
-/// Octets of control frames: RTS, CTS and ACK; a block acknowledgement without its bitmap.
+/// Bytes of control frames: RTS, CTS and ACK; a block acknowledgement without its bitmap.
 pub(super) const RTS: Bytes = Bytes::new(20);
 pub(super) const CTS: Bytes = Bytes::new(14);
 pub(super) const ACK: Bytes = Bytes::new(14);
@@ -52,7 +52,7 @@ impl Choice for Standard {
         &[("802.11a", Standard::A), ("802.11n", Standard::N), ("802.11ac", Standard::Ac), ("802.11ax", Standard::Ax)];
 }
 
-/// What a rate follows from.
+/// The parameters of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Modulation {
     pub mcs: u32,
@@ -157,7 +157,7 @@ impl Standard {
 }
 
 impl Rate {
-    /// How long so many octets are on the air. Without a symbol they are sent bit by bit.
+    /// Air time of this many bytes. Without symbols they are sent bit by bit.
     pub fn airtime(&self, octets: Bytes) -> Duration {
         if self.symbol.is_zero() {
             return self.preamble + self.rate.time_to_send(octets, 0).0;
@@ -169,7 +169,7 @@ impl Rate {
     }
 }
 
-/// Octets of a block acknowledgement of a window: its bitmap has 64 or 256 bits.
+/// Bytes of a block acknowledgement for a window: its bitmap has 64 or 256 bits.
 pub(super) fn block_ack(window: u32) -> Bytes {
     Bytes::new(BLOCK_ACK + if window > 64 { 32 } else { 8 })
 }
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(at(24).airtime(ACK), Duration::from_micros(28));
         assert_eq!(at(24).airtime(RTS), Duration::from_micros(28));
         assert_eq!(at(24).airtime(block_ack(64)), Duration::from_micros(32));
-        // 1,536 octets at 54 Mbit/s: 57 symbols of 216 bits.
+        // 1,536 bytes at 54 Mbit/s: 57 symbols of 216 bits.
         assert_eq!(at(54).airtime(Bytes::new(1536)), Duration::from_micros(20 + 4 * 57));
     }
 }
