@@ -118,14 +118,13 @@ pub(crate) fn of_run(scenario: &Scenario, seen: &[Seen]) -> TraceTable {
     table
 }
 
-/// What a capture says of its TCP flows: two tables of columns, with a row for each direction of a connection that
-/// carried data; how many packets were read, and passed over; and
+/// A capture's flows: two tables of columns (ends and measurements), the numbers of packets read and passed over, and
 /// whether the file is cut short.
+type CaptureTables<'py> = (Bound<'py, PyDict>, Bound<'py, PyDict>, u64, u64, bool);
+
+/// Reads the TCP flows of a capture: a row for each direction of a connection that carried data.
 #[pyfunction]
-pub(crate) fn trace<'py>(
-    py: Python<'py>,
-    path: PathBuf,
-) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>, u64, u64, bool)> {
+pub(crate) fn trace<'py>(py: Python<'py>, path: PathBuf) -> PyResult<CaptureTables<'py>> {
     let failed = |what: String| Failure::Trace { file: path.display().to_string(), what };
     let (done, flows) = py.detach(|| {
         let file = File::open(&path).map_err(|error| failed(error.to_string()))?;

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 /// A row of the table `flows`, with the kind of its application.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct FlowRow {
+pub(crate) struct FlowRow {
     name: String,
     group: String,
     direction: Option<String>,
@@ -28,7 +28,7 @@ struct FlowRow {
 /// A row of the table `links`, with the kind of its queue.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct LinkRow {
+pub(crate) struct LinkRow {
     link: String,
     direction: String,
     queue: String,

@@ -32,11 +32,11 @@ pub(crate) fn clear_for_preset(file: &mut Table, name: &str) {
     for dir in directions {
         if let Some(Value::Table(direction)) = own.get_mut(dir).map(|node| &mut node.value) {
             direction.retain(|key| {
-                preset.get(key).is_none()
-                    && !in_direction(dir, key)
-                    && !(key == "delay" && preset.get("rtt").is_some())
-                    // A line that waits for leave to send has no rate of its own.
-                    && !(key == "rate" && in_direction(dir, "access"))
+                let set_by_preset = preset.get(key).is_some() || in_direction(dir, key);
+                let contradicts_rtt = key == "delay" && preset.get("rtt").is_some();
+                // A line that waits for grants has no rate of its own.
+                let contradicts_access = key == "rate" && in_direction(dir, "access");
+                !(set_by_preset || contradicts_rtt || contradicts_access)
             });
         }
     }

@@ -11,6 +11,7 @@ use lopsided_link::{
 use lopsided_queue::{
     DropFrom, FifoConfig, Limit, MarkThreshold, Markable, QueueConfig, RedConfig, Threshold, ThresholdConfig,
 };
+use lopsided_scenario::TransportConfig;
 use lopsided_scenario::{Axes, FairnessSpec, FlowSpec, Graph, InterfaceSpec, LinkSpec, NodeRef, RecordSpec, Scenario};
 use lopsided_spec::{Amount, KeyInfo, Value, ValueType};
 use lopsided_tcp::{DelayedAck, StackConfig, Switch};
@@ -243,6 +244,7 @@ fn flow(number: usize) -> impl Strategy<Value = FlowSpec> {
             start_jitter,
             stop: Time::from_nanos(start + length),
             app,
+            transport: TransportConfig::default(),
             from_stack,
             to_stack,
         }
