@@ -78,8 +78,10 @@ def other(path: str, value: object) -> str | None:
 
 @pytest.mark.parametrize("name", examples.names())
 def test_every_setting_changes_the_scenario_or_is_refused(name: str):
-    scenario = lop.Scenario.from_text(examples.text(name), f"{name}.toml")
-    whole = scenario.to_toml()
+    # Written out, so that each key is one of the file.
+    whole = lop.Scenario.from_text(examples.text(name), f"{name}.toml").to_toml()
+    scenario = lop.Scenario.from_text(whole, name)
+    assert scenario.to_toml() == whole
     tried = refused = 0
     for path, value in leaves(tomllib.loads(whole)):
         if path.startswith("sweep.") or (wanted := other(path, value)) is None:
@@ -91,7 +93,7 @@ def test_every_setting_changes_the_scenario_or_is_refused(name: str):
             refused += 1
             continue
         assert changed.to_toml() != whole, f"{path} = {wanted} (was {value}) changes nothing"
-    assert tried > 20 and refused < 0.8 * tried
+    assert tried > 20 and refused < tried / 2
 
 
 def written(tmp_path: Path) -> str:

@@ -119,7 +119,7 @@ def test_a_sweep_is_drawn_by_the_metric_of_choice(swept):
             with pytest.raises(lop.UsageError, match="no flow of this sweep has a completion"):
                 swept.plot(metric)
             continue
-        assert swept.plot(metric).axes and swept.plot(metric, cdf=True).axes[0].get_ylabel() == "share"
+        assert swept.plot(metric).axes and "share of seeds" in swept.plot(metric, cdf=True).axes[0].get_ylabel()
     table = sweep_curves.data(swept, "delay")
     first = swept.to_polars().filter((pl.col("name") == "upload") & (pl.col("link.up.queue.limit_packets") == 10))
     row = table.filter((pl.col("name") == "upload") & (pl.col("link.up.queue.limit_packets") == 10)).to_dicts()[0]

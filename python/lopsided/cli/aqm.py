@@ -84,7 +84,8 @@ def aqm(
                 progress=show,
                 **vars(options),
             )
-        page.write(found, staged, report=answer.report)
+        with answer.drawing():
+            page.write(found, staged, report=answer.report)
     if as_json:
         print_json({**found.to_dict(), "folder": folder})
     elif not quiet:

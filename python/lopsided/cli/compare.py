@@ -18,6 +18,7 @@ from lopsided.cli.compare_packets import (
 )
 from lopsided.cli.options import (
     NOTHING,
+    Column,
     Flag,
     Json,
     Kernel,
@@ -63,6 +64,7 @@ def compare(
     ignore: Annotated[str, Parameter(show_default=False)] = "",
     keep: Annotated[Path | None, Parameter(show_default=False)] = None,
     figure: Annotated[Path | None, Parameter(name="--plot", show_default=False)] = None,
+    column: Column = None,
     overwrite: Overwrite = False,
     fail: Flag = False,
     kernel: Kernel = None,
@@ -145,16 +147,19 @@ def compare(
                 result = aligned(arms, apart, ignore, seed=seed, kernel=kernel, keep=keep, progress=report)
             else:
                 result = _compared(arms, repeat, seed, kernel, bounds, span, report)
-    picture = result.figure() if figure is not None else None
-    if figure is not None and picture is not None:
+    drawn = False
+    if figure is not None:
         from lopsided.views.plot import style
 
-        style.save(picture, figure)
+        with style.for_column(column):
+            picture = result.figure()
+            if drawn := picture is not None:
+                style.save(picture, figure)
     if as_json:
         print_json(_as_json(result))
     elif not quiet:
         _say(result, repeat)
-        if figure is not None and picture is not None:
+        if figure is not None and drawn:
             print_line(link(figure))
     return 1 if fail and _is_beyond(result) else 0
 

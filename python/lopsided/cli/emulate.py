@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Json, Overwrite, Quiet, Settings, ask, picture_at
+from lopsided.cli.options import Column, Json, Overwrite, Quiet, Settings, ask, picture_at
 from lopsided.cli.terminal import errors, print_json, print_note
 from lopsided.data.free_names import dated
 from lopsided.data.output import check_free, whole_file
@@ -27,6 +27,7 @@ def emulate(
     pcap: Annotated[Path | None, Parameter(show_default=False)] = None,
     plot: Annotated[Path | None, Parameter(show_default=False)] = None,
     table: Annotated[Path | None, Parameter(name="--data", show_default=False)] = None,
+    column: Column = None,
     overwrite: Overwrite = False,
     meter: Annotated[bool, Parameter(negative="--no-meter", show_default=False)] = True,
     as_json: Json = False,
@@ -87,7 +88,8 @@ def emulate(
     # The command's output is what is piped on; what we say of the line goes beside it.
     title = " ".join(command) or "a shell"
     if len(found.queues):
-        style.save(drawn.figure(shown.chart(found, title)), target)
+        with style.for_column(column):
+            style.save(drawn.figure(shown.chart(found, title)), target)
     if not quiet:
         errors().print(f"\n{title}", style="bold", soft_wrap=True)
         errors().print(shown.table(found))

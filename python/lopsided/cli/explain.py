@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import NOTHING, Json, Overwrite, OwnCode, Quiet, picture_at, picture_in
+from lopsided.cli.options import NOTHING, Column, Json, Overwrite, OwnCode, Quiet, picture_at, picture_in
 from lopsided.cli.terminal import heading, link, out, print_json, print_line, print_prose, progress
 from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
@@ -27,6 +27,7 @@ def explain(
     everything: Annotated[bool, Parameter(name="--all", negative=(), show_default=False)] = False,
     capture: Annotated[Path | None, Parameter(show_default=False)] = None,
     figure: Annotated[Path | None, Parameter(name="--plot", show_default=False)] = None,
+    column: Column = None,
     overwrite: Overwrite = False,
     own: OwnCode = NOTHING,
     as_json: Json = False,
@@ -79,7 +80,8 @@ def explain(
         _show(found, everything=everything)
     beside = source.parent if source.is_file() else source
     target = figure or picture_in(beside, f"explain-{found.flow}.png", overwrite=overwrite)
-    style.save(pictures.figure(found), target)
+    with style.for_column(column):
+        style.save(pictures.figure(found), target)
     if as_json:
         print_json(_as_json(found, target))
     elif not quiet:

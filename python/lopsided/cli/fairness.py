@@ -72,7 +72,8 @@ def fairness(
     with folders.writing(folder, overwrite=answer.overwrite) as staged:
         with on(dask, workers), progress(f"fairness, {_runs(study)}", quiet=quiet or as_json) as show:
             matrix = study.run(world=world, kernel=kernel, workers=workers, progress=show)
-        page.write(matrix, staged, report=answer.report)
+        with answer.drawing():
+            page.write(matrix, staged, report=answer.report)
     if as_json:
         print_json({**matrix.to_dict(), "folder": folder})
     elif not quiet:

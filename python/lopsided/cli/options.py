@@ -73,6 +73,18 @@ class Answer:
         bool, Parameter(negative=(), show_default=False, help="Replace an earlier study of the kind in --out.")
     ] = False
     report: Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")] = True
+    column: Annotated[
+        Literal["single", "double"] | None,
+        Parameter(show_default=False, help="Draw the files in figures/ for a journal's column (3.5 or 7.16 inches)."),
+    ] = None
+
+    @contextmanager
+    def drawing(self) -> Generator[None]:
+        """Within the block the files in `figures/` are drawn as asked for."""
+        from lopsided.views.plot import style
+
+        with style.files_for_column(self.column):
+            yield
 
     def folder(self, name: str) -> Path:
         """The folder asked for, or a new one that bears this name and the time."""

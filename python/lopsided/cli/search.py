@@ -114,7 +114,8 @@ def search(
                     f"{len(found.tried)} of {trials} trials are in {folder}; the same command with --out goes on"
                 )
             raise
-        best = _write(found, searcher, folder, replace=kept.replace, report=answer.report)
+        with answer.drawing():
+            best = _write(found, searcher, folder, replace=kept.replace, report=answer.report)
     if as_json:
         print_json({**found.manifest(), "trials": list(found.trials.rows()), "best": best, "folder": folder})
     elif not quiet:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Dask, Json, Overwrite, Quiet, Workers, ask, on, picture_at
+from lopsided.cli.options import Column, Dask, Json, Overwrite, Quiet, Workers, ask, on, picture_at
 from lopsided.cli.probe import measure_size
 from lopsided.cli.terminal import heading, out, print_json, print_line, print_note, print_path, print_prose, progress
 from lopsided.data import units
@@ -41,6 +41,7 @@ def size(
     sizes: Annotated[str | None, Parameter(show_default=False)] = None,
     queues: str = SIZE_QUEUES,
     plot: Annotated[Path | None, Parameter(show_default=False)] = None,
+    column: Column = None,
     overwrite: Overwrite = False,
     workers: Workers = None,
     dask: Dask = None,
@@ -121,7 +122,8 @@ def size(
     if plot or not (as_json or quiet):
         from lopsided.views.plot import style
 
-        style.save(found.plot(), target)
+        with style.for_column(column):
+            style.save(found.plot(), target)
     if as_json:
         print_json(found.to_dict())
     elif quiet:

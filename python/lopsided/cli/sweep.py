@@ -51,6 +51,7 @@ def sweep(
     plot: Annotated[Path | None, Parameter(show_default=False)] = None,
     metric: str = SWEEP_METRIC,
     cdf: Flag = False,
+    heat_map: Flag = False,
     column: Column = None,
     data: Data = None,
     seed: Seed = None,
@@ -89,12 +90,15 @@ def sweep(
         The table to write: .parquet, .csv or .tex; default: a Parquet file under `runs/`. With --dask a folder of
         Parquet files, in which an interrupted sweep goes on.
     plot
-        The picture to write; default: beside the table. Drawn for one or two axes.
+        The picture to write; default: next to the table. Drawn for one or two axes: of two, a line with its 95 %
+        band for each value of the other.
     metric
         What it is judged by, in words, table and picture: goodput, delay, delay95, loss, retransmits, completion,
         jain, performance, or a numeric column.
     cdf
-        Draw its distribution over flows and seeds instead, for any number of axes.
+        Draw its distribution over the seeds instead, for any number of axes.
+    heat_map
+        Draw two axes as a heat map instead of lines.
     """
     from lopsided.studies import sweep as sweeps
 
@@ -145,7 +149,7 @@ def sweep(
         from lopsided.views.plot import style, sweep_curves
 
         with style.for_column(column):
-            style.save(sweep_curves.draw(table, scenario, metric, cdf=cdf), picture)
+            style.save(sweep_curves.draw(table, scenario, metric, cdf=cdf, heat_map=heat_map), picture)
     if numbers:
         from lopsided.views.plot import sweep_curves
 

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from lopsided import _native
 from lopsided.accessors import filled_in
@@ -51,10 +51,22 @@ class Sweep(Table):
         self.starts = starts or Starts([scenario])
         """By how much the starts of flows were made to vary."""
 
-    def plot(self, metric: str = SWEEP_METRIC, *, cdf: bool = False) -> Figure:
+    def plot(
+        self,
+        metric: str = SWEEP_METRIC,
+        *,
+        cdf: bool = False,
+        heat_map: bool = False,
+        column: Literal["single", "double"] | None = None,
+    ) -> Figure:
         """A metric against the axes: goodput, delay, delay95, loss, retransmits, completion, jain, performance, or a
-        column; with `cdf` its distribution over flows and seeds."""
-        return filled_in("Sweep.plot")(self, self.scenario, metric, cdf=cdf)
+        column.
+
+        Two axes are lines with 95 % bands, one for each value of the second, or a `heat_map`. With `cdf` the
+        distribution over the seeds. `column` draws for a journal's column: smaller letters, no title. Save it with
+        `savefig("figure.pdf")`.
+        """
+        return filled_in("Sweep.plot")(self, self.scenario, metric, cdf=cdf, heat_map=heat_map, column=column)
 
 
 def sweep(
@@ -232,6 +244,36 @@ def axis_label(column: str) -> str:
     """An axis as people read it: `link.up.queue.limit (packets)`."""
     setting, unit = axis_setting(column)
     return f"{setting} ({unit})" if unit else setting
+
+
+_WORDS = {
+    "stack.cc": "congestion control",
+    "stack.profile": "TCP stack",
+    "link.preset": "access line",
+    "link.rtt": "round-trip time",
+    "queue.limit": "buffer",
+    "queue.kind": "queue discipline",
+    "queue": "queue",
+    "rate": "rate",
+    "loss.random": "random loss",
+    "loss": "loss",
+    "delay": "delay",
+}
+"""Settings in words, by the end of their key."""
+
+
+def axis_words(column: str) -> str:
+    """An axis as a figure's readers know it: `uplink buffer (packets)`."""
+    setting, unit = axis_setting(column)
+    where = {"up": "uplink ", "down": "downlink "}.get(
+        next((part for part in setting.split(".") if part in _WAYS), ""), ""
+    )
+    end = next((end for end in sorted(_WORDS, key=len, reverse=True) if f".{setting}".endswith(f".{end}")), None)
+    words = f"{where}{_WORDS[end]}" if end else f"{where}{setting.rpartition('.')[2].replace('_', ' ')}"
+    return f"{words} ({unit})" if unit else words
+
+
+_WAYS = {"up": "uplink ", "down": "downlink "}
 
 
 def axis_columns(table: Table) -> list[str]:

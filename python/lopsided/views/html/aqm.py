@@ -48,8 +48,7 @@ def write(found: Aqm, folder: Path, *, report: bool = True) -> None:
         getattr(found, name).write(folder / f"{name}.csv")
     (folder / "figures").mkdir(exist_ok=True)
     drawn = _figures(found)
-    for kind, figure in drawn.items():
-        style.save(figure, folder / "figures" / f"{kind}.png")
+    style.save_all(drawn, lambda: _figures(found), folder / "figures")
     if report:
         (folder / "report.html").write_text(render(found, drawn), encoding="utf-8")
     folders.write_manifest(folder, found.manifest())

@@ -45,8 +45,7 @@ def write(matrix: Matrix, folder: Path, *, report: bool = True) -> None:
         getattr(matrix, name).write(folder / f"{name}.parquet")
     (folder / "figures").mkdir()
     figures = _figures(matrix)
-    for metric, figure in figures.items():
-        style.save(figure, folder / "figures" / f"{metric}.png")
+    style.save_all(figures, lambda: _figures(matrix), folder / "figures")
     if report:
         (folder / "report.html").write_text(render(matrix, figures), encoding="utf-8")
     folders.write_manifest(folder, matrix.manifest())

@@ -62,8 +62,7 @@ def write(
     drawn = _figures(found)
     if drawn:
         (folder / "figures").mkdir(exist_ok=True)
-    for kind, figure in drawn.items():
-        style.save(figure, folder / "figures" / f"{kind}.png")
+    style.save_all(drawn, lambda: _figures(found), folder / "figures")
     if report:
         (folder / "report.html").write_text(render(found, drawn), encoding="utf-8")
     folders.write_manifest(folder, {**found.manifest(), **({"fingerprint": mark} if mark else {})})

@@ -30,11 +30,15 @@ KINDS: dict[str, Callable[..., Chart]] = {
 """The kinds of figure, by the name that `Run.plot` and `lopsided plot` take."""
 
 
-def plot(run: Run, kind: str, **options: Any) -> Figure:
-    """Draws `kind` of the run."""
-    from lopsided.views.plot import drawn
+def plot(run: Run, kind: str, *, column: str | None = None, **options: Any) -> Figure:
+    """Draws `kind` of the run, for a journal's `column` if one is named."""
+    from lopsided.views.plot import drawn, style
 
-    return drawn.figure(chart(run, kind, **options))
+    said = chart(run, kind, **options)
+    if column is None:
+        return drawn.figure(said)
+    with style.for_column(column):
+        return drawn.figure(said)
 
 
 def chart(run: Run, kind: str, **options: Any) -> Chart:

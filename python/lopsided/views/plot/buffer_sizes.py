@@ -1,6 +1,6 @@
-"""The figure of `lopsided size`: performance against the buffer, and the model's estimates.
+"""The figure of `lopsided size`: what each flow gets of its link against the buffer, and the buffer that is advised.
 
-After merritt2010 figures 5.1 and 6.2.
+After merritt2010 figure 5.1.
 """
 
 # matplotlib leaves out the types of keyword arguments.
@@ -24,17 +24,15 @@ _MEASURED = style.OTHER[0]
 
 
 def draw(sizing: Sizing) -> Figure:
-    """Both panels."""
+    """The curve."""
     line = sizing.line
     subtitle = (
         f"{units.rate(line.down_bps)} down, {units.rate(line.up_bps)} up, RTT {units.millis(line.rtt_s * 1e3)}, "
         f"{line.queue_down} down, {line.cc}, {line.stack}"
     )
-    sheet = style.sheet("Uplink buffer", subtitle, (2.5, 1.9), "uplink buffer (packets of 1500 bytes)")
+    sheet = style.sheet("Uplink buffer", subtitle, (3.2,), "uplink buffer (packets of 1500 bytes)")
     _performance(sheet.panels[0], sizing)
-    _estimates(sheet.panels[1], sizing)
-    for panel in sheet.panels:
-        panel.set_xlim(0, float(sizing.curve["buffer_packets"][-1]) * 1.02)
+    sheet.panels[0].set_xlim(0, float(sizing.curve["buffer_packets"][-1]) * 1.02)
     seeds, band = (f"medians of {sizing.repeat} seeds", "; band: all seeds") if sizing.repeat > 1 else ("one seed", "")
     style.small_print(
         sheet.figure,
@@ -58,50 +56,30 @@ def _performance(panel: Axes, sizing: Sizing) -> None:
     panel.plot(packets, performance, color=style.INK, linewidth=1.8, marker="o", markersize=3)
     panel.set_ylim(0, 1)
     panel.set_ylabel("share of the link's rate")
-    measured = sizing.measured
-    _mark(panel, measured.knee_packets, _MEASURED)
+    advised = sizing.packets
+    wait = units.millis(sizing.drain_s(advised) * 1e3)
+    _mark(panel, advised, _MEASURED, f"advised: {advised} packets, {wait} when full", 0.05)
     if sizing.model.packets is not None:
-        _mark(panel, sizing.model.packets, _MODEL)
+        _mark(panel, sizing.model.packets, _MODEL, f"Merritt's model: {sizing.model.packets}", 0.13)
     labels = [
         (float(down[-1]), "download", style.DOWN[0]),
         (float(up[-1]), "upload", style.UP[0]),
-        (float(performance[-1]), "the smaller", style.INK),
+        (float(performance[-1]), "the smaller\nof both", style.INK),
     ]
     style.end_labels(panel, labels)
 
 
-def _estimates(panel: Axes, sizing: Sizing) -> None:
-    packets = sizing.curve["buffer_packets"].to_numpy()
-    estimates = sizing.curve["estimate_packets"].to_numpy()
-    panel.plot(packets, packets, color=style.MUTED, linewidth=0.9, linestyle=(0, (4, 3)))
-    panel.plot(packets, estimates, color=_MODEL, linewidth=1.6, marker="o", markersize=3)
-    both = sizing.curve["estimate_both_packets"].to_numpy()
-    panel.plot(packets, both, color=_MODEL, linewidth=1, linestyle=(0, (1, 1.5)))
-    top = max(float(packets[-1]), float(estimates.max())) * 1.05
-    panel.set_ylim(max(-0.15 * top, min(0.0, float(both.min()))), top)
-    panel.set_ylabel("model's estimate (packets)")
-    labels = [
-        (float(packets[-1]), "estimate = buffer", style.MUTED),
-        (float(estimates[-1]), "eq 6.6", _MODEL),
-    ]
-    if abs(float(both[-1] - estimates[-1])) > 0.05 * top:
-        labels.append((float(both[-1]), "windows while\nboth active", _MODEL))
-    style.end_labels(panel, labels)
-    _mark(panel, sizing.measured.knee_packets, _MEASURED, f"measured {sizing.measured.knee_packets}")
-    if sizing.model.packets is not None:
-        _mark(panel, sizing.model.packets, _MODEL, f"model {sizing.model.packets}", low=True)
-
-
-def _mark(panel: Axes, packets: float, ink: str, text: str = "", *, low: bool = False) -> None:
+def _mark(panel: Axes, packets: float, ink: str, text: str, height: float) -> None:
     panel.axvline(packets, color=ink, linewidth=1, alpha=0.8)
-    if text:
-        panel.annotate(
-            text,
-            (packets, 0.82 if low else 0.94),
-            xycoords=("data", "axes fraction"),
-            xytext=(4, 0),
-            textcoords="offset points",
-            fontsize=8,
-            color=ink,
-            va="center",
-        )
+    left = packets > 0.6 * panel.get_xlim()[1]
+    panel.annotate(
+        text,
+        (packets, height),
+        xycoords=("data", "axes fraction"),
+        xytext=(-4 if left else 4, 0),
+        textcoords="offset points",
+        fontsize=style.legend_size() + 0.5,
+        color=ink,
+        va="center",
+        ha="right" if left else "left",
+    )

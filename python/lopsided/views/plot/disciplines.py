@@ -70,7 +70,7 @@ def _delays(found: Aqm) -> Figure:
 
 def _ellipses(found: Aqm) -> Figure:
     scales = {way: style.rate_unit(_top(found.runs, way)) for way in found.links}
-    names = [f"{way}: goodput ({unit}) by mean time in the queue" for way, (_, unit) in scales.items()]
+    names = [f"{way}: goodput upwards ({unit})" for way, (_, unit) in scales.items()]
     figure, axes = style.small_panels(KINDS["ellipse"], _subtitle(found), names, 1, 2.5, _LABEL_IN)
     for way, panel in zip(found.links, axes, strict=True):
         scale, _ = scales[way]
@@ -82,10 +82,22 @@ def _ellipses(found: Aqm) -> Figure:
             ]
             if points:
                 _ellipse(panel, np.asarray(points), ink, label, hollow=world != found.worlds[0], below=number % 2 == 1)
-        _delay_axis(panel, better_right=True)
         panel.set_ylim(0, _top(found.runs, way) / scale * 1.12)
-    style.small_print(figure, f"{_seeds(found)}: each a point, the ellipse one standard deviation; better is up right")
+    delays = [max(row["sojourn_mean_ms"] or 0.0, _LEAST_MS) for row in found.runs.rows()]
+    for panel in axes:
+        # One range, so that both directions can be held against each other.
+        panel.set_xlim(min(delays) / _ROOM, max(delays) * _ROOM)
+        _delay_axis(panel, better_right=True)
+        panel.set_xlabel("mean time in the queue (ms, logarithmic; shorter is to the right)", fontsize=8.5)
+    ellipses = ", the ellipse one standard deviation" if found.repeat >= _LEAST_POINTS else ""
+    style.small_print(figure, f"{_seeds(found)}: each a point{ellipses}; better is up right")
     return figure
+
+
+_ROOM = 1.4
+"""By this factor the axis reaches beyond the delays, for the names of the queues."""
+_LEAST_POINTS = 3
+"""Two points have no ellipse: it would be a line."""
 
 
 def _ellipse(panel: Axes, points: Any, ink: str, label: str, *, hollow: bool, below: bool) -> None:
@@ -102,7 +114,7 @@ def _ellipse(panel: Axes, points: Any, ink: str, label: str, *, hollow: bool, be
         fontsize=8.5,
         ha="center",
     )
-    if len(points) < 2:
+    if len(points) < _LEAST_POINTS:
         return
     values, vectors = np.linalg.eigh(np.cov(places.T))
     turn = np.linspace(0, 2 * np.pi, 73)

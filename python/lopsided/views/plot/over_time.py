@@ -20,6 +20,8 @@ _TIME = "time since the run began (s)"
 _ALONE_IN, _BESIDE_IN = 2.7, 1.9
 _MOST_QUEUES = 8
 _MANY = 8
+_OVER = 1.1
+"""A panel's top lies this far above the limit only if a curve does."""
 _CLOUD = 40
 """Above _MANY flows of one direction, up to _CLOUD of them are drawn faint, and the mean of all on top."""
 
@@ -48,6 +50,9 @@ def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] 
             )
         )
     what = f"bytes delivered to the application, in order, in windows of {units.seconds(window)}, no smoothing"
+    if any(panel.limit is not None and panel.top > panel.limit * _OVER for panel in panels):
+        over = "above the link's rate: data that waited behind a lost segment, delivered at once"
+        return _chart("Goodput", run, panels, what, over)
     return _chart("Goodput", run, panels, what)
 
 
@@ -124,9 +129,9 @@ def drops(run: Run, /, *, links: Sequence[str] | None = None, window_s: float | 
     return _chart("Packets dropped", run, panels, f"sums over windows of {units.seconds(window)}")
 
 
-def _chart(title: str, run: Run, panels: Sequence[Panel], what: str) -> Chart:
+def _chart(title: str, run: Run, panels: Sequence[Panel], *what: str) -> Chart:
     subtitle = run.scenario.title or run.scenario.name
-    notes = (what, run.world, f"seed {run.seed}", f"digest {run.digest}")
+    notes = (*what, run.world, f"seed {run.seed}", f"digest {run.digest}")
     return Chart(title, subtitle, _TIME, run.scenario.duration_s, tuple(panels), notes)
 
 

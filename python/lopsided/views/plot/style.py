@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -111,6 +111,8 @@ COLUMNS = {"single": Column(3.5), "double": Column(7.16)}
 
 _column: ContextVar[Column | None] = ContextVar("_column", default=None)
 _TOP_COLUMN_IN, _BOTTOM_COLUMN_IN, _LEFT_COLUMN_IN, _RIGHT_COLUMN_IN = 0.08, 0.42, 0.52, 0.98
+_BARE_COLUMN_IN = 0.12
+"""The right margin where nothing is written at the ends of lines."""
 
 
 @contextmanager
@@ -136,10 +138,13 @@ class Sheet:
     panels: tuple[Axes, ...]
 
 
-def sheet(title: str, subtitle: str, heights: tuple[float, ...], x_label: str) -> Sheet:
-    """A titled figure with one panel for each height (inches); margins are fixed, so all figures line up."""
+def sheet(title: str, subtitle: str, heights: tuple[float, ...], x_label: str, *, end_labels: bool = True) -> Sheet:
+    """A titled figure with one panel for each height (inches); margins are fixed, so all figures line up.
+
+    In a journal's column a figure without `end_labels` takes the room that they would have.
+    """
     if (column := _column.get()) is not None:
-        return _column_sheet(column, heights, x_label)
+        return _column_sheet(column, heights, x_label, _RIGHT_COLUMN_IN if end_labels else _BARE_COLUMN_IN)
     with mpl.rc_context(LOOK):
         total = TOP_IN + sum(heights) + GAP_IN * (len(heights) - 1) + BOTTOM_IN
         figure = LabFigure(figsize=(WIDTH_IN, total), dpi=110)
@@ -160,7 +165,12 @@ def sheet(title: str, subtitle: str, heights: tuple[float, ...], x_label: str) -
     return Sheet(figure, tuple(panels))
 
 
-def _column_sheet(column: Column, heights: tuple[float, ...], x_label: str) -> Sheet:
+def legend_size() -> float:
+    """Points of the letters in a legend."""
+    return 7.5 if (column := _column.get()) is None else column.font_size - 1.5
+
+
+def _column_sheet(column: Column, heights: tuple[float, ...], x_label: str, right_in: float) -> Sheet:
     sizes = dict.fromkeys(("font.size", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), column.font_size)
     with mpl.rc_context({**LOOK, **sizes}):
         share = 0.75 if column.width_in < 5 else 1.0
@@ -168,7 +178,7 @@ def _column_sheet(column: Column, heights: tuple[float, ...], x_label: str) -> S
         gap = GAP_IN / 2
         total = _TOP_COLUMN_IN + sum(drawn) + gap * (len(drawn) - 1) + _BOTTOM_COLUMN_IN
         figure = LabFigure(figsize=(column.width_in, total), dpi=300)
-        width = column.width_in - _LEFT_COLUMN_IN - _RIGHT_COLUMN_IN
+        width = column.width_in - _LEFT_COLUMN_IN - right_in
         panels: list[Axes] = []
         top = total - _TOP_COLUMN_IN
         for height in drawn:
@@ -256,6 +266,29 @@ def save(figure: Figure, path: Path) -> None:
     """Writes the figure in one step, with a mark by which we know it again."""
     with output.whole_file(path) as temporary:
         write(figure, temporary)
+
+
+_files: ContextVar[str | None] = ContextVar("_files", default=None)
+
+
+@contextmanager
+def files_for_column(name: str | None) -> Generator[None]:
+    """Within the block the picture files of studies are drawn for a journal's column; their pages stay as they are."""
+    before = _files.set(name)
+    try:
+        yield
+    finally:
+        _files.reset(before)
+
+
+def save_all(drawn: Mapping[str, Figure], draw: Callable[[], Mapping[str, Figure]], folder: Path) -> None:
+    """Writes figures into a folder, each as .png and .pdf; `draw` draws them for a column, if one was asked for."""
+    if (name := _files.get()) is not None:
+        with for_column(name):
+            drawn = draw()
+    for each, figure in drawn.items():
+        for suffix in (".png", ".pdf"):
+            save(figure, folder / f"{each}{suffix}")
 
 
 def write(figure: Figure, path: Path) -> None:

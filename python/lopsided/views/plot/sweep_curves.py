@@ -41,12 +41,25 @@ _AXES: dict[str, tuple[str, float]] = {
 """What stands at the axis of a metric, and the scale of its values there."""
 
 
-def draw(table: Table, scenario: Scenario, metric: str = SWEEP_METRIC, *, cdf: bool = False) -> Figure:
+def draw(
+    table: Table,
+    scenario: Scenario,
+    metric: str = SWEEP_METRIC,
+    *,
+    cdf: bool = False,
+    heat_map: bool = False,
+    column: str | None = None,
+) -> Figure:
     """The sweep's figure: a metric of each flow, or of the run, against one or two axes.
 
-    By default goodput, and performance where there is one. With `cdf` the distribution of the metric over flows and
-    seeds, a curve for each combination. Raises UsageError for more than two axes.
+    By default goodput, and performance where one axis is swept. Two axes are lines: along the axis with numbers, one
+    for each value of the other; a `heat_map` has a cell for each combination. With `cdf` the distribution of the metric
+    over seeds, a panel for each flow and a curve for each combination. `column` is a journal's, `single` or `double`.
+    Raises UsageError for more than two axes.
     """
+    if column is not None:
+        with style.for_column(column):
+            return draw(table, scenario, metric, cdf=cdf, heat_map=heat_map)
     axes = sweeps.axis_columns(table)
     if metric != "goodput":
         table, _ = measured_by(table, metric)
@@ -54,14 +67,69 @@ def draw(table: Table, scenario: Scenario, metric: str = SWEEP_METRIC, *, cdf: b
         return _distribution(table, scenario, axes, metric)
     if len(axes) == 1:
         return _curves(table, scenario, axes[0]) if metric == "goodput" else _metric(table, scenario, axes[0], metric)
-    if len(axes) == 2:
+    if len(axes) == 2 and heat_map:
         return _heat_map(table, scenario, axes[0], axes[1], metric)
+    if len(axes) == 2:
+        return _lines(table, scenario, axes[0], axes[1], metric)
     raise UsageError(f"a sweep of {len(axes)} axes has no one figure; draw from its table, or its --cdf")
 
 
 def _named(metric: str) -> tuple[str, str, float]:
     """Its column, what stands at its axis, and the scale of its values there."""
     return COLUMNS.get(metric, metric), *_AXES.get(metric, (metric.replace("_", " "), 1.0))
+
+
+_MOST_PANELS = 4
+_MOST_LINES = 10
+
+
+def _lines(table: Table, scenario: Scenario, first: str, second: str, metric: str) -> Figure:
+    """A metric along one axis, a line for each value of the other; a panel for each flow, or one for the run."""
+    frame = table.to_polars()
+    x, other = (second, first) if frame[second].dtype.is_numeric() else (first, second)
+    column, label, scale = _of_metric(frame, metric)
+    frame = frame.with_columns(pl.col(column) * scale)
+    of_run = metric in OF_RUN
+    if of_run:
+        frame = frame.unique([first, second, "repetition"], maintain_order=True)
+    names = [""] if of_run else frame["name"].unique(maintain_order=True).to_list()
+    drawn = names[:_MOST_PANELS]
+    sheet = style.sheet(
+        label[:1].upper() + label[1:], _subtitle(scenario), (2.3,) * len(drawn), sweeps.axis_words(x), end_labels=False
+    )
+    values = frame[other].unique(maintain_order=True).to_list()
+    for panel, name in zip(sheet.panels, drawn, strict=True):
+        rows = frame if of_run else frame.filter(pl.col("name") == name)
+        for place, value in enumerate(values[:_MOST_LINES]):
+            arm = rows.filter(pl.col(other) == value)
+            shift = (place - (len(values) - 1) / 2) * 0.12
+            _band(panel, arm, x, column, _INKS[place], label=str(value), marker=_MARKERS[place % 5], shift=shift)
+        panel.set_ylim(0, 1.02 if metric in OF_RUN else None)
+        panel.margins(x=0.03)
+        panel.set_ylabel(f"{name}: {label}" if name else label)
+    panel = sheet.panels[0]
+    small = style.legend_size()
+    panel.legend(title=sweeps.axis_words(other), fontsize=small, title_fontsize=small, ncols=min(3, len(values)))
+    _set_ticks(sheet.panels[-1], frame[x])
+    left = f"{len(names) - len(drawn)} flows more are not drawn; " if len(names) > len(drawn) else ""
+    left += f"{len(values) - _MOST_LINES} lines more are not drawn; " if len(values) > _MOST_LINES else ""
+    when = _when(column) if metric == "goodput" else ""
+    style.small_print(sheet.figure, f"{left}{_spread(frame)}", when, f"digest of all runs {_digest(frame)}")
+    return sheet.figure
+
+
+_INKS = (style.DOWN[0], style.UP[0], *style.OTHER, style.INK, *style.DOWN[1:], *style.UP[1:], style.MUTED)
+"""Neighbours are of another hue."""
+_MARKERS = "osD^v"
+
+
+def _of_metric(frame: pl.DataFrame, metric: str) -> tuple[str, str, float]:
+    """The metric's column, what stands at its axis, and the scale of its values there."""
+    if metric != "goodput":
+        return _named(metric)
+    column = goodput_column(frame)
+    per_unit, unit = style.rate_unit(number(frame[column].max(), 0.0))
+    return column, f"goodput ({unit})", 1 / per_unit
 
 
 def _metric(table: Table, scenario: Scenario, axis: str, metric: str) -> Figure:
@@ -71,7 +139,7 @@ def _metric(table: Table, scenario: Scenario, axis: str, metric: str) -> Figure:
     frame = frame.with_columns(pl.col(column) * scale)
     of_run = metric in OF_RUN
     names = [""] if of_run else frame["name"].unique(maintain_order=True).to_list()
-    sheet = style.sheet(label[:1].upper() + label[1:], _subtitle(scenario), (2.7,), sweeps.axis_label(axis))
+    sheet = style.sheet(label[:1].upper() + label[1:], _subtitle(scenario), (2.7,), sweeps.axis_words(axis))
     (panel,) = sheet.panels
     labels: list[style.EndLabel] = []
     for index, name in enumerate(names[:_MOST_FLOWS]):
@@ -91,37 +159,39 @@ def _metric(table: Table, scenario: Scenario, axis: str, metric: str) -> Figure:
 
 
 def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str) -> Figure:
-    """The share of flows and seeds, or of runs, that have at most so much of the metric."""
+    """The share of the seeds that have at most so much of the metric: a panel for each flow, or one for the run."""
     frame = table.to_polars()
-    column, label, scale = (goodput_column(frame), "", 1.0) if metric == "goodput" else _named(metric)
-    if metric == "goodput":
-        per_unit, unit = style.rate_unit(number(frame[column].max(), 0.0))
-        label, scale = f"goodput ({unit})", 1 / per_unit
-    if metric in OF_RUN:
+    column, label, scale = _of_metric(frame, metric)
+    of_run = metric in OF_RUN
+    if of_run:
         frame = frame.unique([*axes, "repetition"], maintain_order=True)
-    sheet = style.sheet(f"Distribution of {label}", _subtitle(scenario), (2.9,), label)
-    (panel,) = sheet.panels
+    names = [""] if of_run else frame["name"].unique(maintain_order=True).to_list()
+    drawn = names[:_MOST_PANELS]
+    sheet = style.sheet(f"Distribution of {label}", _subtitle(scenario), (2.2,) * len(drawn), label, end_labels=False)
     arms = frame.partition_by(axes, maintain_order=True)
-    # Neighbours are of another hue.
-    inks = (style.DOWN[0], style.UP[0], *style.OTHER, style.INK, *style.DOWN[1:], *style.UP[1:])
-    for index, arm in enumerate(arms[: len(inks)]):
-        values = np.sort(arm[column].drop_nulls().to_numpy() * scale)
-        share = np.arange(1, len(values) + 1) / max(1, len(values))
-        name = ", ".join(str(arm[axis][0]) for axis in axes)
-        panel.step(np.append(values[:1], values), np.append(0.0, share), where="post", color=inks[index], label=name)
-    panel.set_ylim(0, 1)
-    panel.margins(x=0.03)
-    panel.set_ylabel("share")
-    panel.legend(
+    for panel, name in zip(sheet.panels, drawn, strict=True):
+        for index, arm in enumerate(arms[: len(_INKS)]):
+            of_flow = arm if of_run else arm.filter(pl.col("name") == name)
+            values = np.sort(of_flow[column].drop_nulls().to_numpy() * scale)
+            share = np.arange(1, len(values) + 1) / max(1, len(values))
+            x, y = np.append(values[:1], values), np.append(0.0, share)
+            panel.step(x, y, where="post", color=_INKS[index], label=", ".join(str(arm[axis][0]) for axis in axes))
+            # Few seeds are points and no curve.
+            panel.plot(values, share, ".", color=_INKS[index], markersize=4)
+        panel.set_ylim(0, 1.03)
+        panel.margins(x=0.03)
+        panel.set_ylabel(f"{name}: share of seeds" if name else "share of seeds")
+    sheet.panels[0].legend(
         loc="lower right",
-        frameon=False,
-        fontsize=7.5,
-        title=" / ".join(map(sweeps.axis_label, axes)),
-        title_fontsize=7.5,
+        fontsize=style.legend_size(),
+        title=" / ".join(map(sweeps.axis_words, axes)),
+        title_fontsize=style.legend_size(),
+        ncols=2 if len(arms) > 6 else 1,
     )
-    left = f"; {len(arms) - len(inks)} combinations more are not drawn" if len(arms) > len(inks) else ""
-    of = "runs" if metric in OF_RUN else "flows"
-    style.small_print(sheet.figure, f"over {of} and seeds{left}", f"digest of all runs {_digest(frame)}")
+    left = f"; {len(arms) - len(_INKS)} combinations more are not drawn" if len(arms) > len(_INKS) else ""
+    left += f"; {len(names) - len(drawn)} flows more are not drawn" if len(names) > len(drawn) else ""
+    seeds = frame["repetition"].n_unique()
+    style.small_print(sheet.figure, f"{seeds} seeds, each a point{left}", f"digest of all runs {_digest(frame)}")
     return sheet.figure
 
 
@@ -150,7 +220,7 @@ def _curves(table: Table, scenario: Scenario, axis: str) -> Figure:
     performance = "performance" in frame.columns and frame["performance"].null_count() < len(table)
     heights = (1.9,) * (len(directions) + performance)
     sheet = style.sheet(
-        "Goodput" + (" and performance" if performance else ""), _subtitle(scenario), heights, sweeps.axis_label(axis)
+        "Goodput" + (" and performance" if performance else ""), _subtitle(scenario), heights, sweeps.axis_words(axis)
     )
     for panel, direction in zip(sheet.panels, directions, strict=False):
         _flow_curves(panel, frame.filter(pl.col("direction") == direction), axis, goodput, direction)
@@ -185,9 +255,21 @@ def _flow_curves(panel: Axes, rows: pl.DataFrame, axis: str, goodput: str, direc
     style.end_labels(panel, labels)
 
 
-def _band(panel: Axes, rows: pl.DataFrame, axis: str, column: str, ink: str) -> float:
+def _band(
+    panel: Axes,
+    rows: pl.DataFrame,
+    axis: str,
+    column: str,
+    ink: str,
+    *,
+    label: str = "",
+    marker: str = "o",
+    shift: float = 0.0,
+) -> float:
     """A mean with its 95 % interval as a band; returns the mean at the right end."""
     arms = rows.group_by(axis, maintain_order=True).agg(pl.col(column))
+    if arms[axis].dtype.is_numeric():
+        arms = arms.sort(axis)
     found = [mean_interval(values) for values in arms[column].to_list()]
     middle = np.array([each.mean for each in found])
     # One seed has no interval.
@@ -196,11 +278,13 @@ def _band(panel: Axes, rows: pl.DataFrame, axis: str, column: str, ink: str) -> 
     if arms[axis].dtype.is_numeric():
         x = arms[axis].to_numpy()
         panel.fill_between(x, least, greatest, color=ink, alpha=0.15, linewidth=0)
-        panel.plot(x, middle, color=ink, marker="o", markersize=3)
+        # The last point is whole too where it lies on the frame.
+        panel.plot(x, middle, color=ink, marker=marker, markersize=3, clip_on=False, label=label or None)
     else:
         # Between words there is nothing to draw a line through.
         spread = np.array([middle - least, greatest - middle])
-        panel.errorbar(np.arange(len(arms)), middle, spread, color=ink, fmt="o", markersize=5, capsize=4)
+        places = np.arange(len(arms)) + shift
+        panel.errorbar(places, middle, spread, color=ink, fmt=marker, markersize=5, capsize=4, label=label or None)
     return float(middle[-1])
 
 
@@ -211,17 +295,18 @@ def _heat_map(table: Table, scenario: Scenario, x_axis: str, y_axis: str, metric
         rows = each.group_by(x_axis, y_axis, "repetition", maintain_order=True).agg(pl.col(column).mean())
         meaning = "" if metric in OF_RUN else "mean over the flows; "
         return _map(rows, column, label, scenario, (x_axis, y_axis), f"{meaning}{_means(each)}", _digest(each))
-    frame = table.to_polars()
-    performance = "performance" in frame.columns and frame["performance"].null_count() < len(table)
-    column = "performance" if performance else goodput_column(frame)
-    rows = (
-        frame
-        if performance
-        else frame.group_by(x_axis, y_axis, "repetition", maintain_order=True).agg(pl.col(column).sum() / 1e6)
-    )
-    title = "Performance" if performance else "Goodput of all flows (Mbit/s)"
-    meaning = "the smaller of both directions' goodput / rate" if performance else "sum over the flows"
-    return _map(rows, column, title, scenario, (x_axis, y_axis), f"{meaning}; {_means(frame)}", _digest(frame))
+    each = table.to_polars()
+    if metric == "performance":
+        rows = each.unique([x_axis, y_axis, "repetition"], maintain_order=True)
+        meaning = "the smaller of both directions' goodput / rate"
+        return _map(
+            rows, metric, "Performance", scenario, (x_axis, y_axis), f"{meaning}; {_means(each)}", _digest(each)
+        )
+    column, label, scale = _of_metric(each, metric)
+    keys = (x_axis, y_axis, "repetition")
+    rows = each.group_by(*keys, maintain_order=True).agg(pl.col(column).sum() * scale)
+    meaning = f"sum over the flows; {_means(each)}"
+    return _map(rows, column, label[:1].upper() + label[1:], scenario, (x_axis, y_axis), meaning, _digest(each))
 
 
 def _map(
@@ -233,21 +318,23 @@ def _map(
     grid = np.full((len(ys), len(xs)), np.nan)
     for x, y, value in cells.iter_rows():
         grid[ys.to_list().index(y), xs.to_list().index(x)] = value
-    sheet = style.sheet(title, _subtitle(scenario), (3.2,), sweeps.axis_label(x_axis))
+    sheet = style.sheet(title, _subtitle(scenario), (3.2,), sweeps.axis_words(x_axis), end_labels=False)
     (panel,) = sheet.panels
     with mpl.rc_context({"axes.grid": False}):
         image = panel.imshow(grid, origin="lower", aspect="auto", cmap="cividis")
     panel.grid(False)
     panel.set_xticks(range(len(xs)), [f"{x}" for x in xs])
     panel.set_yticks(range(len(ys)), [f"{y}" for y in ys])
-    panel.set_ylabel(sweeps.axis_label(y_axis))
+    panel.set_ylabel(sweeps.axis_words(y_axis))
     if grid.size <= 240:
         for (row, place), value in np.ndenumerate(grid):
             red, green, blue, _ = image.cmap(image.norm(value))
             ink = style.PAPER if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else style.INK
             panel.text(place, row, f"{value:.2f}", ha="center", va="center", fontsize=7.5, color=ink)
-    else:
-        sheet.figure.colorbar(image, ax=panel, fraction=0.04)
+    # What the colours are of stands here too: in a journal's column there is no title.
+    bar = sheet.figure.colorbar(image, ax=panel, fraction=0.04)
+    bar.set_label(title, fontsize=style.legend_size() + 1)
+    bar.ax.tick_params(labelsize=style.legend_size())
     style.small_print(sheet.figure, meaning, f"digest of all runs {digest}")
     return sheet.figure
 
