@@ -33,7 +33,7 @@ check: .venv/.checkers ## the checks that take seconds: layout, lint, types, uni
 test: .venv/.checkers ## install everything and run every test
 	@tools/test
 
-page: ## build the interactive page, for `lopsided page`: needs Node 20 and rustup
+page: ## build the interactive page, for `lopsided page`: needs Node 18 and rustup
 	@tools/page
 
 wheel: .venv/.installed ## pack a source archive and a wheel into dist/ and try them; PGO=1: faster by a tenth

@@ -27,7 +27,7 @@ def test_the_examples_run(document, tmp_path, monkeypatch):
     if document.name == "page.md":
         pytest.importorskip("anywidget")
         if not page.is_built():
-            pytest.skip("the page is not built: `make page` needs Node 20 and rustup")
+            pytest.skip("the page is not built: `make page` needs Node 18 and rustup")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
     blocks = re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL)

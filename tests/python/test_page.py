@@ -24,7 +24,13 @@ CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
 
-built = pytest.mark.skipif(not page.is_built(), reason="the page is not built: `make page` needs Node 20 and rustup")
+NODE = (
+    int(subprocess.run(["node", "-p", "parseInt(process.versions.node)"], capture_output=True).stdout or 0)
+    if shutil.which("node")
+    else 0
+)
+
+built = pytest.mark.skipif(not page.is_built(), reason="the page is not built: `make page` needs Node 18 and rustup")
 has_node = pytest.mark.skipif(
     shutil.which("node") is None or not (WEB / "node_modules").is_dir(), reason="Node, or web/node_modules, is missing"
 )
@@ -165,6 +171,7 @@ def test_the_module_gives_every_recorded_digest_and_imports_nothing():
 @built
 @has_node
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is missing: `tools/setup test` brings it")
+@pytest.mark.skipif(NODE < 20, reason=f"Playwright needs Node 20 or later; here is {NODE}")
 def test_the_page_in_a_browser(tmp_path):
     out, report = tmp_path / "page.html", tmp_path / "report.html"
     out.write_text(page.page(lop.Scenario.load(SCENARIO)))

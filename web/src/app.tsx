@@ -397,7 +397,9 @@ function Charts({ state, colours }: { state: State; colours: Ink }): JSX.Element
       {zoomed && state.packets.value && state.packets.value.from_s <= from + 1e-9 && state.packets.value.to_s >= to - 1e-9 ? (
         <Sequence state={state} colours={colours} />
       ) : (
-        zoomed && <p class="hint">Zoom in further for the time-sequence diagram.</p>
+        <p class="hint">
+          {zoomed ? "Zoom in further for the time-sequence diagram." : "Click a chart to go to a time. Shift and drag to zoom in; a double click shows the whole run."}
+        </p>
       )}
     </section>
   );

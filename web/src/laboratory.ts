@@ -37,11 +37,11 @@ export class Laboratory {
   private stop: () => void = () => {};
   private module: WebAssembly.Module | null = null;
   private asked = 0;
-  private underWay: { id: number; scene: Scene; view: View } | null = null;
-  private next: { scene: Scene; view: View } | null = null;
+  private newest = 0;
+  /** Runs that were asked for and have not ended. */
+  private readonly runs = new Map<number, { scene: Scene; view: View }>();
   private readonly waiting = new Map<number, Waiting>();
   private pinned: Scene | null = null;
-  private traps = 0;
 
   constructor(
     private readonly wasm: string,
@@ -53,10 +53,10 @@ export class Laboratory {
 
   /** Runs the scene; an older run that is far from its end is given up. */
   run(scene: Scene, view: View): void {
-    this.next = { scene, view };
-    if (!this.underWay) this.begin();
-    // The engine hears of a newer question by its number: it ends the older run, or finishes it.
-    else if (this.traps < 3) this.begin();
+    const id = ++this.asked;
+    this.newest = id;
+    this.runs.set(id, { scene, view });
+    this.send({ kind: "run", id, scene, view });
   }
 
   async describe(scene: Scene): Promise<Description> {
@@ -90,17 +90,6 @@ export class Laboratory {
     });
   }
 
-  private begin(): void {
-    if (!this.next) return;
-    const { scene, view } = this.next;
-    this.next = null;
-    this.underWay = { id: ++this.asked, scene, view };
-    this.runs.set(this.asked, this.underWay);
-    this.send({ kind: "run", id: this.asked, scene, view });
-  }
-
-  private readonly runs = new Map<number, { scene: Scene; view: View }>();
-
   private heard(reply: Reply): void {
     if (reply.kind === "ready") {
       this.module = reply.module;
@@ -109,7 +98,7 @@ export class Laboratory {
     }
     const waiting = this.waiting.get(reply.id);
     this.waiting.delete(reply.id);
-    const isNewest = this.underWay?.id === reply.id;
+    const isNewest = this.newest === reply.id;
     switch (reply.kind) {
       case "picture": {
         const run = this.runs.get(reply.id);
@@ -119,27 +108,19 @@ export class Laboratory {
         }
         if (reply.partial) return;
         this.runs.delete(reply.id);
-        if (isNewest) this.underWay = null;
-        this.traps = 0;
         if (isNewest && reply.memory > MOST_MEMORY) this.restart();
         return;
       }
       case "cancelled":
         this.runs.delete(reply.id);
-        if (isNewest) this.underWay = null;
         return;
       case "refused":
         this.runs.delete(reply.id);
         if (waiting) return waiting.reject(new Error(reply.problems.map((problem) => problem.message).join("; ")));
-        if (isNewest) {
-          this.underWay = null;
-          this.callbacks.refused(reply.problems);
-        }
+        if (isNewest) this.callbacks.refused(reply.problems);
         return;
       case "trap":
-        this.traps += 1;
         this.runs.clear();
-        this.underWay = null;
         for (const other of [waiting, ...this.waiting.values()]) other?.reject(new Error(reply.reason));
         this.waiting.clear();
         this.restart();
@@ -166,7 +147,7 @@ export class Laboratory {
         worker.terminate();
         this.place = this.place === "blob worker" ? "data worker" : "page";
         this.spawn();
-        if (this.underWay) this.run(this.underWay.scene, this.underWay.view);
+        for (const [id, run] of this.runs) this.send({ kind: "run", id, ...run });
       };
       this.send = (question) => worker.postMessage(question);
       this.stop = () => worker.terminate();

@@ -75,6 +75,8 @@ struct Log {
     line: [NodeId; 2],
     /// For each flow the host that sends its data.
     senders: Vec<NodeId>,
+    /// A packet that enters the line earlier has left it before the window begins.
+    begin_s: f64,
     from_s: f64,
     to_s: f64,
     open: BTreeMap<(bool, u64), Crossing>,
@@ -91,11 +93,13 @@ struct Log {
 pub(crate) struct Packets(Arc<Mutex<Log>>);
 
 impl Packets {
-    pub fn new(line: [NodeId; 2], senders: Vec<NodeId>, from_s: f64, to_s: f64) -> Packets {
+    /// `wait_s` is the longest time that a packet may take at the line.
+    pub fn new(line: [NodeId; 2], senders: Vec<NodeId>, from_s: f64, to_s: f64, wait_s: f64) -> Packets {
         let bases = vec![Base::default(); senders.len()];
         let log = Log {
             line,
             senders,
+            begin_s: from_s - wait_s,
             from_s,
             to_s,
             open: BTreeMap::new(),
@@ -168,6 +172,12 @@ impl Observer for Packets {
 
 impl Log {
     fn record(&mut self, at_s: f64, node: NodeId, event: &Event<'_>) {
+        if at_s < self.begin_s {
+            if let Event::Sent(packet) = event {
+                self.step(at_s, node, packet, false);
+            }
+            return;
+        }
         let line = self.line.iter().position(|direction| *direction == node).map(|place| place == 1);
         match (event, line) {
             (Event::Enqueued { packet, .. }, Some(up)) => {

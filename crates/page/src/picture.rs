@@ -5,6 +5,7 @@ use crate::json::Json;
 use crate::series::Curve;
 use crate::view::View;
 use lopsided_core::Dir;
+use lopsided_queue::Limit;
 use lopsided_scenario::Scenario;
 use lopsided_sim::{QueueTable, Recorded, SampleTable};
 
@@ -22,6 +23,22 @@ pub(crate) fn main_link(scenario: &Scenario) -> usize {
 pub(crate) fn main_rate(scenario: &Scenario, dir: Dir) -> Option<u64> {
     let link = scenario.graph.links.get(main_link(scenario))?;
     link.dir(dir).rate.map(|rate| rate.as_bps())
+}
+
+/// The longest time in seconds that a packet may take at the animated line: a full buffer, and some more for lines that
+/// wait for leave to send. An estimate where the buffer has no limit in packets.
+pub(crate) fn longest_wait(scenario: &Scenario) -> f64 {
+    let Some(link) = scenario.graph.links.get(main_link(scenario)) else { return 0.0 };
+    let waits = Dir::BOTH.iter().map(|dir| {
+        let config = link.dir(*dir);
+        let packets = match config.queue.limit() {
+            Some(Limit::Packets(packets)) => f64::from(packets.min(20_000)),
+            _ => 1_000.0,
+        };
+        let full_packet_s = config.rate.map_or(0.0, |rate| 12_500.0 / rate.as_bps() as f64);
+        2.0 + 1.5 * packets * full_packet_s + config.delay.as_secs_f64()
+    });
+    waits.fold(0.0, f64::max)
 }
 
 fn slowest_links(scenario: &Scenario) -> Vec<usize> {

@@ -49,7 +49,8 @@ impl Session {
             let directions: Vec<_> = labels.iter().filter(|label| matches!(label.kind, NodeKind::Link(_))).collect();
             let line = [directions[2 * line].node, directions[2 * line + 1].node];
             let senders = scenario.flows.iter().map(|flow| labels[flow.from].node).collect();
-            Packets::new(line, senders, view.packets_from_s, view.packets_to_s)
+            let wait_s = picture::longest_wait(&scenario);
+            Packets::new(line, senders, view.packets_from_s, view.packets_to_s, wait_s)
         });
         let observers = packets.iter().map(|packets| Box::new(packets.clone()) as Box<dyn Observer>).collect();
         let options = RunOptions { observers, ..RunOptions::default() };

@@ -127,7 +127,7 @@ def bundled(name: str) -> str:
         return (BUNDLE / name).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UsageError(
-            "this installation has no page: build it with `make page` in the source (Node 20 and rustup's target "
+            "this installation has no page: build it with `make page` in the source (Node 18 and rustup's target "
             "wasm32-unknown-unknown), or install a wheel"
         ) from None
 

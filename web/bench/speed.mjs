@@ -1,0 +1,99 @@
+// Measures the page in Chromium: node bench/speed.mjs PAGE.html [DOCSIS.toml]
+//
+// CDP's throttling reaches the main thread alone, so at 4 times the simulator is measured on the main thread too. Each
+// value is the best of some passes, with the median: other work on the machine only adds time.
+import { existsSync, readFileSync } from "node:fs";
+import { chromium } from "playwright-core";
+
+const [file, docsis] = process.argv.slice(2);
+const program = process.env.LOPSIDED_CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => existsSync(path));
+const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox"] });
+const sorted = (values) => [...values].sort((one, other) => one - other);
+const told = (values) => `${sorted(values)[0].toFixed(1)} (median ${sorted(values)[values.length >> 1].toFixed(1)})`;
+
+async function open(rate, { worker = true, url = `file://${file}`, script = true } = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", javaScriptEnabled: script });
+  const page = await context.newPage();
+  const session = await context.newCDPSession(page);
+  await session.send("Emulation.setCPUThrottlingRate", { rate });
+  if (!worker) await page.addInitScript("globalThis.Worker = class { constructor() { throw new Error('none'); } }");
+  await page.addInitScript(() => {
+    const watch = () => {
+      if (globalThis.lopsided?.state.drawn.value && globalThis.lopsided.drawing.charts >= 4) globalThis.firstPicture ??= performance.now();
+      else requestAnimationFrame(watch);
+    };
+    requestAnimationFrame(watch);
+  });
+  await page.goto(url);
+  return { page, close: () => context.close() };
+}
+const rest = (page) => page.waitForFunction(() => lopsided.state.finished.value?.digest && !lopsided.state.busy.value && lopsided.state.catalogue.value, null, { timeout: 120_000 });
+
+for (const rate of [1, 4]) {
+  const first = [];
+  for (let pass = 0; pass < 5; pass++) {
+    const { page, close } = await open(rate);
+    await page.waitForFunction(() => globalThis.firstPicture, null, { timeout: 60_000 });
+    first.push(await page.evaluate(() => firstPicture));
+    await rest(page);
+    await close();
+  }
+  console.log(`first picture at ${rate}x: ${told(first)} ms`);
+}
+
+/** The control moves in each frame. */
+const drag = (page, frames, key, values) =>
+  page.evaluate(
+    async ([frames, key, values]) => {
+      const { state, drawing } = lopsided;
+      const move = (number) => new Promise((done) => {
+        let frame = 0;
+        const begun = performance.now();
+        const step = () => {
+          if (frame++ >= number) return done(performance.now() - begun);
+          state.set({ [key]: values[frame % values.length] }, true);
+          requestAnimationFrame(step);
+        };
+        requestAnimationFrame(step);
+      });
+      await move(20);
+      const before = state.drawn.value;
+      Object.assign(drawing, { took: 0, charts: 0 });
+      const took = await move(frames);
+      return { perSecond: ((state.drawn.value - before) / took) * 1000, frames: (frames / took) * 1000, redraw: (4 * drawing.took) / drawing.charts, run: state.took };
+    },
+    [frames, key, values],
+  );
+
+const limits = Array.from({ length: 40 }, (_, place) => `${12 + place} packets`);
+for (const [name, text] of [["2400/196, 180 s", null], ...(docsis ? [["DOCSIS 1000/35, 10 s", readFileSync(docsis, "utf8")]] : [])]) {
+  const { page, close } = await open(1);
+  await rest(page);
+  if (text) {
+    await page.evaluate((text) => lopsided.state.load(text), text);
+    await rest(page);
+  }
+  const passes = [];
+  for (let pass = 0; pass < 4; pass++) passes.push(await drag(page, 120, "link.up.queue.limit", limits));
+  console.log(`${name}, in a worker at 1x: redraws per second ${passes.map((each) => each.perSecond.toFixed(1)).join(", ")}; frames per second ${passes.map((each) => each.frames.toFixed(0)).join(", ")}; one redraw of four charts ${told(passes.map((each) => each.redraw))} ms; last run ${passes.at(-1).run.toFixed(0)} ms`);
+  await close();
+}
+
+{
+  const { page, close } = await open(4, { worker: false });
+  await rest(page);
+  const passes = [];
+  const runs = [];
+  for (let pass = 0; pass < 12; pass++) {
+    // One run at a time, as the page makes it while a control moves.
+    runs.push(await page.evaluate(async (limit) => {
+      lopsided.state.set({ "link.up.queue.limit": limit }, true);
+      await new Promise((done) => { const wait = () => (lopsided.state.finished.value && !lopsided.state.busy.value ? done() : setTimeout(wait, 1)); wait(); });
+      return lopsided.state.took;
+    }, limits[pass]));
+  }
+  for (let pass = 0; pass < 3; pass++) passes.push((await drag(page, 40, "link.up.queue.limit", limits)).redraw);
+  console.log(`main thread at 4x: the 180 s run ${told(runs)} ms; one redraw of four charts ${told(passes)} ms`);
+  await close();
+}
+await browser.close();
