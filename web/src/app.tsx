@@ -83,7 +83,7 @@ export function App({ state, embedded = false }: { state: State; embedded?: bool
           <Tables state={state} />
         </div>
         <aside class="rest" aria-label="Share and export, scenario">
-          <Share state={state} colours={colours} />
+          <Share state={state} colours={colours} embedded={embedded} />
           {state.folders.length > 0 && <Folders state={state} />}
           <Source state={state} />
         </aside>
@@ -908,7 +908,8 @@ function Pin({ state }: { state: State }): JSX.Element {
   );
 }
 
-function Share({ state, colours }: { state: State; colours: Ink }): JSX.Element {
+function Share({ state, colours, embedded }: { state: State; colours: Ink; embedded: boolean }): JSX.Element {
+  const hasAddress = !embedded && /^(file|https?):$/.test(location.protocol);
   const said = useSignal("");
   const shown = useSignal("");
   const copy = async (text: string, what: string): Promise<void> => {
@@ -921,6 +922,10 @@ function Share({ state, colours }: { state: State; colours: Ink }): JSX.Element 
     }
   };
   const address = async (): Promise<string | null> => {
+    if (!hasAddress) {
+      said.value = "This copy of the page has no address of its own: write one with `lopsided page`, or export the TOML.";
+      return null;
+    }
     const fragment = await state.link();
     if (fragment.length > MOST_WRITTEN) {
       said.value = `The scenario is too long for a link (${fragment.length} of ${MOST_WRITTEN} characters): export its TOML.`;
@@ -948,7 +953,7 @@ function Share({ state, colours }: { state: State; colours: Ink }): JSX.Element 
           onClick={() => tell(address().then((link) => {
             if (!link) return;
             history.replaceState(null, "", link);
-            return copy(link, "The link");
+            return copy(link, location.protocol === "file:" ? "The link, which opens in any copy of this page," : "The link");
           }))}
         >
           Copy link
@@ -985,7 +990,7 @@ function Share({ state, colours }: { state: State; colours: Ink }): JSX.Element 
         ))}
       </div>
       <p class="hint" role="status">
-        {said.value}
+        <Words text={said.value} />
       </p>
       {shown.value && <textarea class="shown" readOnly rows={3} aria-label="Text to copy" value={shown.value} onFocus={(event) => event.currentTarget.select()} />}
     </section>

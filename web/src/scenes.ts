@@ -52,7 +52,7 @@ app = { kind = "udp", rate = "80 kbit/s", size = "200 B" }
 `;
 
 const FAST = `[scenario]
-title = "A download on a 40/1 Mbit/s line"
+title = "A download and an upload on a 40/1 Mbit/s line"
 duration = "30 s"
 [link]
 rtt = "30 ms"
@@ -145,17 +145,17 @@ export const TOUR: readonly Step[] = [
     paper: "H. Balakrishnan, V. Padmanabhan, R. Katz: The Effects of Asymmetry on TCP Performance. Mobile Networks and Applications 4 (1999).",
   },
   {
-    title: "The larger the buffer, the longer the phases",
-    text: "Both flows need the same uplink buffer, and their windows rise and fall in turn. How the phases of the two windows meet decides how long the downlink stays empty. A larger buffer makes the phases longer.",
+    title: "Two windows in and out of phase",
+    text: "Both flows need the same uplink buffer. With 80 packets of it the two congestion windows move against each other, and the download's window is small for so long that its line stays empty for more than half of the time. With 10 packets the windows move together, and the downlink is 95 % full.",
     watch: "Compare the congestion windows: while one is large, the other is small.",
     scenario: ADSL,
     settings: { "link.up.queue.limit": "80 packets" },
     at: 120,
     tries: [
-      { text: "20 packets", settings: { "link.up.queue.limit": "20 packets" } },
+      { text: "10 packets", settings: { "link.up.queue.limit": "10 packets" } },
       { text: "50 packets", settings: { "link.up.queue.limit": "50 packets" } },
     ],
-    paper: "S. Merritt: buffer sizing for asymmetric links, thesis (2010): see lopsided reproduce merritt2010.",
+    paper: "S. Merritt: Understanding Asymmetric Links, Buffers and Bi-Directional TCP Performance. Thesis, 2010.",
   },
   {
     title: "ACKs arrive in bursts",
@@ -186,7 +186,7 @@ export const TOUR: readonly Step[] = [
   {
     title: "The queue manages itself",
     text: "CoDel measures how long each packet waited, not how many packets wait. If all wait longer than 5 ms for 100 ms, it drops a packet to tell the sender to slow down. FQ-CoDel also gives each flow a queue of its own.",
-    watch: "The queue stays short, and goodput hardly changes.",
+    watch: "Round trips of the download fall to about a tenth, and goodput stays.",
     scenario: HOUSEHOLD,
     settings: { "link.up.queue": '{ kind = "fq_codel" }', "link.down.queue": '{ kind = "fq_codel" }' },
     at: 30,
@@ -199,14 +199,15 @@ export const TOUR: readonly Step[] = [
   },
   {
     title: "Fewer ACKs do the same work",
-    text: "An ACK covers everything before it. A filter in the uplink's queue can therefore remove an ACK when a newer ACK of the same connection arrives. The uplink then carries more data.",
+    text: "An ACK covers everything before it. A filter in the uplink's queue can therefore remove an ACK when a newer ACK of the same connection arrives. With a queue for each flow, both directions gain: the upload takes the room of the ACKs that are gone. Before a drop-tail buffer the same filter hurts the download: the upload's data fills the places of the ACKs, and the ACKs that are left wait behind that data.",
     watch: "Fewer small bars wait in the lower buffer.",
-    scenario: ADSL,
-    settings: { "link.up.queue": '{ kind = "ack_filter", rule = "conservative", queue = { kind = "fifo", limit = "50 packets" } }' },
-    at: 90,
+    scenario: FAST,
+    settings: { "link.up.queue": '{ kind = "ack_filter", rule = "conservative", queue = { kind = "fq_codel" } }' },
+    at: 20,
     tries: [
-      { text: "No filter", settings: {} },
-      { text: "Receivers send 4 ACKs per round trip", settings: { "stack.ack_policy": "tack", "stack.acks_per_rtt": "4" } },
+      { text: "FQ-CoDel without the filter", settings: { "link.up.queue": '{ kind = "fq_codel" }' } },
+      { text: "The filter before drop-tail", settings: { "link.up.queue": '{ kind = "ack_filter", rule = "conservative", queue = { kind = "fifo", limit = "200 packets" } }' } },
+      { text: "Drop-tail alone", settings: {} },
     ],
     paper: "H. Balakrishnan and others, RFC 3449: TCP Performance Implications of Network Path Asymmetry (2002).",
   },
