@@ -137,7 +137,7 @@ export class Line {
     const wireX = boxX + box + 8;
     context.fillStyle = colours.grid;
     context.fillRect(mirror(wireX, wire), lane.y - 3, wire, 6);
-    this.packetsOf(context, lane, time, direction.delay_ms / 1000, { boxX, box, wireX, wire, top, tall }, mirror, colours, selected, slots);
+    this.packetsOf(context, lane, time, direction.delay_ms / 1000, { boxX, box, wireX, wire, top, tall, end: boxX + box - outline }, mirror, colours, selected, slots);
     const waiting = lane.up ? this.waiting.up : this.waiting.down;
     const acks = lane.up ? this.waiting.acksUp : this.waiting.acksDown;
     const rate = direction.rate_bps ? format.rate(direction.rate_bps) : "no rate";
@@ -168,7 +168,7 @@ export class Line {
     lane: Lane,
     time: number,
     delay: number,
-    at: { boxX: number; box: number; wireX: number; wire: number; top: number; tall: number },
+    at: { boxX: number; box: number; wireX: number; wire: number; top: number; tall: number; end: number },
     mirror: (x: number, wide: number) => number,
     colours: Ink,
     selected: number | null,
@@ -192,7 +192,7 @@ export class Line {
           const fall = (time - arrives) / 0.12;
           if (arrives <= time && fall < 1) {
             context.globalAlpha = 1 - fall;
-            this.block(context, row, mirror(at.boxX - 2, 7), at.top + at.tall + 3 + fall * 12, 7, 7, colours.alarm, selected, "lost");
+            this.block(context, row, mirror(at.end - 2, 7), at.top + at.tall + 3 + fall * 12, 7, 7, colours.alarm, selected, "lost");
             context.globalAlpha = 1;
             continue;
           }
