@@ -18,10 +18,12 @@ impl Default for Digest {
 
 impl Digest {
     #[inline]
+    /// Mixes a word into the digest.
     pub fn mix(&mut self, word: u64) {
         self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     }
 
+    /// The digest of everything mixed so far.
     pub fn value(self) -> u64 {
         self.0 ^ (self.0 >> 32)
     }
@@ -30,11 +32,14 @@ impl Digest {
 /// A number of packets and of their octets (of IP).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Count {
+    /// Number of packets.
     pub packets: u64,
+    /// Number of bytes.
     pub bytes: Bytes,
 }
 
 impl Count {
+    /// No packets.
     pub const ZERO: Count = Count { packets: 0, bytes: Bytes::ZERO };
 
     /// One more packet.
@@ -45,6 +50,7 @@ impl Count {
     }
 
     #[inline]
+    /// Removes one packet of this size.
     pub fn remove(&mut self, size: Bytes) {
         self.packets -= 1;
         self.bytes -= size;
@@ -90,6 +96,7 @@ pub struct NodeCounters {
     pub originated: Count,
     /// Packets whose journey ended well.
     pub delivered: Count,
+    /// Digest of the node's packets.
     pub digest: Digest,
     /// `None` of a node at which nothing of it happened.
     rare: Option<Box<Rare>>,
@@ -107,10 +114,12 @@ struct Rare {
 }
 
 impl NodeCounters {
+    /// Packets dropped for this reason.
     pub fn dropped(&self, why: DropReason) -> Count {
         self.rare.as_ref().map_or(Count::ZERO, |rare| rare.dropped[why as usize])
     }
 
+    /// Packets dropped for any reason.
     pub fn dropped_total(&self) -> Count {
         self.rare.iter().flat_map(|rare| rare.dropped).sum()
     }
@@ -120,6 +129,7 @@ impl NodeCounters {
         self.rare.as_ref().map_or(Count::ZERO, |rare| rare.marked[why as usize])
     }
 
+    /// Packets marked for any reason.
     pub fn marked_total(&self) -> Count {
         self.rare.iter().flat_map(|rare| rare.marked).sum()
     }
@@ -158,6 +168,7 @@ impl fmt::Debug for Accounting {
 }
 
 impl Accounting {
+    /// The accounting of a network with this number of nodes.
     pub fn new(nodes: usize) -> Accounting {
         Accounting { nodes: vec![NodeCounters::default(); nodes], ..Accounting::default() }
     }
@@ -192,6 +203,7 @@ impl Accounting {
         }
     }
 
+    /// Adds an observer of packet events.
     pub fn subscribe(&mut self, observer: Box<dyn Observer>) {
         self.mask |= observer.mask();
         self.observers.push(observer);
@@ -210,10 +222,12 @@ impl Accounting {
         self.unseen_until
     }
 
+    /// The counters of one node.
     pub fn node(&self, node: NodeId) -> &NodeCounters {
         &self.nodes[node.index()]
     }
 
+    /// The counters of all nodes, by node number.
     pub fn nodes(&self) -> &[NodeCounters] {
         &self.nodes
     }
@@ -378,13 +392,17 @@ impl Accounting {
 /// Where all packets of a run and their octets came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Conservation {
+    /// Packets that began at a host or stage.
     pub originated: Count,
+    /// Packets that reached their destination.
     pub delivered: Count,
+    /// Packets that were dropped.
     pub dropped: Count,
     /// Ended in a stage that sends on in another packet what they carried.
     pub absorbed: Count,
     /// What rewriting added to packets, and took from them.
     pub bytes_added: Bytes,
+    /// Bytes that rewriting removed from packets.
     pub bytes_removed: Bytes,
     /// In queues, in stages, in flight.
     pub held: Count,

@@ -5,6 +5,7 @@
 pub struct Checksum(u64);
 
 impl Checksum {
+    /// Adds bytes to the sum.
     pub fn add(&mut self, octets: &[u8]) {
         // Long ones in larger words of the machine's own order, as RFC 1071 section 2 (B) and (C) allow.
         let (long, octets) = octets.split_at(if octets.len() < LONG { 0 } else { octets.len() & !3 });

@@ -3,6 +3,8 @@
 //! Everything above speaks in these words and this crate knows nothing of what is above. It holds no clock, no I/O and
 //! no global state: a state machine is handed the time and a [`Cx`] and can reach nothing else.
 
+#![warn(missing_docs)]
+
 mod accounting;
 mod checksum;
 mod event;
@@ -29,13 +31,17 @@ pub use units::{BitRate, Bytes};
 /// Which way along a lopsided line: towards the home (`Down`) or away from it (`Up`). Never tx and rx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dir {
+    /// Towards the client: the fast direction of an access line.
     Down,
+    /// Away from the client.
     Up,
 }
 
 impl Dir {
+    /// Both directions, `Down` first.
     pub const BOTH: [Dir; 2] = [Dir::Down, Dir::Up];
 
+    /// The name in scenarios and tables: `down` or `up`.
     pub fn name(self) -> &'static str {
         match self {
             Dir::Down => "down",
@@ -43,6 +49,7 @@ impl Dir {
         }
     }
 
+    /// The other direction.
     pub fn reverse(self) -> Dir {
         match self {
             Dir::Down => Dir::Up,

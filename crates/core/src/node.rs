@@ -13,9 +13,11 @@ pub struct Port(pub u16);
 /// A state machine in a network. The network calls `handle_*` as things happen, and after each such call takes
 /// everything from `poll_transmit`, then re-reads `poll_timeout`. No clock, no I/O, no thread.
 pub trait Node: Debug + Send {
+    /// A packet arrives at a port.
     fn handle_packet(&mut self, port: Port, packet: Packet, cx: &mut Cx<'_>);
     /// A call before the time of `poll_timeout` does nothing.
     fn handle_timeout(&mut self, cx: &mut Cx<'_>);
+    /// Returns the next packet that leaves, with its port; `None` if no packet leaves now.
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)>;
     /// Whether `poll_transmit`, asked once more, would give nothing and change nothing: then it need not be.
     fn has_given_all(&self) -> bool {
@@ -49,16 +51,19 @@ pub struct Cx<'a> {
 
 impl<'a> Cx<'a> {
     #[inline]
+    /// The context of a call of `node` at `now`.
     pub fn new(now: Time, node: NodeId, accounting: &'a mut Accounting) -> Cx<'a> {
         Cx { now, node, accounting }
     }
 
     #[inline]
+    /// The current time.
     pub fn now(&self) -> Time {
         self.now
     }
 
     #[inline]
+    /// The node that is called.
     pub fn node(&self) -> NodeId {
         self.node
     }

@@ -8,30 +8,37 @@ use std::ops::{Add, AddAssign, Sub};
 pub struct Seq(u32);
 
 impl Seq {
+    /// The sequence number with this value.
     pub const fn new(number: u32) -> Seq {
         Seq(number)
     }
 
+    /// The value.
     pub const fn get(self) -> u32 {
         self.0
     }
 
+    /// True if it precedes the other number (modulo 2^32).
     pub const fn before(self, other: Seq) -> bool {
         (self.0.wrapping_sub(other.0) as i32) < 0
     }
 
+    /// True if it follows the other number.
     pub const fn after(self, other: Seq) -> bool {
         other.before(self)
     }
 
+    /// True if it precedes or equals the other number.
     pub const fn at_or_before(self, other: Seq) -> bool {
         !other.before(self)
     }
 
+    /// The later of the two numbers.
     pub const fn later_of(self, other: Seq) -> Seq {
         if self.before(other) { other } else { self }
     }
 
+    /// The earlier of the two numbers.
     pub const fn earlier_of(self, other: Seq) -> Seq {
         if self.before(other) { self } else { other }
     }

@@ -8,20 +8,32 @@ use crate::{Bytes, Seq, Time};
 /// The states of a connection (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
+    /// LISTEN.
     Listen,
+    /// SYN-SENT.
     SynSent,
+    /// SYN-RECEIVED.
     SynReceived,
+    /// ESTABLISHED.
     Established,
+    /// FIN-WAIT-1.
     FinWait1,
+    /// FIN-WAIT-2.
     FinWait2,
+    /// CLOSE-WAIT.
     CloseWait,
+    /// CLOSING.
     Closing,
+    /// LAST-ACK.
     LastAck,
+    /// TIME-WAIT.
     TimeWait,
+    /// CLOSED.
     Closed,
 }
 
 impl State {
+    /// The state's name in lower case.
     pub fn name(self) -> &'static str {
         match self {
             State::Listen => "listen",
@@ -42,6 +54,7 @@ impl State {
 /// The congestion state of a sender, in Linux's names and order (`tcpi_ca_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CaState {
+    /// Nothing is missing.
     Open,
     /// Duplicate or selective ACKs came, too few to mean a loss.
     Disorder,
@@ -54,6 +67,7 @@ pub enum CaState {
 }
 
 impl CaState {
+    /// The state's name in lower case.
     pub fn name(self) -> &'static str {
         match self {
             CaState::Open => "open",
@@ -70,11 +84,13 @@ macro_rules! named {
     ($(#[$doc:meta])* $type:ident { $($(#[$value_doc:meta])* $value:ident = $name:literal,)+ }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[allow(missing_docs, reason = "the text of a value names it")]
         pub enum $type {
             $($(#[$value_doc])* $value,)+
         }
 
         impl $type {
+            /// The value in words.
             pub fn name(self) -> &'static str {
                 match self {
                     $($type::$value => $name,)+
@@ -232,54 +248,78 @@ named! {
 /// One thing that happened inside an endpoint. Offsets are octets of the stream, from 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TcpEvent {
+    /// The connection's state changed.
     StateChanged {
+        /// The state before.
         from: State,
+        /// The state after.
         to: State,
     },
+    /// The congestion state changed.
     CaState {
+        /// The state before.
         from: CaState,
+        /// The state after.
         to: CaState,
+        /// The reason.
         why: CaReason,
     },
     /// `segments` more segments count as lost, the first of them at the offset `start`.
     Lost {
+        /// Offset of the first lost segment.
         start: u64,
+        /// Number of lost segments.
         segments: u32,
+        /// The rule that found them.
         rule: LossRule,
     },
     /// The window, or the target that it is led down to.
     CwndReduced {
+        /// The congestion signal.
         signal: Reduction,
+        /// The window before.
         from: Bytes,
+        /// The window after.
         to: Bytes,
     },
     /// A reduction was taken back; the window is `cwnd` again.
     Undone {
+        /// The rule that showed that the reduction was spurious.
         by: UndoRule,
+        /// The window after the undo.
         cwnd: Bytes,
     },
     /// A timer fired.
     Timer {
+        /// The timer.
         kind: TimerKind,
     },
     /// An acknowledgement without data went out.
     AckSent {
+        /// The acknowledgement number.
         ack: Seq,
+        /// The reason of the ACK.
         why: AckReason,
     },
     /// From now on something else holds the sender back.
     Limited {
+        /// What limits the sender from now on.
         by: Limit,
     },
     /// A segment was sent again; `probe`: as a tail loss probe.
     Retransmitted {
+        /// Offset of the segment.
         start: u64,
+        /// Number of bytes.
         len: u32,
+        /// True for a tail loss probe.
         probe: bool,
     },
     /// The congestion control went from one of its own phases to another; at first from none, the empty name.
     CcPhase {
+        /// The phase before.
         from: &'static str,
+        /// The phase after.
         to: &'static str,
     },
 }
@@ -346,15 +386,25 @@ impl std::fmt::Display for TcpEvent {
 pub struct TcpEventMask(u16);
 
 impl TcpEventMask {
+    /// No events.
     pub const NONE: TcpEventMask = TcpEventMask(0);
+    /// Changes of the connection's state.
     pub const STATE: TcpEventMask = TcpEventMask(1);
+    /// Changes of the congestion state.
     pub const CONGESTION: TcpEventMask = TcpEventMask(1 << 1);
+    /// Segments marked lost.
     pub const LOSS: TcpEventMask = TcpEventMask(1 << 2);
+    /// Reductions of the window and their undo.
     pub const WINDOW: TcpEventMask = TcpEventMask(1 << 3);
+    /// Expired timers.
     pub const TIMER: TcpEventMask = TcpEventMask(1 << 4);
+    /// ACKs sent, with their reasons.
     pub const ACK: TcpEventMask = TcpEventMask(1 << 5);
+    /// Changes of what limits the sender.
     pub const LIMIT: TcpEventMask = TcpEventMask(1 << 6);
+    /// Retransmissions.
     pub const RETRANSMIT: TcpEventMask = TcpEventMask(1 << 7);
+    /// All events.
     pub const ALL: TcpEventMask = TcpEventMask(u16::MAX);
 
     /// Whether the two have a kind in common.
@@ -364,6 +414,7 @@ impl TcpEventMask {
     }
 
     #[must_use]
+    /// These kinds and others.
     pub const fn with(self, kinds: TcpEventMask) -> TcpEventMask {
         TcpEventMask(self.0 | kinds.0)
     }
@@ -372,6 +423,8 @@ impl TcpEventMask {
 /// An event and when it happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimedTcpEvent {
+    /// Time of the event.
     pub at: Time,
+    /// The event.
     pub event: TcpEvent,
 }

@@ -12,18 +12,22 @@ pub struct Time(u64);
 pub struct Duration(u64);
 
 impl Time {
+    /// The start of a run.
     pub const ZERO: Time = Time(0);
     /// Later than every instant of a run: "never".
     pub const MAX: Time = Time(u64::MAX);
 
+    /// The time this many nanoseconds after the start.
     pub const fn from_nanos(nanos: u64) -> Time {
         Time(nanos)
     }
 
+    /// Nanoseconds since the start.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
+    /// Seconds since the start.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -40,49 +44,62 @@ impl Time {
 }
 
 impl Duration {
+    /// No time.
     pub const ZERO: Duration = Duration(0);
+    /// The longest span.
     pub const MAX: Duration = Duration(u64::MAX);
 
+    /// A span of nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Duration {
         Duration(nanos)
     }
 
+    /// A span of microseconds.
     pub const fn from_micros(micros: u64) -> Duration {
         Duration(micros * 1_000)
     }
 
+    /// A span of milliseconds.
     pub const fn from_millis(millis: u64) -> Duration {
         Duration(millis * 1_000_000)
     }
 
+    /// A span of seconds.
     pub const fn from_secs(secs: u64) -> Duration {
         Duration(secs * 1_000_000_000)
     }
 
+    /// The span in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
+    /// The span in microseconds, rounded down.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
+    /// The span in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
+    /// The span in milliseconds.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
+    /// True if the span is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
+    /// The difference, at least zero.
     pub const fn saturating_sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))
     }
 
+    /// The multiple, at most the longest span.
     pub const fn saturating_mul(self, by: u64) -> Duration {
         Duration(self.0.saturating_mul(by))
     }

@@ -14,31 +14,39 @@ pub struct Bytes(u64);
 pub struct BitRate(u64);
 
 impl Bytes {
+    /// No bytes.
     pub const ZERO: Bytes = Bytes(0);
+    /// The largest size.
     pub const MAX: Bytes = Bytes(u64::MAX);
 
+    /// A number of bytes.
     pub const fn new(octets: u64) -> Bytes {
         Bytes(octets)
     }
 
+    /// The number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
 
+    /// The number of bits.
     pub const fn bits(self) -> u64 {
         self.0 * 8
     }
 
+    /// The difference, at least zero.
     pub const fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
     }
 }
 
 impl BitRate {
+    /// A rate in bits per second.
     pub const fn from_bps(bps: u64) -> BitRate {
         BitRate(bps)
     }
 
+    /// The rate in bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }

@@ -18,6 +18,8 @@
 //!
 //! Leaves out: sensing the round trip otherwise than from requests, and a number of streams that adapts.
 
+#![warn(missing_docs)]
+
 mod congestion;
 mod equations;
 mod fair_share;

@@ -17,18 +17,22 @@ impl Ranges {
         all
     }
 
+    /// Number of bytes in all ranges.
     pub fn octets(&self) -> u64 {
         self.octets
     }
 
+    /// True if there are no ranges.
     pub fn is_empty(&self) -> bool {
         self.octets == 0
     }
 
+    /// The ranges in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Range<u64>> {
         self.ranges.iter().cloned()
     }
 
+    /// Adds a range and joins it with those that it touches.
     pub fn insert(&mut self, new: Range<u64>) {
         if new.is_empty() {
             return;
@@ -44,6 +48,7 @@ impl Ranges {
         self.ranges.splice(from..to, [merged]);
     }
 
+    /// Removes a range.
     pub fn remove(&mut self, gone: &Range<u64>) {
         if gone.is_empty() {
             return;

@@ -24,10 +24,13 @@ impl Choice for Mode {
 /// The settings of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
+    /// How streams share the window.
     pub mode: Mode,
     /// Connections at once; [`Mode::Single`] has one.
     pub streams: u32,
+    /// The rule for the window.
     pub window: WindowRule,
+    /// Which holes count as congestion.
     pub detection: Detection,
     /// No request is for less, but the last.
     pub min_chunk: Bytes,

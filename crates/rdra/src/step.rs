@@ -7,8 +7,11 @@ use lopsided_core::{Bytes, Duration, Time};
 /// One call, and the state after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
+    /// Time of the step.
     pub at: Time,
+    /// Number of the stream.
     pub stream: usize,
+    /// The event.
     pub what: What,
     /// What the step made of a loss that it saw.
     pub loss: Option<Loss>,
@@ -22,10 +25,13 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// An idle stream was given so many octets to ask for, from the `first` on.
+    #[expect(missing_docs, reason = "the variant's comment names its fields")]
     Asked { first: u64, octets: u64 },
     /// Octets of the object were told of, so long after they had come.
+    #[expect(missing_docs, reason = "the variant's comment names its fields")]
     Received { first: u64, octets: u64, late: Duration },
     /// The connection told of this many segments out of order since it began, and of its segment size.
+    #[expect(missing_docs, reason = "the variant's comment names its fields")]
     Observed { out_of_order: u64, mss: Bytes },
     /// The stream's connection was gone.
     Failed,

@@ -215,6 +215,7 @@ impl Transfer {
         self.missing.octets() + self.requested
     }
 
+    /// Number of received bytes of the object.
     pub fn octets_received(&self) -> u64 {
         self.received
     }

@@ -7,6 +7,7 @@ use crate::{AnyPart, Part, PartInfo};
 pub struct Family {
     /// Names the table in messages and in the reference.
     pub name: &'static str,
+    /// One sentence for lists and the reference.
     pub text: &'static str,
     /// The key that a single value in place of the table stands for.
     pub shorthand: Option<&'static str>,
@@ -19,6 +20,7 @@ pub struct Family {
 /// One kind of a family.
 #[derive(Clone, Debug)]
 pub struct Member {
+    /// The part's declaration.
     pub info: PartInfo,
     /// The part with its defaults.
     pub part: Box<dyn AnyPart>,

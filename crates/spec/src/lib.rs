@@ -44,6 +44,8 @@
 //!
 //! Left out: texts and trees of files, places of mistakes, units as people write them. They are the scenario crate's.
 
+#![warn(missing_docs)]
+
 mod family;
 mod macros;
 mod part;

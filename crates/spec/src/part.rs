@@ -13,6 +13,7 @@ pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     const TEXT: &'static str;
     /// The key that a single value in place of the table stands for.
     const SHORTHAND: Option<&'static str> = None;
+    /// The keys in the order of the reference.
     const KEYS: &'static [Key<Self>];
     /// Named settings that a scenario can start from.
     const PRESETS: Option<Presets<Self>> = None;
@@ -33,15 +34,20 @@ pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
 /// Named settings of a part, and the key that chooses one. What else is given changes them.
 #[derive(Debug)]
 pub struct Presets<P: 'static> {
+    /// The key that chooses a named value.
     pub key: &'static str,
+    /// One sentence for the reference.
     pub text: &'static str,
+    /// The named values.
     pub named: &'static [(&'static str, P)],
 }
 
 /// One key of a part, made by [`key`].
 pub struct Key<P> {
+    /// The part's name, as in a scenario.
     pub name: &'static str,
     field: fn(&mut P) -> &mut dyn Setting,
+    /// One sentence for the reference.
     pub text: &'static str,
     default_text: Option<&'static str>,
     example: Option<&'static str>,
@@ -101,8 +107,11 @@ impl<P> Debug for Key<P> {
 /// A key's declaration without the type of its part.
 #[derive(Clone, Debug)]
 pub struct KeyInfo {
+    /// The key's name.
     pub name: &'static str,
+    /// The type of its value.
     pub value_type: ValueType,
+    /// One sentence for the reference.
     pub text: &'static str,
     /// The value where the key is not given.
     pub default: Value,
@@ -150,10 +159,15 @@ impl KeyInfo {
 /// A part's declaration without its type: a table of keys.
 #[derive(Clone, Debug)]
 pub struct PartInfo {
+    /// The part's name.
     pub name: &'static str,
+    /// One sentence for the reference.
     pub text: &'static str,
+    /// The key that a bare value stands for.
     pub shorthand: Option<&'static str>,
+    /// The keys in the order of the reference.
     pub keys: Vec<KeyInfo>,
+    /// Groups of keys of which at most one may be given.
     pub exclusive: &'static [&'static [&'static str]],
     /// The part with its defaults; `None` for a table that is read in a way of its own.
     pub make: Option<fn() -> Box<dyn AnyPart>>,
@@ -174,10 +188,12 @@ impl PartInfo {
         }
     }
 
+    /// The declaration of a key; `None` if the part has no such key.
     pub fn key(&self, name: &str) -> Option<&KeyInfo> {
         self.keys.iter().find(|key| key.name == name)
     }
 
+    /// The names of all keys.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone + '_ {
         self.keys.iter().map(|key| key.name)
     }
@@ -219,15 +235,21 @@ fn preset<P: Part>(key: &str, value: &Value) -> Option<P> {
 
 /// A part of whatever type.
 pub trait AnyPart: Any + Debug + Send + Sync {
+    /// The part's declaration.
     fn info(&self) -> PartInfo;
     /// The value of a key; [`Value::None`] for a key that is not there.
     fn get(&self, key: &str) -> Value;
     /// Sets a key. An error is a message for whoever wrote the file.
     fn set(&mut self, key: &str, value: Value) -> Result<(), String>;
+    /// See [`Part::complete`].
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault>;
+    /// See [`Part::check`].
     fn check(&self) -> Result<(), Fault>;
+    /// A boxed copy.
     fn boxed_clone(&self) -> Box<dyn AnyPart>;
+    /// True if the other part has the same type and value.
     fn equals(&self, other: &dyn AnyPart) -> bool;
+    /// The part for downcasting.
     fn as_any(&self) -> &dyn Any;
 }
 
@@ -307,6 +329,7 @@ pub struct Given<'g> {
 }
 
 impl Given<'_> {
+    /// True if the scenario gives this key.
     pub fn has(&self, key: &str) -> bool {
         self.keys.contains(&key)
     }
@@ -317,17 +340,20 @@ impl Given<'_> {
 pub struct Fault {
     /// The key at fault.
     pub key: &'static str,
+    /// What is wrong, in one sentence.
     pub message: String,
     /// What to write instead.
     pub help: Option<String>,
 }
 
 impl Fault {
+    /// An error at a key.
     pub fn new(key: &'static str, message: impl Into<String>) -> Fault {
         Fault { key, message: message.into(), help: None }
     }
 
     #[must_use]
+    /// Adds what would be right.
     pub fn help(self, help: impl Into<String>) -> Fault {
         Fault { help: Some(help.into()), ..self }
     }

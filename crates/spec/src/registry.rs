@@ -6,6 +6,7 @@ use std::sync::{PoisonError, RwLock};
 
 /// Something that scenarios choose by a name.
 pub trait Named: Clone {
+    /// The name under which the entry is chosen.
     fn name(&self) -> &'static str;
 }
 
@@ -21,6 +22,7 @@ pub struct Registry<T: 'static> {
 }
 
 impl<T: Named> Registry<T> {
+    /// A registry with these built-in entries.
     pub const fn new(built_in: &'static [fn() -> T]) -> Registry<T> {
         Registry { built_in, registered: RwLock::new(Vec::new()) }
     }
@@ -31,10 +33,12 @@ impl<T: Named> Registry<T> {
         self.built_in.iter().map(|make| make()).chain(registered.iter().cloned()).collect()
     }
 
+    /// All names: the built-in ones, then the registered ones.
     pub fn names(&self) -> Vec<&'static str> {
         self.all().iter().map(T::name).collect()
     }
 
+    /// The entry with a name; `None` if there is none.
     pub fn find(&self, name: &str) -> Option<T> {
         self.all().into_iter().find(|known| known.name() == name)
     }
@@ -70,7 +74,9 @@ impl std::error::Error for NameTaken {}
 /// One kind of a family, and `B`, which its crate does with the settings of that kind.
 #[derive(Clone, Debug)]
 pub struct Kind<B> {
+    /// Name and text of the kind.
     pub member: Member,
+    /// Builds the object from its settings.
     pub build: B,
 }
 
@@ -97,11 +103,14 @@ impl<B: Clone> Registry<Kind<B>> {
 /// The settings of one kind of a family, as plain data.
 #[derive(Clone)]
 pub struct Chosen<B> {
+    /// The settings.
     pub part: Box<dyn AnyPart>,
+    /// Builds the object from its settings.
     pub build: B,
 }
 
 impl<B: Clone> Chosen<B> {
+    /// Settings with the function that builds from them.
     pub fn new<P: Part>(settings: P, build: B) -> Chosen<B> {
         Chosen { part: Box::new(settings), build }
     }

@@ -35,6 +35,7 @@ pub enum ValueType {
     Word(fn() -> Vec<&'static str>),
     /// The kind of a family's part.
     Kind(&'static Family),
+    /// Any text.
     Text,
     /// Letters, digits, `-` and `_`.
     Name,
@@ -48,6 +49,7 @@ pub enum ValueType {
     Family(&'static Family),
     /// Parts of one type under names of the user's choice.
     Map(fn() -> PartInfo),
+    /// A list of values of one type.
     List(&'static ValueType),
     /// One value, or a list of them.
     OneOrMore(&'static ValueType),
@@ -60,32 +62,49 @@ pub enum ValueType {
 pub enum Value {
     /// Not given, or the word that says "none".
     None,
+    /// True or false.
     Flag(bool),
+    /// A whole number.
     Integer(u64),
+    /// A number.
     Number(f64),
+    /// A rate.
     Rate(BitRate),
+    /// A time.
     Time(Duration),
+    /// A size in bytes.
     Size(Bytes),
+    /// An amount of queued data.
     Amount(Amount),
+    /// One of several words.
     Word(&'static str),
+    /// Any text.
     Text(String),
+    /// Two times: a period and a part of it.
     Period(Duration, Duration),
+    /// A table of keys.
     Part(Box<dyn AnyPart>),
+    /// A list of values.
     List(Vec<Value>),
 }
 
 /// An amount that may be counted in several units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
+    /// A number of packets.
     Packets(u32),
+    /// A number of segments.
     Segments(u32),
     /// IP octets.
     Bytes(Bytes),
     /// `count` cells of memory of `size` octets.
     Bins {
+        /// Number of bins.
         count: u32,
+        /// Size of a bin.
         size: Bytes,
     },
+    /// The data that the rate sends in this time.
     Time(Duration),
 }
 
@@ -108,18 +127,25 @@ impl Value {
 ///
 /// `from_value` gets a value of `TYPE`. An error is a message for whoever wrote the file.
 pub trait Scalar: Sized {
+    /// The type of value that a key of this type takes.
     const TYPE: ValueType;
     /// Whether [`Value::None`] is one of its values.
     const OPTIONAL: bool = false;
+    /// The value of a setting.
     fn to_value(&self) -> Value;
+    /// The setting of a value. The error says what is wrong.
     fn from_value(value: Value) -> Result<Self, String>;
 }
 
 /// A field that a key reads and writes, whatever its type.
 pub trait Setting {
+    /// The type of value.
     fn value_type(&self) -> ValueType;
+    /// True if the setting may be absent.
     fn is_optional(&self) -> bool;
+    /// The current value.
     fn get(&self) -> Value;
+    /// Changes the value. The error says what is wrong.
     fn set(&mut self, value: Value) -> Result<(), String>;
 }
 
@@ -144,6 +170,7 @@ impl<T: Scalar> Setting for T {
 
 /// An enumeration without data, whose variants have words in a scenario.
 pub trait Choice: Copy + PartialEq + 'static {
+    /// The words and their values.
     const WORDS: &'static [(&'static str, Self)];
 
     /// The word of this variant.

@@ -16,8 +16,11 @@ use lopsided_spec::{Fault, Key, Part, key};
 /// ACK pacing as plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckPacingConfig {
+    /// The side of the queue that the stage is on.
     pub side: StageSide,
+    /// The rate of the data that the ACKs may release.
     pub rate: BitRate,
+    /// The longest delay of an ACK.
     pub max_delay: Duration,
 }
 

@@ -21,9 +21,11 @@ use lopsided_spec::{Fault, Key, Part, key};
 /// ACK thinning as plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckThinningConfig {
+    /// The side of the queue that the stage is on.
     pub side: StageSide,
     /// One of so many goes on.
     pub keep: u32,
+    /// The longest delay of an ACK.
     pub max_delay: Duration,
 }
 

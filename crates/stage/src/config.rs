@@ -29,6 +29,7 @@ impl Choice for StageSide {
 /// Where a stage stands, which keys its random draws.
 #[derive(Clone, Copy, Debug)]
 pub struct StageRole<'a> {
+    /// The run's seed, which keys the stage's random numbers.
     pub seed: u64,
     /// Such as `link/up/stage 1`.
     pub role: &'a str,
@@ -73,6 +74,7 @@ impl StageConfig {
         self.0.kind()
     }
 
+    /// The side of the queue that the stage is on.
     pub fn side(&self) -> StageSide {
         (self.0.build.side)(&*self.0.part)
     }

@@ -6,6 +6,8 @@
 //!
 //! Leaves out: what must look into a queue while packets wait there. That is a queue discipline's.
 
+#![warn(missing_docs)]
+
 mod ack_pacing;
 mod ack_reconstruct;
 mod ack_thinning;

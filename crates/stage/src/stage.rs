@@ -76,10 +76,12 @@ impl StageNode {
     /// The other direction, of a stage that sees it.
     pub const REVERSE: Port = Port(1);
 
+    /// Makes a node of a stage.
     pub fn new(stage: Box<dyn Stage>) -> StageNode {
         StageNode { stage, out: Outlet::default(), arrived: 0, sent: 0 }
     }
 
+    /// True if the stage observes the other direction.
     pub fn sees_reverse(&self) -> bool {
         self.stage.sees_reverse()
     }

@@ -16,24 +16,32 @@ pub enum Event<'a> {
     /// A host took the packet from the network.
     Received(&'a Packet),
     /// A queue took the packet in; the backlog includes it.
+    #[expect(missing_docs, reason = "the variant's comment names its fields")]
     Enqueued { packet: &'a Packet, backlog_packets: u32, backlog_bytes: Bytes },
     /// A queue let the packet go after `sojourn`; the backlog excludes it.
+    #[expect(missing_docs, reason = "the variant's comment names its fields")]
     Dequeued { packet: &'a Packet, backlog_packets: u32, backlog_bytes: Bytes, sojourn: Duration },
     /// A queue marked the packet: congestion was experienced (RFC 3168).
+    #[expect(missing_docs, reason = "the variant's comment names its fields")]
     Marked { packet: &'a Packet, why: MarkReason },
     /// The packet was lost.
+    #[expect(missing_docs, reason = "the variant's comment names its fields")]
     Dropped { packet: &'a Packet, why: DropReason },
     /// A stage changed the packet, which was of so many octets `before`.
+    #[expect(missing_docs, reason = "the variant's comment names its fields")]
     Rewritten { packet: &'a Packet, before: Bytes },
     /// The packet ended in a stage, and what it carried goes on in another.
+    #[expect(missing_docs, reason = "the variant's comment names its fields")]
     Absorbed { packet: &'a Packet },
     /// Something happened inside a TCP endpoint of a host.
+    #[expect(missing_docs, reason = "the variant's comment names its fields")]
     Tcp { endpoint: TcpEndpoint, event: TcpEvent },
 }
 
 /// Which end of which connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpEndpoint {
+    /// The flow of the endpoint.
     pub flow: FlowId,
     /// The port of the end that opened the connection: with the flow it names the connection at both ends.
     pub opener_port: u16,
@@ -59,6 +67,7 @@ impl Event<'_> {
 pub struct EventMask(u32);
 
 impl EventMask {
+    /// No events.
     pub const NONE: EventMask = EventMask(0);
     /// [`Event::Sent`] and [`Event::Received`].
     pub const HOSTS: EventMask = EventMask(1);
@@ -74,6 +83,7 @@ impl EventMask {
     pub const PACKETS: EventMask = EventMask(0b1111);
     /// What happens to packets on their way from one host to another.
     pub const BETWEEN_HOSTS: EventMask = EventMask(0b1110);
+    /// All events.
     pub const ALL: EventMask = EventMask(u32::MAX);
 
     /// Whether the two have a kind in common.
@@ -98,6 +108,7 @@ impl BitOrAssign for EventMask {
 
 /// Something that watches a run.
 pub trait Observer: Send {
+    /// The kinds of events that the observer wants.
     fn mask(&self) -> EventMask;
     /// `at` never goes back for one node, but a link may report its past departures a little late: sort by time across
     /// nodes.

@@ -8,15 +8,17 @@ macro_rules! reasons {
         pub enum $name { $( #[doc = $doc] $reason, )+ }
 
         impl $name {
+            /// All reasons.
             pub const ALL: &[$name] = &[$( $name::$reason, )+];
+            /// The number of reasons.
             pub const COUNT: usize = $name::ALL.len();
 
-            /// As the results' tables have it.
+            /// The reason's name in the results' tables.
             pub fn name(self) -> &'static str {
                 match self { $( $name::$reason => $text, )+ }
             }
 
-            /// What it says, as a sentence without its point.
+            /// What the reason means: a sentence without its full stop.
             pub fn meaning(self) -> &'static str {
                 match self { $( $name::$reason => $doc, )+ }
             }

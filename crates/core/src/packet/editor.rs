@@ -11,10 +11,12 @@ const MAX_SIZE: u32 = 65_535;
 pub struct PacketEditor<'a>(pub(crate) &'a mut Fields);
 
 impl PacketEditor<'_> {
+    /// The transport header.
     pub fn transport(&self) -> &Transport {
         &self.0.transport
     }
 
+    /// The payload.
     pub fn payload(&self) -> Payload {
         self.0.payload()
     }
@@ -35,6 +37,7 @@ impl PacketEditor<'_> {
         }
     }
 
+    /// Changes the time to live.
     pub fn set_ttl(&mut self, ttl: u8) {
         self.0.ttl = ttl;
         if let Some(raw) = self.0.raw_mut() {

@@ -17,11 +17,13 @@ pub const DEFAULT_TTL: u8 = 64;
 #[repr(u8)]
 pub enum Ecn {
     #[default]
+    /// Not ECN-capable.
     NotEct = 0,
     /// ECT(1): the sender wants low latency and answers each mark a little (RFC 9331).
     Ect1 = 1,
     /// ECT(0): the sender answers a mark as it would a loss (RFC 3168), or as RFC 8511 says.
     Ect0 = 2,
+    /// Congestion experienced.
     Ce = 3,
 }
 
@@ -40,7 +42,9 @@ impl Ecn {
 /// Source and destination, both of one version of IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Addresses {
+    #[expect(missing_docs, reason = "the fields are what their names say")]
     V4 { src: Ipv4Addr, dst: Ipv4Addr },
+    #[expect(missing_docs, reason = "the fields are what their names say")]
     V6 { src: Ipv6Addr, dst: Ipv6Addr },
 }
 
@@ -56,6 +60,7 @@ impl Addresses {
     }
 
     #[inline]
+    /// The source address.
     pub fn src(&self) -> IpAddr {
         match *self {
             Addresses::V4 { src, .. } => IpAddr::V4(src),
@@ -64,6 +69,7 @@ impl Addresses {
     }
 
     #[inline]
+    /// The destination address.
     pub fn dst(&self) -> IpAddr {
         match *self {
             Addresses::V4 { dst, .. } => IpAddr::V4(dst),
@@ -84,7 +90,9 @@ impl Addresses {
 /// The fields of an IP header that a network reads or changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpHeader {
+    /// Source and destination.
     pub addresses: Addresses,
+    /// The ECN field.
     pub ecn: Ecn,
     /// The differentiated services codepoint, 6 bits (RFC 2474).
     pub dscp: u8,
@@ -100,16 +108,19 @@ impl IpHeader {
     }
 
     #[inline]
+    /// An IPv4 header with default fields.
     pub fn v4(src: Ipv4Addr, dst: Ipv4Addr) -> IpHeader {
         IpHeader::new(Addresses::V4 { src, dst })
     }
 
+    /// An IPv6 header with default fields.
     pub fn v6(src: Ipv6Addr, dst: Ipv6Addr) -> IpHeader {
         IpHeader::new(Addresses::V6 { src, dst })
     }
 
     #[inline]
     #[must_use]
+    /// The header with this ECN field.
     pub fn with_ecn(self, ecn: Ecn) -> IpHeader {
         IpHeader { ecn, ..self }
     }

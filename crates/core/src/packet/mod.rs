@@ -63,18 +63,22 @@ impl NewPacket {
         NewPacket { flow, ..self }
     }
 
+    /// The flow that the packet belongs to.
     pub fn flow(&self) -> FlowId {
         self.flow
     }
 
+    /// The IP header.
     pub fn ip(&self) -> &IpHeader {
         &self.ip
     }
 
+    /// The transport header.
     pub fn transport(&self) -> &Transport {
         &self.transport
     }
 
+    /// The payload.
     pub fn payload(&self) -> &Payload {
         &self.payload
     }
@@ -93,8 +97,11 @@ impl NewPacket {
 /// What a packet of TCP is beside its header: what [`crate::Cx::originate_tcp`] takes.
 #[derive(Debug)]
 pub struct AroundTcp {
+    /// The flow that the packet belongs to.
     pub flow: FlowId,
+    /// The IP header.
     pub ip: IpHeader,
+    /// The payload.
     pub payload: Payload,
 }
 
@@ -327,6 +334,7 @@ impl Packet {
     }
 
     #[inline]
+    /// The flow that the packet belongs to.
     pub fn flow(&self) -> FlowId {
         self.0.flow
     }
@@ -338,17 +346,20 @@ impl Packet {
     }
 
     #[inline]
+    /// The IP header.
     pub fn ip(&self) -> IpHeader {
         let Fields { ecn, dscp, ttl, .. } = *self.0;
         IpHeader { addresses: self.0.addresses(), ecn, dscp, ttl }
     }
 
     #[inline]
+    /// The source address.
     pub fn src(&self) -> IpAddr {
         self.0.addresses().src()
     }
 
     #[inline]
+    /// The destination address.
     pub fn dst(&self) -> IpAddr {
         self.0.addresses().dst()
     }
@@ -372,20 +383,24 @@ impl Packet {
     }
 
     #[inline]
+    /// The ECN field.
     pub fn ecn(&self) -> Ecn {
         self.0.ecn
     }
 
+    /// The differentiated services codepoint.
     pub fn dscp(&self) -> u8 {
         self.0.dscp
     }
 
     #[inline]
+    /// The time to live, or IPv6's hop limit.
     pub fn ttl(&self) -> u8 {
         self.0.ttl
     }
 
     #[inline]
+    /// The transport header.
     pub fn transport(&self) -> &Transport {
         &self.0.transport
     }
@@ -400,6 +415,7 @@ impl Packet {
     }
 
     #[inline]
+    /// The payload.
     pub fn payload(&self) -> Payload {
         self.0.payload()
     }

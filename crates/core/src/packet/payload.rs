@@ -11,12 +11,15 @@ pub struct Payload {
 }
 
 impl Payload {
+    /// No data.
     pub const EMPTY: Payload = Payload { len: 0, bytes: None };
 
+    /// A payload of which only the length exists.
     pub const fn virtual_len(len: u32) -> Payload {
         Payload { len, bytes: None }
     }
 
+    /// A payload of real bytes.
     pub fn real(bytes: Vec<u8>) -> Payload {
         Payload { len: bytes.len() as u32, bytes: Some(Arc::new(bytes)) }
     }
@@ -32,10 +35,12 @@ impl Payload {
         (self.len, self.bytes)
     }
 
+    /// Number of bytes.
     pub const fn len(&self) -> u32 {
         self.len
     }
 
+    /// True if there are no bytes.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -14,22 +14,29 @@ pub const MAX_TCP_OPTIONS: u32 = 40;
 /// A TCP header with its options (RFC 9293, 7323, 2018).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TcpHeader {
+    /// Source port.
     pub src_port: u16,
+    /// Destination port.
     pub dst_port: u16,
+    /// Sequence number of the first byte.
     pub seq: Seq,
     /// Meaningful where [`Flags::ACK`] is set.
     pub ack: Seq,
+    /// Flags.
     pub flags: Flags,
     /// As on the wire: not yet scaled.
     pub window: u16,
+    /// Options.
     pub options: TcpOptions,
 }
 
 impl TcpHeader {
+    /// Length in bytes with options.
     pub fn len(&self) -> u32 {
         TCP_HEADER + self.options.len()
     }
 
+    /// Never true: a header has at least 20 bytes.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -40,24 +47,35 @@ impl TcpHeader {
 pub struct Flags(pub u16);
 
 impl Flags {
+    /// No flag.
     pub const NONE: Flags = Flags(0);
+    /// The sender has no more data.
     pub const FIN: Flags = Flags(0x01);
+    /// Synchronizes sequence numbers.
     pub const SYN: Flags = Flags(0x02);
+    /// Resets the connection.
     pub const RST: Flags = Flags(0x04);
+    /// The receiver should pass the data on.
     pub const PSH: Flags = Flags(0x08);
+    /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(0x10);
+    /// ECN echo (RFC 3168).
     pub const ECE: Flags = Flags(0x40);
+    /// Congestion window reduced (RFC 3168).
     pub const CWR: Flags = Flags(0x80);
+    /// Accurate ECN (RFC 9768).
     pub const AE: Flags = Flags(0x100);
     /// On an ACK: what it asks for is lost (balakrishnan1999 section 6.3). The paper names no bit; this is a reserved
     /// one.
     pub const FAST_RETRANSMIT: Flags = Flags(0x200);
 
+    /// True if the flag is set.
     pub const fn has(self, flag: Flags) -> bool {
         self.0 & flag.0 != 0
     }
 
     #[must_use]
+    /// These flags and another one.
     pub const fn with(self, flag: Flags) -> Flags {
         Flags(self.0 | flag.0)
     }
@@ -87,6 +105,7 @@ impl fmt::Debug for Flags {
 /// every header is moved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TcpOptions {
+    /// Timestamps (RFC 7323).
     pub timestamps: Option<Timestamps>,
     /// `None` where there is nothing in it.
     apart: Option<Box<OptionsApart>>,
@@ -126,64 +145,76 @@ impl TcpOptions {
     }
 
     #[inline]
+    /// The window-scale shift, in a SYN.
     pub fn window_scale(&self) -> Option<u8> {
         self.apart.as_ref()?.window_scale
     }
 
     #[inline]
+    /// True if SACK is permitted, in a SYN.
     pub fn sack_permitted(&self) -> bool {
         self.apart.as_ref().is_some_and(|apart| apart.sack_permitted)
     }
 
     #[inline]
+    /// The SACK blocks.
     pub fn sack(&self) -> &SackBlocks {
         self.apart.as_ref().map_or(SackBlocks::NONE, |apart| &apart.sack)
     }
 
     #[inline]
     #[must_use]
+    /// The options with these timestamps.
     pub fn with_timestamps(mut self, timestamps: Option<Timestamps>) -> TcpOptions {
         self.timestamps = timestamps;
         self
     }
 
+    /// Sets or removes the MSS option.
     pub fn set_mss(&mut self, mss: Option<u16>) {
         self.change(mss.is_some(), |apart| apart.mss = mss);
     }
 
     #[must_use]
+    /// The options with this MSS option.
     pub fn with_mss(mut self, mss: Option<u16>) -> TcpOptions {
         self.set_mss(mss);
         self
     }
 
+    /// Sets or removes the window-scale option.
     pub fn set_window_scale(&mut self, shift: Option<u8>) {
         self.change(shift.is_some(), |apart| apart.window_scale = shift);
     }
 
     #[must_use]
+    /// The options with this window scale.
     pub fn with_window_scale(mut self, shift: Option<u8>) -> TcpOptions {
         self.set_window_scale(shift);
         self
     }
 
+    /// Sets or removes the SACK-permitted option.
     pub fn set_sack_permitted(&mut self, permitted: bool) {
         self.change(permitted, |apart| apart.sack_permitted = permitted);
     }
 
     #[must_use]
+    /// The options with SACK permitted or not.
     pub fn with_sack_permitted(mut self, permitted: bool) -> TcpOptions {
         self.set_sack_permitted(permitted);
         self
     }
 
     #[must_use]
+    /// The options with these SACK blocks.
     pub fn with_sack(mut self, blocks: SackBlocks) -> TcpOptions {
         self.set_sack(blocks);
         self
     }
 
     #[inline]
+    /// Sets the SACK blocks.
     pub fn set_sack(&mut self, blocks: SackBlocks) {
         self.change(!blocks.is_empty(), |apart| apart.sack = blocks);
     }
@@ -216,6 +247,7 @@ impl TcpOptions {
         self.apart.as_ref()?.accurate_ecn.as_ref()
     }
 
+    /// Sets or removes the accurate-ECN option.
     pub fn set_accurate_ecn(&mut self, option: Option<AccEcnOption>) {
         self.change(option.is_some(), |apart| apart.accurate_ecn = option);
     }
@@ -233,6 +265,7 @@ impl TcpOptions {
         self.apart.as_ref().map_or(OtherOptions::NONE, |apart| &apart.other)
     }
 
+    /// Sets the options without a field of their own.
     pub fn set_other(&mut self, options: OtherOptions) {
         self.change(!options.is_empty(), |apart| apart.other = options);
     }
@@ -293,6 +326,7 @@ impl TcpOptions {
         self.len_of_timestamps() + permitted + mss + scale
     }
 
+    /// True if there are no options.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -301,7 +335,9 @@ impl TcpOptions {
 /// An option of a kind that has no field in [`TcpOptions`]: its data, without the octets for kind and length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherOption {
+    /// The option's kind.
     pub kind: u8,
+    /// The option's data, without kind and length.
     pub data: Vec<u8>,
 }
 
@@ -320,6 +356,7 @@ pub struct OtherOptions(Vec<OtherOption>);
 impl OtherOptions {
     const NONE: &OtherOptions = &OtherOptions::new();
 
+    /// No options.
     pub const fn new() -> OtherOptions {
         OtherOptions(Vec::new())
     }
@@ -329,6 +366,7 @@ impl OtherOptions {
         self.0.push(OtherOption { kind, data: data.to_vec() });
     }
 
+    /// The options in order.
     pub fn as_slice(&self) -> &[OtherOption] {
         &self.0
     }
@@ -338,6 +376,7 @@ impl OtherOptions {
         self.as_slice().iter().find(|option| option.kind == kind).map(|option| option.data.as_slice())
     }
 
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -355,7 +394,9 @@ impl OtherOptions {
 /// The timestamps option (RFC 7323 section 3): the sender's clock and the echo of the peer's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timestamps {
+    /// The sender's clock.
     pub value: u32,
+    /// The peer's last clock value.
     pub echo: u32,
 }
 
@@ -363,6 +404,7 @@ pub struct Timestamps {
 /// Counters at the end may be left out, so that there is an option for each order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccEcnOption {
+    /// The order of the counters.
     pub order: AccEcnOrder,
     /// Those that are there: the first, of CE, and the last.
     counters: [u32; 3],
@@ -396,14 +438,17 @@ impl AccEcnOption {
         &self.counters[..usize::from(self.count)]
     }
 
+    /// The counter of bytes marked CE, if present.
     pub fn ce(&self) -> Option<u32> {
         self.counters().get(1).copied()
     }
 
+    /// The counter of bytes with ECT(0), if present.
     pub fn ect0(&self) -> Option<u32> {
         self.counters().get(if self.order == AccEcnOrder::Ect0First { 0 } else { 2 }).copied()
     }
 
+    /// The counter of bytes with ECT(1), if present.
     pub fn ect1(&self) -> Option<u32> {
         self.counters().get(if self.order == AccEcnOrder::Ect1First { 0 } else { 2 }).copied()
     }
@@ -421,7 +466,9 @@ impl AccEcnOption {
 /// A run of octets `[start, end)` that the receiver holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SackBlock {
+    /// First sequence number of the block.
     pub start: Seq,
+    /// Sequence number after the block.
     pub end: Seq,
 }
 
@@ -445,11 +492,13 @@ impl SackBlocks {
         }
     }
 
+    /// The blocks in order.
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.count)]
     }
 
     #[inline]
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

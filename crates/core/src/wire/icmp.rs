@@ -28,9 +28,13 @@ pub struct PacketTooBig {
     pub mtu: u16,
     /// Of the segment: its ends, its ports and its sequence number.
     pub src: IpAddr,
+    /// Destination of the packet that was too big.
     pub dst: IpAddr,
+    /// Its source port.
     pub src_port: u16,
+    /// Its destination port.
     pub dst_port: u16,
+    /// Its sequence number.
     pub seq: Seq,
 }
 

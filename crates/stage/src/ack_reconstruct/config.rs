@@ -7,15 +7,23 @@ use lopsided_spec::{Choice, Fault, Key, Part, key};
 /// ACK reconstruction as plain data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckReconstructConfig {
+    /// The side of the queue that the stage is on.
     pub side: StageSide,
+    /// Number of segments that each ACK covers after reconstruction.
     pub every: u32,
+    /// Number of segments from which a gap between ACKs is filled.
     pub threshold: u32,
+    /// Gain of the smoothed interval between ACKs.
     pub gain: f64,
     /// The mean time between ACKs before any is known; `None`: the first such time.
     pub interval: Option<Duration>,
+    /// Payload of a full segment.
     pub segment: Bytes,
+    /// The longest delay of a reconstructed ACK.
     pub max_delay: Duration,
+    /// Follow the paper's text where it differs from its authors' code.
     pub text: bool,
+    /// How the reconstructed ACKs are spaced.
     pub spacing: Spacing,
 }
 
