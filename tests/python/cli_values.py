@@ -103,6 +103,7 @@ NEEDED = {
     "probe": ["send", "127.0.0.1", "--port", "1"],
     "fetch": ["http://127.0.0.1:1/x"],
     "proxy": ["--port", "1"],
+    "ui": ["folder", "--no-open-browser"],
 }
 """What each command needs to begin; those that are not here need nothing."""
 PATIENCE_S = 2.0

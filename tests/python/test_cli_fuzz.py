@@ -76,7 +76,7 @@ def test_no_words_end_in_a_traceback(seed, tmp_path, monkeypatch, capsys):
         assert "Traceback" not in capsys.readouterr().err, words
 
 
-REAL = ("emulate", "shape", "reflect", "probe", "fetch", "proxy", "reproduce", "size", "fairness", "search")
+REAL = ("emulate", "shape", "reflect", "probe", "fetch", "proxy", "ui", "reproduce", "size", "fairness", "search")
 """Where a wrong value that is taken costs seconds, or sends packets; `cli_values.py` has them."""
 
 
