@@ -12,6 +12,7 @@
 //! The simulator's own TCP does not go through this contract: its host drives [`lopsided_tcp::Connection`] directly.
 
 use crate::{AppConfig, Opening, SocketEvent, SocketId};
+use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
 use lopsided_core::{Bytes, Duration, Ecn, Packet, Payload, Rng, Time, Transport as Header};
 use lopsided_spec::{Fault, Part};
 use lopsided_tcp::cc::ControllerFactory;
@@ -171,9 +172,12 @@ pub trait Transport: Debug + Send {
     /// Takes the round-trip times of the packets acknowledged since the last call.
     fn take_rtts(&mut self, each: &mut dyn FnMut(Duration));
 
-    /// The events of interest to a qlog of this end, since the last call: JSON text, one event a line.
-    fn take_log(&mut self) -> Vec<(Time, String)> {
-        Vec::new()
+    /// From now on keeps events of these kinds until they are polled.
+    fn listen_to(&mut self, _kinds: TcpEventMask) {}
+
+    /// What happened inside the endpoint, in order; nothing before [`Transport::listen_to`].
+    fn poll_trace(&mut self) -> Option<TimedTcpEvent> {
+        None
     }
 }
 

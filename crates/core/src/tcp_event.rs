@@ -143,6 +143,8 @@ named! {
         MarkedAck = "a marked ACK",
         /// A partial acknowledgement (RFC 6582).
         PartialAck = "partial ACK",
+        /// RFC 9002: a packet three numbers lower than one acknowledged, or older than 9/8 of a round trip (QUIC).
+        Rfc9002 = "RFC 9002",
         /// The retransmission timer.
         Timeout = "timeout",
         /// The receiver dropped what it had SACKed.
@@ -242,6 +244,16 @@ named! {
         Pacing = "pacing",
         /// A short segment waits for an acknowledgement (Nagle).
         Nagle = "Nagle",
+        /// The peer's flow control of one stream (QUIC).
+        StreamFlowControl = "stream flow control",
+        /// The peer's flow control of the connection (QUIC).
+        ConnectionFlowControl = "connection flow control",
+        /// As much as may be unacknowledged is (QUIC).
+        SendBuffer = "send buffer",
+        /// The client's address is not validated yet (RFC 9000 section 8.1).
+        AntiAmplification = "anti-amplification limit",
+        /// The endpoint's processor.
+        Processor = "processor",
     }
 }
 

@@ -1,10 +1,12 @@
-//! Capture files of a run: one for each host, one for each link with both its directions.
+//! Capture files of a run: one for each host, one for each link with both its directions; and a qlog of each end of each
+//! QUIC flow.
 
 use crate::error::Failure;
-use lopsided_core::{Dir, Duration, Observer};
+use lopsided_app::Side;
+use lopsided_core::{Dir, Duration, FlowId, Observer};
 use lopsided_scenario::Scenario;
 use lopsided_sim::{NodeKind, NodeLabel, node_labels};
-use lopsided_trace::{Capture, Tap};
+use lopsided_trace::{Capture, Qlog, Tap};
 use std::fs::{File, create_dir_all};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -18,7 +20,11 @@ pub(crate) struct Points {
 }
 
 /// The files being written.
-pub(crate) struct Captures(Vec<(PathBuf, Capture)>);
+pub(crate) struct Captures {
+    packets: Vec<(PathBuf, Capture)>,
+    /// With the captures of hosts: of each end of each QUIC flow.
+    qlogs: Vec<(PathBuf, Qlog)>,
+}
 
 impl Captures {
     pub(crate) fn open(scenario: &Scenario, points: &Points) -> Result<Captures, Failure> {
@@ -43,16 +49,38 @@ impl Captures {
                 files.push(create(&points.folder, "link", &link.name, taps.collect(), lateness)?);
             }
         }
-        Ok(Captures(files))
+        let qlogs = if points.hosts { qlogs(scenario, &labels, &points.folder)? } else { Vec::new() };
+        Ok(Captures { packets: files, qlogs })
     }
 
     pub(crate) fn observers(&self) -> Vec<Box<dyn Observer>> {
-        self.0.iter().map(|(_, capture)| Box::new(capture.clone()) as Box<dyn Observer>).collect()
+        let packets = self.packets.iter().map(|(_, capture)| Box::new(capture.clone()) as Box<dyn Observer>);
+        packets.chain(self.qlogs.iter().map(|(_, qlog)| Box::new(qlog.clone()) as Box<dyn Observer>)).collect()
     }
 
     pub(crate) fn finish(&self) -> Result<(), Failure> {
-        self.0.iter().try_for_each(|(path, capture)| capture.finish().map(|_| ()).map_err(|error| failed(path, error)))
+        self.packets
+            .iter()
+            .try_for_each(|(path, capture)| capture.finish().map(|_| ()).map_err(|error| failed(path, error)))?;
+        self.qlogs.iter().try_for_each(|(path, qlog)| qlog.finish().map_err(|error| failed(path, error)))
     }
+}
+
+/// A qlog of each end of each QUIC flow.
+fn qlogs(scenario: &Scenario, labels: &[NodeLabel], folder: &Path) -> Result<Vec<(PathBuf, Qlog)>, Failure> {
+    let mut files = Vec::new();
+    for (number, flow) in scenario.flows.iter().enumerate().filter(|(_, flow)| flow.transport.kind() == "quic") {
+        for (end, host) in [(Side::From, flow.from), (Side::To, flow.to)] {
+            let Some(label) = labels.iter().filter(|label| label.kind == NodeKind::Host).nth(host) else { continue };
+            let (sends, client) = (end == Side::From, end != flow.listener());
+            let name = if sends { "sender" } else { "receiver" };
+            let path = folder.join(format!("qlog-{}-{name}.sqlog", flow.name));
+            let file = BufWriter::new(File::create(&path).map_err(|error| failed(&path, error))?);
+            let title = format!("{}, {name} of {}", scenario.name, flow.name);
+            files.push((path, Qlog::new(file, &title, label.node, FlowId(number as u32), sends, client)));
+        }
+    }
+    Ok(files)
 }
 
 fn create(

@@ -21,7 +21,6 @@
 //! Leaves out: 0-RTT, Retry, migration, datagrams (RFC 9221), multipath, real encryption and its cost.
 
 mod config;
-#[cfg(feature = "stack")]
 pub mod frames;
 #[cfg(feature = "stack")]
 mod quinn;

@@ -70,8 +70,9 @@ def ackpath(
     remedies
         Those to compare, with commas between them, `+` between those that are combined: `none`, `filter`,
         `cake_filter`, `acks_first`, `afvq`, `acc`, `few_acks`, `rfc5690`, `tarr`, `ace`, `growing`, `bursts`,
-        `reconstruct`, `ack_pacing`, `cslip`, `iphc`, `rohc`. Default: those of balakrishnan1999 and few_acks, and
-        four combinations.
+        `reconstruct`, `ack_pacing`, `cslip`, `iphc`, `rohc`; for QUIC flows `quic_10`, `quic_ask_10`, `quic_chrome`,
+        `quic_picoquic`. Default: those of balakrishnan1999 and few_acks, and four combinations; without TCP flows the
+        network's remedies and QUIC's.
     link
         Where they stand; default: the slowest link upwards.
     repeat

@@ -51,6 +51,9 @@ _FULL = 0.95
 """A line is full that is used so far."""
 
 
+_RECEIVER = ("receive window", "stream flow control", "connection flow control")
+"""What the receiver allows the sender, by TCP and by QUIC."""
+
 _ENDS = ("sender_stack", "receiver_stack")
 """A flow's own settings of TCP."""
 
@@ -126,6 +129,10 @@ def _reconstruct(place: Place) -> Settings:
     return {f"{place.key}.stages": place.stages}
 
 
+def _quic(**settings: Any) -> Change:
+    return lambda _: {f"transport.{key}": value for key, value in settings.items()}
+
+
 REMEDIES: Mapping[str, tuple[str, Change]] = {
     "filter": ("earlier ACKs leave the queue, by their number alone (balakrishnan1999)", _filter("cumulative")),
     "cake_filter": ("as CAKE's ack-filter: nothing goes that a later ACK does not cover", _filter("conservative")),
@@ -152,8 +159,24 @@ REMEDIES: Mapping[str, tuple[str, Change]] = {
     "rohc": ("headers are compressed on the line (RFC 6846), whatever is lost of them", _compress_by("rohc")),
     "reconstruct": ("behind the line ACKs are made anew and spread", _reconstruct),
     "ack_pacing": ("behind the line ACKs go on at the pace of the data that they ask for (RFC 2760 3.3.3)", _pace),
+    "quic_10": ("QUIC receivers acknowledge every tenth packet", _quic(ack_packets=10)),
+    "quic_ask_10": (
+        "QUIC senders ask for an ACK for ten packets, out of order or not (ACK_FREQUENCY)",
+        _quic(ack_packets=10, ack_frequency=True, reordering_threshold=0),
+    ),
+    "quic_chrome": (
+        "QUIC receivers acknowledge as Chrome's do: every tenth packet after the first 100",
+        _quic(acks="chrome"),
+    ),
+    "quic_picoquic": ("QUIC receivers send four ACKs in a round trip, as picoquic's do", _quic(acks="picoquic")),
 }
 """Each remedy: what it does, and its settings."""
+
+QUIC_REMEDIES = "none,filter,cake_filter,acks_first,afvq,reconstruct,quic_10,quic_ask_10,quic_chrome,quic_picoquic"
+"""Compared where none are named and no flow is TCP.
+
+First what the network offers, which cannot read QUIC's ACKs, then what the endpoints can do.
+"""
 
 
 @dataclass(frozen=True)
@@ -215,6 +238,8 @@ def ackpath(
     A name is one of `REMEDIES`, or several with `+` between them, applied in that order; `none` is the scenario as
     it is. Raises UsageError for remedies that are named twice or not known.
     """
+    if remedies == ACKPATH_REMEDIES and not _of_transport(scenario, "tcp"):
+        remedies = QUIC_REMEDIES
     arms = tuple(name.strip() for name in remedies.split(",")) if isinstance(remedies, str) else tuple(remedies)
     if repeat < 1:
         raise UsageError(f"cannot repeat a comparison {repeat} times")
@@ -297,16 +322,30 @@ def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
 
 
 def _at_every_flow(settings: Settings, flows: Sequence[Mapping[str, Any]]) -> Settings:
-    """The settings of `stack` given to both ends of every flow, where they replace what the scenario says there."""
+    """The settings of `stack` at both ends of every TCP flow, and those of `transport` at every QUIC flow.
+
+    They replace what the scenario says there.
+    """
     found: Settings = {}
     for key, value in settings.items():
         root, _, rest = key.partition(".")
-        if root != "stack":
+        if root == "stack":
+            for flow in (each for each in flows if each["transport"]["kind"] == "tcp"):
+                found |= {f"flow.{flow['name']}.{end}.{rest}": value for end in _ENDS if end in flow}
+        elif root == "transport":
+            quic = [each["name"] for each in flows if each["transport"]["kind"] == "quic"]
+            if not quic:
+                raise UsageError('this remedy is for QUIC, and no flow has transport = "quic"')
+            found |= {f"flow.{name}.transport.{rest}": value for name in quic}
+        else:
             found[key] = value
-            continue
-        for flow in flows:
-            found |= {f"flow.{flow['name']}.{end}.{rest}": value for end in _ENDS if end in flow}
     return found
+
+
+def _of_transport(scenario: Scenario, kind: str) -> list[int]:
+    """The flows over this transport, by their numbers; without those of datagrams."""
+    flows = enumerate(scenario.resolved["flows"])
+    return [number for number, flow in flows if flow["transport"]["kind"] == kind and flow["app"]["kind"] != "udp"]
 
 
 def _measure(run: Run, link: str) -> Row:
@@ -320,7 +359,10 @@ def _measure(run: Run, link: str) -> Row:
     shares = [rates[way] / lines[way]["rate_bps"] for way in rates if ways[way] and lines[way]["rate_bps"]]
     events = run.events.to_polars()
     down = [row["flow"] for row in ways["down"]]
-    acks = events.filter(pl.col("flow").is_in(down) & (pl.col("payload_bytes") == 0) & (pl.col("protocol") == "tcp"))
+    # What a QUIC receiver sends is ACKs, but for its requests.
+    pure = (pl.col("payload_bytes") == 0) & (pl.col("protocol") == "tcp")
+    quic = pl.col("flow").is_in(_of_transport(run.scenario, "quic"))
+    acks = events.filter(pl.col("flow").is_in(down) & (pure | quic))
     senders = [row["from"] for row in ways["down"]]
     segments = sum(row["data_segments_out"] for row in ways["down"])
     at_link = acks.filter((pl.col("node") == link) & (pl.col("direction") == "up"))
@@ -416,7 +458,7 @@ def _of_limits(run: Run, flows: Sequence[int], lines: Mapping[str, Mapping[str, 
     return {
         "down_utilisation": lines["down"]["utilisation"],
         "limited_window": held.get("congestion window", 0.0) / total,
-        "limited_receiver": held.get("receive window", 0.0) / total,
+        "limited_receiver": sum(held.get(reason, 0.0) for reason in _RECEIVER) / total,
         "limited_application": held.get("application", 0.0) / total,
         "limited_pacing": held.get("pacing", 0.0) / total,
         "reductions": len(fell),

@@ -6,7 +6,7 @@ Each is asked about in a sentence; nothing is refused for it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from lopsided.data import units
@@ -33,7 +33,46 @@ def doubts(scenario: Scenario) -> list[str]:
         rtt = link["down"]["delay_s"] + link["up"]["delay_s"]
         if rtt > _LONGEST_RTT_S:
             found.append(f"{link['name']}: a round trip of {units.seconds(rtt)} without queueing: is that meant?")
+    return found + _blind_parts(scenario)
+
+
+_READERS = {"ack_filter", "ack_thinning", "ack_reconstruct", "ack_pacing", "afvq"}
+"""Parts that act on TCP's acknowledgements, which they read."""
+
+
+def _blind_parts(scenario: Scenario) -> list[str]:
+    """A warning for each part that reads TCP headers where all connections are QUIC, whose ACKs are encrypted."""
+    flows = [flow for flow in scenario.resolved["flows"] if flow["app"]["kind"] != "udp"]
+    if not flows or any(flow["transport"]["kind"] == "tcp" for flow in flows):
+        return []
+    found: list[str] = []
+    for link in scenario.resolved["links"]:
+        for name in ("down", "up"):
+            direction = cast("Mapping[str, Any]", link[name])
+            parts = sorted({*_readers(direction["queue"]), *_readers(direction["stages"])})
+            if direction["header_compression"]["scheme"] not in ("none", "fixed"):
+                parts.append("header_compression")
+            found += [
+                f"{link['name']} {name}: `{part}` reads TCP headers and has no effect here: every flow is QUIC, whose "
+                "ACKs no box can read; set ack_packets or ack_frequency of the flows' transport instead"
+                for part in parts
+            ]
     return found
+
+
+def _readers(part: Any) -> Iterator[str]:
+    """The parts below, themselves included, that act on TCP's acknowledgements."""
+    if isinstance(part, dict):
+        table = cast("dict[str, Any]", part)
+        if table.get("kind") in _READERS:
+            yield table["kind"]
+        if table.get("packet") == "ack":
+            yield 'packet = "ack"'
+        for value in table.values():
+            yield from _readers(value)
+    elif isinstance(part, list):
+        for value in cast("list[Any]", part):
+            yield from _readers(value)
 
 
 def rate_doubt(what: str, rate_bps: float) -> list[str]:

@@ -5,7 +5,7 @@
 //! all losses among packets sent before it.
 
 use super::{Clock, lock};
-use lopsided_core::tcp_event::CaState;
+use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction, TcpEvent, TimedTcpEvent};
 use lopsided_core::{Bytes, Duration, Time};
 use lopsided_tcp::cc::{self, Acked, PathState, RateSample, Setup, Signal};
 use lopsided_tcp::{ByteCounting, Feedback};
@@ -13,6 +13,7 @@ use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
 use std::any::Any;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -34,6 +35,17 @@ pub(super) struct Watched {
     pub persistent: u64,
     /// The application had nothing to send when the last ACK came.
     pub app_limited: bool,
+    /// Somebody listens to what happens, which is kept here until it is taken.
+    pub listened: bool,
+    pub events: Vec<TimedTcpEvent>,
+}
+
+impl Watched {
+    fn tell(&mut self, at: Time, event: TcpEvent) {
+        if self.listened {
+            self.events.push(TimedTcpEvent { at, event });
+        }
+    }
 }
 
 /// Whose control it is.
@@ -58,6 +70,7 @@ pub(super) struct WatchingFactory {
     initial_window: u64,
     /// Of the connection made last.
     latest: Mutex<Arc<Mutex<Watched>>>,
+    listened: AtomicBool,
 }
 
 /// Where the control comes from.
@@ -76,7 +89,12 @@ impl fmt::Debug for WatchingFactory {
 impl WatchingFactory {
     /// `initial_window` counts packets.
     pub fn new(clock: Clock, source: Source, initial_window: u64) -> WatchingFactory {
-        WatchingFactory { clock, source, initial_window, latest: Mutex::default() }
+        WatchingFactory { clock, source, initial_window, latest: Mutex::default(), listened: AtomicBool::new(false) }
+    }
+
+    /// Connections made from now on keep what happens to them.
+    pub fn listen(&self) {
+        self.listened.store(true, Ordering::Relaxed);
     }
 
     /// Of the connection made last.
@@ -101,7 +119,8 @@ impl ControllerFactory for WatchingFactory {
             }
             Source::Ours(make) => Inner::Ours(Box::new(Ours::new(make, initial_window, current_mtu))),
         };
-        let watched = Arc::new(Mutex::new(Watched::default()));
+        let listened = self.listened.load(Ordering::Relaxed);
+        let watched = Arc::new(Mutex::new(Watched { listened, ..Watched::default() }));
         *lock(&self.latest) = Arc::clone(&watched);
         let clock = self.clock;
         let watching = Watching { clock, inner, recovery_start: None, watched, factory: self };
@@ -142,6 +161,8 @@ impl Controller for Watching {
             if self.recovery_start.is_some_and(|start| sent > start) {
                 self.recovery_start = None;
                 watched.in_recovery = false;
+                let (from, to, why) = (CaState::Recovery, CaState::Open, CaReason::Completed);
+                watched.tell(self.clock.time(now), TcpEvent::CaState { from, to, why });
                 if let Inner::Ours(ours) = &mut self.inner {
                     ours.recovered(self.clock.time(now));
                 }
@@ -173,8 +194,13 @@ impl Controller for Watching {
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
         let begins = self.recovery_start.is_none_or(|start| sent > start);
+        let (at, before) = (self.clock.time(now), self.window());
         {
             let mut watched = lock(&self.watched);
+            if lost_bytes > 0 {
+                let segments = lost_bytes.div_ceil(u64::from(SMALLEST_MTU)) as u32;
+                watched.tell(at, TcpEvent::Lost { start: 0, segments, rule: LossRule::Rfc9002 });
+            }
             watched.in_flight = watched.in_flight.saturating_sub(lost_bytes);
             if begins || is_persistent_congestion {
                 match lost_bytes {
@@ -196,6 +222,19 @@ impl Controller for Watching {
                 ours.congestion(self.clock.time(now), signal, lost_bytes);
             }
             Inner::Ours(ours) => ours.lost(lost_bytes),
+        }
+        if begins || is_persistent_congestion {
+            let (why, signal) = match (is_persistent_congestion, lost_bytes) {
+                (true, _) => (CaReason::Timeout, Reduction::Timeout),
+                (false, 0) => (CaReason::EcnEcho, Reduction::EcnEcho),
+                (false, _) => (CaReason::LossDetected, Reduction::Loss),
+            };
+            let (from, to) = (Bytes::new(before), Bytes::new(self.window()));
+            let mut watched = lock(&self.watched);
+            watched.tell(at, TcpEvent::CwndReduced { signal, from, to });
+            if self.recovery_start.is_none() {
+                watched.tell(at, TcpEvent::CaState { from: CaState::Open, to: CaState::Recovery, why });
+            }
         }
         if begins {
             self.recovery_start = Some(now);

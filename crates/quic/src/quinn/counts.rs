@@ -2,13 +2,16 @@
 
 use crate::frames::{self, Frame, PacketKind};
 use lopsided_core::Bytes;
+use lopsided_core::tcp_event::TcpEvent;
 use lopsided_tcp::Counters;
 use std::collections::VecDeque;
 
 /// The counters of one connection at one end.
 #[derive(Debug, Default)]
 pub(super) struct PacketCounts {
-    counters: Counters,
+    counters: LinkCounters,
+    /// What was sent again, for those who listen.
+    events: Vec<TcpEvent>,
     /// Stream octets of each 1-RTT packet sent since `first`; zero once it is acknowledged.
     sent: VecDeque<u32>,
     first: u64,
@@ -19,15 +22,35 @@ pub(super) struct PacketCounts {
     edges: Vec<(u64, u64)>,
 }
 
+/// The counters, and octets of UDP payloads until the peer's address is validated.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LinkCounters {
+    pub sums: Counters,
+    pub bytes_unvalidated: u64,
+    pub bytes_before: u64,
+}
+
+/// Octets to the end of the handshake matter, and no more than these.
+const HANDSHAKE_OCTETS: u64 = 1 << 20;
+/// Events that nobody has taken.
+const MOST_EVENTS: usize = 1 << 12;
+
 impl PacketCounts {
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> LinkCounters {
         self.counters
+    }
+
+    /// What was sent again since the last call.
+    pub fn take_events(&mut self) -> Vec<TcpEvent> {
+        std::mem::take(&mut self.events)
     }
 
     /// A datagram leaves.
     pub fn sent(&mut self, datagram: &[u8]) {
+        self.counters.bytes_unvalidated =
+            (self.counters.bytes_unvalidated + datagram.len() as u64).min(HANDSHAKE_OCTETS);
         for packet in frames::packets(datagram) {
-            self.counters.segments_out += 1;
+            self.counters.sums.segments_out += 1;
             let number = packet.number(self.largest_sent);
             let (mut octets, mut again, mut eliciting, mut acks) = (0, 0, false, false);
             for frame in packet.frames() {
@@ -35,16 +58,20 @@ impl PacketCounts {
                 acks |= matches!(frame, Frame::Ack { .. });
                 if let Frame::Stream { id, offset, len, .. } = frame {
                     octets += len;
-                    again += self.advance(id, offset, len);
+                    let repeated = self.advance(id, offset, len);
+                    again += repeated;
+                    if repeated > 0 && self.events.len() < MOST_EVENTS {
+                        self.events.push(TcpEvent::Retransmitted { start: offset, len: repeated as u32, probe: false });
+                    }
                 }
             }
             if octets > 0 {
-                self.counters.data_segments_out += 1;
-                self.counters.bytes_sent += Bytes::new(octets);
-                self.counters.bytes_retransmitted += Bytes::new(again);
-                self.counters.retransmits += u64::from(again > 0);
+                self.counters.sums.data_segments_out += 1;
+                self.counters.sums.bytes_sent += Bytes::new(octets);
+                self.counters.sums.bytes_retransmitted += Bytes::new(again);
+                self.counters.sums.retransmits += u64::from(again > 0);
             }
-            self.counters.pure_acks_out += u64::from(acks && !eliciting);
+            self.counters.sums.pure_acks_out += u64::from(acks && !eliciting);
             if packet.kind == PacketKind::OneRtt {
                 self.largest_sent = Some(number);
                 self.note(number, octets as u32);
@@ -82,8 +109,9 @@ impl PacketCounts {
 
     /// A datagram arrived.
     pub fn received(&mut self, datagram: &[u8]) {
+        self.counters.bytes_before = (self.counters.bytes_before + datagram.len() as u64).min(HANDSHAKE_OCTETS);
         for packet in frames::packets(datagram) {
-            self.counters.segments_in += 1;
+            self.counters.sums.segments_in += 1;
             let number = packet.number(self.largest_received);
             if packet.kind == PacketKind::OneRtt {
                 self.largest_received = Some(self.largest_received.map_or(number, |largest| largest.max(number)));
@@ -99,8 +127,8 @@ impl PacketCounts {
                 }
             }
             if octets > 0 {
-                self.counters.data_segments_in += 1;
-                self.counters.bytes_received += Bytes::new(octets);
+                self.counters.sums.data_segments_in += 1;
+                self.counters.sums.bytes_received += Bytes::new(octets);
             }
         }
         // What is acknowledged at the front is not asked for again.
@@ -114,10 +142,10 @@ impl PacketCounts {
         let last = self.first + self.sent.len() as u64;
         for number in start.max(self.first)..(end.saturating_add(1)).min(last) {
             let octets = std::mem::take(&mut self.sent[(number - self.first) as usize]);
-            self.counters.bytes_acked += Bytes::new(u64::from(octets));
+            self.counters.sums.bytes_acked += Bytes::new(u64::from(octets));
         }
-        let unique = self.counters.bytes_sent.saturating_sub(self.counters.bytes_retransmitted);
-        self.counters.bytes_acked = self.counters.bytes_acked.min(unique);
+        let unique = self.counters.sums.bytes_sent.saturating_sub(self.counters.sums.bytes_retransmitted);
+        self.counters.sums.bytes_acked = self.counters.sums.bytes_acked.min(unique);
     }
 }
 

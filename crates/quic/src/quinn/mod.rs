@@ -17,6 +17,7 @@ use counts::PacketCounts;
 use crypto::{HandshakeSizes, LocalAcks, PlainConfig, PlainTokenKey, SeededHmac};
 use lopsided_app::{CloseReason, Datagram, SocketEvent, SocketId, Transport, TransportEnd, TransportInfo};
 use lopsided_core::packet::UdpHeader;
+use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimedTcpEvent};
 use lopsided_core::{Bytes as Octets, Duration, Ecn, Packet, Payload, Rng, Time, Transport as Header};
 use lopsided_tcp::{Counters, State};
 use quinn_proto::{
@@ -147,6 +148,9 @@ pub struct QuicEndpoint {
     past_srtt: Option<Duration>,
     cwnd: Option<u64>,
     rtts: Vec<Duration>,
+    /// Which events somebody listens to, and those not told yet.
+    listened: TcpEventMask,
+    traced: VecDeque<TimedTcpEvent>,
 }
 
 /// A connection.
@@ -164,6 +168,11 @@ struct Link {
     acks: LocalAck,
     arrivals: Arrivals,
     counts: PacketCounts,
+    /// Octets that quinn took from sockets.
+    written: u64,
+    /// What held the sender back last.
+    limit: Option<Limit>,
+    state: State,
     /// Sockets without a stream yet, in order.
     waiting: VecDeque<u32>,
     open_sockets: u32,
@@ -214,6 +223,8 @@ struct Socket {
     opener: bool,
     queue: VecDeque<Bytes>,
     queued: u64,
+    /// Octets that quinn took.
+    written: u64,
     inbox: Vec<u8>,
     /// Octets that can be read; more than `inbox` holds where contents do not matter.
     readable: u64,
@@ -302,6 +313,8 @@ impl QuicEndpoint {
             past_srtt: None,
             cwnd: None,
             rtts: Vec::new(),
+            listened: TcpEventMask::NONE,
+            traced: VecDeque::new(),
         })
     }
 
@@ -317,6 +330,9 @@ impl QuicEndpoint {
             acks: LocalAck { packets: 2, delay_us: USUAL_MAX_ACK_DELAY.as_micros(), reordering: 1 },
             arrivals: Arrivals::default(),
             counts: PacketCounts::default(),
+            written: 0,
+            limit: None,
+            state: State::Closed,
             waiting: VecDeque::new(),
             open_sockets: 0,
             touched: true,
@@ -338,6 +354,7 @@ impl QuicEndpoint {
             opener,
             queue: VecDeque::new(),
             queued: 0,
+            written: 0,
             inbox: Vec::new(),
             readable: 0,
             closing: false,
@@ -391,6 +408,8 @@ impl QuicEndpoint {
             let pieces = socket.queue.make_contiguous();
             match stream.write_chunks(pieces) {
                 Ok(written) => {
+                    link.written += written.bytes as u64;
+                    socket.written += written.bytes as u64;
                     socket.queued -= written.bytes as u64;
                     socket.queue.drain(..written.chunks);
                     link.touched = true;
@@ -504,7 +523,7 @@ impl QuicEndpoint {
                     link.touched = true;
                 }
                 if drained {
-                    return self.forget(place);
+                    return self.forget(place, now);
                 }
                 continue;
             }
@@ -603,7 +622,10 @@ impl QuicEndpoint {
     }
 
     /// A connection that is drained is gone.
-    fn forget(&mut self, place: usize) {
+    fn forget(&mut self, place: usize, now: Time) {
+        if self.listened != TcpEventMask::NONE {
+            self.trace(place, now);
+        }
         self.end_sockets(place, CloseReason::Normal);
         // The place is free for another connection, which these sockets are not of.
         for socket in self.sockets.iter_mut().flatten().filter(|socket| socket.link == place) {
@@ -710,6 +732,10 @@ impl QuicEndpoint {
                 return true;
             }
             link.touched = false;
+            if self.listened != TcpEventMask::NONE {
+                self.trace(place, now);
+            }
+            let Some(link) = self.connections[place].as_deref_mut() else { continue };
             link.timeout = link.connection.poll_timeout().map(|at| self.clock.time(at));
             self.serve(place, now);
             let again = self.connections[place].as_deref().is_some_and(|link| link.touched);
@@ -717,6 +743,66 @@ impl QuicEndpoint {
         }
         self.sending = 0;
         false
+    }
+
+    /// What keeps the connection from sending more, now that it sends no more.
+    fn limit_of(&self, place: usize, now: Time) -> Option<Limit> {
+        let link = self.connections.get(place)?.as_deref()?;
+        let counters = link.counts.counters();
+        if !link.established {
+            let blocked = !link.client && counters.bytes_unvalidated > 3 * counters.bytes_before;
+            return blocked.then_some(Limit::AntiAmplification);
+        }
+        if self.busy_until > now {
+            return Some(Limit::Processor);
+        }
+        let sent = counters.sums.bytes_sent.saturating_sub(counters.sums.bytes_retransmitted).get();
+        let (queued, largest) = self
+            .sockets
+            .iter()
+            .flatten()
+            .filter(|socket| socket.link == place)
+            .fold((0, 0), |(queued, largest), socket| (queued + socket.queued, socket.written.max(largest)));
+        let watched = lock(&link.watched);
+        let mtu = u64::from(link.connection.current_mtu());
+        Some(if link.written > sent {
+            if watched.in_flight + mtu >= watched.cwnd { Limit::Congestion } else { Limit::Pacing }
+        } else if queued == 0 {
+            Limit::Application
+        } else if link.written.saturating_sub(counters.sums.bytes_acked.get()) >= self.config.send_window.get() {
+            Limit::SendBuffer
+        } else if largest >= link.written && self.config.connection_window.is_none() {
+            Limit::StreamFlowControl
+        } else {
+            Limit::ConnectionFlowControl
+        })
+    }
+
+    /// Keeps what happened inside a connection for those who listen.
+    #[cold]
+    fn trace(&mut self, place: usize, now: Time) {
+        let limit = self.limit_of(place, now);
+        let Some(link) = self.connections.get_mut(place).and_then(Option::as_deref_mut) else { return };
+        let state = match (link.over, link.established, link.client) {
+            (true, ..) => State::Closed,
+            (false, true, _) => State::Established,
+            (false, false, true) => State::SynSent,
+            (false, false, false) => State::SynReceived,
+        };
+        let mut told = std::mem::take(&mut lock(&link.watched).events);
+        told.extend(link.counts.take_events().into_iter().map(|event| TimedTcpEvent { at: now, event }));
+        if state != link.state {
+            told.push(TimedTcpEvent { at: now, event: TcpEvent::StateChanged { from: link.state, to: state } });
+            link.state = state;
+        }
+        if limit != link.limit {
+            link.limit = limit;
+            if let Some(by) = limit {
+                told.push(TimedTcpEvent { at: now, event: TcpEvent::Limited { by } });
+            }
+        }
+        let listened = self.listened;
+        self.traced.extend(told.into_iter().filter(|told| listened.has(told.event.kind())));
     }
 
     fn note_cwnd(&mut self) {
@@ -745,7 +831,7 @@ impl Link {
             counters: Counters {
                 fast_retransmits: watched.loss_reductions,
                 ecn_reductions: watched.ecn_reductions,
-                ..self.counts.counters()
+                ..self.counts.counters().sums
             },
         }
     }
@@ -925,6 +1011,15 @@ impl Transport for QuicEndpoint {
 
     fn cwnd(&self) -> Option<u64> {
         self.cwnd
+    }
+
+    fn listen_to(&mut self, kinds: TcpEventMask) {
+        self.listened = kinds;
+        self.controllers.listen();
+    }
+
+    fn poll_trace(&mut self) -> Option<TimedTcpEvent> {
+        self.traced.pop_front()
     }
 
     fn take_rtts(&mut self, each: &mut dyn FnMut(Duration)) {

@@ -65,6 +65,7 @@ pub(super) fn place_flow(
             remote,
             factory: if pair.datagrams || foreign.is_some() { None } else { Some(factory()?) },
             foreign,
+            opens: remote.is_some(),
             port,
             live: Vec::new(),
             accepted: Vec::new(),

@@ -7,7 +7,11 @@ use super::{Host, Remote, add_counters};
 use crate::host::ports::Owner;
 use lopsided_app::{SocketEvent, SocketId, TransportInfo};
 use lopsided_core::packet::Delivered;
-use lopsided_core::{Cx, DropReason, Duration, IpHeader, NewPacket, Packet, Port, Time, Transport as Header};
+use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
+use lopsided_core::{
+    Cx, DropReason, Duration, Event, EventMask, IpHeader, NewPacket, Packet, Port, TcpEndpoint, Time,
+    Transport as Header,
+};
 use lopsided_tcp::{Connection, Counters, TcpInfo};
 
 impl Host {
@@ -88,6 +92,9 @@ impl Host {
                     None => slot.meter.cwnd.pause(now),
                 }
             }
+            if self.sockets.trace != TcpEventMask::NONE {
+                self.publish_foreign(app, cx);
+            }
             return None;
         };
         let remote = slot.remote?;
@@ -96,6 +103,20 @@ impl Host {
         let flow = slot.flow;
         let packet = cx.originate(NewPacket::new(flow, ip, datagram.header, datagram.payload));
         Some((self.port(addresses), packet))
+    }
+
+    /// Tells the observers what happened inside a foreign transport.
+    #[cold]
+    fn publish_foreign(&mut self, app: u32, cx: &mut Cx<'_>) {
+        let slot = &mut self.sockets.apps[app as usize];
+        let (Some(transport), Some(remote), Some(port)) = (slot.foreign.as_deref_mut(), slot.remote, slot.port) else {
+            return;
+        };
+        let opener_port = if slot.opens { port } else { remote.port };
+        let endpoint = TcpEndpoint { flow: slot.flow, opener_port, sends: slot.sends };
+        while let Some(TimedTcpEvent { at, event }) = transport.poll_trace() {
+            cx.at(at).trace(EventMask::TCP, || Event::Tcp { endpoint, event });
+        }
     }
 
     /// Arms the timer of a foreign transport.

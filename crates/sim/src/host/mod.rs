@@ -89,6 +89,9 @@ impl Host {
     /// From now on tells the observers what happens inside new connections.
     pub(crate) fn listen_to(&mut self, kinds: TcpEventMask) {
         self.sockets.trace = kinds;
+        for transport in self.sockets.apps.iter_mut().filter_map(|slot| slot.foreign.as_deref_mut()) {
+            transport.listen_to(kinds);
+        }
     }
 
     /// The port at which the next application may be reached. `None`: the host has no port left.
@@ -102,7 +105,10 @@ impl Host {
     }
 
     /// Adds an application; gives its place.
-    pub(crate) fn add_app(&mut self, app: Box<dyn Application>, slot: AppSlot) -> usize {
+    pub(crate) fn add_app(&mut self, app: Box<dyn Application>, mut slot: AppSlot) -> usize {
+        if let Some(transport) = slot.foreign.as_deref_mut().filter(|_| self.sockets.trace != TcpEventMask::NONE) {
+            transport.listen_to(self.sockets.trace);
+        }
         let place = self.apps.len();
         self.sockets.timers.reserve(place + 1);
         self.sockets.timers.set(place, slot.next_edge());

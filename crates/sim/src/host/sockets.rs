@@ -86,6 +86,8 @@ pub(crate) struct AppSlot {
     pub factory: Option<ConnectionFactory>,
     /// A transport that is not the host's own TCP.
     pub foreign: Option<Box<dyn Transport>>,
+    /// This end opens the flow's connections.
+    pub opens: bool,
     /// The local port of datagrams, or of the service that waits for connections.
     pub port: Option<u16>,
     /// Connections that are not over, in the order in which they were opened.

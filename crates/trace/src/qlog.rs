@@ -1,0 +1,234 @@
+//! An observer that writes what one end of a QUIC flow sent, received and decided to a qlog file
+//! (draft-ietf-quic-qlog-main-schema-14, draft-ietf-quic-qlog-quic-events-14), as JSON text sequences (RFC 7464).
+//!
+//! Packets are read from the wire, where lopsided's QUIC is not encrypted. Leaves out: HTTP/3 and TLS events.
+
+use lopsided_core::tcp_event::TcpEvent;
+use lopsided_core::{Event, EventMask, FlowId, NodeId, Observer, Packet, Time, Transport};
+use lopsided_quic::frames::{Frame, PacketKind, PacketView, packets};
+use std::fmt::{self, Write as _};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// RFC 7464: each text begins with this octet.
+const RECORD_SEPARATOR: char = '\u{1e}';
+/// RFC 9000 section 18.2: delays of ACKs are in units of 2^3 us where no transport parameter says otherwise.
+const ACK_DELAY_UNIT_MS: f64 = 0.008;
+
+/// Writes a qlog file while the run goes on. Clones share the file: give one to the run and call [`Qlog::finish`] on the
+/// other.
+#[derive(Clone)]
+pub struct Qlog {
+    node: NodeId,
+    flow: FlowId,
+    shared: Arc<Mutex<Shared>>,
+}
+
+struct Shared {
+    out: Box<dyn Write + Send>,
+    /// The largest packet numbers of each space, sent and received.
+    largest: [[Option<u64>; 3]; 2],
+    sends: bool,
+    failed: Option<io::Error>,
+}
+
+impl Qlog {
+    /// Begins the file of the end of `flow` at `node`. `sends`: the end sends the flow's data; `client`: it opened the
+    /// connection.
+    pub fn new(
+        out: impl Write + Send + 'static,
+        title: &str,
+        node: NodeId,
+        flow: FlowId,
+        sends: bool,
+        client: bool,
+    ) -> Qlog {
+        let mut shared = Shared { out: Box::new(out), largest: Default::default(), sends, failed: None };
+        let vantage = if client { "client" } else { "server" };
+        let title: String = title.chars().filter(|letter| !letter.is_control() && !"\"\\".contains(*letter)).collect();
+        shared.write(&format!(
+            "{{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\
+             \"serialization_format\":\"application/qlog+json-seq\",\"title\":\"{title}\",\
+             \"trace\":{{\"common_fields\":{{\"time_format\":\"relative_to_epoch\",\
+             \"reference_time\":{{\"clock_type\":\"monotonic\",\"epoch\":\"unknown\"}}}},\
+             \"vantage_point\":{{\"type\":\"{vantage}\"}},\
+             \"event_schemas\":[\"urn:ietf:params:qlog:events:quic-14\"]}}}}"
+        ));
+        Qlog { node, flow, shared: Arc::new(Mutex::new(shared)) }
+    }
+
+    /// Writes what is still buffered, or says what went wrong first.
+    ///
+    /// # Errors
+    /// If the file could not be written.
+    pub fn finish(&self) -> io::Result<()> {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        match shared.failed.take() {
+            Some(error) => Err(error),
+            None => shared.out.flush(),
+        }
+    }
+}
+
+impl Observer for Qlog {
+    fn mask(&self) -> EventMask {
+        EventMask::HOSTS | EventMask::TCP
+    }
+
+    fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>) {
+        if node != self.node {
+            return;
+        }
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Sent(packet) if packet.flow() == self.flow => shared.datagram(at, packet, true),
+            Event::Received(packet) if packet.flow() == self.flow => shared.datagram(at, packet, false),
+            Event::Tcp { endpoint, event } if endpoint.flow == self.flow && endpoint.sends == shared.sends => {
+                shared.inside(at, event);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Shared {
+    fn write(&mut self, text: &str) {
+        if self.failed.is_none() {
+            self.failed = writeln!(self.out, "{RECORD_SEPARATOR}{text}").err();
+        }
+    }
+
+    fn event(&mut self, at: Time, name: &str, data: &str) {
+        let ms = at.as_nanos() as f64 / 1e6;
+        self.write(&format!("{{\"time\":{ms:.6},\"name\":\"quic:{name}\",\"data\":{{{data}}}}}"));
+    }
+
+    fn datagram(&mut self, at: Time, packet: &Packet, sent: bool) {
+        let payload = packet.payload();
+        let (Some(octets), Transport::Udp(_)) = (payload.bytes(), packet.transport()) else { return };
+        for view in packets(octets) {
+            let largest = &mut self.largest[usize::from(sent)][space(view.kind)];
+            let number = view.number(*largest);
+            *largest = Some(largest.map_or(number, |known| known.max(number)));
+            let name = if sent { "packet_sent" } else { "packet_received" };
+            let data = packet_json(&view, number);
+            self.event(at, name, &data);
+        }
+    }
+
+    fn inside(&mut self, at: Time, event: &TcpEvent) {
+        match event {
+            TcpEvent::CaState { from, to, .. } => {
+                let data = format!("\"old\":\"{}\",\"new\":\"{}\"", from.name(), to.name());
+                self.event(at, "congestion_state_updated", &data);
+            }
+            TcpEvent::CwndReduced { to, .. } => {
+                self.event(at, "recovery_metrics_updated", &format!("\"congestion_window\":{}", to.get()));
+            }
+            TcpEvent::StateChanged { from, to } => {
+                let data = format!("\"old\":\"{}\",\"new\":\"{}\"", state(from.name()), state(to.name()));
+                self.event(at, "connection_state_updated", &data);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// qlog's words for the states of a connection.
+fn state(name: &str) -> &str {
+    match name {
+        "syn-sent" | "syn-received" => "attempted",
+        "established" => "handshake_complete",
+        _ => "closed",
+    }
+}
+
+/// The space of packet numbers (RFC 9000 section 12.3).
+fn space(kind: PacketKind) -> usize {
+    match kind {
+        PacketKind::Initial | PacketKind::Retry | PacketKind::VersionNegotiation => 0,
+        PacketKind::Handshake => 1,
+        PacketKind::ZeroRtt | PacketKind::OneRtt => 2,
+    }
+}
+
+fn packet_json(view: &PacketView<'_>, number: u64) -> String {
+    let mut text = format!(
+        "\"header\":{{\"packet_type\":\"{}\",\"packet_number\":{number}}},\"raw\":{{\"length\":{}}},\"frames\":[",
+        view.kind.name(),
+        view.size
+    );
+    for (place, frame) in view.frames().enumerate() {
+        if place > 0 {
+            text.push(',');
+        }
+        // Writing to a String cannot fail.
+        let _ = frame_json(&mut text, &frame);
+    }
+    text.push(']');
+    text
+}
+
+fn frame_json(out: &mut String, frame: &Frame<'_>) -> fmt::Result {
+    let simple = |out: &mut String, name: &str| write!(out, "{{\"frame_type\":\"{name}\"}}");
+    let with = |out: &mut String, name: &str, key: &str, value: u64| {
+        write!(out, "{{\"frame_type\":\"{name}\",\"{key}\":{value}}}")
+    };
+    match *frame {
+        Frame::Padding(len) => write!(out, "{{\"frame_type\":\"padding\",\"raw\":{{\"length\":{len}}}}}"),
+        Frame::Ping => simple(out, "ping"),
+        Frame::Ack { delay, blocks, counts, .. } => {
+            let ms = delay as f64 * ACK_DELAY_UNIT_MS;
+            write!(out, "{{\"frame_type\":\"ack\",\"ack_delay\":{ms:.3},\"acked_ranges\":[")?;
+            for (place, (start, end)) in blocks.enumerate() {
+                let comma = if place > 0 { "," } else { "" };
+                write!(out, "{comma}[{start},{end}]")?;
+            }
+            out.push(']');
+            if let Some([ect0, ect1, ce]) = counts {
+                write!(out, ",\"ect0\":{ect0},\"ect1\":{ect1},\"ce\":{ce}")?;
+            }
+            out.write_char('}')
+        }
+        Frame::ResetStream { id } => with(out, "reset_stream", "stream_id", id),
+        Frame::StopSending { id } => with(out, "stop_sending", "stream_id", id),
+        Frame::Crypto { offset, len } => {
+            write!(out, "{{\"frame_type\":\"crypto\",\"offset\":{offset},\"raw\":{{\"payload_length\":{len}}}}}")
+        }
+        Frame::NewToken => simple(out, "new_token"),
+        Frame::Stream { id, offset, len, fin } => write!(
+            out,
+            "{{\"frame_type\":\"stream\",\"stream_id\":{id},\"offset\":{offset},\"fin\":{fin},\
+             \"raw\":{{\"payload_length\":{len}}}}}"
+        ),
+        Frame::MaxData { maximum } => with(out, "max_data", "maximum", maximum),
+        Frame::MaxStreamData { id, maximum } => {
+            write!(out, "{{\"frame_type\":\"max_stream_data\",\"stream_id\":{id},\"maximum\":{maximum}}}")
+        }
+        Frame::MaxStreams { maximum } => with(out, "max_streams", "maximum", maximum),
+        Frame::DataBlocked { limit } => with(out, "data_blocked", "limit", limit),
+        Frame::StreamDataBlocked { id, limit } => {
+            write!(out, "{{\"frame_type\":\"stream_data_blocked\",\"stream_id\":{id},\"limit\":{limit}}}")
+        }
+        Frame::StreamsBlocked { limit } => with(out, "streams_blocked", "limit", limit),
+        Frame::NewConnectionId => simple(out, "new_connection_id"),
+        Frame::RetireConnectionId => simple(out, "retire_connection_id"),
+        Frame::PathChallenge => simple(out, "path_challenge"),
+        Frame::PathResponse => simple(out, "path_response"),
+        Frame::ConnectionClose { code } => with(out, "connection_close", "error_code", code),
+        Frame::HandshakeDone => simple(out, "handshake_done"),
+        Frame::AckFrequency { threshold, max_delay_us, reordering } => write!(
+            out,
+            "{{\"frame_type\":\"unknown\",\"frame_type_bytes\":175,\"ack_eliciting_threshold\":{threshold},\
+             \"requested_max_ack_delay_us\":{max_delay_us},\"reordering_threshold\":{reordering}}}"
+        ),
+        Frame::ImmediateAck => write!(out, "{{\"frame_type\":\"unknown\",\"frame_type_bytes\":31}}"),
+        Frame::Datagram { len } => write!(out, "{{\"frame_type\":\"datagram\",\"raw\":{{\"payload_length\":{len}}}}}"),
+    }
+}
+
+impl fmt::Debug for Qlog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Qlog").field("node", &self.node).field("flow", &self.flow).finish_non_exhaustive()
+    }
+}

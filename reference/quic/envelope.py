@@ -1,0 +1,80 @@
+"""Performance envelopes after QUICbench (Mishra, Lim and Leong, IMC 2022).
+
+An envelope is the convex hull of a control's points of delay and throughput; two controls are compared by how far their
+hulls overlap.
+
+Each point is an interval's mean. The outermost tenth of the points in delay and in throughput is left out, as outliers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Point = tuple[float, float]
+
+
+def overlap(one: Sequence[Point], other: Sequence[Point]) -> float:
+    """The area of the intersection over that of the union; zero without an area."""
+    first, second = hull(_core(one)), hull(_core(other))
+    both = area(_clip(first, second))
+    union = area(first) + area(second) - both
+    return both / union if union > 0 else 0.0
+
+
+def _core(points: Sequence[Point]) -> list[Point]:
+    """The points within the middle 90 % in either coordinate."""
+    kept = list(points)
+    for axis in (0, 1):
+        values = sorted(point[axis] for point in points)
+        low, high = values[len(values) // 20], values[-1 - len(values) // 20]
+        kept = [point for point in kept if low <= point[axis] <= high]
+    return kept
+
+
+def hull(points: Sequence[Point]) -> list[Point]:
+    """The convex hull, counterclockwise (Andrew's monotone chain)."""
+    ordered = sorted(set(points))
+    if len(ordered) < 3:
+        return ordered
+
+    def chain(along: Sequence[Point]) -> list[Point]:
+        found: list[Point] = []
+        for point in along:
+            while len(found) > 1 and _turn(found[-2], found[-1], point) <= 0:
+                found.pop()
+            found.append(point)
+        return found[:-1]
+
+    return chain(ordered) + chain(ordered[::-1])
+
+
+def area(polygon: Sequence[Point]) -> float:
+    """The area of a polygon, by the shoelace formula."""
+    if len(polygon) < 3:
+        return 0.0
+    pairs = zip(polygon, [*polygon[1:], polygon[0]], strict=True)
+    return abs(sum(a[0] * b[1] - b[0] * a[1] for a, b in pairs)) / 2
+
+
+def _turn(a: Point, b: Point, c: Point) -> float:
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+def _clip(polygon: Sequence[Point], window: Sequence[Point]) -> list[Point]:
+    """What of a convex polygon lies within another (Sutherland and Hodgman)."""
+    found = list(polygon)
+    for a, b in zip(window, [*window[1:], *window[:1]], strict=True):
+        before, found = found, []
+        for current, following in zip(before, [*before[1:], *before[:1]], strict=True):
+            here, there = _turn(a, b, current), _turn(a, b, following)
+            if here >= 0:
+                found.append(current)
+            if (here > 0 > there) or (here < 0 < there):
+                share = here / (here - there)
+                found.append(
+                    (
+                        current[0] + share * (following[0] - current[0]),
+                        current[1] + share * (following[1] - current[1]),
+                    )
+                )
+    return found

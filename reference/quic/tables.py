@@ -1,0 +1,293 @@
+"""Measured tables of QUIC flows, most of them beside TCP on the same line. Each cell is a median over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+from lopsided import _native
+from lopsided.scenario import Run, Scenario
+from lopsided.studies.ackpath import ackpath, two_way
+from lopsided.studies.jobs import run_jobs
+from lopsided.worlds.base import Job
+from reference.quic.envelope import overlap
+
+Settings = Mapping[str, Any]
+
+SEEDS = 5
+UPLINKS = (100, 200, 300, 400)
+
+_LINE = """\
+[scenario]
+duration = "120 s"
+[link]
+down.rate = "10 Mbit/s"
+{line}
+[[flow]]
+name = "download"
+direction = "down"
+app = "10 MB"
+"""
+
+_QUIC_2: Settings = {"flow.download.cc": "cubic", "flow.download.transport": "quic"}
+LADDER: Mapping[str, Settings] = {
+    "QUIC, CUBIC, 1:2": _QUIC_2,
+    "QUIC, CUBIC, 1:10 by the receiver": {**_QUIC_2, "flow.download.transport.ack_packets": 10},
+    "QUIC, CUBIC, 1:10 by ACK_FREQUENCY": {
+        **_QUIC_2,
+        "flow.download.transport.ack_packets": 10,
+        "flow.download.transport.ack_frequency": True,
+        "flow.download.transport.reordering_threshold": 0,
+    },
+    "QUIC, CUBIC, as Chrome": {**_QUIC_2, "flow.download.transport.acks": "chrome"},
+    "QUIC, CUBIC, as picoquic": {**_QUIC_2, "flow.download.transport.acks": "picoquic"},
+    "QUIC, quinn's CUBIC, 1:2": {**_QUIC_2, "flow.download.transport.cc_source": "quinn"},
+    "QUIC, quinn's CUBIC, 1:10 by ACK_FREQUENCY": {
+        **_QUIC_2,
+        "flow.download.transport.cc_source": "quinn",
+        "flow.download.transport.ack_packets": 10,
+        "flow.download.transport.ack_frequency": True,
+        "flow.download.transport.reordering_threshold": 0,
+    },
+    "TCP, CUBIC": {"flow.download.cc": "cubic"},
+    "TCP, BBR": {"flow.download.cc": "bbr"},
+}
+
+
+def ladder() -> list[str]:
+    """10 MB over 10 Mbit/s down with 20 ms and 50 packets of buffer, by the rate of the uplink."""
+    return _ladder('rtt = "20 ms"\nqueue = "50 packets"')
+
+
+def picoquic() -> list[str]:
+    """The same on the line of picoquic's tests bbr_asym100: 1 ms each way, 0.75 ms of jitter, 50 ms of buffer."""
+    return _ladder('rtt = "2 ms"\njitter = "0.75 ms"\nqueue.limit = "50 ms"')
+
+
+def _ladder(line: str) -> list[str]:
+    base = Scenario.from_text(_LINE.format(line=f'up.rate = "100 kbit/s"\n{line}'), "ladder")
+    arms = [(name, up) for name in LADDER for up in UPLINKS]
+    changed = [base.with_(**{"link.up.rate": f"{up} kbit/s"} | LADDER[name]) for name, up in arms]
+
+    def measure(run: Run) -> tuple[float, float]:
+        row = next(iter(run.flows.rows()))
+        up = next(each for each in run.links.rows() if each["direction"] == "up")
+        return row["goodput_bps"] / 1e6, up["sent_packets"] / max(row["data_segments_in"], 1)
+
+    cells = _medians(changed, measure)
+    rows = [
+        [name, *(f"{rate:.2f} ({ratio:.2f})" for rate, ratio in cells[number * 4 : number * 4 + 4])]
+        for number, name in enumerate(LADDER)
+    ]
+    return _markdown(["uplink (kbit/s)", *map(str, UPLINKS)], rows)
+
+
+def presets() -> list[str]:
+    """A download and an upload on each access line: the download in Mbit/s, by transport and remedy."""
+    rows: list[list[str]] = []
+    for name, *_ in _native.presets():
+        tcp = two_way(name)
+        quic = tcp.with_(**{"flow.download.transport": "quic", "flow.upload.transport": "quic"})
+        of_tcp = ackpath(tcp, "none,filter,few_acks", repeat=3)
+        of_quic = ackpath(quic, "none,filter,quic_10,quic_ask_10", repeat=3)
+        cells = [_cells(of_tcp.cells.rows(), arm) for arm in ("none", "filter", "few_acks")]
+        cells += [_cells(of_quic.cells.rows(), arm) for arm in ("none", "filter", "quic_10", "quic_ask_10")]
+        rows.append([name, *cells])
+    head = ["line", "TCP", "TCP, filter", "TCP, few ACKs", "QUIC", "QUIC, filter", "QUIC, 1:10", "QUIC, asked 1:10"]
+    return _markdown(head, rows)
+
+
+def _cells(rows: Iterable[Mapping[str, Any]], arm: str) -> str:
+    row = next(each for each in rows if each["remedies"] == arm)
+    return f"{row['down_goodput_bps'] / 1e6:.2f} / {row['up_goodput_bps'] / 1e6:.2f}"
+
+
+_FIFTY = """\
+[scenario]
+duration = "60 s"
+[link]
+rtt = "40 ms"
+down.rate = "50 Mbit/s"
+up.rate = "1 Mbit/s"
+down.queue = { kind = "cake", bandwidth = "49 Mbit/s" }
+up.queue = { kind = "cake", bandwidth = "980 kbit/s" }
+"""
+_DOWNLOADS = {
+    "TCP alone": ("tcp",),
+    "QUIC alone": ("quic",),
+    "TCP and QUIC": ("tcp", "quic"),
+}
+
+
+def ack_filter() -> list[str]:
+    """CAKE on a line of 50:1, with and without its ACK filter on the uplink."""
+    rows: list[list[str]] = []
+    for name, transports in _DOWNLOADS.items():
+        for busy in (False, True):
+            flows = "".join(
+                f'[[flow]]\nname = "{kind}"\ndirection = "down"\ncc = "cubic"\ntransport = "{kind}"\n'
+                for kind in transports
+            )
+            upload = '[[flow]]\nname = "upload"\ndirection = "up"\ncc = "cubic"\n' if busy else ""
+            plain = Scenario.from_text(_FIFTY + flows + upload, "filter")
+            cake = '{ kind = "ack_filter", rule = "conservative", queue = { kind = "cake", bandwidth = "980 kbit/s" } }'
+            filtered = Scenario.from_text(
+                (_FIFTY + flows + upload).replace(
+                    'up.queue = { kind = "cake", bandwidth = "980 kbit/s" }', f"up.queue = {cake}"
+                ),
+                "filter",
+            )
+
+            def measure(run: Run) -> tuple[float, ...]:
+                return tuple(row["goodput_bps"] / 1e6 for row in run.flows.rows())
+
+            without, with_filter = _medians([plain, filtered], measure)
+            for number, kind in enumerate((*transports, *(["upload"] if busy else []))):
+                what = "upload (TCP)" if kind == "upload" else kind.upper()
+                change = with_filter[number] / without[number] - 1
+                rows.append(
+                    [
+                        name + (" and an upload" if busy else ""),
+                        what,
+                        f"{without[number]:.2f}",
+                        f"{with_filter[number]:.2f}",
+                        f"{100 * change:+.0f} %",
+                    ]
+                )
+    return _markdown(["downloads", "flow", "without filter (Mbit/s)", "with filter (Mbit/s)", "change"], rows)
+
+
+_SHARED = """\
+[scenario]
+duration = "60 s"
+[link]
+rtt = "40 ms"
+down.rate = "20 Mbit/s"
+up.rate = "20 Mbit/s"
+down.queue = {queue}
+[[flow]]
+name = "tcp"
+direction = "down"
+cc = "{tcp}"
+stack = {{ ecn = "{ecn}" }}
+[[flow]]
+name = "quic"
+direction = "down"
+cc = "{quic}"
+transport = {{ kind = "quic", ecn = {quic_ecn} }}
+"""
+_QUEUES = {
+    "FIFO, 1 BDP": '{ limit = "1 BDP" }',
+    "fq_codel": '{ kind = "fq_codel" }',
+    "CAKE": '{ kind = "cake", bandwidth = "19.5 Mbit/s" }',
+    "DualPI2": '{ kind = "dualpi2" }',
+}
+
+
+def shares() -> list[str]:
+    """One TCP flow against one QUIC flow: QUIC's share of both goodputs, without and with ECN at both."""
+    pairs = [("reno", "reno"), ("cubic", "cubic"), ("bbr", "cubic"), ("bbr", "reno")]
+    arms = [(tcp, quic, queue, ecn) for tcp, quic in pairs for ecn in (False, True) for queue in _QUEUES]
+    made = [
+        Scenario.from_text(
+            _SHARED.format(
+                queue=_QUEUES[queue], tcp=tcp, quic=quic, ecn="on" if ecn else "off", quic_ecn=str(ecn).lower()
+            ),
+            "shares",
+        )
+        for tcp, quic, queue, ecn in arms
+    ]
+
+    def measure(run: Run) -> tuple[float, float]:
+        tcp, quic = (row["goodput_bps"] for row in run.flows.rows())
+        return quic / (tcp + quic), (tcp + quic) / 1e6
+
+    cells = _medians(made, measure)
+    rows: list[list[str]] = []
+    for start in range(0, len(arms), len(_QUEUES)):
+        tcp, quic, _, ecn = arms[start]
+        found = cells[start : start + len(_QUEUES)]
+        rows.append(
+            [
+                f"TCP {tcp} against QUIC {quic}",
+                "on" if ecn else "off",
+                *(f"{100 * share:.0f} % of {total:.1f}" for share, total in found),
+            ]
+        )
+    return _markdown(["pair", "ECN", *_QUEUES], rows)
+
+
+CONTROLS = (
+    *("reno", "cubic", "cubic-hystart++", "bic", "highspeed", "htcp", "westwood", "vegas", "scalable", "hybla"),
+    *("illinois", "veno", "yeah", "compound", "ledbat"),
+)
+_ALONE = """\
+[scenario]
+duration = "60 s"
+[link]
+rtt = "40 ms"
+queue.limit = "1 BDP"
+down.rate = "20 Mbit/s"
+up.rate = "20 Mbit/s"
+[[flow]]
+name = "it"
+direction = "down"
+stack = { ecn = "off" }
+[record]
+interval = "500 ms"
+"""
+
+
+def controls() -> list[str]:
+    """The same control in TCP and in QUIC, alone on one line: goodput, round trips, overlap of the envelopes."""
+    rows: list[list[str]] = []
+    base = Scenario.from_text(_ALONE, "alone")
+    quic = {"flow.it.transport": "quic", "flow.it.transport.ecn": False}
+    arms = [(name, name, "lopsided") for name in CONTROLS]
+    arms += [("reno", "quinn's NewReno", "quinn"), ("cubic", "quinn's CUBIC", "quinn")]
+
+    def measure(run: Run) -> tuple[float, float, list[tuple[float, float]]]:
+        row = next(iter(run.flows.rows()))
+        return row["goodput_bps"] / 1e6, row["rtt_mean_ms"], _points(run)
+
+    for cc, name, source in arms:
+        tcp = [each.with_(**{"flow.it.cc": cc}) for each in [base]]
+        over_quic = [each.with_(**{"flow.it.cc": cc, "flow.it.transport.cc_source": source} | quic) for each in [base]]
+        jobs = [Job(each, seed) for each in (*tcp, *over_quic) for seed in range(1, 4)]
+        found = run_jobs(jobs, lambda _, run: measure(run))
+        of_tcp, of_quic = found[:3], found[3:]
+        shared = overlap([p for one in of_tcp for p in one[2]], [p for one in of_quic for p in one[2]])
+        rows.append(
+            [
+                name,
+                *(f"{median(one[0] for one in of):.2f}" for of in (of_tcp, of_quic)),
+                *(f"{median(one[1] for one in of):.0f}" for of in (of_tcp, of_quic)),
+                f"{100 * shared:.0f} %",
+            ]
+        )
+    head = ["control", "TCP (Mbit/s)", "QUIC (Mbit/s)", "TCP RTT (ms)", "QUIC RTT (ms)", "envelopes overlap"]
+    return _markdown(head, rows)
+
+
+def _points(run: Run) -> list[tuple[float, float]]:
+    """Delay in ms and throughput in Mbit/s of each half second, behind the first 10 s."""
+    samples = [row for row in run.samples.rows() if row["time_s"] > 10 and row["rtt_count"]]
+    return [
+        (now["rtt_sum_ms"] / now["rtt_count"], (now["delivered_bytes"] - before["delivered_bytes"]) * 16e-6)
+        for before, now in pairwise(samples)
+    ]
+
+
+def _medians(scenarios: Sequence[Scenario], measure: Any) -> list[tuple[float, ...]]:
+    """For each scenario the medians over the seeds of what is measured."""
+    jobs = [Job(each, seed) for each in scenarios for seed in range(1, SEEDS + 1)]
+    found = run_jobs(jobs, lambda _, run: measure(run))
+    groups = [found[start : start + SEEDS] for start in range(0, len(found), SEEDS)]
+    return [tuple(median(values) for values in zip(*group, strict=True)) for group in groups]
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [list(head), ["---"] * len(head), *map(list, rows)]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
