@@ -8,6 +8,7 @@ pub mod ack_way;
 pub mod capture;
 pub mod connection;
 pub mod line;
+pub mod quic;
 pub mod scenario;
 
 use arbitrary::{Arbitrary, Unstructured};

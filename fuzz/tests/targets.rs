@@ -1,7 +1,7 @@
 //! Every fuzz target for a few hundred inputs, or for as many as PROPTEST_CASES says; what fails is made smaller and
 //! printed.
 
-use lopsided_fuzz::{ack_way, capture, connection, line, scenario};
+use lopsided_fuzz::{ack_way, capture, connection, line, quic, scenario};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -41,6 +41,11 @@ proptest! {
     #[test]
     fn lines(octets in vec(any::<u8>(), 0..200)) {
         line::run(&octets);
+    }
+
+    #[test]
+    fn quic_connections(octets in octets()) {
+        quic::run(&octets);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -63,13 +63,17 @@ def ladder() -> list[str]:
 
 def picoquic() -> list[str]:
     """The same on the line of picoquic's tests bbr_asym100: 1 ms each way, 0.75 ms of jitter, 50 ms of buffer."""
-    return _ladder('rtt = "2 ms"\njitter = "0.75 ms"\nqueue.limit = "50 ms"')
+    # picoquic's link takes a packet if those before it wait for 50 ms at most: one more than fits into 50 ms.
+    return _ladder(
+        'rtt = "2 ms"\njitter = "0.75 ms"\nqueue.limit = "64 kB"',
+        lambda up: {"link.up.queue.limit": f"{round(6.25 * up) + 1228} B"},
+    )
 
 
-def _ladder(line: str) -> list[str]:
+def _ladder(line: str, also: Callable[[int], Settings] = lambda _: {}) -> list[str]:
     base = Scenario.from_text(_LINE.format(line=f'up.rate = "100 kbit/s"\n{line}'), "ladder")
     arms = [(name, up) for name in LADDER for up in UPLINKS]
-    changed = [base.with_(**{"link.up.rate": f"{up} kbit/s"} | LADDER[name]) for name, up in arms]
+    changed = [base.with_(**{"link.up.rate": f"{up} kbit/s"} | also(up) | LADDER[name]) for name, up in arms]
 
     def measure(run: Run) -> tuple[float, float]:
         row = next(iter(run.flows.rows()))

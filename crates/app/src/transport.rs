@@ -52,6 +52,12 @@ pub trait TransportSettings: Part {
         stack.mtu()
     }
 
+    /// The packet that must pass from the receiver of data to its sender for a connection to be opened, if it is larger than
+    /// an acknowledgement.
+    fn opening_packet(&self) -> Option<Bytes> {
+        None
+    }
+
     /// Whether boxes in the network can read its acknowledgements, as they can read TCP's.
     fn shows_acks(&self) -> bool {
         true

@@ -362,6 +362,11 @@ impl TransportSettings for QuicConfig {
         stack.mtu().min(Bytes::new(self.max_datagram.get() + HEADERS))
     }
 
+    /// Datagrams with Initial packets are padded to 1,200 octets (RFC 9000 section 14.1).
+    fn opening_packet(&self) -> Option<Bytes> {
+        Some(Bytes::new(SMALLEST_DATAGRAM + HEADERS))
+    }
+
     fn shows_acks(&self) -> bool {
         false
     }

@@ -32,6 +32,7 @@ trait Choice {
     fn check_flow(&self, app: &AppConfig, cc: &str) -> Result<(), Fault>;
     fn stack_keys(&self) -> Option<&'static [&'static str]>;
     fn largest_packet(&self, stack: &StackConfig) -> Bytes;
+    fn opening_packet(&self) -> Option<Bytes>;
     fn shows_acks(&self) -> bool;
 }
 
@@ -54,6 +55,10 @@ impl<T: TransportSettings> Choice for T {
 
     fn largest_packet(&self, stack: &StackConfig) -> Bytes {
         TransportSettings::largest_packet(self, stack)
+    }
+
+    fn opening_packet(&self) -> Option<Bytes> {
+        TransportSettings::opening_packet(self)
     }
 
     fn shows_acks(&self) -> bool {
@@ -154,6 +159,11 @@ impl TransportConfig {
     /// The largest IP packet that an end with this stack sends.
     pub fn largest_packet(&self, stack: &StackConfig) -> Bytes {
         self.choice().largest_packet(stack)
+    }
+
+    /// See [`TransportSettings::opening_packet`].
+    pub fn opening_packet(&self) -> Option<Bytes> {
+        self.choice().opening_packet()
     }
 
     /// Whether boxes in the network can read its acknowledgements.

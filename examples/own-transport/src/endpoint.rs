@@ -213,10 +213,11 @@ impl Endpoint {
 impl Transport for Endpoint {
     fn connect(&mut self, now: Time) -> Option<SocketId> {
         let remote = self.remote.filter(|_| !self.opened)?;
+        let IpAddr::V4(address) = remote.ip() else { return None };
         self.opened = true;
         let local = self.local.port();
         let socket = self.sockets.get_mut::<tcp::Socket<'_>>(self.handle);
-        socket.connect(self.interface.context(), (IpAddress::from(remote.ip()), remote.port()), local).ok()?;
+        socket.connect(self.interface.context(), (IpAddress::Ipv4(address), remote.port()), local).ok()?;
         self.poll(now);
         Some(ONLY)
     }

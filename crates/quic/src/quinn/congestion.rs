@@ -10,7 +10,9 @@ use lopsided_core::{Bytes, Duration, Time};
 use lopsided_tcp::cc::{self, Acked, PathState, RateSample, Setup, Signal};
 use lopsided_tcp::{ByteCounting, Feedback};
 use quinn_proto::RttEstimator;
-use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
+use quinn_proto::congestion::{
+    BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig,
+};
 use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,6 +79,9 @@ pub(super) struct WatchingFactory {
 pub(super) enum Source {
     NewReno,
     Cubic,
+    /// Draws from a generator that cannot be seeded, and is not paced by its own rate: scenarios cannot choose it. The draw
+    /// sets a gain that only that rate uses, so that it cannot be seen in the packets.
+    Bbr,
     Ours(cc::ControllerFactory),
 }
 
@@ -114,6 +119,11 @@ impl ControllerFactory for WatchingFactory {
             }
             Source::Cubic => {
                 let mut config = CubicConfig::default();
+                config.initial_window(initial_window);
+                Inner::Quinn(Arc::new(config).build(now, current_mtu))
+            }
+            Source::Bbr => {
+                let mut config = BbrConfig::default();
                 config.initial_window(initial_window);
                 Inner::Quinn(Arc::new(config).build(now, current_mtu))
             }

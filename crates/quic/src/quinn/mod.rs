@@ -261,6 +261,7 @@ impl QuicEndpoint {
             (CcSource::Lopsided, _) => Source::Ours(end.make_controller.clone()),
             (CcSource::Quinn, "reno" | "newreno") => Source::NewReno,
             (CcSource::Quinn, "cubic") => Source::Cubic,
+            (CcSource::Quinn, "bbr") => Source::Bbr,
             (CcSource::Quinn, other) => return Err(format!("quinn has no congestion control {other:?}")),
         };
         let controllers = Arc::new(WatchingFactory::new(clock, source, u64::from(config.initial_window)));

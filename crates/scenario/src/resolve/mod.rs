@@ -9,6 +9,7 @@ mod read;
 mod stack;
 
 use crate::error::{Place, Report, quote};
+use crate::graph::Hop;
 use crate::head::Head;
 use crate::measured::RecordSpec;
 use crate::model::{InterfaceSpec, Scenario};
@@ -134,25 +135,33 @@ fn check_limits(network: &Network, flows: &Flows, report: &mut Report<'_>) {
             None => flow.transport.largest_packet(&flow.from_stack),
         };
         for hop in path {
-            let link = &network.graph.links[hop.link];
-            let room = match link.dir(hop.dir).queue.limit() {
-                None | Some(Limit::Packets(_)) => continue,
-                Some(Limit::Bytes(room)) => room,
-                Some(Limit::Bins { count, size }) => Bytes::new(u64::from(count).saturating_mul(size.get())),
-            };
-            if room < packet {
-                let (place, path) = &network.link_places[hop.link];
-                let message = format!(
-                    "the {} queue of link {} holds {}: less than one packet of flow {} ({})",
-                    hop.dir.name(),
-                    quote(&link.name),
-                    format_size(room),
-                    quote(&flow.name),
-                    format_size(packet)
-                );
-                report.problem(*place, path, message, None);
+            check_room(network, *hop, packet, &flow.name, report);
+            if let Some(packet) = flow.transport.opening_packet() {
+                check_room(network, Hop { dir: hop.dir.reverse(), ..*hop }, packet, &flow.name, report);
             }
         }
+    }
+}
+
+/// A queue must hold the packet.
+fn check_room(network: &Network, hop: Hop, packet: Bytes, flow: &str, report: &mut Report<'_>) {
+    let link = &network.graph.links[hop.link];
+    let room = match link.dir(hop.dir).queue.limit() {
+        None | Some(Limit::Packets(_)) => return,
+        Some(Limit::Bytes(room)) => room,
+        Some(Limit::Bins { count, size }) => Bytes::new(u64::from(count).saturating_mul(size.get())),
+    };
+    if room < packet {
+        let (place, path) = &network.link_places[hop.link];
+        let message = format!(
+            "the {} queue of link {} holds {}: less than one packet of flow {} ({})",
+            hop.dir.name(),
+            quote(&link.name),
+            format_size(room),
+            quote(flow),
+            format_size(packet)
+        );
+        report.problem(*place, path, message, None);
     }
 }
 

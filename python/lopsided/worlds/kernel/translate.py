@@ -165,9 +165,9 @@ def _refuse_other_transports(scenario: said.Resolved, elsewhere: frozenset[str])
     for flow in scenario["flows"]:
         kind, ends = flow["transport"]["kind"], {flow["from"], flow["to"]}
         if kind != "tcp" and not ends <= elsewhere:
+            ours = " ".join(f"--ours {host}" for host in sorted(ends))
             raise Unsupported(
-                f"flow {flow['name']}: Linux has no {kind.upper()}; use --world sim, or "
-                f"--world live --ours {','.join(sorted(ends))}"
+                f"flow {flow['name']}: Linux has no {kind.upper()}; use --world sim, or --world live {ours}"
             )
 
 
