@@ -4,7 +4,7 @@
 //! nothing else. That is enough for controls that only set a window. The recovery period is RFC 9002's: one reduction for
 //! all losses among packets sent before it.
 
-use super::{Clock, lock};
+use super::clock::{Clock, lock};
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction, TcpEvent, TimedTcpEvent};
 use lopsided_core::{Bytes, Duration, Time};
 use lopsided_tcp::cc::{self, Acked, PathState, RateSample, Setup, Signal};

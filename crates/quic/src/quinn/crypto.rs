@@ -4,7 +4,7 @@
 //! key protects, fails as it would with an AEAD. The handshake has TLS's messages in number and size, and nothing of their
 //! contents but the transport parameters.
 
-use super::lock;
+use super::clock::lock;
 use crate::frames::put_varint;
 use bytes::BytesMut;
 use lopsided_core::Rng;

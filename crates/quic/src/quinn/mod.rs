@@ -6,12 +6,15 @@
 //! Data that the application writes waits in the socket until quinn takes it, so that the room which the socket reports is
 //! the room it has. Received data is read from quinn at once: flow control follows what arrives, and not a slow reader.
 
+mod clock;
 mod congestion;
 mod counts;
 mod crypto;
 
 use crate::config::{CcSource, QuicConfig};
 use bytes::{Bytes, BytesMut};
+pub use clock::Clock;
+use clock::{from_std, lock, to_std};
 use congestion::{Source, Watched, WatchingFactory};
 use counts::PacketCounts;
 use crypto::{HandshakeSizes, LocalAcks, PlainConfig, PlainTokenKey, SeededHmac};
@@ -29,8 +32,7 @@ use quinn_proto::{
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex};
 
 /// Octets that a socket holds for quinn.
 const SOCKET_BUFFER: u64 = 256 << 10;
@@ -41,50 +43,6 @@ const USUAL_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 /// Streams that a peer may have open at once.
 const MAX_STREAMS: u32 = 1000;
 const HEADERS: u64 = 28;
-
-/// A poisoned lock means that a thread panicked in the middle of a change; the run is over then.
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Turns the simulator's time into quinn's instants. Only differences of instants have a meaning.
-#[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    base: Instant,
-}
-
-impl Default for Clock {
-    /// The process's base, read once.
-    #[expect(clippy::disallowed_methods, reason = "an Instant can be had in no other way; only differences are used")]
-    fn default() -> Clock {
-        static BASE: OnceLock<Instant> = OnceLock::new();
-        Clock { base: *BASE.get_or_init(Instant::now) }
-    }
-}
-
-impl Clock {
-    /// A clock whose zero is later by `offset`.
-    #[must_use]
-    pub fn shifted(self, offset: Duration) -> Clock {
-        Clock { base: self.base + to_std(offset) }
-    }
-
-    fn instant(self, at: Time) -> Instant {
-        self.base + std::time::Duration::from_nanos(at.as_nanos())
-    }
-
-    fn time(self, at: Instant) -> Time {
-        Time::from_nanos(at.saturating_duration_since(self.base).as_nanos() as u64)
-    }
-}
-
-fn to_std(span: Duration) -> std::time::Duration {
-    std::time::Duration::from_nanos(span.as_nanos())
-}
-
-fn from_std(span: std::time::Duration) -> Duration {
-    Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
-}
 
 fn varint(value: u64) -> VarInt {
     VarInt::from_u64(value).unwrap_or(VarInt::MAX)

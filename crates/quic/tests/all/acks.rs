@@ -46,7 +46,7 @@ fn acks_have_the_size_of_the_arithmetic() {
             assert_eq!(seen.octets.len(), expected, "largest {largest}, {} ranges", ranges.len());
             assert_eq!(ranges[0].1, largest);
             // quinn leaves out a packet number now and then to catch peers that acknowledge blindly (RFC 9000 section 21.4).
-            assert!(loss_every > 0 || ranges.len() <= 2, "nothing is missing but numbers that were skipped");
+            assert!(loss_every > 0 || ranges.len() <= 8, "nothing is missing but numbers that were skipped");
             assert!(counts.is_some() || !ecn, "marks are counted where packets are ECN-capable");
         }
         assert!(seen_acks > 100, "{seen_acks} ACKs");
