@@ -223,9 +223,7 @@ def shares() -> list[str]:
     return _markdown(["pair", "ECN", *_QUEUES], rows)
 
 
-CONTROLS = (
-    *("reno", "cubic", "cubic-hystart++", "bic", "htcp", "westwood", "vegas", "scalable", "illinois", "ledbat"),
-)
+CONTROLS = (*("reno", "cubic", "cubic-hystart++", "bic", "htcp", "westwood", "vegas", "scalable", "illinois"),)
 _ALONE = """\
 [scenario]
 duration = "40 s"

@@ -42,6 +42,7 @@ def scenario(**settings: object) -> Scenario:
         ({"flow.it.stack.sack": False}, ["`sack` is a setting of TCP", "remove it"]),
         ({"flow.it.receiver_stack.ack_policy": "tack"}, ["`ack_policy` is a setting of TCP", "remove it"]),
         ({"flow.it.cc": "bbr"}, ["paces", "TCP"]),
+        ({"flow.it.cc": "ledbat"}, ["one-way delays", "TCP"]),
         ({"flow.it.cc": "prague"}, ["marked", "TCP"]),
         ({"flow.it.transport.cc_source": "quinn", "flow.it.cc": "vegas"}, ["quinn has no congestion control", "reno"]),
         ({"flow.it.app": {"kind": "udp", "rate": "1 Mbit/s"}}, ["cannot carry", "bulk"]),

@@ -377,6 +377,7 @@ fn refused(cc: &str) -> Option<&'static str> {
     match cc {
         "dctcp" | "prague" => Some("quinn tells a control that packets were marked, and not how many"),
         "bbr" | "bbr3" => Some("quinn paces by the window and the round-trip time, and not by a control's rate"),
+        "ledbat" => Some("it measures one-way delays, which QUIC's acknowledgements do not carry"),
         _ => None,
     }
 }
