@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from lopsided.papers.framework.claims import wider_than_said
 from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Artifact, Experiment, Figure, Overrides, Paper
@@ -27,7 +28,9 @@ def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str
     assert judged
     for data in (m, *(disturbed(paper, m, seed) for seed in range(DISTURBED))):
         for claim in judged:
-            if beyond := unexplained(claim.check(data)):
+            verdict = claim.check(data)
+            # A bound is no wider than the sentence that it judges.
+            if beyond := [*unexplained(verdict), *wider_than_said(claim, verdict)]:
                 found.setdefault(claim.key, []).extend(beyond)
     return found
 

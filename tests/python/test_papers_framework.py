@@ -16,7 +16,7 @@ from rich.console import Console
 from lopsided import Run, Scenario, papers
 from lopsided.errors import FolderError, UsageError
 from lopsided.papers.framework import assumptions, page, recorded, text
-from lopsided.papers.framework import coverage as covering
+from lopsided.papers.framework import covered as covering
 from lopsided.papers.framework.claims import (
     Statements,
     at_least,

@@ -71,3 +71,57 @@ impl Remembered {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{ConnConfig, Endpoint};
+    use crate::connection::Connection;
+    use lopsided_core::Time;
+    use std::net::Ipv4Addr;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn info(cwnd: u64, ssthresh: Option<u64>, srtt: u64) -> TcpInfo {
+        let end = Endpoint { addr: Ipv4Addr::LOCALHOST.into(), port: 1 };
+        let config = ConnConfig::new(end, end, 1, Bytes::new(1500), Profile::linux_2_6(), "reno").expect("built in");
+        TcpInfo {
+            snd_cwnd: Bytes::new(cwnd),
+            snd_ssthresh: ssthresh.map(Bytes::new),
+            srtt: Some(MS(srtt)),
+            ..Connection::connect(config).info(Time::ZERO)
+        }
+    }
+
+    /// Linux's tcp_update_metrics.
+    #[test]
+    fn only_a_window_of_congestion_avoidance_sets_the_threshold() {
+        let profile = Profile::linux_2_6();
+        let mut known = Remembered::default();
+        known.learn(&info(100_000, None, 50), &profile);
+        assert_eq!(known.ssthresh, None, "a first slow start that lost nothing tells of no threshold");
+        known.learn(&info(60_000, Some(20_000), 50), &profile);
+        assert_eq!(known.ssthresh, Some(Bytes::new(30_000)), "half of the window");
+        known.learn(&info(10_000, Some(40_000), 50), &profile);
+        assert_eq!(known.ssthresh, Some(Bytes::new(40_000)), "a window below the threshold only raises it");
+        known.learn(&info(24_000, Some(20_000), 50), &profile);
+        assert_eq!(known.ssthresh, Some(Bytes::new(20_000)), "congestion avoidance may lower it");
+        let next = known.apply(&profile).expect("something is remembered");
+        assert_eq!(next.remembered_threshold, Some(Bytes::new(20_000)));
+    }
+
+    #[test]
+    fn a_longer_round_trip_is_taken_at_once_and_a_shorter_one_by_an_eighth() {
+        let profile = Profile::linux_6_1();
+        let mut known = Remembered::default();
+        for (srtt, expected) in [(80, 80), (160, 160), (80, 150)] {
+            known.learn(&info(60_000, Some(20_000), srtt), &profile);
+            assert_eq!(known.rtt, Some(MS(expected)));
+        }
+        assert_eq!(known.ssthresh, None, "Linux since 5.6 keeps no threshold");
+        known.learn(&TcpInfo { backoff: 1, ..info(1_000, None, 80) }, &profile);
+        assert_eq!(known.apply(&profile), None, "after timeouts nothing is reliable");
+        known.learn(&info(60_000, None, 80), &Profile { metrics_save: MetricsSave::Off, ..profile });
+        assert_eq!(known.rtt, None);
+    }
+}

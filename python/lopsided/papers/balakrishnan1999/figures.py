@@ -87,11 +87,27 @@ def _window(m: Measurements, scheme: Scheme) -> Iterable[Line]:
     yield Line(trace.time_s, trace.cwnd_bytes / 960, INKS[scheme.key], look="step", width=1.2)
 
 
+def _printed_window(m: Measurements, scheme: Scheme) -> Iterable[tuple[float, str]]:
+    """The mean window of table 1."""
+    if 1 in scheme.tables:
+        yield m.published.find("Table 1", "average_cwnd", protocol=scheme.title).number, style.INK
+
+
 FIGURE_9 = Plot(
     "The window where packets are lost forward",
-    "Case B: every buffer 10 packets, return line 28.8 kbit/s compressed (figure 9)",
+    "Case B: every buffer 10 packets, return line 28.8 kbit/s compressed (figure 9); dashed: printed mean (table 1)",
     "time (s)",
-    tuple(Panel("packets", partial(_window, scheme=scheme), scheme.title, 1.5, limits=(0, 128)) for scheme in SCHEMES),
+    tuple(
+        Panel(
+            "packets",
+            partial(_window, scheme=scheme),
+            scheme.title,
+            1.5,
+            limits=(0, 128),
+            levels=partial(_printed_window, scheme=scheme),
+        )
+        for scheme in SCHEMES
+    ),
     ("lossy",),
     x_limits=(0, 50),
     axis="time_s",
@@ -185,12 +201,28 @@ def _printed_of_figure_13(m: Measurements) -> tuple[Comparison, ...]:
     )
 
 
+def _printed_trips(m: Measurements, scheme: Scheme) -> Iterable[tuple[float, str]]:
+    """The printed mean, and a deviation above and below it."""
+    mean, deviation = (
+        m.published.find("Section 7.2.2 / Figure 13", metric, case=f"{scheme.title}, 2 hops").number
+        for metric in ("rtt_mean", "rtt_std_dev")
+    )
+    return (mean, style.INK), (mean - deviation, style.MUTED), (mean + deviation, style.MUTED)
+
+
 FIGURE_13 = Plot(
     "Round trips over two hops of packet radio",
-    "Means of half a second each (figure 13)",
+    "Means of half a second each (figure 13); dashed: printed mean, and a standard deviation above and below",
     "time (s)",
     tuple(
-        Panel("RTT (s)", partial(_round_trips, scheme=scheme), scheme.title, 1.8, limits=(0, 6))
+        Panel(
+            "RTT (s)",
+            partial(_round_trips, scheme=scheme),
+            scheme.title,
+            1.8,
+            limits=(0, 6),
+            levels=partial(_printed_trips, scheme=scheme),
+        )
         for scheme in RADIO_SCHEMES
         if 6 in scheme.tables
     ),

@@ -75,7 +75,7 @@ def _summary(reproduction: Reproduction, console: Console, report: Path, in_full
     console.print()
     said = " ".join(opening)
     for count in reproduction.counts():
-        if f"{count}." not in said:
+        if count not in said:
             console.print(f"  {count}", markup=False, highlight=False)
     surprises = [each for each in reproduction.claims if each.surprising]
     if surprises:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lopsided._native import __version__
-from lopsided.papers.framework import coverage as covering
+from lopsided.papers.framework import covered as covering
 from lopsided.papers.framework import report_folder, text
 from lopsided.papers.framework.console import HEADINGS
 from lopsided.papers.framework.failing import CAUSES
@@ -131,7 +131,7 @@ def render(reproduction: Reproduction, figures: Path) -> str:
         experiments=[each for each in reproduction.paper.experiments if each.key in reproduction.digests],
         comparisons=[_comparison(each) for _, artifact in reproduction.artifacts for each in artifact.comparisons],
         opening=reproduction.opening(),
-        counts=reproduction.counts(),
+        counts=[each for each in reproduction.counts() if each not in " ".join(reproduction.opening())],
         covered=covering.counts(reproduction.coverage) if reproduction.coverage else None,
         groups=_groups(reproduction),
         artifacts=[_artifact(figure, artifact, figures) for figure, artifact in reproduction.artifacts],
@@ -150,7 +150,7 @@ def render_coverage(reproduction: Reproduction) -> str:
     return template("coverage.html.j2").render(
         paper=reproduction.paper,
         count=covering.counts(reproduction.coverage),
-        near=f"{covering.NEAR:.0%}",
+        near=f"{100 * covering.NEAR:.0f} %",
         places=[(place, [_covered(each) for each in group]) for place, group in covering.by_place(results)],
         others=[_covered(each) for each in others],
         settings=sum(each.published.kind == "setting" for each in others),

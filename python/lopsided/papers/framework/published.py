@@ -45,7 +45,9 @@ class PublishedValue:
 
     def __str__(self) -> str:
         """The value as printed, with its qualifier and unit, for a table cell."""
-        unit = {"fraction": "", "ratio": "", "text": "", "": "", "percent": " %"}.get(self.unit, f" {self.unit}")
+        unit = {"fraction": "", "ratio": "", "text": "", "": "", "h:mm:ss": "", "percent": " %"}.get(
+            self.unit, f" {self.unit}"
+        )
         return f"{_SIGNS[self.qualifier]}{self.value}{unit}"
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lopsided.papers.framework import coverage as covering
+from lopsided.papers.framework import covered as covering
 from lopsided.papers.framework.experiments import RunJobs, run_experiments
 from lopsided.papers.framework.failing import CAUSES
 from lopsided.papers.framework.measurements import Measurements
@@ -195,7 +195,7 @@ def _opening(found: Reproduction) -> list[str]:
         sentences.append(f"{start}{'; '.join(parts)}.")
     if found.coverage:
         count = covering.counts(found.coverage)
-        near = f", {count.near} of {count.values} numbers within {covering.NEAR:.0%}" if count.values else ""
+        near = f", {count.near} of {count.values} numbers within {100 * covering.NEAR:.0f} %" if count.values else ""
         kept = f" and {count.kept} of {count.bounds} bounds kept" if count.bounds else ""
         sentences.append(
             f"{count.beside} of {count.results} printed results stand next to a measured one{near}{kept}; "
@@ -360,7 +360,15 @@ def drawn(found: Reproduction, figures: Iterable[Figure]) -> Reproduction:
     """The reproduction with these figures and tables; with all of them and the statements, what is compared too."""
     whole = replace(found, artifacts=tuple((figure, figure.make(found.measurements)) for figure in figures))
     complete = len(whole.artifacts) == len(found.paper.figures) and bool(found.claims)
-    return replace(whole, coverage=covering.of(whole)) if complete else whole
+    return (
+        replace(whole, coverage=covering.of(found.paper.coverage, found.measurements, whole.artifacts, _judged(found)))
+        if complete
+        else whole
+    )
+
+
+def _judged(found: Reproduction) -> list[tuple[Claim, Verdict]]:
+    return [(each.claim, each.verdict) for each in found.claims]
 
 
 def judge(claims: Iterable[Claim], m: Measurements, *, recorded: bool = True) -> tuple[ClaimOutcome, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 
 import polars as pl
@@ -71,6 +72,25 @@ def _data(m: Measurements, experiment: str, column: str, unit: str) -> pl.DataFr
     return m.table(experiment).select("aqm", "rtt_ms", *(f"{column}_p{each}_{unit}" for each in PERCENTILES))
 
 
+def _printed_ranges(m: Measurements, peak: bool) -> Iterable[Line]:
+    """The ends of the printed ranges of round trips: the low one at 1 %, the high one at 90 % (at peak hours 99 %)."""
+    names = {name: key for key, name in NAMES.items()}
+    for row in m.published:
+        aqm = names.get(row.conditions.get("aqm", ""))
+        if aqm is None or (row.conditions.get("traffic") == "peak") != peak:
+            continue
+        if row.metric in ("measured_rtt_low", "measured_rtt_high"):
+            high = 99 if peak else 90
+            yield printed_mark(row.number, 1 if row.metric.endswith("low") else high, INKS[aqm])
+        elif row.metric == "measured_rtt_excess_over_base":
+            yield printed_mark(float(row.conditions["base_rtt_ms"]) + row.number, 90, INKS[aqm])
+
+
+def _with_ranges(m: Measurements, lines: Callable[[Measurements], Iterable[Line]], peak: bool) -> Iterable[Line]:
+    yield from lines(m)
+    yield from _printed_ranges(m, peak)
+
+
 def _evening_panels(
     column: str, unit: str, scale: float, caption: str, experiments: tuple[str, str] = HOURS
 ) -> tuple[Panel, ...]:
@@ -93,9 +113,12 @@ def _evening_panels(
 
 RTT_CDFS = Plot(
     "A queue below IP: ASQM senses it, CoDel and PIE do not",
-    "CDFs of round trips over packets; modems of 16 Mbit/s (havey2015 figures 5.3 to 5.13)",
+    "CDFs of round trips over packets; modems of 16 Mbit/s (havey2015 figures 5.3 to 5.13); diamonds: printed ranges",
     "round trip (ms)",
-    _evening_panels("rtt", "ms", 1.0, "round trips"),
+    tuple(
+        replace(panel, lines=partial(_with_ranges, lines=panel.lines, peak=peak))
+        for panel, peak in zip(_evening_panels("rtt", "ms", 1.0, "round trips"), (False, True), strict=True)
+    ),
     HOURS,
     data=partial(_data, experiment="evening", column="rtt", unit="ms"),
 )
@@ -129,17 +152,47 @@ CABLE_RATE_CDFS = RATE_CDFS.but(
 )
 
 
+_QUANTILES: dict[str, tuple[float, float]] = {
+    "share_of_packets_below_12_mbps": (12.0, 1.0),
+    "share_of_packets_at_or_above_12_mbps": (12.0, -1.0),
+}
+"""Printed shares of packets: at which throughput, and whether from below or from above."""
+
+
+def _printed_at(m: Measurements, rtt: int) -> Iterable[Line]:
+    """The printed points of a CDF at this round trip: medians, ranges after slow start, shares below 12 Mbit/s."""
+    names = {name: key for key, name in NAMES.items()}
+    for row in m.published:
+        aqm = names.get(row.conditions.get("aqm", ""))
+        if not row.where.startswith("Section 6.4 / Figure 6.") or row.conditions.get("base_rtt_ms") != str(rtt):
+            continue
+        if aqm is None:
+            continue
+        if row.metric == "throughput_for_50_percent_of_packets":
+            yield printed_mark(row.number, 50, INKS[aqm])
+        elif row.metric in ("throughput_low", "throughput_high"):
+            yield printed_mark(row.number, 25 if row.metric == "throughput_low" else 95, INKS[aqm])
+        elif row.metric in ("temporary_throughput_low", "temporary_throughput_high"):
+            yield printed_mark(row.number, 95 if row.metric.endswith("low") else 99, INKS[aqm])
+        elif row.metric == "slow_start_share_of_packets":
+            yield printed_mark(12.0, row.number, INKS[aqm])
+        elif row.metric in _QUANTILES:
+            place, sign = _QUANTILES[row.metric]
+            yield printed_mark(place, row.number if sign > 0 else 100 - row.number, INKS[aqm])
+
+
 def _at(rtt: int) -> Plot:
-    lines = partial(
-        _by_rtt, experiment="delays", column="throughput", unit="bps", scale=1e-6, aqms=CHAPTER_6, rtts=(rtt,)
-    )
+    def lines(m: Measurements) -> Iterable[Line]:
+        yield from _by_rtt(m, "delays", "throughput", "bps", 1e-6, CHAPTER_6, (rtt,))
+        yield from _printed_at(m, rtt)
+
     return Plot(
         f"Throughput at a base round trip of {rtt} ms",
-        "CDFs of throughput in bins of a second, over packets; one modem of 16 Mbit/s (havey2015 section 6.4)",
+        "CDFs of throughput in bins of a second, over packets; modem of 16 Mbit/s (section 6.4); diamonds: as printed",
         "Mbit/s of IP octets",
         (Panel("% of packets", lines, height=2.6, limits=(0, 102), legend=("upper left", 1)),),
         ("delays",),
-        x_limits=(0.0, 18.0),
+        x_limits=(0.0, 18.5),
         data=lambda m: _data(m, "delays", "throughput", "bps").filter(pl.col("rtt_ms") == rtt),
     )
 

@@ -25,17 +25,20 @@ FOLDER = Path(__file__).parent
 
 def answer(m: Measurements) -> str:
     """What the thesis asks, answered from the sweep."""
-    parts: list[str] = []
+    best: list[str] = []
+    left: list[str] = []
     for line in LINES:
         goodput, windows = (curve(m, line, reading.performance).median * 100 for reading in (GOODPUT, WINDOWS))
-        best = BUFFERS[int(goodput.argmax())]
-        parts.append(
-            f"on {line.name} performance is best with {best} packets of uplink buffer ({goodput.max():.0f} % of the "
-            f"link by goodput) and has {goodput[-1]:.0f} % left with {BUFFERS[-1]} ({windows[-1]:.0f} % by mean "
-            "window over mean RTT)"
-        )
-    text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
+        best.append(f"{BUFFERS[int(goodput.argmax())]} packets on {line.name} ({goodput.max():.0f} % of the link)")
+        left.append(f"{goodput[-1]:.0f} % ({windows[-1]:.0f})")
+    return (
+        f"Performance by goodput is best with an uplink buffer of {_listed(best)}. With {BUFFERS[-1]} packets "
+        f"{_listed(left)} are left (in brackets by mean window over mean RTT)."
+    )
+
+
+def _listed(parts: list[str]) -> str:
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 PAPER = Paper(

@@ -32,7 +32,7 @@ def answer(m: Measurements) -> str:
     unequal = [lead if test.delay_ms > SECOND_DELAY_MS else 1 / lead for test, lead in leads.items() if not test.even]
     alone = ", ".join(f"{test.variant} {mbit(m, test):.0f}" for test in DELAYED)
     return (
-        f"In {even} of the {len(COMBOS)} combinations the two flows share within a tenth. At unequal delays the flow "
+        f"In {even} of the {len(COMBOS)} combinations the two flows share within 10 %; at unequal delays the flow "
         f"with the shorter one leads in {sum(lead >= MORE for lead in unequal)} of {len(unequal)}, by up to "
         f"{max(unequal):.0f} times. Alone with 100 ms of delay they get {alone} Mbit/s: what each makes of one "
         "refusal by the netem of its own sender."

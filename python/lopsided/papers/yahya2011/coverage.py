@@ -75,7 +75,11 @@ COVERAGE = (
     *_logged("rtt_average", "rtt_ms", "of a capture behind the sender's netem"),
     *_logged("retransmitted_data_packets", "retransmitted_packets"),
     *_logged("total_packets", "total_packets"),
-    *_logged("average_window_advertised", "window_bytes", "the window that the sender of the data advertises"),
+    *_logged(
+        "average_window_advertised",
+        "window_bytes",
+        "of the sender of the data: Linux 2.6 offers four segments until data comes, the profile its whole buffer",
+    ),
     *_logged("average_window_advertised_other_direction", "window_back_bytes", "the receiver's window"),
     *(measured(metric, read, needs=NEEDS, where=LOGS, item=item) for item, (metric, read) in _RANGES.items()),
     judged("repeats", by="slow-without-loss"),
