@@ -61,7 +61,7 @@ def other(path: str, value: object) -> str | None:
     if isinstance(value, bool):
         return str(not value).lower()
     if isinstance(value, int | float):
-        return str(value + 1) if isinstance(value, int) else str(value / 2 + 0.001)
+        return str(value + 1) if isinstance(value, int) else f"{value * 0.9 + 0.0007:.9g}"
     if not isinstance(value, str):
         return None
     if key in FREE:

@@ -185,6 +185,20 @@ mod tests {
     }
 
     #[test]
+    fn zeros_counted_at_once_are_as_many_zeros_one_by_one() {
+        let (mut at_once, mut one_by_one) = (Histogram::default(), Histogram::default());
+        for histogram in [&mut at_once, &mut one_by_one] {
+            histogram.add(Duration::from_nanos(70));
+        }
+        at_once.add_zeros(3);
+        (0..3).for_each(|_| one_by_one.add(Duration::ZERO));
+        assert_eq!((at_once.count(), one_by_one.count()), (4, 4));
+        for fraction in [0.25, 0.5, 0.75, 1.0] {
+            assert_eq!(at_once.quantile(fraction), one_by_one.quantile(fraction));
+        }
+    }
+
+    #[test]
     fn what_comes_first_and_what_is_merged_does_not_matter() {
         let spans = [500_000, 0, 70, 3, 0, 1, 90_000_000, 500_000];
         let of = |spans: &[u64]| {

@@ -92,8 +92,10 @@ class Table:
 
     def to_pandas(self) -> pd.DataFrame:
         """A pandas frame (pandas must be installed; pyarrow need not be). Missing numbers become NaN."""
-        import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
-
+        try:
+            import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+        except ImportError:
+            raise UsageError("pandas is not installed: pip install 'lopsided[pandas]'; to_polars() needs nothing") from None
         return pd.DataFrame({series.name: series.to_numpy() for series in self._frame})
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

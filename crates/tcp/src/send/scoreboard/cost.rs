@@ -111,3 +111,20 @@ fn memory_follows_the_window_in_steps() {
         );
     }
 }
+
+#[test]
+fn settled_retransmissions_leave_counts_that_the_records_bear_out() {
+    let mut board = Scoreboard::default();
+    for number in 0..20 {
+        board.push(number * 100, number * 100 + 100, 0, at(number), STAMP);
+    }
+    board.mark_all_lost(false, |_| false);
+    for _ in 0..7 {
+        let next = board.next_to_retransmit().expect("all are lost");
+        board.retransmit(next, at(100), STAMP);
+        board.check();
+    }
+    board.settle_retransmissions();
+    board.check();
+    assert_eq!((board.lost_bytes(), board.retrans_bytes()), (1300, 0));
+}
