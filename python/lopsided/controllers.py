@@ -72,7 +72,7 @@ def _check_attributes(make: type, base: type) -> None:
     ]
     steps = [step for code in codes for step in dis.get_instructions(code)]
     read = {step.argval for step in steps if step.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")}
-    written = {step.argval for step in steps if step.opname == "STORE_ATTR"} - read - set(targets)
+    written: set[str] = {step.argval for step in steps if step.opname == "STORE_ATTR"} - read - set(targets)
     for name in sorted(written):
         if near := difflib.get_close_matches(name, targets, n=1, cutoff=0.85):
             raise UsageError(f"{make.__name__} assigns `{name}`, which nothing reads; did you mean `{near[0]}`?")

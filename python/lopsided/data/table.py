@@ -95,7 +95,8 @@ class Table:
         try:
             import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
         except ImportError:
-            raise UsageError("pandas is not installed: pip install 'lopsided[pandas]'; to_polars() needs nothing") from None
+            said = "pandas is not installed: pip install 'lopsided[pandas]'; to_polars() needs nothing more"
+            raise UsageError(said) from None
         return pd.DataFrame({series.name: series.to_numpy() for series in self._frame})
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
