@@ -35,7 +35,7 @@ direction = "up"
 app = { kind = "http", object_size = "5 kB" }
 "#;
 const RATE: BitRate = BitRate::from_bps(6_000_000);
-/// Disciplines stand in each other so deep, and so many side by side.
+/// The most disciplines inside each other, and the most side by side.
 const DEEPEST: u32 = 3;
 const MOST: u8 = 3;
 

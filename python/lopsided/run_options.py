@@ -25,7 +25,7 @@ class RunOptions:
     pcap_at: frozenset[PcapPoint] = frozenset({"hosts", "links"})
     """Where packets are captured; `merged`: the captures of the hosts, in one file as well."""
     cores: int = 1
-    """At most so many cores for one simulated run, where that pays."""
+    """The most cores for one simulated run, where that pays."""
     kernel: str | None = None
     """Which kernel the kernel world takes: `timetravel`, `uml` or `host`; None: the best at hand."""
     ours: frozenset[str] = frozenset()

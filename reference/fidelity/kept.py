@@ -84,7 +84,7 @@ class Effort:
 
     @staticmethod
     def of(minutes: float | None, workers: int = SIDE_BY_SIDE) -> Effort:
-        """So many minutes from now."""
+        """This number of minutes from now."""
         return Effort(workers, None if minutes is None else time.monotonic() + 60 * minutes)
 
 

@@ -1,4 +1,4 @@
-//! What goes to the page: one block of memory with a head of JSON and columns of numbers behind it.
+//! The answer to the page: one block of memory with a head of JSON and columns of numbers behind it.
 //!
 //! ```text
 //! u32, little endian   length of the head in bytes

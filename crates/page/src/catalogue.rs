@@ -1,4 +1,4 @@
-//! What the page can choose from: everything that is built in, with its text.
+//! The choices of the page: every built-in part, with its text.
 
 use crate::answer::Answer;
 use crate::json::Json;

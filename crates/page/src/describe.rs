@@ -1,4 +1,4 @@
-//! What a scenario has that the page can show and change.
+//! The parts of a scenario that the page can show and change.
 
 use crate::answer::Answer;
 use crate::json::Json;
@@ -12,7 +12,7 @@ use lopsided_scenario::Scenario;
 /// controls need them. In the TOML `scenario` every default is written out; it reads back to the same run.
 ///
 /// # Errors
-/// What is wrong with the scenario.
+/// The errors of the scenario.
 pub fn describe(request: &Request) -> Result<Answer, Problems> {
     let scenario = request.scenario()?;
     let mut groups: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! What a run in the page may cost, estimated before it starts.
+//! The most that a run in the page may cost, estimated before it starts.
 //!
 //! A browser's tab has less memory than a command line has, and WebAssembly never returns any: a run that does not fit
 //! would end in a trap.
@@ -27,7 +27,7 @@ const SMALL_PACKET: f64 = 576.0;
 /// Refuses a run that would need more memory than the page has.
 ///
 /// # Errors
-/// What is too large, and what to do.
+/// The quantity that is too large, and the remedy.
 pub fn check(scenario: &Scenario, interval: Duration) -> Result<(), Problems> {
     if scenario.flows.len() > MOST_FLOWS {
         let (flows, most) = (scenario.flows.len(), MOST_FLOWS);

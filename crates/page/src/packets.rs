@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Most packets that one window keeps.
 const MOST: usize = 40_000;
 
-/// What a packet is, as far as the page colours it.
+/// The kind of a packet, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Data = 0,
@@ -240,7 +240,7 @@ impl Log {
     }
 
     fn enter(&mut self, at_s: f64, up: bool, packet: &Packet) {
-        // What enters behind the window is never shown.
+        // A packet that enters after the window is never shown.
         if at_s > self.to_s {
             return;
         }

@@ -1,4 +1,4 @@
-//! What the page asks: a scenario with settings; and what is wrong with it.
+//! A request of the page: a scenario with settings, and its errors.
 
 use crate::answer::Answer;
 use crate::json::Json;
@@ -6,7 +6,7 @@ use lopsided_scenario::{Errors, Problem, Scenario};
 
 /// The longest text of a scenario that the page reads, in bytes.
 const LONGEST: usize = 256 * 1024;
-/// What errors call the scenario.
+/// The scenario's name in errors.
 const FILE: &str = "scenario.toml";
 
 /// A scenario's text, and settings over it.
@@ -31,7 +31,7 @@ impl Request {
     /// The scenario.
     ///
     /// # Errors
-    /// What is wrong with the text or the settings.
+    /// The errors of the text or the settings.
     pub fn scenario(&self) -> Result<Scenario, Problems> {
         if self.text.len() > LONGEST {
             return Err(Problems::of(format!(

@@ -34,7 +34,7 @@ impl Session {
     /// Begins the run.
     ///
     /// # Errors
-    /// What is wrong with the scenario, or that it asks for more than the page has.
+    /// The errors of the scenario, or the limit that it exceeds.
     pub fn open(request: &Request, view: View) -> Result<Session, Problems> {
         let mut scenario = request.scenario()?;
         let (interval, every) = view.interval(&scenario);
@@ -128,7 +128,7 @@ impl Session {
     }
 }
 
-/// What a flow had delivered at every so many samples.
+/// The octets that a flow had delivered, at every Nth sample.
 fn delivered(result: &RunResult, flow: usize, every: usize) -> Curve {
     let mut curve = Curve::default();
     let flows = result.flows.name.len();
@@ -201,7 +201,7 @@ impl Write for File {
 /// Runs the scenario and returns what a host sent and received, as a pcapng file.
 ///
 /// # Errors
-/// What is wrong with the scenario, or that the capture does not fit.
+/// The errors of the scenario, or that the capture does not fit.
 pub fn capture(request: &Request, host: &str) -> Result<Answer, Problems> {
     let mut session = Session::open(request, View::whole(&request.scenario()?, 100))?;
     let labels = node_labels(&session.scenario);

@@ -1,4 +1,4 @@
-//! What the page shows of a run, and how densely the run is sampled for it.
+//! The view of a run on the page, and how densely the run is sampled for it.
 
 use lopsided_core::Duration;
 use lopsided_scenario::Scenario;
@@ -10,7 +10,7 @@ const COARSE: usize = 200;
 /// The shortest interval between two samples.
 const SHORTEST: Duration = Duration::from_micros(100);
 
-/// What the page shows of a run.
+/// The view of a run on the page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct View {
     /// Columns of pixels that a chart has; a curve has at most two points in each.

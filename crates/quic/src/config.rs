@@ -34,9 +34,9 @@ impl Choice for CcSource {
 /// The settings of both ends of a QUIC flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuicConfig {
-    /// An ACK for every so many packets.
+    /// The number of packets for an ACK.
     pub ack_packets: u32,
-    /// The first so many packets are acknowledged two by two.
+    /// The number of first packets that are acknowledged two by two.
     pub ack_start: u32,
     /// An ACK for this share of the packets that arrive in a round trip, where that is more than `ack_packets`.
     pub ack_window_share: f64,

@@ -25,7 +25,7 @@ pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
         Ok(())
     }
 
-    /// What is wrong with the settings together. Building the part calls this too.
+    /// The errors of the settings together. Building the part calls this too.
     fn check(&self) -> Result<(), Fault> {
         Ok(())
     }

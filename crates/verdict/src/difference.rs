@@ -10,7 +10,7 @@ const NOTABLE_MS: f64 = 1.0;
 /// Number of flows, and of queues, that get a sentence: those that changed most.
 const SHOWN: usize = 3;
 
-/// What changed from one run to another, in words: goodput and round trips of the flows that both runs have, and waits
+/// The change from one run to another, in words: goodput and round trips of the flows that both runs have, and waits
 /// in their queues. The changes that are largest come first.
 pub fn difference(before: &Account, after: &Account) -> Vec<String> {
     let mut found: Vec<(f64, String)> = Vec::new();

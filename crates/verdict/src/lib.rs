@@ -1,4 +1,4 @@
-//! What a run says, in a few sentences made from its own numbers. The command line, reports, notebooks and the page
+//! The verdict on a run: a few sentences made from its own numbers. The command line, reports, notebooks and the page
 //! print the same sentences because all of them call this crate.
 //!
 //! [`verdict`] describes one run: how far the round trips rose above those of empty queues and where packets waited, who

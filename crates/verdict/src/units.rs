@@ -1,4 +1,4 @@
-//! Quantities written for people: three significant digits and a unit. What is not finite is written as `–`.
+//! Quantities written for people: three significant digits and a unit. A number that is not finite is written as `–`.
 
 const NOTHING: &str = "–";
 

@@ -19,7 +19,7 @@ use std::net::{IpAddr, SocketAddr};
 /// smoltcp as a scenario chooses it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Smoltcp {
-    /// Of the send and of the receive buffer.
+    /// The size of the send and of the receive buffer.
     pub buffer: Bytes,
 }
 
@@ -116,7 +116,7 @@ struct Endpoint {
     handle: SocketHandle,
     local: SocketAddr,
     remote: Option<SocketAddr>,
-    /// What the application was told: that it is connected, that the peer closed, that it is over.
+    /// Events that the application has seen: connected, closed by the peer, over.
     told: (bool, bool, bool),
     opened: bool,
     events: VecDeque<SocketEvent>,

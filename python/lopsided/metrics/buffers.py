@@ -39,7 +39,7 @@ def many_flow_buffer_packets(
 
 
 def drain_time_s(packets: float, rate_bps: float, packet_bytes: float = FULL_PACKET_BYTES) -> float:
-    """Seconds that a buffer of so many packets takes to empty at this rate (merritt2010 table 5.1)."""
+    """Seconds that a full buffer with this number of packets takes to empty at this rate (merritt2010 table 5.1)."""
     positive("rate", rate_bps)
     return packets * packet_bytes * 8.0 / rate_bps
 

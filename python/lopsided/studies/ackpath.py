@@ -207,7 +207,7 @@ class AckPath:
         return {**self.manifest(), "cells": list(self.cells.rows()), "limits": dict(self.limits)}
 
     def manifest(self) -> dict[str, Any]:
-        """What identifies this comparison."""
+        """The fingerprint of this comparison."""
         return {
             "lopsided": _native.__version__,
             "kind": "ackpath",

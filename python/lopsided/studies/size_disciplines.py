@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lopsided.studies.jobs import Progress
 
 UNMANAGED_PACKETS = 1000
-"""What an unmanaged queue holds: as Linux' own FIFO."""
+"""The limit of an unmanaged queue: that of Linux's own FIFO."""
 KEPT_GOODPUT = 0.8
 """A candidate is worth having if it keeps this share of the best one's use of the line."""
 

@@ -28,7 +28,7 @@ _PACKET_S = 0.8e-6
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run for a line."""
+    """The runs for a line."""
 
     whole: bool
     """Whether it is the whole procedure, every buffer with every seed."""

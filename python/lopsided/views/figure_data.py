@@ -34,7 +34,7 @@ def _curve(name: str, ink: str, x: Floats, y: Floats) -> dict[str, Any]:
 
 
 def _reduced(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """At most so many points, the least and the greatest of each part among them."""
+    """At most this number of points, the least and the greatest of each part among them."""
     if len(x) <= _MOST_POINTS:
         return x, y
     kept: set[int] = set()

@@ -173,7 +173,7 @@ impl Line {
         !self.asked.is_empty() || !self.body.is_empty()
     }
 
-    /// So many octets of what was read are used up.
+    /// This number of the octets that were read is used up.
     fn skip(&mut self, octets: usize) {
         self.inbox.drain(..octets);
         self.place += octets as u64;

@@ -1,4 +1,4 @@
-//! What can be observed in a run: packets passing a point, queues changing, packets changed or lost with their reason.
+//! Events that can be observed in a run: packets passing a point, queues changing, packets changed or lost with their reason.
 
 mod reason;
 
@@ -81,7 +81,7 @@ impl EventMask {
     pub const TCP: EventMask = EventMask(1 << 4);
     /// All that happens to packets.
     pub const PACKETS: EventMask = EventMask(0b1111);
-    /// What happens to packets on their way from one host to another.
+    /// Events of packets on their way from one host to another.
     pub const BETWEEN_HOSTS: EventMask = EventMask(0b1110);
     /// All events.
     pub const ALL: EventMask = EventMask(u32::MAX);

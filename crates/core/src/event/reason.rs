@@ -18,7 +18,7 @@ macro_rules! reasons {
                 match self { $( $name::$reason => $text, )+ }
             }
 
-            /// What the reason means: a sentence without its full stop.
+            /// The reason's meaning: a sentence without its full stop.
             pub fn meaning(self) -> &'static str {
                 match self { $( $name::$reason => $doc, )+ }
             }

@@ -22,7 +22,7 @@ use std::time::Instant;
 /// Every path carries datagrams of this size (RFC 9000 section 14).
 const SMALLEST_MTU: u16 = 1200;
 
-/// What the sender of a connection knows, shared by quinn's connection and the endpoint around it.
+/// The state of a connection's sender, shared by quinn's connection and the endpoint around it.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     pub in_flight: u64,
@@ -70,7 +70,7 @@ pub(super) struct WatchingFactory {
     clock: Clock,
     source: Source,
     initial_window: u64,
-    /// Of the connection made last.
+    /// For the connection made last.
     latest: Mutex<Arc<Mutex<Watched>>>,
     listened: AtomicBool,
 }
@@ -102,7 +102,7 @@ impl WatchingFactory {
         self.listened.store(true, Ordering::Relaxed);
     }
 
-    /// Of the connection made last.
+    /// For the connection made last.
     pub fn latest(&self) -> Arc<Mutex<Watched>> {
         Arc::clone(&lock(&self.latest))
     }

@@ -1,4 +1,4 @@
-//! What one end of a connection sent and received, read from its packets.
+//! Packets and octets that one end of a connection sent and received, read from its packets.
 
 use crate::frames::{self, Frame, PacketKind};
 use lopsided_core::Bytes;
@@ -32,7 +32,7 @@ pub(super) struct LinkCounters {
 
 /// Octets to the end of the handshake matter, and no more than these.
 const HANDSHAKE_OCTETS: u64 = 1 << 20;
-/// Events that nobody has taken.
+/// Events that have not been taken.
 const MOST_EVENTS: usize = 1 << 12;
 
 impl PacketCounts {
@@ -40,7 +40,7 @@ impl PacketCounts {
         self.counters
     }
 
-    /// What was sent again since the last call.
+    /// Retransmissions since the last call.
     pub fn take_events(&mut self) -> Vec<TcpEvent> {
         std::mem::take(&mut self.events)
     }

@@ -322,7 +322,7 @@ impl Session for PlainSession {
 /// Makes the sessions of both sides.
 pub(super) struct PlainConfig {
     sizes: HandshakeSizes,
-    /// Of the session made last.
+    /// For the session made last.
     latest: Mutex<Arc<Mutex<LocalAcks>>>,
 }
 

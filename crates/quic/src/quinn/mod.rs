@@ -128,7 +128,7 @@ struct Link {
     counts: PacketCounts,
     /// Octets that quinn took from sockets.
     written: u64,
-    /// What held the sender back last.
+    /// The last reason that held the sender back.
     limit: Option<Limit>,
     state: State,
     /// Sockets without a stream yet, in order.
@@ -704,7 +704,7 @@ impl QuicEndpoint {
         false
     }
 
-    /// What keeps the connection from sending more, now that it sends no more.
+    /// The reason why the connection sends no more now.
     fn limit_of(&self, place: usize, now: Time) -> Option<Limit> {
         let link = self.connections.get(place)?.as_deref()?;
         let counters = link.counts.counters();
