@@ -91,7 +91,10 @@ class Table:
         return self._frame
 
     def to_pandas(self) -> pd.DataFrame:
-        """A pandas frame (pandas must be installed; pyarrow need not be). Missing numbers become NaN."""
+        """A pandas frame (pandas must be installed; pyarrow need not be). Missing numbers become NaN.
+
+        Raises UsageError if pandas is not installed.
+        """
         try:
             import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
         except ImportError:

@@ -120,7 +120,7 @@ def _settings(
 
 
 def managed(name: str, rate_bps: int, rtt_s: float) -> Mapping[str, Any]:
-    """A discipline set for one direction of a line."""
+    """A discipline set for one direction of a line. Raises UsageError for a line too slow for any."""
     frame_ms = metrics.drain_time_s(1, rate_bps) * 1e3 * _FRAME_BYTES / metrics.FULL_PACKET_BYTES
     rtt_ms = max(100.0, rtt_s * 1e3)
     if frame_ms > _LONGEST_FRAME_MS:
