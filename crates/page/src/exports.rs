@@ -3,8 +3,14 @@
 //!
 //! A call returns 0 if it did what was asked. Otherwise the answer has a list of `problems`, or, after a trap,
 //! [`fault_ptr`] has the reason; the instance is of no further use then.
+//!
+//! Only WebAssembly has the plain names. In a native program `open` and `close` would replace those of the C library,
+//! and no file would ever be closed.
 
-#![expect(unsafe_code, reason = "a function is exported under its own name; nothing else here is unsafe")]
+#![cfg_attr(
+    target_family = "wasm",
+    expect(unsafe_code, reason = "a function is exported under its own name; nothing else here is unsafe")
+)]
 
 use crate::answer::Answer;
 use crate::request::{Problems, Request};
@@ -49,7 +55,7 @@ fn settle(state: &mut State, outcome: Result<Answer, Problems>) -> u32 {
 }
 
 /// Room for `length` bytes of input.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn alloc(length: usize) -> *mut u8 {
     with(|state| {
         state.input.clear();
@@ -59,37 +65,37 @@ pub extern "C" fn alloc(length: usize) -> *mut u8 {
 }
 
 /// Where the answer begins.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn answer_ptr() -> *const u8 {
     with(|state| state.answer.bytes().as_ptr())
 }
 
 /// Length of the answer in bytes.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn answer_len() -> usize {
     with(|state| state.answer.bytes().len())
 }
 
 /// Where the message of a panic begins.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn fault_ptr() -> *const u8 {
     FAULT.lock().unwrap_or_else(PoisonError::into_inner).as_ptr()
 }
 
 /// Length of the message of a panic in bytes; 0 if there was none.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn fault_len() -> usize {
     FAULT.lock().unwrap_or_else(PoisonError::into_inner).len()
 }
 
 /// What is built in: see [`catalogue`](fn@crate::catalogue).
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn list_parts() -> u32 {
     with(|state| settle(state, Ok(catalogue())))
 }
 
 /// What the scenario in the input has: see [`describe`](fn@crate::describe).
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn describe_scenario() -> u32 {
     with(|state| {
         let outcome = describe(&Request::read(&state.input));
@@ -99,7 +105,7 @@ pub extern "C" fn describe_scenario() -> u32 {
 
 /// Begins a run of the scenario in the input, which ends the one before. Times are in seconds; a `to_s` of 0 is the end
 /// of the run.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn open(columns: u32, from_s: f64, to_s: f64, packets_from_s: f64, packets_to_s: f64) -> u32 {
     with(|state| {
         state.session = None;
@@ -120,7 +126,7 @@ pub extern "C" fn open(columns: u32, from_s: f64, to_s: f64, packets_from_s: f64
 }
 
 /// Goes on until a time in seconds or a number of events. 0: more is to come; 1: problems; 2: the run is at its end.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn advance(until_s: f64, budget: u32) -> u32 {
     with(|state| {
         let Some(session) = &mut state.session else { return settle(state, Err(nothing_open())) };
@@ -132,13 +138,13 @@ pub extern "C" fn advance(until_s: f64, budget: u32) -> u32 {
 }
 
 /// Virtual time that the open run has reached, in seconds.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn now() -> f64 {
     with(|state| state.session.as_ref().map_or(0.0, Session::now_s))
 }
 
 /// The curves of the open run so far.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn picture() -> u32 {
     with(|state| {
         let outcome = state.session.as_ref().map(Session::picture).ok_or_else(nothing_open);
@@ -147,7 +153,7 @@ pub extern "C" fn picture() -> u32 {
 }
 
 /// Runs to the end: curves, tables, verdict, digest, and the difference to the pinned run.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn finish() -> u32 {
     with(|state| {
         let Some(session) = state.session.take() else { return settle(state, Err(nothing_open())) };
@@ -161,20 +167,20 @@ pub extern "C" fn finish() -> u32 {
 }
 
 /// Ends the open run without an answer.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn close() {
     with(|state| state.session = None);
 }
 
 /// With 1 compares later runs with the last finished one, with 0 with none.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn pin(on: u32) {
     with(|state| state.pinned = if on == 1 { state.last.clone() } else { None });
 }
 
 /// Runs the scenario in the input and captures at a host: the answer is a pcapng file. The input's first setting is
 /// `host=NAME`.
-#[unsafe(no_mangle)]
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn capture_host() -> u32 {
     with(|state| {
         let mut request = Request::read(&state.input);

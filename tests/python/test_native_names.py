@@ -1,0 +1,20 @@
+"""The native module must not replace functions of the C library."""
+
+import ctypes
+import sys
+
+import pytest
+
+from lopsided import _native
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="symbols are looked up as on Linux")
+@pytest.mark.parametrize("name", ["open", "close", "read", "write", "advance"])
+def test_the_module_exports_no_name_of_its_own(name):
+    # dlsym also searches the libraries that the module depends on: the C library's own function is the right answer.
+    own, program = ctypes.CDLL(_native.__file__), ctypes.CDLL(None)
+    if not hasattr(program, name):
+        assert not hasattr(own, name)
+        return
+    address = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for library in (own, program)]
+    assert address[0] == address[1]
