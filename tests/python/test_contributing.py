@@ -43,6 +43,6 @@ def test_the_paper_of_the_guide_can_be_reproduced(tmp_path):
 
 def test_the_proofs_of_the_contracts_exist():
     named = re.findall(r"`([\w/.-]+\.(?:rs|py))::(\w+)`", GUIDE.read_text())
-    assert len(named) == 8
+    assert len(named) == 10
     for file, test in named:
         assert re.search(rf"\b(?:fn|def) {test}\(", (GUIDE.parent / file).read_text()), f"{file} has no {test}"

@@ -11,6 +11,7 @@ from lopsided.cli.options import Column, Json, Overwrite, Quiet, Settings, ask, 
 from lopsided.cli.terminal import errors, print_json, print_note
 from lopsided.data.free_names import dated
 from lopsided.data.output import check_free, whole_file
+from lopsided.data.table import check_ending
 from lopsided.studies.doubts import loss_doubt
 from lopsided.studies.emulate import LineOptions
 from lopsided.studies.emulate import emulate as run
@@ -57,7 +58,7 @@ def emulate(
     plot
         Draw rates and waits into this picture (.png, .svg or .pdf); default: a new one under `runs/`.
     table
-        Write the queues over time into this file (.csv or .parquet).
+        Write the queues over time into this file (.parquet, .csv, .json or .tex).
     meter
         A row of numbers at the bottom of the terminal while the command runs.
     """
@@ -65,6 +66,9 @@ def emulate(
     for file in (pcap, table):
         if file is not None:
             check_free(file, overwrite=overwrite)
+    if table is not None:
+        # Before the run: its measurements cannot be taken a second time.
+        check_ending(table)
     for option, loss in (("--loss-down", line.loss_down), ("--loss-up", line.loss_up)):
         ask(loss_doubt(option, loss or ""))
     found = run(line, command, settings=settings, seed=seed, pcap=pcap, overwrite=overwrite, meter=meter and not quiet)

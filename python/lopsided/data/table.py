@@ -29,6 +29,12 @@ Row: TypeAlias = dict[str, Any]
 """A line of a table, by column: a number or a text, None where there is none. Its columns stand in the catalogue."""
 
 
+def check_ending(path: Path) -> None:
+    """Raises UsageError if a table cannot be written in the format that the path's ending names."""
+    if path.suffix not in (".parquet", ".csv", ".json", ".tex"):
+        raise UsageError(f"{path.name}: a table is written as .parquet, .csv, .json or .tex")
+
+
 class Table:
     """A table of a run.
 
@@ -118,10 +124,8 @@ class Table:
             ".json": self._frame.write_json,
             ".tex": lambda place: place.write_text(self.to_latex(), encoding="utf-8"),
         }
-        writer = writers.get(path.suffix)
-        if writer is None:
-            raise UsageError(f"{path.name}: a table is written as .parquet, .csv, .json or .tex")
-        writer(path)
+        check_ending(path)
+        writers[path.suffix](path)
         return path
 
     def __repr__(self) -> str:

@@ -48,7 +48,7 @@ def verdict(found: AckPath) -> list[str]:
 def _how_sure(found: AckPath) -> str:
     """In how many of the runs the best was the best."""
     if found.repeat == 1:
-        return "Each has one run, so small differences may be chance: --repeat 5 tells."
+        return "Each remedy has one run, so small differences may be chance; --repeat 5 shows which are not."
     best = found.cells["remedies"][0]
     runs = list(found.runs.rows())
     # Each direction counts alike, as in the ranking.
