@@ -73,7 +73,7 @@ def picoquic() -> list[str]:
 def _ladder(line: str, also: Callable[[int], Settings] = lambda _: {}) -> list[str]:
     base = Scenario.from_text(_LINE.format(line=f'up.rate = "100 kbit/s"\n{line}'), "ladder")
     arms = [(name, up) for name in LADDER for up in UPLINKS]
-    changed = [base.with_(**{"link.up.rate": f"{up} kbit/s"} | also(up) | LADDER[name]) for name, up in arms]
+    changed = [base.with_(**{"link.up.rate": f"{up} kbit/s", **also(up), **LADDER[name]}) for name, up in arms]
 
     def measure(run: Run) -> tuple[float, float]:
         row = next(iter(run.flows.rows()))
@@ -148,8 +148,8 @@ def ack_filter() -> list[str]:
                 return tuple(row["goodput_bps"] / 1e6 for row in run.flows.rows())
 
             without, with_filter = _medians([plain, filtered], measure)
-            for number, kind in enumerate((*transports, *(["upload"] if busy else []))):
-                what = "upload (TCP)" if kind == "upload" else kind.upper()
+            for number, kind in enumerate([*transports, *(["upload"] if busy else [])]):
+                what = "upload (TCP)" if kind == "upload" else str(kind).upper()
                 change = with_filter[number] / without[number] - 1
                 rows.append(
                     [

@@ -118,6 +118,36 @@ pub struct Counters {
     pub local_congestion: u64,
 }
 
+impl std::ops::Add for Counters {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            bytes_sent: self.bytes_sent + other.bytes_sent,
+            bytes_retransmitted: self.bytes_retransmitted + other.bytes_retransmitted,
+            bytes_marked: self.bytes_marked + other.bytes_marked,
+            bytes_acked: self.bytes_acked + other.bytes_acked,
+            bytes_received: self.bytes_received + other.bytes_received,
+            segments_out: self.segments_out + other.segments_out,
+            segments_in: self.segments_in + other.segments_in,
+            data_segments_out: self.data_segments_out + other.data_segments_out,
+            data_segments_in: self.data_segments_in + other.data_segments_in,
+            retransmits: self.retransmits + other.retransmits,
+            lost_retransmits: self.lost_retransmits + other.lost_retransmits,
+            timeouts: self.timeouts + other.timeouts,
+            fast_retransmits: self.fast_retransmits + other.fast_retransmits,
+            tail_probes: self.tail_probes + other.tail_probes,
+            undos: self.undos + other.undos,
+            dsacks_received: self.dsacks_received + other.dsacks_received,
+            duplicates_received: self.duplicates_received + other.duplicates_received,
+            out_of_order_received: self.out_of_order_received + other.out_of_order_received,
+            pure_acks_out: self.pure_acks_out + other.pure_acks_out,
+            ecn_reductions: self.ecn_reductions + other.ecn_reductions,
+            local_congestion: self.local_congestion + other.local_congestion,
+        }
+    }
+}
+
 /// RTTs as a packet capture at the sender shows them: one for each ACK that advances, from the transmission of the
 /// newest segment that it covers; none for an ACK that also covers a retransmission (Karn's rule).
 #[derive(Clone, Copy, Debug, Default)]

@@ -148,22 +148,3 @@ impl PacketCounts {
         self.counters.sums.bytes_acked = self.counters.sums.bytes_acked.min(unique);
     }
 }
-
-/// The sums of two connections' counters.
-pub(super) fn add(a: Counters, b: Counters) -> Counters {
-    Counters {
-        bytes_sent: a.bytes_sent + b.bytes_sent,
-        bytes_retransmitted: a.bytes_retransmitted + b.bytes_retransmitted,
-        bytes_acked: a.bytes_acked + b.bytes_acked,
-        bytes_received: a.bytes_received + b.bytes_received,
-        segments_out: a.segments_out + b.segments_out,
-        segments_in: a.segments_in + b.segments_in,
-        data_segments_out: a.data_segments_out + b.data_segments_out,
-        data_segments_in: a.data_segments_in + b.data_segments_in,
-        retransmits: a.retransmits + b.retransmits,
-        fast_retransmits: a.fast_retransmits + b.fast_retransmits,
-        pure_acks_out: a.pure_acks_out + b.pure_acks_out,
-        ecn_reductions: a.ecn_reductions + b.ecn_reductions,
-        ..a
-    }
-}

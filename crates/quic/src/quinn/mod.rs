@@ -797,7 +797,7 @@ impl Link {
 
     /// The counters of a connection that ends here, added to those of earlier connections.
     fn add_to(&mut self, past: Counters) -> Counters {
-        counts::add(past, self.info().counters)
+        past + self.info().counters
     }
 }
 
@@ -964,7 +964,7 @@ impl Transport for QuicEndpoint {
 
     fn past(&self) -> (Counters, Option<Duration>) {
         let over = self.connections.iter().flatten().filter(|link| link.over);
-        let sum = over.fold(self.past, |sum, link| counts::add(sum, link.info().counters));
+        let sum = over.fold(self.past, |sum, link| sum + link.info().counters);
         (sum, self.past_srtt)
     }
 

@@ -1,6 +1,5 @@
 //! What a host measures of one end of a flow, over all the connections of its application.
 
-use super::counters::add_counters;
 use crate::meter::{DelayStats, TimeWeightedGauge};
 use lopsided_app::{Report, Transport};
 use lopsided_core::{Bytes, Duration, Packet, Time};
@@ -74,7 +73,7 @@ impl FlowMeter {
             self.cwnd.set(now, self.cwnd_sum);
         }
         let past = self.past.get_or_insert_default();
-        **past = add_counters(**past, connection.counters());
+        **past = **past + connection.counters();
         self.last_srtt = connection.info(now).srtt;
     }
 

@@ -3,7 +3,7 @@
 //! Nothing here runs in a host without such flows.
 
 use super::sockets::{FOREIGN, Io, addresses};
-use super::{Host, Remote, add_counters};
+use super::{Host, Remote};
 use crate::host::ports::Owner;
 use lopsided_app::{SocketEvent, SocketId, TransportInfo};
 use lopsided_core::packet::Delivered;
@@ -143,7 +143,7 @@ impl Host {
             Some(transport) => transport.past().0,
             None => slot.meter.past.as_deref().copied().unwrap_or_default(),
         };
-        self.infos(app, now).iter().fold(past, |sum, info| add_counters(sum, info.counters))
+        self.infos(app, now).iter().fold(past, |sum, info| sum + info.counters)
     }
 
     /// The smoothed RTT of the last connection that is over.

@@ -7,7 +7,6 @@
 //! of those to come (RFC 1191). Leaves out: forwarding, the rest of ICMP, and the time that a real host takes to run.
 
 mod connection_factory;
-mod counters;
 mod flow_meter;
 mod foreign;
 mod interface;
@@ -17,7 +16,6 @@ mod ports;
 mod sockets;
 
 pub(crate) use connection_factory::{ConnectionFactory, Remote};
-pub(crate) use counters::add_counters;
 pub(crate) use flow_meter::FlowMeter;
 pub(crate) use interface::{Interface, TxRing};
 pub(crate) use ports::{FIRST_SERVICE, MAX_SERVICES};
