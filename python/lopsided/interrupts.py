@@ -55,8 +55,9 @@ class Interruptible:
         if self._terminable:
             signal.signal(signal.SIGTERM, self._terminate)
             # The terminal was closed; `nohup` has it ignored.
-            if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
-                signal.signal(signal.SIGHUP, self._terminate)
+            hang_up = getattr(signal, "SIGHUP", None)  # Windows has none
+            if hang_up is not None and signal.getsignal(hang_up) is signal.SIG_DFL:
+                signal.signal(hang_up, self._terminate)
         signal.signal(signal.SIGINT, self._interrupt)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:

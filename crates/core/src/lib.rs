@@ -57,3 +57,8 @@ impl Dir {
         }
     }
 }
+
+/// The code in README.md, which the documentation tests compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

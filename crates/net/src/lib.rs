@@ -21,3 +21,8 @@ pub use event_queue::EventQueue;
 pub use network::{Attachment, NetNode, Network, Progress};
 pub use parts::{Parts, Together};
 pub use routing::{Router, Routes};
+
+/// The code in README.md, which the documentation tests compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

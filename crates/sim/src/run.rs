@@ -197,6 +197,12 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         }
     }
 
+    /// Returns the network at the present time and drops what was measured. A driver that only moves packets of others uses
+    /// it: see [`RunOptions::outside`].
+    pub fn into_network(self) -> Network<Host> {
+        self.simulation.network
+    }
+
     fn result(self, end: Time) -> Result<RunResult, RunError> {
         let mut result = self.observer.finish(&self.scenario, self.seed, end, self.simulation);
         result.cores = self.cores.map(Cores::used);

@@ -56,3 +56,8 @@ pub use family::{Family, Member};
 pub use part::{AnyPart, Fault, Given, Key, KeyInfo, Part, PartInfo, Presets, key};
 pub use registry::{Chosen, Kind, NameTaken, Named, Registry};
 pub use value::{Amount, Choice, Scalar, Setting, Value, ValueType};
+
+/// The code in README.md, which the documentation tests compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

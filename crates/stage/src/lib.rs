@@ -26,3 +26,8 @@ pub use kinds::{STAGES, register};
 pub use mtu_gate::MtuGate;
 pub use reflector::{Reflector, ReflectorConfig};
 pub use stage::{Outlet, Stage, StageNode};
+
+/// The code in README.md, which the documentation tests compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

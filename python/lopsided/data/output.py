@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
-import fcntl
 import os
 import shutil
 import time
@@ -22,6 +21,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
+from lopsided.data import locks
 from lopsided.errors import FolderError, LeftoverWarning
 
 MARK = "Drawn by lopsided"
@@ -101,7 +101,7 @@ def staging(place: Path) -> Generator[Path]:
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
+        locks.close_folder(lock, folder)
         # Those that hold something by now stay.
         with contextlib.suppress(OSError):
             for parent in missing:
@@ -124,17 +124,17 @@ def _clear_abandoned(parent: Path) -> None:
 
 def _clear_if_abandoned(folder: Path) -> None:
     with contextlib.suppress(OSError):
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        lock = locks.open_folder(folder)
         try:
-            if time.time() - os.fstat(lock).st_mtime < _SETTLED_S:
+            if time.time() - folder.stat().st_mtime < _SETTLED_S:
                 return
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.lock(lock)
             shutil.rmtree(folder)
             warnings.warn(
                 f"removed {folder}, which a killed command had left unfinished", LeftoverWarning, stacklevel=2
             )
         finally:
-            os.close(lock)
+            locks.close_folder(lock, folder)
 
 
 def _locked(folder: Path, place: Path) -> int:
@@ -142,17 +142,17 @@ def _locked(folder: Path, place: Path) -> int:
     while True:
         folder.mkdir(exist_ok=True)
         try:
-            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            lock = locks.open_folder(folder)
         except FileNotFoundError:
             continue
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.lock(lock)
         except BlockingIOError:
             os.close(lock)
             raise FolderError(f"{place} is being written by another process; choose another folder") from None
         # The one before may have removed it between the two steps.
         with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(lock), folder.stat()):
+            if locks.is_of(lock, folder):
                 return lock
         os.close(lock)
 
@@ -161,16 +161,16 @@ def _locked(folder: Path, place: Path) -> int:
 def alone(folder: Path) -> Generator[None]:
     """Within the block no other process has this folder in its `alone`. Raises FolderError where another has."""
     with told(folder):
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        lock = locks.open_folder(folder.resolve())
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.lock(lock)
         except BlockingIOError:
             os.close(lock)
             raise FolderError(f"{folder} is being written by another process; choose another folder") from None
     try:
         yield
     finally:
-        os.close(lock)
+        locks.close_folder(lock, folder.resolve())
 
 
 def put(folder: Path, place: Path, keep: Iterable[Path] = ()) -> None:
@@ -190,8 +190,10 @@ def put(folder: Path, place: Path, keep: Iterable[Path] = ()) -> None:
     except FileNotFoundError:
         folder.replace(place)
     except OSError:
+        # Two steps where a system cannot exchange two folders in one.
         old = _hidden(place, _OLD)
-        place.replace(old)
+        if place.exists():
+            place.replace(old)
         folder.replace(place)
         shutil.rmtree(old, ignore_errors=True)
 
@@ -206,8 +208,11 @@ def _also(source: Path, target: Path) -> None:
 
 def _exchange(one: Path, other: Path) -> None:
     """Lets two folders change names at once."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(libc, "renameat2"):
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+    except TypeError:  # Windows
+        libc = None
+    if libc is None or not hasattr(libc, "renameat2"):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     if libc.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE):
         number = ctypes.get_errno()

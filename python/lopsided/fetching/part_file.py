@@ -7,13 +7,13 @@ one step. Nothing of anybody else's is touched: `NAME.part` without a descriptio
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
 from pathlib import Path
 from typing import Any, cast
 
+from lopsided.data import locks
 from lopsided.data.output import told
 from lopsided.errors import FolderError, UsageError
 from lopsided.fetching.errors import FetchError
@@ -49,10 +49,12 @@ class PartFile:
                     f"{self._part} is somebody else's; choose another name, or replace it with --overwrite"
                 )
             target.parent.mkdir(parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            flags = os.O_RDWR | os.O_CREAT
+            # Windows has neither, and makes text of bytes unless the file is binary.
+            flags |= sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"))
             self._file = os.open(self._part, flags, 0o666)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.lock(self._file)
         except BlockingIOError:
             os.close(self._file)
             raise FolderError(f"{self._part} is being written by another process") from None

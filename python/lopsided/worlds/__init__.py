@@ -6,6 +6,7 @@ Each is a module with the functions of `World`, loaded when first asked for.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, cast
 
 from lopsided.errors import UsageError
@@ -29,8 +30,10 @@ def run_scenario(scenario: Scenario, seed: int, world_name: str, options: RunOpt
 
 
 def world(name: str) -> World:
-    """The world of that name. Raises UsageError where there is none."""
+    """The world of that name. Raises UsageError if no world has it, or if it needs Linux."""
     module = WORLDS.get(name)
     if module is None:
         raise UsageError(f"no world called {name!r}; there are {', '.join(WORLDS)}")
+    if name != "sim" and sys.platform != "linux":
+        raise UsageError(f"the world {name!r} needs Linux; this system runs the world 'sim'")
     return cast("World", importlib.import_module(module))

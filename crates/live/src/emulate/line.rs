@@ -1,7 +1,7 @@
 //! The line that is emulated: from a few settings, an access line by name, or a scenario's file; and the two hosts that
 //! it joins.
 
-use lopsided_scenario::{Errors, Scenario};
+use lopsided_scenario::{Errors, Scenario, queue_setting};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -114,13 +114,11 @@ fn overrides(options: &LineOptions) -> Result<Vec<(String, String)>, LineError> 
     set("link.up.rate", &options.up);
     set("link.down.access", &options.trace_down.as_deref().map(trace).transpose()?);
     set("link.up.access", &options.trace_up.as_deref().map(trace).transpose()?);
-    for (key, queue) in [("link.down.queue", &options.queue_down), ("link.up.queue", &options.queue_up)] {
-        let is_name = |queue: &String| queue.starts_with(|first: char| first.is_ascii_alphabetic());
-        let key = if queue.as_ref().is_some_and(is_name) { format!("{key}.kind") } else { key.to_owned() };
-        set(&key, queue);
-    }
     set("link.down.loss", &options.loss_down);
     set("link.up.loss", &options.loss_up);
+    for (key, queue) in [("link.down.queue", &options.queue_down), ("link.up.queue", &options.queue_up)] {
+        all.extend(queue.as_ref().map(|queue| queue_setting(key, queue)));
+    }
     all.extend(options.settings.iter().cloned());
     Ok(all)
 }

@@ -1,0 +1,127 @@
+//! Configuration of a line.
+
+use lopsided_core::Dir;
+use lopsided_scenario::{Errors, Scenario, queue_setting};
+use lopsided_sim::BuildError;
+use std::fmt;
+use std::io::Write;
+
+/// A scenario needs a flow; a line removes all flows.
+const PLAIN: &str = "[scenario]\nduration = \"1 s\"\n[link]\n[[flow]]\nname = \"any\"\ndirection = \"down\"\n";
+
+/// Rates, round trip, queues and everything else of a line.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_line::{Dir, Line, LineConfig};
+///
+/// // A cable line by name, with CAKE instead of the modem's buffer and 0.1 % of lost packets downstream.
+/// let config = LineConfig::preset("docsis31-1000-35")
+///     .queue(Dir::Up, "{ kind = \"cake\", bandwidth = \"34 Mbit/s\" }")
+///     .set("link.down.loss", "0.1 %");
+/// assert!(Line::new(config).is_ok());
+///
+/// let error = Line::new(LineConfig::preset("docsis31")).unwrap_err();
+/// assert!(error.to_string().contains("docsis31"));
+/// ```
+pub struct LineConfig {
+    pub(crate) text: String,
+    pub(crate) name: String,
+    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) seed: u64,
+    pub(crate) capture: Option<Box<dyn Write + Send>>,
+}
+
+impl LineConfig {
+    /// A line of these rates and this round trip without queues, as a scenario writes them: `50 Mbit/s`, `40 ms`.
+    #[must_use]
+    pub fn new(down: &str, up: &str, rtt: &str) -> LineConfig {
+        LineConfig::scenario(PLAIN, "line").set("link.rtt", rtt).set("link.down.rate", down).set("link.up.rate", up)
+    }
+
+    /// An access line by its name, such as `docsis31-1000-35`; `lopsided list presets` prints the names.
+    #[must_use]
+    pub fn preset(name: &str) -> LineConfig {
+        LineConfig::scenario(PLAIN, "line").set("link.preset", name)
+    }
+
+    /// The network of a whole scenario in TOML between its hosts `client` and `server`. Its flows are left out.
+    /// Errors call the text `name`; relative files in it are found relative to the file of that name.
+    #[must_use]
+    pub fn scenario(text: &str, name: &str) -> LineConfig {
+        LineConfig { text: text.to_owned(), name: name.to_owned(), settings: Vec::new(), seed: 1, capture: None }
+    }
+
+    /// Sets a key of the scenario, such as `link.up.framing`.
+    #[must_use]
+    pub fn set(mut self, key: &str, value: &str) -> LineConfig {
+        self.settings.push((key.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Sets the queue in front of one direction: the name of a discipline (`fq_codel`), a limit (`100 packets`) or a
+    /// table (`{ kind = "pie", target = "5 ms" }`). A preset's limit stays unless the table has a limit: some presets
+    /// count bytes, and disciplines such as `fq_codel` need `limit = "10240 packets"` then.
+    #[must_use]
+    pub fn queue(mut self, dir: Dir, queue: &str) -> LineConfig {
+        self.settings.push(queue_setting(&format!("link.{}.queue", dir.name()), queue));
+        self
+    }
+
+    /// Sets the seed of the random numbers for losses, jitter and queue disciplines. Default: 1.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> LineConfig {
+        self.seed = seed;
+        self
+    }
+
+    /// Writes the packets that leave the queues as a capture in pcapng, which Wireshark reads. Dropped packets have a
+    /// comment with the reason. [`crate::Line::finish`] completes the capture.
+    #[must_use]
+    pub fn pcapng(mut self, out: impl Write + Send + 'static) -> LineConfig {
+        self.capture = Some(Box::new(out));
+        self
+    }
+
+    pub(crate) fn parse(&self) -> Result<Scenario, LineError> {
+        Scenario::parse(&self.text, &self.name, &self.settings).map_err(LineError::Scenario)
+    }
+}
+
+impl fmt::Debug for LineConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LineConfig { text, name, settings, seed, capture } = self;
+        f.debug_struct("LineConfig")
+            .field("text", text)
+            .field("name", name)
+            .field("settings", settings)
+            .field("seed", seed)
+            .field("capture", &capture.is_some())
+            .finish()
+    }
+}
+
+/// Why a line cannot be made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LineError {
+    /// A setting is missing or wrong. The message names the key and the valid values.
+    Scenario(Errors),
+    /// The settings are valid and cannot be built together.
+    Build(BuildError),
+    /// The scenario has no host of this name, or no route between `client` and `server`.
+    NoRoute(String),
+}
+
+impl fmt::Display for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LineError::Scenario(errors) => errors.fmt(f),
+            LineError::Build(error) => error.fmt(f),
+            LineError::NoRoute(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for LineError {}

@@ -1,0 +1,48 @@
+//! An access line as an object, for the test suites of transport protocols.
+//!
+//! A [`Line`] takes datagrams in at one side and returns them at the other, later, in another number, or with a mark,
+//! as its links, queues and losses decide. It runs in virtual time: the caller passes the time into each call. The same
+//! configuration, seed and calls give the same deliveries on every machine.
+//!
+//! The line is the network between the hosts `client` and `server` of a scenario. Every access line by name, queue
+//! discipline, shaper, loss model and stage of lopsided is available by the keys of a scenario.
+//!
+//! # Examples
+//!
+//! ```
+//! use lopsided_core::{Dir, Duration, Time};
+//! use lopsided_line::{Line, LineConfig, Side};
+//!
+//! let config = LineConfig::new("50 Mbit/s", "5 Mbit/s", "40 ms").queue(Dir::Up, "fq_codel").seed(1);
+//! let mut line = Line::new(config)?;
+//! line.send(Time::ZERO, Side::Client, b"ping");
+//! let mut now = Time::ZERO;
+//! let ping = loop {
+//!     match line.poll(now) {
+//!         Some(delivery) => break delivery,
+//!         None => now = line.next_wakeup().expect("the datagram is on its way"),
+//!     }
+//! };
+//! assert_eq!((ping.side, ping.datagram.as_slice()), (Side::Server, b"ping".as_slice()));
+//! // 20 ms of propagation, and 32 bytes at 5 Mbit/s.
+//! assert_eq!(ping.at - Time::ZERO, Duration::from_nanos(20_051_200));
+//! # Ok::<(), lopsided_line::LineError>(())
+//! ```
+//!
+//! `examples/quinn.rs` drives quinn-proto over a line, `examples/smoltcp.rs` drives smoltcp. Leaves out: sockets, threads
+//! and real time, which `lopsided emulate` has.
+
+#![deny(missing_docs)]
+
+mod config;
+mod line;
+
+pub use config::{LineConfig, LineError};
+pub use line::{Delivery, Line, Side};
+pub use lopsided_core::wire::Malformed;
+pub use lopsided_core::{Dir, Duration, Ecn, Time};
+
+/// The code in README.md, which the documentation tests compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

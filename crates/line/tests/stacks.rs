@@ -1,0 +1,16 @@
+//! Two stacks of others over a line: the examples, with their assertions on goodput.
+
+#[path = "../examples/quinn.rs"]
+mod quinn;
+#[path = "../examples/smoltcp.rs"]
+mod smoltcp;
+
+#[test]
+fn quinn_fills_most_of_the_line() {
+    quinn::main();
+}
+
+#[test]
+fn smoltcp_fills_most_of_the_line() {
+    smoltcp::main();
+}
