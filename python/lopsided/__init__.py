@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from lopsided.studies.fairness import matrix as fairness_matrix
     from lopsided.studies.search import search
     from lopsided.studies.sizing import size
+    from lopsided.studies.suite.study import suite
     from lopsided.studies.sweep import sweep
 
 __all__ = [
@@ -83,6 +84,7 @@ __all__ = [
     "queue_discipline",
     "search",
     "size",
+    "suite",
     "sweep",
     "trace",
 ]
@@ -116,6 +118,7 @@ _HOMES = {
     "queue_discipline": "lopsided.queues",
     "search": "lopsided.studies.search",
     "size": "lopsided.studies.sizing",
+    "suite": "lopsided.studies.suite.study:suite",
     "sweep": "lopsided.studies.sweep",
     "trace": "lopsided.data.traces",
 }
@@ -142,6 +145,8 @@ fill_in(
         "Aqm.save": "lopsided.views.html.aqm:save",
         "AckPath.report": "lopsided.views.html.ackpath:render",
         "AckPath.save": "lopsided.views.html.ackpath:save",
+        "SuiteResult.report": "lopsided.views.html.suite:render",
+        "SuiteResult.save": "lopsided.views.html.suite:save",
         "Matrix.plot": "lopsided.views.plot.heat_maps:draw",
         "Matrix.report": "lopsided.views.html.fairness:render",
         "Matrix.save": "lopsided.views.html.fairness:save",

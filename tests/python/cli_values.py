@@ -89,6 +89,7 @@ NEEDED = {
     "fairness": ["--cc", "reno", "--rtt", "20", "--duration", "3s", "--link", "1M", "--repeat", "1"],
     "aqm": ["s.toml", "--queues", "fifo", "--repeat", "1"],
     "ackpath": ["s.toml", "--remedies", "none"],
+    "suite": ["rfc9743", "--case", "7.11"],
     "size": ["--down", "2.4M", "--up", "196k", "--rtt", "20ms", "--sizes", "5", "--queues", "", "--repeat", "1"],
     "reproduce": ["merritt2010", "--figure", "9.9"],
     "emulate": ["--down", "1M", "--up", "1M", "--rtt", "5ms", "--", "true"],

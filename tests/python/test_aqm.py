@@ -10,10 +10,10 @@ import lopsided as lop
 from lopsided.cli import invoke
 from lopsided.errors import UsageError
 from lopsided.metrics.responsiveness import round_trips_per_minute, saturation, trimmed_mean, weighted_quantiles
-from lopsided.studies.aqm import SUITES, WORKLOADS, Aqm, known, run_suite, suite
+from lopsided.studies.aqm import WORKLOADS, Aqm, known, run_suite
 from lopsided.studies.aqm.disciplines import disciplines
+from lopsided.studies.suite import cases
 
-FILES = Path(suite.__file__).parent / "rfc7928"
 LINE = """
 [scenario]
 duration = "15 s"
@@ -159,10 +159,10 @@ def test_the_folder_holds_all(tmp_path: Path):
 
 @pytest.mark.slow
 def test_a_suite_is_sections_of_its_own(tmp_path: Path):
-    for section in SUITES["rfc7928"]:
-        scenario = section.scenario("rfc7928")
-        assert f"section {section.number}" in (FILES / section.file).read_text()
-        assert scenario.title
+    spec = cases.load("rfc7928")
+    for case in spec.case:
+        assert f"section {case.key}" in (spec.folder / case.file).read_text()
+        assert spec.scenario(case).title
     folder = tmp_path / "suite"
     command = ["aqm", "--suite", "rfc7928", "--sections", "5.1.1,10", "--queues", "fifo,codel", "--repeat", "1"]
     assert invoke([*command, "--out", str(folder), "--quiet"]) == 0
@@ -175,7 +175,7 @@ def test_a_suite_is_sections_of_its_own(tmp_path: Path):
 def test_what_is_no_suite_is_refused():
     with pytest.raises(UsageError, match="no suite is called"):
         run_suite("rfc9999")
-    with pytest.raises(UsageError, match="no section"):
+    with pytest.raises(UsageError, match="no case"):
         run_suite("rfc7928", sections=["8.3"])
     assert invoke(["aqm"]) == 2
 

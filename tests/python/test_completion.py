@@ -46,6 +46,8 @@ def offered(*words: str) -> list[str]:
         (("fairness", "--cc", "reno,bb"), {"reno,bbr", "reno,bbr3"}),
         (("ackpath", ADSL, "--remedies", "filter+acks"), {"filter+acks_first"}),
         (("aqm", ADSL, "--workload", "rrul"), {"rrul", "rrul_be"}),
+        (("suite", "rfc9"), {"rfc9743"}),
+        (("suite", "rfc9743", "--case", "5.1."), {"5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.1.5"}),
         (("size", "--preset", "geo"), {"geo-100-5"}),
         (("emulate", "--framing", "ether"), set()),
         (("shape", "--framing", "ether"), {"ethernet", "ethernet-wire"}),

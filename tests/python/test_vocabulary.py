@@ -36,6 +36,7 @@ MEANINGS = {
     "--discipline": "a queue discipline of one's own",
     "--start-jitter": "by how much starts vary",
     "--report": "write report.html",
+    "--queue": "a queue discipline",
 }
 """What an option means wherever several commands have it; others that several have are in `ALIKE`."""
 ALIKE = {

@@ -51,6 +51,7 @@ COMMANDS = {
     ],
     "aqm": ["aqm", "adsl.toml", "--workload", "home", "--queues", "fifo,fq_codel", "--repeat", "1", "--out", "queues"],
     "ackpath": ["ackpath", "adsl.toml", "--remedies", "none,filter", "--no-report", "--out", "acks"],
+    "suite": ["suite", "rfc9743", "--case", "5.1.2", "--no-report", "--out", "suite"],
     "search": [
         *("search", "adsl.toml", "--over", "link.up.queue.limit=8..11 packets", "--maximise", "goodput.download"),
         *("--minimise", "rtt.upload", "--repeat", "2", "--no-report", "--out", "found"),

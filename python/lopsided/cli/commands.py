@@ -37,6 +37,11 @@ COMMANDS: tuple[Command, ...] = (
         "Compare remedies for the way back of ACKs: one scenario with each on and off, alone and combined.",
     ),
     Command(
+        "suite",
+        "lopsided.cli.suite:suite",
+        "Run a standard suite by name, such as the cases of RFC 9743, and judge each case.",
+    ),
+    Command(
         "size",
         "lopsided.cli.size:size",
         "Find the uplink buffer or the queue discipline for a line, and how to set it.",
@@ -111,5 +116,17 @@ COMMANDS: tuple[Command, ...] = (
     ),
 )
 
-SIMULATING = ("run", "sweep", "search", "fairness", "aqm", "ackpath", "size", "reproduce", "compare", "explain")
+SIMULATING = (
+    "run",
+    "sweep",
+    "search",
+    "fairness",
+    "aqm",
+    "ackpath",
+    "suite",
+    "size",
+    "reproduce",
+    "compare",
+    "explain",
+)
 """Commands that do nothing but compute and write; others have signals of their own to heed."""

@@ -250,6 +250,20 @@ def _remedies(_line: _Line, _word: str) -> Iterator[Candidate]:
     yield from ((name, text) for name, (text, _) in REMEDIES.items())
 
 
+def _suites(_line: _Line, word: str) -> Iterator[Candidate]:
+    from lopsided.studies.suite import cases
+
+    yield from ((name, cases.load(name).title) for name in cases.names())
+    yield from _files(word)
+
+
+def _cases(line: _Line, _word: str) -> Iterator[Candidate]:
+    from lopsided.studies.suite import cases
+
+    for name in line.positional[:1]:
+        yield from ((case.key, case.title) for case in cases.load(name).case)
+
+
 def _framings(_line: _Line, _word: str) -> Iterator[Candidate]:
     return _choices(_schema()["$defs"]["direction"]["properties"]["framing"])
 
@@ -400,6 +414,11 @@ VALUES: Mapping[str | tuple[str, str], _Known] = {
     ("aqm", "--queues"): _several(_group("queues", ("file", "the scenario's own"))),
     ("size", "--queues"): _several(_words("unmanaged", "fifo", "codel", "fq_codel", "pie", "fq_pie", "cake")),
     "--suite": _words("rfc7928"),
+    ("suite", "NAME"): _suites,
+    ("suite", "--case"): _cases,
+    ("suite", "--cc"): _CONTROL,
+    ("suite", "--line"): _words("10:1", "25:1", "50:1", "idle", "loaded", "plain", "thinned", "filter"),
+    ("suite", "--transport"): _words("tcp", "quic"),
     "--remedies": _several(_remedies, ",+"),
     "--world": _WORLDS,
     "--worlds": _several(_WORLDS),

@@ -9,7 +9,7 @@
 
 A study of fairness leaves its manifest, of `kind` fairness, with cells.csv, its tables, figures/ and report.html; a
 comparison of queue disciplines, of `kind` aqm, its tables as CSV and the same; a suite of them a folder for each of
-its sections.
+its sections. A standard suite, of `kind` suite, leaves checks.csv, checks.parquet and report.html.
 
 A folder is known by its manifest, and is complete: it was written elsewhere and moved to its place. Files that the
 manifest does not list belong to somebody else and stay when a run is replaced.

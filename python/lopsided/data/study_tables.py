@@ -225,3 +225,25 @@ ACKPATH_RUNS = TableSpec(
     "One row for each run.",
     (_text("remedies", "remedies", "What is switched on."), *_OF_A_RUN, *_ACKPATH_MEASURES),
 )
+
+SUITE_CHECKS = TableSpec(
+    "checks",
+    "One row for each number that a suite judges, of each case on each line.",
+    (
+        _text("suite", "suite", "The suite's name."),
+        _text("case", "case", "The key of the case."),
+        _text("section", "section", "Of the text that asks for it."),
+        _text("title", "what", "What the case tests."),
+        _text("line", "line", "As in the source, or the way back: its ratio, idle or loaded, what is done about ACKs."),
+        _text("measure", "measure", "What is measured."),
+        _text("of", "of", "The flows that it is of; empty: those under test."),
+        _text("expected", "expected", "The bounds of the value, and when it is measured."),
+        _text("measured", "measured", "The value for people; `never` if there is none."),
+        Column("value", "number", "value", "The value; null if there is none, as of a transfer that never ends."),
+        Column("at_least", "number", "at least", "Lower bound."),
+        Column("at_most", "number", "at most", "Upper bound."),
+        _text("origin", "threshold", "Where the bounds are from: the source, or ours."),
+        _text("verdict", "verdict", "`pass`, `fail` or `no threshold`."),
+        _text("digest", "digest", "Of the run, with the first seed."),
+    ),
+)

@@ -1,0 +1,144 @@
+"""`lopsided suite`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from lopsided.cli.options import ANSWER, NOTHING, Answer, Flag, Json, Kernel, OwnCode, Quiet, Seed, Workers, World
+from lopsided.cli.terminal import heading, out, print_json, print_path, print_prose, progress
+from lopsided.data import run_folder as folders
+from lopsided.errors import UsageError
+from lopsided.studies.suite import cases
+
+if TYPE_CHECKING:
+    from lopsided.studies.suite.study import SuiteResult
+
+FAILED = 1
+"""The exit code if a case fails."""
+
+
+def suite(
+    name: Annotated[str | None, Parameter(show_default=False)] = None,
+    /,
+    *,
+    cc: Annotated[str | None, Parameter(show_default=False)] = None,
+    queue: Annotated[str | None, Parameter(show_default=False)] = None,
+    transport: Literal["tcp", "quic"] = "tcp",
+    case: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
+    reverse: Flag = False,
+    line: Annotated[str | None, Parameter(show_default=False)] = None,
+    list_suites: Annotated[bool, Parameter(name="--list", negative=(), show_default=False)] = False,
+    repeat: int = 1,
+    seed: Seed = None,
+    own: OwnCode = NOTHING,
+    answer: Answer = ANSWER,
+    world: World = "sim",
+    kernel: Kernel = None,
+    workers: Workers = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Run a standard suite by name, such as the cases of RFC 9743, and judge each case.
+
+    A row for each number: what the source's section expects, what was measured, and whether it passes. A threshold is
+    the source's or ours, and the table says which. The exit code is 1 if a case fails. The folder holds the table as
+    CSV and Parquet and report.html; by default it is made under `runs/`.
+
+    For example:
+
+        lopsided suite --list
+        lopsided suite rfc9743 --cc bbr3
+        lopsided suite rfc9743 --cc cubic --case 5.2.1
+        lopsided suite rfc9743 --cc bbr3 --reverse --line "25:1 loaded"
+        lopsided suite rfc7928 --queue cake
+        lopsided suite my-folder --cc mine --controller mine.py:Mine
+
+    Parameters
+    ----------
+    name
+        The suite, or a folder with a `suite.toml`.
+    cc
+        Congestion control of the flows under test; default: that of the suite.
+    queue
+        Queue discipline before the bottleneck, a name or a table; default: that of the suite, or of its scenarios.
+    transport
+        What carries the flows under test.
+    case
+        Only the cases with this key or below it (`8.2`); may be given several times.
+    reverse
+        Run the cases on lines with a narrow way back: 10:1, 25:1 and 50:1, idle and loaded, with all ACKs, thinned
+        ACKs and an ACK filter.
+    line
+        With --reverse, only the lines whose names contain these words, such as "25:1", "loaded" or "plain" (all ACKs).
+    list_suites
+        List the suites that there are.
+    repeat
+        Seeds of each case, of which the median counts.
+    """
+    from lopsided.studies.suite import study
+    from lopsided.views import suite as shown
+    from lopsided.views.html import suite as page
+
+    if list_suites:
+        _list(as_json)
+        return 0
+    if name is None:
+        raise UsageError(f"name a suite: {', '.join(cases.names())}, or a folder with a suite.toml")
+    if line is not None and not reverse:
+        raise UsageError("--line chooses among the lines of --reverse: give both")
+    spec = cases.load(name)
+    controllers = own.load()
+    folder = answer.folder(f"suite-{spec.name}")
+    with folders.writing(folder, overwrite=answer.overwrite) as staged:
+        with progress(f"suite {spec.name}", quiet=quiet or as_json) as show:
+            found = study.suite(
+                name,
+                cc=cc,
+                queue=queue,
+                transport=transport,
+                cases=case,
+                line=(line or "") if reverse else None,
+                controllers=controllers,
+                world=world,
+                kernel=kernel,
+                repeat=repeat,
+                seed=seed,
+                workers=workers,
+                progress=show,
+            )
+        page.write(found, staged, report=answer.report)
+    if as_json:
+        print_json({**found.to_dict(), "folder": folder})
+    elif not quiet:
+        heading(shown.title(found), shown.details(found))
+        print_prose(" ".join(shown.verdict(found)) + "\n")
+        _show(found)
+        print_path(*answer.page(folder))
+    return FAILED if found.failed else 0
+
+
+def _show(found: SuiteResult) -> None:
+    from lopsided.views import suite as shown
+
+    if shown.is_forward(found):
+        out().print(shown.checks(found, found.lines[0]))
+        if found.spec.left_out:
+            out().print(shown.left_out(found.spec.left_out))
+    else:
+        out().print(shown.grid(found))
+        print_prose("Every number is in checks.csv and in the report.\n")
+
+
+def _list(as_json: bool) -> None:
+    from lopsided.views import suite as shown
+
+    specs = [cases.load(each) for each in cases.names()]
+    if as_json:
+        keys = ("name", "title", "source", "subject")
+        print_json(
+            [{**{key: getattr(spec, key) for key in keys}, "cases": [case.key for case in spec.case]} for spec in specs]
+        )
+        return
+    out().print(shown.listed(specs))

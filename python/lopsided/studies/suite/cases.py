@@ -1,0 +1,195 @@
+"""What a suite is: a folder with `suite.toml`, which lists its cases, and the scenarios that they run.
+
+    title, source       what the suite is, and the text that it follows
+    subject             "control": the flows whose names begin with `test` are tested; "queue": the bottleneck's queue
+    default             the congestion control or the discipline that is tested if none is named
+    [[case]]            key, title, section, file; `set` (settings of the scenario), `link` and `direction` (the
+                        bottleneck, default: the slowest link downwards), `beside` (links that get the same queue),
+                        `baseline` (settings of a second run, which checks with `compared` divide by), `reverse = false`
+    [[case.check]]      measure, `of`, `since_s`, `until_s`, `level`, `states`; `at_least` and `at_most`; `origin`:
+                        "source" if the text gives the threshold, "ours" if it does not; none without a threshold
+    [[left_out]]        section, title and reason of what cannot be simulated
+
+A suite of your own is such a folder; its path stands for its name.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+from lopsided.data.suggestions import choices
+from lopsided.errors import UsageError
+from lopsided.scenario import Scenario
+
+if TYPE_CHECKING:
+    from lopsided.controllers import Controllers
+
+HOME = Path(__file__).parent
+DESCRIPTION = "suite.toml"
+
+Settings = Mapping[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One number of a run, and what it should be."""
+
+    measure: str
+    of: tuple[str, ...] = ()
+    """Flows by the beginnings of their names; default: those under test."""
+    since_s: float = 0.0
+    until_s: float | None = None
+    """Default: the end of the run."""
+    level: float | None = None
+    """What the measures `reach_s` and `settle_s` wait for."""
+    states: tuple[str, ...] = ()
+    """Of measures of a control's states."""
+    at_least: float | None = None
+    at_most: float | None = None
+    origin: Literal["source", "ours", ""] = ""
+    compared: bool = False
+    """The number is divided by that of the case's baseline."""
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A scenario of a suite, and what is measured in its run."""
+
+    key: str
+    title: str
+    section: str
+    file: str
+    check: tuple[Check, ...] = ()
+    set: Settings = field(default_factory=dict[str, Any])
+    baseline: Settings = field(default_factory=dict[str, Any])
+    direction: Literal["both", "down", "up"] = "down"
+    link: str | None = None
+    beside: tuple[str, ...] = ()
+    reverse: bool = True
+    """Whether the case says something with a narrow way back."""
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """A case of the source that cannot be simulated."""
+
+    section: str
+    title: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteSpec:
+    """All cases of a suite."""
+
+    name: str
+    folder: Path
+    title: str
+    source: str
+    subject: Literal["control", "queue"]
+    default: str
+    case: tuple[Case, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+    def chosen(self, keys: tuple[str, ...]) -> tuple[Case, ...]:
+        """The cases with these keys, or all. A key also names the cases below it: `8.2` those of 8.2.1 and 8.2.6-1.
+
+        Raises UsageError for a key that no case has.
+        """
+        found: list[Case] = []
+        for key in keys:
+            under = [each for each in self.case if f"{each.key}.".replace("-", ".").startswith(_below(key))]
+            if not under:
+                raise UsageError(
+                    f"{self.name} has no case {key!r}: there are {', '.join(each.key for each in self.case)}"
+                )
+            found += [each for each in under if each not in found]
+        return tuple(found) or self.case
+
+    def scenario(self, case: Case, controllers: Controllers | None = None) -> Scenario:
+        """The scenario of a case, with the case's settings."""
+        return Scenario.load(self.folder / case.file, controllers, **case.set)
+
+
+def _below(key: str) -> str:
+    return key.replace("-", ".") + "."
+
+
+def names() -> tuple[str, ...]:
+    """The suites that there are."""
+    return tuple(sorted(path.parent.name for path in HOME.glob(f"*/{DESCRIPTION}")))
+
+
+def load(name: str | Path) -> SuiteSpec:
+    """The suite of that name, or in that folder. Raises UsageError if there is none, or for a mistake in its file."""
+    folder = HOME / str(name)
+    if str(name) not in names():
+        folder = Path(name)
+        if not (folder / DESCRIPTION).is_file():
+            said = choices(str(name), names(), f", or a folder with a {DESCRIPTION}")
+            raise UsageError(f"no suite is called {str(name)!r}; {said}")
+    path = folder / DESCRIPTION
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    table.setdefault("name", folder.resolve().name)
+    cases = tuple(_case(each, path) for each in _tables(table, "case", str(path)))
+    left_out = tuple(_made(LeftOut, each, f"{path}, [[left_out]]") for each in _tables(table, "left_out", str(path)))
+    spec = _made(SuiteSpec, {**table, "folder": folder, "case": cases, "left_out": left_out}, str(path))
+    if twice := [case.key for number, case in enumerate(cases) if case.key in [each.key for each in cases[:number]]]:
+        raise UsageError(f"{path}: two cases have the key {twice[0]!r}")
+    if not cases:
+        raise UsageError(f"{path} lists no [[case]]")
+    return spec
+
+
+def _tables(table: dict[str, Any], key: str, where: str) -> list[dict[str, Any]]:
+    """The list of tables under this key, taken out of the table."""
+    found = table.pop(key, [])
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in cast("list[Any]", found)):
+        raise UsageError(f"{where}: `{key}` is a list of tables: [[{key}]]")
+    return cast("list[dict[str, Any]]", found)
+
+
+def _case(table: dict[str, Any], path: Path) -> Case:
+    where = f"{path}, case {table.get('key', '')!r}"
+    checks = tuple(_check(each, where) for each in _tables(table, "check", where))
+    found = _made(Case, {**table, "check": checks}, where)
+    if any(check.compared for check in found.check) and not found.baseline:
+        raise UsageError(f"{where}: a check is `compared`, and the case has no `baseline`")
+    return found
+
+
+def _check(table: dict[str, Any], where: str) -> Check:
+    found = _made(Check, table, f"{where}, [[case.check]]")
+    for key in ("since_s", "until_s", "level", "at_least", "at_most"):
+        if not isinstance(table.get(key, 0), int | float):
+            raise UsageError(f"{where}, {found.measure}: `{key}` is a number, not {table[key]!r}")
+    for key in ("of", "states"):
+        if not isinstance(table.get(key, []), list):
+            raise UsageError(f"{where}, {found.measure}: `{key}` is a list of names, not {table[key]!r}")
+    judged = found.at_least is not None or found.at_most is not None
+    if judged != bool(found.origin):
+        raise UsageError(f'{where}, {found.measure}: a threshold needs an `origin`, "source" or "ours", and only it')
+    return found
+
+
+def _made(kind: type[T], table: Mapping[str, Any], where: str) -> T:
+    """A dataclass from a table of TOML: lists become tuples, unknown and missing keys are refused."""
+    known = fields(cast("Any", kind))
+    names = [each.name for each in known]
+    if unknown := [key for key in table if key not in names]:
+        raise UsageError(f"{where}: unknown key {unknown[0]!r}; {choices(unknown[0], names)}")
+    needed = [each.name for each in known if each.default is MISSING and each.default_factory is MISSING]
+    if missing := [name for name in needed if name not in table]:
+        raise UsageError(f"{where}: `{missing[0]}` is missing")
+    listed = {key: tuple(cast("list[Any]", value)) for key, value in table.items() if isinstance(value, list)}
+    return kind(**{**table, **listed})

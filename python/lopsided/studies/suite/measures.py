@@ -1,0 +1,374 @@
+"""The numbers that suites judge, each computed from one run.
+
+A check names a measure, the flows that it is of, and a span of time. Times are those of the samples (`[record]
+interval`), so a suite's scenarios sample often enough for what they measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from lopsided.data import series
+from lopsided.data.catalogue import Column, Unit
+from lopsided.data.series import Floats
+from lopsided.metrics import jain_index
+from lopsided.metrics.responsiveness import weighted_quantiles
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from lopsided.scenario import Run
+    from lopsided.studies.suite.cases import Check
+
+UNDER_TEST = "test"
+"""The names of flows under test begin with this."""
+_HOLD_S = 1.0
+"""`settle_s` ends when the queue stays below the level for this long."""
+_WINDOW_S = 0.2
+_REACHED = 4
+"""`reach_s` needs this many samples in a row at the level, so that one burst does not count."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A run as one check sees it: the flows and the span that the check is of, and the bottleneck."""
+
+    run: Run
+    check: Check
+    link: str
+    way: str
+    tested: str = UNDER_TEST
+    """What the names of the flows under test begin with."""
+
+    @cached_property
+    def span(self) -> tuple[float, float]:
+        """From when until when, in seconds."""
+        end = self.run.scenario.duration_s if self.check.until_s is None else self.check.until_s
+        return self.check.since_s, end
+
+    @cached_property
+    def flows(self) -> list[str]:
+        """The names of the flows."""
+        wanted = self.check.of or (self.tested,)
+        return [name for name in self.run.flows["name"].to_list() if name.startswith(wanted)]
+
+    def rows(self) -> list[Mapping[str, Any]]:
+        """The rows of the table `flows`."""
+        return [row for row in self.run.flows.rows() if row["name"] in self.flows]
+
+    def goodputs(self, names: Sequence[str] | None = None) -> list[float]:
+        """Of each flow, in bit/s."""
+        return [series.goodput_between(self.run, name, *self.span) for name in names or self.flows]
+
+    def samples(self, column: str) -> tuple[Floats, Floats]:
+        """Times and values of a sampled column of all the flows, within the span."""
+        curves = [series.flow_column(self.run, name, column) for name in self.flows]
+        none: Floats = np.empty(0)
+        time = np.concatenate([none, *(curve.time_s for curve in curves)])
+        value = np.concatenate([none, *(curve.value for curve in curves)])
+        within = (time > self.span[0]) & (time <= self.span[1] + 1e-9) & ~np.isnan(value)
+        return time[within], value[within]
+
+    def queue(self, column: str) -> tuple[Floats, Floats]:
+        """Times and values of a sampled column of the bottleneck's queue, within the span."""
+        curve = series.queue_column(self.run, self.link, self.way, column)
+        within = (curve.time_s > self.span[0]) & (curve.time_s <= self.span[1] + 1e-9)
+        return curve.time_s[within], curve.value[within]
+
+    def grown(self, column: str) -> float:
+        """How much a counter of the bottleneck's queue grew within the span."""
+        curve = series.queue_column(self.run, self.link, self.way, column)
+        first, last = np.interp(self.span, curve.time_s, curve.value, left=0.0)
+        return float(last - first)
+
+    def sojourns(self) -> tuple[Floats, Floats]:
+        """Mean times in the bottleneck's queue of each sampling interval in ms, and the packets that each is of."""
+        curve = series.queue_column(self.run, self.link, self.way, "sojourn_mean_ms")
+        sent = series.queue_column(self.run, self.link, self.way, "sent_packets")
+        packets = np.diff(sent.value, prepend=0.0)
+        within = (curve.time_s > self.span[0]) & (curve.time_s <= self.span[1] + 1e-9) & ~np.isnan(curve.value)
+        return curve.value[within], packets[within]
+
+    def phases(self) -> pl.DataFrame:
+        """The states that the flows' controls entered within the span, in order."""
+        import polars as pl
+
+        told = self.run.tcp_events.to_polars()
+        numbers = [row["flow"] for row in self.rows()]
+        return told.filter(
+            (pl.col("event") == "cc_phase")
+            & pl.col("flow").is_in(numbers)
+            & (pl.col("end") == "sender")
+            & pl.col("time_s").is_between(*self.span)
+        ).sort("time_s")
+
+
+def _goodput(view: View) -> float:
+    return sum(view.goodputs())
+
+
+def _goodputs_by_window(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
+    """Of all the flows together, over windows of 200 ms, which is ns-3's sampling of throughput."""
+
+    def measure(view: View) -> float | None:
+        curves = [series.goodput(view.run, name, _WINDOW_S) for name in view.flows]
+        time, total = curves[0].time_s, sum((curve.value for curve in curves[1:]), curves[0].value)
+        within = (time - _WINDOW_S / 2 >= view.span[0] - 1e-9) & (time + _WINDOW_S / 2 <= view.span[1] + 1e-9)
+        return float(pick(total[within])) if within.any() else None
+
+    return measure
+
+
+def _dctcp_alpha(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
+    """DCTCP's estimate of the marked share (RFC 8257, section 3.3), from the bottleneck's counters: once a round trip
+    alpha moves by 1/16 to the share of that round trip."""
+
+    def measure(view: View) -> float | None:
+        time, marked = (
+            (curve := series.queue_column(view.run, view.link, view.way, "marked_packets")).time_s,
+            curve.value,
+        )
+        sent = series.queue_column(view.run, view.link, view.way, "sent_packets").value
+        round_s = min((row["rtt_min_ms"] for row in view.rows() if row["rtt_min_ms"]), default=0.0) / 1e3
+        alpha, last, found = 1.0, 0, list[float]()
+        for place in range(1, len(time)):
+            if time[place] - time[last] < round_s - 1e-9 or sent[place] == sent[last]:
+                continue
+            alpha += ((marked[place] - marked[last]) / (sent[place] - sent[last]) - alpha) / 16
+            last = place
+            if view.span[0] <= time[place] <= view.span[1]:
+                found.append(alpha)
+        return float(pick(np.array(found))) if found else None
+
+    return measure
+
+
+def _share(view: View) -> float | None:
+    every = [row["name"] for row in view.run.flows.rows()]
+    total = sum(view.goodputs(every))
+    return _goodput(view) / total if total else None
+
+
+def _jain(view: View) -> float | None:
+    rates = view.goodputs()
+    return jain_index(rates) if any(rates) else 0.0
+
+
+def _least_share(view: View) -> float | None:
+    """Of the flow that got least, in parts of an equal share."""
+    rates = view.goodputs()
+    return min(rates) * len(rates) / sum(rates) if sum(rates) else 0.0
+
+
+def _utilisation(view: View) -> float | None:
+    link = next(each for each in view.run.scenario.resolved["links"] if each["name"] == view.link)
+    rate = cast("Mapping[str, Any]", link)[view.way]["rate_bps"]
+    since, until = view.span
+    return view.grown("sent_bytes") * 8 / (until - since) / rate if rate else None
+
+
+def _queue_mean(view: View) -> float | None:
+    value, weight = view.sojourns()
+    return float(np.average(value, weights=weight)) if weight.sum() else None
+
+
+def _queue_p95(view: View) -> float | None:
+    return weighted_quantiles(*view.sojourns(), (0.95,))[0]
+
+
+def _queue_max(view: View) -> float | None:
+    _, value = view.queue("sojourn_max_ms")
+    value = value[~np.isnan(value)]
+    return float(value.max()) if len(value) else None
+
+
+def _of_arrived(column: str) -> Callable[[View], float | None]:
+    def measure(view: View) -> float | None:
+        arrived = view.grown("arrived_packets")
+        return view.grown(column) / arrived if arrived else None
+
+    return measure
+
+
+def _rtt_mean(view: View) -> float | None:
+    means = [series.rtt_between(view.run, name, *view.span) for name in view.flows]
+    known = [mean for mean in means if mean == mean]
+    return float(np.mean(known)) if known else None
+
+
+def _completion(view: View) -> float | None:
+    """Of the slowest flow; None if one has not completed a transfer."""
+    rows = view.rows()
+    if not rows or any(not row["transfers"] for row in rows):
+        return None
+    return max(float(row["completion_s"]) for row in rows)
+
+
+def _counted(column: str) -> Callable[[View], float]:
+    return lambda view: float(sum(row[column] or 0 for row in view.rows()))
+
+
+def _retransmitted(view: View) -> float | None:
+    rows = view.rows()
+    sent = sum(row["data_segments_out"] for row in rows)
+    return sum(row["retransmits"] for row in rows) / sent if sent else None
+
+
+def _lost_datagrams(view: View) -> float | None:
+    rows = view.rows()
+    sent = sum(row["data_segments_out"] for row in rows)
+    return sum(row["lost_packets"] or 0 for row in rows) / sent if sent else None
+
+
+def _extreme(column: str, pick: Callable[[Floats], Any], scale: float = 1.0) -> Callable[[View], float | None]:
+    def measure(view: View) -> float | None:
+        _, value = view.samples(column)
+        return float(pick(value)) / scale if len(value) else None
+
+    return measure
+
+
+def _sent_rate(view: View) -> float:
+    """What the flows handed to the network, retransmissions too, in bit/s."""
+    since, until = view.span
+    total = 0.0
+    for name in view.flows:
+        curve = series.flow_column(view.run, name, "sent_bytes")
+        first, last = np.interp(view.span, curve.time_s, curve.value, left=0.0)
+        total += float(last - first)
+    return total * 8 / (until - since)
+
+
+def _in_flight_bdp(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
+    """In parts of the bottleneck's rate times the shortest round trip of the run."""
+
+    def measure(view: View) -> float | None:
+        _, value = view.samples("in_flight_bytes")
+        rate = view.run.scenario.link_rate_bps(view.way)
+        shortest = min((row["rtt_min_ms"] for row in view.rows() if row["rtt_min_ms"]), default=None)
+        if not len(value) or not rate or shortest is None:
+            return None
+        return float(pick(value)) * 8 / (rate * shortest / 1e3)
+
+    return measure
+
+
+def _reach(view: View) -> float | None:
+    """Seconds from the start of the span until the goodput is at the level; None if it never is."""
+    curves = [series.flow_column(view.run, name, "delivered_bytes") for name in view.flows]
+    time = curves[0].time_s
+    total = sum(np.interp(time, curve.time_s, curve.value) for curve in curves)
+    rate = np.diff(total, prepend=0.0) * 8 / np.diff(time, prepend=0.0)
+    within = (time > view.span[0]) & (time <= view.span[1] + 1e-9)
+    time, above = time[within], rate[within] >= (view.check.level or 0.0)
+    for place in range(len(time) - _REACHED + 1):
+        if above[place : place + _REACHED].all():
+            return float(time[place] - view.span[0])
+    return None
+
+
+def _settle(view: View) -> float | None:
+    """Seconds from the start of the span until the queueing delay stays below the level; None if it does not."""
+    time, value = view.queue("sojourn_max_ms")
+    below = np.isnan(value) | (value <= (view.check.level or 0.0))
+    for place in range(len(time)):
+        held = (time >= time[place]) & (time < time[place] + _HOLD_S)
+        if time[place] + _HOLD_S <= view.span[1] + 1e-9 and below[held].all():
+            return float(time[place] - view.span[0])
+    return None
+
+
+def _states_in_order(view: View) -> float:
+    """The share of the named states that were entered one after the other, in this order; 1 is all."""
+    seen = iter(view.phases()["to"].to_list())
+    met = 0
+    for state in view.check.states:
+        if state not in seen:
+            break
+        met += 1
+    return met / len(view.check.states)
+
+
+def _entered(view: View) -> float:
+    return float(view.phases()["to"].is_in(list(view.check.states)).sum())
+
+
+def _longest_state(view: View) -> float | None:
+    """The longest stay in one of the states, in seconds."""
+    phases = view.phases()
+    times = [*phases["time_s"].to_list(), view.span[1]]
+    stays = [
+        times[number + 1] - times[number]
+        for number, state in enumerate(phases["to"].to_list())
+        if state in view.check.states
+    ]
+    return max(stays, default=None)
+
+
+def _first_state(view: View) -> float | None:
+    """When one of the states was entered first, in seconds from the start of the span."""
+    phases = view.phases()
+    entered = phases.filter(phases["to"].is_in(list(view.check.states)))["time_s"]
+    return float(entered[0]) - view.span[0] if len(entered) else None
+
+
+SEGMENT = 1448
+"""Octets of data in a full segment with timestamps, for windows in segments."""
+
+_Function = Callable[[View], "float | None"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of a run: its unit, what it is, and how it is computed."""
+
+    unit: Unit
+    text: str
+    of: _Function
+
+    def said(self, value: float | None) -> str:
+        """The value for people."""
+        return Column("", self.unit, "").text(value)
+
+
+MEASURES: Mapping[str, Measure] = {
+    "goodput_bps": Measure("bps", "payload delivered by the flows", _goodput),
+    "goodput_least_bps": Measure("bps", "least goodput over 200 ms", _goodputs_by_window(np.min)),
+    "goodput_most_bps": Measure("bps", "most goodput over 200 ms", _goodputs_by_window(np.max)),
+    "share": Measure("share", "of all flows' goodput", _share),
+    "jain": Measure("index", "Jain's index of the flows' goodputs", _jain),
+    "least_share": Measure("ratio", "goodput of the slowest flow over an equal share", _least_share),
+    "utilisation": Measure("share", "of the bottleneck's rate", _utilisation),
+    "queue_mean_ms": Measure("ms", "mean wait in the bottleneck's queue", _queue_mean),
+    "queue_p95_ms": Measure("ms", "95th percentile of the waits, by sampling interval", _queue_p95),
+    "queue_max_ms": Measure("ms", "longest wait in the bottleneck's queue", _queue_max),
+    "drop_ratio": Measure("share", "of the packets that arrived at the bottleneck", _of_arrived("dropped_packets")),
+    "mark_ratio": Measure("share", "of the packets that arrived at the bottleneck", _of_arrived("marked_packets")),
+    "alpha_least": Measure("index", "least estimate of the marked share (RFC 8257)", _dctcp_alpha(np.min)),
+    "alpha_most": Measure("index", "largest estimate of the marked share (RFC 8257)", _dctcp_alpha(np.max)),
+    "rtt_mean_ms": Measure("ms", "mean round trip of the flows", _rtt_mean),
+    "completion_s": Measure("s", "mean completion time of the slowest flow's transfers", _completion),
+    "transfers": Measure("count", "transfers completed", _counted("transfers")),
+    "timeouts": Measure("count", "retransmission timeouts", _counted("timeouts")),
+    "undos": Measure("count", "window reductions taken back", _counted("undos")),
+    "fast_retransmits": Measure("count", "times that fast recovery began", _counted("fast_retransmits")),
+    "retransmitted": Measure("share", "of the segments sent", _retransmitted),
+    "lost_datagrams": Measure("share", "of the datagrams sent", _lost_datagrams),
+    "sent_bps": Measure("bps", "sent by the flows, retransmissions too", _sent_rate),
+    "cwnd_max_segments": Measure("number", "largest window", _extreme("cwnd_bytes", np.max, SEGMENT)),
+    "cwnd_min_segments": Measure("number", "smallest window", _extreme("cwnd_bytes", np.min, SEGMENT)),
+    "in_flight_max_bdp": Measure("ratio", "most data in flight, in bandwidth-delay products", _in_flight_bdp(np.max)),
+    "in_flight_min_bdp": Measure("ratio", "least data in flight, in bandwidth-delay products", _in_flight_bdp(np.min)),
+    "reach_s": Measure("s", "until the goodput reaches the level", _reach),
+    "settle_s": Measure("s", "until the longest wait stays below the level", _settle),
+    "states_in_order": Measure("share", "of the named states, entered in this order", _states_in_order),
+    "entered": Measure("count", "times that the control entered one of the states", _entered),
+    "longest_state_s": Measure("s", "longest stay in one of the states", _longest_state),
+    "first_state_s": Measure("s", "until one of the states is entered", _first_state),
+}
+"""Every measure by its name."""

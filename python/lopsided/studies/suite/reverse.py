@@ -1,0 +1,92 @@
+"""The way back: a case again on a line whose other direction is narrow, idle or loaded, with or without fewer ACKs.
+
+The sources of the suites leave this out, so the lines here are ours: 10:1, 25:1 and 50:1 of the bottleneck's rate, a
+FIFO of 200 ms (at least 10 full packets) before the narrow direction, and, as the load, one CUBIC upload. ACKs are
+thinned to one of four (`ack_thinning`), or filtered as CAKE does (`ack_filter`, rule `conservative`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lopsided.errors import UsageError
+from lopsided.scenario import Scenario
+from lopsided.studies.aqm.disciplines import Direction
+
+Remedy = Literal["", "thinned", "filter"]
+
+RATIOS = (10, 25, 50)
+REMEDIES: tuple[Remedy, ...] = ("", "thinned", "filter")
+LOAD = "reverse-load"
+"""The name of the upload."""
+_WAIT_S = 0.2
+_LEAST_BYTES = 15_000
+
+FORWARD = "as in the source"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A way back: how much narrower than the bottleneck it is, whether an upload fills it, what is done about ACKs."""
+
+    ratio: int
+    loaded: bool
+    remedy: Remedy = ""
+
+    @property
+    def name(self) -> str:
+        """Such as `25:1 loaded, filter`."""
+        said = f"{self.ratio}:1 {'loaded' if self.loaded else 'idle'}"
+        return f"{said}, {self.remedy}" if self.remedy else said
+
+
+LINES = tuple(Line(ratio, loaded, remedy) for ratio in RATIOS for loaded in (False, True) for remedy in REMEDIES)
+
+
+def lines(chosen: str | None) -> tuple[Line, ...]:
+    """The ways back whose names contain each of the words, `"25:1 loaded"` for example; all for an empty text.
+
+    `plain` means those without thinned or filtered ACKs. Raises UsageError if there is none.
+    """
+    words = (chosen or "").replace(",", " ").split()
+    found = tuple(line for line in LINES if all(_fits(line, word) for word in words))
+    if not found:
+        raise UsageError(f"no way back is called {chosen!r}: there are {'; '.join(line.name for line in LINES)}")
+    return found
+
+
+def _fits(line: Line, word: str) -> bool:
+    return not line.remedy if word == "plain" else word in line.name.replace(",", " ").split()
+
+
+def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenario:
+    """The scenario, written out, with this way back at the bottleneck `link`, whose data goes `way`.
+
+    Raises UsageError if the link has no rate, or if no flow crosses it.
+    """
+    back: Direction = "up" if way == "down" else "down"
+    rates = next(each for each in scenario.resolved["links"] if each["name"] == link)
+    rate = rates[way]["rate_bps"]
+    if not rate:
+        raise UsageError(f"link {link!r} of {scenario.name} has no rate {way}: no way back is narrower")
+    narrow = rate / line.ratio
+    queue: Mapping[str, Any] = {"kind": "fifo", "limit": f"{max(_LEAST_BYTES, round(narrow * _WAIT_S / 8))} B"}
+    key = f"topology.link.{link}.{back}"
+    settings: dict[str, Any] = {f"{key}.rate": f"{narrow:.0f} bit/s", f"{key}.queue": queue}
+    if line.remedy == "filter":
+        settings[f"{key}.queue"] = {"kind": "ack_filter", "rule": "conservative", "queue": queue}
+    elif line.remedy == "thinned":
+        settings[f"{key}.stages"] = [{"kind": "ack_thinning", "keep": 4}]
+    text = scenario.to_toml() + (_load(scenario, link, way) if line.loaded else "")
+    return Scenario.from_text(text, scenario.name, controllers=scenario.controllers).with_(**settings)
+
+
+def _load(scenario: Scenario, link: str, way: str) -> str:
+    """An upload between the ends of the first flow that crosses the bottleneck, as TOML."""
+    for flow in scenario.resolved["flows"]:
+        if (link, way) in scenario.paths[flow["name"]]:
+            ends = f'from = "{flow["to"]}"\nto = "{flow["from"]}"'
+            return f'\n[[flow]]\nname = "{LOAD}"\n{ends}\nstack = {{ cc = "cubic" }}\n'
+    raise UsageError(f"no flow of {scenario.name} crosses {link} {way}: there is no way back")

@@ -1,0 +1,357 @@
+"""Runs a suite: every case, on the source's line or on lines with a narrow way back, and judges what was measured.
+
+    found = suite("rfc9743", cc="bbr3")
+    found.checks            # a row for each number: expected, measured, verdict
+    found.failed            # the cases with a check that fails
+
+A control is tested in the flows whose names begin with `test`; a queue discipline before the bottleneck of each case.
+With several seeds a number is the median over them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, Literal
+
+from lopsided import _native
+from lopsided.accessors import filled_in
+from lopsided.data.study_tables import SUITE_CHECKS
+from lopsided.data.suggestions import choices
+from lopsided.data.table import Row, Table
+from lopsided.errors import UsageError
+from lopsided.studies.aqm.disciplines import Direction, Discipline, disciplines
+from lopsided.studies.aqm.study import WAYS, bottleneck
+from lopsided.studies.jobs import Progress, run_jobs, seeds
+from lopsided.studies.suite import reverse
+from lopsided.studies.suite.cases import DESCRIPTION, Case, Check, SuiteSpec, load
+from lopsided.studies.suite.measures import MEASURES, UNDER_TEST, View
+from lopsided.worlds.base import Job
+
+if TYPE_CHECKING:
+    from lopsided.controllers import Controllers
+    from lopsided.scenario import Run, Scenario
+
+_MOST_KEPT = 60
+"""Runs that are kept, for the figures of the report."""
+
+Verdict = Literal["pass", "fail", "no threshold"]
+
+
+@dataclass(frozen=True)
+class SuiteResult:
+    """What a suite found. `checks` has a row for each number of each case on each line."""
+
+    spec: SuiteSpec
+    cases: tuple[Case, ...]
+    cc: str | None
+    queue: str | None
+    transport: str
+    world: str
+    repeat: int
+    seed: int
+    checks: Table
+    runs: Mapping[tuple[str, str], Run]
+    """The first seed's run of each case and line, for the first of them."""
+    digest: str
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines that the cases ran on, in order."""
+        return tuple(dict.fromkeys(self.checks["line"].to_list()))
+
+    def verdict(self, case: str, line: str) -> Verdict | None:
+        """The verdict on a case: it fails if one of its checks does; None if it did not run on this line."""
+        found = [row["verdict"] for row in self.checks.rows() if (row["case"], row["line"]) == (case, line)]
+        if not found:
+            return None
+        return "fail" if "fail" in found else "pass" if "pass" in found else "no threshold"
+
+    @property
+    def failed(self) -> list[tuple[str, str]]:
+        """The cases that fail, each with the line."""
+        rows = [(row["case"], row["line"]) for row in self.checks.rows() if row["verdict"] == "fail"]
+        return list(dict.fromkeys(rows))
+
+    @property
+    def tested(self) -> str:
+        """What was tested, such as `bbr3` or `cubic, fq_codel`."""
+        return ", ".join(name for name in (self.cc, self.queue) if name) + (
+            " over QUIC" if self.transport == "quic" else ""
+        )
+
+    def report(self) -> str:
+        """The report as one self-contained HTML page."""
+        return filled_in("SuiteResult.report")(self)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
+        """Writes the table and the report into a folder and returns its path."""
+        return filled_in("SuiteResult.save")(self, folder, overwrite=overwrite, report=report)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        left_out = [vars(each) for each in self.spec.left_out]
+        return {**self.manifest(), "checks": list(self.checks.rows()), "left_out": left_out}
+
+    def manifest(self) -> dict[str, Any]:
+        """What identifies this result."""
+        return {
+            "lopsided": _native.__version__,
+            "kind": "suite",
+            "suite": self.spec.name,
+            "source": self.spec.source,
+            "cc": self.cc,
+            "queue": self.queue,
+            "transport": self.transport,
+            "world": self.world,
+            "repeat": self.repeat,
+            "seed": self.seed,
+            "failed": [f"{case} ({line})" for case, line in self.failed],
+            "digest": self.digest,
+        }
+
+    def _repr_html_(self) -> str:
+        return self.checks.to_html()
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A case on a line: the run, and the one that it is compared with."""
+
+    case: Case
+    line: str
+    link: str
+    way: Direction
+    scenario: Scenario
+    baseline: Scenario | None
+
+
+def suite(
+    name: str | Path,
+    *,
+    cc: str | None = None,
+    queue: str | None = None,
+    transport: Literal["tcp", "quic"] = "tcp",
+    cases: Sequence[str] = (),
+    line: str | None = None,
+    controllers: Controllers | None = None,
+    world: str = "sim",
+    kernel: str | None = None,
+    repeat: int = 1,
+    seed: int | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> SuiteResult:
+    """Runs the cases of a suite: `suite("rfc9743", cc="bbr3", line="25:1 loaded")`.
+
+    `name` is one of `names()`, or a folder. `cc` is the control of the flows under test, one of `controllers` too,
+    `queue` the discipline before the bottleneck; default: those of the suite. `cases` are keys; a key also names the
+    cases below it. `line` runs the cases on lines with a narrow way back instead: words that its name contains, such as
+    "25:1" or "loaded plain", or "" for all of them. Raises UsageError for what there is not.
+    """
+    spec = load(name)
+    _check_measures(spec)
+    if spec.subject == "control":
+        cc = cc or spec.default or None
+    else:
+        queue = queue or spec.default
+    chosen = spec.chosen(tuple(cases))
+    discipline = None if queue is None else _one(queue)
+    ways_back = () if line is None else reverse.lines(line)
+    planned = [
+        each
+        for case in chosen
+        for each in _plan(spec, case, cc, discipline, transport, ways_back, line is None, controllers)
+    ]
+    if not planned:
+        raise UsageError(f"none of these cases of {spec.name} says anything with a narrow way back")
+    first = planned[0].scenario.seed if seed is None else seed
+    wanted = [
+        (number, which)
+        for number, each in enumerate(planned)
+        for which in ("run", "baseline")
+        if which == "run" or each.baseline is not None
+    ]
+    jobs = [
+        Job(scenario, one)
+        for number, which in wanted
+        if (scenario := planned[number].scenario if which == "run" else planned[number].baseline) is not None
+        for one in seeds(first, repeat)
+    ]
+
+    kept: dict[tuple[str, str], Run] = {}
+    # A discipline is tested by all flows.
+    tested = UNDER_TEST if spec.subject == "control" else ""
+
+    def reduce(job: int, run: Run) -> tuple[str, list[float | None]]:
+        number, which = wanted[job // repeat]
+        each = planned[number]
+        if which == "run" and job % repeat == 0 and number < _MOST_KEPT:
+            kept[each.case.key, each.line] = run
+        view = [View(run, check, each.link, each.way, tested) for check in each.case.check]
+        return run.digest, [MEASURES[check.measure].of(seen) for check, seen in zip(each.case.check, view, strict=True)]
+
+    done = run_jobs(jobs, reduce, world=world, kernel=kernel, workers=workers, progress=progress)
+    values: dict[tuple[int, str], list[list[float | None]]] = {}
+    digests: dict[int, str] = {}
+    for job, (digest, found) in enumerate(done):
+        number, which = wanted[job // repeat]
+        values.setdefault((number, which), []).append(found)
+        if which == "run" and job % repeat == 0:
+            digests[number] = digest
+    rows = [
+        row
+        for number, each in enumerate(planned)
+        for row in _rows(spec, each, values[number, "run"], values.get((number, "baseline"), []), digests[number])
+    ]
+    digest = hashlib.blake2b("".join(found for found, _ in done).encode(), digest_size=8).hexdigest()
+    table = Table(SUITE_CHECKS.frame(rows), SUITE_CHECKS)
+    label = None if discipline is None else discipline.label
+    return SuiteResult(spec, chosen, cc, label, transport, world, repeat, first, table, kept, digest)
+
+
+def _check_measures(spec: SuiteSpec) -> None:
+    """Refuses names of measures that there are not."""
+    for case in spec.case:
+        for check in case.check:
+            if check.measure not in MEASURES:
+                raise UsageError(
+                    f"{spec.folder / DESCRIPTION}, case {case.key!r}: no measure is called {check.measure!r}; "
+                    f"{choices(check.measure, MEASURES)}"
+                )
+
+
+def _one(queue: str) -> Discipline:
+    found = disciplines(queue)
+    if len(found) != 1:
+        raise UsageError(f"a suite tests one discipline at a time, and {queue!r} names {len(found)}")
+    return found[0]
+
+
+def _plan(
+    spec: SuiteSpec,
+    case: Case,
+    cc: str | None,
+    discipline: Discipline | None,
+    transport: str,
+    ways_back: Iterable[reverse.Line],
+    forward: bool,
+    controllers: Controllers | None,
+) -> list[_Planned]:
+    """The case on each line."""
+    way = WAYS[case.direction][0]
+    plain = spec.scenario(case, controllers)
+    link = case.link or bottleneck(plain, way)
+    events = {"record.tcp_events": True} if any(check.states for check in case.check) else {}
+    prefix = UNDER_TEST if spec.subject == "control" else ""
+    tested = _tested(plain, prefix, cc, transport).with_(**events)
+    compared = _tested(plain, prefix, cc, transport).with_(**case.baseline) if case.baseline else None
+    places: list[tuple[str, Direction]] = [
+        (name, each) for name in (link, *case.beside) for each in WAYS[case.direction]
+    ]
+
+    def prepared(scenario: Scenario, line: reverse.Line | None) -> Scenario:
+        if discipline is not None:
+            written = type(scenario).from_text(scenario.to_toml(), scenario.name, controllers=scenario.controllers)
+            scenario = discipline.placed(written, places, ecn=False)
+        return scenario if line is None else reverse.on_line(scenario, link, way, line)
+
+    wanted: list[reverse.Line | None] = [None] if forward else list(ways_back) if case.reverse else []
+    return [
+        _Planned(
+            case,
+            reverse.FORWARD if line is None else line.name,
+            link,
+            way,
+            prepared(tested, line),
+            None if compared is None else prepared(compared, line),
+        )
+        for line in wanted
+    ]
+
+
+def _tested(scenario: Scenario, prefix: str, cc: str | None, transport: str) -> Scenario:
+    """The scenario with this control, over this transport, in the flows under test."""
+    flows = scenario.resolved["flows"]
+    groups = dict.fromkeys(flow["group"] for flow in flows if flow["name"].startswith(prefix))
+    settings: dict[str, Any] = {}
+    for group in groups:
+        if cc is not None:
+            settings[f"flow.{group}.cc"] = cc
+        if transport != "tcp":
+            settings[f"flow.{group}.transport"] = transport
+    return scenario.with_(**settings)
+
+
+def _rows(
+    spec: SuiteSpec,
+    planned: _Planned,
+    found: Sequence[Sequence[float | None]],
+    baseline: Sequence[Sequence[float | None]],
+    digest: str,
+) -> Iterable[Row]:
+    for place, check in enumerate(planned.case.check):
+        value = _median(values[place] for values in found)
+        if check.compared:
+            other = _median(values[place] for values in baseline)
+            value = value / other if value is not None and other else None
+        yield {
+            "suite": spec.name,
+            "case": planned.case.key,
+            "section": planned.case.section,
+            "title": planned.case.title,
+            "line": planned.line,
+            "measure": check.measure,
+            "of": " ".join(check.of),
+            "expected": expected(check),
+            "measured": said(check, value),
+            "value": value,
+            "at_least": check.at_least,
+            "at_most": check.at_most,
+            "origin": check.origin,
+            "verdict": judged(check, value),
+            "digest": digest,
+        }
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = list(values)
+    # A seed in which a transfer never ends is no number to leave out.
+    return None if None in known else float(median(value for value in known if value is not None))
+
+
+def judged(check: Check, value: float | None) -> Verdict:
+    """Whether the value is within the check's bounds. A missing value, such as of a transfer that never ends, fails."""
+    if not check.origin:
+        return "no threshold"
+    low = check.at_least is None or (value is not None and value >= check.at_least)
+    high = check.at_most is None or (value is not None and value <= check.at_most)
+    return "pass" if value is not None and low and high else "fail"
+
+
+def said(check: Check, value: float | None) -> str:
+    """The value for people."""
+    if value is None:
+        return "never"
+    return f"{value:.3g} × baseline" if check.compared else MEASURES[check.measure].said(value)
+
+
+def expected(check: Check) -> str:
+    """The bounds for people, with what is measured when."""
+    low, high = check.at_least, check.at_most
+    bounds = "no threshold"
+    if low is not None and high is not None:
+        bounds = f"{said(check, low)} to {said(check, high)}" if low != high else said(check, low)
+    elif low is not None:
+        bounds = f"at least {said(check, low)}"
+    elif high is not None:
+        bounds = f"at most {said(check, high)}"
+    states = f" ({' > '.join(check.states)})" if check.states else ""
+    span = ""
+    if check.since_s or check.until_s is not None:
+        end = "the end" if check.until_s is None else f"{check.until_s:g} s"
+        span = f", {check.since_s:g} s to {end}"
+    return bounds + states + span

@@ -1,0 +1,203 @@
+"""Standard suites: their data, their verdicts, the lines with a narrow way back, and a suite of one's own."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import lopsided as lop
+from lopsided.cli import invoke
+from lopsided.errors import UsageError
+from lopsided.studies.suite import cases, reverse
+from lopsided.studies.suite.cases import Check
+from lopsided.studies.suite.measures import MEASURES
+from lopsided.studies.suite.study import expected, judged, suite
+
+OWN = """\
+title = "One flow"
+source = "this test"
+subject = "control"
+default = "reno"
+
+[[case]]
+key = "1"
+title = "The line is used"
+section = "1"
+file = "line.toml"
+
+[[case.check]]
+measure = "utilisation"
+since_s = 2
+at_least = 0.8
+origin = "ours"
+"""
+LINE = """\
+[scenario]
+duration = "5 s"
+[link]
+rtt = "20 ms"
+down = { rate = "10 Mbit/s", queue = "20 packets" }
+up = { rate = "10 Mbit/s", queue = "20 packets" }
+[[flow]]
+name = "test"
+direction = "down"
+"""
+
+
+class Timid(lop.WindowAlgorithm):
+    """Never grows."""
+
+    def cong_avoid(self, ack, path, window):
+        pass
+
+    def ssthresh(self, signal, path, window):
+        return 2.0
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A suite in one folder."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "suite.toml").write_text(OWN)
+    (folder / "line.toml").write_text(LINE)
+    return folder
+
+
+@pytest.mark.parametrize("name", cases.names())
+def test_a_suite_names_its_source_and_each_threshold_its_origin(name: str):
+    spec = cases.load(name)
+    for case in spec.case:
+        scenario = spec.scenario(case)
+        assert scenario.interval_s, f"{case.key} records no samples"
+        assert case.section
+        assert case.check
+        for check in case.check:
+            assert check.measure in MEASURES, (case.key, check.measure)
+            assert (check.at_least is None and check.at_most is None) == (check.origin == "")
+            assert not check.of or any(flow.startswith(check.of) for flow in scenario.flow_names), (case.key, check.of)
+            assert check.until_s is None or check.since_s < check.until_s <= scenario.duration_s
+            assert check.since_s < scenario.duration_s
+    assert any(check.origin for case in spec.case for check in case.check)
+
+
+@pytest.mark.parametrize(
+    ("name", "tested", "case", "other"),
+    [
+        # RFC 9743, section 5.1.2: "Reno and CUBIC ... completely fill" a FIFO; section 5.1.3: BBRv1 "failed".
+        ("rfc9743", {"cc": "cubic"}, "5.1.2", {"cc": "bbr3"}),
+        ("rfc9743", {"cc": "bbr"}, "5.1.3", {"cc": "cubic"}),
+        # A scalable control in a shared queue that marks by RFC 3168 takes the line.
+        ("rfc9743", {"cc": "prague"}, "6.2", {"cc": "cubic"}),
+        # Drop-tail has no control of delay.
+        ("rfc7928", {"queue": "fifo"}, "5.1.1", {"queue": "fq_codel"}),
+    ],
+)
+def test_a_case_fails_for_a_known_reason_and_passes_without_it(name: str, tested: dict, case: str, other: dict):
+    assert [key for key, _ in suite(name, cases=[case], **tested).failed] == [case]
+    assert suite(name, cases=[case], **other).failed == []
+
+
+def test_ns3_window_peaks_are_ours_and_its_slow_start_is_not():
+    # HyStart of Linux ends slow start at 267 segments, by the length of an ACK train; ns-3 grows to 511.
+    found = suite("ns3-validation", cases=["cubic-50ms-ecn"])
+    verdicts = {(row["measure"], row["expected"][:12]): row["verdict"] for row in found.checks.rows()}
+    assert "fail" in verdicts.values()
+    later = [row for row in found.checks.rows() if row["origin"] == "ours"]
+    assert [row["verdict"] for row in later] == ["pass"]
+
+
+@pytest.mark.parametrize(
+    ("check", "value", "verdict"),
+    [
+        (Check(measure="jain"), 0.1, "no threshold"),
+        (Check(measure="jain", at_least=0.5, origin="ours"), 0.5, "pass"),
+        (Check(measure="jain", at_least=0.5, origin="ours"), 0.49, "fail"),
+        (Check(measure="jain", at_least=0.5, at_most=0.6, origin="source"), 0.61, "fail"),
+        (Check(measure="completion_s", at_most=3, origin="ours"), None, "fail"),
+    ],
+)
+def test_a_value_is_judged_by_its_bounds(check: Check, value: float | None, verdict: str):
+    assert judged(check, value) == verdict
+    assert (expected(check) == "no threshold") == (verdict == "no threshold")
+
+
+def test_a_suite_of_ones_own_is_one_folder(own: Path, tmp_path: Path):
+    assert suite(own).failed == []
+    failed = suite(own, cc="timid", controllers={"timid": Timid})
+    assert [key for key, _ in failed.failed] == ["1"]
+    place = failed.save(tmp_path / "saved")
+    assert "FAIL" not in (page := (place / "report.html").read_text())
+    assert page.count("<svg") == 1
+    assert json.loads((place / "manifest.json").read_text())["failed"] == ["1 (as in the source)"]
+
+
+def test_its_exit_code_says_whether_a_case_fails(own: Path, tmp_path: Path, capsys):
+    assert invoke(["suite", str(own), "--out", str(tmp_path / "a"), "--quiet"]) == 0
+    (own / "line.toml").write_text(LINE.replace('"20 packets"', '"1 packets"'))
+    assert invoke(["suite", str(own), "--cc", "reno", "--json", "--out", str(tmp_path / "b")]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert said["checks"][0]["verdict"] == "fail"
+    assert len(said["checks"][0]["digest"]) == 16
+
+
+def test_a_discipline_stands_before_the_bottleneck(own: Path):
+    plain, fair = suite(own), suite(own, queue="fq_codel")
+    (first,), (second,) = plain.runs.values(), fair.runs.values()
+    assert first.scenario.resolved["links"][0]["down"]["queue"]["kind"] == "fifo"
+    assert second.scenario.resolved["links"][0]["down"]["queue"]["kind"] == "fq_codel"
+
+
+def test_a_way_back_is_narrow_loaded_and_filtered(own: Path):
+    found = suite(own, line="")
+    assert found.lines == tuple(line.name for line in reverse.LINES)
+    for line in reverse.LINES:
+        scenario = found.runs["1", line.name].scenario
+        up = scenario.resolved["links"][0]["up"]
+        assert up["rate_bps"] == pytest.approx(10e6 / line.ratio)
+        assert (reverse.LOAD in scenario.flow_names) == line.loaded
+        assert (up["queue"]["kind"] == "ack_filter") == (line.remedy == "filter")
+        assert bool(up["stages"]) == (line.remedy == "thinned")
+    # ACKs that wait behind an upload cost the download its line.
+    assert ("1", "50:1 loaded") in found.failed
+    assert ("1", "10:1 idle") not in found.failed
+
+
+def test_words_choose_ways_back():
+    assert [line.name for line in reverse.lines("25:1 loaded plain")] == ["25:1 loaded"]
+    assert len(reverse.lines("plain")) == 6
+    with pytest.raises(UsageError, match="no way back"):
+        reverse.lines("30:1")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('section = "1"', "", "`section` is missing"),
+        ('key = "1"', 'key = "1"\nkei = 2', "unknown key 'kei'; did you mean 'key'"),
+        ('origin = "ours"', "", "a threshold needs an `origin`"),
+        ("utilisation", "utilization", "no measure is called 'utilization'; did you mean 'utilisation'"),
+        ("since_s = 2", "compared = true", "no `baseline`"),
+        ("[[case]]", "[[cases]]", "`case` is a list of tables"),
+        ("title", "title =", "suite.toml"),
+        ("at_least = 0.8", 'at_least = "much"', "`at_least` is a number"),
+        ("since_s = 2", 'of = "test"', "`of` is a list of names"),
+    ],
+)
+def test_a_mistake_in_a_suite_is_told_with_its_place(own: Path, old: str, new: str, says: str):
+    (own / "suite.toml").write_text(OWN.replace(old, new, 1))
+    with pytest.raises(UsageError, match=r"suite\.toml") as error:
+        suite(own)
+    assert says in str(error.value)
+
+
+def test_what_is_no_suite_or_case_is_refused(own: Path):
+    with pytest.raises(UsageError, match="no suite is called 'rfc9742'; did you mean 'rfc9743'"):
+        suite("rfc9742")
+    with pytest.raises(UsageError, match="has no case '9'"):
+        suite(own, cases=["9"])
+    with pytest.raises(UsageError, match="one discipline at a time"):
+        suite(own, queue="fifo,codel")
+    assert invoke(["suite"]) == 2
+    assert invoke(["suite", "rfc9743", "--line", "25:1"]) == 2
+    assert invoke(["suite", "--list"]) == 0
