@@ -89,13 +89,24 @@ def test_a_suite_names_its_source_and_each_threshold_its_origin(name: str):
         ("rfc9743", {"cc": "bbr"}, "5.1.3", {"cc": "cubic"}),
         # A scalable control in a shared queue that marks by RFC 3168 takes the line.
         ("rfc9743", {"cc": "prague"}, "6.2", {"cc": "cubic"}),
+        # Only BBR has BBR's states: CUBIC never enters STARTUP.
+        ("bbr-draft", {"cc": "cubic"}, "10", {"cc": "bbr3"}),
+        # A scalable control without a classic fallback takes a queue that marks by RFC 3168 (L4S tests, scenario 6).
+        ("l4s-tests", {"cc": "prague"}, "6-pie", {"cc": "reno"}),
+        ("prague", {"cc": "prague"}, "A.1.4", {"cc": "reno"}),
+        # BBRv1 keeps more in flight than Reno's window in a buffer of one bandwidth-delay product.
+        ("tcpeval", {"cc": "bbr"}, "impact", {"cc": "cubic"}),
+        # A control by delay takes jitter for a queue.
+        ("picoquic", {"cc": "vegas"}, "wifi-fade", {"cc": "cubic"}),
         # Drop-tail has no control of delay.
         ("rfc7928", {"queue": "fifo"}, "5.1.1", {"queue": "fq_codel"}),
+        ("rrul", {"queue": "fifo"}, "rrul", {"queue": "fq_codel"}),
+        ("aim", {"queue": "fifo"}, "dsl", {"queue": "fq_codel"}),
     ],
 )
 def test_a_case_fails_for_a_known_reason_and_passes_without_it(name: str, tested: dict, case: str, other: dict):
-    assert [key for key, _ in suite(name, cases=[case], **tested).failed] == [case]
-    assert suite(name, cases=[case], **other).failed == []
+    assert case in [key for key, _ in suite(name, cases=[case], **tested).failed]
+    assert case not in [key for key, _ in suite(name, cases=[case], **other).failed]
 
 
 def test_ns3_window_peaks_are_ours_and_its_slow_start_is_not():

@@ -48,7 +48,7 @@ class Check:
     level: float | None = None
     """What the measures `reach_s` and `settle_s` wait for."""
     states: tuple[str, ...] = ()
-    """Of measures of a control's states."""
+    """Of measures of a control's states: the beginnings of their names."""
     at_least: float | None = None
     at_most: float | None = None
     origin: Literal["source", "ours", ""] = ""

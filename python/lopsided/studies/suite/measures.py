@@ -18,6 +18,7 @@ from lopsided.data.catalogue import Column, Unit
 from lopsided.data.series import Floats
 from lopsided.metrics import jain_index
 from lopsided.metrics.responsiveness import weighted_quantiles
+from lopsided.studies.suite import aim
 
 if TYPE_CHECKING:
     import polars as pl
@@ -149,7 +150,8 @@ def _dctcp_alpha(pick: Callable[[Floats], Any]) -> Callable[[View], float | None
 
 
 def _share(view: View) -> float | None:
-    every = [row["name"] for row in view.run.flows.rows()]
+    paths = view.run.scenario.paths
+    every = [name for name in view.run.flows["name"].to_list() if (view.link, view.way) in paths[name]]
     total = sum(view.goodputs(every))
     return _goodput(view) / total if total else None
 
@@ -285,17 +287,15 @@ def _settle(view: View) -> float | None:
 
 def _states_in_order(view: View) -> float:
     """The share of the named states that were entered one after the other, in this order; 1 is all."""
-    seen = iter(view.phases()["to"].to_list())
-    met = 0
-    for state in view.check.states:
-        if state not in seen:
-            break
-        met += 1
-    return met / len(view.check.states)
+    met, wanted = 0, view.check.states
+    for state in view.phases()["to"].to_list():
+        if met < len(wanted) and state.startswith(wanted[met]):
+            met += 1
+    return met / len(wanted)
 
 
 def _entered(view: View) -> float:
-    return float(view.phases()["to"].is_in(list(view.check.states)).sum())
+    return float(sum(state.startswith(view.check.states) for state in view.phases()["to"].to_list()))
 
 
 def _longest_state(view: View) -> float | None:
@@ -305,7 +305,7 @@ def _longest_state(view: View) -> float | None:
     stays = [
         times[number + 1] - times[number]
         for number, state in enumerate(phases["to"].to_list())
-        if state in view.check.states
+        if state.startswith(view.check.states)
     ]
     return max(stays, default=None)
 
@@ -313,8 +313,14 @@ def _longest_state(view: View) -> float | None:
 def _first_state(view: View) -> float | None:
     """When one of the states was entered first, in seconds from the start of the span."""
     phases = view.phases()
-    entered = phases.filter(phases["to"].is_in(list(view.check.states)))["time_s"]
-    return float(entered[0]) - view.span[0] if len(entered) else None
+    for time, state in phases.select("time_s", "to").iter_rows():
+        if state.startswith(view.check.states):
+            return float(time) - view.span[0]
+    return None
+
+
+def _aim(use: str) -> Callable[[View], float]:
+    return lambda view: float(aim.points(use, aim.metrics(view.run, view.span)))
 
 
 SEGMENT = 1448
@@ -340,7 +346,7 @@ MEASURES: Mapping[str, Measure] = {
     "goodput_bps": Measure("bps", "payload delivered by the flows", _goodput),
     "goodput_least_bps": Measure("bps", "least goodput over 200 ms", _goodputs_by_window(np.min)),
     "goodput_most_bps": Measure("bps", "most goodput over 200 ms", _goodputs_by_window(np.max)),
-    "share": Measure("share", "of all flows' goodput", _share),
+    "share": Measure("share", "of the goodput of all flows that cross the bottleneck", _share),
     "jain": Measure("index", "Jain's index of the flows' goodputs", _jain),
     "least_share": Measure("ratio", "goodput of the slowest flow over an equal share", _least_share),
     "utilisation": Measure("share", "of the bottleneck's rate", _utilisation),
@@ -369,6 +375,9 @@ MEASURES: Mapping[str, Measure] = {
     "states_in_order": Measure("share", "of the named states, entered in this order", _states_in_order),
     "entered": Measure("count", "times that the control entered one of the states", _entered),
     "longest_state_s": Measure("s", "longest stay in one of the states", _longest_state),
+    "aim_streaming": Measure("count", "points of Cloudflare's AIM for streaming", _aim("streaming")),
+    "aim_gaming": Measure("count", "points of Cloudflare's AIM for gaming", _aim("gaming")),
+    "aim_rtc": Measure("count", "points of Cloudflare's AIM for calls", _aim("rtc")),
     "first_state_s": Measure("s", "until one of the states is entered", _first_state),
 }
 """Every measure by its name."""

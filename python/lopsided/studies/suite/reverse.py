@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from lopsided.errors import UsageError
 from lopsided.scenario import Scenario
@@ -68,7 +68,10 @@ def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenar
     """
     back: Direction = "up" if way == "down" else "down"
     rates = next(each for each in scenario.resolved["links"] if each["name"] == link)
-    rate = rates[way]["rate_bps"]
+    direction = cast("Mapping[str, Any]", rates[way])
+    access: Mapping[str, Any] = direction["access"] or {}
+    # Of a rate that changes, the highest.
+    rate = max(float(each["rate_bps"] or 0) for each in [direction, *access.get("steps", [])])
     if not rate:
         raise UsageError(f"link {link!r} of {scenario.name} has no rate {way}: no way back is narrower")
     narrow = rate / line.ratio

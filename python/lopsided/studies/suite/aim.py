@@ -1,0 +1,78 @@
+"""Points of Cloudflare's Aggregated Internet Measurement (AIM) of a run that goes through the phases of its test.
+
+The scenario has datagrams both ways as pings, an idle time, a time of downloads alone and one of uploads alone; a check
+names the idle time as its span, and the other two follow it at the same length. The point scales are those of the open
+speed test (cloudflare/speedtest, `internalConfig`). Left out: the classification of several tests together.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lopsided.data import series
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Run
+
+SCALES: Mapping[str, tuple[Sequence[float], Sequence[int]]] = {
+    "loss": ((0.01, 0.05, 0.25, 0.5), (10, 5, 0, -10, -20)),
+    "latency_ms": ((10, 20, 50, 100, 500), (20, 10, 5, 0, -10, -20)),
+    "increase_ms": ((10, 20, 50, 100, 500), (20, 10, 5, 0, -10, -20)),
+    "jitter_ms": ((10, 20, 100, 500), (10, 5, 0, -10, -20)),
+    "download_bps": ((1e6, 10e6, 50e6, 100e6), (0, 5, 10, 20, 30)),
+}
+"""For each metric the limits between its classes, and the points of each class."""
+USES: Mapping[str, Sequence[str]] = {
+    "streaming": ("latency_ms", "loss", "download_bps", "increase_ms"),
+    "gaming": ("latency_ms", "loss", "increase_ms"),
+    "rtc": ("latency_ms", "jitter_ms", "loss", "increase_ms"),
+}
+"""What counts for each use."""
+PINGS = ("ping-down", "ping-up")
+
+
+def points(use: str, metrics: Mapping[str, float]) -> int:
+    """The points for a use, at least 0."""
+    return max(0, sum(_scaled(name, metrics[name]) for name in USES[use]))
+
+
+def _scaled(name: str, value: float) -> int:
+    limits, scores = SCALES[name]
+    return scores[bisect_right(limits, value)]
+
+
+def metrics(run: Run, idle: tuple[float, float]) -> dict[str, float]:
+    """What the test measures: latency idle and under load, jitter, loss of the pings, download rate."""
+    length = idle[1] - idle[0]
+    loads = [(idle[1], idle[1] + length), (idle[1] + length, idle[1] + 2 * length)]
+    latency = _latency(run, idle)
+    pings = [row for row in run.flows.rows() if row["name"] in PINGS]
+    sent = sum(row["data_segments_out"] for row in pings)
+    downloads = [name for name in run.flows["name"].to_list() if name.startswith("download")]
+    return {
+        "latency_ms": latency,
+        "increase_ms": max(_latency(run, load) for load in loads) - latency,
+        "jitter_ms": _jitter(run, idle),
+        "loss": sum(row["lost_packets"] or 0 for row in pings) / sent if sent else 0.0,
+        "download_bps": sum(series.goodput_between(run, name, *loads[0]) for name in downloads),
+    }
+
+
+def _latency(run: Run, span: tuple[float, float]) -> float:
+    """The mean of the way there and the mean of the way back, in ms."""
+    return sum(series.rtt_between(run, name, *span) for name in PINGS)
+
+
+def _jitter(run: Run, span: tuple[float, float]) -> float:
+    """Mean difference of consecutive samples of the pings, in ms."""
+    found = 0.0
+    for name in PINGS:
+        curve = series.rtt(run, name)
+        within = curve.value[(curve.time_s > span[0]) & (curve.time_s <= span[1])]
+        within = within[~np.isnan(within)]
+        found += float(np.mean(np.abs(np.diff(within)))) if len(within) > 1 else 0.0
+    return found
