@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TextIO
 from lopsided.cli import listing
 from lopsided.cli.commands import COMMANDS, SIMULATING
 from lopsided.cli.listing import COMPLETE, COMPLETION
+from lopsided.cli.terminal import given as under_way
 from lopsided.cli.terminal import print_error, print_line, print_note
 from lopsided.errors import CaptureWarning, LeftoverWarning
 from lopsided.interrupts import Interruptible
@@ -94,6 +95,7 @@ def invoke(arguments: Sequence[str]) -> int:
 
     # `kill` leaves no more behind than Ctrl-C does.
     terminable = bool(arguments) and arguments[0] in SIMULATING
+    under_way[:] = arguments
     try:
         # Octets that are no text would fail somewhere within a library, after the work.
         for argument in arguments:

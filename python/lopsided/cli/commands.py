@@ -21,6 +21,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("run", "lopsided.cli.run:run", "Run a scenario and report on it."),
     Command("sweep", "lopsided.cli.sweep:sweep", "Run a scenario for every combination of settings."),
     Command(
+        "merge",
+        "lopsided.cli.merge:merge",
+        "Put the shards of a study together.",
+    ),
+    Command(
         "search",
         "lopsided.cli.search:search",
         "Search for the settings that maximise or minimise metrics, under constraints.",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from lopsided.cli import sharding
 from lopsided.cli.options import (
     NOTHING,
     Column,
@@ -37,6 +38,7 @@ from lopsided.studies.sweep_metrics import check_metric, measured_by
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
     from lopsided.studies import sweep as sweeps
+    from lopsided.studies.jobs import Progress
 
 
 def sweep(
@@ -60,6 +62,7 @@ def sweep(
     kernel: Kernel = None,
     workers: Workers = None,
     dask: Dask = None,
+    shard: sharding.Shard = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -77,6 +80,7 @@ def sweep(
           --out stacks.csv
         lopsided sweep scenario.toml --repeat 1000 --dask tcp://scheduler:8786 \\
           --out folder
+        lopsided sweep scenario.toml --repeat 1000 --shard 3/64 --out folder
 
     Parameters
     ----------
@@ -115,16 +119,13 @@ def sweep(
     check_metric(metric)
     count = len(swept) or len(sweeps.axes_of(scenario)[0])
     if dask is not None:
+        if shard is not None:
+            raise UsageError("--dask and --shard are two ways to use many machines; choose one")
         _on_cluster(scenario, swept, repeat, out_file, (dask, workers, world), quiet=quiet, as_json=as_json)
         return
-    table_path = _target(out_file, scenario.name)
-    output.check_free(table_path, overwrite=overwrite)
-    picture = plot or (table_path.with_suffix(".png") if (count <= 2 or cdf) and not as_json else None)
-    if picture:
-        picture_at(picture, overwrite=overwrite)
-    numbers = data_at(data, overwrite=overwrite)
-    with progress(f"sweep of {scenario.name}", quiet=quiet or as_json) as report:
-        table = sweeps.sweep(
+
+    def study(report: Progress | None = None) -> sweeps.Sweep:
+        return sweeps.sweep(
             scenario,
             swept or None,
             repeat=repeat,
@@ -134,6 +135,18 @@ def sweep(
             workers=workers,
             progress=report,
         )
+
+    if shard is not None:
+        sharding.carry_out(shard, out_file, study, as_json=as_json, quiet=quiet)
+        return
+    table_path = _target(out_file, scenario.name)
+    output.check_free(table_path, overwrite=overwrite)
+    picture = plot or (table_path.with_suffix(".png") if (count <= 2 or cdf) and not as_json else None)
+    if picture:
+        picture_at(picture, overwrite=overwrite)
+    numbers = data_at(data, overwrite=overwrite)
+    with progress(f"sweep of {scenario.name}", quiet=quiet or as_json) as report:
+        table = study(report)
     with output.whole_file(table_path) as temporary:
         if table_path.suffix == ".tex":
             from lopsided.views import console

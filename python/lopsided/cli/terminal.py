@@ -27,6 +27,10 @@ _DANGEROUS = {
 """Characters that change what a terminal does or in which direction it writes; neither a line's end nor a tab."""
 
 
+given: list[str] = []
+"""The command line under way."""
+
+
 def clean(text: str) -> str:
     """The text without characters that a terminal would obey: names of files, answers of servers and other people's
     tables may hold them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lopsided.errors import UsageError
 from lopsided.run_options import MOST_THREADS, RunOptions
@@ -35,6 +35,24 @@ def elsewhere(runner: Runner) -> Generator[None]:
         yield
     finally:
         _elsewhere.reset(before)
+
+
+Kept = Callable[[Sequence[Job], Callable[[Sequence[int]], Iterator[tuple[int, Any]]]], list[Any]]
+_kept: ContextVar[Kept | None] = ContextVar("_kept", default=None)
+
+
+@contextmanager
+def kept_by(keep: Kept) -> Generator[None]:
+    """Within the block `keep` decides which runs of a divided study are made here.
+
+    `keep(jobs, made)` returns what the study measured in each job; `made(numbers)` makes these runs and yields each
+    number with what was measured.
+    """
+    before = _kept.set(keep)
+    try:
+        yield
+    finally:
+        _kept.reset(before)
 
 
 def part_of(progress: Progress | None, begun: float, share: float) -> Progress | None:
@@ -78,12 +96,22 @@ def run_jobs(
     ours: Iterable[str] = (),
     workers: int | None = None,
     progress: Progress | None = None,
+    divided: bool = False,
 ) -> list[T]:
-    """Runs all jobs and returns `reduce(number, run)` of each, in the order of the jobs."""
-    reduced = {
-        number: reduce(number, run)
-        for number, run in run_many(jobs, world=world, kernel=kernel, ours=ours, workers=workers, progress=progress)
-    }
+    """Runs all jobs and returns `reduce(number, run)` of each, in the order of the jobs.
+
+    `divided`: shards may share these runs (`studies.shards`). `reduce` then returns plain JSON.
+    """
+
+    def made(numbers: Sequence[int]) -> Iterator[tuple[int, T]]:
+        chosen = [jobs[number] for number in numbers]
+        runs = run_many(chosen, world=world, kernel=kernel, ours=ours, workers=workers, progress=progress)
+        for place, run in runs:
+            yield numbers[place], reduce(numbers[place], run)
+
+    if divided and (keep := _kept.get()) is not None:
+        return keep(jobs, made)
+    reduced = dict(made(range(len(jobs))))
     return [reduced[number] for number in range(len(jobs))]
 
 

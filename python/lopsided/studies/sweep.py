@@ -118,7 +118,7 @@ def sweep(
     def rows(number: int, run: Run) -> list[Row]:
         return [{**keys[number], "digest": run.digest, **row} for row in measure(run)]
 
-    collected = run_jobs(jobs, rows, world=world, kernel=kernel, workers=workers, progress=progress)
+    collected = run_jobs(jobs, rows, world=world, kernel=kernel, workers=workers, progress=progress, divided=True)
     frame = pl.DataFrame(list(itertools.chain.from_iterable(collected)), infer_schema_length=None)
     return Sweep(frame, scenario, starts)
 

@@ -1,0 +1,53 @@
+"""`lopsided merge`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lopsided import cli
+from lopsided.cli.options import Json, Overwrite, Quiet
+from lopsided.cli.sharding import array_line
+from lopsided.cli.terminal import print_error
+from lopsided.studies import shards
+
+
+def merge(
+    folder: Path,
+    /,
+    *,
+    out_file: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Put the shards of a study together.
+
+    The result is the table and the words of one machine. It repeats the command that made the shards with what they
+    measured. If shards are missing, it names them and prints the job that makes them.
+
+    For example:
+
+        lopsided sweep scenario.toml --set "link.up.queue.limit=5..50:5 packets" \\
+          --shard 1/2 --out shards
+        lopsided merge shards --out table.csv
+
+    Parameters
+    ----------
+    folder
+        The folder of the shards.
+    out_file
+        The table to write; default: as the command that made the shards.
+    """
+    whole = shards.read(folder)
+    if whole.missing:
+        which, job = shards.array_of(whole.missing), array_line(whole.command, folder, whole.missing, whole.shards)
+        count = f"{len(whole.missing)} of {whole.shards} shards are missing or unfinished"
+        print_error(f"{count} ({which}); make them:\n{job}")
+        return 1
+    command = [*whole.command, *(["--out", str(out_file)] if out_file else [])]
+    command += [name for name, given in (("--overwrite", overwrite), ("--json", as_json), ("--quiet", quiet)) if given]
+    with shards.merged(whole):
+        return cli.invoke(command)

@@ -1,0 +1,71 @@
+"""The option `--shard`, for commands whose study makes its runs by `run_jobs(..., divided=True)`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from lopsided.cli.terminal import given, print_json, print_line
+from lopsided.errors import UsageError
+from lopsided.studies import shards
+
+Shard = Annotated[
+    str | None,
+    Parameter(
+        name="--shard",
+        show_default=False,
+        help="Make only one shard of the runs, such as 3/64, into the folder `--out`; `lopsided merge` puts the shards "
+        "together. auto/64 takes the number from SLURM or Kubernetes; 64 alone prints the job for them.",
+    ),
+]
+
+
+def carry_out(text: str, folder: Path | None, study: Callable[[], object], *, as_json: bool, quiet: bool) -> None:
+    """Makes one shard of a study, or prints the job that makes all of them."""
+    if folder is None:
+        raise UsageError("--shard needs --out FOLDER, which all shards share")
+    if folder.suffix in (".parquet", ".csv", ".tex"):
+        raise UsageError(f"{folder.name}: with --shard a folder is written, and `lopsided merge` writes the table")
+    command = _without(given, ("--shard", "--out"), ("--json", "--quiet"))
+    shard = shards.parse(text)
+    if isinstance(shard, int):
+        print_line(array_line(command, folder, range(1, shard + 1), shard))
+        print_line(f"lopsided merge {shlex.quote(str(folder))}")
+        return
+    try:
+        with shards.one(folder, shard, command):
+            study()
+    except shards.Finished as done:
+        path = shard.file(folder)
+        if as_json:
+            print_json({"file": path, "made": done.made, "were_there": done.found, "runs": done.runs})
+        elif not quiet:
+            before = f", {done.found:,} before" if done.found else ""
+            print_line(f"shard {shard.number} of {shard.count}: {done.made:,} of {done.runs:,} runs{before} in {path}")
+            print_line(f"When all shards are there: lopsided merge {shlex.quote(str(folder))}")
+        return
+    raise AssertionError("a study that can be divided makes its runs by run_jobs(..., divided=True)")
+
+
+def array_line(command: Sequence[str], folder: Path, numbers: Sequence[int], count: int) -> str:
+    """The command line for SLURM that makes these shards."""
+    one = shlex.join(["lopsided", *command, "--shard", f"auto/{count}", "--out", str(folder)])
+    return f"sbatch --array={shards.array_of(numbers)} --wrap={shlex.quote(one)}"
+
+
+def _without(arguments: Sequence[str], options: Sequence[str], flags: Sequence[str]) -> list[str]:
+    """A command line without some options and their values, and without some flags."""
+    kept: list[str] = []
+    skip = False
+    for argument in arguments:
+        if skip:
+            skip = False
+        elif argument in options:
+            skip = True
+        elif argument not in flags and not argument.startswith(tuple(f"{option}=" for option in options)):
+            kept.append(argument)
+    return kept

@@ -1,0 +1,114 @@
+"""Shards of a study: the table of one machine, whatever is lost and made again."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from lopsided import cli
+from lopsided.errors import FolderError, UsageError
+from lopsided.studies import shards
+
+SETTINGS = ("link.up.queue.limit=2..64:2 packets", "scenario.duration=2 s", "flow.upload.start=500 ms")
+AXES = (*(part for setting in SETTINGS for part in ("--set", setting)), "--repeat", "2")
+COUNT = 64
+
+
+def _shard(file, folder, number, count=COUNT, *more):
+    where = ["--shard", f"{number}/{count}", "--out", str(folder), "--quiet"]
+    return cli.invoke(["sweep", str(file), *AXES, *more, *where])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, adsl):
+    """A scenario, 64 shards of its sweep of 32 settings with 2 seeds, and the table of one machine."""
+    place = tmp_path_factory.mktemp("shards")
+    file = place / "adsl.toml"
+    file.write_text(adsl.to_toml())
+    for number in range(1, COUNT + 1):
+        assert _shard(file, place / "parts", number) == 0
+    assert cli.invoke(["sweep", str(file), *AXES, "--out", str(place / "one.csv"), "--quiet"]) == 0
+    return file, place / "parts", (place / "one.csv").read_bytes()
+
+
+def test_64_shards_are_one_table(made, tmp_path):
+    _, parts, table = made
+    assert cli.invoke(["merge", str(parts), "--out", str(tmp_path / "all.csv"), "--quiet"]) == 0
+    assert (tmp_path / "all.csv").read_bytes() == table
+    assert table.count(b"\n") > COUNT
+
+
+def test_a_lost_and_a_cut_shard_are_named_and_made_again(made, tmp_path, capsys):
+    file, parts, table = made
+    lost, cut = shards.Shard(3, COUNT).file(parts), shards.Shard(5, COUNT).file(parts)
+    lost.unlink()
+    cut.write_bytes(cut.read_bytes()[:-10])
+    assert cli.invoke(["merge", str(parts), "--out", str(tmp_path / "all.csv")]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "2 of 64 shards are missing or unfinished (3,5)" in said
+    assert "sbatch --array=3,5 --wrap=" in said
+    assert _shard(file, parts, 3) == 0
+    assert _shard(file, parts, 5) == 0
+    assert cli.invoke(["merge", str(parts), "--out", str(tmp_path / "all.csv"), "--quiet"]) == 0
+    assert (tmp_path / "all.csv").read_bytes() == table
+
+
+def test_a_shard_that_is_there_makes_no_run(made, capsys):
+    file, parts, _ = made
+    before = shards.Shard(7, COUNT).file(parts).read_bytes()
+    assert cli.invoke(["sweep", str(file), *AXES, "--shard", f"7/{COUNT}", "--out", str(parts)]) == 0
+    assert "0 of 64 runs, 1 before" in capsys.readouterr().out
+    assert shards.Shard(7, COUNT).file(parts).read_bytes() == before
+
+
+def test_shards_of_another_study_are_refused(made, tmp_path, capsys):
+    file, parts, _ = made
+    assert _shard(file, parts, 1, COUNT, "--seed", "9") == 1
+    assert "another study" in capsys.readouterr().err
+    (tmp_path / "shard-00001-of-00002.jsonl").write_text("[]\n")
+    with pytest.raises(FolderError, match="no shard"):
+        shards.read(tmp_path)
+    with pytest.raises(FolderError, match="has no shards"):
+        shards.read(tmp_path / "..")
+
+
+def test_every_run_is_of_one_shard():
+    for runs, count in itertools.product((0, 1, 7, 64, 100), (1, 3, 64)):
+        numbers = [run for number in range(1, count + 1) for run in shards.Shard(number, count).numbers(runs)]
+        assert sorted(numbers) == list(range(runs))
+
+
+def test_the_number_comes_from_slurm_or_kubernetes():
+    assert shards.parse("auto/64", {"SLURM_ARRAY_TASK_ID": "64"}) == shards.Shard(64, 64)
+    assert shards.parse("auto/64", {"JOB_COMPLETION_INDEX": "0"}) == shards.Shard(1, 64)
+    assert shards.parse("64", {}) == 64
+    for text, environment in (
+        ("auto/64", {}),
+        ("auto/64", {"SLURM_ARRAY_TASK_ID": "0"}),
+        ("auto/64", {"JOB_COMPLETION_INDEX": "x"}),
+        ("65/64", {}),
+        ("0/64", {}),
+        ("1/0", {}),
+        ("-1/2", {}),
+        ("a", {}),
+        ("", {}),
+    ):
+        with pytest.raises(UsageError, match="--shard"):
+            shards.parse(text, environment)
+
+
+def test_the_job_for_all_shards_is_printed(adsl_file, tmp_path, capsys):
+    arguments = ["sweep", str(adsl_file), *AXES, "--shard", "64", "--out", str(tmp_path / "parts")]
+    assert cli.invoke(arguments) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "sbatch --array=1-64 --wrap=" in said and "--shard auto/64" in said
+    assert "lopsided merge" in said
+    assert not (tmp_path / "parts").exists()
+
+
+def test_a_shard_needs_a_folder(adsl_file, capsys):
+    assert cli.invoke(["sweep", str(adsl_file), "--shard", "1/2"]) == 2
+    assert cli.invoke(["sweep", str(adsl_file), "--shard", "1/2", "--out", "table.csv"]) == 2
+    said = capsys.readouterr().err
+    assert "--out FOLDER" in said and "lopsided merge" in said
