@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo check test page wheel bench static fidelity clean
+.PHONY: help install demo check test page wheel bench static suites fidelity clean
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # What the simulator is built as: `make install PROFILE=quick` for those who change it often.
@@ -46,6 +46,9 @@ static: ## build lopsided-live, for routers: one file that needs neither Python 
 	@RUSTFLAGS="-C target-feature=+crt-static" tools/rust cargo build --release --package lopsided-live --bin lopsided-live \
 		--target $$(tools/rust rustc -vV | sed -n 's/^host: //p')
 	@ls -l target/*/release/lopsided-live
+
+suites: .venv/.installed ## run every control and discipline through the standard suites and write docs/results
+	@.venv/bin/python tools/suites
 
 fidelity: .venv/.installed ## hold the simulator to Linux and write the pages of docs/fidelity
 	@.venv/bin/lopsided doctor

@@ -1,4 +1,4 @@
-"""What a suite found, as people see it."""
+"""The result of a suite as tables and sentences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MARKS = {"pass": "pass", "fail": "FAIL", "no threshold": "–", None: ""}
 
 
 def title(found: SuiteResult) -> str:
-    """What was run, in a line."""
+    """The suite and the parts under test, in one line."""
     return f"{found.spec.title}: {found.tested or 'the controls of the files'}"
 
 
@@ -87,7 +87,7 @@ def grid(found: SuiteResult) -> View:
 
 
 def left_out(parts: Sequence[LeftOut]) -> View:
-    """What of the source cannot be simulated, and why."""
+    """The parts of the source that cannot be simulated, and the reasons."""
     headings = [Heading(name, numeric=False) for name in ("section", "left out", "because")]
     return View(headings, [[part.section, part.title, part.reason] for part in parts], keys=1)
 

@@ -31,7 +31,7 @@ USES: Mapping[str, Sequence[str]] = {
     "gaming": ("latency_ms", "loss", "increase_ms"),
     "rtc": ("latency_ms", "jitter_ms", "loss", "increase_ms"),
 }
-"""What counts for each use."""
+"""The metrics that count for each use."""
 PINGS = ("ping-down", "ping-up")
 
 
@@ -46,7 +46,7 @@ def _scaled(name: str, value: float) -> int:
 
 
 def metrics(run: Run, idle: tuple[float, float]) -> dict[str, float]:
-    """What the test measures: latency idle and under load, jitter, loss of the pings, download rate."""
+    """The metrics of the test: latency idle and under load, jitter, loss of the pings, download rate."""
     length = idle[1] - idle[0]
     loads = [(idle[1], idle[1] + length), (idle[1] + length, idle[1] + 2 * length)]
     latency = _latency(run, idle)

@@ -1,4 +1,4 @@
-"""What a suite is: a folder with `suite.toml`, which lists its cases, and the scenarios that they run.
+"""Suites as data: a suite is a folder with `suite.toml`, which lists its cases, and the scenarios that they run.
 
     title, source       what the suite is, and the text that it follows
     subject             "control": the flows whose names begin with `test` are tested; "queue": the bottleneck's queue
@@ -46,9 +46,9 @@ class Check:
     until_s: float | None = None
     """Default: the end of the run."""
     level: float | None = None
-    """What the measures `reach_s` and `settle_s` wait for."""
+    """The level that the measures `reach_s` and `settle_s` wait for."""
     states: tuple[str, ...] = ()
-    """Of measures of a control's states: the beginnings of their names."""
+    """The beginnings of the names of a control's states, for the measures of states."""
     at_least: float | None = None
     at_most: float | None = None
     origin: Literal["source", "ours", ""] = ""

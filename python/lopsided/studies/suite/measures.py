@@ -44,7 +44,7 @@ class View:
     link: str
     way: str
     tested: str = UNDER_TEST
-    """What the names of the flows under test begin with."""
+    """The beginning of the names of the flows under test."""
 
     @cached_property
     def span(self) -> tuple[float, float]:
@@ -63,7 +63,7 @@ class View:
         return [row for row in self.run.flows.rows() if row["name"] in self.flows]
 
     def goodputs(self, names: Sequence[str] | None = None) -> list[float]:
-        """Of each flow, in bit/s."""
+        """Goodput of each flow, in bit/s."""
         return [series.goodput_between(self.run, name, *self.span) for name in names or self.flows]
 
     def samples(self, column: str) -> tuple[Floats, Floats]:
@@ -114,7 +114,7 @@ def _goodput(view: View) -> float:
 
 
 def _goodputs_by_window(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """Of all the flows together, over windows of 200 ms, which is ns-3's sampling of throughput."""
+    """Goodput of all the flows together over windows of 200 ms, as ns-3 samples throughput."""
 
     def measure(view: View) -> float | None:
         curves = [series.goodput(view.run, name, _WINDOW_S) for name in view.flows]
@@ -162,7 +162,7 @@ def _jain(view: View) -> float | None:
 
 
 def _least_share(view: View) -> float | None:
-    """Of the flow that got least, in parts of an equal share."""
+    """Goodput of the slowest flow, in parts of an equal share."""
     rates = view.goodputs()
     return min(rates) * len(rates) / sum(rates) if sum(rates) else 0.0
 
@@ -204,7 +204,7 @@ def _rtt_mean(view: View) -> float | None:
 
 
 def _completion(view: View) -> float | None:
-    """Of the slowest flow; None if one has not completed a transfer."""
+    """Time of the slowest flow; None if one has not completed a transfer."""
     rows = view.rows()
     if not rows or any(not row["transfers"] for row in rows):
         return None
@@ -236,7 +236,7 @@ def _extreme(column: str, pick: Callable[[Floats], Any], scale: float = 1.0) -> 
 
 
 def _sent_rate(view: View) -> float:
-    """What the flows handed to the network, retransmissions too, in bit/s."""
+    """Rate at which the flows sent, retransmissions included, in bit/s."""
     since, until = view.span
     total = 0.0
     for name in view.flows:

@@ -70,7 +70,7 @@ def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenar
     rates = next(each for each in scenario.resolved["links"] if each["name"] == link)
     direction = cast("Mapping[str, Any]", rates[way])
     access: Mapping[str, Any] = direction["access"] or {}
-    # Of a rate that changes, the highest.
+    # The highest rate counts if the rate changes.
     rate = max(float(each["rate_bps"] or 0) for each in [direction, *access.get("steps", [])])
     if not rate:
         raise UsageError(f"link {link!r} of {scenario.name} has no rate {way}: no way back is narrower")

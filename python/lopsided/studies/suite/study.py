@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Literal
@@ -43,7 +44,7 @@ Verdict = Literal["pass", "fail", "no threshold"]
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """What a suite found. `checks` has a row for each number of each case on each line."""
+    """The result of a suite. `checks` has a row for each number of each case on each line."""
 
     spec: SuiteSpec
     cases: tuple[Case, ...]
@@ -63,22 +64,29 @@ class SuiteResult:
         """The lines that the cases ran on, in order."""
         return tuple(dict.fromkeys(self.checks["line"].to_list()))
 
+    @cached_property
+    def _verdicts(self) -> Mapping[tuple[str, str], Verdict]:
+        """The verdict on each case and line: a case fails if one of its checks does."""
+        found: dict[tuple[str, str], set[str]] = {}
+        for row in self.checks.rows():
+            found.setdefault((row["case"], row["line"]), set()).add(row["verdict"])
+        return {
+            key: "fail" if "fail" in verdicts else "pass" if "pass" in verdicts else "no threshold"
+            for key, verdicts in found.items()
+        }
+
     def verdict(self, case: str, line: str) -> Verdict | None:
-        """The verdict on a case: it fails if one of its checks does; None if it did not run on this line."""
-        found = [row["verdict"] for row in self.checks.rows() if (row["case"], row["line"]) == (case, line)]
-        if not found:
-            return None
-        return "fail" if "fail" in found else "pass" if "pass" in found else "no threshold"
+        """The verdict on a case; None if it did not run on this line."""
+        return self._verdicts.get((case, line))
 
     @property
     def failed(self) -> list[tuple[str, str]]:
         """The cases that fail, each with the line."""
-        rows = [(row["case"], row["line"]) for row in self.checks.rows() if row["verdict"] == "fail"]
-        return list(dict.fromkeys(rows))
+        return [key for key, verdict in self._verdicts.items() if verdict == "fail"]
 
     @property
     def tested(self) -> str:
-        """What was tested, such as `bbr3` or `cubic, fq_codel`."""
+        """The control and the discipline under test, such as `bbr3` or `cubic, fq_codel`."""
         return ", ".join(name for name in (self.cc, self.queue) if name) + (
             " over QUIC" if self.transport == "quic" else ""
         )
@@ -97,7 +105,7 @@ class SuiteResult:
         return {**self.manifest(), "checks": list(self.checks.rows()), "left_out": left_out}
 
     def manifest(self) -> dict[str, Any]:
-        """What identifies this result."""
+        """Version, settings, failed cases and digest of this result."""
         return {
             "lopsided": _native.__version__,
             "kind": "suite",
