@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo check test page wheel bench static suites fidelity clean
+.PHONY: help install demo check test page wheel docs bench static suites fidelity clean
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # What the simulator is built as: `make install PROFILE=quick` for those who change it often.
@@ -39,6 +39,9 @@ page: ## build the interactive page, for `lopsided page`: needs Node 18 and rust
 wheel: .venv/.installed ## pack a source archive and a wheel into dist/ and try them; PGO=1: faster by a tenth
 	@tools/wheel $(PROFILE) $(if $(PGO),--pgo)
 
+docs: .venv/.installed ## build the documentation site into site/; a broken link is an error
+	@tools/docs
+
 bench: .venv/.installed ## measure the simulator, beside ns-2 and ns-3 where they are installed
 	@tools/rust .venv/bin/python bench/run.py
 
@@ -56,7 +59,7 @@ fidelity: .venv/.installed ## hold the simulator to Linux and write the pages of
 	@.venv/bin/python -m reference.fidelity.disciplines
 
 clean: ## remove what was built and installed here
-	rm -rf target .venv web/node_modules python/lopsided/views/bundle
+	rm -rf target site .venv web/node_modules python/lopsided/views/bundle
 
 # Each stamp lies in the environment that it tells of, and goes with it.
 .venv/.maturin: tools/setup tools/rust constraints.txt
