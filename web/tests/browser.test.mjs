@@ -18,7 +18,7 @@ before(async () => {
 after(() => browser?.close());
 
 /** The page, ready, with everything that it complains about. */
-async function open({ hash = "", ready = true, ...options } = {}) {
+async function open({ hash = "", ready = true, script, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", acceptDownloads: true, ...options });
   const page = await context.newPage();
   const complaints = [];
@@ -26,6 +26,7 @@ async function open({ hash = "", ready = true, ...options } = {}) {
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("request", (request) => /^(https?|wss?):/.test(request.url()) && complaints.push(`asked for ${request.url()}`));
   page.on("dialog", (dialog) => (complaints.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
+  if (script) await page.addInitScript(script);
   await page.goto(`file://${file}${hash}`);
   if (ready) await rest(page);
   return { page, complaints, close: () => context.close() };
@@ -149,17 +150,37 @@ test("a wrong and a huge scenario leave a working page", async () => {
   await close();
 });
 
-test("after a trap the reason is shown and a fresh worker goes on", async () => {
-  const { page, close } = await open();
-  await page.evaluate(() => {
-    // As the worker would report it.
-    const { laboratory } = lopsided.state;
-    laboratory.heard({ kind: "trap", id: 0, reason: "panicked at a test" });
+test("after a trap in the worker the reason is shown and a fresh worker goes on", async () => {
+  const { page, close } = await open({
+    // The first worker executes `unreachable` in WebAssembly when it meets a buffer of 19 packets, as a panic would.
+    script: () => {
+      const trapping = `
+        const module = new WebAssembly.Module(new Uint8Array([0,97,115,109,1,0,0,0,1,4,1,96,0,0,3,2,1,0,7,5,1,1,116,0,0,10,5,1,3,0,0,11]));
+        const trap = new WebAssembly.Instance(module).exports.t;
+        const instantiate = WebAssembly.instantiate;
+        let met = false;
+        addEventListener("message", ({ data }) => { met ||= data.scene?.settings["link.up.queue.limit"] === "19 packets"; });
+        WebAssembly.instantiate = async (...given) => {
+          const { exports } = await instantiate(...given);
+          return { exports: { ...exports, advance: (...slice) => (met ? trap() : exports.advance(...slice)) } };
+        };
+      `;
+      const Original = Blob;
+      globalThis.Blob = class extends Original {
+        constructor(parts, options) {
+          const isWorker = options?.type === "text/javascript";
+          super(isWorker && !globalThis.traps ? [trapping, ...parts] : parts, options);
+          if (isWorker) globalThis.traps = true;
+        }
+      };
+    },
   });
-  assert.match(await page.textContent(".problems"), /panicked at a test.*started again/);
+  await page.evaluate(() => lopsided.state.set({ "link.up.queue.limit": "19 packets" }, false));
+  await page.waitForFunction(() => /the simulator stopped \(unreachable.*started again/.test(document.querySelector(".problems")?.textContent ?? ""));
   await page.evaluate(() => lopsided.state.set({ "link.up.queue.limit": "20 packets" }, false));
   await rest(page);
   await page.waitForFunction(() => !document.querySelector(".problems"));
+  assert.equal(await page.evaluate(() => lopsided.state.laboratory.place), "blob worker");
   await close();
 });
 
