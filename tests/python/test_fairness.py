@@ -195,6 +195,16 @@ def test_a_control_of_ones_own_takes_part():
         fairness.plan(["mine"], [20], FairnessOptions()).check()
 
 
+def test_a_side_can_run_over_quic():
+    line = Bottleneck.of(FairnessOptions(link="4M", duration="5s", lead="0s"))
+    run = line.scenario(Contender("quic:cubic", 20), Contender("cubic", 20)).run()
+    flows = list(run.flows.rows())
+    assert [flow["profile"] for flow in flows] == ["quic", "linux-6.1"]
+    assert all(flow["goodput_bps"] > 1e6 for flow in flows)
+    with pytest.raises(lop.UsageError, match="bbr.*QUIC"):
+        fairness.plan(["quic:bbr"], [20], FairnessOptions()).check()
+
+
 def test_the_same_question_has_the_same_answer(small):
     again = fairness.matrix(["reno", "vegas"], [20, 80], "5M", workers=1, **QUICK)
     assert again.digest == small.digest

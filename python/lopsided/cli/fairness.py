@@ -52,6 +52,7 @@ def fairness(
           --link 100M
         lopsided fairness --cc cubic,bbr --rtt 40ms --link 20M --buffer "8 BDP" \\
           --repeat 5
+        lopsided fairness --cc cubic,quic:cubic --rtt 40ms --link 20M
         lopsided fairness --cc reno,Gentle --controller gentle.py:Gentle
         lopsided fairness --cc reno,cubic --rtt 20ms,200ms --link 50M --up 5M \\
           --direction up --pairs full
@@ -59,7 +60,7 @@ def fairness(
     Parameters
     ----------
     cc
-        The congestion controls, with commas between them.
+        The congestion controls, with commas between them; quic:cubic is CUBIC over QUIC.
     rtt
         Base round-trip times with commas between them, such as 20ms,100ms; a number alone is in ms.
     """

@@ -29,16 +29,26 @@ FULL_PACKET = int(metrics.FULL_PACKET_BYTES)
 _BDP = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*bdp\s*", re.IGNORECASE)
 _MOST_BDP = 10_000
 _LEAST_PACKETS = 100
+_QUIC = "quic:"
 JITTER_S = 1.0
 """Starts vary by up to so much with the seed."""
 
 
 @dataclass(frozen=True, order=True)
 class Contender:
-    """A congestion control at a base round-trip time."""
+    """A congestion control at a base round-trip time.
+
+    Before the control's name, `quic:` makes its flows QUIC flows; without it they are TCP connections.
+    """
 
     cc: str
     rtt_ms: float
+
+    @property
+    def flow(self) -> str:
+        """The settings of its flows in a scenario: control and transport."""
+        transport = "quic" if self.cc.startswith(_QUIC) else "tcp"
+        return f'cc = "{self.cc.removeprefix(_QUIC)}"\ntransport = "{transport}"'
 
     def __str__(self) -> str:
         return f"{self.cc} at {self.rtt_ms:g} ms"
@@ -152,7 +162,7 @@ class Bottleneck:
             parts += [
                 f'[[topology.link]]\nbetween = ["{host}", "r1"]\nrate = "unlimited"',
                 f'delay = "{_half(side.rtt_ms - least_ms)}"\n',
-                f'[[flow]]\nname = "side{place + 1}"\ncc = "{side.cc}"\ncount = {self.flows}',
+                f'[[flow]]\nname = "side{place + 1}"\n{side.flow}\ncount = {self.flows}',
                 f'from = "{ends[0]}"\nto = "{ends[1]}"',
                 f'start = "{self.lead_s * (place > 0):g} s"\nstart_jitter = "{JITTER_S:g} s"\n',
             ]
