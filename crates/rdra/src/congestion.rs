@@ -1,49 +1,50 @@
 //! Congestion detection at the receiver: holes in what arrives, and whether a queue or the channel made them.
 //!
-//! A segment that comes out of order shows a hole before it. The paper counts every hole as congestion. A queue that
-//! overflows has first grown, and a receiver can see that: the answers to its requests take longer. So a hole while
-//! answers take no longer than ever is put down to the channel (as in TCP Veno, Fu and Liew 2003), unless several
-//! streams have holes within a round trip, as after an overflow of a queue too short to be seen: at least three, and
-//! more than meet by chance. A channel loses packets one by one, so that its holes are as good as independent, and how
-//! many begin in a round trip is a Poisson variable, whose mean the part of round trips without a hole tells. Overflows
-//! do not raise it much, as their holes come together.
+//! A segment that arrives out of order shows a hole before it. The paper counts every hole as congestion. A queue grows
+//! before it overflows, and the receiver sees the growth: the answers to its requests take longer. A hole is therefore
+//! attributed to the channel if answers take no longer than the shortest did (as in TCP Veno, Fu and Liew 2003).
 //!
-//! The round trip is the time from a request to the first octet of its answer, of the latest few: the least where a
-//! queue is looked for, as a single one may have been lost and sent again, else the middle one. A loss at the end of an
-//! answer leaves no hole: there the sender waits for its timer, at least twice the round trip, and so long a pause
-//! counts as a hole (ours; the paper does not say).
+//! A queue that is too short to be seen overflows too. Such an overflow makes holes on several streams within a round
+//! trip: at least three, and more than meet by chance. A channel loses packets one by one, so its holes are nearly
+//! independent, and the number of holes that begin in a round trip is a Poisson variable. The share of round trips
+//! without a hole gives its mean. Overflows raise this mean little, because their holes come together.
+//!
+//! A round-trip sample is the time from a request to the first octet of its answer. The search for a queue uses the
+//! least of the latest samples, because a lost and repeated request makes a single sample too long; everything else
+//! uses the median. A loss at the end of an answer leaves no hole: the sender waits for its timer, at least two round
+//! trips, and such a pause counts as a hole (our rule; the paper gives none).
 
 use lopsided_core::{Duration, Time};
 use lopsided_spec::Choice;
 use std::collections::VecDeque;
 
-/// Which holes count as congestion.
+/// The rule that decides which holes count as congestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detection {
-    /// Those that come with a queue, or on several streams at once.
+    /// Holes that come with a queue, or on several streams at once.
     #[default]
     Queued,
-    /// All (the paper's).
+    /// All holes (the paper's rule).
     Every,
 }
 
-/// What a hole, or a pause that tells of one, is taken for.
+/// The cause that a hole, or a pause that stands for one, is attributed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The channel's: no congestion.
+    /// A loss on the channel: no congestion.
     Channel,
-    /// Congestion: a queue stands.
+    /// Congestion: a queue stood before the hole.
     Queue,
     /// Congestion: holes on more streams at once than meet by chance.
     Together,
-    /// Congestion, as every hole is where the paper's rule is chosen.
+    /// Congestion, because the paper's rule counts every hole.
     Every,
-    /// Congestion that the window has answered to already, within the last round trip.
+    /// Congestion within a round trip after the last reduction, which covers it.
     Answered,
 }
 
 impl Loss {
-    /// The word for it in tables.
+    /// The word for the cause in tables.
     pub fn name(self) -> &'static str {
         match self {
             Loss::Channel => "channel",
@@ -59,18 +60,18 @@ impl Choice for Detection {
     const WORDS: &'static [(&'static str, Detection)] = &[("queued", Detection::Queued), ("every", Detection::Every)];
 }
 
-/// The latest round trips of which the least is taken.
+/// Number of round-trip samples that are kept.
 const RECENT: usize = 8;
-/// A queue is seen where the round trip is longer than the shortest by this part of it, and by at least so much.
+/// A queue is seen if the round trip exceeds the shortest one by an eighth of it, and by at least 2 ms.
 const QUEUE_PART: u64 = 8;
 const LEAST_QUEUE: Duration = Duration::from_millis(2);
-/// Fewer streams with holes within a round trip are no overflow.
+/// Number of streams with holes within a round trip from which on an overflow is possible.
 const TOGETHER: usize = 3;
-/// Holes that meet by chance less often than this do not meet by chance.
+/// Probability below which holes on several streams are not put down to chance.
 const BY_CHANCE: f64 = 0.01;
-/// A sender's timers wait for so many round trips at least (RFC 8985 section 7.2).
+/// Least number of round trips before a sender's timer expires (RFC 8985 section 7.2).
 const REPAIR_RTTS: u64 = 2;
-/// Until an answer has come.
+/// The round trip that is assumed until the first answer.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -78,19 +79,19 @@ pub(crate) struct Detector {
     how: Detection,
     recent: VecDeque<Duration>,
     least: Option<Duration>,
-    /// The last hole of each stream.
+    /// Time of each stream's last hole.
     holes: Vec<Option<Time>>,
     rounds: Rounds,
 }
 
-/// The latest round trips, up to 64, and in which of them holes were seen.
+/// The latest round trips, up to 64, and whether each had a hole.
 #[derive(Debug, Default)]
 struct Rounds {
     began: Time,
-    /// The lowest bit is the latest that is over.
+    /// A bit for each completed round trip, set if it had a hole; the lowest bit is the latest.
     with_hole: u64,
     over: u32,
-    /// Of the round trip that is under way.
+    /// Whether the current round trip had a hole.
     has_hole: bool,
 }
 
@@ -99,12 +100,12 @@ impl Detector {
         Detector { how, recent: VecDeque::new(), least: None, holes: vec![None; streams], rounds: Rounds::default() }
     }
 
-    /// Something arrived.
+    /// Data arrived.
     pub fn arrived(&mut self, now: Time) {
         self.rounds.advance(now, self.rtt());
     }
 
-    /// An answer took so long to begin.
+    /// Takes a sample: the time from a request to the first octet of its answer.
     pub fn sample(&mut self, rtt: Duration) {
         if self.recent.len() == RECENT {
             self.recent.pop_front();
@@ -113,7 +114,7 @@ impl Detector {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// The round trip now: the middle one of the latest.
+    /// The current round trip: the median of the latest samples.
     pub fn rtt(&self) -> Duration {
         let mut sorted: Vec<Duration> = self.recent.iter().copied().collect();
         sorted.sort_unstable();
@@ -124,14 +125,14 @@ impl Detector {
         self.least
     }
 
-    /// A stream on which something came at `last` and then only after a pause: whether a sender's timer must have run
-    /// out between, without a hole that told of it.
+    /// Whether the `pause` after the stream's arrival at `last` shows that the sender's timer expired, for a loss that
+    /// made no hole.
     pub fn is_repair(&self, stream: usize, last: Time, pause: Duration) -> bool {
         let untold = self.holes[stream].is_none_or(|hole| hole < last);
         self.least.is_some() && untold && pause > self.rtt().saturating_mul(REPAIR_RTTS)
     }
 
-    /// A stream has a new hole: what it is taken for.
+    /// Attributes a stream's new hole to a cause.
     pub fn judge(&mut self, now: Time, stream: usize) -> Loss {
         self.holes[stream] = Some(now);
         self.rounds.has_hole = true;
@@ -154,7 +155,8 @@ impl Detector {
         let fresh = |hole: &Time| now.saturating_since(*hole) < self.rtt();
         let others = self.holes.iter().flatten().filter(|hole| fresh(hole)).count().saturating_sub(1);
         let expected = self.rounds.holes_each();
-        // Of a hard channel every stream has holes in each round trip; all of them at once are an overflow still.
+        // On a very lossy channel every stream has a hole in nearly each round trip. Holes on all streams at once
+        // count as an overflow even there.
         let by_chance = at_least(others as u32, expected) > BY_CHANCE && others + 1 < self.holes.len();
         others + 1 >= TOGETHER && !by_chance
     }
@@ -170,16 +172,16 @@ impl Rounds {
         (self.began, self.has_hole) = (now, false);
     }
 
-    /// Holes in a round trip, on average: of Poisson's mean m a part e^-m of round trips has none.
+    /// Mean number of holes in a round trip. With a Poisson mean m, a share e^-m of round trips has no hole.
     fn holes_each(&self) -> f64 {
         let with_hole = f64::from(self.with_hole.count_ones());
-        // Half a round trip without a hole is added (Laplace), as there will be one.
+        // Half a round trip without a hole is added (Laplace's rule), so that the logarithm stays finite.
         let without = (f64::from(self.over) - with_hole + 0.5) / (f64::from(self.over) + 0.5);
         -libm::log(without)
     }
 }
 
-/// How probable it is that a Poisson variable of this mean is `least` or more.
+/// Probability that a Poisson variable with this mean is `least` or more.
 fn at_least(least: u32, mean: f64) -> f64 {
     let mut term = libm::exp(-mean);
     let mut below = 0.0;
@@ -222,7 +224,7 @@ mod tests {
         assert!(!detector.is_repair(0, last, ms(220)));
         assert!(detector.is_repair(0, last, ms(221)));
         detector.judge(last + ms(50), 0);
-        assert!(!detector.is_repair(0, last, ms(221)), "the hole told of it");
+        assert!(!detector.is_repair(0, last, ms(221)), "the hole was counted already");
         assert!(detector.is_repair(1, last, ms(221)));
     }
 

@@ -1,9 +1,9 @@
 //! The window rule as the paper prints it (equations 2.2 and 2.3): `W(t) = C (t - K)^3 + W_max` in segments, t seconds
 //! after the last congestion, `K = cbrt(W_max beta / C)`.
 //!
-//! Printed with beta = 0.8, which would leave a fifth of the window. CUBIC of that time keeps 0.8 of it, so 0.8 is read
-//! as the part that is kept. Nothing is said of the beginning: the curve begins as after a loss at the initial window.
-//! There is no slow start, and no lower bound by what Reno would have.
+//! The paper prints beta = 0.8, with which a fifth of the window would remain. CUBIC of that time keeps 0.8 of the
+//! window, so we read 0.8 as the share that is kept. The paper does not describe the start: here the curve starts as
+//! after a loss at the initial window. The equations have no slow start and no lower bound from Reno's window.
 
 use lopsided_core::Time;
 use lopsided_tcp::cc::{Acked, PathState, Signal, Window, WindowAlgorithm};

@@ -1,4 +1,4 @@
-//! The window that one TCP sender would have: a congestion control, told what the receiver sees.
+//! The window that one TCP sender would have: a congestion control whose input is what the receiver sees.
 
 use crate::congestion::{Detection, Detector, Loss};
 use crate::equations::Equations;
@@ -10,9 +10,10 @@ use lopsided_tcp::cc::{self, Acked, Controller, PathState, RateSample, Setup, Si
 
 /// The initial window of a TCP sender, in segments (RFC 6928).
 const INITIAL_SEGMENTS: u64 = 10;
-/// Until a connection has told.
+/// The segment size that is assumed until a connection reports its own.
 const USUAL_MSS: Bytes = Bytes::new(1448);
-/// The window stays where it is while less than this part of it arrives in a round trip: the senders have less.
+/// The window does not grow while less than a quarter of it arrives in a round trip: the senders then send less than
+/// the window allows.
 const LEAST_USE: u64 = 4;
 
 /// The rule by which the window grows and falls, by name.
@@ -23,11 +24,12 @@ const fn rule(name: &'static str) -> (&'static str, WindowRule) {
     (name, WindowRule(name))
 }
 
-/// The paper's equations, which are no congestion control of a sender.
+/// The paper's equations, which no sender has as a congestion control.
 const EQUATIONS: WindowRule = WindowRule("havey2015");
 
-/// The congestion controls that answer to loss, the default first. A delay or a model of the path a receiver has no
-/// good measure of.
+/// The congestion controls that react to loss, the default first, and Vegas. Vegas is the extension of section 2.5: its
+/// round trips are the times from requests to the first octets of their answers. Controls that model the path need
+/// delivery rates, which requests do not give.
 impl Choice for WindowRule {
     const WORDS: &'static [(&'static str, WindowRule)] = &[
         rule("cubic"),
@@ -39,6 +41,7 @@ impl Choice for WindowRule {
         rule("hybla"),
         rule("scalable"),
         rule("westwood"),
+        rule("vegas"),
         rule(EQUATIONS.0),
     ];
 }
@@ -75,17 +78,17 @@ pub(crate) struct FairShare {
     delivered: Bytes,
     holes: u64,
     reductions: u64,
-    /// Holes before this time belong to the last reduction.
+    /// Holes before this time are covered by the last reduction.
     until: Time,
     round: Round,
 }
 
-/// How much arrives in a round trip.
+/// Octets that arrive in a round trip.
 #[derive(Debug, Default)]
 struct Round {
     began: Time,
     octets: u64,
-    /// Of the round before; `None` in the first.
+    /// Octets of the previous round; `None` in the first.
     before: Option<u64>,
 }
 
@@ -120,7 +123,7 @@ impl FairShare {
         self.mss = mss;
     }
 
-    /// Octets arrived, as the first of an answer if `rtt` is there.
+    /// Octets arrived. `rtt` is set if they are the first of an answer.
     pub fn arrived(&mut self, now: Time, octets: u64, rtt: Option<Duration>, requested: u64) {
         if let Some(rtt) = rtt {
             self.detector.sample(rtt);
@@ -160,7 +163,7 @@ impl FairShare {
         self.rule.on_ack(now, &ack, &path);
     }
 
-    /// A stream has a hole that it had not before: what was made of it.
+    /// Judges a new hole of a stream, and reduces the window if the hole is congestion.
     pub fn hole(&mut self, now: Time, stream: usize, requested: u64) -> Loss {
         self.holes += 1;
         let loss = self.detector.judge(now, stream);
@@ -177,8 +180,8 @@ impl FairShare {
         loss
     }
 
-    /// Something came on a stream, for the first time since `last`, after a pause: what was made of it, if it tells of
-    /// a loss. One that belongs to the last reduction is not counted again.
+    /// Judges the arrival that ends a pause since `last`. Returns `None` if the pause shows no loss, or a loss that the
+    /// last reduction covers.
     pub fn resumed(&mut self, now: Time, stream: usize, last: Time, pause: Duration, requested: u64) -> Option<Loss> {
         let is_loss = last >= self.until && self.detector.is_repair(stream, last, pause);
         is_loss.then(|| self.hole(now, stream, requested))

@@ -5,18 +5,18 @@
 //! one TCP sender would have, and asks for no more than that at a time: robust against loss as n connections are, and
 //! no greedier than one.
 //!
-//! [`Transfer`] is the whole of it, without a clock or I/O: told what was received and seen, it says what to ask for
-//! next. The simulator's application and the real client drive the same code. Its three parts can be replaced:
+//! [`Transfer`] is the whole system without a clock or I/O: its input is what was received and seen, its output the next
+//! requests. The simulator's application and the real client drive the same code. Three parts can be replaced:
 //!
 //! - [`Detection`]: which holes count as congestion.
-//! - [`WindowRule`]: any loss-based congestion control of `lopsided-tcp`, or the paper's equations.
+//! - [`WindowRule`]: a congestion control of `lopsided-tcp` (loss-based, or Vegas), or the paper's equations.
 //! - Stream control ([`Mode`]): the paper's equation 2.4, plain parallel TCP, or a single connection.
 //!
-//! What the paper leaves open is decided here: the window begins as a TCP sender's does, with ten segments and slow
-//! start (the paper: future work); it counts octets; all holes within a round trip are one event; it does not grow
-//! where the servers send less than a quarter of it.
+//! The paper leaves four things open, and this crate decides them. The window starts like a TCP sender's, with ten
+//! segments over all streams and slow start (the IW/n for each stream of section 2.5). The window counts octets. All
+//! holes within a round trip are one event. The window does not grow while the servers send less than a quarter of it.
 //!
-//! Leaves out: sensing the round trip otherwise than from requests, and a number of streams that adapts.
+//! The crate senses the round trip from requests alone, and it never adapts the number of streams.
 
 #![warn(missing_docs)]
 

@@ -1,16 +1,16 @@
-//! What may be chosen of a transfer.
+//! The settings of a transfer.
 
 use crate::{Detection, WindowRule};
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::Choice;
 
-/// How much is asked for at a time.
+/// The rule for the size of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// As much as one TCP sender would have outstanding, over all streams together (equation 2.4).
+    /// All streams together request what one TCP sender would have outstanding (equation 2.4).
     #[default]
     Fair,
-    /// As much as each stream's sender sends: plain parallel TCP.
+    /// Each stream's sender alone limits the stream: plain parallel TCP.
     Greedy,
     /// One stream and one request: plain TCP.
     Single,
@@ -32,9 +32,9 @@ pub struct Settings {
     pub window: WindowRule,
     /// Which holes count as congestion.
     pub detection: Detection,
-    /// No request is for less, but the last.
+    /// The least size of a request; only the last may be smaller.
     pub min_chunk: Bytes,
-    /// A stream on which nothing came for so long is given up.
+    /// A stream is given up if nothing arrives on it for this time.
     pub stall_timeout: Duration,
 }
 

@@ -1,10 +1,9 @@
-//! What a transfer was told and what came of it, step by step: enough to do it again, and to see what it was that it
-//! answered to.
+//! A transfer's calls and the state after each of them: enough to repeat the transfer, and to see what it reacted to.
 
 use crate::congestion::Loss;
 use lopsided_core::{Bytes, Duration, Time};
 
-/// One call, and the state after it.
+/// A call, and the state after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Time of the step.
@@ -13,24 +12,24 @@ pub struct Step {
     pub stream: usize,
     /// The event.
     pub what: What,
-    /// What the step made of a loss that it saw.
+    /// The cause that a loss was attributed to, if the step saw one.
     pub loss: Option<Loss>,
-    /// The window of the one sender; `None` where nothing limits what is asked for.
+    /// The window of the one sender; `None` if the mode has no window.
     pub window: Option<Bytes>,
-    /// Asked for and not received.
+    /// Octets requested and not received.
     pub requested: u64,
 }
 
 /// The call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// An idle stream was given so many octets to ask for, from the `first` on.
+    /// An idle stream requests `octets` octets from `first` on.
     #[expect(missing_docs, reason = "the variant's comment names its fields")]
     Asked { first: u64, octets: u64 },
-    /// Octets of the object were told of, so long after they had come.
+    /// `octets` octets from `first` on were reported, `late` after they arrived.
     #[expect(missing_docs, reason = "the variant's comment names its fields")]
     Received { first: u64, octets: u64, late: Duration },
-    /// The connection told of this many segments out of order since it began, and of its segment size.
+    /// The connection reported its segments out of order since it began, and its segment size.
     #[expect(missing_docs, reason = "the variant's comment names its fields")]
     Observed { out_of_order: u64, mss: Bytes },
     /// The stream's connection was gone.
@@ -38,7 +37,7 @@ pub enum What {
 }
 
 impl What {
-    /// The word for it in tables.
+    /// The word for the call in tables.
     pub fn name(&self) -> &'static str {
         match self {
             What::Asked { .. } => "asked",

@@ -1,4 +1,4 @@
-//! A transfer: what is missing of an object, which stream brings which part of it, and what to ask for next.
+//! A transfer: the missing parts of an object, the stream that brings each part, and the next request.
 
 use crate::fair_share::FairShare;
 use crate::{Loss, Mode, Ranges, Settings, Step, What};
@@ -6,7 +6,7 @@ use lopsided_core::{Bytes, Duration, Time};
 use std::fmt;
 use std::ops::Range;
 
-/// Plain parallel TCP asks for pieces of what is left: small enough that all streams end together, large enough that
+/// Plain parallel TCP requests pieces of what is left: small enough that all streams end together, large enough that
 /// the wait for an answer costs little.
 const LEAST_PIECE: u64 = 64 << 10;
 const LARGEST_PIECE: u64 = 4 << 20;
@@ -15,15 +15,15 @@ const LARGEST_PIECE: u64 = 4 << 20;
 #[derive(Debug)]
 pub struct Transfer {
     settings: Settings,
-    /// Neither received nor asked for.
+    /// Octets neither received nor requested.
     missing: Ranges,
     streams: Vec<Stream>,
-    /// `None`: nothing but the streams' senders limits what is asked for.
+    /// The window of the one sender; `None` if only the streams' senders limit the transfer.
     share: Option<FairShare>,
-    /// Asked for and not received, over all streams.
+    /// Octets requested and not received, over all streams.
     requested: u64,
     received: u64,
-    /// What was done since somebody took it, where it is written down.
+    /// The steps since the caller last took them; `None` unless they are recorded.
     steps: Option<Vec<Step>>,
 }
 
@@ -34,17 +34,17 @@ struct Stream {
     out_of_order: u64,
     /// The connection's segment size, as last seen.
     mss: Bytes,
-    /// There is a hole in what came, and nothing in order has come since.
+    /// The stream has a hole, and nothing in order has arrived since.
     has_hole: bool,
 }
 
-/// What a stream was asked for.
+/// A stream's current request.
 #[derive(Debug)]
 struct Chunk {
-    /// Still to come.
+    /// The part that has not arrived.
     range: Range<u64>,
     asked: Time,
-    /// When something came last, or it was asked for.
+    /// Time of the last arrival, or of the request.
     moved: Time,
     begun: bool,
 }
@@ -61,12 +61,12 @@ impl Transfer {
         Transfer { settings, missing, streams, share, requested: 0, received: 0, steps: None }
     }
 
-    /// From now on every step is written down.
+    /// Records every step from now on.
     pub fn record(&mut self) {
         self.steps = Some(Vec::new());
     }
 
-    /// The steps that were written down since they were last taken.
+    /// The steps recorded since the last call.
     pub fn take_steps(&mut self) -> Vec<Step> {
         self.steps.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -78,12 +78,12 @@ impl Transfer {
         }
     }
 
-    /// How many streams there are.
+    /// Number of streams.
     pub fn streams(&self) -> usize {
         self.streams.len()
     }
 
-    /// What an idle stream is to ask for. `None`: the stream is busy, or everything was asked for.
+    /// The next request of an idle stream. `None` if the stream is busy, or if everything is requested.
     pub fn request(&mut self, now: Time, stream: usize) -> Option<Range<u64>> {
         if self.streams.get(stream)?.chunk.is_some() {
             return None;
@@ -95,7 +95,7 @@ impl Transfer {
         Some(range)
     }
 
-    /// Equation 2.4, which is printed with "min" and means "max" by its own text.
+    /// Equation 2.4. The paper prints "min", but its text describes "max".
     fn chunk_size(&self) -> u64 {
         let streams = self.streams.len() as u64;
         let least = self.settings.min_chunk.get().max(1);
@@ -106,18 +106,18 @@ impl Transfer {
         }
     }
 
-    /// The next `octets` of what the stream was asked for have arrived: their place in the object.
+    /// The next `octets` octets of the stream's request arrived. Returns their place in the object.
     ///
     /// # Errors
-    /// If it was not asked for so many.
+    /// If the stream's request has fewer octets left.
     pub fn received(&mut self, now: Time, stream: usize, octets: u64) -> Result<Range<u64>, Excess> {
         self.received_late(now, now, stream, octets)
     }
 
-    /// As [`Transfer::received`], of octets that came at `came` and are told of only now.
+    /// The same as [`Transfer::received`] for octets that arrived at `came` and are reported now.
     ///
     /// # Errors
-    /// If it was not asked for so many.
+    /// If the stream's request has fewer octets left.
     pub fn received_late(&mut self, now: Time, came: Time, stream: usize, octets: u64) -> Result<Range<u64>, Excess> {
         let chunk = self.streams.get_mut(stream).and_then(|stream| stream.chunk.as_mut());
         let chunk = chunk.filter(|chunk| octets <= chunk.range.end - chunk.range.start).ok_or(Excess)?;
@@ -150,14 +150,14 @@ impl Transfer {
         Ok(place)
     }
 
-    /// What the stream's connection says of itself: segments that came out of order since it began
-    /// (`tcpi_rcv_ooopack`), and its segment size.
+    /// Takes the statistics of a stream's connection: segments that arrived out of order since it began
+    /// (`tcpi_rcv_ooopack`), and the segment size.
     pub fn observe(&mut self, now: Time, stream: usize, out_of_order: u64, mss: Bytes) {
         let Some(seen) = self.streams.get_mut(stream) else { return };
         if (seen.out_of_order, seen.mss) == (out_of_order, mss) {
             return;
         }
-        // What comes out of order until the hole is filled tells of the same one.
+        // Further segments out of order, until the hole is filled, belong to the same hole.
         let hole = out_of_order > seen.out_of_order && !seen.has_hole;
         (seen.out_of_order, seen.mss) = (out_of_order, mss);
         seen.has_hole |= hole;
@@ -173,7 +173,8 @@ impl Transfer {
         self.write_down(now, stream, What::Observed { out_of_order, mss }, loss);
     }
 
-    /// The stream's connection is gone: what it still owed is missing again, and a new one may take its place.
+    /// The stream's connection failed. The rest of its request is missing again, and the stream may have a new
+    /// connection.
     pub fn failed(&mut self, now: Time, stream: usize) {
         let Some(failed) = self.streams.get_mut(stream) else { return };
         let chunk = std::mem::take(failed).chunk;
@@ -184,14 +185,14 @@ impl Transfer {
         self.write_down(now, stream, What::Failed, None);
     }
 
-    /// The streams that have not moved for too long. Each is to be closed, told as [failed](Transfer::failed) and
-    /// opened anew.
+    /// The streams on which nothing arrived for the stall timeout. The caller closes each, reports it as
+    /// [failed](Transfer::failed) and opens it again.
     pub fn stalled(&self, now: Time) -> Vec<usize> {
         let late = |stream: &Stream| self.stalls_at(stream).is_some_and(|at| at <= now);
         (0..self.streams.len()).filter(|at| late(&self.streams[*at])).collect()
     }
 
-    /// When the next stream will have stalled, if nothing comes.
+    /// Time at which the next stream stalls if nothing arrives.
     pub fn next_stall(&self) -> Option<Time> {
         self.streams.iter().filter_map(|stream| self.stalls_at(stream)).min()
     }
@@ -200,17 +201,17 @@ impl Transfer {
         Some(stream.chunk.as_ref()?.moved + self.settings.stall_timeout)
     }
 
-    /// Nothing is missing and nothing is on its way.
+    /// True if nothing is missing and no request is open.
     pub fn is_complete(&self) -> bool {
         self.missing.is_empty() && self.requested == 0
     }
 
-    /// The lowest octet that was neither received nor asked for.
+    /// The lowest octet that was neither received nor requested.
     pub fn first_missing(&self) -> Option<u64> {
         self.missing.iter().next().map(|range| range.start)
     }
 
-    /// Octets still to come: on their way, or not asked for.
+    /// Octets that have not arrived, requested or not.
     pub fn left(&self) -> u64 {
         self.missing.octets() + self.requested
     }
@@ -220,28 +221,28 @@ impl Transfer {
         self.received
     }
 
-    /// Asked for and not received.
+    /// Octets requested and not received.
     pub fn requested(&self) -> u64 {
         self.requested
     }
 
-    /// The window that one sender would have; `None` where nothing limits what is asked for.
+    /// The window that one sender would have; `None` if the mode has no window.
     pub fn window(&self) -> Option<Bytes> {
         self.share.as_ref().map(FairShare::window)
     }
 
-    /// How often congestion was seen.
+    /// Number of reductions of the window.
     pub fn reductions(&self) -> u64 {
         self.share.as_ref().map_or(0, FairShare::reductions)
     }
 
-    /// The round trip of requests, the least of the latest few.
+    /// The round trip of requests: the median of the latest samples.
     pub fn rtt(&self) -> Option<Duration> {
         self.share.as_ref().map(FairShare::rtt)
     }
 }
 
-/// More arrived on a stream than it was asked for.
+/// More arrived on a stream than it requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Excess;
 

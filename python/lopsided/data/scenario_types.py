@@ -857,7 +857,7 @@ class RdraApp(TypedDict):
     mode: Literal["fair", "greedy", "single"]
     streams: int
     window: Literal[
-        "cubic", "cubic-0.8", "reno", "bic", "highspeed", "htcp", "hybla", "scalable", "westwood", "havey2015"
+        "cubic", "cubic-0.8", "reno", "bic", "highspeed", "htcp", "hybla", "scalable", "westwood", "vegas", "havey2015"
     ]
     detection: Literal["queued", "every"]
     min_chunk_bytes: int

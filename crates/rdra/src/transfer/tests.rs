@@ -199,3 +199,30 @@ proptest! {
         prop_assert_eq!(again(settings, size, &steps), steps);
     }
 }
+
+/// Section 2.5: with round trips sensed from requests a window can follow the delay. Vegas's stops where a queue grows
+/// at the line; CUBIC's grows until a loss.
+#[test]
+fn a_delay_based_window_stops_where_a_queue_grows() {
+    let window_after = |rule: &str| {
+        let window = WindowRule::WORDS.iter().find(|(name, _)| *name == rule).expect("a rule").1;
+        let mut transfer = Transfer::new(Settings { window, ..Settings::default() }, Ranges::whole(1 << 40));
+        let mut now_us = 0;
+        for _ in 0..400 {
+            let asked: u64 = (0..8)
+                .filter_map(|stream| transfer.request(ms(now_us / 1000), stream))
+                .map(|range| range.end - range.start)
+                .sum();
+            // A line of 10 Mbit/s behind 100 ms: what exceeds 125 kB waits 0.8 us an octet.
+            now_us += 100_000 + asked.saturating_sub(125_000) * 8 / 10;
+            for stream in 0..8 {
+                let left = transfer.streams[stream].chunk.as_ref().expect("a request").range.clone();
+                transfer.received(ms(now_us / 1000), stream, left.end - left.start).expect("its own octets");
+            }
+        }
+        transfer.window().expect("a window").get()
+    };
+    let (vegas, cubic) = (window_after("vegas"), window_after("cubic"));
+    assert!((100_000..250_000).contains(&vegas), "{vegas}: the line holds 125 kB");
+    assert!(cubic > 4 * vegas, "{cubic}");
+}
