@@ -1,5 +1,5 @@
 //! Reads QUIC packets that are not encrypted: headers (RFC 9000 section 17) and frames (section 19), for counters, qlog and
-//! tests. Whatever cannot be read ends the iteration.
+//! tests. An iteration ends at the first octets that cannot be read.
 
 /// Octets of the connection IDs that lopsided's endpoints choose.
 pub const CID_LEN: usize = 8;
@@ -142,10 +142,10 @@ fn one(kind: PacketKind, first: u8, packet: &[u8], at: usize, size: usize) -> Op
 /// A frame.
 #[derive(Clone, Copy, Debug)]
 pub enum Frame<'a> {
-    /// So many octets of padding in a row.
+    /// A run of padding, with its length in octets.
     Padding(u64),
     Ping,
-    /// `delay` is in units of the peer's ACK delay exponent. `counts`: packets seen as ECT(0), ECT(1) and CE.
+    /// `delay` is in units of the peer's ACK delay exponent. `counts` has the packets that arrived with ECT(0), ECT(1) and CE.
     Ack {
         largest: u64,
         delay: u64,
@@ -197,7 +197,7 @@ pub enum Frame<'a> {
         code: u64,
     },
     HandshakeDone,
-    /// draft-ietf-quic-ack-frequency: the threshold counts the packets that need no ACK, the delay is in microseconds.
+    /// draft-ietf-quic-ack-frequency. `threshold` is the number of packets that need no ACK.
     AckFrequency {
         threshold: u64,
         max_delay_us: u64,

@@ -1,11 +1,10 @@
 //! ACK pacing (Partridge's ACK spacing: ACK Spacing for High Delay-Bandwidth Paths with Insufficient Buffering, 1998;
-//! RFC 2760 section 3.3.3): ACKs that come in a bunch go on with the time between them that the data for which they ask
-//! takes at `rate`, so that a sender does not send it in a burst.
+//! RFC 2760 section 3.3.3). ACKs that arrive in a bunch leave with gaps between them. A gap is the time that the data
+//! released by the previous ACK takes at `rate`, so the sender does not send this data in a burst.
 //!
-//! An ACK for so many new octets holds back the next one of its connection for the time of those octets. One that
-//! stands for many (a stretch ACK) is not divided: `ack_reconstruct` in front does that. Only plain ACKs for new data
-//! wait, no longer than `max_delay`. One with data, flags, SACK blocks or counts of marks, or a duplicate, goes on at
-//! once, behind those that wait.
+//! An ACK delays the next one of its connection by the time of the octets that it acknowledges. This stage does not
+//! divide a stretch ACK; `ack_reconstruct` before it does. Only plain ACKs for new data wait, for at most `max_delay`. A
+//! duplicate ACK, and an ACK with data, flags, SACK blocks or counts of marks, leaves at once, behind those that wait.
 
 use crate::held_acks::{Ack, HeldAcks, Rule, Waiting};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
@@ -13,7 +12,7 @@ use lopsided_core::packet::TcpHeader;
 use lopsided_core::{BitRate, Bytes, Cx, Duration, Seq, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// ACK pacing as plain data.
+/// The settings of ACK pacing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckPacingConfig {
     /// The side of the queue that the stage is on.
@@ -67,7 +66,7 @@ impl StageKind for AckPacingConfig {
     }
 }
 
-/// Paces the ACKs of every connection that passes.
+/// Paces the ACKs of each connection.
 #[derive(Debug)]
 struct Pacing {
     config: AckPacingConfig,
@@ -78,7 +77,7 @@ struct Pacing {
 #[derive(Debug)]
 struct Pace {
     newest: Seq,
-    /// When the data is through for which the ACKs before asked.
+    /// Time at which the data that earlier ACKs released is through.
     free_at: Time,
 }
 
@@ -109,7 +108,7 @@ impl Rule for Pacing {
         pace.newest = pace.newest.later_of(header.ack);
     }
 
-    /// `delayed_packets` counts the ACKs that waited since the beginning.
+    /// `delayed_packets` is the number of ACKs that waited since the start.
     fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("delayed_packets", self.delayed as f64);
     }

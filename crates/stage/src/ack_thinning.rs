@@ -1,16 +1,16 @@
-//! ACK thinning: of the pure cumulative ACKs of a connection, only every n-th goes on (RFC 3449 section 5.2.2 has the
+//! ACK thinning: only every n-th pure cumulative ACK of a connection passes (RFC 3449 section 5.2.2 describes the
 //! family).
 //!
-//! An ACK is thinned where a later one says all that it says: it has no payload, SYN, FIN, RST, ECE, CWR or AE, no SACK
-//! blocks and no accurate ECN option, and it acknowledges new data. Anything else goes on at once, a duplicate above
-//! all, and takes with it the ACK that is held. With accurate ECN (RFC 9768) every ACK carries counters, so none is
-//! thinned.
+//! An ACK can be thinned if a later one carries all its information: it acknowledges new data and has no payload, no
+//! SYN, FIN, RST, ECE, CWR or AE flag, no SACK blocks and no accurate ECN option. Every other segment, above all a
+//! duplicate ACK, leaves at once, after the ACK that is held. With accurate ECN (RFC 9768) every ACK carries counters,
+//! so none is thinned.
 //!
-//! The newest thinned ACK is held, not dropped: it goes on when the n-th comes, or after `max_delay`, so that the
-//! sender learns of all data even where no further ACK follows. A held ACK gives way to a newer one of its connection,
-//! which inherits its time.
+//! The newest thinned ACK is held and not dropped. It leaves when the n-th ACK arrives, or after `max_delay`, so the
+//! sender receives an ACK for all data even if no further ACK follows. A newer ACK of the connection replaces a held
+//! one and keeps its deadline.
 //!
-//! Left out: thinning by what waits in the queue; a stage does not see the queue.
+//! A stage does not see the queue, so this one cannot thin by the queue's length.
 
 use crate::held_acks::{Ack, HeldAcks, Rule, Waiting};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
@@ -18,12 +18,12 @@ use lopsided_core::packet::TcpHeader;
 use lopsided_core::{Cx, DropReason, Duration, Seq, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// ACK thinning as plain data.
+/// The settings of ACK thinning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckThinningConfig {
     /// The side of the queue that the stage is on.
     pub side: StageSide,
-    /// One of so many goes on.
+    /// One of this number of ACKs passes.
     pub keep: u32,
     /// The longest delay of an ACK.
     pub max_delay: Duration,
@@ -64,7 +64,7 @@ impl StageKind for AckThinningConfig {
     }
 }
 
-/// Thins the ACKs of every connection that passes.
+/// Thins the ACKs of each connection.
 #[derive(Debug)]
 struct Thinning {
     config: AckThinningConfig,
@@ -74,9 +74,9 @@ struct Thinning {
 /// One connection's ACKs.
 #[derive(Debug)]
 struct Thinned {
-    /// The highest acknowledgement number that came.
+    /// The highest acknowledgement number so far.
     newest: Seq,
-    /// Thinned since the last one that went on.
+    /// ACKs thinned since the last one that passed.
     count: u32,
 }
 
@@ -95,7 +95,7 @@ impl Rule for Thinning {
         *known = Thinned { newest: ack.header.ack, count: known.count + 1 };
         let mut deadline = cx.now() + self.config.max_delay;
         for (earlier, covered) in waiting.take(ack.connection) {
-            // What the covered one says must not wait longer for the change.
+            // The information of the covered ACK must not wait longer because a newer ACK carries it now.
             deadline = earlier;
             self.thinned += 1;
             cx.drop(covered, DropReason::AckThinned);
@@ -115,7 +115,7 @@ impl Rule for Thinning {
         known.count = 0;
     }
 
-    /// `thinned_packets` counts the ACKs that were dropped since the beginning.
+    /// `thinned_packets` is the number of ACKs dropped since the start.
     fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("thinned_packets", self.thinned as f64);
     }

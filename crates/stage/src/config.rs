@@ -1,4 +1,4 @@
-//! What a stage is to scenarios: settings with keys of their own, and the stage that is built from them.
+//! A stage in a scenario: its settings, which have keys of their own, and the stage built from them.
 
 use crate::{Stage, StageNode};
 use lopsided_core::Rng;
@@ -6,10 +6,10 @@ use lopsided_spec::{AnyPart, Choice, Chosen, Fault, Part};
 
 /// A stage that scenarios can choose: its settings, declared as a [`Part`], and how it is built from them.
 pub trait StageKind: Part {
-    /// On which side of the queue and the line it stands.
+    /// The side of the queue and the line.
     fn side(&self) -> StageSide;
 
-    /// The stage of one run.
+    /// Builds the stage of a run.
     fn build(&self, role: &StageRole<'_>) -> Result<Box<dyn Stage>, Fault>;
 }
 
@@ -26,12 +26,12 @@ impl Choice for StageSide {
     const WORDS: &'static [(&'static str, StageSide)] = &[("entry", StageSide::Entry), ("exit", StageSide::Exit)];
 }
 
-/// Where a stage stands, which keys its random draws.
+/// A stage's place in a run, which seeds its random numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct StageRole<'a> {
     /// The run's seed, which keys the stage's random numbers.
     pub seed: u64,
-    /// Such as `link/up/stage 1`.
+    /// The place in words, such as `link/up/stage 1`.
     pub role: &'a str,
 }
 
@@ -59,12 +59,12 @@ impl Vtable {
     }
 }
 
-/// A stage as plain data, of whatever kind.
+/// The settings of a stage of any kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageConfig(pub(crate) Chosen<Vtable>);
 
 impl StageConfig {
-    /// A stage of that kind, which need not be one of this crate's.
+    /// Settings of any kind, also of one from outside this crate.
     pub fn new<S: StageKind>(config: S) -> StageConfig {
         StageConfig(Chosen::new(config, Vtable::of::<S>()))
     }
@@ -79,7 +79,7 @@ impl StageConfig {
         (self.0.build.side)(&*self.0.part)
     }
 
-    /// The node of one run.
+    /// Builds the node of a run.
     pub fn build(&self, role: &StageRole<'_>) -> Result<StageNode, Fault> {
         (self.0.build.build)(&*self.0.part, role).map(StageNode::new)
     }

@@ -1,8 +1,8 @@
-//! What the stages have in common that hold ACKs: a state for each connection, and plain ACKs that wait for a time of
-//! their own.
+//! The common part of stages that hold ACKs: a state for each connection, and plain ACKs that wait, each for a time of
+//! its own.
 //!
-//! An ACK is plain that says nothing which a copy or a later one could not say: it has no data, no other flag, no SACK
-//! block and no count of marks. What is not plain goes on at once, behind those that wait. State is soft.
+//! An ACK is plain if a copy or a later ACK can carry all its information: it has no data, no other flag, no SACK block
+//! and no count of marks. A segment that is not a plain ACK leaves at once, behind those that wait. State is soft.
 
 use crate::{Outlet, Stage};
 use lopsided_core::packet::{Flags, TcpHeader};
@@ -14,24 +14,24 @@ use std::net::IpAddr;
 /// The sender of the ACKs, and their receiver.
 pub(crate) type Connection = ((IpAddr, u16), (IpAddr, u16));
 
-/// What becomes of plain ACKs.
+/// The rule for plain ACKs.
 pub(crate) trait Rule: Debug + Send {
-    /// What it knows of a connection.
+    /// The state of a connection.
     type Stream: Debug + Send;
 
-    /// Knows a connection from this ACK on, which goes on at once; `None`: not yet.
+    /// The state of a new connection from this ACK on. The ACK leaves at once. `None` if the connection gets no state yet.
     fn begin(&self, header: &TcpHeader, now: Time) -> Option<Self::Stream>;
 
-    /// Whether the rule decides over this plain ACK, or it goes on at once.
+    /// Whether the rule decides about this plain ACK. If not, the ACK leaves at once.
     fn takes(stream: &Self::Stream, header: &TcpHeader) -> bool;
 
-    /// The ACK goes on, waits, or ends.
+    /// Lets the ACK pass, holds it, or drops it.
     fn take(&mut self, stream: &mut Self::Stream, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>);
 
-    /// A segment with an ACK goes on at once, and nothing waits.
+    /// A segment with an ACK leaves at once, and no packet of its connection waits.
     fn passes(stream: &mut Self::Stream, header: &TcpHeader, now: Time);
 
-    /// What waited has gone on by its time, as far as this number.
+    /// Waiting ACKs have left on time, up to this acknowledgement number.
     fn went_on(_stream: &mut Self::Stream, _number: Seq) {}
 
     /// Calls `out` with the name and value of each quantity.
@@ -56,7 +56,7 @@ fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
         && packet.is_read_whole()
 }
 
-/// A stage of that rule.
+/// A stage that follows a rule.
 #[derive(Debug)]
 pub(crate) struct HeldAcks<R: Rule> {
     rule: R,
@@ -69,7 +69,7 @@ impl<R: Rule> HeldAcks<R> {
         HeldAcks { rule, streams: BTreeMap::new(), waiting: Waiting::default() }
     }
 
-    /// A segment that the rule is not asked about goes on.
+    /// A segment leaves without a decision of the rule.
     fn note(&mut self, connection: Connection, header: &TcpHeader, now: Time) {
         if header.flags.0 & (Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0) != 0 {
             self.streams.remove(&connection);
@@ -120,17 +120,17 @@ impl<R: Rule> Stage for HeldAcks<R> {
     }
 }
 
-/// What waits. The packets of a connection go in the order in which they came.
+/// The waiting packets. The packets of a connection leave in the order in which they arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     waiting: BTreeMap<Connection, VecDeque<(Time, Packet)>>,
-    /// When the first that waits of each connection goes on.
+    /// Time at which each connection's first waiting packet leaves.
     deadlines: BTreeSet<(Time, Connection)>,
     held: Count,
 }
 
 impl Waiting {
-    /// The packet goes on at that time, which is no earlier than that of the one before of its connection.
+    /// Holds a packet until `time`, which is no earlier than that of the connection's previous packet.
     pub fn hold(&mut self, connection: Connection, time: Time, packet: Packet) {
         self.held.record(packet.size());
         let waiting = self.waiting.entry(connection).or_default();
@@ -140,12 +140,12 @@ impl Waiting {
         waiting.push_back((time, packet));
     }
 
-    /// When the last that waits of a connection goes on.
+    /// Time at which the connection's last waiting packet leaves.
     pub fn last(&self, connection: Connection) -> Option<Time> {
         self.waiting.get(&connection)?.back().map(|(time, _)| *time)
     }
 
-    /// Lets go what waits of a connection until then. Gives what the last of it acknowledges.
+    /// Releases a connection's packets that wait until `until` at most. Returns what the last of them acknowledges.
     pub fn release(&mut self, connection: Connection, until: Time, out: &mut Outlet) -> Option<Seq> {
         let waiting = self.waiting.get_mut(&connection)?;
         self.deadlines.remove(&(waiting.front()?.0, connection));
@@ -164,12 +164,12 @@ impl Waiting {
         last
     }
 
-    /// A connection of which something waits that is due.
+    /// A connection with a packet whose time has come.
     pub fn due(&self, now: Time) -> Option<Connection> {
         self.deadlines.first().filter(|(deadline, _)| *deadline <= now).map(|(_, connection)| *connection)
     }
 
-    /// All that waits of a connection, and when it would have gone on.
+    /// Takes all waiting packets of a connection, with the times at which they would have left.
     pub fn take(&mut self, connection: Connection) -> Vec<(Time, Packet)> {
         let Some(waiting) = self.waiting.remove(&connection) else { return Vec::new() };
         waiting.front().into_iter().for_each(|(first, _)| _ = self.deadlines.remove(&(*first, connection)));

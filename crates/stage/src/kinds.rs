@@ -1,6 +1,6 @@
 //! The stages that scenarios choose by kind: this crate's, and those that users register.
 //!
-//! Nothing of this crate stands on this file: a stage's own file has all that it is.
+//! No other file of this crate uses this one: a stage is complete in its own file.
 
 use crate::config::Vtable;
 use crate::*;
@@ -12,7 +12,7 @@ const STAGE_KINDS: &[fn() -> Kind<Vtable>] =
 
 static KINDS: Registry<Kind<Vtable>> = Registry::new(STAGE_KINDS);
 
-/// All stages, for whatever reads and writes scenarios.
+/// All stages, for readers and writers of scenarios.
 pub static STAGES: Family = Family {
     name: "stage",
     text: "What packets meet on one side of the queue and the line.",
@@ -25,10 +25,11 @@ fn entry<S: StageKind>() -> Kind<Vtable> {
     Kind::of::<S>(Vtable::of::<S>())
 }
 
-/// Makes a stage of one's own known to all scenarios of this process, by the name of its [`Part`].
+/// Registers a user's stage for all scenarios of this process, under the name of its [`Part`]. It replaces a stage that
+/// was registered before under the name.
 ///
 /// # Errors
-/// If a stage of this crate has the name. One that was registered before under the name is replaced.
+/// If a stage of this crate has the name.
 pub fn register<S: StageKind>() -> Result<(), NameTaken> {
     KINDS.register(entry::<S>())
 }

@@ -1,10 +1,10 @@
-//! Stages: what stands in the way of packets on either side of a link direction's queue and line, and may drop, change,
-//! make, merge or hold them. ACK filters, proxies and reconstruction at the far end of a line are stages.
+//! Stages stand before or behind the queue and line of a link direction. They may drop, change, create, merge or hold
+//! packets. ACK filters, proxies and reconstruction at the far end of a line are stages.
 //!
 //! A stage implements [`Stage`]; its settings are a [`lopsided_spec::Part`] that implements [`StageKind`], one line in
 //! [`STAGES`]. [`StageNode`] puts it into a network.
 //!
-//! Leaves out: what must look into a queue while packets wait there. That is a queue discipline's.
+//! A stage cannot look into a queue: a mechanism that must is a queue discipline.
 
 #![warn(missing_docs)]
 

@@ -1,9 +1,8 @@
-//! The router before a link whose MTU is less than what comes: it drops what does not fit and says so to the sender
-//! (RFC 1191 section 4, RFC 4443 section 3.2), by a message that leaves on the way back, behind all that the sender
-//! sends at that instant.
+//! The router before a link with a small MTU. It drops packets that do not fit and informs their sender (RFC 1191 section
+//! 4, RFC 4443 section 3.2). The message leaves on the way back, behind all packets that the sender sends at that instant.
 //!
-//! Leaves out fragments. All that lopsided's own hosts send says "don't fragment"; a packet of another host that may be
-//! fragmented is dropped without a message. Messages are not limited in number, as Linux does not limit this kind.
+//! The router does not fragment. All packets of lopsided's own hosts have "don't fragment" set; a packet of another host
+//! without it is dropped without a message. The rate of messages is unlimited, as Linux does not limit this kind.
 
 use crate::{Outlet, Stage};
 use lopsided_core::packet::NewPacket;
@@ -16,14 +15,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub struct MtuGate {
     mtu: u16,
     router: (Ipv4Addr, Ipv6Addr),
-    /// Messages to send, and since when.
+    /// Messages that wait to be sent, each with its time.
     messages: Vec<NewPacket>,
     due: Option<Time>,
     refused: u64,
 }
 
 impl MtuGate {
-    /// Of the `number`-th such router of a network, which gives it its address.
+    /// The `number`-th such router of a network. The number determines its address.
     pub fn new(mtu: u16, number: u16) -> MtuGate {
         let [high, low] = number.to_be_bytes();
         let router = (Ipv4Addr::new(10, 255, high, low), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0xff, number));
@@ -62,7 +61,8 @@ impl Stage for MtuGate {
     }
 }
 
-/// No message answers a message (RFC 1122 section 3.2.2); one that asks and answers may be any.
+/// Whether the sender gets a message. An ICMP error must not answer an ICMP error (RFC 1122 section 3.2.2), and the gate
+/// does not distinguish errors from queries.
 fn is_answered(packet: &Packet) -> bool {
     let is_icmp = matches!(packet.transport(), Transport::Other { protocol: PROTOCOL_ICMP | PROTOCOL_ICMPV6 });
     !is_icmp && !packet.may_be_fragmented()

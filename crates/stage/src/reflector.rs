@@ -1,15 +1,15 @@
-//! The far end of what a discipline senses: sends sensing packets back where they came from, and lets all others pass.
+//! The far end of a discipline's sensing: it returns sensing packets to their source, and all other packets pass.
 //!
-//! What the dissertation does with a rule of iptables at the IP layer of the other end of the link (Havey 2015 section
-//! 5.2). A discipline whose sensing packets turn at its own link's end has one there without being told; this stage is
-//! for a far end that is several links away, such as a modem behind a shared channel.
+//! The dissertation uses a rule of iptables at the IP layer of the link's other end (Havey 2015 section 5.2). A
+//! discipline whose sensing packets turn at the end of its own link has a reflector there by itself. This stage is for a
+//! far end that is several links away, such as a modem behind a shared channel.
 
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
 use lopsided_core::{Cx, Packet};
 use lopsided_queue::turn;
 use lopsided_spec::{Fault, Key, Part};
 
-/// A reflector as plain data: there is nothing to set.
+/// The settings of a reflector: there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReflectorConfig;
 
@@ -30,7 +30,7 @@ impl StageKind for ReflectorConfig {
     }
 }
 
-/// The far end of one direction.
+/// The far end of a direction.
 #[derive(Debug, Default)]
 pub struct Reflector {
     turned: u64,
@@ -46,7 +46,7 @@ impl Stage for Reflector {
         }
     }
 
-    /// What turns leaves in the other direction.
+    /// Returned packets leave in the other direction.
     fn sees_reverse(&self) -> bool {
         true
     }

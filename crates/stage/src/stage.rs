@@ -4,29 +4,29 @@ use lopsided_core::{Count, Cx, Node, Packet, Port, Time};
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
-/// Something on the way of one direction of a link.
+/// An element on the path of a link direction.
 ///
 /// # Contract
-/// - Every packet that comes in goes to an [`Outlet`], now or at a later call, or ends by `cx.drop` or `cx.absorb`.
-///   What is kept is in [`Stage::held`].
-/// - Packets are changed by `cx.rewrite` and made by `cx.originate`; the accounting balances both.
-/// - There is no clock but `cx.now()`, and one timer.
+/// - Every packet that enters goes to an [`Outlet`], in the same or a later call, or ends by `cx.drop` or `cx.absorb`.
+///   [`Stage::held`] counts the packets in the stage.
+/// - A stage changes packets by `cx.rewrite` and creates them by `cx.originate`, so that the accounting balances.
+/// - The only clock is `cx.now()`, and a stage has one timer.
 pub trait Stage: Debug + Send {
-    /// A packet of the stage's own direction.
+    /// A packet of the stage's own direction arrived.
     fn handle_packet(&mut self, packet: Packet, out: &mut Outlet, cx: &mut Cx<'_>);
 
-    /// Whether packets of the other direction pass through [`Stage::handle_reverse`]. Asked once, as the network is
-    /// built.
+    /// Whether packets of the other direction pass through [`Stage::handle_reverse`]. The network calls this once, when
+    /// it is built.
     fn sees_reverse(&self) -> bool {
         false
     }
 
-    /// A packet of the other direction, at the same end of the line.
+    /// A packet of the other direction arrived at the same end of the line.
     fn handle_reverse(&mut self, packet: Packet, out: &mut Outlet, _cx: &mut Cx<'_>) {
         out.reverse(packet);
     }
 
-    /// When to call `handle_timeout` next; `None` for never.
+    /// Time of the next call of `handle_timeout`; `None` if there is none.
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
@@ -34,34 +34,34 @@ pub trait Stage: Debug + Send {
     /// The time of `poll_timeout` has come. A call before it does nothing.
     fn handle_timeout(&mut self, _out: &mut Outlet, _cx: &mut Cx<'_>) {}
 
-    /// The packets that the stage keeps.
+    /// The number of packets in the stage.
     fn held(&self) -> Count {
         Count::ZERO
     }
 
-    /// Calls `out` with the name and value of each quantity of its own, for the results' tables.
+    /// Calls `out` with the name and value of each of the stage's quantities, for the results' tables.
     fn sample(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
 }
 
-/// Takes the packets that leave a stage, in order.
+/// Collects the packets that leave a stage, in order.
 #[derive(Debug, Default)]
 pub struct Outlet {
     packets: VecDeque<(Port, Packet)>,
 }
 
 impl Outlet {
-    /// The packet goes on in the stage's own direction.
+    /// Sends the packet on in the stage's own direction.
     pub fn forward(&mut self, packet: Packet) {
         self.packets.push_back((StageNode::FORWARD, packet));
     }
 
-    /// The packet goes on in the other direction.
+    /// Sends the packet in the other direction.
     pub fn reverse(&mut self, packet: Packet) {
         self.packets.push_back((StageNode::REVERSE, packet));
     }
 }
 
-/// A stage as a node of a network. What enters by a port goes on by the same port.
+/// A stage as a node of a network. A packet that enters by a port leaves by the same port.
 #[derive(Debug)]
 pub struct StageNode {
     stage: Box<dyn Stage>,
@@ -73,10 +73,10 @@ pub struct StageNode {
 impl StageNode {
     /// The stage's own direction.
     pub const FORWARD: Port = Port(0);
-    /// The other direction, of a stage that sees it.
+    /// The other direction, if the stage sees it.
     pub const REVERSE: Port = Port(1);
 
-    /// Makes a node of a stage.
+    /// Wraps a stage.
     pub fn new(stage: Box<dyn Stage>) -> StageNode {
         StageNode { stage, out: Outlet::default(), arrived: 0, sent: 0 }
     }
@@ -117,7 +117,7 @@ impl Node for StageNode {
         self.stage.held() + Count::of(self.out.packets.iter().map(|(_, packet)| packet.size()))
     }
 
-    /// `arrived_packets` and `sent_packets` count the stage's own direction since the beginning.
+    /// `arrived_packets` and `sent_packets` count packets of the stage's own direction since the start.
     fn sample(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         out("", "arrived_packets", self.arrived as f64);
         out("", "sent_packets", self.sent as f64);

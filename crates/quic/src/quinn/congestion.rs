@@ -1,8 +1,8 @@
 //! Congestion controls for quinn: lopsided's own behind quinn's contract, and a watcher around either kind.
 //!
-//! quinn tells a control the octets and the sending time of each packet acknowledged, that packets were lost or marked, and
-//! nothing else. That is enough for controls that only set a window. The recovery period is RFC 9002's: one reduction for
-//! all losses among packets sent before it.
+//! quinn's contract has the octets and the sending time of each acknowledged packet, and the fact that packets were lost or
+//! marked, and nothing else. That is enough for controls that only set a window. The recovery period is RFC 9002's: one
+//! reduction for all losses among packets sent before the period began.
 
 use super::clock::{Clock, lock};
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction, TcpEvent, TimedTcpEvent};
@@ -30,33 +30,34 @@ pub(super) struct Watched {
     pub ssthresh: Option<u64>,
     /// A loss or mark reduced the window, and no packet sent since then is acknowledged.
     pub in_recovery: bool,
-    /// Round-trip times of packets acknowledged, until somebody takes them.
+    /// Round-trip times of acknowledged packets that the endpoint has not taken yet.
     pub rtts: Vec<Duration>,
     pub ecn_reductions: u64,
     pub loss_reductions: u64,
     pub persistent: u64,
     /// The application had nothing to send when the last ACK came.
     pub app_limited: bool,
-    /// Somebody listens to what happens, which is kept here until it is taken.
+    /// Whether an observer wants `events`.
     pub listened: bool,
+    /// Events that the endpoint has not taken yet.
     pub events: Vec<TimedTcpEvent>,
 }
 
 impl Watched {
-    fn tell(&mut self, at: Time, event: TcpEvent) {
+    fn note(&mut self, at: Time, event: TcpEvent) {
         if self.listened {
             self.events.push(TimedTcpEvent { at, event });
         }
     }
 }
 
-/// Whose control it is.
+/// The control that is watched.
 enum Inner {
     Quinn(Box<dyn Controller>),
     Ours(Box<Ours>),
 }
 
-/// Wraps a control and notes what it is told.
+/// Wraps a control and records its input.
 struct Watching {
     clock: Clock,
     inner: Inner,
@@ -70,17 +71,17 @@ pub(super) struct WatchingFactory {
     clock: Clock,
     source: Source,
     initial_window: u64,
-    /// For the connection made last.
+    /// The state of the newest connection.
     latest: Mutex<Arc<Mutex<Watched>>>,
     listened: AtomicBool,
 }
 
-/// Where the control comes from.
+/// The origin of the control.
 pub(super) enum Source {
     NewReno,
     Cubic,
-    /// Draws from a generator that cannot be seeded, and is not paced by its own rate: scenarios cannot choose it. The draw
-    /// sets a gain that only that rate uses, so that it cannot be seen in the packets.
+    /// Scenarios cannot choose quinn's BBR: it draws from a generator that cannot be seeded, and quinn does not pace by its
+    /// rate. The draw sets a gain that only this rate uses, so packets do not depend on it.
     Bbr,
     Ours(cc::ControllerFactory),
 }
@@ -97,12 +98,12 @@ impl WatchingFactory {
         WatchingFactory { clock, source, initial_window, latest: Mutex::default(), listened: AtomicBool::new(false) }
     }
 
-    /// Connections made from now on keep what happens to them.
+    /// Connections that are made from now on record events.
     pub fn listen(&self) {
         self.listened.store(true, Ordering::Relaxed);
     }
 
-    /// For the connection made last.
+    /// The state of the newest connection.
     pub fn latest(&self) -> Arc<Mutex<Watched>> {
         Arc::clone(&lock(&self.latest))
     }
@@ -134,14 +135,14 @@ impl ControllerFactory for WatchingFactory {
         *lock(&self.latest) = Arc::clone(&watched);
         let clock = self.clock;
         let watching = Watching { clock, inner, recovery_start: None, watched, factory: self };
-        watching.note();
+        watching.copy_window();
         Box::new(watching)
     }
 }
 
 impl Watching {
-    /// Copies the window for those outside the connection.
-    fn note(&self) {
+    /// Copies the window to the state that the endpoint reads.
+    fn copy_window(&self) {
         let (cwnd, ssthresh) = match &self.inner {
             Inner::Quinn(control) => (control.window(), control.metrics().ssthresh.filter(|octets| *octets < u64::MAX)),
             Inner::Ours(ours) => {
@@ -172,7 +173,7 @@ impl Controller for Watching {
                 self.recovery_start = None;
                 watched.in_recovery = false;
                 let (from, to, why) = (CaState::Recovery, CaState::Open, CaReason::Completed);
-                watched.tell(self.clock.time(now), TcpEvent::CaState { from, to, why });
+                watched.note(self.clock.time(now), TcpEvent::CaState { from, to, why });
                 if let Inner::Ours(ours) = &mut self.inner {
                     ours.recovered(self.clock.time(now));
                 }
@@ -199,7 +200,7 @@ impl Controller for Watching {
                 ours.end_acks(self.clock.time(now), in_flight, app_limited, in_recovery);
             }
         }
-        self.note();
+        self.copy_window();
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
@@ -209,7 +210,7 @@ impl Controller for Watching {
             let mut watched = lock(&self.watched);
             if lost_bytes > 0 {
                 let segments = lost_bytes.div_ceil(u64::from(SMALLEST_MTU)) as u32;
-                watched.tell(at, TcpEvent::Lost { start: 0, segments, rule: LossRule::Rfc9002 });
+                watched.note(at, TcpEvent::Lost { start: 0, segments, rule: LossRule::Rfc9002 });
             }
             watched.in_flight = watched.in_flight.saturating_sub(lost_bytes);
             if begins || is_persistent_congestion {
@@ -241,15 +242,15 @@ impl Controller for Watching {
             };
             let (from, to) = (Bytes::new(before), Bytes::new(self.window()));
             let mut watched = lock(&self.watched);
-            watched.tell(at, TcpEvent::CwndReduced { signal, from, to });
+            watched.note(at, TcpEvent::CwndReduced { signal, from, to });
             if self.recovery_start.is_none() {
-                watched.tell(at, TcpEvent::CaState { from: CaState::Open, to: CaState::Recovery, why });
+                watched.note(at, TcpEvent::CaState { from: CaState::Open, to: CaState::Recovery, why });
             }
         }
         if begins {
             self.recovery_start = Some(now);
         }
-        self.note();
+        self.copy_window();
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
@@ -257,7 +258,7 @@ impl Controller for Watching {
             Inner::Quinn(control) => control.on_mtu_update(new_mtu),
             Inner::Ours(ours) => ours.segment_size(new_mtu),
         }
-        self.note();
+        self.copy_window();
     }
 
     fn window(&self) -> u64 {
@@ -275,7 +276,7 @@ impl Controller for Watching {
         metrics
     }
 
-    /// quinn duplicates a control only for a new path, on which it begins from nothing.
+    /// quinn duplicates a control only for a new path, on which the control starts afresh.
     fn clone_box(&self) -> Box<dyn Controller> {
         let start = self.clock.instant(Time::ZERO);
         Arc::clone(&self.factory).build(start, SMALLEST_MTU)
@@ -306,7 +307,7 @@ struct Ours {
     sent: u64,
     delivered: u64,
     lost: u64,
-    /// What the ACK that is being read acknowledged: octets, packets, the time of the oldest and newest of them.
+    /// Octets and packets that the current ACK frame acknowledges, and the round trips of the oldest and newest packet.
     acked: u64,
     packets: u32,
     rtt: Option<Duration>,
@@ -322,7 +323,7 @@ impl Ours {
         let setup = Setup {
             initial_window: Bytes::new(initial_window),
             remembered_threshold: None,
-            // RFC 9002 section 7: as many octets as were acknowledged.
+            // RFC 9002 section 7: the window grows by the octets acknowledged.
             counting: ByteCounting::Delivered,
             abe: false,
             tick: Duration::ZERO,

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(super) struct PacketCounts {
     counters: LinkCounters,
-    /// What was sent again, for those who listen.
+    /// Retransmissions, until the endpoint takes them.
     events: Vec<TcpEvent>,
     /// Stream octets of each 1-RTT packet sent since `first`; zero once it is acknowledged.
     sent: VecDeque<u32>,
@@ -18,7 +18,7 @@ pub(super) struct PacketCounts {
     /// The largest 1-RTT packet numbers, sent and received.
     largest_sent: Option<u64>,
     largest_received: Option<u64>,
-    /// For each stream, where the octets never sent begin.
+    /// For each stream, the offset behind the highest octet sent.
     edges: Vec<(u64, u64)>,
 }
 
@@ -30,9 +30,9 @@ pub(super) struct LinkCounters {
     pub bytes_before: u64,
 }
 
-/// Octets to the end of the handshake matter, and no more than these.
+/// Bound of the octets that are counted for anti-amplification, which ends with the handshake.
 const HANDSHAKE_OCTETS: u64 = 1 << 20;
-/// Events that have not been taken.
+/// Most events that are kept until the endpoint takes them.
 const MOST_EVENTS: usize = 1 << 12;
 
 impl PacketCounts {
@@ -79,10 +79,10 @@ impl PacketCounts {
         }
     }
 
-    /// Octets of the range that were sent before.
+    /// Notes that a range is sent, and returns how many of its octets were sent before.
     fn advance(&mut self, id: u64, offset: u64, len: u64) -> u64 {
         let at = self.edges.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
-            // Streams end: those of the distant past are not sent again.
+            // Only the 64 newest streams are kept: an older stream has ended.
             if self.edges.len() == 64 {
                 self.edges.remove(0);
             }
@@ -131,7 +131,7 @@ impl PacketCounts {
                 self.counters.sums.bytes_received += Bytes::new(octets);
             }
         }
-        // What is acknowledged at the front is not asked for again.
+        // Acknowledged packets at the front are forgotten: their numbers are never acknowledged again.
         while self.sent.len() > 1 && self.sent.front() == Some(&0) {
             self.sent.pop_front();
             self.first += 1;

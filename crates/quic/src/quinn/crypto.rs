@@ -42,21 +42,22 @@ impl HeaderKey for PlainHeader {
     }
 }
 
-/// How an end acknowledges without having been asked by its peer. quinn has no settings for it, but obeys ACK_FREQUENCY
-/// frames (draft-ietf-quic-ack-frequency): the session puts such a frame in front of the contents of received packets,
-/// behind the network and before the connection reads them. No octet of it is on the wire.
+/// The ACK behaviour of a receiver whose peer sends no ACK_FREQUENCY frame. quinn has no setting for it, but it obeys such
+/// frames (draft-ietf-quic-ack-frequency). The session therefore puts a frame in front of the contents of a received
+/// packet before the connection reads them. The frame is never on the wire.
 #[derive(Debug, Default)]
 pub(super) struct LocalAcks {
     /// 1-RTT packets received.
     pub received: u64,
     frame: Vec<u8>,
-    /// The frame goes into so many packets more: one that is a duplicate is discarded unread.
+    /// Number of packets that still get the frame: more than one, because quinn discards a duplicate packet unread.
     left: u8,
     sequence: u64,
 }
 
 impl LocalAcks {
-    /// From the next packet on: an ACK for `packets` packets, after `delay_us` at the latest.
+    /// From the next packet on the receiver acknowledges every `packets` packets, after `delay_us` microseconds at the
+    /// latest.
     pub fn set(&mut self, packets: u64, delay_us: u64, reordering: u64) {
         self.left = 3;
         self.frame = vec![0x40, 0xaf];
@@ -78,7 +79,7 @@ impl LocalAcks {
     }
 }
 
-/// A key: the space, the phase and the sender; of received 1-RTT packets, how they are acknowledged.
+/// A key: a number made of space, phase and sender, and for received 1-RTT packets the receiver's ACK behaviour.
 struct PlainKey(u64, Option<Arc<Mutex<LocalAcks>>>);
 
 impl PlainKey {
@@ -91,7 +92,7 @@ impl PlainKey {
     }
 }
 
-/// Tells a changed packet from an unchanged one; four independent lanes, so that it costs little.
+/// A checksum that detects changed packets. Four independent lanes let the processor compute them at the same time.
 fn checksum(header: &[u8], payload: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(FACTOR).rotate_left(29);
@@ -175,7 +176,7 @@ struct PlainSession {
     parameters: Vec<u8>,
     peer: Option<TransportParameters>,
     inbox: Vec<u8>,
-    /// Messages received whole, and steps of sending that are done.
+    /// Number of complete messages received, and of steps of sending done.
     received: u8,
     sent: u8,
     phase: u64,
@@ -270,7 +271,7 @@ impl Session for PlainSession {
         Ok(self.peer)
     }
 
-    /// What is written together with keys still goes out in the space before them.
+    /// quinn sends the octets that are written together with new keys still in the space before those keys.
     fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
         let sizes = self.sizes;
         let step = (self.side.is_client(), self.sent, self.received);
@@ -322,7 +323,7 @@ impl Session for PlainSession {
 /// Makes the sessions of both sides.
 pub(super) struct PlainConfig {
     sizes: HandshakeSizes,
-    /// For the session made last.
+    /// The ACK behaviour of the newest session.
     latest: Mutex<Arc<Mutex<LocalAcks>>>,
 }
 
@@ -331,7 +332,7 @@ impl PlainConfig {
         PlainConfig { sizes, latest: Mutex::default() }
     }
 
-    /// How the connection made last acknowledges.
+    /// The ACK behaviour of the newest connection.
     pub fn latest(&self) -> Arc<Mutex<LocalAcks>> {
         Arc::clone(&lock(&self.latest))
     }

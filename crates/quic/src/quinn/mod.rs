@@ -3,8 +3,8 @@
 //! A socket is a bidirectional stream. The socket that opens a connection takes the connection's first stream with its first
 //! octet. A client closes its connection when none of its sockets is open; a server's connections end with their clients'.
 //!
-//! Data that the application writes waits in the socket until quinn takes it, so that the room which the socket reports is
-//! the room it has. Received data is read from quinn at once: flow control follows what arrives, and not a slow reader.
+//! Data that the application writes waits in the socket until quinn takes it, so that the socket reports its true free
+//! space. The endpoint reads received data from quinn at once, so flow control never waits for the application.
 
 mod clock;
 mod congestion;
@@ -36,9 +36,9 @@ use std::sync::{Arc, Mutex};
 
 /// Octets that a socket holds for quinn.
 const SOCKET_BUFFER: u64 = 256 << 10;
-/// What a payload without contents consists of.
+/// The octets of a payload without contents.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
-/// The ACK delay that a receiver has if it tells its peer nothing (RFC 9000 section 18.2).
+/// The ACK delay of a receiver that sends no max_ack_delay parameter (RFC 9000 section 18.2).
 const USUAL_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 /// Streams that a peer may have open at once.
 const MAX_STREAMS: u32 = 1000;
@@ -65,7 +65,7 @@ impl ConnectionIdGenerator for SeededIds {
     }
 }
 
-/// The time of day, which only tokens hold.
+/// The time of day, which only tokens contain.
 struct Epoch;
 
 impl TimeSource for Epoch {
@@ -86,27 +86,27 @@ pub struct QuicEndpoint {
     remote: Option<SocketAddr>,
     opens: bool,
     drains: bool,
-    /// By their handles.
+    /// Indexed by quinn's handles.
     connections: Vec<Option<Box<Link>>>,
     sockets: Vec<Option<Socket>>,
     free_sockets: Vec<u32>,
     events: VecDeque<(SocketId, SocketEvent)>,
-    /// Packets of the latest batch that have not been handed over.
+    /// Packets of the latest batch that the host has not taken yet.
     outbox: VecDeque<(Vec<u8>, Ecn)>,
     /// The connection that may have more to send.
     sending: usize,
-    /// Received packets that wait for the processor or for others to come.
+    /// Received packets that wait for the processor, or for the end of their batch.
     inbox: VecDeque<(Payload, Option<EcnCodepoint>)>,
     /// When the inbox is handled.
     inbox_due: Option<Time>,
-    /// The processor is at work until then.
+    /// The end of the processor's current work.
     busy_until: Time,
     buffer: Vec<u8>,
     past: Counters,
     past_srtt: Option<Duration>,
     cwnd: Option<u64>,
     rtts: Vec<Duration>,
-    /// Which events somebody listens to, and those not told yet.
+    /// The kinds of events that an observer wants, and the events it has not taken yet.
     listened: TcpEventMask,
     traced: VecDeque<TimedTcpEvent>,
 }
@@ -115,10 +115,10 @@ pub struct QuicEndpoint {
 struct Link {
     handle: ConnectionHandle,
     connection: Connection,
-    /// Opened from here.
+    /// This end opened it.
     client: bool,
     established: bool,
-    /// Its client closed it, or it was lost: no socket is told anything more.
+    /// Its client closed it, or it was lost: its sockets get no more events.
     over: bool,
     watched: Arc<Mutex<Watched>>,
     local_acks: Arc<Mutex<LocalAcks>>,
@@ -128,7 +128,7 @@ struct Link {
     counts: PacketCounts,
     /// Octets that quinn took from sockets.
     written: u64,
-    /// The last reason that held the sender back.
+    /// The last reason that limited the sender.
     limit: Option<Limit>,
     state: State,
     /// Sockets without a stream yet, in order.
@@ -139,7 +139,7 @@ struct Link {
     timeout: Option<Time>,
 }
 
-/// How a receiver acknowledges.
+/// The ACK behaviour of a receiver.
 #[derive(Clone, Copy, Debug)]
 struct LocalAck {
     packets: u64,
@@ -148,19 +148,19 @@ struct LocalAck {
 }
 
 impl LocalAck {
-    /// Whether the difference is not worth a change: a delay that follows the RTT changes with every sample.
+    /// Whether the difference is too small for a change: a delay that follows the RTT differs with every sample.
     fn is_near(self, other: LocalAck) -> bool {
         let near = |a: u64, b: u64| a.abs_diff(b) * 5 <= b;
         near(self.packets, other.packets) && near(self.delay_us, other.delay_us) && self.reordering == other.reordering
     }
 }
 
-/// Packets that arrive in a round trip.
+/// Number of packets that arrive in a round trip.
 #[derive(Debug, Default)]
 struct Arrivals {
     since: Time,
     before: u64,
-    /// The most in one round trip so far.
+    /// The largest number so far.
     most: u64,
 }
 
@@ -184,7 +184,7 @@ struct Socket {
     /// Octets that quinn took.
     written: u64,
     inbox: Vec<u8>,
-    /// Octets that can be read; more than `inbox` holds where contents do not matter.
+    /// Octets that can be read; `inbox` is empty if the application wants no contents.
     readable: u64,
     /// The application closed its direction; the FIN is with quinn; everything is acknowledged.
     closing: bool,
@@ -192,9 +192,9 @@ struct Socket {
     sent_all: bool,
     /// The peer's FIN was read.
     received_all: bool,
-    /// The peer opened it, and the application was not told yet.
+    /// The peer opened it, and the application has no event of it yet.
     fresh: bool,
-    /// The application is told that it is over.
+    /// The event `Closed` is queued.
     ended: bool,
 }
 
@@ -345,7 +345,7 @@ impl QuicEndpoint {
         self.sockets.iter().position(of).map(|at| at as u32)
     }
 
-    /// Hands what waits in the socket to quinn, as far as it takes it.
+    /// Hands the socket's queue to quinn, as far as quinn takes it.
     fn flush(&mut self, place: u32) {
         let Some(socket) = self.sockets.get_mut(place as usize).and_then(Option::as_mut) else { return };
         let Some(link) = self.connections.get_mut(socket.link).and_then(Option::as_deref_mut) else { return };
@@ -392,7 +392,7 @@ impl QuicEndpoint {
         }
     }
 
-    /// Reads all that arrived on a stream and tells the socket's application.
+    /// Reads all data that arrived on a stream, and queues the socket's events.
     fn take_readable(&mut self, link: usize, id: StreamId) {
         let Some(place) = self.socket_of(link, id) else { return };
         let (Some(socket), Some(link)) = (self.sockets[place as usize].as_mut(), self.connections[link].as_deref_mut())
@@ -444,7 +444,7 @@ impl QuicEndpoint {
         }
     }
 
-    /// The socket is over. It can be read until its application is told.
+    /// Ends the socket. The application can read it until it takes the event `Closed`.
     fn end_socket(&mut self, place: u32, reason: CloseReason) {
         let Some(socket) = self.sockets[place as usize].as_mut() else { return };
         if !std::mem::replace(&mut socket.ended, true) {
@@ -471,7 +471,7 @@ impl QuicEndpoint {
         }
     }
 
-    /// Passes on what happened to a connection.
+    /// Handles a connection's events.
     fn serve(&mut self, place: usize, now: Time) {
         loop {
             let Some(link) = self.connections.get_mut(place).and_then(Option::as_deref_mut) else { return };
@@ -551,7 +551,7 @@ impl QuicEndpoint {
         self.connections[link].as_deref_mut()?.connection.streams().accept(Dir::Bi)
     }
 
-    /// The receiver's own ACK behaviour, where the sender asks for none.
+    /// Sets the receiver's own ACK behaviour, unless the sender asks for one.
     fn adapt_acks(&mut self, place: usize, now: Time) {
         let Some(link) = self.connections.get_mut(place).and_then(Option::as_deref_mut) else { return };
         if self.config.ack_frequency || !link.established {
@@ -580,13 +580,13 @@ impl QuicEndpoint {
         }
     }
 
-    /// A connection that is drained is gone.
+    /// Removes a drained connection.
     fn forget(&mut self, place: usize, now: Time) {
         if self.listened != TcpEventMask::NONE {
             self.trace(place, now);
         }
         self.end_sockets(place, CloseReason::Normal);
-        // The place is free for another connection, which these sockets are not of.
+        // Another connection may take the place, and must not get these sockets.
         for socket in self.sockets.iter_mut().flatten().filter(|socket| socket.link == place) {
             socket.link = usize::MAX;
         }
@@ -609,7 +609,7 @@ impl QuicEndpoint {
         }
     }
 
-    /// One packet for quinn.
+    /// Hands a packet to quinn.
     fn take_packet(&mut self, now: Time, data: &Payload, ecn: Option<EcnCodepoint>) {
         let (Some(remote), Some(octets)) = (self.remote, data.bytes()) else { return };
         let instant = self.clock.instant(now);
@@ -737,7 +737,7 @@ impl QuicEndpoint {
         })
     }
 
-    /// Keeps what happened inside a connection for those who listen.
+    /// Keeps a connection's events for the observers.
     #[cold]
     fn trace(&mut self, place: usize, now: Time) {
         let limit = self.limit_of(place, now);
@@ -748,20 +748,20 @@ impl QuicEndpoint {
             (false, false, true) => State::SynSent,
             (false, false, false) => State::SynReceived,
         };
-        let mut told = std::mem::take(&mut lock(&link.watched).events);
-        told.extend(link.counts.take_events().into_iter().map(|event| TimedTcpEvent { at: now, event }));
+        let mut events = std::mem::take(&mut lock(&link.watched).events);
+        events.extend(link.counts.take_events().into_iter().map(|event| TimedTcpEvent { at: now, event }));
         if state != link.state {
-            told.push(TimedTcpEvent { at: now, event: TcpEvent::StateChanged { from: link.state, to: state } });
+            events.push(TimedTcpEvent { at: now, event: TcpEvent::StateChanged { from: link.state, to: state } });
             link.state = state;
         }
         if limit != link.limit {
             link.limit = limit;
             if let Some(by) = limit {
-                told.push(TimedTcpEvent { at: now, event: TcpEvent::Limited { by } });
+                events.push(TimedTcpEvent { at: now, event: TcpEvent::Limited { by } });
             }
         }
         let listened = self.listened;
-        self.traced.extend(told.into_iter().filter(|told| listened.has(told.event.kind())));
+        self.traced.extend(events.into_iter().filter(|each| listened.has(each.event.kind())));
     }
 
     fn note_cwnd(&mut self) {
@@ -855,7 +855,7 @@ impl Transport for QuicEndpoint {
         let unused = of.stream.is_none() && of.queue.is_empty();
         of.closing = true;
         if unused {
-            // It never had a stream: there is nothing to end.
+            // A socket without a stream has nothing to end.
             self.remove_socket(socket.0);
         } else {
             self.flush(socket.0);
@@ -872,7 +872,7 @@ impl Transport for QuicEndpoint {
             link.over = true;
             link.connection.close(self.clock.instant(now), VarInt::from_u32(1), Bytes::new());
         } else if let Some(id) = stream {
-            // Either may be complete already.
+            // An error means that this direction is complete already.
             let _ = link.connection.send_stream(id).reset(VarInt::from_u32(1));
             let _ = link.connection.recv_stream(id).stop(VarInt::from_u32(1));
         }
@@ -892,7 +892,7 @@ impl Transport for QuicEndpoint {
     fn handle_packet(&mut self, now: Time, packet: &Packet) {
         let Header::Udp(header) = packet.transport() else { return };
         let data = packet.payload();
-        // The end that waits learns from the first packet where to answer.
+        // The waiting end takes its peer's address from the first packet.
         self.remote.get_or_insert(SocketAddr::new(packet.src(), header.src_port));
         let ecn = match packet.ecn() {
             Ecn::NotEct => None,
@@ -1006,7 +1006,7 @@ fn transport_config(config: &QuicConfig, end: &TransportEnd, controllers: Arc<Wa
         .receive_window(config.connection_window.map_or(VarInt::MAX, |window| varint(window.get())))
         .send_window(config.send_window.get())
         .mtu_discovery_config(discovery)
-        // The spin bit is random where it is off: nothing on our paths reads it.
+        // Nothing on our paths reads the spin bit.
         .allow_spin(false);
     if config.ack_frequency {
         let mut asks = AckFrequencyConfig::default();
