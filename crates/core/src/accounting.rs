@@ -1,12 +1,12 @@
-//! The accounting of a run: packets and bytes that each node took in, let out, changed and lost, the running digest,
-//! and the boxes of the packets.
+//! The accounting of a run: the packets and bytes that each node originated, delivered, changed and dropped, the running
+//! digest, and the boxes of the packets.
 
 use crate::packet::{AroundTcp, Fields, Ledger, NewPacket, TcpHeader};
 use crate::{Bytes, DropReason, Event, EventMask, MarkReason, NodeId, Observer, Packet, Time, Transport};
 use std::fmt;
 use std::ops::{Add, AddAssign};
 
-/// A 64-bit running hash of everything that a node saw, in order. Not cryptographic: it tells runs apart.
+/// A 64-bit running hash of everything that a node saw, in order. It distinguishes runs and is not cryptographic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest(u64);
 
@@ -29,7 +29,7 @@ impl Digest {
     }
 }
 
-/// A number of packets and of their octets (of IP).
+/// A number of packets, and of their octets from the IP header on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Count {
     /// Number of packets.
@@ -42,7 +42,7 @@ impl Count {
     /// No packets.
     pub const ZERO: Count = Count { packets: 0, bytes: Bytes::ZERO };
 
-    /// One more packet.
+    /// Adds a packet of this size.
     #[inline]
     pub fn record(&mut self, size: Bytes) {
         self.packets += 1;
@@ -92,20 +92,20 @@ impl fmt::Display for Count {
 /// One node's accounting.
 #[derive(Clone, Debug, Default)]
 pub struct NodeCounters {
-    /// Packets that the node made.
+    /// Packets that the node created.
     pub originated: Count,
-    /// Packets whose journey ended well.
+    /// Packets that reached their destination at this node.
     pub delivered: Count,
     /// Digest of the node's packets.
     pub digest: Digest,
-    /// `None` of a node at which nothing of it happened.
+    /// Rare counters; `None` while all of them are zero.
     rare: Option<Box<Rare>>,
 }
 
-/// What happens to packets at few nodes.
+/// Counters that few nodes need.
 #[derive(Clone, Debug, Default)]
 struct Rare {
-    /// Packets that a stage took into others, and octets that stages added to packets and took from them.
+    /// Packets that a stage merged into others, and octets that stages added to packets and removed from them.
     absorbed: Count,
     bytes_added: Bytes,
     bytes_removed: Bytes,
@@ -124,7 +124,7 @@ impl NodeCounters {
         self.rare.iter().flat_map(|rare| rare.dropped).sum()
     }
 
-    /// Packets that the node's queue marked as having experienced congestion, those that came marked included.
+    /// Packets that the node's queue marked with "congestion experienced", also those that arrived marked.
     pub fn marked(&self, why: MarkReason) -> Count {
         self.rare.as_ref().map_or(Count::ZERO, |rare| rare.marked[why as usize])
     }
@@ -139,25 +139,25 @@ impl NodeCounters {
     }
 }
 
-/// A packet on its way from one accounting to another of the same network, without the box: that stays in the
-/// processor's cache where packets are made, and a row of packets is read in one go.
+/// A packet on its way between two accountings of a network, without its box. The box stays with the accounting that
+/// creates packets, in the processor's cache, and a row of unboxed packets lies in consecutive memory.
 #[derive(Debug)]
 pub struct Unboxed(Fields);
 
-/// The accounting of all nodes, and who is watching.
+/// The accounting of all nodes, and the observers.
 #[derive(Default)]
 pub struct Accounting {
     nodes: Vec<NodeCounters>,
     mask: EventMask,
-    /// Nobody looks at what nodes measure before then.
+    /// No observer reads the nodes' measurements before this time.
     unseen_until: Time,
     interrupted: bool,
-    /// Boxes of packets that ended, for those to come.
+    /// Boxes of ended packets, for new ones.
     #[expect(clippy::vec_box, reason = "the box is what a packet is")]
     free: Vec<Box<Fields>>,
     ledger: Ledger,
     observers: Vec<Box<dyn Observer>>,
-    /// What waits in the other classes of the queue that is at work, see [`crate::Cx::within_class`].
+    /// Packets and octets that wait in the other classes of the acting queue, see [`crate::Cx::within_class`].
     backlog_beside: (u32, Bytes),
 }
 
@@ -173,18 +173,18 @@ impl Accounting {
         Accounting { nodes: vec![NodeCounters::default(); nodes], ..Accounting::default() }
     }
 
-    /// The accounting of a part of the same network, for another thread: of as many nodes, of which nothing is known
-    /// yet. Nobody watches.
+    /// The accounting of a part of the same network, for another thread: the same number of nodes, all counters zero, no
+    /// observers.
     pub fn part(&self) -> Accounting {
         Accounting { ledger: self.ledger.clone(), ..Accounting::new(self.nodes.len()) }
     }
 
-    /// Exchanges what two accountings of one network know of a node.
+    /// Exchanges the counters of a node between two accountings of a network.
     pub fn swap_node(&mut self, node: NodeId, other: &mut Accounting) {
         std::mem::swap(self.node_mut(node), other.node_mut(node));
     }
 
-    /// Takes a packet out of its box, which is for the next one.
+    /// Takes a packet out of its box, and keeps the box for the next packet.
     pub fn unbox(&mut self, packet: Packet) -> Unboxed {
         let mut place = packet.0;
         let fields = std::mem::replace(&mut *place, Fields::blank());
@@ -210,8 +210,8 @@ impl Accounting {
         self.unseen_until = Time::ZERO;
     }
 
-    /// Promises that nobody looks at what nodes measure before `until`. Where somebody watches more than hosts, it says
-    /// nothing.
+    /// The driver states that it does not read the nodes' measurements before `until`. This has no effect if an observer
+    /// watches more than hosts.
     pub fn promise_unseen(&mut self, until: Time) {
         self.unseen_until = if self.mask.has(EventMask::BETWEEN_HOSTS) { Time::ZERO } else { until };
     }
@@ -232,12 +232,12 @@ impl Accounting {
         &self.nodes
     }
 
-    /// All that somebody wants to see.
+    /// The events that at least one observer wants.
     pub fn mask(&self) -> EventMask {
         self.mask
     }
 
-    /// Whether a node asked to be looked at, since somebody last asked: see [`crate::Cx::interrupt`].
+    /// Whether a node requested an interrupt since the last call: see [`crate::Cx::interrupt`].
     #[inline]
     pub fn take_interrupt(&mut self) -> bool {
         std::mem::take(&mut self.interrupted)
@@ -248,7 +248,7 @@ impl Accounting {
         self.interrupted = true;
     }
 
-    /// All nodes' digests in one.
+    /// The digest of all nodes together.
     pub fn digest(&self) -> u64 {
         let mut all = Digest::default();
         for counters in &self.nodes {
@@ -257,7 +257,7 @@ impl Accounting {
         all.value()
     }
 
-    /// Where all packets came to be, those included that the nodes still hold.
+    /// The sums over all nodes, with the packets that the nodes still hold.
     pub fn conservation(&self, held: Count) -> Conservation {
         let mut sum = Conservation { held, ..Conservation::default() };
         for counters in &self.nodes {
@@ -333,7 +333,7 @@ impl Accounting {
         packet.0.booking.end();
         let counters = self.node_mut(node);
         counters.delivered.record(packet.size());
-        // A window that is offered may change nothing else for as long as it is not used up.
+        // The advertised window belongs to the digest: a changed window has no other effect until it is used up.
         let window = match packet.transport() {
             Transport::Tcp(header) => u64::from(header.window),
             Transport::Udp(_) | Transport::Other { .. } => 0,
@@ -389,28 +389,28 @@ impl Accounting {
     }
 }
 
-/// Where all packets of a run and their octets came to be.
+/// The fate of all packets of a run and of their octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Conservation {
-    /// Packets that began at a host or stage.
+    /// Packets that a host or stage created.
     pub originated: Count,
     /// Packets that reached their destination.
     pub delivered: Count,
     /// Packets that were dropped.
     pub dropped: Count,
-    /// Ended in a stage that sends on in another packet what they carried.
+    /// Packets that a stage merged into others.
     pub absorbed: Count,
-    /// What rewriting added to packets, and took from them.
+    /// Bytes that rewriting added to packets.
     pub bytes_added: Bytes,
     /// Bytes that rewriting removed from packets.
     pub bytes_removed: Bytes,
-    /// In queues, in stages, in flight.
+    /// Packets in queues, in stages and in flight.
     pub held: Count,
 }
 
 impl Conservation {
-    /// Every packet that was originated was delivered, dropped, absorbed or is held, and so was every octet, of those
-    /// also that rewriting added or removed.
+    /// True if every originated packet is delivered, dropped, absorbed or held, and if the same is true of every octet,
+    /// with those that rewriting added or removed.
     pub fn holds(&self) -> bool {
         let ended = self.delivered + self.dropped + self.absorbed + self.held;
         self.originated.packets == ended.packets

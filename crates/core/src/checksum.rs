@@ -1,13 +1,13 @@
 //! The Internet checksum (RFC 1071): the one's complement of the one's complement sum of 16-bit words.
 
-/// A sum in the making, over any number of pieces; every piece but the last must have an even length.
+/// A running sum over pieces of data. Every piece but the last must have an even length.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checksum(u64);
 
 impl Checksum {
     /// Adds bytes to the sum.
     pub fn add(&mut self, octets: &[u8]) {
-        // Long ones in larger words of the machine's own order, as RFC 1071 section 2 (B) and (C) allow.
+        // Long pieces are added in larger words of the machine's byte order (RFC 1071 section 2 (B) and (C)).
         let (long, octets) = octets.split_at(if octets.len() < LONG { 0 } else { octets.len() & !3 });
         let own: u64 =
             long.chunks_exact(4).map(|word| u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]))).sum();
@@ -21,12 +21,12 @@ impl Checksum {
         }
     }
 
-    /// What goes into the header's checksum field, which counted as zero in the sum.
+    /// The value for the header's checksum field. The field must have been zero in the sum.
     pub fn value(self) -> u16 {
         !self.folded()
     }
 
-    /// Whether a sum that took in its own checksum field is as it left the sender.
+    /// True if the data is intact. The sum must include the checksum field as received.
     pub fn is_intact(self) -> bool {
         self.folded() == 0xffff
     }

@@ -1,7 +1,7 @@
 //! The vocabulary of lopsided: time, units, packets, the node contract, random streams and the accounting.
 //!
-//! Everything above speaks in these words and this crate knows nothing of what is above. It holds no clock, no I/O and
-//! no global state: a state machine is handed the time and a [`Cx`] and can reach nothing else.
+//! All other crates build on these types, and this crate depends on none of them. It has no clock, no I/O and no global
+//! state: a state machine gets the time and a [`Cx`] with each call, and can reach nothing else.
 
 #![warn(missing_docs)]
 
@@ -28,7 +28,7 @@ pub use seq::Seq;
 pub use time::{Duration, Time};
 pub use units::{BitRate, Bytes};
 
-/// Which way along a lopsided line: towards the home (`Down`) or away from it (`Up`). Never tx and rx.
+/// A direction of a line: towards the home (`Down`) or away from it (`Up`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dir {
     /// Towards the client: the fast direction of an access line.

@@ -1,4 +1,4 @@
-//! The contract between a network and what stands in it: hosts, routers, links, stages.
+//! The contract between a network and its nodes: hosts, routers, links, stages.
 
 use crate::packet::{AroundTcp, Delivered, NewPacket, PacketEditor, TcpHeader};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
 };
 use std::fmt::Debug;
 
-/// One of a node's attachments, numbered from zero by the node.
+/// An attachment of a node. The node numbers its ports from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u16);
 
@@ -15,33 +15,33 @@ pub struct Port(pub u16);
 pub trait Node: Debug + Send {
     /// A packet arrives at a port.
     fn handle_packet(&mut self, port: Port, packet: Packet, cx: &mut Cx<'_>);
-    /// A call before the time of `poll_timeout` does nothing.
+    /// The time of `poll_timeout` has come. An earlier call does nothing.
     fn handle_timeout(&mut self, cx: &mut Cx<'_>);
     /// Returns the next packet that leaves, with its port; `None` if no packet leaves now.
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)>;
-    /// Whether `poll_transmit`, asked once more, would give nothing and change nothing: then it need not be.
+    /// True if another call of `poll_transmit` would return `None` and change nothing, so that the network can omit it.
     fn has_given_all(&self) -> bool {
         false
     }
-    /// When to call `handle_timeout` next; `None` for never. One node has one timer at a time: nothing is ever
-    /// cancelled.
+    /// Time of the next call of `handle_timeout`; `None` if there is none. A node has one timer, so the network never
+    /// cancels one.
     fn poll_timeout(&self) -> Option<Time>;
-    /// The packets that it holds: what conservation asks at the end.
+    /// The packets in the node, for the conservation check at the end of a run.
     fn held(&self) -> Count {
         Count::ZERO
     }
-    /// Its own quantities now, for the results' table of parts: the part of the node, which may be empty, the quantity
-    /// with its unit at the end, and the value.
+    /// Calls `out` for each quantity of the results' table of parts, with the name of the node's part, which may be
+    /// empty, the name of the quantity with its unit at the end, and the current value.
     fn sample(&self, _out: &mut dyn FnMut(&str, &str, f64)) {}
 }
 
-/// All that a state machine may reach: the time and the accounting.
+/// The context of a call: the time and the accounting. A state machine can reach nothing else.
 ///
-/// A packet begins with [`Cx::originate`] and ends with [`Cx::deliver`], [`Cx::drop`] or [`Cx::absorb`]; between the
-/// two it is changed by [`Cx::mark`] and [`Cx::rewrite`] alone.
+/// A packet begins with [`Cx::originate`] and ends with [`Cx::deliver`], [`Cx::drop`] or [`Cx::absorb`]. In between only
+/// [`Cx::mark`] and [`Cx::rewrite`] change it.
 ///
-/// Random numbers are not here: a part that needs them is built with a [`crate::Rng`] of its own, keyed by its role, so
-/// that no part's draws depend on another's.
+/// The context has no random numbers. A part that needs them has a [`crate::Rng`] of its own, seeded by its role, so that
+/// the draws of one part never depend on another.
 #[derive(Debug)]
 pub struct Cx<'a> {
     now: Time,
@@ -63,32 +63,33 @@ impl<'a> Cx<'a> {
     }
 
     #[inline]
-    /// The node that is called.
+    /// The called node.
     pub fn node(&self) -> NodeId {
         self.node
     }
 
-    /// The same context at another instant: a link replays the departures it owes at the times they happened.
+    /// The same context at another instant, for a link that computes earlier departures later.
     #[inline]
     pub fn at(&mut self, now: Time) -> Cx<'_> {
         Cx { now, node: self.node, accounting: self.accounting }
     }
 
-    /// Makes a packet, with a number that is unique within the run. Who hands it to the network at once says so with
-    /// [`Event::Sent`].
+    /// Creates a packet with a number that is unique within the run. A caller that hands the packet to the network at
+    /// once also emits [`Event::Sent`].
     #[inline(always)]
     pub fn originate(&mut self, new: NewPacket) -> Packet {
         self.accounting.originate(self.now, self.node, new)
     }
 
-    /// As [`Cx::originate`], of a packet of TCP whose header is written where it will lie; `None`, and no packet is made,
-    /// where `write` gives none. It must set the header whole: before that it is of any segment.
+    /// Creates a TCP packet like [`Cx::originate`], and lets `write` fill the header in its final place. Returns `None`
+    /// and creates no packet if `write` returns `None`. `write` must set every field: the header has the values of an
+    /// arbitrary earlier segment.
     #[inline(always)]
     pub fn originate_tcp(&mut self, write: impl FnOnce(&mut TcpHeader) -> Option<AroundTcp>) -> Option<Packet> {
         self.accounting.originate_tcp(self.now, self.node, write)
     }
 
-    /// Ends the packet's journey well: it is at its destination, and its contents can be read.
+    /// Ends the packet at its destination, and returns its contents.
     #[inline(always)]
     pub fn deliver(&mut self, mut packet: Packet) -> Delivered {
         self.accounting.delivered(self.now, self.node, &mut packet);
@@ -98,25 +99,24 @@ impl<'a> Cx<'a> {
         Delivered(packet)
     }
 
-    /// Takes back the box of a delivered packet, for the next one. Without it the box is freed, no harm done.
+    /// Takes back the box of a delivered packet for the next one. A caller that omits this call frees the box instead.
     #[inline]
     pub fn recycle(&mut self, delivered: Delivered) {
         self.accounting.recycle(delivered.0);
     }
 
-    /// Loses the packet: the only way to do so, and always with a reason.
+    /// Drops the packet with a reason. There is no other way to lose a packet.
     pub fn drop(&mut self, packet: Packet, why: DropReason) {
         self.accounting.dropped(self.now, self.node, packet, why);
     }
 
-    /// Ends a packet whose contents go on in another, which has grown for it or grows by [`Cx::rewrite`].
+    /// Ends a packet whose contents are merged into another, which grows by [`Cx::rewrite`].
     pub fn absorb(&mut self, packet: Packet) {
         self.accounting.absorbed(self.now, self.node, packet);
     }
 
-    /// Marks the packet if its transport understands marks (RFC 3168 section 5); false if it does not, and nothing is
-    /// changed. One that was marked before stays so, and counts again: this queue would have marked it.
-    /// [`Cx::mark_regardless`] is for those who ask not.
+    /// Marks the packet if its transport is capable of ECN (RFC 3168 section 5). Returns false and changes nothing if it is
+    /// not. A packet that was marked before stays marked and counts again, because this queue would have marked it.
     pub fn mark(&mut self, packet: &mut Packet, why: MarkReason) -> bool {
         if !packet.is_ecn_capable() {
             return false;
@@ -126,19 +126,19 @@ impl<'a> Cx<'a> {
         true
     }
 
-    /// Marks the packet though its transport may not have said that it understands marks, as a router of
-    /// balakrishnan1999 section 6.1 does with ACKs.
+    /// Marks the packet whether or not its transport is capable of ECN, as a router of balakrishnan1999 section 6.1 does
+    /// with ACKs.
     pub fn mark_regardless(&mut self, packet: &mut Packet, why: MarkReason) {
         packet.set_ecn(Ecn::Ce);
         self.record_mark(packet, why);
     }
 
-    /// Puts a mark into the accounting, for one who passes on the mark of another.
+    /// Counts a mark at this node that another part set.
     pub fn record_mark(&mut self, packet: &Packet, why: MarkReason) {
         self.accounting.marked(self.now, self.node, packet, why);
     }
 
-    /// Changes the packet. The accounting notes that it was changed, and by how many octets it grew or shrank.
+    /// Changes the packet. The accounting records the change, and the octets by which the packet grew or shrank.
     pub fn rewrite<T>(&mut self, packet: &mut Packet, change: impl FnOnce(&mut PacketEditor<'_>) -> T) -> T {
         let before = packet.size();
         let result = change(&mut PacketEditor(&mut packet.0));
@@ -146,20 +146,20 @@ impl<'a> Cx<'a> {
         result
     }
 
-    /// Whether someone wants to see events of these kinds.
+    /// True if an observer wants events of these kinds.
     #[inline]
     pub fn is_watched(&self, kinds: EventMask) -> bool {
         self.accounting.mask().has(kinds)
     }
 
-    /// Nobody looks at what nodes measure before then: what is known to happen earlier may be counted at once.
-    /// [`Time::ZERO`] where somebody may look at any time.
+    /// No observer reads the nodes' measurements before this time, so a node may count earlier events in advance.
+    /// [`Time::ZERO`] if an observer may read at any time.
     #[inline]
     pub fn unseen_until(&self) -> Time {
         self.accounting.unseen_until()
     }
 
-    /// Tells the observers of an event of this kind, built only if someone wants it.
+    /// Emits an event of this kind. `event` is called only if an observer wants the kind.
     #[inline]
     pub fn trace<'e>(&mut self, kind: EventMask, event: impl FnOnce() -> Event<'e>) {
         if self.accounting.mask().has(kind) {
@@ -169,7 +169,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Tells the watchers that a queue took the packet in. The backlog is that of the discipline that holds the packet.
+    /// Emits the event that a queue accepted the packet. The backlog is that of the discipline that holds the packet.
     #[inline]
     pub fn trace_enqueued(&mut self, packet: &Packet, backlog_packets: u32, backlog_bytes: Bytes) {
         if self.accounting.mask().has(EventMask::QUEUES) {
@@ -179,8 +179,8 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Lets one class of this node's queue act. `packets` and `bytes` wait in the node's other classes: they count in
-    /// the backlog of the events that the class tells.
+    /// Runs `act` for one class of this node's queue. `packets` and `bytes` wait in the node's other classes, and the
+    /// backlog in the class's events includes them.
     pub fn within_class<T>(&mut self, packets: u32, bytes: Bytes, act: impl FnOnce(&mut Cx<'_>) -> T) -> T {
         let outer = *self.accounting.backlog_beside();
         *self.accounting.backlog_beside() = (outer.0 + packets, outer.1 + bytes);
@@ -194,7 +194,7 @@ impl<'a> Cx<'a> {
         self.accounting.node(self.node)
     }
 
-    /// Asks whoever drives the network to look in as soon as this event is over.
+    /// Asks the driver of the network to regain control as soon as this event is over.
     #[inline]
     pub fn interrupt(&mut self) {
         self.accounting.interrupt();

@@ -1,4 +1,4 @@
-//! Which node of a network something happened at.
+//! The number of a node in its network.
 
 /// A node's place in its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,12 +1,12 @@
-//! Random streams keyed by seed and role, so that adding a node or running on more threads never changes another's
-//! draws.
+//! Random streams seeded by a run's seed and a role. A new node, or another number of threads, therefore never changes
+//! the draws of the other nodes.
 //!
-//! The distributions are written out here because a library's may change their values between minor versions.
+//! The distributions are our own code, because a library may change its values between minor versions.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
 
-/// One stream of random numbers, for one role of one run.
+/// A stream of random numbers for one role of a run.
 #[derive(Clone, Debug)]
 pub struct Rng(Pcg64Mcg);
 

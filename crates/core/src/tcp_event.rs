@@ -1,7 +1,7 @@
-//! What happens inside a TCP endpoint, as values that can be kept: the states it passes, why it calls data lost, why
-//! its window falls and comes back, which timer fires, why it acknowledges and what holds it back.
+//! The events inside a TCP endpoint as values that can be stored: changes of state, losses and their rule, reductions of
+//! the window and undos, timers, reasons of ACKs, and the limits of the sender.
 //!
-//! A connection makes these only for a listener, see `lopsided_tcp::Connection::listen_to`.
+//! A connection creates them only for a listener, see `lopsided_tcp::Connection::listen_to`.
 
 use crate::{Bytes, Seq, Time};
 
@@ -56,9 +56,9 @@ impl State {
 pub enum CaState {
     /// Nothing is missing.
     Open,
-    /// Duplicate or selective ACKs came, too few to mean a loss.
+    /// Duplicate or selective ACKs arrived, too few for a loss.
     Disorder,
-    /// The window comes down without a loss to repair (ECN, a repaired tail loss).
+    /// The window falls without a loss to repair (ECN, a repaired tail loss).
     Cwr,
     /// Fast recovery.
     Recovery,
@@ -79,7 +79,7 @@ impl CaState {
     }
 }
 
-/// Declares an enumeration of which each value has a name for tables and stories.
+/// Declares an enumeration whose values have names for tables and texts.
 macro_rules! named {
     ($(#[$doc:meta])* $type:ident { $($(#[$value_doc:meta])* $value:ident = $name:literal,)+ }) => {
         $(#[$doc])*
@@ -101,7 +101,7 @@ macro_rules! named {
 }
 
 named! {
-    /// What moves a sender from one congestion state to another.
+    /// The cause of a change of a sender's congestion state.
     CaReason {
         /// Duplicate or selective ACKs.
         Reordering = "duplicate or selective ACKs",
@@ -115,13 +115,13 @@ named! {
         LocalCongestion = "the interface was full",
         /// The retransmission timer fired.
         Timeout = "retransmission timeout",
-        /// What was out when the repair began is acknowledged.
+        /// All data that was outstanding when the repair began is acknowledged.
         Completed = "all that was out is acknowledged",
         /// The reduction was not needed.
         Undone = "undo",
         /// Nothing is missing any more.
         NothingMissing = "nothing is missing",
-        /// A router could not pass on what was too long.
+        /// A segment was too long for a router's next link.
         PathMtu = "the path takes smaller segments",
     }
 }
@@ -149,13 +149,13 @@ named! {
         Timeout = "timeout",
         /// The receiver dropped what it had SACKed.
         Reneged = "SACK reneging",
-        /// A router could not pass it on.
+        /// The segment was too long for a router's next link.
         TooLong = "too long for the path",
     }
 }
 
 named! {
-    /// Why a window came down.
+    /// The cause of a smaller window.
     Reduction {
         Loss = "loss",
         EcnEcho = "ECN echo",
@@ -166,15 +166,15 @@ named! {
 }
 
 named! {
-    /// How a reduction was found to be needless.
+    /// The rule that showed a reduction to be spurious.
     UndoRule {
         /// An echoed timestamp is older than the retransmission (RFC 3522).
         Eifel = "Eifel",
         /// Every retransmission was reported as a duplicate (RFC 3708).
         Dsack = "DSACK",
-        /// Data that was never sent again was acknowledged after a timeout (RFC 5682).
+        /// After a timeout an ACK covered data that was not retransmitted (RFC 5682).
         FRto = "F-RTO",
-        /// An ACK came too soon after a timeout (4.4BSD).
+        /// An ACK arrived sooner after a timeout than one for a retransmission can (4.4BSD).
         EarlyAck = "early ACK",
     }
 }
@@ -195,11 +195,11 @@ named! {
 }
 
 named! {
-    /// Why an acknowledgement without data went out.
+    /// The reason of an ACK without data.
     AckReason {
         /// The policy acknowledges each segment.
         EverySegment = "every segment",
-        /// As many segments or octets wait as one ACK may stand for.
+        /// The segments or octets that one ACK may cover have arrived.
         Count = "enough segments",
         /// The delayed-ACK timer fired.
         Delay = "delay",
@@ -207,9 +207,9 @@ named! {
         Quick = "quick ACK",
         /// Data arrived out of order.
         OutOfOrder = "out of order",
-        /// A gap was filled, or a part of one.
+        /// A segment filled a gap, or a part of it.
         GapFilled = "gap filled",
-        /// Data arrived that was there already.
+        /// The data had arrived before.
         Duplicate = "duplicate data",
         /// The application read all of a message.
         Pushed = "message read",
@@ -220,25 +220,25 @@ named! {
         Handshake = "handshake",
         /// A segment did not fit the connection (RFC 5961).
         Challenge = "challenge",
-        /// A mark came, or ended.
+        /// The stream of marks started or ended.
         Ecn = "ECN",
         /// A probe for a closed window.
         WindowProbe = "window probe",
         /// The policy's own schedule.
         Paced = "schedule",
-        /// FreeBSD: a partial acknowledgement came, and let nothing else go.
+        /// FreeBSD: a partial acknowledgement arrived that released no segment.
         Partial = "partial acknowledgement",
     }
 }
 
 named! {
-    /// What keeps a sender from sending more.
+    /// The limit of a sender.
     Limit {
         /// The congestion window.
         Congestion = "congestion window",
         /// The peer's window.
         Receiver = "receive window",
-        /// The application has written no more.
+        /// The application has no more data.
         Application = "application",
         /// The pacing rate.
         Pacing = "pacing",
@@ -248,7 +248,7 @@ named! {
         StreamFlowControl = "stream flow control",
         /// The peer's flow control of the connection (QUIC).
         ConnectionFlowControl = "connection flow control",
-        /// As much as may be unacknowledged is (QUIC).
+        /// The bound of unacknowledged data is reached (QUIC).
         SendBuffer = "send buffer",
         /// The client's address is not validated yet (RFC 9000 section 8.1).
         AntiAmplification = "anti-amplification limit",
@@ -257,7 +257,7 @@ named! {
     }
 }
 
-/// One thing that happened inside an endpoint. Offsets are octets of the stream, from 0.
+/// An event inside an endpoint. Offsets are octets of the stream, from 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TcpEvent {
     /// The connection's state changed.
@@ -276,7 +276,7 @@ pub enum TcpEvent {
         /// The reason.
         why: CaReason,
     },
-    /// `segments` more segments count as lost, the first of them at the offset `start`.
+    /// Segments were declared lost.
     Lost {
         /// Offset of the first lost segment.
         start: u64,
@@ -285,7 +285,7 @@ pub enum TcpEvent {
         /// The rule that found them.
         rule: LossRule,
     },
-    /// The window, or the target that it is led down to.
+    /// The window fell, or the target of a gradual reduction.
     CwndReduced {
         /// The congestion signal.
         signal: Reduction,
@@ -294,7 +294,7 @@ pub enum TcpEvent {
         /// The window after.
         to: Bytes,
     },
-    /// A reduction was taken back; the window is `cwnd` again.
+    /// A reduction was undone.
     Undone {
         /// The rule that showed that the reduction was spurious.
         by: UndoRule,
@@ -306,19 +306,19 @@ pub enum TcpEvent {
         /// The timer.
         kind: TimerKind,
     },
-    /// An acknowledgement without data went out.
+    /// An ACK without data was sent.
     AckSent {
         /// The acknowledgement number.
         ack: Seq,
         /// The reason of the ACK.
         why: AckReason,
     },
-    /// From now on something else holds the sender back.
+    /// The limit of the sender changed.
     Limited {
-        /// What limits the sender from now on.
+        /// The new limit.
         by: Limit,
     },
-    /// A segment was sent again; `probe`: as a tail loss probe.
+    /// A segment was retransmitted.
     Retransmitted {
         /// Offset of the segment.
         start: u64,
@@ -327,7 +327,7 @@ pub enum TcpEvent {
         /// True for a tail loss probe.
         probe: bool,
     },
-    /// The congestion control went from one of its own phases to another; at first from none, the empty name.
+    /// The congestion control changed its phase. The name before the first phase is empty.
     CcPhase {
         /// The phase before.
         from: &'static str,
@@ -337,7 +337,7 @@ pub enum TcpEvent {
 }
 
 impl TcpEvent {
-    /// The kind of event that it is; one bit.
+    /// The kind of the event, as one bit.
     pub fn kind(&self) -> TcpEventMask {
         match self {
             TcpEvent::StateChanged { .. } => TcpEventMask::STATE,
@@ -369,7 +369,7 @@ impl TcpEvent {
 }
 
 impl std::fmt::Display for TcpEvent {
-    /// A sentence of a story.
+    /// The event as a sentence.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             TcpEvent::StateChanged { from, to } => write!(f, "state {} -> {}", from.name(), to.name()),
@@ -419,7 +419,7 @@ impl TcpEventMask {
     /// All events.
     pub const ALL: TcpEventMask = TcpEventMask(u16::MAX);
 
-    /// Whether the two have a kind in common.
+    /// True if both contain a common kind.
     #[inline]
     pub const fn has(self, kinds: TcpEventMask) -> bool {
         self.0 & kinds.0 != 0
@@ -432,7 +432,7 @@ impl TcpEventMask {
     }
 }
 
-/// An event and when it happened.
+/// An event with its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimedTcpEvent {
     /// Time of the event.
