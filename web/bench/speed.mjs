@@ -82,18 +82,30 @@ for (const [name, text] of [["2400/196, 180 s", null], ...(docsis ? [["DOCSIS 10
 {
   const { page, close } = await open(4, { worker: false });
   await rest(page);
+  // The run alone, in an instance of its own: `took` of the page's runs includes the frames between their slices.
+  const alone = await page.evaluate(async (limits) => {
+    const packed = Uint8Array.from(atob(document.getElementById("wasm").textContent.trim()), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const { instance } = await WebAssembly.instantiate(await new Response(stream).arrayBuffer(), {});
+    const { memory, alloc, open, advance, finish } = instance.exports;
+    const runs = [];
+    for (const limit of limits) {
+      const begun = performance.now();
+      const scene = new TextEncoder().encode(`${lopsided.state.text.value}\u0001link.up.queue.limit=${limit}`);
+      const start = alloc(scene.length) >>> 0;
+      new Uint8Array(memory.buffer, start, scene.length).set(scene);
+      if (open(150, 0, 0, 0, 0)) throw new Error("the scene is refused");
+      while (advance(1e9, 25_000) === 0);
+      finish();
+      runs.push(performance.now() - begun);
+      await new Promise((done) => setTimeout(done));
+    }
+    // The first runs are those of code that the browser has not optimised yet.
+    return runs.slice(10);
+  }, limits);
   const passes = [];
-  const runs = [];
-  for (let pass = 0; pass < 12; pass++) {
-    // One run at a time, as the page makes it while a control moves.
-    runs.push(await page.evaluate(async (limit) => {
-      lopsided.state.set({ "link.up.queue.limit": limit }, true);
-      await new Promise((done) => { const wait = () => (lopsided.state.finished.value && !lopsided.state.busy.value ? done() : setTimeout(wait, 1)); wait(); });
-      return lopsided.state.took;
-    }, limits[pass]));
-  }
   for (let pass = 0; pass < 3; pass++) passes.push((await drag(page, 40, "link.up.queue.limit", limits)).redraw);
-  console.log(`main thread at 4x: the 180 s run ${told(runs)} ms; one redraw of four charts ${told(passes)} ms`);
+  console.log(`main thread at 4x: the 180 s run ${told(alone)} ms; one redraw of four charts ${told(passes)} ms`);
   await close();
 }
 await browser.close();
