@@ -153,7 +153,7 @@ def test_the_folder_holds_all(tmp_path: Path):
     assert page.count("<svg") == 2
     assert "RPM" in page
     # It is a study, not a run, and is replaced only when asked.
-    assert invoke(["plot", "goodput", str(folder)]) == 1
+    assert invoke(["plot", str(folder), "goodput"]) == 1
     assert invoke(["aqm", str(file), "--repeat", "1", "--out", str(folder), "--quiet"]) == 1
 
 

@@ -138,6 +138,7 @@ def in_turn(machine: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 
 @pytest.mark.slow
+@pytest.mark.real_time
 @pytest.mark.parametrize("name", CASES)
 def test_printed_commands_shape_the_line_and_can_be_undone(name: str, in_turn: dict[str, str]):
     told = in_turn[name]
@@ -161,6 +162,7 @@ def test_printed_commands_shape_the_line_and_can_be_undone(name: str, in_turn: d
 
 
 @pytest.mark.slow
+@pytest.mark.real_time
 @pytest.mark.usefixtures("machine")
 def test_commands_that_fail_leave_the_network_as_it_was(tmp_path: Path):
     config = CASES["fq_codel"]
@@ -176,6 +178,7 @@ def test_commands_that_fail_leave_the_network_as_it_was(tmp_path: Path):
 
 
 @pytest.mark.slow
+@pytest.mark.real_time
 @pytest.mark.usefixtures("machine")
 def test_nothing_is_redirected_to_a_device_that_is_down(tmp_path: Path):
     """As if the command that sets it up had no effect."""

@@ -201,7 +201,7 @@ def test_a_side_can_run_over_quic():
     flows = list(run.flows.rows())
     assert [flow["profile"] for flow in flows] == ["quic", "linux-6.1"]
     assert all(flow["goodput_bps"] > 1e6 for flow in flows)
-    with pytest.raises(lop.UsageError, match="bbr.*QUIC"):
+    with pytest.raises(lop.UsageError, match=r"bbr.*QUIC"):
         fairness.plan(["quic:bbr"], [20], FairnessOptions()).check()
 
 

@@ -70,7 +70,7 @@ def test_a_short_run_is_measured(name, direction):
 @pytest.mark.slow
 def test_chapter_4_alone(tmp_path, capsys):
     assert invoke(["reproduce", "havey2015", "--chapter", "4", "--repeat", "1", "--out", str(tmp_path)]) == 0
-    assert "4 of the paper's 4 statements hold" in capsys.readouterr().out
+    assert "3 of the paper's 3 statements hold" in capsys.readouterr().out
     assert (tmp_path / "chapter-4" / "figures" / "figure-4.1.svg").exists()
 
 
@@ -118,7 +118,7 @@ def test_a_full_aggregate_is_measured():
         )
         found[case.labels["mode"]] = chapter3.throughput(scenario.run(), case)
     assert found["fwp"]["tested_bps"] > 1.2 * found["fwp"]["others_bps"]
-    assert 1 < found["ampdu"]["frames_per_ppdu"] < found["fwp"]["frames_per_ppdu"] <= 32
+    assert 1 < found["ampdu"]["frames_per_ppdu"] < found["fwp"]["frames_per_ppdu"] <= 64
 
 
 @pytest.mark.slow

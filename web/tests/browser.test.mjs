@@ -316,7 +316,7 @@ test("a report's figures are interactive, and it plays", async () => {
   await figure.locator("canvas").first().hover();
   await page.waitForFunction(() => /s: download/.test(document.querySelector("figure.live .readout").textContent));
   await figure.getByText("Table").click();
-  assert.ok((await figure.locator("tbody tr").count()) > 10);
+  await figure.locator("tbody tr").nth(10).waitFor();
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run(document));
   assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`), []);
@@ -337,6 +337,8 @@ test("the digests of the repository's scenarios are equal in Chromium", async ()
   for (const path of paths) {
     if (performance.now() - begun > most) break;
     const text = readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+    // The page has no QUIC stack, and refuses its flows with a message.
+    if (/transport = .*quic/.test(text)) continue;
     await page.evaluate((text) => lopsided.state.load(text), text);
     await rest(page).catch(async () => assert.fail(`${path}: ${await page.locator(".problems").allTextContents()}`));
     assert.equal(await digestOf(page), known(path), path);

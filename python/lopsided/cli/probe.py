@@ -46,8 +46,8 @@ def probe(
 
         lopsided probe sink --bind 0.0.0.0
         lopsided probe send server.example --upload-after 30s --out log.tsv
-        lopsided probe send server.example --downloads 4 --uploads 0 --stagger 2s --cc reno \\
-          --out log.parquet
+        lopsided probe send server.example --downloads 4 --uploads 0 \\
+          --stagger 2s --cc reno --out log.parquet
         sudo lopsided probe send server.example --downloads 0 --stack ours --cc vegas
 
     Parameters
