@@ -93,8 +93,8 @@ impl fmt::Display for ReflectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReflectError::Rules(error) => error.fmt(f),
-            ReflectError::Queue(error) if error.raw_os_error() == Some(Errno::EBUSY as i32) => {
-                f.write_str("a reflector works here already")
+            ReflectError::Queue(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                f.write_str("another reflector runs on this machine already")
             }
             ReflectError::Queue(error) => write!(f, "sensing packets cannot be returned (it takes root): {error}"),
         }
@@ -168,6 +168,7 @@ pub fn reflect(reflection: &Reflection) -> Result<Reflected, ReflectError> {
     let rules = Rules::of_sensing(reflection.interface.as_deref()).map_err(ReflectError::Rules)?;
     let keeper = Keeper::start(rules.clone()).map_err(ReflectError::Queue)?;
     let mut queue = NfQueue::bind(rules.queue(), true).map_err(ReflectError::Queue)?;
+    keeper.arm().map_err(ReflectError::Queue)?;
     let raw = RawOut::open(None, None).map_err(ReflectError::Queue)?;
     let ending = Ending::begin().map_err(ReflectError::Queue)?;
     rules.add().map_err(ReflectError::Rules)?;

@@ -129,6 +129,31 @@ fn datagrams_go_out_and_answers_come_back() {
 }
 
 #[test]
+fn many_datagram_flows_leave_descriptors_to_connections() {
+    if !can_be() {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let _ = stream.expect("a connection").write_all(b"hello\n");
+        }
+    });
+    let command = format!(
+        "for port in $(seq 20001 20150); do echo x > /dev/udp/100.64.0.1/$port; done; sleep 0.5\n\
+         exec 3<>/dev/tcp/100.64.0.1/{port}; head -n 1 <&3"
+    );
+    let mut all = Command::new("bash");
+    let line = [LINE.as_slice(), &["--", "timeout", "60", "bash", "-c", &command]].concat();
+    all.args(["-c", "ulimit -n 64 && exec \"$@\"", "bash", env!("CARGO_BIN_EXE_lopsided-live")]).args(line);
+    let done = all.stdin(Stdio::null()).output().expect("bash is there");
+    let said = text(&done.stderr);
+    assert_eq!(text(&done.stdout), "hello\n", "{said}");
+    assert!(said.contains("had no file descriptor"), "{said}");
+}
+
+#[test]
 fn what_the_command_starts_ends_with_it_and_signals_reach_it() {
     if !can_be() {
         return;

@@ -40,6 +40,9 @@ shape() {
     exit 78
 }
 shape
+# A second one is refused, and the rules of the first stay.
+$LIVE shape line0 --up 4M -q 2>&1 | grep -c 'already' | sed 's/^/second /'
+echo "kept $(rules)"
 upload shaped
 grep CapEff /proc/$shaper/status
 kill -9 $shaper
@@ -128,6 +131,8 @@ fn it_holds_the_rate_and_fails_open() {
     // CAP_NET_ADMIN and nothing else.
     assert_eq!(number("CapEff:"), 1000, "{shown}");
     assert!(number("still") > 0, "{shown}");
+    assert_eq!(number("second"), 1, "{shown}{said}");
+    assert!(number("kept") > 0, "{shown}{said}");
     for nothing in ["left", "undone", "after_kills", "ended", "removed"] {
         assert_eq!(number(nothing), 0, "{nothing}: {shown}{said}");
     }
@@ -135,7 +140,7 @@ fn it_holds_the_rate_and_fails_open() {
 
 #[test]
 fn what_is_asked_wrongly_is_told_and_what_would_be_done_is_shown() {
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 9] = [
         (&["lo"], 2, "--up"),
         (&["--up", "3M"], 2, "which interface"),
         (&["lo", "--up", "fast"], 2, "fast"),
@@ -143,6 +148,7 @@ fn what_is_asked_wrongly_is_told_and_what_would_be_done_is_shown() {
         (&["lo", "--up", "3M", "--queue", "{ kind = \"asqm\" }"], 2, "reflector"),
         (&["lo", "--up", "3M", "--queue", "bdp", "--ack-filter", "--dry-run"], 0, "prerouting"),
         (&["nowhere0", "--up", "3M"], 1, "no interface"),
+        (&["eth0\nExecStartPre=/bin/id", "--up", "3M", "--systemd"], 2, "cannot be the name"),
         (&["lo", "--up", "3M", "--dry-run", "--acks-first"], 0, "bypass"),
     ];
     for (arguments, code, told) in cases {
@@ -202,13 +208,13 @@ sensed() {
 }
 ASQM='{ kind = "asqm", far_end = "stage", target = "30 ms", interval = "20 ms", ecn = false }'
 sensed unheard "$ASQM"
-(on far $LIVE reflect --from 10.0.0.0/8) 2>$OUT/reflector & reflector=$!
+(on far $LIVE reflect --sender 10.0.0.0/8) 2>$OUT/reflector & reflector=$!
 ready far $reflector
 sensed heard "$ASQM"
 sensed flows bdp
 kill $reflector; wait $reflector || true
 echo "reflector $(cat $OUT/reflector)"
-(on far $LIVE reflect --from 192.0.2.1) 2>$OUT/reflector & reflector=$!
+(on far $LIVE reflect --sender 192.0.2.1) 2>$OUT/reflector & reflector=$!
 ready far $reflector
 sensed refused "$ASQM"
 kill $reflector; wait $reflector || true

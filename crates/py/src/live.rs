@@ -27,6 +27,7 @@ pub(crate) fn emulate<'py>(
     facts.set_item("duration_s", emulated.result.duration_s)?;
     facts.set_item("malformed_packets", emulated.pumped.malformed)?;
     facts.set_item("refused_packets", emulated.refused)?;
+    facts.set_item("starved_flows", emulated.starved)?;
     let found = PyDict::new(py);
     for (name, table) in emulated.result.tables() {
         found.set_item(name, columns::columns(py, &table)?)?;

@@ -3,27 +3,27 @@
 use super::service::{Unit, Wishes};
 use super::{USAGE, complain, say};
 use crate::reflect::{MOST, ReflectError, Reflection, reflect};
-use crate::shape::rules::Rules;
+use crate::shape::rules::{Rules, check_interface};
 use lexopt::prelude::*;
 use std::ffi::OsString;
 
 const HELP: &str = "\
-Return the sensing packets of asqm and bdp that pass this machine: the far end of a line with `shape` at its near end.
+Echo the sensing packets of asqm and bdp: run this at the far end of a line whose near end runs `shape`.
 
 Usage: lopsided-live reflect [OPTIONS]
 
-  lopsided-live reflect --from 198.51.100.0/24
+  lopsided-live reflect --sender 198.51.100.0/24
   lopsided-live reflect --interface eth1 --systemd > /etc/systemd/system/lopsided-reflect.service
 
   --interface IFACE    only what comes in here [anywhere]
-  --from ADDRESS       only what these addresses send, such as 192.0.2.0/24; may be given several times [anybody]
+  --sender ADDRESS     only what these addresses send, such as 192.0.2.0/24; may be given several times [any sender]
   --most NUMBER        packets returned in a second, at most [10000]
   --dry-run            say what would be done, and do nothing
   --systemd            print a unit for systemd
   --undo               take away the rule, where a killed process left it
   --quiet              no summary at the end
 
-A packet comes back for each one that senses, of the same size, to whom it says that it is from. Everything else goes on.
+Each sensing packet is answered by one of the same size, to its source address. All other packets pass.
 It works until it is ended (Ctrl-C, SIGTERM). It needs root, the kernel's NFQUEUE, and nft or iptables.
 ";
 
@@ -42,10 +42,14 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, lexo
             continue;
         }
         match argument {
-            Long("interface") => found.reflection.interface = Some(parser.value()?.string()?),
-            Long("from") => {
+            Long("interface") => {
+                let name = parser.value()?.string()?;
+                check_interface(&name)?;
+                found.reflection.interface = Some(name);
+            }
+            Long("sender") => {
                 let text = parser.value()?.string()?;
-                found.reflection.from.push(text.parse().map_err(|error| format!("--from {error}"))?);
+                found.reflection.from.push(text.parse().map_err(|error| format!("--sender {error}"))?);
             }
             Long("most") => found.reflection.most = parser.value()?.parse()?,
             other => return Err(other.unexpected()),

@@ -98,12 +98,29 @@ pub(super) fn in_unit_name(interface: &str) -> String {
         .collect()
 }
 
-/// A word of a command in a unit (systemd.syntax(7)).
+/// A word of a command in a unit (systemd.syntax(7)): a line break in it does not end the unit's line.
 fn escaped(word: &str) -> String {
     let word = word.replace('%', "%%").replace('$', "$$");
-    if word.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | ';')) {
-        format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
+    if word.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '"' | '\'' | '\\' | ';')) {
+        let letters = word.chars().map(|c| match c {
+            '"' | '\\' => format!("\\{c}"),
+            c if c.is_control() => c.to_string().bytes().map(|octet| format!("\\x{octet:02x}")).collect(),
+            c => c.to_string(),
+        });
+        format!("\"{}\"", letters.collect::<String>())
     } else {
         word
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_argument_becomes_a_line_of_the_unit() {
+        assert_eq!(escaped("9500k"), "9500k");
+        assert_eq!(escaped("a\nExecStartPre=/bin/id"), "\"a\\x0aExecStartPre=/bin/id\"");
+        assert_eq!(escaped("50 \"%\" \u{9b}"), "\"50 \\\"%%\\\" \\xc2\\x9b\"");
     }
 }

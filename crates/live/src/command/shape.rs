@@ -2,7 +2,7 @@
 
 use super::service::{Unit, Wishes, in_unit_name};
 use super::{USAGE, complain, say, summary};
-use crate::shape::rules::{Rules, WayIn};
+use crate::shape::rules::{Rules, WayIn, check_interface};
 use crate::shape::{ShapeError, Shaped, Shaping, shape};
 use lexopt::prelude::*;
 use std::ffi::OsString;
@@ -65,6 +65,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, lexo
     if found.shaping.interface.is_empty() {
         return Err("which interface? `shape eth0 --up 10M`".into());
     }
+    check_interface(&found.shaping.interface)?;
     if found.shaping.up.is_empty() && !found.wishes.undo {
         return Err("--up is missing: the rate of the line, such as 10M".into());
     }

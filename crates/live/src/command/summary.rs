@@ -8,11 +8,17 @@ use std::fmt::Write;
 
 /// A row for each direction of each link, and the machine's part in it.
 pub(super) fn of(emulated: &Emulated) -> String {
-    let Emulated { result, pumped, refused, exit_code } = emulated;
+    let Emulated { result, pumped, refused, starved, exit_code } = emulated;
     let mut text = format!("\nline  {:.1} s, exit code {exit_code}\n", result.duration_s);
     text.push_str(&of_line(result, pumped));
     if *refused > 0 {
         let _ = writeln!(text, "{refused} were refused by the kernel behind the line");
+    }
+    if *starved > 0 {
+        let _ = writeln!(
+            text,
+            "{starved} times a connection or a datagram flow had no file descriptor; a higher limit (`ulimit -n`) helps"
+        );
     }
     text
 }

@@ -26,6 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -49,6 +50,9 @@ const MOST_CONNECTIONS: usize = 8192;
 const STACK: usize = 128 * 1024;
 /// Octets that are read at once from a connection.
 const CARRIED: usize = 128 * 1024;
+
+/// Share of this process' descriptors that sockets of datagram flows may take: the rest is for connections.
+const DATAGRAM_SHARE: usize = 2;
 
 /// The ends of a connection or datagram flow: who began it and whom it is for.
 type Ends = (SocketAddr, SocketAddr);
@@ -74,16 +78,19 @@ pub(super) struct Gateway {
     wake: Arc<EventFd>,
     /// Destinations of datagrams that have a socket.
     open: Arc<Mutex<BTreeSet<SocketAddr>>>,
+    starved: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Gateway {
-    /// Starts the thread. `resolver` is whom port 53 of the gateway stands for.
-    pub fn start(keeper: Channel, outer: Tun, resolver: Option<SocketAddr>) -> io::Result<Gateway> {
+    /// Starts the thread. `resolver` is the name server behind port 53 of the gateway, `descriptors` how many this
+    /// process may have open.
+    pub fn start(keeper: Channel, outer: Tun, resolver: Option<SocketAddr>, descriptors: usize) -> io::Result<Gateway> {
         let (tell, told) = channel();
         let wake = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
         let open = Arc::new(Mutex::new(BTreeSet::new()));
         let back = Back { tell: tell.clone(), wake: Arc::clone(&wake) };
+        let starved = Arc::new(AtomicU64::new(0));
         let work = Work {
             keeper,
             outer,
@@ -95,9 +102,16 @@ impl Gateway {
             listeners: BTreeMap::new(),
             datagrams: BTreeMap::new(),
             carrier: Carrier::new(),
+            most_datagram_sockets: descriptors / DATAGRAM_SHARE,
+            starved: Arc::clone(&starved),
         };
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || work.go_on())?;
-        Ok(Gateway { tell, wake, open, thread: Some(thread) })
+        Ok(Gateway { tell, wake, open, starved, thread: Some(thread) })
+    }
+
+    /// Number of times that no descriptor was free for a connection, or that a datagram flow lost its own to another.
+    pub fn starved(&self) -> u64 {
+        self.starved.load(Ordering::Relaxed)
     }
 
     /// A SYN left the line. The gateway gives it to the outer room in its time.
@@ -177,6 +191,8 @@ struct Work {
     listeners: BTreeMap<SocketAddr, TcpListener>,
     datagrams: BTreeMap<SocketAddr, Datagrams>,
     carrier: Carrier,
+    most_datagram_sockets: usize,
+    starved: Arc<AtomicU64>,
 }
 
 /// What a descriptor in a poll is.
@@ -234,7 +250,10 @@ impl Work {
         for what in ready {
             match what {
                 Watched::Listener(address) => self.accept(address),
-                Watched::Room(address) => self.outwards(address),
+                Watched::Room(address) => {
+                    self.outwards(address);
+                    self.make_room();
+                }
                 Watched::World(address, sender) => self.inwards(address, sender),
             }
         }
@@ -282,6 +301,11 @@ impl Work {
             }
             // Nobody answered: nor does the outer room.
             Err(error) if error.kind() == ErrorKind::TimedOut => return Ok(()),
+            // Not the world's refusal. The SYN comes again, when a descriptor may be free.
+            Err(error) if is_out_of_descriptors(&error) => {
+                self.starved.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
+            }
             // No socket waits for it in the outer room, whose kernel says so.
             _ => {}
         }
@@ -327,6 +351,7 @@ impl Work {
 
     fn open_datagrams(&mut self, destination: SocketAddr, packet: &[u8]) -> io::Result<()> {
         if !self.datagrams.contains_key(&destination) {
+            self.make_room();
             let Ok(socket) = keeper::ask(&self.keeper, Protocol::Udp, destination) else { return Ok(()) };
             let socket = UdpSocket::from(socket);
             together(&socket);
@@ -353,6 +378,32 @@ impl Work {
             };
             *used = now();
             came.send_on(socket, None);
+        }
+    }
+
+    /// Ends the datagram flows that were idle longest, until their sockets leave descriptors to connections.
+    fn make_room(&mut self) {
+        let sockets: usize = self.datagrams.values().map(|datagrams| 1 + datagrams.senders.len()).sum();
+        let mut excess = (sockets + 1).saturating_sub(self.most_datagram_sockets);
+        if excess == 0 {
+            return;
+        }
+        let last_used = |datagrams: &Datagrams| datagrams.senders.values().map(|(_, used)| *used).max();
+        let mut idle: Vec<(Instant, SocketAddr)> = self
+            .datagrams
+            .iter()
+            .map(|(destination, datagrams)| (last_used(datagrams).unwrap_or(datagrams.made), *destination))
+            .collect();
+        idle.sort();
+        for (_, destination) in idle {
+            if excess == 0 {
+                break;
+            }
+            if let Some(ended) = self.datagrams.remove(&destination) {
+                lock(&self.open).remove(&destination);
+                excess = excess.saturating_sub(1 + ended.senders.len());
+                self.starved.fetch_add(1, Ordering::Relaxed);
+            }
         }
     }
 
@@ -411,6 +462,10 @@ fn datagram_socket(target: SocketAddr) -> io::Result<UdpSocket> {
     socket.connect(target)?;
     together(&socket);
     Ok(socket)
+}
+
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(nix::libc::EMFILE | nix::libc::ENFILE))
 }
 
 /// Ends a connection so that the other side sees a reset.

@@ -65,6 +65,8 @@ pub struct Emulated {
     pub pumped: Pumped,
     /// Packets that the kernel did not take behind the line.
     pub refused: u64,
+    /// Connections that had no descriptor, and datagram flows that lost theirs to others.
+    pub starved: u64,
 }
 
 /// Why there is no emulation.
@@ -158,12 +160,14 @@ fn drive(
         SignalFd::with_flags(signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(io::Error::from)?;
     // Every connection takes descriptors here.
     let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
+    let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(allowed, _)| allowed);
+    let descriptors = usize::try_from(descriptors).unwrap_or(usize::MAX);
     let _hurry = Hurry::begin();
     if emulation.drops_privileges {
         drop_privileges()?;
     }
     // Its threads have no more privileges than this one.
-    let gateway = Gateway::start(keeper, outer.again()?, resolver)?;
+    let gateway = Gateway::start(keeper, outer.again()?, resolver, descriptors)?;
     let mut devices = Devices {
         clock: Clock::start(),
         inner: End::new(ends.inside, inner),
@@ -193,7 +197,7 @@ fn drive(
         }
     });
     drop(meter);
-    let (exit_code, refused) = (devices.exit_code, devices.refused);
+    let (exit_code, refused, starved) = (devices.exit_code, devices.refused, devices.gateway.starved());
     // Whoever is left in the rooms notices that nobody has the other ends any more.
     drop(devices);
     let _ = waitpid(pid, None);
@@ -201,7 +205,7 @@ fn drive(
         return Err(EmulateError::Device(error));
     }
     let result = result.map_err(EmulateError::Run)?;
-    Ok(Emulated { exit_code: exit_code.unwrap_or(1), result, pumped, refused })
+    Ok(Emulated { exit_code: exit_code.unwrap_or(1), result, pumped, refused, starved })
 }
 
 /// What to run: the command, or the user's shell.

@@ -10,7 +10,6 @@ use super::Device;
 use crate::linux::{NfQueue, RawOut, Verdict};
 use crate::shape::rules::Rules;
 use lopsided_core::wire;
-use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrStorage, bind, getsockopt, setsockopt, socket, sockopt,
 };
@@ -71,11 +70,7 @@ impl OwnPorts {
         }
         let rules = Rules::of_ports(address, &ports);
         // What we lose is sent again; what passed us by, the kernel would reset.
-        let queue = NfQueue::bind(rules.queue(), false).map_err(|error| match error.raw_os_error() {
-            // Another process of ours has it.
-            Some(code) if code == Errno::EBUSY as i32 => io::ErrorKind::AddrInUse.into(),
-            _ => error,
-        })?;
+        let queue = NfQueue::bind(rules.queue(), false)?;
         rules.add().map_err(io::Error::other)?;
         Ok(OwnPorts { address, ports, queue, raw, rules, _bound: bound })
     }

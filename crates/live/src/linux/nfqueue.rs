@@ -55,8 +55,11 @@ pub(crate) struct NfQueue {
 }
 
 impl NfQueue {
-    /// Takes the queue of that number in this network namespace. Where it overflows, packets pass if `fail_open`, and
-    /// are lost otherwise.
+    /// Takes the queue of that number in this network namespace. If it overflows, packets pass with `fail_open`, and
+    /// are lost without.
+    ///
+    /// # Errors
+    /// `AddrInUse` if another socket has the queue, `PermissionDenied` without `CAP_NET_ADMIN`.
     pub fn bind(number: u16, fail_open: bool) -> io::Result<NfQueue> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkNetFilter)?;
@@ -64,7 +67,14 @@ impl NfQueue {
         // Who may not have more has the usual size.
         let _ = setsockopt(&socket, sockopt::RcvBufForce, &BUFFER);
         let queue = NfQueue { socket, number, buffer: vec![0; 1 << 17] };
-        queue.configure(CONFIG_COMMAND, &[BIND, 0, 0, 0])?;
+        queue.configure(CONFIG_COMMAND, &[BIND, 0, 0, 0]).map_err(|error| match error.raw_os_error() {
+            // The kernel refuses a queue of another process with EPERM, as it refuses a process without privileges
+            // (nfqnl_recv_config).
+            Some(code) if code == Errno::EBUSY as i32 || (code == Errno::EPERM as i32 && is_taken(number)) => {
+                io::ErrorKind::AddrInUse.into()
+            }
+            _ => error,
+        })?;
         queue.configure(CONFIG_PARAMETERS, &[0, 0, 0xff, 0xff, COPY_PACKET])?;
         queue.configure(CONFIG_LENGTH, &LENGTH.to_be_bytes())?;
         if fail_open {
@@ -147,6 +157,12 @@ impl AsFd for NfQueue {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// True if some process has the queue of this number. The kernel lists them for root only.
+fn is_taken(number: u16) -> bool {
+    let listed = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap_or_default();
+    listed.lines().any(|line| line.split_whitespace().next() == Some(&number.to_string()))
 }
 
 /// The packet in a message of the kernel: its number, and whether it is at the hook before routing; `None` in any

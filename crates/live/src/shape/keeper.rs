@@ -1,4 +1,4 @@
-//! A process that takes rules away when the one that set them is gone, however that came about.
+//! A process that removes rules when the process that set them ends, for whatever reason.
 
 use super::rules::Rules;
 use crate::linux::{Channel, Side, finish, fork};
@@ -7,6 +7,8 @@ use nix::unistd::Pid;
 use std::io;
 
 /// Waits for the end of this process, with the privileges that this one then gives up.
+///
+/// It removes nothing before [`Keeper::arm`]: until then the rules may be those of another process.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     channel: Option<Channel>,
@@ -23,7 +25,8 @@ impl Keeper {
                 finish(|| {
                     // What ends a terminal's processes is for its parent.
                     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
-                    // Nothing is ever said: this waits for the end.
+                    // The first message arms it. It has one end: that of the parent's channel.
+                    let Ok(Some(_)) = end.receive() else { return 0 };
                     let _ = end.receive();
                     i32::from(rules.remove().is_err())
                 })
@@ -32,7 +35,12 @@ impl Keeper {
         }
     }
 
-    /// Lets it take the rules away now, and waits for that.
+    /// From now on the rules are this process' own: the keeper removes them when this process ends.
+    pub fn arm(&self) -> io::Result<()> {
+        self.channel.as_ref().map_or(Ok(()), |channel| channel.send(b"+", None))
+    }
+
+    /// Lets it remove the rules now, and waits until they are gone.
     pub fn end(mut self) {
         self.finish();
     }

@@ -64,6 +64,8 @@ pub enum ShapeError {
     Usage(String),
     Build(BuildError),
     Rules(RulesError),
+    /// Another process shapes this interface.
+    Taken(String),
     Queue(io::Error),
     Run(RunError),
 }
@@ -75,6 +77,9 @@ impl fmt::Display for ShapeError {
             ShapeError::Usage(what) => f.write_str(what),
             ShapeError::Build(error) => error.fmt(f),
             ShapeError::Rules(error) => error.fmt(f),
+            ShapeError::Taken(interface) => {
+                write!(f, "another `shape` runs on {interface} already; end it first")
+            }
             ShapeError::Queue(error) => write!(f, "the kernel's queue of packets failed: {error}"),
             ShapeError::Run(error) => error.fmt(f),
         }
@@ -179,7 +184,11 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
     let rules = shaping.rules()?;
     let senses = shaping.way_in()? != WayIn::Nothing;
     let keeper = Keeper::start(rules.clone()).map_err(ShapeError::Queue)?;
-    let queue = NfQueue::bind(rules.queue(), true).map_err(ShapeError::Queue)?;
+    let queue = NfQueue::bind(rules.queue(), true).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => ShapeError::Taken(shaping.interface.clone()),
+        _ => ShapeError::Queue(error),
+    })?;
+    keeper.arm().map_err(ShapeError::Queue)?;
     let raw = senses
         .then(|| RawOut::open(Some(OWN_MARK), Some(&shaping.interface)))
         .transpose()

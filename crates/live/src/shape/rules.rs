@@ -50,6 +50,19 @@ struct Rule {
     v6: bool,
 }
 
+/// Checks that this can be the name of an interface, as Linux's `dev_valid_name` does. Names with quotes or
+/// backslashes, which Linux allows, are refused too: they would end a word of a rule or of a unit.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn check_interface(name: &str) -> Result<(), String> {
+    let bad = |c: char| c.is_whitespace() || c.is_control() || "/:\"'\\".contains(c);
+    if name.is_empty() || name.len() > 15 || name == "." || name == ".." || name.contains(bad) {
+        return Err(format!("{name:?} cannot be the name of a network interface; `ip link` lists them"));
+    }
+    Ok(())
+}
+
 /// The rules of one purpose, which go to one queue.
 #[derive(Clone, Debug)]
 pub struct Rules {
