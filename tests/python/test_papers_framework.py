@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -290,6 +292,17 @@ def test_the_exit_code_tells_of_surprises(paper: Paper, monkeypatch: pytest.Monk
     recorded = tuple(replace(claim, known_not_to_hold=claim.key == "miracle") for claim in paper.claims)
     code, printed = reproduce(replace(paper, claims=recorded), monkeypatch, tmp_path / "c")
     assert code == 0 and "not as recorded" not in printed
+
+
+def test_what_came_out_is_plain_values(paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    kept: list[dict[str, object]] = []
+    reproduce(paper, monkeypatch, tmp_path / "a", keep=lambda found, report: kept.append(papers.as_dict(found)))
+    (said,) = kept
+    assert said["study"] == "toy2024" and said["figures"] and said["digests"]
+    claims = cast("list[dict[str, object]]", said["claims"])
+    assert [claim["holds"] for claim in claims] == [True, False] and claims[1]["reason"]
+    assert len(cast("list[object]", said["comparisons"])) == 2
+    json.dumps(said)
 
 
 def test_the_whole_ends_with_a_screenful(paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

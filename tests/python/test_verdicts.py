@@ -4,11 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 
+import lopsided as lop
 from lopsided.data.study_tables import AQM_CELLS, AQM_USERS, CELLS, SWEEP
 from lopsided.data.table import Table
-from lopsided.studies.compare import Comparison, Row
-from lopsided.studies.verdicts import ackpath, aqm, compare, fairness, sweep
-from lopsided.views import console
+from lopsided.studies import probe as probe_study
+from lopsided.studies.arms import Arm
+from lopsided.studies.compare import Comparison, Row, compare_arms
+from lopsided.studies.verdicts import ackpath, aqm, compare, fairness, probe, sweep
+from lopsided.views import console, search
 
 
 def table(spec, rows):
@@ -30,6 +33,7 @@ def queues(slow, rates, rpm=(), lost=()):
         worlds=("sim",),
         cells=table(AQM_CELLS, cells),
         users=table(AQM_USERS, users),
+        start_jitter_s=None,
     )
 
 
@@ -62,7 +66,9 @@ def remedies(**scores):
         for name, score in sorted(scores.items(), key=lambda item: -item[1])
     ]
     cells = SimpleNamespace(rows=lambda: rows)
-    return SimpleNamespace(cells=cells, limits=dict.fromkeys(scores, "the downlink itself"), repeat=1)
+    return SimpleNamespace(
+        cells=cells, limits=dict.fromkeys(scores, "the downlink itself"), repeat=1, start_jitter_s=None
+    )
 
 
 def test_the_best_remedy_is_named_and_those_that_do_harm():
@@ -169,3 +175,63 @@ def test_a_suite_says_in_how_many_sections_each_is_best():
         "Most goodput comes with fifo in 3.",
     ]
     assert aqm.suite_verdict([queues({"fifo": 200.0}, {"fifo": 9e6})]) == []
+
+
+ALONE = """\
+[scenario]
+duration = "2 s"
+[link]
+rtt = "20 ms"
+down = { rate = "1 Mbit/s", queue = "20 packets" }
+up = { rate = "200 kbit/s", queue = "20 packets" }
+[[flow]]
+name = "download"
+direction = "down"
+"""
+
+
+def test_every_study_that_repeats_says_that_starts_vary():
+    scenario = lop.Scenario.from_text(ALONE)
+    vary = "Each flow starts up to 100 ms later, drawn from the seed: nothing else here is random."
+    assert vary in aqm.verdict(lop.aqm(scenario, "fifo,codel", repeat=2, probe=False))
+    found = lop.ackpath(scenario, "none,filter", repeat=2)
+    assert vary in ackpath.verdict(found) and found.to_dict()["start_jitter_s"] == 0.1
+    assert vary in compare.verdict(compare_arms([Arm(name, scenario, "sim") for name in "ab"], repeat=2))
+    sought = lop.search(scenario, {"stack.cc": "reno|cubic"}, maximise="goodput.download", trials=2)
+    assert vary in search.answer(sought) and sought.manifest()["start_jitter_s"] == 0.1
+    assert vary not in ackpath.verdict(lop.ackpath(scenario.with_(**{"flow.*.start_jitter": "1 s"}), "none", repeat=2))
+
+
+def probed(direction, start_s, rtts_ms, rates_bps):
+    """A log with a sample a second: the rate is what the sender gave to its socket since the one before."""
+    flow = probe_study.Flow(f"{direction}1", direction, start_s, 20.0)
+    samples, sent = [], 0.0
+    for second, (rtt_ms, rate_bps) in enumerate(zip(rtts_ms, rates_bps, strict=True)):
+        sent += rate_bps * (second > 0)
+        throughput = sent / second if second else 0.0
+        state = dict.fromkeys(("ssthresh_bytes", "receive_window_bytes", "send_window_bytes", "bandwidth_window_bytes"))
+        samples.append(
+            probe_study.Sample(
+                1e9 + start_s + second,
+                int(rtt_ms * 1e3),
+                0,
+                cwnd_bytes=1,
+                throughput_bps=throughput,
+                retransmits=0,
+                **state,
+            )
+        )
+    return probe_study.Log(flow, samples)
+
+
+def test_a_probe_says_what_load_does_to_round_trips_and_downloads():
+    down = probed("down", 0.0, [20.0] * 10 + [400.0] * 10, [2.4e6] * 11 + [0.9e6] * 9)
+    up = probed("up", 10.0, [400.0] * 10, [0.2e6] * 10)
+    first, second, third = probe.verdict([down, up])
+    assert first == ("Load raises round trips from 20.0 ms to 273 ms on average and 400 ms for the slowest twentieth.")
+    assert "380 ms" in second and "`lopsided size --rtt 20ms`" in second
+    assert third.startswith("down1 falls from 2.40 Mbit/s to 900 kbit/s when uploads start")
+    short = probed("down", 0.0, [20.0] * 20, [2.4e6] * 20)
+    assert probe.verdict([short]) == ["Round trips stay short under load: 20.0 ms at least, 20.0 ms for 95 %."]
+    assert "keeps 100 % of its rate" in probe.verdict([short, probed("up", 10.0, [21.0] * 10, [1e5] * 10)])[1]
+    assert probe.verdict([probe_study.Log(up.flow)]) == []

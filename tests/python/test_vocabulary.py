@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+from pathlib import Path
+
 import pytest
 
 from lopsided import cli
 from lopsided.cli.commands import COMMANDS, SIMULATING
 from lopsided.cli.hints import RENAMED
 
+ROOT = Path(__file__).parents[2]
 SERVICES = ("shape", "reflect", "proxy", "schema", "ui", "page")
 """Commands without a result of their own to print: they serve until they are ended, or print JSON alone."""
 
@@ -48,6 +53,7 @@ ALIKE = {
 """Options of several commands whose name says it all."""
 
 
+@cache
 def options() -> dict[str, dict[str, str]]:
     """Of each option the commands that have it, with its line of help."""
     found: dict[str, dict[str, str]] = {}
@@ -113,3 +119,34 @@ def test_help_is_a_command_too(capsys):
     assert "Usage: lopsided COMMAND" in capsys.readouterr().out
     assert cli.invoke(["help", "run"]) == 0
     assert "Usage: lopsided run" in capsys.readouterr().out
+
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_COMMAND_LINE = re.compile(r"(?:^|[`$( ])(?:\.venv/bin/)?lopsided ([a-z]+)((?:\\\n|[^`\n#|])*)", re.MULTILINE)
+
+
+def command_lines(text: str) -> list[tuple[str, list[str]]]:
+    """The commands of lopsided in a page's code, each with its options."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    inline = [f"`{each}`" for each in re.findall(r"`(lopsided [^`\n]+)`", prose)]
+    code = "\n".join([*inline, *(block for kind, block in blocks if kind in ("", "sh", "bash", "console"))])
+    found = _COMMAND_LINE.findall(code)
+    return [(name, re.findall(r"(?<![\w-])--[a-z][a-z-]*", rest.split(" -- ")[0])) for name, rest in found]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_options_in_documents_exist(page: Path):
+    there = options()
+    names = {command.name for command in COMMANDS} | {"help"}
+    for name, used in command_lines(page.read_text(encoding="utf-8")):
+        assert name in names, f"{page.name}: there is no command `lopsided {name}`"
+        for option in used:
+            plain = option.replace("--no-", "--")
+            known = name in there.get(option, {}) or name in there.get(plain, {})
+            assert known or option in ("--help", "--version"), f"{page.name}: lopsided {name} has no {option}"
+
+
+def test_a_stale_command_in_a_document_is_found():
+    text = "Try `lopsided presets`.\n```sh\n$ lopsided run a.toml --colour \\\n   --set x=1 -- --theirs\n```\n"
+    assert command_lines(text) == [("presets", []), ("run", ["--colour", "--set"])]

@@ -3,9 +3,11 @@
 mod common;
 
 use common::{Bench, Fate, Touch, kbit, nanos, run};
-use lopsided_core::{DropReason, Duration, Time};
+use lopsided_core::{DropReason, Duration, Event, EventMask, NodeId, Observer, Time};
 use lopsided_link::{GilbertConfig, LinkConfig, LossConfig};
 use lopsided_queue::QueueConfig;
+use proptest::prelude::*;
+use std::sync::{Arc, Mutex};
 
 /// A packet of a millisecond's length every millisecond.
 fn cross(loss: LossConfig, seed: u64, count: u64) -> Bench {
@@ -94,4 +96,56 @@ fn a_loss_that_never_strikes_changes_nothing() {
     let (plain, other) = (crossed(LossConfig::default()), crossed(never));
     assert!(plain.drops().len() > 20, "the queue should overflow");
     assert_eq!((plain.delivered(), plain.drops()), (other.delivered(), other.drops()));
+}
+
+/// What an observer of a link's queue saw, in order: packets that entered and packets that left, by number and size.
+#[derive(Clone, Debug, Default)]
+struct Watcher(Arc<Mutex<(Vec<(u64, u64)>, Vec<(u64, u64)>)>>);
+
+impl Observer for Watcher {
+    fn mask(&self) -> EventMask {
+        EventMask::QUEUES
+    }
+
+    fn record(&mut self, _at: Time, _node: NodeId, event: &Event<'_>) {
+        let mut seen = self.0.lock().unwrap();
+        match event {
+            Event::Enqueued { packet, .. } => seen.0.push((packet.id(), packet.size().get())),
+            Event::Dequeued { packet, .. } => seen.1.push((packet.id(), packet.size().get())),
+            _ => {}
+        }
+    }
+}
+
+proptest! {
+    /// A drop-tail queue is a FIFO, whatever the line behind it loses: an observer sees the packets leave that it saw
+    /// enter, in the same order. Those that the queue refuses never enter.
+    #[test]
+    fn an_observer_sees_each_packet_leave_that_entered(
+        steps in proptest::collection::vec((0..400_000u64, 28..1500u32), 1..120),
+        random in 0.0..0.9f64,
+        limit in 1..12u32,
+    ) {
+        let loss = LossConfig { random, ..LossConfig::default() };
+        let config = LinkConfig {
+            loss,
+            ..LinkConfig::new(Some(kbit(9000)), Duration::from_millis(3), QueueConfig::packets(limit))
+        };
+        let mut bench = Bench::new(config.build(7, "link").unwrap());
+        let watcher = Watcher::default();
+        bench.accounting.subscribe(Box::new(watcher.clone()));
+        let mut at = 0;
+        for (pause, size) in &steps {
+            at += pause;
+            bench.run_until(nanos(at));
+            bench.touch(nanos(at), Touch::Packet(*size));
+        }
+        bench.run_until(Time::MAX);
+        // Nothing happens when the line loses its last packet: a later look counts it.
+        bench.view(nanos(at + 10_000_000_000), |link| link.counters());
+        let seen = watcher.0.lock().unwrap();
+        prop_assert_eq!(&seen.0, &seen.1);
+        let refused = bench.drops().iter().filter(|fate| matches!(fate, Fate::Dropped(_, _, DropReason::QueueFull))).count();
+        prop_assert_eq!(seen.0.len() + refused, steps.len());
+    }
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from lopsided.cli.commands import COMMANDS
 from lopsided.cli.options import NOTHING, Column, Json, Overwrite, OwnCode, Quiet, picture_at, picture_in
 from lopsided.cli.terminal import heading, link, out, print_json, print_line, print_prose, progress
 from lopsided.data.units import parse_time
@@ -70,6 +71,8 @@ def explain(
     if figure is not None:
         picture_at(figure, overwrite=overwrite)
     begin, end = (parse_time(text) if text else None for text in (from_, to))
+    if source.suffix in CAPTURES and source.is_file():
+        raise UsageError(_of_capture(source))
     if source.is_file():
         found = _of_probe(source, flow, capture, begin, end)
     elif capture is not None:
@@ -86,6 +89,19 @@ def explain(
         print_json(_as_json(found, target))
     elif not quiet:
         print_line(link(target))
+
+
+CAPTURES = (".pcap", ".pcapng", ".cap")
+
+
+def _of_capture(file: Path) -> str:
+    """What to do with a capture, which does not show what its sender decided."""
+    reads = "analyze" if any(command.name == "analyze" for command in COMMANDS) else None
+    how = f"`lopsided {reads} {file}`" if reads else f"`lopsided.trace({str(file)!r})` in Python"
+    return (
+        f"{file} is a capture. {how} gives goodput, round trips and retransmissions of its connections. For the "
+        "states of a sender, log it with `lopsided probe send --out LOG`, then `lopsided explain LOG --capture FILE`"
+    )
 
 
 def _as_json(found: Story, picture: Path) -> dict[str, Any]:

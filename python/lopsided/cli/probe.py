@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 from cyclopts import Parameter
 
 from lopsided.cli.options import Flag, Json, Overwrite, Quiet
-from lopsided.cli.terminal import errors, link, out, print_json, print_line
+from lopsided.cli.terminal import errors, link, out, print_json, print_line, print_prose
+from lopsided.data import units
 from lopsided.data.output import check_free, whole_file
 from lopsided.data.units import parse_rate, parse_time
 from lopsided.errors import UsageError
@@ -89,6 +90,7 @@ def probe(
         The samples: .csv or .parquet for one table, .tsv for one file a flow in the columns of merritt2010's program.
     """
     from lopsided.studies import probe as probing
+    from lopsided.studies.verdicts.probe import verdict
 
     end = probing.Stack(profile if stack == "ours" else None)
     end.check(cc)
@@ -117,8 +119,10 @@ def probe(
     if log is not None:
         _write(logs, log)
     if as_json:
-        print_json([_summary(one) for one in logs])
+        print_json({"verdict": verdict(logs), "flows": [_summary(one) for one in logs]})
     elif not quiet:
+        if said := verdict(logs):
+            print_prose(" ".join(said) + "\n")
         _show(logs)
         if log is not None:
             print_line(link(log))
@@ -173,17 +177,17 @@ def _show(logs: list[Log]) -> None:
 
     grid = Table(box=None, header_style="bold", pad_edge=False)
     grid.add_column("")
-    for heading in ("goodput, kbit/s", "smoothed RTT, ms", "largest cwnd, kB", "retransmits"):
+    for heading in ("goodput", "RTT mean", "cwnd max", "retransmits"):
         grid.add_column(heading, justify="right")
     for log in logs:
         found = _summary(log)
         rtt, window = found["srtt_mean_ms"], found["cwnd_max_bytes"]
         grid.add_row(
             log.flow.name,
-            f"{log.goodput_bps / 1e3:,.0f}",
-            "-" if rtt is None else f"{rtt:.1f}",
-            "-" if window is None else f"{window / 1e3:.1f}",
-            str(found["retransmits"]),
+            units.rate(log.goodput_bps),
+            units.millis(rtt),
+            units.size(window),
+            units.count(found["retransmits"]),
         )
     out().print(grid)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -12,6 +12,9 @@ from lopsided import papers
 from lopsided.cli.options import Column, Dask, Flag, Json, Quiet, on
 from lopsided.cli.terminal import out, print_json, silent, staged_progress
 from lopsided.errors import UsageError
+
+if TYPE_CHECKING:
+    from lopsided.papers.framework.reproduction import Reproduction
 
 
 def reproduce(
@@ -77,6 +80,12 @@ def reproduce(
     every = paper == "all"
     if every and (chapter is not None or figure is not None or claims or world != "sim"):
         raise UsageError("all studies are re-run whole: name one for a chapter, a figure, its claims or a world")
+    found: list[dict[str, Any]] = []
+
+    def keep(reproduction: Reproduction, page: Path) -> None:
+        if as_json:
+            found.append({**papers.as_dict(reproduction), "report": page})
+
     target = out_folder or Path("runs") / ("reproduced" if every else paper)
     console = silent() if quiet else out()
     # What is printed beside a bar would stand behind it.
@@ -87,13 +96,13 @@ def reproduce(
         staged_progress(quiet=quiet or as_json) as report,
     ):
         if every:
-            code = papers.reproduce_all(target, repeat, console, report, sensitivity, seed, full)
+            code = papers.reproduce_all(target, repeat, console, report, sensitivity, seed, full, keep)
         else:
             code = papers.reproduce(
-                paper, figure, claims, target, repeat, console, report, chapter, sensitivity, world, seed, full
+                paper, figure, claims, target, repeat, console, report, chapter, sensitivity, world, seed, full, keep
             )
     if as_json:
-        print_json({"study": paper, "code": code, "folder": target, "said": said.get().split("\n")})
+        print_json({"studies": found, "code": code, "folder": target} if every else {**found[0], "code": code})
         return code
     sys.stdout.write(said.get())
     return code

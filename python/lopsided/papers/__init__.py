@@ -13,12 +13,13 @@ import pkgutil
 import re
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lopsided._native import __version__
 from lopsided.data.output import told
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.model import Figure, Paper
     from lopsided.papers.framework.reproduction import Entry, Progress, Reproduction
 
+    Keep = Callable[[Reproduction, Path], object]
 
 _YEAR = 2026
 """Of this version of lopsided."""
@@ -55,6 +57,26 @@ def load(key: str) -> Paper:
         raise UsageError(f"no paper called {key!r}{_meant(key, available())}")
     paper: Paper = importlib.import_module(f"{__name__}.{key}").PAPER
     return paper
+
+
+def as_dict(reproduction: Reproduction) -> dict[str, Any]:
+    """What a reproduction found, as plain values: statements with their verdicts, printed next to measured values."""
+    from lopsided.papers.framework import page
+
+    tables = {name: frame.to_dicts() for name, frame in page.summaries(reproduction).items()}
+    return {
+        "study": reproduction.paper.key,
+        "title": reproduction.paper.title,
+        "world": reproduction.paper.world,
+        "only": reproduction.only or None,
+        "seed": reproduction.seed,
+        "repetitions": reproduction.repetitions,
+        "opening": reproduction.opening(),
+        "unexpected": reproduction.surprises,
+        "figures": [figure.number for figure, _ in reproduction.artifacts],
+        "digests": dict(reproduction.digests),
+        **tables,
+    }
 
 
 def bibtex(key: str) -> str:
@@ -88,6 +110,7 @@ def reproduce(
     world: str = "sim",
     seed: int | None = None,
     full: bool = False,
+    keep: Keep = lambda _reproduction, _report: None,
 ) -> int:
     """Re-runs a paper, writes the report into `out` and prints what came out; returns the exit code.
 
@@ -96,7 +119,8 @@ def reproduce(
     seeds per setting, of which `seed` is the first instead of 1; with `sensitivity` everything is run again under
     every other value of what the paper does not give, and with `full` every experiment is as long as the paper's. In
     the world `live` what can be run on real packets is, into a folder of its own. `progress(what, share)` is told how
-    far it is. The code is 1 if a claim, at the paper's own seeds, is not as recorded, else 0.
+    far it is, and `keep` gets what came out, with the path of its report. The code is 1 if a claim, at the paper's own
+    seeds, is not as recorded, else 0.
     """
     from lopsided.papers.framework import console as on_console
 
@@ -111,6 +135,7 @@ def reproduce(
     figures = known.figures if everything else () if wanted is None else (wanted,)
     asked = _Asked(figures, wanted is None, sensitivity and everything, repeat, seed, full, wanted)
     reproduction, report = _reproduce(known, asked, folder, progress)
+    keep(reproduction, report)
     on_console.show(reproduction, console, report, in_full=not everything)
     return 1 if reproduction.surprises else 0
 
@@ -123,6 +148,7 @@ def reproduce_all(
     sensitivity: bool = False,
     seed: int | None = None,
     full: bool = False,
+    keep: Keep = lambda _reproduction, _report: None,
 ) -> int:
     """Re-runs every paper, each into a folder of its own in `out`, and writes one page of all; returns the exit code.
 
@@ -157,6 +183,9 @@ def reproduce_all(
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    for entry in entries:
+        if entry.reproduction is not None:
+            keep(entry.reproduction, out / entry.paper.key / "report.html")
     page = index.write(entries, time.monotonic() - begun, out)
     on_console.show_all(entries, console, page)
     return 1 if any(entry.failure or entry.surprises for entry in entries) else 0

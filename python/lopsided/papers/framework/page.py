@@ -44,14 +44,14 @@ def _write(reproduction: Reproduction, folder: Path) -> None:
         artifact.data.write_csv(data / f"{figure.slug}.csv")
     for key in reproduction.digests:
         reproduction.measurements.runs(key).write_csv(data / f"{key}.csv")
-    for name, frame in _summaries(reproduction).items():
+    for name, frame in summaries(reproduction).items():
         frame.write_csv(folder / f"{name}.csv")
     (folder / "report.html").write_text(render(reproduction, figures), encoding="utf-8")
     if reproduction.coverage:
         (folder / "coverage.html").write_text(render_coverage(reproduction), encoding="utf-8")
 
 
-def _summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
+def summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
     """What the page's tables say, as data."""
     import polars as pl
 

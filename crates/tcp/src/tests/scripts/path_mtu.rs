@@ -51,6 +51,19 @@ fn what_was_out_goes_again_at_once_in_pieces_that_count_as_segments() {
 }
 
 #[test]
+fn the_rest_of_an_old_segment_counts_as_a_segment_in_flight() {
+    let mut t = told(60_000);
+    t.drain();
+    t.inject(210, "ack 10001");
+    t.drain();
+    // Linux counts packets: 800 octets and the 200 behind them take two places in the window.
+    let info = t.info();
+    assert!(info.unacked >= 10, "{info:?}");
+    assert_eq!(info.in_flight.get(), u64::from(info.unacked) * 800, "{info:?}");
+    assert_eq!(info.in_flight, info.snd_cwnd, "{info:?}");
+}
+
+#[test]
 fn what_is_written_later_goes_in_full_segments_of_the_new_size() {
     let mut t = told(10_000);
     t.drain();

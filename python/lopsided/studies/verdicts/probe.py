@@ -1,0 +1,77 @@
+"""What a probe of a real line found, in sentences: what load does to round trips, and what uploads do to downloads.
+
+The idle round trip is the smallest one that any sender saw, since the first segments of a probe meet an empty queue.
+Left out: whether the queue is on this line or beyond it, which senders cannot see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lopsided.data import units
+
+if TYPE_CHECKING:
+    from lopsided.studies.probe import Log
+
+_SHORT_MS = 20.0
+"""A rise of round trips below this matters to nobody's call."""
+_LONG_MS = 100.0
+_FELL = 0.8
+"""A download below this share of what it had alone has lost something to the uploads."""
+_LEAST_S = 1.0
+"""Time that both halves of a comparison need."""
+
+
+def verdict(logs: Sequence[Log]) -> list[str]:
+    """The sentences; none if no round trip was measured."""
+    return [*_round_trips(logs), *_downloads(logs)]
+
+
+def _round_trips(logs: Sequence[Log]) -> list[str]:
+    rtts_ms = sorted(sample.rtt_us / 1e3 for log in logs for sample in log.samples if sample.rtt_us)
+    if not rtts_ms:
+        return []
+    idle, mean = rtts_ms[0], sum(rtts_ms) / len(rtts_ms)
+    slow = rtts_ms[min(len(rtts_ms) - 1, int(0.95 * len(rtts_ms)))]
+    if slow - idle < _SHORT_MS:
+        return [f"Round trips stay short under load: {units.millis(idle)} at least, {units.millis(slow)} for 95 %."]
+    said = [
+        f"Load raises round trips from {units.millis(idle)} to {units.millis(mean)} on average and "
+        f"{units.millis(slow)} for the slowest twentieth."
+    ]
+    if slow - idle >= _LONG_MS:
+        said.append(
+            f"A queue of {units.millis(slow - idle)} is too long for calls: `lopsided size --rtt {idle:.0f}ms` with "
+            "the rates of your line finds a buffer or a queue discipline."
+        )
+    return said
+
+
+def _downloads(logs: Sequence[Log]) -> list[str]:
+    """What each download gets before the first upload starts, and from then on."""
+    starts = [log.flow.start_s for log in logs if log.flow.direction == "up"]
+    begun = min((log.samples[0].time_s - log.flow.start_s for log in logs if log.samples), default=None)
+    if not starts or begun is None:
+        return []
+    said: list[str] = []
+    for log in logs:
+        joined = begun + min(starts)
+        if log.flow.direction != "down" or not log.samples or joined - log.samples[0].time_s < _LEAST_S:
+            continue
+        first = log.samples[0].time_s
+        # Octets given to the socket so far; see `Sample.throughput_bps`.
+        sent = [(sample.time_s, sample.throughput_bps * (sample.time_s - first)) for sample in log.samples]
+        alone = max((one for one in sent if one[0] <= joined), default=sent[0])
+        end = sent[-1]
+        if alone[0] - first < _LEAST_S or end[0] - alone[0] < _LEAST_S:
+            continue
+        before, after = alone[1] / (alone[0] - first), (end[1] - alone[1]) / (end[0] - alone[0])
+        if after < _FELL * before:
+            said.append(
+                f"{log.flow.name} falls from {units.rate(before)} to {units.rate(after)} when uploads start: its ACKs "
+                "wait in the same queue."
+            )
+        else:
+            said.append(f"{log.flow.name} keeps {units.percent(after / before)} of its rate while uploads run.")
+    return said
