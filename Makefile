@@ -70,7 +70,7 @@ clean: ## remove what was built and installed here
 
 .venv/.installed: .venv/.maturin pyproject.toml constraints.txt $(RUST_SOURCES)
 	@echo "Installing the Python packages and building the simulator (a minute or two the first time)"
-	@$(call develop)
+	@$(call develop,--extras search)
 	@touch $@
 
 .venv/.checkers: pyproject.toml constraints.txt tools/setup tools/rust | .venv/.installed

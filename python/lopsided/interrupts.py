@@ -26,9 +26,15 @@ _AGAIN_S = 0.02
 """After so long a dropped interrupt is raised again, outside the place that dropped it."""
 
 
+_ours = False
+"""True in a process that is the command line: other programs keep their signals."""
+
+
 def take_over() -> None:
     """From here on an interrupt ends the process, and is an exception within `Interruptible` alone."""
-    # A shell that starts a command in the background may have told it to ignore interrupts.
+    global _ours
+    _ours = True
+    # A shell that starts a command in the background has it ignore interrupts.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
 
@@ -49,7 +55,7 @@ class Interruptible:
         self._interrupted = False
 
     def __enter__(self) -> None:
-        if signal.getsignal(signal.SIGINT) is not _leave:
+        if not _ours:
             return
         self._hook, sys.unraisablehook = sys.unraisablehook, self._dropped
         if self._terminable:
@@ -58,11 +64,13 @@ class Interruptible:
             hang_up = getattr(signal, "SIGHUP", None)  # Windows has none
             if hang_up is not None and signal.getsignal(hang_up) is signal.SIG_DFL:
                 signal.signal(hang_up, self._terminate)
-        signal.signal(signal.SIGINT, self._interrupt)
+        if signal.getsignal(signal.SIGINT) is _leave:
+            signal.signal(signal.SIGINT, self._interrupt)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if signal.getsignal(signal.SIGINT) == self._interrupt:
             signal.signal(signal.SIGINT, _leave)
+        if _ours:
             sys.unraisablehook = self._hook
         if self._interrupted and isinstance(error, (ImportError, SystemError)):
             # A native module that is interrupted while it loads tells so by an error of its own.

@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
+import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -21,7 +25,12 @@ from lopsided.errors import FolderError, LopsidedError, RunError
 from lopsided.fetching import FetchError, Options, fetch
 from lopsided.fetching.connection import Head
 from lopsided.fetching.representation import Representation
-from lopsided.studies import probe
+from lopsided.studies import cluster, probe
+from lopsided.studies import sweep as sweeps
+from lopsided.views import inks
+from lopsided.views.plot import style
+from lopsided.worlds.kernel import backend, build
+from lopsided.worlds.kernel.errors import KernelUnavailable
 
 SHORT = """\
 [scenario]
@@ -195,3 +204,180 @@ def test_an_argument_that_is_no_text_is_refused(tmp_path, capsys):
 def test_a_reader_that_goes_away_is_no_failure(command: str):
     program = f"{sys.executable} -m lopsided {command} | head -1; exit ${{PIPESTATUS[0]}}"
     assert subprocess.run(["bash", "-c", program], stdout=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def test_a_server_that_sends_a_byte_a_second_is_given_up_where_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr("lopsided.fetching.client._SLOW_S", 0.4)
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def trickle() -> None:
+            with contextlib.suppress(OSError):
+                while not over.is_set():
+                    connection, _ = listener.accept()
+                    with connection, contextlib.suppress(OSError):
+                        connection.recv(65_536)
+                        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+                        while not over.wait(0.05):
+                            connection.sendall(b"x")
+
+        threading.Thread(target=trickle, daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/it"
+        with pytest.raises(FetchError, match=r"less than the --least-rate of 1\.00 Mbit/s"):
+            fetch(url, tmp_path / "it", Options(least_rate_bps=1e6))
+        over.set()
+    assert not (tmp_path / "it").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("part-x-y.parquet", b"PAR1....PAR1", "no part of a sweep"),
+        ("part-0000000-0000004.parquet", b"PAR1" + bytes(96), "is damaged"),
+        ("part-0000000-0000004.parquet", b"", "is damaged"),
+    ],
+)
+def test_a_part_of_somebody_else_or_a_damaged_one_is_refused(name, content, said, tmp_path):
+    plan = cluster._Plan(lop.Scenario.from_text(SHORT), {"link.rtt": [sweeps.Arm("20 ms", {"link.rtt": "20 ms"})]}, 8)
+    assert cluster._begin(tmp_path, plan) == []
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FolderError, match=said):
+        cluster._begin(tmp_path, plan)
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "said"),
+    [
+        (resource.RLIMIT_NOFILE, 12, "may open 12 files only"),
+        (resource.RLIMIT_AS, 600 << 20, "600 MiB of address space"),
+    ],
+)
+def test_limits_that_end_a_process_abruptly_are_named_first(limit: int, most: int, said: str):
+    done = subprocess.run(
+        [sys.executable, "-m", "lopsided", "--version"],
+        preexec_fn=lambda: resource.setrlimit(limit, (most, most)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 and said in done.stderr
+
+
+def test_a_title_without_end_is_cut_in_figures():
+    found = inks.cut("x" * 100_000, inks.TITLE_CHARACTERS)
+    assert len(found) == inks.TITLE_CHARACTERS and found.endswith("…")
+    figure = style.sheet("x" * 100_000, "y" * 100_000, (1.0,), "s").figure
+    assert max(len(text.get_text()) for text in figure.texts) <= inks.SUBTITLE_CHARACTERS
+
+
+@contextlib.contextmanager
+def proxy(most_files: int | None = None) -> Generator[tuple[subprocess.Popen[str], int]]:
+    """`lopsided proxy` as a process, and its port."""
+    limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))) if most_files else None
+    running = subprocess.Popen(
+        [sys.executable, "-u", "-m", "lopsided", "proxy", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=limit,
+    )
+    try:
+        assert running.stdout is not None
+        yield running, int(running.stdout.readline().split()[-1])
+    finally:
+        running.kill()
+        running.communicate()
+
+
+@contextlib.contextmanager
+def recorder(answer: bytes) -> Generator[tuple[int, list[bytes]]]:
+    """A server that keeps what each connection sends first, and answers; its port."""
+    asked: list[bytes] = []
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection, contextlib.suppress(OSError):
+                    connection.settimeout(0.5)
+                    got = b""
+                    with contextlib.suppress(TimeoutError):
+                        while piece := connection.recv(65_536):
+                            got += piece
+                    asked.append(got)
+                    connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        yield listener.getsockname()[1], asked
+
+
+def test_the_proxy_sends_one_framing_and_keeps_fields_of_one_connection():
+    answer = b"HTTP/1.1 200 OK\r\nConnection: x-secret\r\nX-Secret: 1\r\nX-Kept: 2\r\nContent-Length: 2\r\n\r\nok"
+    with recorder(answer) as (server, asked), proxy() as (_, port):
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+            client.sendall(
+                f"POST http://127.0.0.1:{server}/x? HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n".encode()
+                + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n"
+            )
+            got = client.recv(65_536).lower()
+        head = asked[0].lower()
+        # RFC 9112, section 6.3: a proxy that goes by the coding removes the length.
+        assert b"transfer-encoding: chunked" in head and b"content-length" not in head
+        assert head.startswith(b"post /x? http/1.1\r\n")
+        assert b"x-kept: 2" in got and b"x-secret" not in got
+
+
+def test_the_proxy_ends_without_a_traceback_while_clients_are_served():
+    with recorder(b"") as (server, asked), proxy() as (running, port):
+        clients = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(4)]
+        for client in clients:
+            client.sendall(f"GET http://127.0.0.1:{server}/ HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        until = time.monotonic() + 30
+        while not asked and time.monotonic() < until:
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        said, _ = running.communicate(timeout=60)
+        for client in clients:
+            client.close()
+    assert running.returncode == 130 and "Traceback" not in said, said
+
+
+def test_the_proxy_outlives_more_clients_than_descriptors():
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    with recorder(answer) as (server, _), proxy(most_files=32) as (running, port):
+        idle = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(60)]
+        time.sleep(1.5)
+        for client in idle:
+            client.close()
+        time.sleep(0.5)
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+            client.sendall(f"GET http://127.0.0.1:{server}/ HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            assert b" 200 " in client.recv(65_536)
+        running.send_signal(signal.SIGINT)
+        said, _ = running.communicate(timeout=60)
+    assert "Traceback" not in said and len(said) < 5_000, said
+
+
+def test_a_damaged_kernel_is_an_error_and_not_another_kernel(tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "cache_directory", lambda: tmp_path)
+    folder = tmp_path / "6.1.0"
+    folder.mkdir()
+    (folder / "linux").write_bytes(b"not what was built")
+    known = {"config_sha256": build._config_sha256(), "sha256": "0" * 64, "version": "6.1.0"}
+    (folder / "kernel.json").write_text(json.dumps(known))
+    assert build.find_damaged() == [folder / "linux"] and build.find_built() is None
+    for kind in ("auto", "timetravel"):
+        with pytest.raises(KernelUnavailable, match="is damaged"):
+            backend.choose(kind)
+
+
+def test_a_run_from_a_removed_folder_is_written_and_printed(tmp_path):
+    (tmp_path / "s.toml").write_text(SHORT)
+    here = tmp_path / "here"
+    here.mkdir()
+    program = 'cd "$1" && rmdir "$1" && exec "$2" -m lopsided run "$3" --out "$4"'
+    command = ["bash", "-c", program, "bash", here, sys.executable, tmp_path / "s.toml", tmp_path / "out"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and (tmp_path / "out" / "report.html").exists(), done.stderr
+    assert "Traceback" not in done.stderr and str(tmp_path / "out") in done.stdout

@@ -239,6 +239,34 @@ def test_either_end_may_be_our_tcp():
     pytest.skip("no network namespace with NFQUEUE can be made here")
 
 
+TERMINATED = """
+ip link set lo up
+shown() { nft list ruleset; iptables -t mangle -S; iptables-legacy -t mangle -S; }
+rules() { shown 2>/dev/null | grep -ci queue; }
+"$@" -m lopsided probe sink --stack ours --port 5003 & sink=$!
+for _ in $(seq 200); do
+    [ "$(rules)" = 0 ] || break
+    kill -0 $sink 2>/dev/null || exit 77
+    sleep 0.1
+done
+[ "$(rules)" = 0 ] && exit 77
+sleep 0.3
+kill -TERM $sink
+wait $sink
+echo "$? $(rules)"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="our TCP takes rules of root")
+def test_a_sink_that_is_terminated_takes_its_rules_away():
+    command = ["unshare", "--net", "bash", "-c", TERMINATED, "bash", sys.executable]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode == 77:
+        pytest.skip("no NFQUEUE here")
+    assert done.stdout.splitlines()[-1] == "143 0", done
+
+
 def test_what_our_tcp_does_not_have_is_told():
     with pytest.raises(UsageError, match=r"linux-6\.1"):
         probe.Stack("linux-7")

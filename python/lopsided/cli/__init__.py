@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from lopsided.cli import listing
-from lopsided.cli.commands import COMMANDS, SIMULATING
+from lopsided.cli.commands import COMMANDS, TERMINABLE
 from lopsided.cli.listing import COMPLETE, COMPLETION
 from lopsided.cli.terminal import given as under_way
 from lopsided.cli.terminal import print_error, print_line, print_note
 from lopsided.errors import CaptureWarning, LeftoverWarning
 from lopsided.interrupts import Interruptible
+
+if sys.platform != "win32":
+    import resource
 
 if TYPE_CHECKING:
     import cyclopts
@@ -61,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stream.reconfigure(errors="replace")
     given = sys.argv[1:] if arguments is None else arguments
     _tell_of_leftovers()
+    _tell_of_limits()
     code = invoke(given)
     if (own_code := sys.modules.get("lopsided.own_code")) and own_code.is_stuck():
         sys.stdout.flush()
@@ -89,12 +93,30 @@ def _tell_of_leftovers() -> None:
     warnings.showwarning = show
 
 
+_LEAST_FILES, _LEAST_MEMORY = 16, 2 << 30
+"""Open files and bytes of address space, below which libraries of ours end the process without a word of their own."""
+
+
+def _tell_of_limits() -> None:
+    """Notes limits of this process that may end it abruptly: an allocation that fails aborts a Rust program."""
+    if sys.platform == "win32":
+        return
+    files, memory = (resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS))
+    if 0 <= files < _LEAST_FILES:
+        print_note(f"this process may open {files} files only; lopsided needs more (`ulimit -n 64`)")
+    if 0 <= memory < _LEAST_MEMORY:
+        print_note(
+            f"this process may have {memory >> 20} MiB of address space only; lopsided ends abruptly when that is "
+            "used up (`ulimit -v unlimited`)"
+        )
+
+
 def invoke(arguments: Sequence[str]) -> int:
     """Runs the command and returns its exit code; no failure that lopsided knows of ends in a traceback."""
     from lopsided.errors import ControllerError, LopsidedError, ScenarioError, UsageError
 
     # `kill` leaves no more behind than Ctrl-C does.
-    terminable = bool(arguments) and arguments[0] in SIMULATING
+    terminable = bool(arguments) and arguments[0] in TERMINABLE
     under_way[:] = arguments
     try:
         # Octets that are no text would fail somewhere within a library, after the work.

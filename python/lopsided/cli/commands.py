@@ -134,4 +134,7 @@ SIMULATING = (
     "compare",
     "explain",
 )
-"""Commands that do nothing but compute and write; others have signals of their own to heed."""
+"""Commands that only compute and write."""
+
+TERMINABLE = (*SIMULATING, "probe")
+"""Commands that end on SIGTERM as on Ctrl-C, and so remove what they set up; others handle signals themselves."""

@@ -77,6 +77,11 @@ def emulate(
             found.queues.write(temporary)
     if found.refused_packets:
         print_note(f"{found.refused_packets} packets behind the line were not taken by the kernel")
+    if found.starved_flows:
+        print_note(
+            f"{found.starved_flows} times a connection or a datagram flow had no file descriptor; raise the limit "
+            "(`ulimit -n`)"
+        )
     if found.exit_code in (126, 127) and found.duration_s < _NO_RUN_S:
         # The command could not be run, which was said: there is nothing to show of the line.
         return found.exit_code

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import Flag, Json, Overwrite, Quiet
 from lopsided.cli.terminal import errors, link, print_json, print_line
-from lopsided.data.units import parse_time
+from lopsided.data.units import parse_rate, parse_time
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def fetch(
     detection: Literal["queued", "every"] = "queued",
     checksum: Annotated[str | None, Parameter(show_default=False)] = None,
     stall: str = "5s",
+    least_rate: str = "0",
     retries: int = 8,
     record: Annotated[Path | None, Parameter(show_default=False)] = None,
     overwrite: Overwrite = False,
@@ -70,6 +71,8 @@ def fetch(
         What the file's hash must be, as `sha256:HASH` or `sha512:HASH`.
     stall
         Give up a connection on which nothing came for so long, and open another.
+    least_rate
+        Give up if the whole download is slower than this over 30 s, such as 100k; 0 for any rate.
     retries
         Failures in a row of each connection, without anything arriving, before giving up.
     record
@@ -89,6 +92,7 @@ def fetch(
         checksum=checksum,
         overwrite=overwrite,
         stall_s=parse_time(stall),
+        least_rate_bps=0.0 if least_rate == "0" else parse_rate(least_rate),
         retries=retries,
         record=record,
     )

@@ -33,6 +33,7 @@ from lopsided.data import output
 from lopsided.data.free_names import dated
 from lopsided.errors import UsageError
 from lopsided.studies.options import SWEEP_METRIC
+from lopsided.studies.starts import Starts
 from lopsided.studies.sweep_metrics import check_metric, measured_by
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ def sweep(
     if dask is not None:
         if shard is not None:
             raise UsageError("--dask and --shard are two ways to use many machines; choose one")
-        _on_cluster(scenario, swept, repeat, out_file, (dask, workers, world), quiet=quiet, as_json=as_json)
+        where = (dask, workers, world)
+        _on_cluster(scenario, swept, repeat, start_jitter, out_file, where, quiet=quiet, as_json=as_json)
         return
 
     def study(report: Progress | None = None) -> sweeps.Sweep:
@@ -190,6 +192,7 @@ def _on_cluster(
     scenario: Scenario,
     swept: sweeps.Axes,
     repeat: int | None,
+    start_jitter: str | None,
     out_folder: Path | None,
     where: tuple[str, int | None, str],
     *,
@@ -209,10 +212,15 @@ def _on_cluster(
         cluster.connect(address, workers) as client,
         progress(f"sweep of {scenario.name}", quiet=quiet or as_json) as report,
     ):
-        found = cluster.sweep(client, scenario, folder, swept or None, repeat=repeat, progress=report)
+        found = cluster.sweep(
+            client, scenario, folder, swept or None, repeat=repeat, start_jitter=start_jitter, progress=report
+        )
     if as_json:
-        print_json({"folder": folder, "runs": found.runs, "were_there": found.found, "failed": found.failed})
+        said = {"folder": folder, "runs": found.runs, "were_there": found.found, "failed": found.failed}
+        print_json({**said, "start_jitter_s": found.start_jitter_s})
     elif not quiet:
+        if found.start_jitter_s:
+            print_prose(Starts([scenario], found.start_jitter_s).said + "\n")
         there = f", {found.found:,} of them before" if found.found else ""
         print_line(f"{found.runs:,} runs{there}; {found.failed:,} failed")
         if found.failed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from lopsided import _native
+from lopsided.data import units
 from lopsided.data.output import check_free
 from lopsided.errors import UsageError
 from lopsided.fetching import representation as described
@@ -34,6 +36,8 @@ _LONGEST_WAIT_S = 30.0
 _TOLD_WAIT_S = 1.0
 """A pause so long is told."""
 _SAVE_S = 2.0
+_SLOW_S = 30.0
+"""Time over which the least rate is measured, in seconds."""
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -52,6 +56,8 @@ class Options:
     stall_s: float = 5.0
     retries: int = 8
     """Failures of each stream in a row, without an octet from any, before a download is given up."""
+    least_rate_bps: float = 0.0
+    """A download that is slower than this over 30 s is given up; 0 for any rate."""
     record: Path | None = None
     """Where each step of the controller is written, for `lopsided.fetching.Recording`."""
 
@@ -64,6 +70,8 @@ class Options:
             raise UsageError(f"--retries {self.retries}: from 0 to 100")
         if not 0.1 <= self.stall_s <= 3600:
             raise UsageError("--stall: from 100 ms to an hour")
+        if not 0 <= self.least_rate_bps < math.inf:
+            raise UsageError("--least-rate: write a rate such as 100k, or 0 for any")
 
     @property
     def settings(self) -> Settings:
@@ -164,6 +172,26 @@ class _Download:
         """The most bytes that any attempt had."""
 
     async def run(self) -> Fetched:
+        download = asyncio.ensure_future(self._attempts())
+        before = 0
+        try:
+            while not (await asyncio.wait({download}, timeout=_SLOW_S if self.options.least_rate_bps else None))[0]:
+                rate_bps = 8 * (self.most - before) / _SLOW_S
+                before = self.most
+                if rate_bps < self.options.least_rate_bps:
+                    download.cancel()
+                    # So that the connections are closed and the part is saved.
+                    await asyncio.wait({download})
+                    least = units.rate(self.options.least_rate_bps)
+                    raise FetchError(
+                        f"{self.url}: {units.rate(rate_bps)} over the last {units.seconds(_SLOW_S)}, less than the "
+                        f"--least-rate of {least}; the same command goes on from here"
+                    )
+            return await download
+        finally:
+            download.cancel()
+
+    async def _attempts(self) -> Fetched:
         left = _RESTARTS
         while True:
             try:

@@ -193,6 +193,8 @@ class AckPath:
     limits: Mapping[str, str]
     """For each arm, what limits the downloads."""
     digest: str
+    start_jitter_s: float | None = None
+    """By how much starts vary with the seed, if that was not asked for."""
 
     def report(self) -> str:
         """The report as one self-contained HTML page."""
@@ -216,6 +218,7 @@ class AckPath:
             "arms": list(self.arms),
             "repeat": self.repeat,
             "seed": self.seed,
+            "start_jitter_s": self.start_jitter_s,
             "digest": self.digest,
         }
 
@@ -267,7 +270,7 @@ def ackpath(
     limits = {arm: _limit(arm, rows) for arm in arms}
     digest = hashlib.blake2b("".join(row["digest"] for row in rows).encode(), digest_size=8).hexdigest()
     tables = (Table(ACKPATH_CELLS.frame(cells), ACKPATH_CELLS), Table(ACKPATH_RUNS.frame(rows), ACKPATH_RUNS))
-    return AckPath(scenario, place, arms, repeat, first, *tables, limits, digest)
+    return AckPath(scenario, place, arms, repeat, first, *tables, limits, digest, starts.unasked_s)
 
 
 _TWO_WAY = """\

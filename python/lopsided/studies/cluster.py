@@ -17,12 +17,14 @@ import hashlib
 import importlib
 import io
 import json
+import logging
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -33,6 +35,7 @@ from lopsided.data.table import Row
 from lopsided.errors import FolderError, LopsidedError, UsageError
 from lopsided.scenario import Scenario
 from lopsided.studies import jobs as many
+from lopsided.studies import starts
 from lopsided.studies import sweep as sweeps
 from lopsided.worlds.base import Job
 
@@ -47,6 +50,9 @@ _BATCH_S = 2.0
 """A batch is to take about so long: what a killed worker costs."""
 _FIRST_BATCH = 4
 _LARGEST_BATCH = 2000
+_WORKERS_S = 20.0
+"""Time in which a scheduler must have a worker."""
+_CLOSE_S = 2.0
 _DEATHS = 3
 """So many workers may die over a batch before it is taken to be its fault."""
 
@@ -63,10 +69,14 @@ def connect(address: str, workers: int | None = None) -> Generator[Any]:
     Raises LopsidedError where none answers.
     """
     distributed = _distributed()
+    # Dask logs a lost connection as tracebacks; it is an error of one sentence here.
+    for name in ("distributed", *(each for each in logging.root.manager.loggerDict if each.startswith("distributed."))):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     importlib.import_module("dask").config.set({"distributed.scheduler.allowed-failures": _DEATHS})
     if address != "local" and "://" not in address:
         raise UsageError(f"--dask {address!r}: write the scheduler's address, tcp://HOST:PORT, or local")
     if address == "local":
+        # Workers that this process starts: they are there when the cluster is.
         count = workers or os.cpu_count() or 1
         with (
             distributed.LocalCluster(
@@ -80,8 +90,17 @@ def connect(address: str, workers: int | None = None) -> Generator[Any]:
         client = distributed.Client(address, timeout="10s")
     except (OSError, ValueError) as error:
         raise LopsidedError(f"no scheduler answers at {address}: {str(error) or type(error).__name__}") from None
-    with client:
+    try:
+        try:
+            client.wait_for_workers(1, timeout=_WORKERS_S)
+        except TimeoutError:
+            raise LopsidedError(
+                f"the scheduler at {address} has no workers: start some with `dask worker {address}`"
+            ) from None
         yield client
+    finally:
+        with suppress(OSError, TimeoutError):
+            client.close(timeout=_CLOSE_S)
 
 
 def _distributed() -> Any:
@@ -151,6 +170,8 @@ class Swept:
     runs: int
     failed: int
     found: int
+    start_jitter_s: float | None = None
+    """By how much starts vary with the seed, if that was not asked for."""
 
     def scan(self) -> pl.LazyFrame:
         """The rows, read when asked for."""
@@ -166,6 +187,8 @@ class _Plan:
     scenario: Scenario
     axes: Mapping[str, Sequence[sweeps.Arm]]
     repeat: int
+    jitter_s: float = 0.0
+    """By how much starts vary with the seed, beyond what the scenario says."""
 
     @property
     def runs(self) -> int:
@@ -188,7 +211,9 @@ class _Plan:
     def fingerprint(self) -> str:
         """Whether two sweeps are the same."""
         axes = {name: [(arm.label, dict(arm.settings)) for arm in arms] for name, arms in self.axes.items()}
-        said = json.dumps([self.scenario.to_toml(), axes, self.repeat, _native.__version__], sort_keys=True)
+        said = json.dumps(
+            [self.scenario.to_toml(), axes, self.repeat, self.jitter_s, _native.__version__], sort_keys=True
+        )
         return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
 
 
@@ -199,12 +224,13 @@ def sweep(
     axes: sweeps.Axes | None = None,
     *,
     repeat: int | None = None,
+    start_jitter: str | float | None = None,
     progress: Progress | None = None,
 ) -> Swept:
     """Runs a sweep on the client's workers into `folder`; the same sweep that was begun there goes on.
 
-    The rows are those of `studies.sweep.sweep` with `run`, the number of the run, before them. Raises UsageError
-    where there is nothing to sweep.
+    The rows are those of `studies.sweep.sweep` with `run`, the number of the run, before them; starts vary as there.
+    Raises UsageError where there is nothing to sweep.
     """
     found, file_repeat = sweeps.axes_of(scenario)
     if axes is not None:
@@ -218,6 +244,7 @@ def sweep(
     for name, arms in found.items():
         for arm in arms:
             _checked(scenario, name, arm)
+    plan = replace(plan, jitter_s=_jitter(client, plan, start_jitter))
     there = _begin(folder, plan)
     missing = _gaps(there, plan.runs)
     already = plan.runs - sum(last - first for first, last in missing)
@@ -226,7 +253,7 @@ def sweep(
 
     def batch(first: int, last: int) -> tuple[Any, ...]:
         runs = [(number, *plan.run(number)) for number in range(first, last)]
-        return _part, source, controllers, scenario.seed, runs, types
+        return _part, source, controllers, scenario.seed, plan.jitter_s, runs, types
 
     done, failed = already, 0
     for first, result in _carried_out(client, missing, batch):
@@ -244,7 +271,33 @@ def sweep(
         done += count
         if progress is not None:
             progress(done / plan.runs)
-    return Swept(folder, plan.runs, failed, already)
+    return Swept(folder, plan.runs, failed, already, plan.jitter_s if start_jitter is None and plan.jitter_s else None)
+
+
+def _jitter(client: Any, plan: _Plan, asked: str | float | None) -> float:
+    """By how much starts vary, in seconds: what `starts.varied` chooses for the same scenarios on one machine."""
+    tried: list[Scenario] = []
+    for number in range(0, min(plan.runs, starts.MOST_TRIALS * plan.repeat), plan.repeat):
+        # Settings that do not go together are listed as failed runs later.
+        with suppress(LopsidedError):
+            tried.append(plan.scenario.with_(**plan.run(number)[1]))
+    if not tried:
+        return 0.0
+    with using(client):
+        return starts.chosen(tried, _shortest_s(plan), plan.repeat, asked)
+
+
+def _shortest_s(plan: _Plan) -> float:
+    """Duration of the shortest run: of the arms of the axis that sets it, if one does."""
+    usual = plan.scenario.duration_s
+    for arms in plan.axes.values():
+        found: list[float] = []
+        for arm in arms:
+            with suppress(LopsidedError):
+                found.append(plan.scenario.with_(**arm.settings).duration_s)
+        if found and set(found) != {usual}:
+            return min(found)
+    return usual
 
 
 def _checked(scenario: Scenario, name: str, arm: sweeps.Arm) -> None:
@@ -274,8 +327,26 @@ def _begin(folder: Path, plan: _Plan) -> list[tuple[int, int]]:
             raise FolderError(f"{folder} holds files that are no sweep; choose another folder") from None
         if known != mark:
             raise FolderError(f"{folder} holds another sweep, of other settings; choose another folder")
-        parts = [path.stem.split("-")[1:] for path in sorted(folder.glob("part-*.parquet"))]
-        return [(int(first), int(last)) for first, last in parts]
+        return [_stretch(path) for path in sorted(folder.glob("part-*.parquet"))]
+
+
+def _stretch(path: Path) -> tuple[int, int]:
+    """The runs in a part, by its name. Raises FolderError for a name of somebody else, and for a damaged file."""
+    named = _PART.fullmatch(path.name)
+    if named is None:
+        raise FolderError(f"{path} is no part of a sweep; move it elsewhere")
+    with path.open("rb") as file:
+        start = file.read(4)
+        file.seek(-4, os.SEEK_END) if path.stat().st_size >= _LEAST_PARQUET else None
+        whole = start == file.read(4) == b"PAR1"
+    if not whole:
+        raise FolderError(f"{path} is damaged; remove it, and the same command makes its runs again")
+    return int(named[1]), int(named[2])
+
+
+_PART = re.compile(r"part-([0-9]+)-([0-9]+)\.parquet")
+_LEAST_PARQUET = 12
+"""Octets of a Parquet file: its magic number at both ends and the length of its footer."""
 
 
 def _gaps(there: Sequence[tuple[int, int]], runs: int) -> list[tuple[int, int]]:
@@ -301,6 +372,7 @@ def _part(
     source: Any,
     controllers: Any,
     seed: int,
+    jitter_s: float,
     runs: Sequence[tuple[int, Row, dict[str, str], int]],
     types: Any,
 ) -> tuple[tuple[bytes, list[Row], int], float]:
@@ -314,6 +386,8 @@ def _part(
     for number, labels, settings, repetition in runs:
         try:
             scenario = base.with_(**settings)
+            if jitter_s:
+                scenario = starts.within(scenario, jitter_s)
             run = sim.to_run(scenario, sim.run_raw(scenario, seed + repetition))
         except LopsidedError as error:
             said = {"run": number, "seed": seed + repetition, "error": str(error), "settings": json.dumps(settings)}
@@ -351,6 +425,18 @@ def _carried_out(
     under way than keep the workers busy. One over which workers die is halved until the run that kills them is alone.
     """
     distributed = _distributed()
+    try:
+        yield from _in_batches(client, stretches, batch, distributed)
+    except (importlib.import_module("distributed.client").CancelledError, OSError) as error:
+        # A client that loses its scheduler cancels everything under way, and cannot submit more.
+        raise LopsidedError(
+            "the connection to the Dask scheduler was lost; the same command goes on where it was, into the same folder"
+        ) from error
+
+
+def _in_batches(
+    client: Any, stretches: Sequence[tuple[int, int]], batch: Callable[[int, int], tuple[Any, ...]], distributed: Any
+) -> Iterator[tuple[int, Any]]:
     waiting = list(reversed(list(stretches)))
     running = distributed.as_completed()
     under_way: dict[Any, tuple[int, int]] = {}

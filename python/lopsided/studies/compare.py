@@ -93,6 +93,8 @@ class Comparison:
     rows: tuple[Row, ...]
     examples: Mapping[str, Run]
     """Each world's first repetition, for drawing."""
+    start_jitter_s: float | None = None
+    """By how much starts vary with the seed, if that was not asked for."""
 
     @property
     def reference(self) -> str:
@@ -154,7 +156,8 @@ def compare_arms(
         its = kernel_in(arm.world, [each.world for each in arms], kernel)
         return run_repeated(arm.scenario, repeat, seed=seed, world=arm.world, kernel=its, progress=part)
 
-    return compare_runs(run_each(arms, run, progress), tolerances=tolerances, window=window)
+    found = compare_runs(run_each(arms, run, progress), tolerances=tolerances, window=window)
+    return replace(found, start_jitter_s=starts.unasked_s)
 
 
 def compare_runs(

@@ -65,6 +65,8 @@ class Emulated:
     """How late packets left the line: `p50`, `p99`, `max`."""
     refused_packets: int = 0
     """Packets behind the line that the kernel did not take."""
+    starved_flows: int = 0
+    """Connections that had no file descriptor, and datagram flows that lost theirs to others."""
 
 
 def emulate(
@@ -93,4 +95,5 @@ def emulate(
     specs = run_tables()
     queues, links = (Table(columns.frame(tables[name]), specs[name]) for name in ("queues", "links"))
     late = {share: facts[f"late_{share}_us"] or 0.0 for share in ("p50", "p99", "max")}
-    return Emulated(exit_code, queues, links, facts["duration_s"], late, facts["refused_packets"])
+    lacked = facts["refused_packets"], facts["starved_flows"]
+    return Emulated(exit_code, queues, links, facts["duration_s"], late, *lacked)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 USUAL_JITTER_S = 1.0
 _SHARE_OF_RUN = 0.05
 """Share of a short run's duration that the starts vary by instead."""
-_MOST_TRIALS = 24
+MOST_TRIALS = 24
 """Scenarios of a study that are tried for whether anything in them is random."""
 
 
@@ -36,14 +36,24 @@ class Starts:
     """Whether the user asked for this variation."""
 
     @property
+    def unasked_s(self) -> float | None:
+        """The variation in seconds that the user did not ask for, None if there is none."""
+        return None if self.asked else self.jitter_s
+
+    @property
     def said(self) -> str:
-        """A sentence on what was changed, or nothing."""
-        if self.jitter_s is None or self.asked:
-            return ""
-        return (
-            f"Each flow starts up to {units.seconds(self.jitter_s)} later, drawn from the seed, because nothing else "
-            "here is random; --start-jitter sets another time, 0s none."
-        )
+        """A sentence on what was changed and how to set it, or nothing."""
+        said = varies(self.unasked_s)
+        return " ".join([*said, "--start-jitter sets another time, 0s none."]) if said else ""
+
+
+def varies(jitter_s: float | None) -> list[str]:
+    """The sentence on starts that vary by this time without being asked to, for verdicts; none for None."""
+    if not jitter_s:
+        return []
+    return [
+        f"Each flow starts up to {units.seconds(jitter_s)} later, drawn from the seed: nothing else here is random."
+    ]
 
 
 def varied(
@@ -54,31 +64,41 @@ def varied(
 
     All of them vary if one does, so that they differ in nothing else. Raises UsageError for a time that cannot be.
     """
+    shortest_s = min(scenario.duration_s for scenario in scenarios)
+    chosen_s = chosen(scenarios, shortest_s, repeat, jitter, workers)
+    if not chosen_s:
+        return Starts(list(scenarios))
+    return Starts([within(each, chosen_s) for each in scenarios], chosen_s, asked=jitter is not None)
+
+
+def chosen(
+    scenarios: Sequence[Scenario],
+    shortest_s: float,
+    repeat: int,
+    jitter: str | float | None = None,
+    workers: int | None = None,
+) -> float:
+    """The time in seconds that `varied` takes, 0 for none. The shortest run of the study takes `shortest_s`; of its
+    scenarios the first few are enough here. Raises UsageError for a time that cannot be."""
     if jitter is not None:
         wanted = units.parse_time(jitter)
-        if not 0 <= wanted < min(scenario.duration_s for scenario in scenarios):
+        if not 0 <= wanted < shortest_s:
             raise UsageError(f"--start-jitter {jitter}: write a time shorter than the run, such as 1s")
-        # Without a unit the time may have been a number.
-        return Starts([_with(each, wanted) for each in scenarios], wanted, asked=True) if wanted else _kept(scenarios)
+        return wanted
     if repeat < 2 or all(_jitters(scenario) for scenario in scenarios):
-        return _kept(scenarios)
-    tried = list(scenarios)[:_MOST_TRIALS]
+        return 0.0
+    tried = list(scenarios)[:MOST_TRIALS]
     jobs = [Job(each, each.seed + number) for each in tried for number in range(2)]
     digests = run_jobs(jobs, lambda _, run: run.digest, workers=workers)
     if all(one != other for one, other in zip(digests[::2], digests[1::2], strict=True)):
-        return _kept(scenarios)
-    shortest = min(scenario.duration_s for scenario in scenarios)
-    usual = min(USUAL_JITTER_S, shortest * _SHARE_OF_RUN)
-    return Starts([_with(each, usual) for each in scenarios], usual)
-
-
-def _kept(scenarios: Sequence[Scenario]) -> Starts:
-    return Starts(list(scenarios))
+        return 0.0
+    return min(USUAL_JITTER_S, shortest_s * _SHARE_OF_RUN)
 
 
 def _jitters(scenario: Scenario) -> bool:
     return any(flow["start_jitter_s"] > 0 for flow in scenario.resolved["flows"])
 
 
-def _with(scenario: Scenario, jitter_s: float) -> Scenario:
+def within(scenario: Scenario, jitter_s: float) -> Scenario:
+    """The scenario whose flows each start up to `jitter_s` later than it says."""
     return scenario.with_(**{"flow.*.start_jitter": f"{jitter_s:.9g} s"})

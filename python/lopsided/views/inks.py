@@ -86,6 +86,15 @@ def _below(high: float, placed: list[EndLabel], step: float) -> list[EndLabel]:
     return lowered[::-1]
 
 
+TITLE_CHARACTERS, SUBTITLE_CHARACTERS = 100, 150
+"""Most letters of a figure's title and subtitle: more do not fit its width, and a library takes minutes for 100,000."""
+
+
+def cut(text: str, most: int) -> str:
+    """The text in at most so many letters; one that is longer ends in an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
 def joined_notes(notes: Iterable[str]) -> list[str]:
     """The small print in lines."""
     lines: list[str] = []

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lopsided.data import units
+from lopsided.studies.starts import varies
 from lopsided.views.view import Heading, View, heading
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def answer(found: Search) -> list[str]:
     stand = [_shown(found, found.baseline, number) for number in range(len(found.metrics))]
     kept = "" if found.keeps(found.baseline) or not found.limits else ", beyond the limits"
     said.append(f"As it stands the scenario has {', '.join(stand)}{kept}.")
-    return [*said, *_doubts(found), wanted]
+    return [*said, *_doubts(found), *varies(found.start_jitter_s), wanted]
 
 
 def settings(trial: Trial) -> str:

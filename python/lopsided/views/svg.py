@@ -35,10 +35,10 @@ def svg(chart: Chart, salt: str) -> str:
     left, right = inks.LEFT * width, (inks.LEFT + inks.WIDTH) * width
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.1f} {height:.1f}" font-size="8.5">',
-        _text(7.3, 0.24 * _IN, chart.title, inks.INK, size=13, weight="bold"),
+        _text(7.3, 0.24 * _IN, inks.cut(chart.title, inks.TITLE_CHARACTERS), inks.INK, size=13, weight="bold"),
     ]
     if chart.subtitle:
-        parts.append(_text(7.3, 0.49 * _IN, chart.subtitle, inks.MUTED, size=9))
+        parts.append(_text(7.3, 0.49 * _IN, inks.cut(chart.subtitle, inks.SUBTITLE_CHARACTERS), inks.MUTED, size=9))
     top = head_in * _IN
     for number, panel in enumerate(chart.panels):
         last = number == len(chart.panels) - 1

@@ -62,6 +62,8 @@ class Aqm:
     user_runs: Table
     delays: Table
     digest: str
+    start_jitter_s: float | None = None
+    """By how much starts vary with the seed, if that was not asked for."""
 
     def plot(self, kind: str = "delays") -> Figure:
         """`delays` (their distributions) or `ellipse` (delay against throughput over the seeds)."""
@@ -92,6 +94,7 @@ class Aqm:
             "ecn": self.ecn,
             "repeat": self.repeat,
             "seed": self.seed,
+            "start_jitter_s": self.start_jitter_s,
             "digest": self.digest,
         }
 
@@ -153,7 +156,9 @@ def aqm(
     tables = _tables(measured)
     digests = "".join(keys["digest"] for keys, _ in measured)
     digest = hashlib.blake2b(digests.encode(), digest_size=8).hexdigest()
-    return Aqm(full, found, links, asked.workload, asked.ecn, worlds, asked.repeat, first, *tables, digest)
+    return Aqm(
+        full, found, links, asked.workload, asked.ecn, worlds, asked.repeat, first, *tables, digest, starts.unasked_s
+    )
 
 
 def bottleneck(scenario: Scenario, way: Direction) -> str:

@@ -107,6 +107,7 @@ class Search:
         repeat: int,
         *,
         whole: bool,
+        start_jitter_s: float | None = None,
     ) -> None:
         self.scenario = scenario
         self.space = space
@@ -115,6 +116,8 @@ class Search:
         self.asked = asked
         """Trials that were asked for."""
         self.repeat = repeat
+        self.start_jitter_s = start_jitter_s
+        """By how much starts vary with the seed, if that was not asked for."""
         self.whole = whole
         """Whether every combination was tried."""
         self.baseline, *self.tried = trials
@@ -257,6 +260,7 @@ class Search:
             "digest": self.digest,
             "seed": self.scenario.seed,
             "repeat": self.repeat,
+            "start_jitter_s": self.start_jitter_s,
             "trials": len(self.tried),
             "asked": self.asked,
             "whole": self.whole,
@@ -283,6 +287,7 @@ class Searcher:
     done: dict[Key, Done] = field(default_factory=dict[Key, Done])
     """Runs that were finished before, by settings and seed."""
     workers: int | None = None
+    start_jitter_s: float | None = None
     log: Callable[[Mapping[Key, Done]], object] | None = None
     """Is given all finished runs after each batch, and when the search is interrupted."""
 
@@ -321,7 +326,15 @@ class Searcher:
         """What was found so far."""
         known = [trial for trial in self._found if trial.runs or trial.refused or trial.number == 0]
         return Search(
-            self.scenario, self.space, self.goals, self.limits, known, self.trials, self.repeat, whole=self._whole
+            self.scenario,
+            self.space,
+            self.goals,
+            self.limits,
+            known,
+            self.trials,
+            self.repeat,
+            whole=self._whole,
+            start_jitter_s=self.start_jitter_s,
         )
 
     def run(self, progress: Progress | None = None) -> Search:
@@ -493,10 +506,11 @@ def prepared(
 ) -> Searcher:
     """A search that can be begun: all that was written makes sense."""
     # What was found is checked with further seeds even where a trial has one.
-    (scenario,) = varied([scenario], _LEAST_CHECKS).scenarios
+    starts = varied([scenario], _LEAST_CHECKS)
+    (scenario,) = starts.scenarios
     goals = goals_of(scenario, _listed(maximise), _listed(minimise))
     limits = tuple(Limit.of(text, scenario) for text in _listed(subject_to))
-    return Searcher(scenario, Space.of(over, scenario), goals, limits, **rest)
+    return Searcher(scenario, Space.of(over, scenario), goals, limits, start_jitter_s=starts.unasked_s, **rest)
 
 
 def _setting(key: str, name: str, values: Iterable[float | int | str]) -> Column:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lopsided.data import units
+from lopsided.studies.starts import varies
 
 if TYPE_CHECKING:
     from lopsided.studies.ackpath import AckPath
@@ -40,6 +41,7 @@ def verdict(found: AckPath) -> list[str]:
         if worse:
             said.append(f"Worse than none: {', '.join(worse)}.")
     said.append(_how_sure(found))
+    said += varies(found.start_jitter_s)
     if none is not None:
         said.append(_what_can_be_set(rows, none))
     return said

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lopsided.data import units
+from lopsided.studies.starts import varies
 
 if TYPE_CHECKING:
     from lopsided.studies.aqm import Aqm
@@ -35,7 +36,7 @@ def verdict(found: Aqm) -> list[str]:
     said = [*_delay(ways), *_felt(users), *_datagrams(ways)]
     if said and len(found.worlds) > 1:
         said[0] = f"In {world}: {said[0]}"
-    return said
+    return said + varies(found.start_jitter_s)
 
 
 def suite_verdict(sections: Sequence[Aqm]) -> list[str]:

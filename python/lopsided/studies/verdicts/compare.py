@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lopsided.data import units
 from lopsided.studies.compare import TOLERANCES
+from lopsided.studies.starts import varies
 
 if TYPE_CHECKING:
     from lopsided.studies.compare import Comparison
@@ -20,7 +21,7 @@ def verdict(found: Comparison) -> list[str]:
     said: list[str] = []
     for world in found.worlds[:-1]:
         said.extend(_of(found, world))
-    return said or ["Nothing was measured in both."]
+    return [*(said or ["Nothing was measured in both."]), *varies(found.start_jitter_s)]
 
 
 def _of(found: Comparison, world: str) -> Iterator[str]:

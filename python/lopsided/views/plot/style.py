@@ -34,6 +34,8 @@ from lopsided.views.inks import (
     OTHER,
     PAPER,
     RED,
+    SUBTITLE_CHARACTERS,
+    TITLE_CHARACTERS,
     TOP_IN,
     UP,
     VARIABLES,
@@ -41,6 +43,7 @@ from lopsided.views.inks import (
     WIDTH_IN,
     EndLabel,
     colour,
+    cut,
     joined_notes,
     moved_apart,
     rate_unit,
@@ -148,8 +151,7 @@ def sheet(title: str, subtitle: str, heights: tuple[float, ...], x_label: str, *
     with mpl.rc_context(LOOK):
         total = TOP_IN + sum(heights) + GAP_IN * (len(heights) - 1) + BOTTOM_IN
         figure = LabFigure(figsize=(WIDTH_IN, total), dpi=110)
-        figure.text(0.012, 1 - 0.24 / total, title, fontsize=13, fontweight="bold", va="center")
-        figure.text(0.012, 1 - 0.49 / total, subtitle, fontsize=9, color=MUTED, va="center")
+        _head(figure, total, title, subtitle)
         panels: list[Axes] = []
         top = total - TOP_IN
         for height in heights:
@@ -163,6 +165,13 @@ def sheet(title: str, subtitle: str, heights: tuple[float, ...], x_label: str, *
             panel.tick_params(labelbottom=False)
         panels[-1].set_xlabel(x_label)
     return Sheet(figure, tuple(panels))
+
+
+def _head(figure: Figure, height_in: float, title: str, subtitle: str) -> None:
+    """Writes both at the top of a figure of this height."""
+    title, subtitle = cut(title, TITLE_CHARACTERS), cut(subtitle, SUBTITLE_CHARACTERS)
+    figure.text(0.012, 1 - 0.24 / height_in, title, fontsize=13, fontweight="bold", va="center")
+    figure.text(0.012, 1 - 0.49 / height_in, subtitle, fontsize=9, color=MUTED, va="center")
 
 
 def legend_size() -> float:
@@ -205,8 +214,7 @@ def small_panels(
         total = TOP_IN + rows * (height + gap_in + title_in) + 0.6 + label - gap_in
         width = (WIDTH_IN - 0.15 - columns * side_in) / columns
         figure = LabFigure(figsize=(WIDTH_IN, total), dpi=110)
-        figure.text(0.012, 1 - 0.24 / total, title, fontsize=13, fontweight="bold", va="center")
-        figure.text(0.012, 1 - 0.49 / total, subtitle, fontsize=9, color=MUTED, va="center")
+        _head(figure, total, title, subtitle)
         panels: list[Axes] = []
         for number, name in enumerate(names):
             row, column = divmod(number, columns)

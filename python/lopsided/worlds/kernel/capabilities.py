@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -141,14 +142,37 @@ cc = "reno"
 """
 
 
+_IPTABLES = ("-w", "-t", "mangle", "-A", "OUTPUT", "-j", "NFQUEUE", "--queue-num", "1", "--queue-bypass")
+_QUEUE_TRIALS = {
+    "nft": ("nft", "add table inet t; add chain inet t c; add rule inet t c queue flags bypass to 1"),
+    "iptables": ("iptables", *_IPTABLES),
+    "iptables-legacy": ("iptables-legacy", *_IPTABLES),
+}
+"""Rules that fill a queue, as each tool of `lopsided shape` sets them."""
+
+
 def _netfilter_queue() -> Finding:
-    names = Path("/proc/net/netfilter/nfnetlink_queue")
-    return Finding(
-        "NFQUEUE",
-        names.exists(),
-        "there" if names.exists() else "not there",
-        "" if names.exists() else "`modprobe nfnetlink_queue`",
-    )
+    """The kernel's part, a tool that sets its rules, and, for root, a rule set in a namespace."""
+    name = "NFQUEUE"
+    if not Path("/proc/net/netfilter/nfnetlink_queue").exists():
+        return Finding(name, False, "not in the kernel", "`modprobe nfnetlink_queue`")
+    tools = [tool for tool in _QUEUE_TRIALS if shutil.which(tool)]
+    if not tools:
+        return Finding(name, False, "neither nft nor iptables is installed", "`apt-get install nftables`")
+    if os.geteuid() != 0:
+        return Finding(name, True, f"in the kernel, with {tools[0]}; setting a rule needs root")
+    refusals: list[str] = []
+    for tool in tools:
+        try:
+            done = host.in_namespace(
+                lambda tool=tool: subprocess.run(_QUEUE_TRIALS[tool], capture_output=True, text=True, check=False)
+            )
+        except OSError as error:
+            return Finding(name, False, f"not tried: {error.strerror or error}", "a kernel with CONFIG_NET_NS")
+        if done.returncode == 0:
+            return Finding(name, True, f"{tool} sets a rule")
+        refusals.append(f"{tool}: {(done.stderr.strip().splitlines() or ['failed'])[0]}")
+    return Finding(name, False, "; ".join(refusals), "`modprobe nft_queue xt_NFQUEUE`")
 
 
 def _device(name: str, path: Path, remedy: str) -> Finding:

@@ -4,8 +4,10 @@ the machine's."""
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
+import resource
 import signal
 import sys
 import traceback
@@ -38,6 +40,11 @@ def _run(folder: Path) -> None:
             Agent(job, folder).run()
         except CannotBuild as error:
             (folder / "lacking.txt").write_text(str(error))
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+            (folder / "lacking.txt").write_text(f"a process may open {most} files only; raise the limit (`ulimit -n`)")
         except TooLate:
             (folder / "late.txt").write_text("")
         except PathGone:
