@@ -122,7 +122,9 @@ def test_help_is_a_command_too(capsys):
 
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
-_COMMAND_LINE = re.compile(r"(?:^|[`$( ])(?:\.venv/bin/)?lopsided ([a-z]+)((?:\\\n|[^`\n#|])*)", re.MULTILINE)
+_COMMAND_LINE = re.compile(
+    r"(?:^[ \t]*(?:\$ +)?(?:sudo +)?|`|\$\(|&& |\| )(?:\.venv/bin/)?lopsided ([a-z]+)((?:\\\n|[^`\n#|])*)", re.MULTILINE
+)
 
 
 def command_lines(text: str) -> list[tuple[str, list[str]]]:
@@ -131,7 +133,7 @@ def command_lines(text: str) -> list[tuple[str, list[str]]]:
     prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     inline = [f"`{each}`" for each in re.findall(r"`(lopsided [^`\n]+)`", prose)]
     code = "\n".join([*inline, *(block for kind, block in blocks if kind in ("", "sh", "bash", "console"))])
-    found = _COMMAND_LINE.findall(code)
+    found = _COMMAND_LINE.findall(re.sub(r"(^|\s)#.*$", "", code, flags=re.MULTILINE))
     return [(name, re.findall(r"(?<![\w-])--[a-z][a-z-]*", rest.split(" -- ")[0])) for name, rest in found]
 
 

@@ -98,9 +98,15 @@ fn a_loss_that_never_strikes_changes_nothing() {
     assert_eq!((plain.delivered(), plain.drops()), (other.delivered(), other.drops()));
 }
 
-/// What an observer of a link's queue saw, in order: packets that entered and packets that left, by number and size.
+/// An observer of a link's queue, with what it saw in order: packets that entered and packets that left, by number and size.
 #[derive(Clone, Debug, Default)]
-struct Watcher(Arc<Mutex<(Vec<(u64, u64)>, Vec<(u64, u64)>)>>);
+struct Watcher(Arc<Mutex<Seen>>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    entered: Vec<(u64, u64)>,
+    left: Vec<(u64, u64)>,
+}
 
 impl Observer for Watcher {
     fn mask(&self) -> EventMask {
@@ -110,8 +116,8 @@ impl Observer for Watcher {
     fn record(&mut self, _at: Time, _node: NodeId, event: &Event<'_>) {
         let mut seen = self.0.lock().unwrap();
         match event {
-            Event::Enqueued { packet, .. } => seen.0.push((packet.id(), packet.size().get())),
-            Event::Dequeued { packet, .. } => seen.1.push((packet.id(), packet.size().get())),
+            Event::Enqueued { packet, .. } => seen.entered.push((packet.id(), packet.size().get())),
+            Event::Dequeued { packet, .. } => seen.left.push((packet.id(), packet.size().get())),
             _ => {}
         }
     }
@@ -144,8 +150,8 @@ proptest! {
         // Nothing happens when the line loses its last packet: a later look counts it.
         bench.view(nanos(at + 10_000_000_000), |link| link.counters());
         let seen = watcher.0.lock().unwrap();
-        prop_assert_eq!(&seen.0, &seen.1);
+        prop_assert_eq!(&seen.entered, &seen.left);
         let refused = bench.drops().iter().filter(|fate| matches!(fate, Fate::Dropped(_, _, DropReason::QueueFull))).count();
-        prop_assert_eq!(seen.0.len() + refused, steps.len());
+        prop_assert_eq!(seen.entered.len() + refused, steps.len());
     }
 }

@@ -13,6 +13,7 @@ from lopsided.data import units
 from lopsided.data.output import check_free, whole_file
 from lopsided.data.units import parse_rate, parse_time
 from lopsided.errors import UsageError
+from lopsided.studies.verdicts.probe import verdict
 
 if TYPE_CHECKING:
     from lopsided.studies.probe import Log
@@ -90,7 +91,6 @@ def probe(
         The samples: .csv or .parquet for one table, .tsv for one file a flow in the columns of merritt2010's program.
     """
     from lopsided.studies import probe as probing
-    from lopsided.studies.verdicts.probe import verdict
 
     end = probing.Stack(profile if stack == "ours" else None)
     end.check(cc)

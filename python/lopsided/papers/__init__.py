@@ -60,7 +60,7 @@ def load(key: str) -> Paper:
 
 
 def as_dict(reproduction: Reproduction) -> dict[str, Any]:
-    """What a reproduction found, as plain values: statements with their verdicts, printed next to measured values."""
+    """The findings as plain values: statements with their verdicts, printed next to measured values."""
     from lopsided.papers.framework import page
 
     tables = {name: frame.to_dicts() for name, frame in page.summaries(reproduction).items()}

@@ -164,7 +164,7 @@ def _raw_runs(jobs: Sequence[tuple[Any, Any, int]]) -> tuple[list[Any], float]:
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep on a cluster left: the folder of its parts, and how many runs were made, failed and were there."""
+    """The result of a sweep on a cluster: the folder of its parts, and the numbers of its runs."""
 
     folder: Path
     runs: int
@@ -240,7 +240,7 @@ def sweep(
     plan = _Plan(scenario, found, file_repeat if repeat is None else repeat)
     many.check_count(plan.runs)
     many.seeds(scenario.seed, plan.repeat)
-    # One by one, so that a bad setting is told before anything runs.
+    # One by one, so that a bad setting is an error before anything runs.
     for name, arms in found.items():
         for arm in arms:
             _checked(scenario, name, arm)
@@ -331,7 +331,7 @@ def _begin(folder: Path, plan: _Plan) -> list[tuple[int, int]]:
 
 
 def _stretch(path: Path) -> tuple[int, int]:
-    """The runs in a part, by its name. Raises FolderError for a name of somebody else, and for a damaged file."""
+    """The runs in a part, by its name. Raises FolderError for a name that no sweep gives, and for a damaged file."""
     named = _PART.fullmatch(path.name)
     if named is None:
         raise FolderError(f"{path} is no part of a sweep; move it elsewhere")

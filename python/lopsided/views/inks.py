@@ -91,7 +91,7 @@ TITLE_CHARACTERS, SUBTITLE_CHARACTERS = 100, 150
 
 
 def cut(text: str, most: int) -> str:
-    """The text in at most so many letters; one that is longer ends in an ellipsis."""
+    """The text in at most `most` letters; a longer one ends in an ellipsis."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 

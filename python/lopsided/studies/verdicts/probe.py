@@ -1,4 +1,4 @@
-"""What a probe of a real line found, in sentences: what load does to round trips, and what uploads do to downloads.
+"""Sentences on a probe of a real line: how load changes round trips, and how uploads change downloads.
 
 The idle round trip is the smallest one that any sender saw, since the first segments of a probe meet an empty queue.
 Left out: whether the queue is on this line or beyond it, which senders cannot see.
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lopsided.studies.probe import Log
 
 _SHORT_MS = 20.0
-"""A rise of round trips below this matters to nobody's call."""
+"""A rise of round trips below this does not harm a call."""
 _LONG_MS = 100.0
 _FELL = 0.8
 """A download below this share of what it had alone has lost something to the uploads."""
@@ -49,7 +49,7 @@ def _round_trips(logs: Sequence[Log]) -> list[str]:
 
 
 def _downloads(logs: Sequence[Log]) -> list[str]:
-    """What each download gets before the first upload starts, and from then on."""
+    """The rate of each download before the first upload starts, and from then on."""
     starts = [log.flow.start_s for log in logs if log.flow.direction == "up"]
     begun = min((log.samples[0].time_s - log.flow.start_s for log in logs if log.samples), default=None)
     if not starts or begun is None:
