@@ -10,43 +10,34 @@ mod clock;
 mod congestion;
 mod counts;
 mod crypto;
+mod settings;
+mod sockets;
+mod transport;
 
 use crate::config::{CcSource, QuicConfig};
 use bytes::{Bytes, BytesMut};
 pub use clock::Clock;
-use clock::{from_std, lock, to_std};
+use clock::{from_std, lock};
 use congestion::{Source, Watched, WatchingFactory};
 use counts::PacketCounts;
 use crypto::{HandshakeSizes, LocalAcks, PlainConfig, PlainTokenKey, SeededHmac};
-use lopsided_app::{CloseReason, Datagram, SocketEvent, SocketId, Transport, TransportEnd, TransportInfo};
-use lopsided_core::packet::UdpHeader;
+use lopsided_app::{CloseReason, SocketEvent, SocketId, TransportEnd, TransportInfo};
 use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimedTcpEvent};
-use lopsided_core::{Bytes as Octets, Duration, Ecn, Packet, Payload, Rng, Time, Transport as Header};
+use lopsided_core::{Bytes as Octets, Duration, Ecn, Payload, Rng, Time};
 use lopsided_tcp::{Counters, State};
 use quinn_proto::{
-    AckFrequencyConfig, ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionId,
-    ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, IdleTimeout,
-    MtuDiscoveryConfig, NoneTokenStore, ReadError, ServerConfig, StreamEvent, StreamId, TimeSource, TransportConfig,
-    VarInt, WriteError,
+    ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent,
+    Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, NoneTokenStore, ServerConfig, StreamEvent, TimeSource, VarInt,
 };
+use settings::transport_config;
+use sockets::Socket;
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-/// Octets that a socket holds for quinn.
-const SOCKET_BUFFER: u64 = 256 << 10;
-/// The octets of a payload without contents.
-static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// The ACK delay of a receiver that sends no max_ack_delay parameter (RFC 9000 section 18.2).
 const USUAL_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
-/// Streams that a peer may have open at once.
-const MAX_STREAMS: u32 = 1000;
-const HEADERS: u64 = 28;
-
-fn varint(value: u64) -> VarInt {
-    VarInt::from_u64(value).unwrap_or(VarInt::MAX)
-}
 
 /// Connection IDs of 8 octets from the flow's own random numbers.
 struct SeededIds(Rng);
@@ -173,31 +164,6 @@ impl Arrivals {
     }
 }
 
-/// A stream of a connection, or one that is still to be opened.
-struct Socket {
-    link: usize,
-    stream: Option<StreamId>,
-    /// The socket opened the connection.
-    opener: bool,
-    queue: VecDeque<Bytes>,
-    queued: u64,
-    /// Octets that quinn took.
-    written: u64,
-    inbox: Vec<u8>,
-    /// Octets that can be read; `inbox` is empty if the application wants no contents.
-    readable: u64,
-    /// The application closed its direction; the FIN is with quinn; everything is acknowledged.
-    closing: bool,
-    finished: bool,
-    sent_all: bool,
-    /// The peer's FIN was read.
-    received_all: bool,
-    /// The peer opened it, and the application has no event of it yet.
-    fresh: bool,
-    /// The event `Closed` is queued.
-    ended: bool,
-}
-
 impl fmt::Debug for QuicEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("QuicEndpoint")
@@ -306,171 +272,6 @@ impl QuicEndpoint {
         place
     }
 
-    fn add_socket(&mut self, link: usize, stream: Option<StreamId>, opener: bool) -> u32 {
-        let socket = Socket {
-            link,
-            stream,
-            opener,
-            queue: VecDeque::new(),
-            queued: 0,
-            written: 0,
-            inbox: Vec::new(),
-            readable: 0,
-            closing: false,
-            finished: false,
-            sent_all: false,
-            received_all: false,
-            fresh: false,
-            ended: false,
-        };
-        let place = self.free_sockets.pop().unwrap_or_else(|| {
-            self.sockets.push(None);
-            self.sockets.len() as u32 - 1
-        });
-        self.sockets[place as usize] = Some(socket);
-        if let Some(link) = self.connections[link].as_deref_mut() {
-            link.open_sockets += 1;
-        }
-        place
-    }
-
-    fn socket(&self, id: SocketId) -> Option<&Socket> {
-        self.sockets.get(id.0 as usize)?.as_ref()
-    }
-
-    fn socket_of(&self, link: usize, stream: StreamId) -> Option<u32> {
-        let of = |socket: &Option<Socket>| {
-            socket.as_ref().is_some_and(|socket| socket.link == link && socket.stream == Some(stream))
-        };
-        self.sockets.iter().position(of).map(|at| at as u32)
-    }
-
-    /// Hands the socket's queue to quinn, as far as quinn takes it.
-    fn flush(&mut self, place: u32) {
-        let Some(socket) = self.sockets.get_mut(place as usize).and_then(Option::as_mut) else { return };
-        let Some(link) = self.connections.get_mut(socket.link).and_then(Option::as_deref_mut) else { return };
-        if link.over || (socket.queue.is_empty() && !socket.closing) || socket.finished {
-            return;
-        }
-        if socket.stream.is_none() {
-            socket.stream = if link.established { link.connection.streams().open(Dir::Bi) } else { None };
-            if socket.stream.is_none() {
-                if !link.waiting.contains(&place) {
-                    link.waiting.push_back(place);
-                }
-                return;
-            }
-        }
-        let Some(id) = socket.stream else { return };
-        let mut stream = link.connection.send_stream(id);
-        while !socket.queue.is_empty() {
-            let pieces = socket.queue.make_contiguous();
-            match stream.write_chunks(pieces) {
-                Ok(written) => {
-                    link.written += written.bytes as u64;
-                    socket.written += written.bytes as u64;
-                    socket.queued -= written.bytes as u64;
-                    socket.queue.drain(..written.chunks);
-                    link.touched = true;
-                    if written.bytes == 0 {
-                        break;
-                    }
-                }
-                Err(WriteError::Blocked) => break,
-                Err(WriteError::Stopped(_) | WriteError::ClosedStream) => {
-                    (socket.queued, socket.sent_all, socket.finished) = (0, true, true);
-                    socket.queue.clear();
-                }
-            }
-        }
-        if socket.queue.is_empty() && socket.closing && !socket.finished {
-            socket.finished = true;
-            link.touched = true;
-            if stream.finish().is_err() {
-                socket.sent_all = true;
-            }
-        }
-    }
-
-    /// Reads all data that arrived on a stream, and queues the socket's events.
-    fn take_readable(&mut self, link: usize, id: StreamId) {
-        let Some(place) = self.socket_of(link, id) else { return };
-        let (Some(socket), Some(link)) = (self.sockets[place as usize].as_mut(), self.connections[link].as_deref_mut())
-        else {
-            return;
-        };
-        let mut stream = link.connection.recv_stream(id);
-        // A stream that was read to its end may be called readable once more.
-        let Ok(mut chunks) = stream.read(true) else { return };
-        let (mut octets, mut ended) = (0, false);
-        loop {
-            match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) => {
-                    octets += chunk.bytes.len() as u64;
-                    if !self.drains {
-                        socket.inbox.extend_from_slice(&chunk.bytes);
-                    }
-                }
-                Ok(None) | Err(ReadError::Reset(_)) => {
-                    ended = true;
-                    break;
-                }
-                Err(ReadError::Blocked) => break,
-            }
-        }
-        if chunks.finalize().should_transmit() {
-            link.touched = true;
-        }
-        socket.readable += octets;
-        let id = SocketId(place);
-        if std::mem::take(&mut socket.fresh) {
-            self.events.push_back((id, SocketEvent::Accepted));
-        }
-        if octets > 0 {
-            self.events.push_back((id, SocketEvent::Ready));
-        }
-        if ended && !socket.received_all {
-            socket.received_all = true;
-            self.events.push_back((id, SocketEvent::PeerClosed));
-        }
-        self.end_if_done(place);
-    }
-
-    /// A socket whose both directions are complete is over.
-    fn end_if_done(&mut self, place: u32) {
-        let Some(socket) = self.sockets[place as usize].as_ref() else { return };
-        if socket.sent_all && socket.received_all {
-            self.end_socket(place, CloseReason::Normal);
-        }
-    }
-
-    /// Ends the socket. The application can read it until it takes the event `Closed`.
-    fn end_socket(&mut self, place: u32, reason: CloseReason) {
-        let Some(socket) = self.sockets[place as usize].as_mut() else { return };
-        if !std::mem::replace(&mut socket.ended, true) {
-            self.events.push_back((SocketId(place), SocketEvent::Closed(reason)));
-        }
-    }
-
-    fn remove_socket(&mut self, place: u32) {
-        let Some(socket) = self.sockets[place as usize].take() else { return };
-        self.free_sockets.push(place);
-        if let Some(link) = self.connections.get_mut(socket.link).and_then(Option::as_deref_mut) {
-            link.open_sockets -= 1;
-            link.waiting.retain(|waiting| *waiting != place);
-            link.touched = true;
-        }
-    }
-
-    /// Ends all sockets of a connection.
-    fn end_sockets(&mut self, link: usize, reason: CloseReason) {
-        for place in 0..self.sockets.len() as u32 {
-            if self.sockets[place as usize].as_ref().is_some_and(|socket| socket.link == link) {
-                self.end_socket(place, reason);
-            }
-        }
-    }
-
     /// Handles a connection's events.
     fn serve(&mut self, place: usize, now: Time) {
         loop {
@@ -545,10 +346,6 @@ impl QuicEndpoint {
             }
         }
         self.adapt_acks(place, now);
-    }
-
-    fn accept_stream(&mut self, link: usize) -> Option<StreamId> {
-        self.connections[link].as_deref_mut()?.connection.streams().accept(Dir::Bi)
     }
 
     /// Sets the receiver's own ACK behaviour, unless the sender asks for one.
@@ -799,226 +596,4 @@ impl Link {
     fn add_to(&mut self, past: Counters) -> Counters {
         past + self.info().counters
     }
-}
-
-impl Transport for QuicEndpoint {
-    fn connect(&mut self, now: Time) -> Option<SocketId> {
-        let remote = self.remote.filter(|_| self.opens)?;
-        let connected = self.endpoint.connect(self.clock.instant(now), self.client.clone(), remote, "lopsided");
-        let (handle, connection) = connected.ok()?;
-        let link = self.add_link(handle, connection, true);
-        let socket = self.add_socket(link, None, true);
-        Some(SocketId(socket))
-    }
-
-    fn open_stream(&mut self, _now: Time, of: SocketId) -> Option<SocketId> {
-        let link = self.socket(of)?.link;
-        self.connections.get(link)?.as_deref().filter(|link| !link.over)?;
-        Some(SocketId(self.add_socket(link, None, false)))
-    }
-
-    fn write(&mut self, _now: Time, socket: SocketId, payload: &Payload) -> u64 {
-        let room = self.writable(socket);
-        let Some(of) = self.sockets.get_mut(socket.0 as usize).and_then(Option::as_mut) else { return 0 };
-        let taken = u64::from(payload.len()).min(room);
-        match payload.bytes() {
-            Some(octets) => of.queue.push_back(Bytes::copy_from_slice(&octets[..taken as usize])),
-            None => {
-                let mut left = taken as usize;
-                while left > 0 {
-                    let len = left.min(ZEROS.len());
-                    of.queue.push_back(Bytes::from_static(&ZEROS[..len]));
-                    left -= len;
-                }
-            }
-        }
-        of.queued += taken;
-        self.flush(socket.0);
-        taken
-    }
-
-    fn writable(&self, socket: SocketId) -> u64 {
-        self.socket(socket).filter(|of| !of.closing && !of.sent_all).map_or(0, |of| SOCKET_BUFFER - of.queued)
-    }
-
-    fn read(&mut self, _now: Time, socket: SocketId) -> Payload {
-        let Some(of) = self.sockets.get_mut(socket.0 as usize).and_then(Option::as_mut) else { return Payload::EMPTY };
-        let octets = std::mem::take(&mut of.readable);
-        match std::mem::take(&mut of.inbox) {
-            inbox if inbox.is_empty() => Payload::virtual_len(octets as u32),
-            inbox => Payload::real(inbox),
-        }
-    }
-
-    fn close(&mut self, _now: Time, socket: SocketId) {
-        let Some(of) = self.sockets.get_mut(socket.0 as usize).and_then(Option::as_mut) else { return };
-        let unused = of.stream.is_none() && of.queue.is_empty();
-        of.closing = true;
-        if unused {
-            // A socket without a stream has nothing to end.
-            self.remove_socket(socket.0);
-        } else {
-            self.flush(socket.0);
-        }
-    }
-
-    fn abort(&mut self, now: Time, socket: SocketId) {
-        let Some(of) = self.socket(socket) else { return };
-        let (place, stream, opener) = (of.link, of.stream, of.opener);
-        self.remove_socket(socket.0);
-        let Some(link) = self.connections.get_mut(place).and_then(Option::as_deref_mut) else { return };
-        link.touched = true;
-        if opener && !link.over {
-            link.over = true;
-            link.connection.close(self.clock.instant(now), VarInt::from_u32(1), Bytes::new());
-        } else if let Some(id) = stream {
-            // An error means that this direction is complete already.
-            let _ = link.connection.send_stream(id).reset(VarInt::from_u32(1));
-            let _ = link.connection.recv_stream(id).stop(VarInt::from_u32(1));
-        }
-    }
-
-    fn state(&self, socket: SocketId) -> Option<State> {
-        let of = self.socket(socket)?;
-        let link = self.connections.get(of.link)?.as_deref()?;
-        Some(match (link.established, of.closing, of.received_all) {
-            (false, ..) => State::SynSent,
-            (true, false, false) => State::Established,
-            (true, false, true) => State::CloseWait,
-            (true, true, _) => State::FinWait1,
-        })
-    }
-
-    fn handle_packet(&mut self, now: Time, packet: &Packet) {
-        let Header::Udp(header) = packet.transport() else { return };
-        let data = packet.payload();
-        // The waiting end takes its peer's address from the first packet.
-        self.remote.get_or_insert(SocketAddr::new(packet.src(), header.src_port));
-        let ecn = match packet.ecn() {
-            Ecn::NotEct => None,
-            Ecn::Ect0 => Some(EcnCodepoint::Ect0),
-            Ecn::Ect1 => Some(EcnCodepoint::Ect1),
-            Ecn::Ce => Some(EcnCodepoint::Ce),
-        };
-        let idle = self.inbox.is_empty() && self.config.receive_wait.is_zero() && self.busy_until <= now;
-        if idle {
-            self.work(now);
-            self.take_packet(now, &data, ecn);
-        } else {
-            self.inbox.push_back((data, ecn));
-            self.inbox_due.get_or_insert(now + self.config.receive_wait);
-        }
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        self.take_inbox(now);
-        for place in 0..self.connections.len() {
-            let Some(link) = self.connections[place].as_deref_mut() else { continue };
-            if link.timeout.is_some_and(|due| due <= now) {
-                link.timeout = None;
-                link.connection.handle_timeout(self.clock.instant(now));
-                link.touched = true;
-                self.serve(place, now);
-            }
-        }
-    }
-
-    fn poll_transmit(&mut self, now: Time) -> Option<Datagram> {
-        if self.busy_until > now {
-            return None;
-        }
-        if self.outbox.is_empty() {
-            self.close_idle(now);
-            if !self.fill_outbox(now) {
-                self.note_cwnd();
-                return None;
-            }
-        }
-        let (octets, ecn) = self.outbox.pop_front()?;
-        self.work(now);
-        let remote = self.remote?;
-        let header = Header::Udp(UdpHeader { src_port: self.local_port, dst_port: remote.port() });
-        Some(Datagram { header, payload: Payload::real(octets), ecn })
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        let links = self.connections.iter().flatten();
-        let timers = links.clone().filter_map(|link| link.timeout).min();
-        let waits = !self.outbox.is_empty() || links.clone().any(|link| link.touched);
-        let processor = (waits && self.busy_until > Time::ZERO).then_some(self.busy_until);
-        let inbox = self.inbox_due.map(|due| due.max(self.busy_until));
-        [timers, processor, inbox].into_iter().flatten().min()
-    }
-
-    fn poll_event(&mut self) -> Option<(SocketId, SocketEvent)> {
-        let (socket, event) = self.events.pop_front()?;
-        if matches!(event, SocketEvent::Closed(_)) {
-            self.remove_socket(socket.0);
-        }
-        Some((socket, event))
-    }
-
-    fn connections(&self, _now: Time) -> Vec<TransportInfo> {
-        self.connections.iter().flatten().filter(|link| !link.over).map(|link| link.info()).collect()
-    }
-
-    fn past(&self) -> (Counters, Option<Duration>) {
-        let over = self.connections.iter().flatten().filter(|link| link.over);
-        let sum = over.fold(self.past, |sum, link| sum + link.info().counters);
-        (sum, self.past_srtt)
-    }
-
-    fn cwnd(&self) -> Option<u64> {
-        self.cwnd
-    }
-
-    fn listen_to(&mut self, kinds: TcpEventMask) {
-        self.listened = kinds;
-        self.controllers.listen();
-    }
-
-    fn poll_trace(&mut self) -> Option<TimedTcpEvent> {
-        self.traced.pop_front()
-    }
-
-    fn take_rtts(&mut self, each: &mut dyn FnMut(Duration)) {
-        self.rtts.drain(..).for_each(&mut *each);
-        for link in self.connections.iter().flatten() {
-            lock(&link.watched).rtts.drain(..).for_each(&mut *each);
-        }
-    }
-}
-
-fn transport_config(config: &QuicConfig, end: &TransportEnd, controllers: Arc<WatchingFactory>) -> TransportConfig {
-    let mut transport = TransportConfig::default();
-    let largest = end.stack.mtu().get().saturating_sub(headers(end.local.ip())).min(config.max_datagram.get());
-    let largest = u16::try_from(largest).unwrap_or(u16::MAX);
-    let discovery = (config.mtu_discovery && largest > 1200).then(|| {
-        let mut discovery = MtuDiscoveryConfig::default();
-        discovery.upper_bound(largest);
-        discovery
-    });
-    transport
-        .congestion_controller_factory(controllers)
-        .max_concurrent_bidi_streams(MAX_STREAMS.into())
-        .max_idle_timeout(config.idle_timeout.and_then(|span| IdleTimeout::try_from(to_std(span)).ok()))
-        .stream_receive_window(varint(config.stream_window.get()))
-        .receive_window(config.connection_window.map_or(VarInt::MAX, |window| varint(window.get())))
-        .send_window(config.send_window.get())
-        .mtu_discovery_config(discovery)
-        // Nothing on our paths reads the spin bit.
-        .allow_spin(false);
-    if config.ack_frequency {
-        let mut asks = AckFrequencyConfig::default();
-        asks.ack_eliciting_threshold(varint(u64::from(config.ack_packets) - 1))
-            .max_ack_delay(Some(to_std(config.max_ack_delay)))
-            .reordering_threshold(varint(u64::from(config.reordering_threshold)));
-        transport.ack_frequency_config(Some(asks));
-    }
-    transport
-}
-
-/// Octets of IP and UDP headers.
-fn headers(address: IpAddr) -> u64 {
-    if address.is_ipv4() { HEADERS } else { HEADERS + 20 }
 }
