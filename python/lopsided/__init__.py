@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from lopsided.queues import queue_discipline
     from lopsided.scenario import Run, Scenario
     from lopsided.studies.ackpath import ackpath
+    from lopsided.studies.analyze import Capture, analyze
     from lopsided.studies.aqm import aqm
     from lopsided.studies.fairness import matrix as fairness_matrix
     from lopsided.studies.search import search
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Acked",
+    "Capture",
     "Controller",
     "ControllerError",
     "FolderError",
@@ -79,6 +81,7 @@ __all__ = [
     "WindowAlgorithm",
     "__version__",
     "ackpath",
+    "analyze",
     "aqm",
     "fairness_matrix",
     "queue_discipline",
@@ -112,7 +115,9 @@ _HOMES = {
     "Run": "lopsided.scenario",
     "Scenario": "lopsided.scenario",
     "Table": "lopsided.data.table",
+    "Capture": "lopsided.studies.analyze",
     "ackpath": "lopsided.studies.ackpath",
+    "analyze": "lopsided.studies.analyze",
     "aqm": "lopsided.studies.aqm",
     "fairness_matrix": "lopsided.studies.fairness:matrix",
     "queue_discipline": "lopsided.queues",
@@ -143,6 +148,8 @@ fill_in(
         "Aqm.plot": "lopsided.views.plot.disciplines:draw",
         "Aqm.report": "lopsided.views.html.aqm:render",
         "Aqm.save": "lopsided.views.html.aqm:save",
+        "Capture.report": "lopsided.views.html.analyze:render",
+        "Capture.save": "lopsided.views.html.analyze:save",
         "AckPath.report": "lopsided.views.html.ackpath:render",
         "AckPath.save": "lopsided.views.html.ackpath:save",
         "SuiteResult.report": "lopsided.views.html.suite:render",

@@ -578,6 +578,24 @@ def size_text(octets: float) -> str: ...
 def millis_text(milliseconds: float) -> str: ...
 def percent_text(share: float) -> str: ...
 def trace(path: str) -> tuple[_Columns, _Columns, int, int, bool]: ...
+def analyze(
+    path: str, *, points: bool, progress: Callable[[int, int], object] | None = None
+) -> tuple[dict[str, _Columns], dict[str, Any]]: ...
+def analysis_tables() -> list[
+    tuple[
+        str,
+        str,
+        list[
+            tuple[
+                str,
+                Literal["integer", "float", "text"],
+                Literal["text", "label", "count", "packets", "number", "share", "s", "ms", "ms2", "bps", "bytes"],
+                str,
+                str,
+            ]
+        ],
+    ]
+]: ...
 def catalogue() -> list[
     tuple[
         str,

@@ -5,6 +5,7 @@
 //! octets in the machine's order, of which the package makes frames.
 
 mod aligned;
+mod analyze;
 mod batch;
 mod captures;
 mod columns;
@@ -34,6 +35,8 @@ mod _native {
 
     #[pymodule_export]
     use crate::aligned::{align, count_packets};
+    #[pymodule_export]
+    use crate::analyze::{analysis_tables, analyze};
     #[pymodule_export]
     use crate::batch::Batch;
     #[pymodule_export]

@@ -30,7 +30,12 @@ pub(crate) fn to_python<'py>(py: Python<'py>, result: &RunResult, traces: &Trace
 #[allow(clippy::type_complexity)]
 pub(crate) fn catalogue() -> Vec<(&'static str, &'static str, Vec<[&'static str; 5]>)> {
     let specs = lopsided_sim::catalogue().into_iter().chain([TraceTable::spec()]);
-    specs.map(|TableSpec { name, meaning, columns }| (name, meaning, columns.iter().map(told).collect())).collect()
+    specs.map(declared).collect()
+}
+
+/// A table's name and meaning, and of each column name, kind, unit, heading and meaning.
+pub(crate) fn declared(spec: TableSpec) -> (&'static str, &'static str, Vec<[&'static str; 5]>) {
+    (spec.name, spec.meaning, spec.columns.iter().map(told).collect())
 }
 
 fn told(column: &lopsided_sim::ColumnSpec) -> [&'static str; 5] {

@@ -8,9 +8,10 @@
 //! outstanding data are over packets, here over time. Left out: selective acknowledgements, and segments that were lost
 //! before the point of capture.
 
+use lopsided_capture::Flight;
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Duration, FlowId, Packet, Seq, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// One direction of a connection: from the sender of its data to the receiver.
@@ -144,12 +145,8 @@ struct Flow {
     last_seen: Time,
     first_data_at: Option<Time>,
     last_ack_at: Time,
-    /// One past the highest octet seen.
-    next: Seq,
-    acked: Seq,
+    flight: Flight,
     acked_bytes: u64,
-    /// Segments not yet covered by an acknowledgement, in order of sequence.
-    in_flight: VecDeque<Segment>,
     data_segments: u64,
     data_bytes: u64,
     retransmitted_segments: u64,
@@ -165,14 +162,6 @@ struct Flow {
     windows: (u64, u64),
 }
 
-#[derive(Debug)]
-struct Segment {
-    start: Seq,
-    end: Seq,
-    sent_at: Time,
-    retransmitted: bool,
-}
-
 impl Flow {
     fn new(at: Time, flow: FlowId, header: &TcpHeader) -> Flow {
         // A SYN takes a number of its own.
@@ -184,10 +173,8 @@ impl Flow {
             last_seen: at,
             first_data_at: None,
             last_ack_at: at,
-            next: start,
-            acked: start,
+            flight: Flight::new(start),
             acked_bytes: 0,
-            in_flight: VecDeque::new(),
             data_segments: 0,
             data_bytes: 0,
             retransmitted_segments: 0,
@@ -219,13 +206,9 @@ impl Flow {
         if self.windows.1 == 0 { 0.0 } else { self.windows.0 as f64 * f64::from(1u32 << shift) / self.windows.1 as f64 }
     }
 
-    fn outstanding(&self) -> u32 {
-        self.next.since(self.acked)
-    }
-
     /// What is outstanding has been so since it last changed.
     fn settle(&mut self, at: Time) {
-        self.area += f64::from(self.outstanding()) * at.saturating_since(self.changed_at).as_secs_f64();
+        self.area += f64::from(self.flight.outstanding()) * at.saturating_since(self.changed_at).as_secs_f64();
         self.changed_at = at;
     }
 
@@ -235,37 +218,23 @@ impl Flow {
         let (start, end) = (header.seq, header.seq + len);
         self.data_segments += 1;
         self.data_bytes += u64::from(len);
-        if start.before(self.next) {
+        if self.flight.sent(at, start, end).is_some() {
             self.retransmitted_segments += 1;
             self.retransmitted_bytes += u64::from(len);
-            let again = self.in_flight.iter_mut().filter(|held| held.start.before(end) && start.before(held.end));
-            again.for_each(|held| held.retransmitted = true);
-        } else {
-            self.in_flight.push_back(Segment { start, end, sent_at: at, retransmitted: false });
         }
-        self.next = self.next.later_of(end);
-        let outstanding = u64::from(self.outstanding());
+        let outstanding = u64::from(self.flight.outstanding());
         if outstanding > self.most.max_bytes {
             (self.most.max_bytes, self.most.max_at) = (outstanding, at);
         }
     }
 
     fn acked(&mut self, at: Time, ack: Seq) {
-        // A FIN takes a number of its own, which is not an octet of data.
-        let ack = ack.earlier_of(self.next);
-        if !ack.after(self.acked) {
-            return;
-        }
         self.settle(at);
-        self.acked_bytes += u64::from(ack.since(self.acked));
-        self.acked = ack;
+        let Some(covered) = self.flight.acked_to(at, ack) else { return };
+        self.acked_bytes += u64::from(covered.bytes);
         self.last_ack_at = at;
-        let covered = self.in_flight.iter().take_while(|segment| segment.end.at_or_before(ack)).count();
-        let karn = self.in_flight.range(..covered).any(|segment| segment.retransmitted);
-        if let Some(newest) = self.in_flight.drain(..covered).next_back() {
-            if !karn {
-                self.rtt.take(at.saturating_since(newest.sent_at));
-            }
+        if let Some(rtt) = covered.rtt {
+            self.rtt.take(rtt);
         }
     }
 

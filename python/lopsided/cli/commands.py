@@ -87,6 +87,11 @@ COMMANDS: tuple[Command, ...] = (
         "Tell what a connection went through and why, in words and as a picture.",
     ),
     Command(
+        "analyze",
+        "lopsided.cli.analyze:analyze",
+        "Say why the connections of a capture were slow: what limited them, the ACK path, the line that they were on.",
+    ),
+    Command(
         "list",
         "lopsided.cli.list_parts:list_parts",
         "List what there is to choose from: congestion controls, queues, stages, media, presets, papers.",

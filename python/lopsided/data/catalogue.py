@@ -104,9 +104,18 @@ _WRITERS: dict[Unit, Callable[[float], str]] = {
 @cache
 def run_tables() -> dict[str, TableSpec]:
     """The tables of a run, in the order in which people ask for them."""
+    return _tables(_native.catalogue())
+
+
+@cache
+def analysis_tables() -> dict[str, TableSpec]:
+    """The tables of `lopsided analyze`."""
+    return _tables(_native.analysis_tables())
+
+
+def _tables(declared: Iterable[tuple[str, str, Iterable[tuple[str, Kind, Unit, str, str]]]]) -> dict[str, TableSpec]:
     found = [
-        TableSpec(name, meaning, tuple(_declared(*column) for column in columns))
-        for name, meaning, columns in _native.catalogue()
+        TableSpec(name, meaning, tuple(_declared(*column) for column in columns)) for name, meaning, columns in declared
     ]
     return {table.name: table for table in found}
 

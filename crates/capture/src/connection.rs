@@ -1,0 +1,231 @@
+//! A connection: two ends, two directions of data, and the handshake between them.
+
+use crate::direction::{Direction, Peer};
+use crate::load::Loads;
+use crate::points::Points;
+use crate::segment::{Endpoint, Segment};
+use lopsided_core::packet::Flags;
+
+/// A connection without an MSS option has this segment size (RFC 9293, section 3.7.1).
+const DEFAULT_MSS: u32 = 536;
+/// Share of the round trip within which the point of capture counts as at an end.
+const AT_AN_END: f64 = 0.1;
+
+/// Where a capture was taken, seen from one direction of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vantage {
+    /// Near the sender of the data.
+    Sender,
+    /// Near the receiver.
+    Receiver,
+    /// Between them.
+    Middle,
+    /// The capture does not show it.
+    Unknown,
+}
+
+impl Vantage {
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Vantage::Sender => "sender",
+            Vantage::Receiver => "receiver",
+            Vantage::Middle => "middle",
+            Vantage::Unknown => "unknown",
+        }
+    }
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ending {
+    /// The capture ends first.
+    #[default]
+    Open,
+    /// Both ends sent a FIN.
+    Fin,
+    /// One end sent a RST.
+    Rst,
+}
+
+impl Ending {
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Ending::Open => "open",
+            Ending::Fin => "fin",
+            Ending::Rst => "rst",
+        }
+    }
+}
+
+/// One connection of a capture.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// Its ends; the first one sent the SYN, or the first packet if there is no SYN.
+    pub ends: [Endpoint; 2],
+    /// What each end sent.
+    pub directions: [Direction; 2],
+    /// When the first and last packet passed, in nanoseconds of the file.
+    pub times: (u64, u64),
+    /// Numbers of the first and last packet.
+    pub numbers: (u64, u64),
+    /// When SYN, SYN-ACK and the handshake's last ACK passed, if each passed once.
+    pub handshake: [Option<u64>; 3],
+    /// How it ended.
+    pub ending: Ending,
+    /// SYNs and SYN-ACKs that passed again.
+    pub repeated_syns: u32,
+    fins: [bool; 2],
+}
+
+impl Connection {
+    /// Begins with its first packet.
+    pub(crate) fn new(segment: &Segment, points: bool) -> Connection {
+        let answers = segment.flags.has(Flags::SYN) && segment.flags.has(Flags::ACK);
+        let ends = if answers { [segment.to, segment.from] } else { [segment.from, segment.to] };
+        let mut directions = [Direction::default(), Direction::default()];
+        if points {
+            directions.iter_mut().for_each(|direction| direction.points = Some(Box::new(Points::default())));
+        }
+        Connection {
+            ends,
+            directions,
+            times: (segment.at, segment.at),
+            numbers: (segment.number, segment.number),
+            handshake: [None; 3],
+            ending: Ending::Open,
+            repeated_syns: 0,
+            fins: [false; 2],
+        }
+    }
+
+    /// True if a SYN begins another connection between the same ports.
+    pub(crate) fn is_followed_by(&self, segment: &Segment) -> bool {
+        let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
+        opens && (self.ending != Ending::Open || self.directions.iter().any(|direction| direction.data_segments > 0))
+    }
+
+    /// Records a packet.
+    pub(crate) fn passed(&mut self, segment: &Segment, loads: &mut Loads) {
+        self.times.1 = self.times.1.max(segment.at);
+        self.numbers.1 = segment.number;
+        let from = usize::from(segment.from != self.ends[0]);
+        self.shake_hands(segment, from);
+        let shift = if segment.flags.has(Flags::SYN) { 0 } else { self.shift(from) };
+        let waited = self.directions[from].passed(segment, shift);
+        let peer = Peer { shift, waited, mss: self.agreed_mss() };
+        let [one, other] = &mut self.directions;
+        let (mine, others) = if from == 0 { (one, other) } else { (other, one) };
+        let (source, target) = (segment.from.address, segment.to.address);
+        if segment.flags.has(Flags::ACK) {
+            let delivered = others.acknowledged(segment, peer);
+            loads.add(segment.at, target, source, delivered);
+        }
+        if segment.len > 0 {
+            mine.sends(segment, peer);
+        } else {
+            loads.add(segment.at, source, target, u64::from(segment.ip_len));
+        }
+        self.end(segment, from);
+    }
+
+    /// Takes over the smallest round trips of an earlier connection between the same hosts.
+    pub(crate) fn start_from(&mut self, earlier: &Connection) {
+        let same = earlier.ends[0].address == self.ends[0].address;
+        for sender in 0..2 {
+            self.directions[sender].start_from(earlier.halves(if same { sender } else { 1 - sender }));
+        }
+    }
+
+    fn shake_hands(&mut self, segment: &Segment, from: usize) {
+        let place = match (segment.flags.has(Flags::SYN), segment.flags.has(Flags::ACK)) {
+            (true, false) => 0,
+            (true, true) => 1,
+            (false, true) if from == 0 && self.handshake[1].is_some() => 2,
+            _ => return,
+        };
+        if place < 2 && self.handshake[place].is_some() {
+            self.repeated_syns += 1;
+        } else if self.handshake[place].is_none() {
+            self.handshake[place] = Some(segment.at);
+        }
+    }
+
+    fn end(&mut self, segment: &Segment, from: usize) {
+        self.fins[from] |= segment.flags.has(Flags::FIN);
+        let before = self.ending;
+        if segment.flags.has(Flags::RST) {
+            self.ending = Ending::Rst;
+        } else if self.fins == [true; 2] && self.ending == Ending::Open {
+            self.ending = Ending::Fin;
+        }
+        let is_over = match self.ending {
+            Ending::Open => false,
+            Ending::Fin => self.directions.iter().all(|direction| direction.out() <= 1),
+            Ending::Rst => before == Ending::Open,
+        };
+        if is_over {
+            self.close();
+        }
+    }
+
+    /// Frees what only an open connection needs.
+    pub(crate) fn close(&mut self) {
+        self.directions.iter_mut().for_each(Direction::close);
+    }
+
+    /// RFC 7323, section 2.2: windows are scaled only if both SYNs have the option.
+    fn shift(&self, end: usize) -> u8 {
+        let of = |end: usize| self.directions[end].syn.and_then(|options| options.window_scale);
+        if of(1 - end).is_some() { of(end).unwrap_or(0) } else { 0 }
+    }
+
+    /// The smaller of the two MSS options; 0 without a SYN.
+    pub fn agreed_mss(&self) -> u32 {
+        let said = self.directions.iter().filter_map(|direction| direction.syn);
+        said.map(|options| options.mss.map_or(DEFAULT_MSS, u32::from)).min().unwrap_or(0)
+    }
+
+    /// Round trips of the handshake in nanoseconds: from the point of capture to the answering end, and to the opening
+    /// end.
+    pub fn handshake_rtts(&self) -> [Option<u64>; 2] {
+        if self.repeated_syns > 0 {
+            return [None, None];
+        }
+        let [syn, answer, last] = self.handshake;
+        let between =
+            |one: Option<u64>, other: Option<u64>| one.zip(other).map(|(one, other)| other.saturating_sub(one));
+        [between(syn, answer), between(answer, last)]
+    }
+
+    /// Smallest round trips in nanoseconds from the point of capture to the receiver and to the sender of one
+    /// direction's data.
+    pub fn halves(&self, sender: usize) -> [Option<u64>; 2] {
+        let shaken = self.handshake_rtts();
+        let (towards_receiver, towards_sender) =
+            if sender == 0 { (shaken[0], shaken[1]) } else { (shaken[1], shaken[0]) };
+        let least = |one: Option<u64>, other: Option<u64>| [one, other].into_iter().flatten().min();
+        let (data, back) = (self.directions[sender].least(), self.directions[1 - sender].least());
+        let far = least(least(data[0], towards_receiver), back[1]);
+        let near = least(least(data[1], towards_sender), back[0]);
+        [far, near]
+    }
+
+    /// Where the capture was taken, seen from one direction of data.
+    pub fn vantage(&self, sender: usize) -> Vantage {
+        match self.halves(sender) {
+            [Some(far), Some(near)] => {
+                let share = near as f64 / (near + far).max(1) as f64;
+                if share <= AT_AN_END {
+                    Vantage::Sender
+                } else if share >= 1.0 - AT_AN_END {
+                    Vantage::Receiver
+                } else {
+                    Vantage::Middle
+                }
+            }
+            _ => Vantage::Unknown,
+        }
+    }
+}

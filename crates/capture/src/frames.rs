@@ -1,0 +1,205 @@
+//! The frames of a capture file: pcap and pcapng, in micro- and nanoseconds, plain or compressed with gzip or zstd.
+//!
+//! The input is a stream: a pipe from `tcpdump -w -` is read as far as it goes. Left out: captures inside archives, and
+//! the secrets, names and statistics that a pcapng file may have between its packets.
+
+use flate2::read::MultiGzDecoder;
+use pcap_parser::traits::PcapNGPacketBlock;
+use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, PcapHeader, create_reader};
+use ruzstd::decoding::StreamingDecoder;
+use std::fmt;
+use std::io::{self, BufReader, Cursor, Read};
+
+/// Octets of the file that are buffered, until a record needs more.
+const FIRST_ROOM: usize = 1 << 18;
+/// Characters of the parser's reason that an error repeats.
+const LONGEST_REASON: usize = 200;
+/// A record that is longer than this is treated as damage.
+const LARGEST_RECORD: usize = 1 << 24;
+/// Octets that are read first: they show the compression, and the parser needs a whole header at once.
+const HEAD: u64 = 4096;
+
+/// A record of a capture: one frame as the point of capture recorded it.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// Its place in the file, from 1, as Wireshark counts.
+    pub number: u64,
+    /// Nanoseconds since the file's epoch.
+    pub at: u64,
+    /// The kind of its outermost header.
+    pub link: Linktype,
+    /// The octets that were kept.
+    pub data: &'a [u8],
+    /// Its length before it was cut to the snap length.
+    pub original_len: u32,
+}
+
+/// How far a capture could be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FramesRead {
+    /// Frames read.
+    pub frames: u64,
+    /// Frames of which the snap length cut a part.
+    pub snapped: u64,
+    /// The file ends inside a record or is damaged; what lies before was read.
+    pub cut: bool,
+}
+
+/// Why a capture could not be read at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadError(String);
+
+impl ReadError {
+    /// An error with this reason, which is shortened, without control characters.
+    pub fn new(reason: impl fmt::Display) -> ReadError {
+        let text = reason.to_string();
+        ReadError(text.chars().filter(|letter| !letter.is_control()).take(LONGEST_REASON).collect())
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not a readable capture: {}", self.0)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// Calls `each` with every frame of the capture, until `each` returns false.
+///
+/// # Errors
+/// If the input holds no frame that can be read: it is empty, no capture, or fails to be read.
+pub fn frames<'a>(
+    input: impl Read + Send + 'a,
+    mut each: impl FnMut(Frame<'_>) -> bool,
+) -> Result<FramesRead, ReadError> {
+    let input = decompressed(input).map_err(ReadError::new)?;
+    let mut room = FIRST_ROOM;
+    let mut reader = create_reader(room, input).map_err(|error| ReadError::new(reason(&error)))?;
+    let mut source = Source::default();
+    let mut done = FramesRead::default();
+    let mut stuck = false;
+    loop {
+        match reader.next() {
+            Ok((consumed, block)) => {
+                stuck = false;
+                let frame = source.take(&block, done.frames + 1);
+                if let Some(frame) = frame {
+                    done.frames += 1;
+                    done.snapped += u64::from((frame.data.len() as u64) < u64::from(frame.original_len));
+                    if !each(frame) {
+                        return Ok(done);
+                    }
+                }
+                reader.consume(consumed);
+            }
+            Err(PcapError::Eof) => return Ok(done),
+            // Pipes and buffered readers deliver a long record in pieces.
+            Err(PcapError::Incomplete(_)) if !stuck => {
+                let held = reader.data().len();
+                stuck = reader.refill().is_err() || reader.data().len() == held;
+            }
+            // Hosts that offload segmentation capture records longer than any packet on the wire.
+            Err(PcapError::BufferTooSmall) if room < LARGEST_RECORD => {
+                room *= 2;
+                reader.grow(room);
+                stuck = reader.refill().is_err();
+            }
+            // A killed tcpdump or a full disk cuts a capture inside a record.
+            Err(_) if done.frames > 0 => return Ok(FramesRead { cut: true, ..done }),
+            Err(error) => return Err(ReadError::new(reason(&error))),
+        }
+    }
+}
+
+/// The parser's reason without the input, which some of its errors repeat whole.
+fn reason(error: &PcapError<&[u8]>) -> String {
+    match error {
+        PcapError::HeaderNotRecognized => "it begins neither as pcap nor as pcapng".into(),
+        PcapError::Eof => "the file is empty".into(),
+        PcapError::Incomplete(_) | PcapError::UnexpectedEof => "it ends before its first packet".into(),
+        PcapError::BufferTooSmall => "a record is longer than 16 MiB".into(),
+        PcapError::ReadError => "the file could not be read, or its compression is damaged".into(),
+        _ => "a record is damaged".into(),
+    }
+}
+
+/// The input behind its gzip or zstd compression, if it has one.
+fn decompressed<'a>(mut input: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
+    let head = head(&mut input)?;
+    let magic = head.get(..4).unwrap_or_default().to_vec();
+    let whole = Cursor::new(head).chain(input);
+    let mut plain: Box<dyn Read + Send + 'a> = match magic.as_slice() {
+        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(BufReader::new(whole))),
+        [0x28, 0xb5, 0x2f, 0xfd] => {
+            Box::new(StreamingDecoder::new(BufReader::new(whole)).map_err(|error| io::Error::other(error.to_string()))?)
+        }
+        _ => return Ok(Box::new(whole)),
+    };
+    let head = self::head(&mut plain)?;
+    Ok(Box::new(Cursor::new(head).chain(plain)))
+}
+
+/// The first octets of an input.
+fn head(input: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    input.take(HEAD).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// What the headers of the file say about the records that follow.
+#[derive(Default)]
+struct Source {
+    legacy: Option<PcapHeader>,
+    interfaces: Vec<Interface>,
+}
+
+struct Interface {
+    link: Linktype,
+    ticks_per_second: u64,
+    offset_seconds: i64,
+}
+
+impl Source {
+    fn take<'a>(&mut self, block: &'a PcapBlockOwned<'_>, number: u64) -> Option<Frame<'a>> {
+        match block {
+            PcapBlockOwned::LegacyHeader(header) => {
+                self.legacy = Some(header.clone());
+                None
+            }
+            PcapBlockOwned::Legacy(frame) => {
+                let header = self.legacy.as_ref()?;
+                let fraction = u64::from(frame.ts_usec) * if header.is_nanosecond_precision() { 1 } else { 1_000 };
+                let at = u64::from(frame.ts_sec) * 1_000_000_000 + fraction;
+                Some(Frame { number, at, link: header.network, data: frame.data, original_len: frame.origlen })
+            }
+            PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+                self.interfaces.clear();
+                None
+            }
+            PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
+                self.interfaces.push(Interface {
+                    link: interface.linktype,
+                    ticks_per_second: interface.ts_resolution().unwrap_or(1_000_000),
+                    offset_seconds: interface.ts_offset(),
+                });
+                None
+            }
+            PcapBlockOwned::NG(Block::EnhancedPacket(frame)) => {
+                let interface = self.interfaces.get(frame.if_id as usize)?;
+                let ticks = (u64::from(frame.ts_high) << 32) | u64::from(frame.ts_low);
+                let at = interface.time(ticks);
+                Some(Frame { number, at, link: interface.link, data: frame.packet_data(), original_len: frame.origlen })
+            }
+            PcapBlockOwned::NG(_) => None,
+        }
+    }
+}
+
+impl Interface {
+    fn time(&self, ticks: u64) -> u64 {
+        let nanos = i128::from(ticks) * 1_000_000_000 / i128::from(self.ticks_per_second.max(1));
+        let nanos = nanos + i128::from(self.offset_seconds) * 1_000_000_000;
+        nanos.clamp(0, i128::from(u64::MAX)) as u64
+    }
+}

@@ -1,0 +1,31 @@
+//! From a frame to its IP packet: raw IP, Ethernet with VLAN tags, Linux's cooked captures (SLL, SLL2), BSD loopback.
+
+use crate::frames::Frame;
+use etherparse::{EtherType, LaxSlicedPacket};
+use pcap_parser::Linktype;
+
+/// Octets of the cooked header before IP (`LINKTYPE_LINUX_SLL`, `LINKTYPE_LINUX_SLL2`).
+const SLL_HEADER: usize = 16;
+const SLL2_HEADER: usize = 20;
+/// Octets of the address family before IP (`LINKTYPE_NULL`, `LINKTYPE_LOOP`).
+const LOOPBACK_HEADER: usize = 4;
+
+/// The IP packet of a frame and its transport header, as slices of the frame. `None` for other link types and frames
+/// that are too short.
+pub(crate) fn sliced<'a>(frame: &Frame<'a>) -> Option<LaxSlicedPacket<'a>> {
+    let data = frame.data;
+    match frame.link {
+        Linktype::RAW | Linktype::IPV4 | Linktype::IPV6 | Linktype(12) => LaxSlicedPacket::from_ip(data).ok(),
+        Linktype::ETHERNET => LaxSlicedPacket::from_ethernet(data).ok(),
+        Linktype::LINUX_SLL => after(data, 14, SLL_HEADER),
+        Linktype::LINUX_SLL2 => after(data, 0, SLL2_HEADER),
+        Linktype::NULL | Linktype::LOOP => LaxSlicedPacket::from_ip(data.get(LOOPBACK_HEADER..)?).ok(),
+        _ => None,
+    }
+}
+
+/// The packet behind a header of `len` octets with its EtherType at `place`.
+fn after(data: &[u8], place: usize, len: usize) -> Option<LaxSlicedPacket<'_>> {
+    let [high, low] = *data.get(place..place + 2)? else { return None };
+    Some(LaxSlicedPacket::from_ether_type(EtherType(u16::from_be_bytes([high, low])), data.get(len..)?))
+}

@@ -1,0 +1,78 @@
+//! Formats of files and frames.
+
+use crate::story::{ack, data, framed, handshake, pcap};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use lopsided_capture::{Analysis, FramesRead, frames};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use std::io::Write;
+
+fn story() -> Vec<(u64, Vec<u8>)> {
+    let mut packets = handshake(64_000);
+    packets.push(data(21_000_000, 0, 1_000, true));
+    packets.push(ack(41_000_000, 1_000, 64_000));
+    packets
+}
+
+fn read(file: &[u8]) -> Analysis {
+    Analysis::read(file, false, |_, _| true).expect("a capture")
+}
+
+#[test]
+fn every_link_type_shows_the_same_connection() {
+    let vlan = [&[0; 12][..], &[0x81, 0, 0, 7, 0x08, 0]].concat();
+    let ethernet = [&[0; 12][..], &[0x08, 0]].concat();
+    let cooked = [&[0; 14][..], &[0x08, 0]].concat();
+    let cooked_2 = [&[0x08, 0][..], &[0; 18]].concat();
+    let links = [(101, vec![]), (1, ethernet), (1, vlan), (113, cooked), (276, cooked_2), (0, vec![2, 0, 0, 0])];
+    for (link, front) in links {
+        let found = read(&framed(&story(), link, &front, true));
+        assert_eq!((found.segments, found.passed_over), (5, 0), "link type {link}");
+        assert_eq!(found.connections[0].directions[1].acked_bytes, 1_000, "link type {link}");
+        assert_eq!(found.connections[0].ends[0].port, 40_000, "the client sent the SYN, link type {link}");
+    }
+}
+
+#[test]
+fn micro_and_nanoseconds_differ_by_less_than_a_microsecond() {
+    for nanoseconds in [false, true] {
+        let found = read(&framed(&story(), 101, &[], nanoseconds));
+        assert_eq!(found.connections[0].handshake_rtts(), [Some(10_000), Some(19_990_000)]);
+    }
+}
+
+#[test]
+fn compressed_files_are_read_as_plain_ones() {
+    let plain = pcap(&story());
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(&plain).expect("memory");
+    let zstd = compress_to_vec(&plain[..], CompressionLevel::Fastest);
+    for file in [gzip.finish().expect("memory"), zstd] {
+        assert_eq!(read(&file).segments, 5);
+    }
+}
+
+#[test]
+fn a_cut_file_is_read_up_to_the_cut() {
+    let file = pcap(&story());
+    let mut seen = 0;
+    let done = frames(&file[..file.len() - 10], |_| {
+        seen += 1;
+        true
+    });
+    assert_eq!(done, Ok(FramesRead { frames: 4, snapped: 0, cut: true }));
+    assert_eq!(seen, 4);
+}
+
+#[test]
+fn segments_that_a_card_will_cut_are_as_long_as_their_record() {
+    let mut packets = handshake(64_000);
+    let (at, mut octets) = data(21_000_000, 0, 50_000, false);
+    // BIG TCP: the length field of the IP header is 0.
+    octets[2..4].fill(0);
+    packets.push((at, octets));
+    packets.push(ack(41_000_000, 50_000, 64_000));
+    let found = read(&pcap(&packets));
+    assert_eq!(found.connections[0].directions[1].data_bytes, 50_000);
+    assert_eq!(found.connections[0].directions[1].acked_bytes, 50_000);
+}

@@ -1,0 +1,6 @@
+//! Tests of the capture reader and of what it says about connections.
+
+mod files;
+mod hostile;
+mod limits;
+mod story;

@@ -1,0 +1,481 @@
+//! What captures of anyone say about their connections: a table of directions, one of what held them back over time, and
+//! the points of their time-sequence diagrams.
+
+use crate::columns::columns;
+use crate::error::Failure;
+use crate::tables::declared;
+use lopsided_capture::{Analysis, Connection, Direction, Kind, Limit, Report, SlowStartEnd};
+use lopsided_sim::table;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::PathBuf;
+
+table! {
+    /// One row for each direction of a TCP connection that carried data. Null is what the capture does not show.
+    DirectionTable of DirectionRow as "directions" {
+        /// Number of the direction in the capture, from 1: other tables refer to it.
+        direction: u64 [Label "direction"],
+        /// Number of its connection in the capture, from 1.
+        connection: u64 [Label "connection"],
+        /// Address of the sender of the data.
+        from: String [Text "from"],
+        /// Its port.
+        from_port: u32 [Label "port"],
+        /// Address of the receiver.
+        to: String [Text "to"],
+        /// Its port.
+        to_port: u32 [Label "port"],
+        /// Where the capture was taken: near the `sender` or the `receiver`, in the `middle`, or `unknown`.
+        vantage: &'static str [Text "captured at"],
+        /// Which end sent the SYN: `sender` or `receiver` of the data; `unknown` if the capture begins later.
+        opened_by: &'static str [Text "opened by"],
+        /// How the connection ended: `fin`, `rst`, or `open` if the capture ended first.
+        ending: &'static str [Text "ending"],
+        /// When the connection's first packet passed, since the capture's first.
+        start_s: f64 [Second "start"],
+        /// From the first packet of the connection to its last.
+        elapsed_s: f64 [Second "elapsed"],
+        /// Number of the connection's first packet in the capture.
+        first_packet: u64 [Label "first packet"],
+        /// Number of its last packet.
+        last_packet: u64 [Label "last packet"],
+        /// Round trip of the handshake over the whole path.
+        handshake_ms: f64 [Millisecond "handshake"],
+        /// Largest segment that both SYNs allow.
+        mss_bytes: Option<u64> [Byte "MSS"],
+        /// Both SYNs had the option: `sack`, `timestamps`, `window_scale`, with spaces between them.
+        options: String [Text "options"],
+        /// Segments that passed before the first acknowledgement of data.
+        initial_window_packets: u64 [Packet "initial window"],
+        /// Packets of any kind from the sender.
+        packets: u64 [Count "packets"],
+        /// Packets of any kind to the sender.
+        packets_back: u64 [Count "packets back"],
+        /// Packets with data, those that passed again included.
+        data_packets: u64 [Count "data packets"],
+        /// The payload that they carried.
+        data_bytes: u64 [Byte "data"],
+        /// Payload that the receiver acknowledged.
+        acked_bytes: u64 [Byte "acked"],
+        /// Payload acknowledged over the time from the first data to the last acknowledgement of new data.
+        goodput_bps: f64 [BitPerSecond "goodput"],
+        /// The time from the first data to the last data.
+        sending_s: f64 [Second "sending"],
+        /// Records of more than one segment: the network card cuts or joins them.
+        offload: &'static str [Text "offload"],
+        /// Packets whose data began before the highest octet seen.
+        retransmitted_packets: u64 [Count "retransmitted packets"],
+        /// The payload that these carried.
+        retransmitted_bytes: u64 [Byte "retransmitted"],
+        /// Packets that passed again although the receiver had their data, by ACK, SACK or DSACK.
+        spurious_packets: u64 [Count "spurious"],
+        /// Packets that fill a hole in what had passed: the first copy was lost before the point of capture, or overtaken.
+        filled_holes: u64 [Count "holes filled"],
+        /// Repairs that duplicate ACKs or SACK began.
+        recoveries: u64 [Count "recoveries"],
+        /// Repairs that a timer began.
+        timeouts: u64 [Count "timeouts"],
+        /// Why slow start ended: `loss`, `delay`, `receive_window`; empty if it did not.
+        slow_start_end: &'static str [Text "slow start ended by"],
+        /// Packets with data that carry the mark CE.
+        marked_packets: u64 [Count "CE marks"],
+        /// ACKs that echo a mark.
+        echoed_marks: u64 [Count "echoed marks"],
+        /// Round trips from the point of capture to the receiver: their number, without segments sent twice (Karn).
+        rtt_count: u64 [Count "RTT samples"],
+        /// Their mean.
+        rtt_mean_ms: f64 [Millisecond "RTT mean"],
+        /// Their standard deviation.
+        rtt_std_ms: f64 [Millisecond "RTT std"],
+        /// The shortest.
+        rtt_min_ms: f64 [Millisecond "RTT min"],
+        /// The longest.
+        rtt_max_ms: f64 [Millisecond "RTT max"],
+        /// Their median.
+        rtt_p50_ms: f64 [Millisecond "RTT p50"],
+        /// Their 95th percentile.
+        rtt_p95_ms: f64 [Millisecond "RTT p95"],
+        /// The shortest round trip from the point of capture to the sender.
+        near_rtt_min_ms: f64 [Millisecond "RTT to sender"],
+        /// The shortest round trip of the whole path.
+        rtt_floor_ms: f64 [Millisecond "RTT floor"],
+        /// Median time that data waited in queues on its way.
+        data_wait_p50_ms: f64 [Millisecond "data wait"],
+        /// Its 95th percentile.
+        data_wait_p95_ms: f64 [Millisecond "data wait 95 %"],
+        /// Median time that ACKs waited in queues on their way.
+        ack_wait_p50_ms: f64 [Millisecond "ACK wait"],
+        /// Its 95th percentile.
+        ack_wait_p95_ms: f64 [Millisecond "ACK wait 95 %"],
+        /// Most data out at once, as the sender counts it.
+        outstanding_max_bytes: u64 [Byte "outstanding max"],
+        /// Smallest window that the receiver offered.
+        window_min_bytes: u64 [Byte "window min"],
+        /// Largest window that the receiver offered.
+        window_max_bytes: u64 [Byte "window max"],
+        /// ACKs without data from the receiver.
+        acks: u64 [Count "ACKs"],
+        /// ACKs over segments of data.
+        ack_ratio: f64 [Number "ACK ratio"],
+        /// Octets that an ACK newly acknowledges, median, outside repairs.
+        ack_bytes_p50_bytes: f64 [Byte "octets per ACK"],
+        /// Its 95th percentile.
+        ack_bytes_p95_bytes: f64 [Byte "octets per ACK 95 %"],
+        /// ACKs that cover more than two segments.
+        stretch_share: f64 [Share "stretch ACKs"],
+        /// ACKs that cover data at more than twice the line's rate.
+        compressed_share: f64 [Share "compressed ACKs"],
+        /// Interval at which bursts of ACKs come, if most ACKs do.
+        batching_ms: f64 [Millisecond "ACK batches every"],
+        /// Who makes ACKs few: `none`, `receiver` (delayed or joined), `network` (dropped on the way) or `unknown`.
+        ack_thinning: &'static str [Text "ACK thinning"],
+        /// ACKs that overtook each other.
+        reordered_acks: u64 [Count "ACKs reordered"],
+        /// Octets of ACKs over what the ACKs' line carries.
+        ack_uplink_share: f64 [Share "ACKs of uplink"],
+        /// The limit that held the sender back for the largest share of the time.
+        limited_by: &'static str [Text "limited by"],
+        /// Share of the time from the first to the last data in which the application had nothing to send.
+        limited_application: f64 [Share "by application"],
+        /// In which the receiver's window was full.
+        limited_receive_window: f64 [Share "by receive window"],
+        /// In which the congestion window was full, in slow start.
+        limited_slow_start: f64 [Share "by slow start"],
+        /// In which the congestion window was full, after slow start.
+        limited_avoidance: f64 [Share "by congestion avoidance"],
+        /// In which losses were repaired.
+        limited_recovery: f64 [Share "by recovery"],
+        /// In which the sender spread its segments over time.
+        limited_pacing: f64 [Share "by pacing"],
+        /// In which the congestion window was full because ACKs waited longer than data.
+        limited_ack_path: f64 [Share "by ACK path"],
+        /// In which nothing moved until a timer expired.
+        limited_rto_idle: f64 [Share "by RTO idle"],
+        /// In which the receiver had closed its window.
+        limited_receiver_stall: f64 [Share "by receiver stall"],
+        /// Rate of the bottleneck of the data, in IP packets of all connections of the host.
+        data_rate_bps: f64 [BitPerSecond "data line"],
+        /// How long data waits when the bottleneck's buffer is full; null if it was not filled.
+        data_buffer_ms: f64 [Millisecond "data buffer"],
+        /// The same in octets.
+        data_buffer_bytes: f64 [Byte "data buffer"],
+        /// Longest wait of data: the buffer is at least this large.
+        data_longest_wait_ms: f64 [Millisecond "longest data wait"],
+        /// What the bottleneck does with packets that do not fit: `drop_tail`, `aqm`, `policer` or `unknown`.
+        data_discipline: &'static str [Text "discipline"],
+        /// Rate of the bottleneck of the ACKs; null if it was never busy.
+        ack_rate_bps: f64 [BitPerSecond "ACK line"],
+        /// Longest wait of ACKs: the buffer on their way is at least this large.
+        ack_longest_wait_ms: f64 [Millisecond "longest ACK wait"],
+        /// Congestion control that the sender probably runs, or `unknown`.
+        cc: &'static str [Text "CC"],
+        /// Its probability.
+        cc_probability: f64 [Share "CC probability"],
+        /// Data out after a loss was repaired over data out before, median.
+        reduction: f64 [Number "reduction"],
+    }
+}
+
+table! {
+    /// What happened to each direction over time: one row for each stretch of equal length.
+    TimelineTable of TimelineRow as "timeline" {
+        /// The direction, as in the table of directions.
+        direction: u64 [Label "direction"],
+        /// When the stretch begins, since the capture's first packet.
+        time_s: f64 [Second "time"],
+        /// How long it is.
+        width_s: f64 [Second "width"],
+        /// Number of the first packet of the direction or its ACKs in it.
+        first_packet: u64 [Label "first packet"],
+        /// Number of the last.
+        last_packet: u64 [Label "last packet"],
+        /// The limit that held the sender back for most of it; empty outside the transfer.
+        limit: &'static str [Text "limit"],
+        /// Share of the stretch's attributed time in which that limit held.
+        confidence: f64 [Share "confidence"],
+        /// Payload sent, those octets that passed again included.
+        sent_bytes: u64 [Byte "sent"],
+        /// Payload acknowledged.
+        acked_bytes: u64 [Byte "acked"],
+        /// Acknowledged payload over the stretch.
+        goodput_bps: f64 [BitPerSecond "goodput"],
+        /// Segments that passed again.
+        retransmitted_packets: u64 [Count "retransmitted packets"],
+        /// ACKs without data.
+        acks: u64 [Count "ACKs"],
+        /// Mean round trip of the whole path.
+        rtt_mean_ms: f64 [Millisecond "RTT mean"],
+        /// The longest.
+        rtt_max_ms: f64 [Millisecond "RTT max"],
+        /// Mean time that data waited in queues.
+        data_wait_ms: f64 [Millisecond "data wait"],
+        /// Mean time that ACKs waited in queues.
+        ack_wait_ms: f64 [Millisecond "ACK wait"],
+        /// Most data out, as the sender counts it.
+        outstanding_max_bytes: u64 [Byte "outstanding max"],
+        /// Smallest window that the receiver offered.
+        window_bytes: Option<u64> [Byte "window"],
+    }
+}
+
+table! {
+    /// Points of time-sequence diagrams, thinned evenly to at most 4,000 of a kind and direction.
+    PointTable of PointRow as "points" {
+        /// The direction, as in the table of directions.
+        direction: u64 [Label "direction"],
+        /// `data`, `retransmission`, `ack` or `sack`.
+        kind: &'static str [Text "kind"],
+        /// When it passed, since the capture's first packet.
+        time_s: f64 [Second "time"],
+        /// Octets of the stream before it; of an ACK all that it acknowledges.
+        start_bytes: u64 [Byte "from"],
+        /// Octets of the stream up to its end; of an ACK the end of the receiver's window.
+        end_bytes: u64 [Byte "to"],
+        /// Number of its packet.
+        packet: u64 [Label "packet"],
+    }
+}
+
+/// The tables of `analyze`: name, meaning, and of each column name, kind, unit, heading and meaning.
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+pub(crate) fn analysis_tables() -> Vec<(&'static str, &'static str, Vec<[&'static str; 5]>)> {
+    [DirectionTable::spec(), TimelineTable::spec(), PointTable::spec()].into_iter().map(declared).collect()
+}
+
+/// Reads a capture; `-` is standard input. `progress` is called with the numbers of packets and connections now and
+/// then. Returns the tables by name, and the numbers that belong to the capture as a whole.
+#[pyfunction]
+#[pyo3(signature = (path, *, points, progress=None))]
+pub(crate) fn analyze<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    points: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+    let failed = |what: String| Failure::Usage(format!("{}: {what}", path.display()));
+    let mut interrupted = None;
+    let found = py.detach(|| {
+        let input: Box<dyn Read + Send> = if path.as_os_str() == "-" {
+            Box::new(io::stdin())
+        } else {
+            Box::new(BufReader::new(File::open(&path).map_err(|error| failed(error.to_string()))?))
+        };
+        let report = |packets: u64, connections: usize| {
+            let done = Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map(|report| report.call1(py, (packets, connections))).transpose().map(|_| ())
+            });
+            interrupted = done.err();
+            interrupted.is_none()
+        };
+        Analysis::read(input, points, report).map_err(|error| failed(error.to_string()))
+    });
+    if let Some(error) = interrupted {
+        return Err(error);
+    }
+    let found = found?;
+    let (directions, timeline, drawn) = py.detach(|| tables(&found));
+    let tables = PyDict::new(py);
+    tables.set_item(DirectionTable::spec().name, columns(py, &directions.columns())?)?;
+    tables.set_item(TimelineTable::spec().name, columns(py, &timeline.columns())?)?;
+    tables.set_item(PointTable::spec().name, columns(py, &drawn.columns())?)?;
+    Ok((tables, whole(py, &found)?))
+}
+
+fn whole<'py>(py: Python<'py>, found: &Analysis) -> PyResult<Bound<'py, PyDict>> {
+    let whole = PyDict::new(py);
+    whole.set_item("frames", found.read.frames)?;
+    whole.set_item("snapped", found.read.snapped)?;
+    whole.set_item("cut", found.read.cut)?;
+    whole.set_item("segments", found.segments)?;
+    whole.set_item("passed_over", found.passed_over)?;
+    whole.set_item("backwards", found.backwards)?;
+    whole.set_item("connections", found.connections.len())?;
+    whole.set_item("begin_s", found.times.0 as f64 * 1e-9)?;
+    whole.set_item("elapsed_s", found.times.1.saturating_sub(found.times.0) as f64 * 1e-9)?;
+    Ok(whole)
+}
+
+fn tables(found: &Analysis) -> (DirectionTable, TimelineTable, PointTable) {
+    let (mut directions, mut timeline, mut points) =
+        (DirectionTable::default(), TimelineTable::default(), PointTable::default());
+    let mut number = 0;
+    for (place, connection) in found.connections.iter().enumerate() {
+        for sender in 0..2 {
+            if connection.directions[sender].data_segments == 0 {
+                continue;
+            }
+            number += 1;
+            let report = Report::of(connection, sender, &found.loads);
+            directions.push(direction_row(found, (number, place as u64 + 1), connection, sender, &report));
+            let direction = &connection.directions[sender];
+            add_bins(&mut timeline, found, number, direction, &report);
+            add_points(&mut points, found, number, direction);
+        }
+    }
+    (directions, timeline, points)
+}
+
+fn direction_row(
+    found: &Analysis,
+    (number, place): (u64, u64),
+    connection: &Connection,
+    sender: usize,
+    report: &Report,
+) -> DirectionRow {
+    let (data, back) = (&connection.directions[sender], &connection.directions[1 - sender]);
+    let (from, to) = (connection.ends[sender], connection.ends[1 - sender]);
+    let active = data.last_ack.saturating_sub(data.first_data.unwrap_or(0)) as f64 * 1e-9;
+    let path = &data.ack_path;
+    let (slow_start_end, recoveries, timeouts) = data.repairs().unwrap_or((None, 0, 0));
+    let share = |limit: Limit| report.shares[limit as usize];
+    let millis = |nanos: Option<u64>| nanos.map_or(f64::NAN, |nanos| nanos as f64 * 1e-6);
+    let shaken = connection.handshake_rtts();
+    let opened_by = match connection.handshake[0].or(connection.handshake[1]) {
+        Some(_) if sender == 0 => "sender",
+        Some(_) => "receiver",
+        None => "unknown",
+    };
+    DirectionRow {
+        direction: number,
+        connection: place,
+        from: from.address.to_string(),
+        from_port: from.port.into(),
+        to: to.address.to_string(),
+        to_port: to.port.into(),
+        vantage: report.vantage.name(),
+        opened_by,
+        ending: connection.ending.name(),
+        start_s: connection.times.0.saturating_sub(found.times.0) as f64 * 1e-9,
+        elapsed_s: connection.times.1.saturating_sub(connection.times.0) as f64 * 1e-9,
+        first_packet: connection.numbers.0,
+        last_packet: connection.numbers.1,
+        handshake_ms: millis(shaken[0].zip(shaken[1]).map(|(one, other)| one + other)),
+        mss_bytes: Some(u64::from(connection.agreed_mss())).filter(|mss| *mss > 0),
+        options: options(connection),
+        initial_window_packets: data.first_flight.0.into(),
+        packets: data.packets,
+        packets_back: back.packets,
+        data_packets: data.data_segments,
+        data_bytes: data.data_bytes,
+        acked_bytes: data.acked_bytes,
+        goodput_bps: if active > 0.0 { data.acked_bytes as f64 * 8.0 / active } else { f64::NAN },
+        sending_s: data.last_data.saturating_sub(data.first_data.unwrap_or(data.last_data)) as f64 * 1e-9,
+        offload: if connection.agreed_mss() > 0 && data.largest > connection.agreed_mss() { "yes" } else { "no" },
+        retransmitted_packets: data.retransmitted_segments,
+        retransmitted_bytes: data.retransmitted_bytes,
+        spurious_packets: data.spurious,
+        filled_holes: data.filled_holes,
+        recoveries: recoveries.into(),
+        timeouts: timeouts.into(),
+        slow_start_end: slow_start_end.map_or("", SlowStartEnd::name),
+        marked_packets: data.ecn.0,
+        echoed_marks: data.ecn.2,
+        rtt_count: data.far.ms.count(),
+        rtt_mean_ms: data.far.mean_ms(),
+        rtt_std_ms: data.far.std_ms(),
+        rtt_min_ms: millis(data.far.least),
+        rtt_max_ms: millis(data.far.least.map(|_| data.far.most)),
+        rtt_p50_ms: data.far.ms.quantile(0.5),
+        rtt_p95_ms: data.far.ms.quantile(0.95),
+        near_rtt_min_ms: millis(connection.halves(sender)[1]),
+        rtt_floor_ms: report.floor_ms,
+        data_wait_p50_ms: data.data_wait_ms.quantile(0.5),
+        data_wait_p95_ms: data.data_wait_ms.quantile(0.95),
+        ack_wait_p50_ms: path.wait_ms.quantile(0.5),
+        ack_wait_p95_ms: path.wait_ms.quantile(0.95),
+        outstanding_max_bytes: data.most_out.into(),
+        window_min_bytes: back.windows.0.into(),
+        window_max_bytes: back.windows.1.into(),
+        acks: path.pure,
+        ack_ratio: path.pure as f64 / data.data_segments as f64,
+        ack_bytes_p50_bytes: path.covered_bytes.quantile(0.5),
+        ack_bytes_p95_bytes: path.covered_bytes.quantile(0.95),
+        stretch_share: report.stretch,
+        compressed_share: report.compressed,
+        batching_ms: path.batching_ms().unwrap_or(f64::NAN),
+        ack_thinning: report.thinning.name(),
+        reordered_acks: path.reordered,
+        ack_uplink_share: report.ack_share,
+        limited_by: report.limit.name(),
+        limited_application: share(Limit::Application),
+        limited_receive_window: share(Limit::ReceiveWindow),
+        limited_slow_start: share(Limit::SlowStart),
+        limited_avoidance: share(Limit::Avoidance),
+        limited_recovery: share(Limit::Recovery),
+        limited_pacing: share(Limit::Pacing),
+        limited_ack_path: share(Limit::AckPath),
+        limited_rto_idle: share(Limit::RtoIdle),
+        limited_receiver_stall: share(Limit::ReceiverStall),
+        data_rate_bps: report.data.rate_bps,
+        data_buffer_ms: report.data.buffer_ms,
+        data_buffer_bytes: report.data.buffer_bytes(),
+        data_longest_wait_ms: report.data.longest_wait_ms,
+        data_discipline: report.data.discipline.name(),
+        ack_rate_bps: report.acks.rate_bps,
+        ack_longest_wait_ms: report.acks.longest_wait_ms,
+        cc: report.control.name,
+        cc_probability: report.control.probability,
+        reduction: report.control.factor,
+    }
+}
+
+fn options(connection: &Connection) -> String {
+    let [Some(one), Some(other)] = [connection.directions[0].syn, connection.directions[1].syn] else {
+        return String::new();
+    };
+    let both = [
+        ("sack", one.sack_permitted && other.sack_permitted),
+        ("timestamps", one.timestamps.is_some() && other.timestamps.is_some()),
+        ("window_scale", one.window_scale.is_some() && other.window_scale.is_some()),
+    ];
+    both.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect::<Vec<_>>().join(" ")
+}
+
+fn add_bins(table: &mut TimelineTable, found: &Analysis, number: u64, direction: &Direction, report: &Report) {
+    let Some(timeline) = &direction.timeline else { return };
+    let width_s = timeline.width() as f64 * 1e-9;
+    for (place, bin) in report.bins.iter().enumerate() {
+        let begin = timeline.begin() + place as u64 * timeline.width();
+        let (limit, confidence) = bin.verdict().map_or(("", f64::NAN), |(limit, share)| (limit.name(), share));
+        table.push(TimelineRow {
+            direction: number,
+            time_s: begin.saturating_sub(found.times.0) as f64 * 1e-9,
+            width_s,
+            first_packet: bin.packets.0,
+            last_packet: bin.packets.1,
+            limit,
+            confidence,
+            sent_bytes: bin.sent_bytes,
+            acked_bytes: bin.acked_bytes,
+            goodput_bps: bin.acked_bytes as f64 * 8.0 / width_s,
+            retransmitted_packets: bin.retransmitted.into(),
+            acks: bin.acks.into(),
+            rtt_mean_ms: bin.rtt_ms.mean(),
+            rtt_max_ms: if bin.rtt_ms.count == 0 { f64::NAN } else { bin.rtt_ms.most.into() },
+            data_wait_ms: bin.data_wait_ms.mean(),
+            ack_wait_ms: bin.ack_wait_ms.mean(),
+            outstanding_max_bytes: bin.most_out.into(),
+            window_bytes: Some(u64::from(bin.window)).filter(|window| *window < u64::from(u32::MAX)),
+        });
+    }
+}
+
+fn add_points(table: &mut PointTable, found: &Analysis, number: u64, direction: &Direction) {
+    let Some(points) = &direction.points else { return };
+    for kind in Kind::ALL {
+        for point in points.of(kind) {
+            table.push(PointRow {
+                direction: number,
+                kind: kind.name(),
+                time_s: point.at.saturating_sub(found.times.0) as f64 * 1e-9,
+                start_bytes: point.start,
+                end_bytes: point.end,
+                packet: point.number,
+            });
+        }
+    }
+}

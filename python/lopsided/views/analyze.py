@@ -1,0 +1,163 @@
+"""The analysis of a capture as tables, for a console and for a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lopsided.data import units
+from lopsided.studies.analyze import LIMITS
+from lopsided.studies.verdicts.analyze import name
+from lopsided.views.view import Heading, View
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lopsided.data.table import Row
+    from lopsided.studies.analyze import Capture, Stretch
+
+_SHORT = {
+    "application": "application",
+    "receive_window": "receive window",
+    "slow_start": "slow start",
+    "avoidance": "congestion avoidance",
+    "recovery": "recovery",
+    "pacing": "pacing",
+    "ack_path": "ACK path",
+    "rto_idle": "RTO idle",
+    "receiver_stall": "receiver stall",
+}
+
+
+def title(found: Capture) -> str:
+    """What was read, in a line."""
+    facts = found.facts
+    connections = facts["connections"]
+    many = f"{connections:,} connection" + ("" if connections == 1 else "s")
+    return f"{many} in {facts['segments']:,} TCP packets of {units.seconds(facts['elapsed_s'])}"
+
+
+def limit_name(limit: str) -> str:
+    """A limit as people write it."""
+    return _SHORT[limit]
+
+
+def overview(found: Capture, most: int = 20) -> View:
+    """One row for each direction: what it got, and what limited it."""
+    rows = found.largest
+    left = len(rows) - most
+    return View(
+        [
+            Heading("#", "number of the direction, which other tables refer to"),
+            Heading("from > to", numeric=False),
+            Heading("data"),
+            Heading("goodput"),
+            Heading("RTT floor"),
+            Heading("again", "packets that passed twice"),
+            Heading("limited by", numeric=False),
+            Heading("for", "share of the time"),
+        ],
+        [
+            [
+                str(row["direction"]),
+                name(row),
+                units.size(row["acked_bytes"]),
+                units.rate(row["goodput_bps"]),
+                units.millis(row["rtt_floor_ms"]),
+                units.percent(row["retransmitted_packets"] / row["data_packets"]),
+                _SHORT[row["limited_by"]],
+                units.percent(row[f"limited_{row['limited_by']}"]),
+            ]
+            for row in rows[:most]
+        ],
+        keys=2,
+        caption=f"and {left:,} more directions with less data" if left > 0 else "",
+    )
+
+
+def limits(row: Row) -> View:
+    """What held the sender back, for which share of the time."""
+    shares = {limit: row[f"limited_{limit}"] for limit in LIMITS}
+    ordered = sorted((limit for limit in LIMITS if shares[limit] > 0), key=lambda limit: -shares[limit])
+    return View(
+        [Heading("limited by", numeric=False), Heading("share"), Heading("that is", numeric=False, spare=True)],
+        [[_SHORT[limit], units.percent(shares[limit]), LIMITS[limit]] for limit in ordered],
+    )
+
+
+def path(row: Row) -> View:
+    """Both directions of the path: round trips, waits, rates, buffers."""
+    data_buffer = units.millis(row["data_buffer_ms"])
+    if row["data_buffer_ms"] is None and row["data_longest_wait_ms"] is not None:
+        data_buffer = f"at least {units.millis(row['data_longest_wait_ms'])}"
+    ack_buffer = f"at least {units.millis(row['ack_longest_wait_ms'])}" if row["ack_longest_wait_ms"] else "–"
+    return View(
+        [
+            Heading("way of", numeric=False),
+            Heading("wait p50"),
+            Heading("wait p95"),
+            Heading("rate"),
+            Heading("buffer"),
+            Heading("discipline", numeric=False),
+        ],
+        [
+            [
+                "the data",
+                units.millis(row["data_wait_p50_ms"]),
+                units.millis(row["data_wait_p95_ms"]),
+                units.rate(row["data_rate_bps"]),
+                data_buffer,
+                row["data_discipline"].replace("_", "-"),
+            ],
+            [
+                "the ACKs",
+                units.millis(row["ack_wait_p50_ms"]),
+                units.millis(row["ack_wait_p95_ms"]),
+                units.rate(row["ack_rate_bps"]),
+                ack_buffer,
+                "unknown",
+            ],
+        ],
+        caption="waiting times are above the smallest; rates are of IP packets",
+    )
+
+
+def acks(row: Row) -> View:
+    """The ACK path in figures."""
+    figures = [
+        ("ACKs for each data packet", f"{row['ack_ratio']:.2f}"),
+        ("octets per ACK, median", units.size(row["ack_bytes_p50_bytes"])),
+        ("octets per ACK, 95 %", units.size(row["ack_bytes_p95_bytes"])),
+        ("stretch ACKs (more than two segments)", units.percent(row["stretch_share"])),
+        ("compressed ACKs", units.percent(row["compressed_share"])),
+        ("batches", units.millis(row["batching_ms"])),
+        ("thinned by", row["ack_thinning"]),
+        ("reordered", f"{row['reordered_acks']:,}"),
+        ("share of their line", units.percent(row["ack_uplink_share"])),
+    ]  # fmt: skip
+    return View([Heading("ACK path", numeric=False), Heading("")], [list(each) for each in figures])
+
+
+def timeline(stretches: Sequence[Stretch], most: int = 15) -> View:
+    """What limited it over time."""
+    left = len(stretches) - most
+    return View(
+        [
+            Heading("from"),
+            Heading("to"),
+            Heading("limited by", numeric=False),
+            Heading("confidence"),
+            Heading("packets"),
+        ],
+        [
+            [
+                f"{each.begin_s:.2f} s",
+                f"{each.end_s:.2f} s",
+                _SHORT[each.limit],
+                units.percent(each.confidence),
+                f"{each.first_packet:,} to {each.last_packet:,}" if each.last_packet else "–",
+            ]
+            for each in stretches[:most]
+        ],
+        keys=2,
+        caption=f"and {left:,} more in --json, or in the table of --out" if left > 0 else "",
+    )

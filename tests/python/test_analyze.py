@@ -1,0 +1,135 @@
+"""What a capture says of why a connection was slow, held against scenarios of which the answer is known."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import lopsided as lop
+from lopsided.data import catalogue
+from lopsided.errors import UsageError
+
+LINE = """\
+[scenario]
+duration = "40 s"
+[link]
+rtt = "20 ms"
+down = { rate = "2400 kbit/s", queue = { limit = "50 packets" } }
+up = { rate = "196 kbit/s", queue = { limit = "50 packets" } }
+[[flow]]
+name = "download"
+direction = "down"
+[[flow]]
+name = "upload"
+direction = "up"
+start = "20 s"
+"""
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pcap")
+    lop.Scenario.from_text(LINE, "line.toml").run(pcap=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(captures: Path) -> lop.Capture:
+    return lop.analyze(captures / "host-server.pcapng", points=True)
+
+
+def command(*arguments: str | Path, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    given = [sys.executable, "-m", "lopsided", "analyze", *map(str, arguments)]
+    return subprocess.run(given, input=stdin, capture_output=True, check=False)
+
+
+def test_the_ack_path_limits_a_download_once_an_upload_fills_the_uplink(found: lop.Capture) -> None:
+    download = found.largest[0]
+    bins = found.timeline.to_polars().filter(pl.col("direction") == download["direction"])
+    alone = bins.filter((pl.col("time_s") > 2) & (pl.col("time_s") < 19))
+    joined = bins.filter((pl.col("time_s") > 25) & (pl.col("time_s") < 39))
+    assert (alone["limit"] == "ack_path").mean() == 0
+    assert (joined["limit"] == "ack_path").mean() > 0.8  # pyright: ignore[reportOptionalOperand, reportOperatorIssue]
+    assert download["vantage"] == "sender"
+
+
+def test_the_line_is_found_in_both_directions(found: lop.Capture) -> None:
+    download = found.largest[0]
+    assert download["data_rate_bps"] == pytest.approx(2.4e6, rel=0.03)
+    assert download["ack_rate_bps"] == pytest.approx(196e3, rel=0.05)
+    assert download["data_discipline"] == "drop_tail"
+    # 50 packets of 1,500 octets, and the one that is being sent.
+    assert download["data_buffer_ms"] == pytest.approx(250, rel=0.1)
+    assert download["rtt_floor_ms"] == pytest.approx(20 + 1500 * 8 / 2400 - 1.5, abs=3)
+
+
+@pytest.mark.parametrize("host", ["server", "client"])
+def test_shares_of_limits_add_up_at_either_end(captures: Path, host: str) -> None:
+    table = lop.analyze(captures / f"host-{host}.pcapng").directions.to_polars()
+    shares = table.select(pl.sum_horizontal(pl.selectors.starts_with("limited_") - pl.selectors.string()))
+    assert shares.to_series().to_list() == pytest.approx([1.0] * len(table))
+
+
+def test_it_counts_what_the_older_trace_counts(captures: Path) -> None:
+    path = captures / "host-server.pcapng"
+    ours = lop.analyze(path).directions.to_polars().sort("from", "from_port")
+    theirs = lop.trace(path).to_polars().sort("from", "from_port")
+    counts = ("packets", "packets_back", "data_packets", "data_bytes", "retransmitted_packets", "acked_bytes")
+    for column in (*counts, "rtt_count"):
+        assert ours[column].to_list() == theirs[column].to_list(), column
+    assert ours["rtt_mean_ms"].to_list() == pytest.approx(theirs["rtt_mean_ms"].to_list())
+
+
+def test_every_column_has_a_meaning(found: lop.Capture) -> None:
+    for name, spec in catalogue.analysis_tables().items():
+        table: lop.Table = getattr(found, name)
+        assert [column.name for column in spec.columns] == table.columns
+        assert all(column.meaning for column in spec.columns)
+
+
+def test_the_folder_holds_tables_and_a_page_that_needs_no_network(found: lop.Capture, tmp_path: Path) -> None:
+    folder = found.save(tmp_path / "analysis")
+    page = (folder / "report.html").read_text()
+    assert "<svg" in page
+    assert "ACK path" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert pl.read_parquet(folder / "directions.parquet").equals(found.directions.to_polars())
+
+
+def test_a_compressed_capture_from_a_pipe_says_the_same(captures: Path) -> None:
+    path = captures / "host-server.pcapng"
+    done = command("-", "--json", stdin=gzip.compress(path.read_bytes(), 1))
+    assert done.returncode == 0, done.stderr
+    piped = json.loads(done.stdout)
+    assert piped["connections"] == 2
+    assert piped["directions"][0]["limited_by"] == lop.analyze(path).largest[0]["limited_by"]
+
+
+def test_a_cut_capture_is_read_with_a_note(captures: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes((captures / "host-server.pcapng").read_bytes()[:200_001])
+    done = command(cut)
+    assert done.returncode == 0
+    assert b"cut short or damaged" in done.stderr
+    assert b"10.0.0.1" in done.stdout
+
+
+@pytest.mark.parametrize("content", [b"", b"\x1b[31mno capture\x1b[0m", b"\x1f\x8b\x08damaged", bytes(5000)])
+def test_no_capture_is_refused_with_a_reason_and_code_2(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "evil\x1b[2Jname.pcap"
+    path.write_bytes(content)
+    done = command(path)
+    assert done.returncode == 2
+    assert b"not a readable capture" in done.stderr
+    assert b"\x1b" not in done.stderr + done.stdout
+
+
+def test_a_missing_file_is_an_error_of_the_user(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="missing"):
+        lop.analyze(tmp_path / "missing.pcap")
