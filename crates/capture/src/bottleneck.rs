@@ -77,7 +77,7 @@ impl Bottleneck {
 pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottleneck {
     let data = &connection.directions[sender];
     let floor_ms = floor_ms(connection, sender);
-    let (rate_bps, busy) = rate(connection, sender, loads, |bin| bin.data_wait_ms, floor_ms, false);
+    let (rate_bps, busy) = rate(connection, sender, loads, floor_ms, false);
     let longest_wait_ms = longest(data, |bin| bin.data_wait_ms);
     let discipline = discipline(data, longest_wait_ms);
     let at_loss = data.wait_at_loss_ms.quantile(0.5);
@@ -89,7 +89,7 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
 /// other end.
 pub fn of_acks(connection: &Connection, sender: usize, loads: &Loads) -> Bottleneck {
     let data = &connection.directions[sender];
-    let (rate_bps, busy) = rate(connection, sender, loads, |bin| bin.ack_wait_ms, floor_ms(connection, sender), true);
+    let (rate_bps, busy) = rate(connection, sender, loads, floor_ms(connection, sender), true);
     let longest_wait_ms = longest(data, |bin| bin.ack_wait_ms);
     Bottleneck { rate_bps, busy, buffer_ms: f64::NAN, longest_wait_ms, discipline: Discipline::Unknown }
 }
@@ -99,14 +99,7 @@ fn floor_ms(connection: &Connection, sender: usize) -> f64 {
 }
 
 /// The rate, and for how long the line was busy.
-fn rate(
-    connection: &Connection,
-    sender: usize,
-    loads: &Loads,
-    wait: impl Fn(&Bin) -> Spread,
-    floor_ms: f64,
-    backwards: bool,
-) -> (f64, u64) {
+fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, backwards: bool) -> (f64, u64) {
     let Some(timeline) = &connection.directions[sender].timeline else { return (f64::NAN, 0) };
     let bound = BUSY_MS.max(BUSY_SHARE * floor_ms);
     let (from, to) = if backwards { (1 - sender, sender) } else { (sender, 1 - sender) };
@@ -118,11 +111,11 @@ fn rate(
     for (place, bin) in timeline.bins().iter().enumerate().chain([(timeline.bins().len(), &Bin::default())]) {
         let at = timeline.begin() + place as u64 * timeline.width();
         let is_last = place == timeline.bins().len();
-        match (is_busy(&wait(bin), bound), run) {
+        match (is_busy(bin, backwards, bound), run) {
             (Some(true), None) => run = Some((at, at + timeline.width())),
             (Some(true), Some((since, _))) => run = Some((since, at + timeline.width())),
-            // No sample, no evidence.
-            (None, _) if !is_last => {}
+            // ACKs may be few while their line is busy. Data is not: without a sample the queue may have emptied.
+            (None, _) if backwards && !is_last => {}
             (_, Some((since, until))) => {
                 run = None;
                 if until - since >= ENOUGH.max(3 * timeline.width()) {
@@ -137,10 +130,14 @@ fn rate(
     (weighted(runs, UPPER), busy)
 }
 
-/// Whether the queue never emptied in a bin with these waits; `None` if nothing timed it.
-fn is_busy(wait: &Spread, bound: f64) -> Option<bool> {
+/// Whether the queue of the data (`backwards`: of the ACKs) never emptied in a bin; `None` if nothing timed it.
+fn is_busy(bin: &Bin, backwards: bool, bound: f64) -> Option<bool> {
+    let (wait, other) =
+        if backwards { (bin.ack_wait_ms, bin.data_wait_ms) } else { (bin.data_wait_ms, bin.ack_wait_ms) };
     let enough = if wait.count >= SAMPLES { bound } else { 4.0 * bound };
-    (wait.count > 0).then(|| f64::from(wait.least) >= enough)
+    // While ACKs wait long, the few that come say little about the data.
+    let unsure = !backwards && wait.count < SAMPLES && other.most >= wait.least;
+    (wait.count > 0).then(|| f64::from(wait.least) >= enough && !unsure)
 }
 
 /// The value that this share of the weights does not exceed; NaN without values.
