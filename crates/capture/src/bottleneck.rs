@@ -15,6 +15,8 @@ const BUSY_MS: f64 = 2.5;
 const BUSY_SHARE: f64 = 0.05;
 /// Nanoseconds for which a line must be busy before its rate counts.
 const ENOUGH: u64 = 500_000_000;
+/// Octets that cross a busy line before its rate counts: ACKs acknowledge several packets at once.
+const ENOUGH_OCTETS: f64 = 100_000.0;
 /// A bin with fewer waiting times shows only if they are long that its queue never emptied.
 const SAMPLES: u32 = 4;
 /// The rate is the one that this share of the busy time does not exceed.
@@ -120,7 +122,9 @@ fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, ba
                 run = None;
                 if until - since >= ENOUGH.max(3 * timeline.width()) {
                     let octets = loads.between(host, way, since, until);
-                    runs.push((until - since, octets * 8e9 / (until - since) as f64));
+                    if backwards || octets >= ENOUGH_OCTETS {
+                        runs.push((until - since, octets * 8e9 / (until - since) as f64));
+                    }
                 }
             }
             _ => {}
