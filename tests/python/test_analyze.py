@@ -1,4 +1,4 @@
-"""What a capture says of why a connection was slow, held against scenarios of which the answer is known."""
+"""`analyze` finds the limits, line and counts of scenarios whose answer is known."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ const NEAR: u16 = 2048;
 /// A receiver acknowledges at least every second segment (RFC 5681, section 4.2); more is a stretch ACK (RFC 2525).
 const MOST_SEGMENTS: u32 = 2;
 
-/// What the ACKs of one direction show.
+/// Counts and distributions of the ACKs of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct AckPath {
     /// ACKs without data, SYN, FIN or RST.

@@ -14,12 +14,12 @@ const PROGRESS_EVERY: u64 = 1 << 16;
 /// Connections of which points are kept, if points are wanted.
 const MOST_DRAWN: usize = 64;
 
-/// What a capture holds.
+/// The connections of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
     /// Its connections, in the order of their first packets.
     pub connections: Vec<Connection>,
-    /// What each host sent and received.
+    /// Octets that each host sent and received.
     pub loads: Loads,
     /// How far the file could be read.
     pub read: FramesRead,

@@ -28,7 +28,7 @@ const ALIKE: f64 = 0.8;
 /// Share of segments that pass again at a policer, at least.
 const POLICED: f64 = 0.01;
 
-/// What a bottleneck does with packets that do not fit.
+/// The treatment of packets that do not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
     /// Drops what finds the buffer full.
@@ -64,7 +64,7 @@ pub struct Bottleneck {
     pub buffer_ms: f64,
     /// The longest wait that was seen, in ms: the buffer is at least this large.
     pub longest_wait_ms: f64,
-    /// What it does with packets that do not fit.
+    /// Its treatment of packets that do not fit.
     pub discipline: Discipline,
 }
 

@@ -5,11 +5,11 @@
 //! time that the segment waited on the way. Clocks drift apart by up to some 50 parts per million, so the smallest value
 //! rises by as much: a queue that stands for a minute without a break is taken for 3 ms shorter than it is.
 
-/// What Linux, BSD and Windows count per second.
+/// Ticks per second of Linux, BSD and Windows.
 const USUAL: f64 = 1_000.0;
 /// A clock that seems to tick between these rates is a usual one: packets that wait make a clock seem slow or fast.
 const AROUND: (f64, f64) = (300.0, 3_000.0);
-/// What other clocks count per second.
+/// Ticks per second of other clocks.
 const OTHERS: [f64; 4] = [10.0, 100.0, 250.0, 1_000_000.0];
 /// A measured rate is taken for one of these up to this factor.
 const NEAR: f64 = 1.3;

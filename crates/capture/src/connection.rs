@@ -64,7 +64,7 @@ impl Ending {
 pub struct Connection {
     /// Its ends; the first one sent the SYN, or the first packet if there is no SYN.
     pub ends: [Endpoint; 2],
-    /// What each end sent.
+    /// The data of each end, and its ACKs.
     pub directions: [Direction; 2],
     /// When the first and last packet passed, in nanoseconds of the file.
     pub times: (u64, u64),

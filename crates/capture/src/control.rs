@@ -55,7 +55,7 @@ pub struct Guess {
     pub factor: f64,
 }
 
-/// What else a guess needs.
+/// Figures of the direction that a guess needs in addition.
 #[derive(Clone, Copy, Debug)]
 pub struct Habits {
     /// Share of the time in which pacing held the sender back.

@@ -52,7 +52,7 @@ impl Rtts {
     }
 }
 
-/// What one end of a connection did as a sender of data.
+/// One end of a connection as a sender of data.
 #[derive(Clone, Debug, Default)]
 pub struct Direction {
     /// Packets of any kind from this end, and octets of IP.
@@ -71,7 +71,7 @@ pub struct Direction {
     pub retransmitted_segments: u64,
     /// Octets of these.
     pub retransmitted_bytes: u64,
-    /// Segments that passed again although the receiver had them: acknowledged, in SACK or told by DSACK (RFC 2883).
+    /// Segments that passed again although the receiver had them: by ACK, SACK or DSACK (RFC 2883).
     pub spurious: u64,
     /// Segments that fill a hole which no segment had filled before: their first copy was lost before the point of
     /// capture, or they were overtaken.
@@ -106,7 +106,7 @@ pub struct Direction {
     pub largest: u32,
     /// Traces of the sender's congestion control.
     pub control: Control,
-    /// What is drawn.
+    /// Points of its diagram, if they are wanted.
     pub points: Option<Box<Points>>,
     clock: Clock,
     last_id: Option<u16>,
@@ -116,7 +116,7 @@ pub struct Direction {
     mss: u32,
 }
 
-/// What the other end has to say about a segment.
+/// Facts about a segment that its own direction does not hold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
     /// Shift of the windows that the segment's sender offers.
@@ -237,7 +237,7 @@ impl Direction {
         let window = u32::from(segment.window) << peer.shift;
         bin.window = bin.window.min(window);
         for (start, end) in segment.options.sack() {
-            // RFC 2883: a block at or below the acknowledgement tells of a segment that came twice.
+            // RFC 2883: a block at or below the acknowledgement reports a segment that came twice.
             self.spurious += u64::from(end.at_or_before(segment.ack) && start.before(*end));
             flight.sacked(*start, *end);
         }

@@ -19,7 +19,7 @@ pub struct Sent {
     pub sacked: bool,
 }
 
-/// What an acknowledgement that advances covered.
+/// The data that an acknowledgement covered when it advanced.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Covered {
     /// Octets that it acknowledges for the first time.
@@ -132,7 +132,7 @@ impl Flight {
     }
 }
 
-/// What is known of a segment that passed before.
+/// The state of a segment that passed before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
     /// When it passed first, if it is not yet acknowledged.

@@ -147,7 +147,7 @@ fn head(input: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// What the headers of the file say about the records that follow.
+/// The headers of the file, which describe the records that follow.
 #[derive(Default)]
 struct Source {
     legacy: Option<PcapHeader>,

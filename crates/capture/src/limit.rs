@@ -1,6 +1,6 @@
 //! The classes of what held a sender back.
 
-/// What kept a sender from sending more.
+/// The reason why a sender did not send more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
     /// The application had nothing to send.

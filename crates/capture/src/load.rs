@@ -1,4 +1,4 @@
-//! What each host sends and receives over time, over all of its connections: the load of its access line.
+//! The load of each host's access line: octets sent and received over time, over all of its connections.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -5,7 +5,7 @@ use lopsided_core::Seq;
 /// Points of each kind that are kept at most.
 const MOST: usize = 4_000;
 
-/// What a point shows.
+/// The kind of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Data that passes for the first time.

@@ -1,4 +1,4 @@
-//! What a direction of a connection comes to: shares of limits, the ACK path's figures, bottlenecks, the control.
+//! The results for one direction of a connection: shares of limits, the ACK path's figures, bottlenecks, the control.
 
 use crate::bottleneck::{Bottleneck, of_acks, of_data};
 use crate::connection::{Connection, Vantage};
@@ -17,7 +17,7 @@ const FEW: f64 = 0.25;
 /// Who makes ACKs few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thinning {
-    /// Nobody: at most every second segment is acknowledged.
+    /// No end: at most every second segment is acknowledged.
     None,
     /// The receiver, or its network card.
     Receiver,
@@ -69,7 +69,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Of the data that one end sent.
+    /// Computes the results for the data that one end sent.
     pub fn of(connection: &Connection, sender: usize, loads: &Loads) -> Report {
         let direction = &connection.directions[sender];
         let vantage = connection.vantage(sender);

@@ -1,4 +1,4 @@
-//! What held a sender back, derived from the segments and ACKs that pass.
+//! The limits that held a sender back, derived from the segments and ACKs that pass.
 //!
 //! The sender is modelled from its data: an ACK takes effect when the sender can have answered it, so the model holds at
 //! any point of the path. The time between two segments is attributed when the second one passes, because only then it
@@ -67,7 +67,7 @@ pub(crate) struct Sender {
     acked: Seq,
     next: Seq,
     window: Option<u32>,
-    /// What was left of the window after the last segment.
+    /// Room in the window after the last segment.
     room: Option<u32>,
     last_send: u64,
     last_ack: u64,

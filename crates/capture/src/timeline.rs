@@ -1,4 +1,4 @@
-//! What happened to one direction of a connection over time, in bins that widen as the connection lasts.
+//! One direction of a connection over time, in bins that widen as the connection lasts.
 
 use crate::limit::Limit;
 

@@ -1,4 +1,4 @@
-//! What captures of anyone say about their connections: a table of directions, one of what held them back over time, and
+//! Analysis of anyone's captures as tables: a table of directions, one of what held them back over time, and
 //! the points of their time-sequence diagrams.
 
 use crate::columns::columns;
@@ -163,7 +163,7 @@ table! {
         data_buffer_bytes: f64 [Byte "data buffer"],
         /// Longest wait of data: the buffer is at least this large.
         data_longest_wait_ms: f64 [Millisecond "longest data wait"],
-        /// What the bottleneck does with packets that do not fit: `drop_tail`, `aqm`, `policer` or `unknown`.
+        /// The bottleneck's treatment of packets that do not fit: `drop_tail`, `aqm`, `policer` or `unknown`.
         data_discipline: &'static str [Text "discipline"],
         /// Rate of the bottleneck of the ACKs; null if it was never busy.
         ack_rate_bps: f64 [BitPerSecond "ACK line"],
@@ -179,7 +179,7 @@ table! {
 }
 
 table! {
-    /// What happened to each direction over time: one row for each stretch of equal length.
+    /// Each direction over time: one row for each stretch of equal length.
     TimelineTable of TimelineRow as "timeline" {
         /// The direction, as in the table of directions.
         direction: u64 [Label "direction"],

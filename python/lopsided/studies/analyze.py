@@ -38,7 +38,7 @@ LIMITS = {
     "rto_idle": "nothing moved until the retransmission timer expired",
     "receiver_stall": "the receiver had closed its window",
 }
-"""What can hold a sender back, and what it means."""
+"""The limits of a sender, and their meaning."""
 
 STANDARD_INPUT = "-"
 
@@ -58,14 +58,14 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Capture:
-    """What a capture says of its connections."""
+    """The connections of a capture."""
 
     source: str
     """The file, or `-`."""
     directions: Table
     """One row for each direction that carried data; the largest first if you sort by `data_bytes`."""
     timeline: Table
-    """What limited each direction over time."""
+    """The limit of each direction over time."""
     points: Table
     """Points of time-sequence diagrams; empty if they were not wanted."""
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -78,7 +78,7 @@ class Capture:
 
     @property
     def warnings(self) -> list[str]:
-        """What was wrong with the capture itself."""
+        """Defects of the capture itself."""
         facts = self.facts
         said: list[str] = []
         if facts["cut"]:
@@ -96,7 +96,7 @@ class Capture:
         return said
 
     def stretches(self, direction: int) -> list[Stretch]:
-        """What limited a direction (its number in `directions`), neighbouring parts with the same limit joined."""
+        """The limits of a direction (its number in `directions`), neighbouring parts with the same limit joined."""
         return _joined(self.timeline.to_polars().filter(pl.col("direction") == direction).iter_rows(named=True))
 
     def report(self) -> str:

@@ -29,7 +29,7 @@ _SHORT = {
 
 
 def title(found: Capture) -> str:
-    """What was read, in a line."""
+    """The capture in a line."""
     facts = found.facts
     connections = facts["connections"]
     many = f"{connections:,} connection" + ("" if connections == 1 else "s")
@@ -75,7 +75,7 @@ def overview(found: Capture, most: int = 20) -> View:
 
 
 def limits(row: Row) -> View:
-    """What held the sender back, for which share of the time."""
+    """The limits of the sender, with their shares of the time."""
     shares = {limit: row[f"limited_{limit}"] for limit in LIMITS}
     ordered = sorted((limit for limit in LIMITS if shares[limit] > 0), key=lambda limit: -shares[limit])
     return View(
@@ -138,7 +138,7 @@ def acks(row: Row) -> View:
 
 
 def timeline(stretches: Sequence[Stretch], most: int = 15) -> View:
-    """What limited it over time."""
+    """The limits over time."""
     left = len(stretches) - most
     return View(
         [

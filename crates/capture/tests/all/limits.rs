@@ -1,4 +1,4 @@
-//! What limits a sender, on captures of which that is known.
+//! The limits of a sender, on captures whose limit is known.
 
 use crate::story::{MSS, Timed, ack, data, handshake, pcap};
 use lopsided_capture::{Analysis, Limit, Report};

@@ -1,4 +1,4 @@
-"""What the analysis of a capture says of one direction of a connection, in sentences."""
+"""Sentences about one direction of a connection in a capture."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DISCIPLINES = {
 
 
 def sentences(row: Row) -> list[str]:
-    """What happened to the direction, the most important first."""
+    """The story of the direction, the most important first."""
     said = [_carried(row), _limited(row)]
     said += [text for text in (_acks(row), _losses(row), _line(row), _control(row), _remedy(row)) if text]
     return said
