@@ -1,5 +1,5 @@
-//! ACK thinning: one of so many pure cumulative ACKs passes, nothing that says more is held or dropped, and every ACK
-//! is covered soon.
+//! ACK thinning: one pure cumulative ACK of `keep` passes, no segment with more information is held or dropped, and a
+//! later ACK covers each thinned one soon.
 
 mod common;
 

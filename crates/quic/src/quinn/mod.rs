@@ -27,10 +27,10 @@ use lopsided_core::{Bytes as Octets, Duration, Ecn, Payload, Rng, Time};
 use lopsided_tcp::{Counters, State};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent,
-    Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, NoneTokenStore, ServerConfig, StreamEvent, TimeSource, VarInt,
+    Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, NoneTokenStore, ServerConfig, StreamEvent, StreamId,
+    TimeSource, VarInt,
 };
 use settings::transport_config;
-use sockets::Socket;
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
@@ -162,6 +162,31 @@ impl Arrivals {
             (self.since, self.before) = (now, received);
         }
     }
+}
+
+/// A stream of a connection, or one that is still to be opened.
+struct Socket {
+    link: usize,
+    stream: Option<StreamId>,
+    /// The socket opened the connection.
+    opener: bool,
+    queue: VecDeque<Bytes>,
+    queued: u64,
+    /// Octets that quinn took.
+    written: u64,
+    inbox: Vec<u8>,
+    /// Octets that can be read; `inbox` is empty if the application wants no contents.
+    readable: u64,
+    /// The application closed its direction; the FIN is with quinn; everything is acknowledged.
+    closing: bool,
+    finished: bool,
+    sent_all: bool,
+    /// The peer's FIN was read.
+    received_all: bool,
+    /// The peer opened it, and the application has no event of it yet.
+    fresh: bool,
+    /// The event `Closed` is queued.
+    ended: bool,
 }
 
 impl fmt::Debug for QuicEndpoint {

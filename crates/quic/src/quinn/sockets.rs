@@ -1,35 +1,10 @@
 //! The sockets of an endpoint: streams, as the application reads and writes them.
 
-use super::{Dir, QuicEndpoint};
+use super::{Dir, QuicEndpoint, Socket};
 use bytes::Bytes;
 use lopsided_app::{CloseReason, SocketEvent, SocketId};
 use quinn_proto::{ReadError, StreamId, WriteError};
 use std::collections::VecDeque;
-
-/// A stream of a connection, or one that is still to be opened.
-pub(super) struct Socket {
-    pub link: usize,
-    pub stream: Option<StreamId>,
-    /// The socket opened the connection.
-    pub opener: bool,
-    pub queue: VecDeque<Bytes>,
-    pub queued: u64,
-    /// Octets that quinn took.
-    pub written: u64,
-    pub inbox: Vec<u8>,
-    /// Octets that can be read; `inbox` is empty if the application wants no contents.
-    pub readable: u64,
-    /// The application closed its direction; the FIN is with quinn; everything is acknowledged.
-    pub closing: bool,
-    pub finished: bool,
-    pub sent_all: bool,
-    /// The peer's FIN was read.
-    pub received_all: bool,
-    /// The peer opened it, and the application has no event of it yet.
-    pub fresh: bool,
-    /// The event `Closed` is queued.
-    pub ended: bool,
-}
 
 impl QuicEndpoint {
     pub(super) fn add_socket(&mut self, link: usize, stream: Option<StreamId>, opener: bool) -> u32 {

@@ -53,7 +53,7 @@ fn acks_have_the_size_of_the_arithmetic() {
     }
 }
 
-/// One ACK for so many packets, whether the sender asks for it or the receiver decides.
+/// One ACK for the set number of packets, whether the sender asks for it or the receiver decides.
 #[test]
 fn the_ack_ratio_is_the_one_that_was_set() {
     for (packets_per_ack, asks) in [(2u32, false), (2, true), (10, false), (10, true), (1, false)] {

@@ -7,7 +7,7 @@ use lopsided_quic::{Clock, QuicConfig, QuicEndpoint};
 use lopsided_tcp::{RunControllers, StackConfig};
 use std::net::SocketAddr;
 
-/// What the line does with a packet: when copies of it arrive, after so many nanoseconds.
+/// The line's treatment of a packet: the delay of each copy that arrives, in nanoseconds.
 pub type Fate = Box<dyn FnMut(&Seen) -> Vec<u64>>;
 
 /// A packet on the line.

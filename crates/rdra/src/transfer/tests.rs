@@ -135,7 +135,7 @@ fn calls() -> impl Strategy<Value = Vec<(Call, usize, u64)>> {
     prop::collection::vec((call, 0usize..9, 0u64..300), 0..200)
 }
 
-/// What comes of the same steps, in another transfer.
+/// Repeats the steps in another transfer, and returns that transfer's steps.
 fn again(settings: Settings, size: u64, steps: &[Step]) -> Vec<Step> {
     let mut transfer = Transfer::new(settings, Ranges::whole(size));
     transfer.record();

@@ -99,12 +99,12 @@ impl Part for AckReconstructConfig {
 }
 
 impl AckReconstructConfig {
-    /// The octets for which there is an ACK.
+    /// Octets that an inserted ACK covers.
     pub(super) fn step(&self) -> u32 {
         self.every * self.segment.get() as u32
     }
 
-    /// Whether so many octets are a gap.
+    /// True if this number of octets is a gap.
     pub(super) fn is_gap(&self, octets: u32) -> bool {
         u64::from(octets) > u64::from(self.threshold) * self.segment.get()
     }

@@ -1,4 +1,4 @@
-//! What both spacings share: the mean time between ACKs, and an ACK that is made.
+//! The common part of both spacings: the mean time between ACKs, and the inserted ACKs.
 
 use crate::held_acks::Ack;
 use lopsided_core::packet::TcpHeader;

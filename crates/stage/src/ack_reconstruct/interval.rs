@@ -4,8 +4,9 @@
 //!   that did, up to the first for new data.
 //! - Any other is spread: from the last number that went on, each `every` segments, the first goes on at once and each
 //!   other a whole mean interval after the one before. So no more than `every` segments are acknowledged for each ACK
-//!   that arrives, what is behind waits, and the sender's round trip grows. What an earlier arrival set for a number
-//!   stays where it is sooner, and none goes on behind a larger one. A number goes on once: a duplicate ends here.
+//!   that arrives, what is behind waits, and the sender's round trip grows. The time of a number from an
+//!   earlier arrival is kept if it is sooner, and no ACK leaves after one with a larger number. Each number leaves once: a
+//!   duplicate ends here.
 //!
 //! The mean is of the times from the last ACK that went on at once to each that arrives, also where others came between
 //! the two, and a duplicate is one of such an ACK. For ns-2.35 reads the number of an ACK that it has spread from a
@@ -36,7 +37,7 @@ pub(super) struct ByInterval {
 pub(super) struct Stream {
     /// The highest number that went on.
     sent: Seq,
-    /// What the last one that came said.
+    /// Acknowledgement number, window and flags of the last ACK that arrived.
     number: Seq,
     window: u16,
     flags: Flags,

@@ -1,11 +1,11 @@
 //! ACK reconstruction (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999, section
-//! 6.4; RFC 3449 section 5.3.1): behind a slow line, the ACKs that were filtered or dropped in front of it are made
-//! anew, so that a sender which grows by the ACK and sends on each sees a smooth stream.
+//! 6.4; RFC 3449 section 5.3.1). Behind a slow line the stage creates ACKs again that were filtered or dropped before the
+//! line. A sender whose window grows with each ACK then sees a smooth stream.
 //!
-//! Where an ACK says more than `threshold` segments beyond the one before, ACKs are inserted between the two, each
-//! `every` segments, and all of them, the arriving one last, are spread over the mean time between arriving ACKs. That
-//! is an average with the weight `gain`. The gap of `d` segments takes `ceil(d / every) - 1` ACKs, which fills it
-//! evenly; the paper prints one fewer, `text = true`.
+//! If an ACK advances by more than `threshold` segments, the stage inserts ACKs before it, one for each `every` segments.
+//! All of them, the arriving one last, are spread over the mean time between arriving ACKs, an average with the weight
+//! `gain`. A gap of `d` segments takes `ceil(d / every) - 1` ACKs, which fill it evenly; the paper prints one fewer,
+//! `text = true`.
 //!
 //! With `spacing = "interval"` it is a pacer, as the authors' code in ns-2 runs (`interval.rs`).
 //!
