@@ -20,8 +20,8 @@ FILES = sorted(
     path
     for folder in ("scenarios", "python/lopsided", "reference")
     for path in (ROOT / folder).rglob("*.toml")
-    # A paper's folder has other tables too, and the package links to the examples.
-    if not path.is_symlink() and "\n[scenario]\n" in f"\n{path.read_text()}"
+    # Papers have other tables too, the package links to the examples, and the cases of a suite share base files.
+    if not path.is_symlink() and "suite" not in path.parts and "\n[scenario]\n" in f"\n{path.read_text()}"
 )
 
 

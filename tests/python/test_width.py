@@ -37,6 +37,8 @@ ELSEWHERE = {
     "fetch": "test_fetching: real time",
     "proxy": "test_fetching: real time",
     "metrics": "test_sender_log: it needs a log",
+    "analyze": "test_analyze: it needs a capture",
+    "merge": "test_shards: it needs shards",
     "page": "a path",
     "ui": "test_page: real time",
 }
@@ -54,7 +56,7 @@ COMMANDS = {
     ],
     "aqm": ["aqm", "adsl.toml", "--workload", "home", "--queues", "fifo,fq_codel", "--repeat", "1", "--out", "queues"],
     "ackpath": ["ackpath", "adsl.toml", "--remedies", "none,filter", "--no-report", "--out", "acks"],
-    "suite": ["suite", "rfc9743", "--case", "5.1.2", "--no-report", "--out", "suite"],
+    "suite": ["suite", "rfc9743", "--case", "5.1.3", "--no-report", "--out", "suite"],
     "search": [
         *("search", "adsl.toml", "--over", "link.up.queue.limit=8..11 packets", "--maximise", "goodput.download"),
         *("--minimise", "rtt.upload", "--repeat", "2", "--no-report", "--out", "found"),

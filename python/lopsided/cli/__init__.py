@@ -24,8 +24,10 @@ from lopsided.cli.terminal import print_error, print_line, print_note
 from lopsided.errors import CaptureWarning, LeftoverWarning
 from lopsided.interrupts import Interruptible
 
-if sys.platform != "win32":
+try:
     import resource
+except ImportError:  # Windows
+    resource = None
 
 if TYPE_CHECKING:
     import cyclopts
@@ -99,7 +101,7 @@ _LEAST_FILES, _LEAST_MEMORY = 16, 2 << 30
 
 def _tell_of_limits() -> None:
     """Notes limits of this process that may end it abruptly: an allocation that fails aborts a Rust program."""
-    if sys.platform == "win32":
+    if resource is None:
         return
     files, memory = (resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS))
     if 0 <= files < _LEAST_FILES:

@@ -1,7 +1,6 @@
 //! The sockets of an endpoint: streams, as the application reads and writes them.
 
 use super::{Dir, QuicEndpoint, Socket};
-use bytes::Bytes;
 use lopsided_app::{CloseReason, SocketEvent, SocketId};
 use quinn_proto::{ReadError, StreamId, WriteError};
 use std::collections::VecDeque;
