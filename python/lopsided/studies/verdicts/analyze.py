@@ -30,7 +30,7 @@ _LIMITED = {
 }
 _DISCIPLINES = {
     "drop_tail": "It drops what finds the buffer full",
-    "aqm": "It drops or marks before the buffer is full (AQM)",
+    "aqm": "It seems to drop or mark before the buffer is full (AQM)",
     "policer": "It drops what exceeds its rate and has no queue (policer)",
 }
 
@@ -87,7 +87,7 @@ def _acks(row: Row) -> str:
     if row["ack_thinning"] != "none":
         by = {
             "receiver": "the receiver sends few ACKs",
-            "network": "the network drops ACKs",
+            "network": "the network seems to drop ACKs",
             "unknown": "ACKs are few",
         }[row["ack_thinning"]]
         told.append(f"{by}: one covers {units.size(row['ack_bytes_p50_bytes'])} in the median")
