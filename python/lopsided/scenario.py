@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import platform
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,7 +24,7 @@ from lopsided.data.catalogue import run_tables
 from lopsided.data.run_tables import RunTables
 from lopsided.errors import FolderError, ScenarioError, UsageError
 from lopsided.run_options import MOST_THREADS, PcapPoint, RunOptions
-from lopsided.settings import overrides
+from lopsided.settings import Tables, overrides, scenario_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -64,6 +65,36 @@ class Scenario:
     def from_text(cls, text: str, name: str = "scenario", *, controllers: Controllers | None = None) -> Scenario:
         """Reads a scenario from TOML text; `name` stands for the file's name, in errors too."""
         return cls(_native.Scenario.parse(text, name, [], checked(controllers)), (text, name, []))
+
+    @classmethod
+    def build(cls, tables: Tables, name: str = "scenario", *, controllers: Controllers | None = None) -> Scenario:
+        """Makes a scenario from dictionaries with the keys of a scenario file.
+
+        Parameters
+        ----------
+        tables
+            One dictionary for each table, a list of dictionaries for each table that can be repeated. Values are as
+            in a file, text with a unit for example; a key whose value is None is left out.
+        name
+            Stands for the file's name, also in errors.
+        controllers
+            Your own congestion controls, by their names in `cc`.
+
+        Raises
+        ------
+        ScenarioError
+            If the scenario has faults; the error lists all of them.
+        UsageError
+            If a value cannot be written as TOML.
+
+        Examples
+        --------
+        >>> line = {"rtt": "20 ms", "down": {"rate": "16 Mbit/s"}, "up": {"rate": "1 Mbit/s"}}
+        >>> flows = [{"name": "download", "direction": "down"}, {"name": "upload", "direction": "up"}]
+        >>> Scenario.build({"scenario": {"duration": "10 s"}, "link": line, "flow": flows})
+        Scenario('scenario', 10 s, 2 flows)
+        """
+        return cls.from_text(scenario_text(tables), name, controllers=controllers)
 
     @classmethod
     def from_source(cls, source: Source, controllers: Mapping[str, Any]) -> Scenario:
@@ -218,6 +249,10 @@ class Scenario:
     def to_toml(self) -> str:
         """The scenario as TOML with every default written out; reading it back gives the same scenario."""
         return self.native.to_toml()
+
+    def to_tables(self) -> dict[str, Any]:
+        """The scenario as the dictionaries that `build` takes, with every default; each link and flow has a name."""
+        return tomllib.loads(self.to_toml())
 
     def __repr__(self) -> str:
         flows = len(self.flow_names)

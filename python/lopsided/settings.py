@@ -1,22 +1,51 @@
-"""Values that settings of a scenario get from Python, as texts of TOML."""
+"""Writes values and tables of Python as TOML, the form in which the native module reads scenarios and settings."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from lopsided.errors import UsageError
 
+Tables: TypeAlias = Mapping[str, Any]
+"""A scenario as plain values, with the keys of a scenario file: `{"link": {"rtt": "20 ms"}, "flow": [{...}]}`."""
+
 
 def overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Keys with values as texts of TOML, as the native module takes them."""
+    """Returns each key with its value as TOML, the form of the native module."""
     return [(key, setting_text(value)) for key, value in settings.items()]
 
 
 def setting_text(value: Any) -> str:
-    """A setting's value as TOML, texts bare."""
+    """Returns the value of a setting as TOML, but a string without its quotes."""
     return value if isinstance(value, str) else _toml(value)
+
+
+def scenario_text(tables: Tables) -> str:
+    """Returns a scenario as the text of a TOML file. Leaves out each key of a table whose value is None.
+
+    Raises
+    ------
+    UsageError
+        If a value is of a type that TOML does not have.
+    """
+    parts: list[str] = []
+    for name, found in tables.items():
+        listed = isinstance(found, list | tuple)
+        for table in cast("list[Any]", found if listed else [found]):
+            if not isinstance(table, Mapping):
+                raise UsageError(f"`{name}` is {table!r}: a scenario consists of tables, write a dictionary")
+            pairs = cast("Tables", table).items()
+            # One line for each key, so that the line number of an error names the key.
+            lines = [f"{_key(key)} = {_toml(value)}" for key, value in pairs if value is not None]
+            parts += [f"[[{name}]]" if listed else f"[{name}]", *lines, ""]
+    return "\n".join(parts)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
 
 
 def _toml(value: Any) -> str:

@@ -29,6 +29,19 @@ def test_what_is_no_setting_is_refused(adsl):
         adsl.with_(**{"link.up.queue.limit": object()})
 
 
+def test_a_scenario_is_built_from_tables(adsl):
+    tables = adsl.to_tables()
+    assert lop.Scenario.build(tables).to_tables() == tables
+    tables["scenario"]["title"] = 'a "quoted" name'
+    assert lop.Scenario.build({**tables, "record": {"interval": None}}).title == 'a "quoted" name'
+    with pytest.raises(lop.ScenarioError, match=r"built:8\b"):
+        lop.Scenario.build(
+            {"scenario": {"duration": "1 s"}, "link": {"rtt": "1 ms"}, "flow": [{"direction": "x"}]}, "built"
+        )
+    with pytest.raises(lop.UsageError, match="a scenario consists of tables"):
+        lop.Scenario.build({"flow": ["download"]})
+
+
 def test_the_resolved_scenario_reads_back_and_runs_the_same(adsl, adsl_run):
     again = lop.Scenario.from_text(adsl.to_toml(), "again")
     assert again.resolved == adsl.resolved

@@ -14,7 +14,6 @@ Left out: remedies of a scenario's own, which stay as they are in every row; dat
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -273,30 +272,20 @@ def ackpath(
     return AckPath(scenario, place, arms, repeat, first, *tables, limits, digest, starts.unasked_s)
 
 
-_TWO_WAY = """\
-[scenario]
-title = "A download and an upload on {preset}"
-duration = "10 s"
-[link]
-preset = "{preset}"
-[[flow]]
-name = "download"
-direction = "down"
-[[flow]]
-name = "upload"
-direction = "up"
-"""
-
-
 def two_way(preset: str, controllers: Controllers | None = None) -> Scenario:
     """A download and an upload on an access line by name. Raises UsageError where none is called so."""
     check_preset(preset)
-    return Scenario.from_text(_TWO_WAY.format(preset=preset), preset, controllers=controllers)
+    tables = {
+        "scenario": {"title": f"A download and an upload on {preset}", "duration": "10 s"},
+        "link": {"preset": preset},
+        "flow": [{"name": "download", "direction": "down"}, {"name": "upload", "direction": "up"}],
+    }
+    return Scenario.build(tables, preset, controllers=controllers)
 
 
 def _link(scenario: Scenario, name: str) -> dict[str, Any]:
     """The link of this name, as the resolved file has it."""
-    links = tomllib.loads(scenario.to_toml())["topology"]["link"]
+    links = scenario.to_tables()["topology"]["link"]
     found: dict[str, Any] | None = next((each for each in links if each["name"] == name), None)
     if found is None:
         raise UsageError(f"no link is called {name!r}: there are {', '.join(each['name'] for each in links)}")
@@ -318,10 +307,10 @@ def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
         if name not in REMEDIES:
             raise UsageError(f"no remedy is called {name!r}: there are {', '.join(REMEDIES)}, and `none`")
         settings |= REMEDIES[name][1](place)
-    # Written out, a scenario has the one form in which every link has a name.
-    written = scenario.to_toml()
-    settings = _at_every_flow(settings, tomllib.loads(written)["flow"])
-    return Scenario.from_text(written, scenario.name, controllers=scenario.controllers).with_(**settings)
+    # In its tables every link and flow has the name that the settings begin with.
+    tables = scenario.to_tables()
+    settings = _at_every_flow(settings, tables["flow"])
+    return Scenario.build(tables, scenario.name, controllers=scenario.controllers).with_(**settings)
 
 
 def _at_every_flow(settings: Settings, flows: Sequence[Mapping[str, Any]]) -> Settings:

@@ -193,7 +193,7 @@ def arms_against(
     name. Raises UsageError where the other is not said, and without a flow over TCP.
     """
     # Written out, so that each flow can be told by its name.
-    plain = scenario.from_text(scenario.to_toml(), scenario.name, controllers=scenario.controllers)
+    plain = scenario.build(scenario.to_tables(), scenario.name, controllers=scenario.controllers)
     flows = {
         flow["name"]: flow["sender_stack"]["cc"] for flow in plain.resolved["flows"] if flow["app"]["kind"] != "udp"
     }

@@ -83,37 +83,23 @@ class Line:
     def scenario(self, alone_s: float, both_s: float) -> Scenario:
         """A download, alone for a while, then an upload beside it; starts vary by up to a second with the seed."""
         jitter_s = min(1.0, (alone_s + both_s) / 10)
-
-        return Scenario.from_text(
-            f"""\
-[scenario]
-name = "size"
-duration = "{alone_s + both_s + jitter_s:g} s"
-
-[link]
-{f'preset = "{self.preset}"' if self.preset else ""}
-{f'framing = "{self.framing}"' if self.framing else ""}
-rtt = "{self.rtt_s * 1e3:g} ms"
-down = {{ rate = "{self.down_bps} bit/s", queue = {{ kind = "fifo", limit = "{self.queue_down}" }} }}
-up = {{ rate = "{self.up_bps} bit/s", queue = {{ kind = "fifo", limit = "50 packets" }} }}
-
-[stack]
-profile = "{self.stack}"
-cc = "{self.cc}"
-
-[[flow]]
-name = "download"
-direction = "down"
-
-[[flow]]
-name = "upload"
-direction = "up"
-start = "{alone_s:g} s"
-start_jitter = "{jitter_s:g} s"
-
-[record]
-interval = "100 ms"
-""",
+        down, up = (
+            {"rate": f"{rate} bit/s", "queue": {"kind": "fifo", "limit": limit}}
+            for rate, limit in ((self.down_bps, str(self.queue_down)), (self.up_bps, "50 packets"))
+        )
+        line = {"preset": self.preset, "framing": self.framing, "rtt": f"{self.rtt_s * 1e3:g} ms"}
+        upload = {"start": f"{alone_s:g} s", "start_jitter": f"{jitter_s:g} s"}
+        return Scenario.build(
+            {
+                "scenario": {"name": "size", "duration": f"{alone_s + both_s + jitter_s:g} s"},
+                "link": {**line, "down": down, "up": up},
+                "stack": {"profile": self.stack, "cc": self.cc},
+                "flow": [
+                    {"name": "download", "direction": "down"},
+                    {"name": "upload", "direction": "up", **upload},
+                ],
+                "record": {"interval": "100 ms"},
+            },
             name="size",
         )
 
@@ -475,8 +461,8 @@ def _preset_rates(name: str) -> tuple[int | None, int | None, float]:
 
 def _preset_link(name: str) -> Any:
     check_preset(name)
-    text = f'[scenario]\nduration = "1 s"\n[link]\npreset = "{name}"\n[[flow]]\ndirection = "up"\n'
-    return Scenario.from_text(text, name="preset").resolved["links"][0]
+    tables = {"scenario": {"duration": "1 s"}, "link": {"preset": name}, "flow": [{"direction": "up"}]}
+    return Scenario.build(tables, name="preset").resolved["links"][0]
 
 
 def default_sizes(line: Line, count: int = 14) -> list[int]:

@@ -1,6 +1,6 @@
 """What crosses the line while disciplines are compared: the scenario's own flows, or one of the usual loads.
 
-Every load is TOML in place of the scenario's flows. Beside it goes a probe, a request for one octet on a new connection
+The flows of a load replace those of the scenario. Beside it goes a probe, a request for one octet on a new connection
 every half second, whose times tell the responsiveness.
 
 The loads `rpm`, `rpm_down` and `rpm_up` are those of draft-ietf-ippm-responsiveness-08: one connection more in each
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from lopsided.errors import UsageError
 from lopsided.scenario import Scenario
+from lopsided.settings import Tables
 
 if TYPE_CHECKING:
     from lopsided.studies.aqm.disciplines import Direction
@@ -40,13 +41,11 @@ class Ends:
     duration_s: float
     """Of the scenario: no flow begins later."""
 
-    def flow(self, name: str, direction: Direction, app: str = '"bulk"', dscp: int = 0, count: int = 1) -> str:
-        """A flow as TOML; those of a load begin within a second, so that seeds differ."""
+    def flow(self, name: str, direction: Direction, app: str | Tables = "bulk", dscp: int = 0) -> Tables:
+        """The table of a flow. It starts within 1 s at random, so that seeds differ."""
         here, there = (self.server, self.client) if direction == "down" else (self.client, self.server)
-        return (
-            f'\n[[flow]]\nname = "{name}"\nfrom = "{here}"\nto = "{there}"\nstart_jitter = "1 s"\napp = {app}\n'
-            f'count = {count}\nstack = {{ cc = "cubic", dscp = {dscp} }}\n'
-        )
+        stack = {"cc": "cubic", "dscp": dscp}
+        return {"name": name, "from": here, "to": there, "start_jitter": "1 s", "app": app, "stack": stack}
 
 
 @dataclass(frozen=True)
@@ -54,47 +53,44 @@ class Workload:
     """A load: what it is, and its flows."""
 
     text: str
-    flows: Callable[[Ends], str]
+    flows: Callable[[Ends], list[Tables]]
     ramps: bool = False
     """Whether it is the draft's load, which ends when goodput and responsiveness are stable."""
 
 
-_PING = '{ kind = "udp", rate = "8 kbit/s", size = "100 B" }'
-_PAGES = '{ kind = "http", objects = 20, object_size = "20 kB", pages = "forever", pause = "2 s" }'
-_SHORT = '{ size = "100 kB", repeat = "forever", pause = "1 s" }'
-_CALL = '{ kind = "udp", rate = "80 kbit/s", size = "200 B" }'
+_PING = {"kind": "udp", "rate": "8 kbit/s", "size": "100 B"}
+_PAGES = {"kind": "http", "objects": 20, "object_size": "20 kB", "pages": "forever", "pause": "2 s"}
+_SHORT = {"size": "100 kB", "repeat": "forever", "pause": "1 s"}
+_CALL = {"kind": "udp", "rate": "80 kbit/s", "size": "200 B"}
 
 # Flent's RRUL puts one flow of each direction into each of the classes best effort, background, video and voice.
 _CLASSES = {"BE": 0, "BK": 8, "CS5": 40, "EF": 46}
 
 
-def _rrul(ends: Ends, classes: Mapping[str, int]) -> str:
+def _rrul(ends: Ends, classes: Mapping[str, int]) -> list[Tables]:
     ways: tuple[Direction, ...] = ("down", "up")
     bulk = [ends.flow(f"tcp-{way}-{name}", way, dscp=dscp) for way in ways for name, dscp in classes.items()]
-    pings = [ends.flow(f"ping-{way}", way, _PING) for way in ways]
-    return "".join(bulk + pings)
+    return bulk + [ends.flow(f"ping-{way}", way, _PING) for way in ways]
 
 
-def _home(ends: Ends) -> str:
-    return (
-        ends.flow("download", "down")
-        + ends.flow("upload", "up")
-        + ends.flow("pages", "down", _PAGES)
-        + ends.flow("short", "down", _SHORT)
-        + ends.flow("call-down", "down", _CALL)
-        + ends.flow("call-up", "up", _CALL)
-    )
+def _home(ends: Ends) -> list[Tables]:
+    return [
+        ends.flow("download", "down"),
+        ends.flow("upload", "up"),
+        ends.flow("pages", "down", _PAGES),
+        ends.flow("short", "down", _SHORT),
+        ends.flow("call-down", "down", _CALL),
+        ends.flow("call-up", "up", _CALL),
+    ]
 
 
-def _rpm(ends: Ends, *ways: Direction) -> str:
+def _rpm(ends: Ends, *ways: Direction) -> list[Tables]:
     """The draft's load-generating connections."""
-    return "".join(
-        ends.flow(f"load-{way}-{number + 1}", way).replace(
-            'start_jitter = "1 s"', f'start = "{INTERVAL_S * number} s"\nstart_jitter = "100 ms"'
-        )
+    return [
+        {**ends.flow(f"load-{way}-{number + 1}", way), "start": f"{INTERVAL_S * number} s", "start_jitter": "100 ms"}
         for way in ways
         for number in range(min(MOST_CONNECTIONS, math.ceil(ends.duration_s / INTERVAL_S)))
-    )
+    ]
 
 
 WORKLOADS: Mapping[str, Workload] = {
@@ -125,16 +121,17 @@ def with_workload(scenario: Scenario, workload: str | None, ends: Ends, *, probe
     """
     if workload is not None and workload not in WORKLOADS:
         raise UsageError(f"no workload is called {workload!r}: there are {', '.join(WORKLOADS)}")
-    text = (
-        scenario.to_toml() if workload is None else _without_flows(scenario.to_toml()) + WORKLOADS[workload].flows(ends)
-    )
+    tables = scenario.to_tables()
+    if workload is not None:
+        tables["flow"] = WORKLOADS[workload].flows(ends)
     if probe:
-        text += _probes(ends, scenario if workload and WORKLOADS[workload].ramps else None)
+        ramps = workload is not None and WORKLOADS[workload].ramps
+        tables["flow"].append(_probes(ends, scenario if ramps else None))
     controllers = {name: make for name, make in scenario.controllers.items() if make}
-    return Scenario.from_text(text, scenario.name, controllers=controllers or None)
+    return Scenario.build(tables, scenario.name, controllers=controllers or None)
 
 
-def _probes(ends: Ends, ramping: Scenario | None) -> str:
+def _probes(ends: Ends, ramping: Scenario | None) -> Tables:
     """One probe every half second, or what the draft allows on the slowest line of the scenario."""
     count, pause_s = 1, 0.5
     if ramping is not None:
@@ -142,19 +139,12 @@ def _probes(ends: Ends, ramping: Scenario | None) -> str:
         rates = [float(rate) for rate in known if rate]
         per_s = min([MOST_PROBES_PER_S, *(PROBES_SHARE * rate / 8 / PAIR_BYTES for rate in rates)])
         count, pause_s = max(1, int(per_s / 2)), max(0.5, 1 / per_s)
-    return (
-        f'\n[[flow]]\nname = "{PROBE}"\nfrom = "{ends.server}"\nto = "{ends.client}"\nstart_jitter = "500 ms"\n'
-        f'count = {count}\napp = {{ kind = "http", objects = 0, index_size = "1 B", request_size = "100 B", '
-        f'pages = "forever", pause = "{pause_s:.3f} s" }}\n'
-    )
-
-
-def _without_flows(text: str) -> str:
-    kept: list[str] = []
-    in_flow = False
-    for line in text.splitlines(keepends=True):
-        if line.startswith("["):
-            in_flow = line.strip() == "[[flow]]"
-        if not in_flow:
-            kept.append(line)
-    return "".join(kept)
+    page = {"objects": 0, "index_size": "1 B", "request_size": "100 B", "pages": "forever", "pause": f"{pause_s:.3f} s"}
+    return {
+        "name": PROBE,
+        "from": ends.server,
+        "to": ends.client,
+        "start_jitter": "500 ms",
+        "count": count,
+        "app": {"kind": "http", **page},
+    }

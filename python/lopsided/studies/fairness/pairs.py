@@ -19,6 +19,7 @@ from lopsided.controllers import Controllers
 from lopsided.data import units
 from lopsided.errors import ScenarioError, UsageError
 from lopsided.scenario import Scenario
+from lopsided.settings import Tables
 from lopsided.studies.jobs import MOST_RUNS, check_count
 from lopsided.studies.options import FairnessOptions
 
@@ -45,10 +46,12 @@ class Contender:
     rtt_ms: float
 
     @property
-    def flow(self) -> str:
+    def flow(self) -> dict[str, str]:
         """The settings of its flows in a scenario: control and transport."""
-        transport = "quic" if self.cc.startswith(_QUIC) else "tcp"
-        return f'cc = "{self.cc.removeprefix(_QUIC)}"\ntransport = "{transport}"'
+        return {
+            "cc": self.cc.removeprefix(_QUIC),
+            "transport": "quic" if self.cc.startswith(_QUIC) else "tcp",
+        }
 
     def __str__(self) -> str:
         return f"{self.cc} at {self.rtt_ms:g} ms"
@@ -135,38 +138,38 @@ class Bottleneck:
         """
         mean_ms = sum(side.rtt_ms for side in sides) / len(sides) if queue_rtt_ms is None else queue_rtt_ms
         try:
-            return Scenario.from_text(self._text(sides, mean_ms), "fairness", controllers=controllers)
+            return Scenario.build(self._tables(sides, mean_ms), "fairness", controllers=controllers)
         except ScenarioError as error:
-            # The text is ours: what is wrong in it was asked for, and its lines mean nothing to who asked.
+            # Without the line of the error: the caller has not seen this text, only the options that are wrong in it.
             raise UsageError("; ".join(filter(None, (error.message, error.help)))) from None
 
-    def _text(self, sides: Sequence[Contender], mean_ms: float) -> str:
+    def _tables(self, sides: Sequence[Contender], mean_ms: float) -> Tables:
         least_ms = min(side.rtt_ms for side in sides)
         hosts = [f"host{place}" for place in range(1, len(sides) + 1)]
         down, up = (
-            f'{{ rate = "{rate} bit/s", queue = "{self.queue_limit(rate, mean_ms)}" }}'
+            {"rate": f"{rate} bit/s", "queue": str(self.queue_limit(rate, mean_ms))}
             for rate in (self.down_bps, self.up_bps)
         )
         buffer = self.socket_buffer or f"{self._ample_bytes(max(side.rtt_ms for side in sides), mean_ms)} B"
-        parts = [
-            f'[scenario]\nname = "fairness"\ntitle = "{" against ".join(map(str, sides))}"',
-            f'duration = "{self.duration_s:g} s"\n',
-            f'[stack]\nprofile = "{self.stack}"\nsend_buffer = "{buffer}"\nreceive_buffer = "{buffer}"\n',
-            f'[topology]\nhosts = {[*hosts, "client"]}\nrouters = ["r1", "r2"]\n',
-            f'[[topology.link]]\nname = "line"\nbetween = ["r1", "r2"]\ndelay = "{_half(least_ms)}"',
-            f"down = {down}\nup = {up}\n",
-            '[[topology.link]]\nbetween = ["r2", "client"]\nrate = "unlimited"\n',
-        ]
+        line = {"name": "line", "between": ["r1", "r2"], "delay": _half(least_ms), "down": down, "up": up}
+        links: list[Tables] = [line, {"between": ["r2", "client"], "rate": "unlimited"}]
+        flows: list[Tables] = []
         for place, (side, host) in enumerate(zip(sides, hosts, strict=True)):
-            ends = (host, "client") if self.direction == "down" else ("client", host)
-            parts += [
-                f'[[topology.link]]\nbetween = ["{host}", "r1"]\nrate = "unlimited"',
-                f'delay = "{_half(side.rtt_ms - least_ms)}"\n',
-                f'[[flow]]\nname = "side{place + 1}"\n{side.flow}\ncount = {self.flows}',
-                f'from = "{ends[0]}"\nto = "{ends[1]}"',
-                f'start = "{self.lead_s * (place > 0):g} s"\nstart_jitter = "{JITTER_S:g} s"\n',
-            ]
-        return "\n".join(parts)
+            links.append({"between": [host, "r1"], "rate": "unlimited", "delay": _half(side.rtt_ms - least_ms)})
+            source, sink = (host, "client") if self.direction == "down" else ("client", host)
+            starts = {"start": f"{self.lead_s * (place > 0):g} s", "start_jitter": f"{JITTER_S:g} s"}
+            side_flow = {"name": f"side{place + 1}", **side.flow, "count": self.flows, "from": source, "to": sink}
+            flows.append({**side_flow, **starts})
+        return {
+            "scenario": {
+                "name": "fairness",
+                "title": " against ".join(map(str, sides)),
+                "duration": f"{self.duration_s:g} s",
+            },
+            "stack": {"profile": self.stack, "send_buffer": buffer, "receive_buffer": buffer},
+            "topology": {"hosts": [*hosts, "client"], "routers": ["r1", "r2"], "link": links},
+            "flow": flows,
+        }
 
     def queue_limit(self, rate_bps: int, mean_rtt_ms: float) -> units.QueueLimit:
         """What a direction's queue holds; BDP become bytes, and room for two full packets at least.

@@ -82,14 +82,15 @@ def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenar
         settings[f"{key}.queue"] = {"kind": "ack_filter", "rule": "conservative", "queue": queue}
     elif line.remedy == "thinned":
         settings[f"{key}.stages"] = [{"kind": "ack_thinning", "keep": 4}]
-    text = scenario.to_toml() + (_load(scenario, link, way) if line.loaded else "")
-    return Scenario.from_text(text, scenario.name, controllers=scenario.controllers).with_(**settings)
+    tables = scenario.to_tables()
+    if line.loaded:
+        tables["flow"].append(_load(scenario, link, way))
+    return Scenario.build(tables, scenario.name, controllers=scenario.controllers).with_(**settings)
 
 
-def _load(scenario: Scenario, link: str, way: str) -> str:
-    """An upload between the ends of the first flow that crosses the bottleneck, as TOML."""
+def _load(scenario: Scenario, link: str, way: str) -> dict[str, Any]:
+    """An upload between the ends of the first flow that crosses the bottleneck."""
     for flow in scenario.resolved["flows"]:
         if (link, way) in scenario.paths[flow["name"]]:
-            ends = f'from = "{flow["to"]}"\nto = "{flow["from"]}"'
-            return f'\n[[flow]]\nname = "{LOAD}"\n{ends}\nstack = {{ cc = "cubic" }}\n'
+            return {"name": LOAD, "from": flow["to"], "to": flow["from"], "stack": {"cc": "cubic"}}
     raise UsageError(f"no flow of {scenario.name} crosses {link} {way}: there is no way back")

@@ -263,7 +263,7 @@ def _plan(
 
     def prepared(scenario: Scenario, line: reverse.Line | None) -> Scenario:
         if discipline is not None:
-            written = type(scenario).from_text(scenario.to_toml(), scenario.name, controllers=scenario.controllers)
+            written = type(scenario).build(scenario.to_tables(), scenario.name, controllers=scenario.controllers)
             scenario = discipline.placed(written, places, ecn=False)
         return scenario if line is None else reverse.on_line(scenario, link, way, line)
 

@@ -122,24 +122,17 @@ def _live_world() -> Finding:
     """A short run is made in it."""
     name = "live world"
     try:
-        live.run(Scenario.from_text(_LIVE_TRIAL, "trial"), 1, RunOptions())
+        live.run(Scenario.build(_LIVE_TRIAL, "trial"), 1, RunOptions())
     except RunError as error:
         return Finding(name, False, str(error), "`modprobe tun`; user namespaces, or root")
     return Finding(name, True, "`--world live` runs here")
 
 
-_LIVE_TRIAL = """\
-[scenario]
-duration = "100 ms"
-[link]
-rtt = "1 ms"
-down = { rate = "10 Mbit/s" }
-up = { rate = "10 Mbit/s" }
-[[flow]]
-name = "trial"
-direction = "down"
-cc = "reno"
-"""
+_LIVE_TRIAL = {
+    "scenario": {"duration": "100 ms"},
+    "link": {"rtt": "1 ms", "down": {"rate": "10 Mbit/s"}, "up": {"rate": "10 Mbit/s"}},
+    "flow": [{"name": "trial", "direction": "down", "cc": "reno"}],
+}
 
 
 _IPTABLES = ("-w", "-t", "mangle", "-A", "OUTPUT", "-j", "NFQUEUE", "--queue-num", "1", "--queue-bypass")
