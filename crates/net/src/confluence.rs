@@ -1,85 +1,112 @@
-//! Where several links lead into one: the packets on their way to it, in the order in which they enter it.
+//! The merge point in front of a link with several leaders: packets in flight to the link, in the order in which they
+//! will enter it.
 //!
-//! When a packet enters one of the links before, the instant at which it reaches the one behind is known, but others
-//! may still come before it. So it waits here, at the cost of no event, until the link behind needs it: the link's
-//! delay later, for it has nothing to give before that. Whatever enters by then is known then, and goes through in the
-//! order of time; of equal times, by the number of the link before, as the network's order has it.
+//! A leader computes the arrival time of a packet as soon as the packet enters the leader (see `network.rs`). At that
+//! moment a packet of another leader may still arrive at the link earlier. So the packet waits here, without an event,
+//! until the link needs it.
 //!
-//! Most packets come nearly in the order in which they enter, and are sorted in as they come. Those that enter later
-//! than a stretch of time from now, behind a long line or a long queue, are put aside and sorted when that stretch
-//! begins.
+//! When does the link need it? A packet that enters the link at time t leaves it at t + delay at the earliest. The link
+//! therefore has nothing to deliver before t + delay, and may accept all packets of that span in one batch
+//! ([`Confluence::due`]). By then every packet that enters at t is here.
+//!
+//! Invariants:
+//!
+//! - Packets leave in order of entry time. Packets with equal times leave by the number of the leader, and then in the
+//!   order in which they came, exactly as if each arrival were an event of the network.
+//! - [`Confluence::due`] is never too late: each new earliest packet updates it, and the caller then updates the link's
+//!   event.
+//! - The conservation check counts packets that wait here as held.
+//!
+//! Most packets arrive here almost in order, so a new packet is inserted near the end of a list. A packet that enters
+//! the link much later, after a long delay or queue of its leader, would make this list long. Packets later than the
+//! current *stretch* of time are put aside unsorted, and are sorted when their stretch begins.
 
 use crate::onward::Way;
 use lopsided_core::{Bytes, Count, Duration, NodeId, Packet, Time};
 use std::collections::VecDeque;
 
-/// A packet on its way to a link, with all that the link asks of it: as it enters, the packet itself has long left the
-/// processor's cache.
+/// A packet on its way to a link. It stores the packet's size because the packet itself has left the processor's cache
+/// by the time it enters the link.
 #[derive(Debug)]
 pub(crate) struct Entering {
+    /// The time at which the packet enters the link.
     pub at: Time,
+    /// The packet.
     pub packet: Packet,
-    /// The link before.
+    /// The leader that the packet comes from.
     pub from: NodeId,
-    /// Its octets; 0 where they are more than fit.
+    /// The packet's size in bytes; 0 if the size does not fit into 16 bits.
     size: u16,
-    /// Where it goes on behind the link.
+    /// The next hop behind the link, if it is known.
     pub way: Way,
 }
 
 impl Entering {
+    /// A packet of this size that enters the link at `at`.
     #[inline(always)]
     pub fn new(at: Time, from: NodeId, packet: Packet, size: Bytes, way: Way) -> Entering {
         let size = u16::try_from(size.get()).unwrap_or(0);
         Entering { at, packet, from, size, way }
     }
 
+    /// The packet's size.
     #[inline(always)]
     pub fn size(&self) -> Bytes {
         if self.size == 0 { self.packet.size() } else { Bytes::new(u64::from(self.size)) }
     }
 
+    /// The sort key: entry time, then leader.
     fn key(&self) -> (Time, NodeId) {
         (self.at, self.from)
     }
 }
 
+/// The merge point in front of one link.
 #[derive(Debug)]
 pub(crate) struct Confluence {
-    /// How long after its first packet enters the link must have it.
+    /// Time from the first packet's entry until the link must have the packet.
     slack: Duration,
+    /// The delay of the link.
     delay: Duration,
+    /// The usual length of a stretch.
     stretch: Duration,
+    /// The packets.
     coming: Coming,
 }
 
-/// What is known at one time takes so many stretches at most.
+/// The packets put aside at one time are sorted in at most this number of stretches, so that each packet is looked at
+/// only a few times.
 const MOST_STRETCHES: u64 = 4;
-/// Shorter ones would be begun anew for every few packets.
+/// The minimum length of a stretch: a shorter one would begin for every few packets.
 const LEAST_STRETCH: Duration = Duration::from_millis(1);
 
-/// How far a place is looked for step by step.
+/// Number of places from the end of the list that are tried one by one before a binary search.
 const NEAR: usize = 8;
 
+/// The packets at a merge point, in three lists.
 #[derive(Debug)]
 struct Coming {
-    /// When the first packet of all enters; `Time::MAX` where there is none.
+    /// Entry time of the earliest packet; `Time::MAX` if there is none.
     first: Time,
-    /// What enters by the end of this stretch of time is in one of the two rows, in order.
+    /// End of the current stretch. All packets that enter by then are in `known` or `since`; each of these lists is
+    /// sorted.
     until: Time,
-    /// What was known when the stretch began, and what has come since.
+    /// Packets that were put aside before the stretch began.
     known: VecDeque<Entering>,
+    /// Packets added since the stretch began.
     since: VecDeque<Entering>,
-    /// None of what has come since enters after this.
+    /// The latest entry time in `since`.
     last: Time,
-    /// What enters later, in the order in which it came, and the earliest of it.
+    /// Packets that enter after the stretch, in the order in which they were added.
     later: Vec<Entering>,
+    /// The earliest entry time in `later`; `Time::MAX` if the list is empty.
     first_later: Time,
 }
 
 impl Confluence {
-    /// Before a link with this delay. `in_time`: what enters must be known to the link at once, for somebody else waits
-    /// for it.
+    /// The merge point in front of a link with this delay. `in_time` is true if the link leads into another part of a
+    /// divided network: the other part needs each packet by the end of the window, so no packet may wait for the link's
+    /// delay.
     pub fn new(delay: Duration, in_time: bool) -> Confluence {
         let coming = Coming {
             first: Time::MAX,
@@ -94,23 +121,23 @@ impl Confluence {
         Confluence { slack, delay, stretch: delay.max(LEAST_STRETCH), coming }
     }
 
-    /// Before the same link in a part of the network.
+    /// An empty merge point in front of the same link, for a part of the network.
     pub fn part(&self, in_time: bool) -> Confluence {
         Confluence::new(self.delay, in_time)
     }
 
-    /// What comes to one goes to the other.
+    /// Swaps the packets of two merge points.
     pub fn exchange(&mut self, other: &mut Confluence) {
         std::mem::swap(&mut self.coming, &mut other.coming);
     }
 
-    /// When the link must have the first packet; `Time::MAX` where none comes.
+    /// Time by which the link must have the first packet; `Time::MAX` if there is no packet.
     #[inline]
     pub fn due(&self) -> Time {
         if self.coming.first == Time::MAX { Time::MAX } else { self.coming.first + self.slack }
     }
 
-    /// One more packet. True if it is the first now.
+    /// Adds a packet. Returns true if it is now the earliest one, so that [`Confluence::due`] changed.
     #[inline(always)]
     pub fn add(&mut self, entering: Entering) -> bool {
         let coming = &mut self.coming;
@@ -133,7 +160,7 @@ impl Confluence {
         is_first
     }
 
-    /// The first packet, if it enters by `until`.
+    /// Removes and returns the first packet if it enters by `until`.
     #[inline]
     pub fn take(&mut self, until: Time) -> Option<Entering> {
         let coming = &mut self.coming;
@@ -145,7 +172,7 @@ impl Confluence {
         if first.is_some() { first } else { self.take_later(until) }
     }
 
-    /// As [`Confluence::take`], where nothing of this stretch enters by then.
+    /// [`Confluence::take`] if no packet of `since` enters by `until`.
     #[cold]
     fn take_later(&mut self, until: Time) -> Option<Entering> {
         let coming = &mut self.coming;
@@ -159,7 +186,7 @@ impl Confluence {
         taken
     }
 
-    /// The packets on their way.
+    /// Number and size of the packets here.
     pub fn held(&self) -> Count {
         let Coming { known, since, later, .. } = &self.coming;
         Count::of(known.iter().chain(since).chain(later).map(|entering| entering.size()))
@@ -167,18 +194,21 @@ impl Confluence {
 }
 
 impl Coming {
+    /// Computes `first` again.
     fn find_first(&mut self) {
         let first = |row: &VecDeque<Entering>| row.front().map_or(Time::MAX, |entering| entering.at);
         self.first = first(&self.since).min(first(&self.known)).min(self.first_later);
     }
 
+    /// Adds a packet that enters after the current stretch.
     #[cold]
     fn put_aside(&mut self, entering: Entering) {
         self.first_later = self.first_later.min(entering.at);
         self.later.push(entering);
     }
 
-    /// Behind all that enters no later: mostly a few places before the end.
+    /// Inserts a packet into `since`, after all packets that enter at the same time or earlier. The place is mostly
+    /// near the end.
     #[inline(never)]
     fn sort_in(&mut self, entering: Entering) {
         let later = |other: &Entering| other.key() > entering.key();
@@ -188,7 +218,7 @@ impl Coming {
         self.since.insert(place, entering);
     }
 
-    /// The first of the two rows.
+    /// Removes and returns the first packet of `known` and `since` if it enters by `until`.
     fn take_of_both(&mut self, until: Time) -> Option<Entering> {
         let row = match (self.known.front(), self.since.front()) {
             (Some(known), Some(since)) if since.key() < known.key() => &mut self.since,
@@ -198,8 +228,8 @@ impl Coming {
         if row.front()?.at <= until { row.pop_front() } else { None }
     }
 
-    /// Sorts in what enters within the next stretch from `now` on; there is nothing else. It is longer where packets come
-    /// from far apart, so that those behind it are not looked at too often.
+    /// Begins a stretch at `now`, and sorts the packets that enter during it. `known` and `since` must be empty. The
+    /// stretch is longer if the packets put aside are far apart, so that the rest of them is not looked at too often.
     #[cold]
     fn begin_stretch(&mut self, now: Time, stretch: Duration) {
         let last = self.later.iter().map(|entering| entering.at).max().unwrap_or(self.first_later);
@@ -207,6 +237,7 @@ impl Coming {
         let (soon, later): (Vec<Entering>, Vec<Entering>) =
             std::mem::take(&mut self.later).into_iter().partition(|entering| entering.at <= self.until);
         self.known = soon.into();
+        // A stable sort: packets with equal keys keep the order in which they came.
         self.known.make_contiguous().sort_by_key(Entering::key);
         self.first_later = later.iter().map(|entering| entering.at).min().unwrap_or(Time::MAX);
         self.later = later;
@@ -229,7 +260,7 @@ mod tests {
         Entering::new(Time::from_nanos(at), NodeId(from), packet, size, Way::UNKNOWN)
     }
 
-    /// A link that many share has half a million of them.
+    /// A merge point in front of a busy link can hold 500,000 of these.
     #[test]
     fn what_enters_takes_little_and_knows_its_size() {
         assert_eq!(size_of::<Entering>(), 24);
@@ -244,7 +275,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each step adds packets, near and far, and lets in what has entered: all of that, in order, and no more.
+        /// Each step adds packets that enter soon and packets that enter late, then takes all packets that have
+        /// entered: exactly these packets, in order.
         #[test]
         fn what_entered_comes_in_order_of_time_then_link_then_arrival(
             steps in prop::collection::vec(

@@ -1,38 +1,68 @@
-//! Where a network can be cut into parts that run on threads of their own.
+//! Chooses where to cut a network into parts that run on threads of their own.
 //!
-//! A line can be cut where the network falls apart without it, and where both of its directions
-//! [foretell](lopsided_link::Link::foretells): then the arrival of a packet is known as it enters, at least the line's
-//! delay ahead. Of such lines those are cut that leave the parts with the most equal share of the work; the shortest
-//! delay among them is how far the parts run on without a word of each other.
+//! A line can be cut if both of these hold:
 //!
-//! Left out: networks that somebody watches (the order of what they are told is one), networks with edges, and meshes
-//! in which no line is the only way.
+//! - The line is a bridge: without it the network falls into two components.
+//! - Both of its links [foretell](lopsided_link::Link::foretells) and have a delay. The arrival time of a packet is
+//!   then known when the packet enters, at least the delay ahead, so the part behind the line can run for that long
+//!   without waiting for packets.
+//!
+//! The cut that divides the work most equally is chosen first, then the next one, up to the wanted number of parts. The
+//! shortest delay of all cut lines is the *lookahead*: the length of the windows in which the parts run in parallel.
+//!
+//! Not divided are networks with observers, because observers receive events in one order, networks with edges, and
+//! meshes in which no line is a bridge.
 
 use crate::network::{NetNode, Network};
 use lopsided_core::{Duration, EventMask, Node, NodeId};
 
-/// The two links of a line.
+/// The two links of a line, one per direction.
 pub type LinePair = (NodeId, NodeId);
 
-/// A part with less than this share of the work of what it is cut from is not worth a thread.
+/// Minimum share of the work that a cut must separate. A smaller part is not worth a thread.
 const LEAST_SHARE: f64 = 0.1;
-/// A line whose delay is shorter than this share of the longest is not cut: it would stop the parts too often.
+/// Minimum delay of a cut line, as a share of the longest delay. Shorter windows would make the threads wait too often.
 const LEAST_DELAY: f64 = 0.1;
 
-/// Which node is in which part.
+/// The part of each node, and the lines that are cut.
+///
+/// # Examples
+///
+/// Two routers, joined by a line of 10 Mbit/s and 20 ms:
+///
+/// ```
+/// use lopsided_core::{Accounting, BitRate, Duration, NodeId, Port};
+/// use lopsided_link::{Link, LinkConfig};
+/// use lopsided_net::{Attachment, Division, NetNode, Network, Router, Routes};
+/// use lopsided_queue::QueueConfig;
+///
+/// let router = || NetNode::Router(Box::new(Router::new(Routes::default())));
+/// let rate = Some(BitRate::from_bps(10_000_000));
+/// let config = LinkConfig::new(rate, Duration::from_millis(20), QueueConfig::packets(50));
+/// let link = |role| NetNode::Link(Box::new(config.build(1, role).unwrap()));
+/// let nodes: Vec<NetNode<Link>> = vec![router(), router(), link("there"), link("back")];
+/// let to = |node| vec![Attachment { node: NodeId(node), port: Port(0) }];
+/// let network = Network::new(nodes, &[to(2), to(3), to(1), to(0)], Accounting::new(4));
+///
+/// let work = [1, 1, 0, 0];
+/// let division = Division::of(&network, &[(NodeId(2), NodeId(3))], &work, 2).unwrap();
+/// assert_eq!((division.parts(), division.lookahead()), (2, Duration::from_millis(20)));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Division {
-    /// The part of each node, counted from 0.
+    /// The part of each node, from 0.
     pub(crate) part_of: Vec<usize>,
+    /// Number of parts.
     pub(crate) parts: usize,
-    /// The links that lead from one part to another.
+    /// The links that lead from one part into another.
     pub(crate) exits: Vec<NodeId>,
+    /// The shortest delay of the cut links.
     pub(crate) lookahead: Duration,
 }
 
 impl Division {
-    /// At most `most` parts of a network with these lines, or none where it cannot be cut. `work` is what each node has
-    /// to do, in any unit.
+    /// Divides a network into at most `most` parts, along some of these lines. `work` is the work of each node, in any
+    /// unit. `None` if no line can be cut.
     pub fn of<H: Node>(network: &Network<H>, lines: &[LinePair], work: &[u64], most: usize) -> Option<Division> {
         if network.accounting().mask() != EventMask::NONE || network.nodes().any(|node| matches!(node, NetNode::Edge)) {
             return None;
@@ -51,29 +81,32 @@ impl Division {
         Some(Division { part_of, parts: cut.len() + 1, exits, lookahead })
     }
 
+    /// Number of parts, at least 2.
     pub fn parts(&self) -> usize {
         self.parts
     }
 
-    /// The links that are cut.
+    /// The links that are cut: both links of each cut line.
     pub fn exits(&self) -> &[NodeId] {
         &self.exits
     }
 
-    /// How far the parts run on without a word of each other.
+    /// How far the parts can run in parallel before they must exchange packets.
     pub fn lookahead(&self) -> Duration {
         self.lookahead
     }
 }
 
-/// A line that might be cut.
+/// A line that may be cut.
 #[derive(Clone, Copy, Debug)]
 struct Join {
+    /// The line's links.
     links: LinePair,
+    /// The shorter delay of both links.
     delay: Duration,
 }
 
-/// The lines that might be cut.
+/// The lines that may be cut: both links foretell, and their delays are long enough.
 fn candidates<H: Node>(network: &Network<H>, lines: &[LinePair]) -> Vec<Join> {
     let delay = |node: NodeId| match network.node(node) {
         NetNode::Link(link) if link.foretells() => Some(link.delay()).filter(|delay| !delay.is_zero()),
@@ -86,16 +119,19 @@ fn candidates<H: Node>(network: &Network<H>, lines: &[LinePair]) -> Vec<Join> {
     joins
 }
 
-/// What stays together whatever is cut: the nodes that are joined by other ways than candidate lines.
+/// The nodes that stay together however the network is cut. A block is a set of nodes that are joined by wires other
+/// than the candidate lines.
 struct Blocks {
+    /// The block of each node.
     block_of: Vec<usize>,
     /// The work of each block.
     work: Vec<u64>,
-    /// The block behind each node by its port 0, of links.
+    /// The block at the far end of each link that may be cut; `None` for other nodes.
     behind: Vec<Option<usize>>,
 }
 
 impl Blocks {
+    /// Builds the blocks, given the lines that may be cut.
     fn of<H: Node>(network: &Network<H>, candidates: &[Join], work: &[u64]) -> Blocks {
         let count = network.nodes().count();
         let mut may_be_cut = vec![false; count];
@@ -125,7 +161,7 @@ impl Blocks {
         (end(back), end(there))
     }
 
-    /// The component of each block when only these lines join them.
+    /// The connected component of each block if only these lines join the blocks.
     fn components(&self, joins: &[Join]) -> Vec<usize> {
         let mut sets = Sets::new(self.work.len());
         for join in joins {
@@ -135,8 +171,8 @@ impl Blocks {
         sets.numbered().0
     }
 
-    /// The line, by its place, that cuts the heaviest component into the two most equal ones; none where nothing worth
-    /// it falls off.
+    /// The index of the line that divides the component with the most work most equally. `None` if every cut would
+    /// separate too little work.
     fn best_cut(&self, joins: &[Join]) -> Option<usize> {
         let bridges = bridges(self, joins);
         let worth = |bridge: &Bridge| {
@@ -152,16 +188,18 @@ impl Blocks {
     }
 }
 
-/// A line that is the only way between its two sides.
+/// A line that is the only path between its two sides.
 struct Bridge {
-    /// Its place in the lines.
+    /// The line's index.
     join: usize,
-    /// The work on one of its sides, and on both.
+    /// The work on one side of the line.
     beyond: u64,
+    /// The work on both sides.
     whole: u64,
 }
 
-/// The bridges among the lines, by Tarjan's search (1974), without recursion: a topology may be a long row.
+/// Finds all bridges among the lines with Tarjan's depth-first search (1974). A loop instead of recursion, because a
+/// topology may be a row of thousands of nodes.
 fn bridges(blocks: &Blocks, joins: &[Join]) -> Vec<Bridge> {
     let count = blocks.work.len();
     let mut leads: Vec<Vec<(usize, usize)>> = vec![Vec::new(); count];
@@ -180,7 +218,7 @@ fn bridges(blocks: &Blocks, joins: &[Join]) -> Vec<Bridge> {
             continue;
         }
         let first_bridge = bridges.len();
-        // A block on the way, the line that it was reached by, and how many of its lines were tried.
+        // Each entry: a block on the current path, the line to it, and the number of its lines that were tried.
         let mut way: Vec<(usize, Option<usize>, usize)> = vec![(root, None, 0)];
         while let Some(&mut (block, by, ref mut tried)) = way.last_mut() {
             if seen[block].is_none() {
@@ -192,6 +230,7 @@ fn bridges(blocks: &Blocks, joins: &[Join]) -> Vec<Bridge> {
                 Some(&(next, line)) => {
                     *tried += 1;
                     match seen[next] {
+                        // The line that led here does not count as a second path.
                         _ if Some(line) == by => {}
                         Some(seen) => lowest[block] = lowest[block].min(seen),
                         None => way.push((next, Some(line), 0)),
@@ -201,6 +240,7 @@ fn bridges(blocks: &Blocks, joins: &[Join]) -> Vec<Bridge> {
                     way.pop();
                     if let (Some(join), Some(&(parent, ..))) = (by, way.last()) {
                         lowest[parent] = lowest[parent].min(lowest[block]);
+                        // No path leads from this block's subtree to the parent or above, other than this line.
                         if seen[parent].is_some_and(|parent| lowest[block] > parent) {
                             bridges.push(Bridge { join, beyond: work[block], whole: 0 });
                         }
@@ -214,7 +254,7 @@ fn bridges(blocks: &Blocks, joins: &[Join]) -> Vec<Bridge> {
     bridges
 }
 
-/// Disjoint sets of the numbers below a count.
+/// Disjoint sets of the numbers from 0 to a count (union-find).
 struct Sets(Vec<usize>);
 
 impl Sets {
@@ -224,6 +264,7 @@ impl Sets {
 
     fn root(&mut self, mut of: usize) -> usize {
         while self.0[of] != of {
+            // Path halving.
             self.0[of] = self.0[self.0[of]];
             of = self.0[of];
         }
@@ -235,7 +276,7 @@ impl Sets {
         self.0[one.max(other)] = one.min(other);
     }
 
-    /// The set of each number, counted from 0 in order of their first members, and how many there are.
+    /// The set of each number, and the number of sets. Sets are numbered from 0 by their first members.
     fn numbered(mut self) -> (Vec<usize>, usize) {
         let mut numbers = vec![None; self.0.len()];
         let mut count = 0;

@@ -1,26 +1,28 @@
-//! What leads into each node: whether packets can come to a link by other ways than a router's.
+//! The wires that lead into each node. They decide whether all packets of a link come over one router, which is a
+//! condition for rows of links.
 
 use lopsided_core::NodeId;
 
-/// What a node is, for those that it sends to.
+/// How a node chooses the packets that it sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Giver {
-    /// It sends on what comes to it, by its routes.
+    /// It forwards received packets by its routes.
     Router,
-    /// It sends what is its own, or sends on by one way.
+    /// It sends its own packets, or forwards all packets over one wire.
     Plain,
-    /// A stage or a medium may make packets of its own, or lead others elsewhere.
+    /// A stage, a medium or an edge: it may create packets or send received packets elsewhere, so no promise about the
+    /// origin of its packets is possible.
     Wilful,
 }
 
-/// The nodes whose wires lead into each node.
+/// The nodes with a wire into each node.
 pub(crate) struct Inlets {
     givers: Vec<Giver>,
     into: Vec<Vec<NodeId>>,
 }
 
 impl Inlets {
-    /// `wires` are pairs of a node and one that it sends to.
+    /// `wires` has one pair per wire: the sending node and the receiving node.
     pub fn new(givers: Vec<Giver>, wires: impl Iterator<Item = (NodeId, NodeId)>) -> Inlets {
         let mut into = vec![Vec::new(); givers.len()];
         for (from, to) in wires.filter(|(_, to)| to.index() < givers.len()) {
@@ -29,7 +31,8 @@ impl Inlets {
         Inlets { givers, into }
     }
 
-    /// The one router before this link, where nothing wilful stands between it and other links, or before it.
+    /// Returns the router in front of this link, if that router is the link's only source and only hosts and links send
+    /// to the router.
     pub fn router_before(&self, link: NodeId) -> Option<NodeId> {
         let is = |node: NodeId, giver: Giver| self.givers[node.index()] == giver;
         let [router] = self.into[link.index()][..] else { return None };

@@ -1,11 +1,13 @@
 //! A network without a clock: nodes, the wires between them, routes, and the order in which nodes are polled.
 //!
-//! Whoever drives a [`Network`] brings the time: the simulator in virtual time, a live world from the machine's clock.
-//! Both get the same packets at the same instants, for the order is here and nowhere else. Packets enter and leave by
-//! the hosts of the network or by its [edges](NetNode::Edge), where a driver injects those of others and takes what
-//! came through.
+//! The caller that drives a [`Network`] passes the time: the simulator passes virtual time, a live world passes the
+//! machine's clock. Both get the same packets at the same instants, because the order of events is decided only here.
+//! Packets enter and leave at the hosts of the network or at its [edges](NetNode::Edge). At an edge the driver injects
+//! packets from outside and takes the packets that passed through.
 //!
-//! Leaves out: processing time in hosts and routers (they are infinitely fast), routing protocols, and ICMP.
+//! Left out: processing time in hosts and routers, routing protocols, and ICMP.
+
+#![deny(missing_docs)]
 
 mod confluence;
 mod division;

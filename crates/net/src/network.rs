@@ -1,19 +1,38 @@
-//! The nodes of a network, how they are joined, and the one order in which they are polled.
+//! The nodes of a network, the wires between them, and the order in which nodes are polled.
 //!
-//! **The order.** The node whose time is earliest acts; of equal times, the one with the lowest number. It handles its
-//! time, and is then asked for what it sends until it sends nothing more. Each packet goes straight on to what the wire
-//! leads to, through routers, which forward at once and cost no event. A node that is given a packet is asked next,
-//! before its giver goes on.
+//! # Order of events
 //!
-//! **A link** is the exception, for it is the most frequent: it is asked once for each time that it names, and gives at
-//! most one packet. Where several arrive at one instant it names that instant again. What it is given it never sends on
-//! at once, but at a time that it names.
+//! Every node has at most one time in the [`EventQueue`], so no two events of a node compete and no event is cancelled.
+//! The network repeats these steps:
 //!
-//! **A follower** is a link all of whose packets come over other links and the router behind them. Of one that follows
-//! a single link, what becomes of a packet in either is known as it enters the first, and it goes through both at once,
-//! or through a whole row of them; that it gets from one to the next is no event. Of one that follows several, the
-//! packets wait in a [`Confluence`] until it needs them, and go through many at a time. See
-//! [`Network::with_followers`].
+//! 1. The node with the earliest time acts. If several nodes have the same time, the node with the lowest number acts
+//!    first.
+//! 2. The node handles its timeout. The network then calls `poll_transmit` until the node returns no more packets.
+//! 3. Each packet moves at once to the node at the other end of the wire. A router forwards the packet in the same
+//!    call, so a router costs no event.
+//! 4. A host or custom node that received a packet is polled next, before the network polls the sender again.
+//!
+//! # Links
+//!
+//! Most events belong to links, so a link has a shorter path. Each event of a link is one call of
+//! [`Link::next_arrived`], which returns at most one packet that arrives now, and the time of the next arrival. If
+//! several packets arrive at one instant, the link returns the same instant again, and each packet is an event of its
+//! own. A link that receives a packet never sends in the same call; it only changes its time.
+//!
+//! # Rows of links
+//!
+//! A link *follows* other links, its *leaders*, if every packet that enters it comes over one of these links and the
+//! router behind them. A leader [foretells](Link::foretells): it computes whether and when a packet arrives as soon as
+//! the packet enters. Packets then pass from leader to follower without an event:
+//!
+//! - A link with one leader: the packet passes the leader, the router and the follower in one call. It enters the
+//!   follower with its future arrival time. This continues along a row of any length. The order stays right because a
+//!   drop-tail link delivers packets in the order in which they enter, and the follower has no other source of packets.
+//! - A link with several leaders: packets from different leaders must be sorted by time first. They wait in a
+//!   [`Confluence`], the merge point in front of the link, and enter the link in batches.
+//!
+//! Rows are an optimization. They never change a result: `tests/rows.rs` compares networks with rows and without. See
+//! [`Network::with_followers`] for the conditions.
 
 use crate::confluence::{Confluence, Entering};
 use crate::inlets::{Giver, Inlets};
@@ -25,19 +44,23 @@ use lopsided_link::{ForetoldLink, Link};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What can stand in a network, the hosts of which are of type `H`. An enum for the usual kinds, so that calls are
-/// direct.
+/// A node of a network whose hosts have the type `H`. An enum of the usual kinds, so that calls of them need no dynamic
+/// dispatch.
 #[derive(Debug)]
 pub enum NetNode<H> {
+    /// One direction of a line, with its queue. The wire of port 0 leads to the node behind the link.
     Link(Box<Link>),
+    /// A host: the source and destination of packets.
     Host(Box<H>),
+    /// A router, which forwards at once and holds no packets.
     Router(Box<Router>),
-    /// Anything else: a stage, a medium, a node of the user's own.
+    /// Any other node: a stage, a medium, or a node type of the user.
     Custom(Box<dyn Node>),
-    /// Where packets of others enter by [`Network::inject`] and leave by [`Network::poll_egress`]; it has one port.
+    /// An edge of the network, with one port. Packets from outside enter by [`Network::inject`] and leave by
+    /// [`Network::poll_egress`].
     Edge,
-    /// A node that another of the network's [parts](crate::Parts) has; of a link that leads here, the packets on their
-    /// way, in order of time.
+    /// A node that belongs to another [part](crate::Parts) of the network. If the node is a link into this part, the
+    /// list has the packets in flight with their arrival times, in order of time.
     Elsewhere(Box<VecDeque<(Time, Packet)>>),
 }
 
@@ -53,7 +76,7 @@ impl<H: Node> NetNode<H> {
         }
     }
 
-    /// The packets that it holds.
+    /// Number and size of the packets in the node.
     fn held(&self) -> Count {
         match self {
             NetNode::Link(link) => link.held(),
@@ -64,7 +87,7 @@ impl<H: Node> NetNode<H> {
         }
     }
 
-    /// Its own quantities now, by name.
+    /// Calls `out` for each current measurement of the node: the name of its part, the name of the quantity, the value.
     pub fn sample(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         match self {
             NetNode::Link(link) => Node::sample(&**link, out),
@@ -75,7 +98,7 @@ impl<H: Node> NetNode<H> {
     }
 }
 
-/// A packet that has passed a link into another part of the network, and when it arrives there.
+/// A packet that passed a link into another part of the network. `at` is the time at which it arrives there.
 #[derive(Debug)]
 pub(crate) struct Left {
     pub link: NodeId,
@@ -84,80 +107,119 @@ pub(crate) struct Left {
     packet: Unboxed,
 }
 
-/// Where the far end of a node's port is attached.
+/// The far end of a wire: a node and one of its ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attachment {
+    /// The node at the end of the wire.
     pub node: NodeId,
+    /// The port at which packets arrive.
     pub port: Port,
 }
 
 /// How far a call of [`Network::run`] came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Every event up to the given instant, and that one included, has happened.
+    /// All events up to and including the given time are done.
     Reached,
-    /// The budget of events is used up, or a node asked to be looked at; the network stands at the last event.
+    /// The budget of events is used up, or a node requested an interrupt. [`Network::now`] is the time of the last
+    /// event.
     Paused,
 }
 
-/// A node in its place: all that a packet's way on asks of it lies together.
+/// A node, with everything that forwarding a packet from it needs, next to each other in memory.
 #[derive(Debug)]
 struct Place<H> {
     node: NetNode<H>,
-    /// What hangs on port 0.
+    /// The far end of the wire at port 0.
     outlet: Attachment,
-    /// Where the other ports are among the wires.
+    /// Index in `Network::wires` of the node's first wire.
     first_wire: u32,
     row: Row,
 }
 
-/// A link's place in rows of links.
+/// The relation of a link to its leaders and followers.
 #[derive(Debug, Clone, Copy)]
 struct Row {
-    /// The link that it follows, where that is one alone.
+    /// The only leader of this link; `None` if it has no leader or several.
     follows: Option<NodeId>,
-    /// The confluence before it, where it follows several.
+    /// Index of the merge point in front of this link; `None` unless it has several leaders.
     gathers: Option<u32>,
-    /// The number of the ways on by which it leads others; that of none where it leads nobody.
+    /// Index in `Network::onward` of the router behind this link, if this link is a leader; `u32::MAX` if it is not.
     leads_by: u32,
-    /// In a part of a network: it leads into another part.
+    /// True if the link leads from this part of a divided network into another part.
     leads_out: bool,
 }
 
 impl Row {
-    /// Of a node that is in no row.
+    /// The value for a node that is no leader and no follower.
     const APART: Row = Row { follows: None, gathers: None, leads_by: u32::MAX, leads_out: false };
 }
 
-/// Where a node without ports leads to.
+/// The far end of port 0 of a node that has no ports.
 const NOWHERE: Attachment = Attachment { node: NodeId(u32::MAX), port: Port(0) };
 
-/// Nodes and wires, with hosts of type `H`.
+/// A network with hosts of type `H`: nodes, wires, pending events, and the accounting of all packets.
+///
+/// The type of all hosts must be one [`Node`] type. A network without hosts may use any node type.
+///
+/// # Examples
+///
+/// A packet enters at an edge, crosses a link of 10 Mbit/s and 5 ms, and leaves at another edge 6 ms later:
+///
+/// ```
+/// use lopsided_core::{Accounting, BitRate, Duration, FlowId, IpHeader, NewPacket, NodeId};
+/// use lopsided_core::{Payload, Port, Time, Transport};
+/// use lopsided_core::packet::UdpHeader;
+/// use lopsided_link::{Link, LinkConfig};
+/// use lopsided_net::{Attachment, NetNode, Network};
+/// use lopsided_queue::QueueConfig;
+/// use std::net::Ipv4Addr;
+///
+/// let rate = Some(BitRate::from_bps(10_000_000));
+/// let link = LinkConfig::new(rate, Duration::from_millis(5), QueueConfig::packets(50)).build(1, "link/up").unwrap();
+/// let nodes: Vec<NetNode<Link>> = vec![NetNode::Edge, NetNode::Link(Box::new(link)), NetNode::Edge];
+/// let to = |node| vec![Attachment { node: NodeId(node), port: Port(0) }];
+/// let mut network = Network::new(nodes, &[to(1), to(2), to(1)], Accounting::new(3));
+///
+/// let ip = IpHeader::v4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+/// let udp = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
+/// network.inject(Time::ZERO, NodeId(0), NewPacket::new(FlowId(0), ip, udp, Payload::virtual_len(1222)));
+/// assert_eq!(network.next_time(), Some(Time::ZERO + Duration::from_millis(6)));
+/// network.advance(Time::ZERO + Duration::from_millis(6));
+/// let (edge, packet) = network.poll_egress().unwrap();
+/// assert_eq!(edge, NodeId(2));
+/// network.recycle(packet);
+/// ```
 #[derive(Debug)]
 pub struct Network<H> {
-    /// First, so that it is closed when the nodes are dropped with the packets they hold.
+    /// The first field, because Rust drops fields in order: packets that are still in nodes may only be dropped after
+    /// the accounting, which in debug builds checks that no packet is lost.
     accounting: Accounting,
-    /// The latest instant at which something happened, or up to which nothing does.
+    /// The current time. It never goes back.
     now: Time,
     places: Vec<Place<H>>,
-    /// The wires of all nodes in one list, by port.
+    /// The wires of all nodes, by node and then by port.
     wires: Vec<Attachment>,
     queue: EventQueue,
-    /// With the links that they are before.
+    /// The merge points, each with the link behind it.
     confluences: Vec<(NodeId, Confluence)>,
-    /// Of the routers by which links lead others.
+    /// The next-hop tables of the routers between leaders and followers. Shared with the parts of a divided network.
     onward: Arc<Vec<Onward>>,
-    /// Nodes that must still be polled, the one on top first.
+    /// Stack of the nodes to poll; the last is polled first.
     dirty: Vec<NodeId>,
     events: u64,
-    /// What came out at edges.
+    /// Packets that left at edges.
     egress: VecDeque<(NodeId, Delivered)>,
-    /// Of a part of a network: what has passed into other parts.
+    /// In a part of a divided network: packets that passed into other parts.
     left: Vec<Left>,
 }
 
 impl<H: Node> Network<H> {
-    /// A network of nodes, in the order of their numbers, with what hangs on each port of each.
+    /// Creates a network. `wires` has one list per node, in the order of the nodes: the far end of the wire at each
+    /// port.
+    ///
+    /// # Panics
+    /// If the number of nodes differs from the number of lists of wires.
     pub fn new(nodes: Vec<NetNode<H>>, wires: &[Vec<Attachment>], accounting: Accounting) -> Network<H> {
         assert_eq!(nodes.len(), wires.len(), "each node has its wires");
         let mut flat = Vec::new();
@@ -184,11 +246,21 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Promises of each pair that the second link gets packets over those of the first alone, of all that come through
-    /// the router between them. It counts where these links [foretell](Link::foretells), where nothing else stands
-    /// between them, and where nobody watches what is on its way; it changes no result.
+    /// Lets packets pass through rows of links without an event each. Each pair is the leaders of a link and the link:
+    /// the caller guarantees that every packet that reaches the link through the router in front of it comes over one
+    /// of the leaders.
+    ///
+    /// A pair is ignored unless all of these hold:
+    ///
+    /// - the leaders and the follower [foretell](Link::foretells),
+    /// - the leaders end at the router in front of the follower, and no stage, medium or edge sends packets to that
+    ///   router,
+    /// - a follower with several leaders has a delay.
+    ///
+    /// All pairs are ignored if an observer watches packets between hosts. The setting changes no result.
     #[must_use]
     pub fn with_followers(mut self, pairs: impl IntoIterator<Item = (Vec<NodeId>, NodeId)>) -> Network<H> {
+        // An observer of queues must see each packet enter each link at its own time.
         if self.accounting.mask().has(EventMask::BETWEEN_HOSTS) {
             return self;
         }
@@ -201,7 +273,7 @@ impl<H: Node> Network<H> {
                 continue;
             }
             let NetNode::Link(link) = self.node(follower) else { continue };
-            // Behind a confluence there is nothing to gain without a delay.
+            // Without a delay the link needs each packet at once, so a merge point could not collect several.
             if !link.foretells() || leaders.len() > 1 && link.delay().is_zero() {
                 continue;
             }
@@ -217,6 +289,7 @@ impl<H: Node> Network<H> {
             }
             leading.extend(leaders);
         }
+        // One next-hop table per router, however many leaders end at the router.
         let mut onward: Vec<Onward> = Vec::new();
         let mut numbers: Vec<Option<u32>> = vec![None; self.places.len()];
         for leader in leading {
@@ -227,6 +300,7 @@ impl<H: Node> Network<H> {
             });
             self.places[leader.index()].row.leads_by = number;
         }
+        // A second pass, because a table refers to the tables behind it.
         let leads_by = |link: NodeId| self.places.get(link.index()).map_or(u32::MAX, |place| place.row.leads_by);
         for number in 0..onward.len() {
             let ways = onward[number].ways(&onward, leads_by);
@@ -247,34 +321,35 @@ impl<H: Node> Network<H> {
         Inlets::new(self.nodes().map(giver).collect(), wires)
     }
 
-    /// The ways on from a router, once it is known which links follow which.
+    /// The next-hop table of a router. The leaders of all links must be set before.
     fn onward_of(&self, router: NodeId) -> Onward {
         let NetNode::Router(node) = self.node(router) else { unreachable!("what leads does so by a router") };
         Onward::new(node.routes(), |port| self.hop_to(self.wire(router, port).node))
     }
 
-    /// To a node that may be a link.
+    /// A next hop over this node, which need not be a link.
     fn hop_to(&self, node: NodeId) -> Hop {
         let row = &self.places[node.index()].row;
         Hop::new(node, row.follows, row.gathers)
     }
 
-    /// Promises that nobody looks at a link before `until`; what is known to happen by then may be counted as it
-    /// becomes known. It changes no result.
+    /// States that the caller does not read a link's measurements before `until`, so that a link may count future
+    /// departures in advance. The setting changes no result.
     pub fn promise_unseen(&mut self, until: Time) {
         self.accounting.promise_unseen(until);
     }
 
-    /// The latest instant that it was brought to.
+    /// The time up to which the network has run.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Events handled so far: a measure of the work done.
+    /// Number of events so far: a measure of the work done.
     pub fn events(&self) -> u64 {
         self.events
     }
 
+    /// The counters of all nodes, the digest, and the observers.
     pub fn accounting(&self) -> &Accounting {
         &self.accounting
     }
@@ -284,11 +359,12 @@ impl<H: Node> Network<H> {
         self.queue.horizon()
     }
 
-    /// When something happens next by itself.
+    /// Time of the next event; `None` if nothing happens without another call of [`Network::inject`].
     pub fn next_time(&self) -> Option<Time> {
         self.queue.first().map(|(time, _)| time)
     }
 
+    /// The node with this number.
     pub fn node(&self, node: NodeId) -> &NetNode<H> {
         &self.places[node.index()].node
     }
@@ -298,7 +374,7 @@ impl<H: Node> Network<H> {
         self.places.iter().map(|place| &place.node)
     }
 
-    /// What hangs on each port of a node.
+    /// The far end of the wire at each port of a node.
     pub(crate) fn wires_of(&self, node: NodeId) -> &[Attachment] {
         let first = |place: &Place<H>| place.first_wire as usize;
         let after = self.places.get(node.index() + 1).map_or(self.wires.len(), first);
@@ -308,7 +384,7 @@ impl<H: Node> Network<H> {
     /// The host with this number.
     ///
     /// # Panics
-    /// If another kind of node has it.
+    /// If the node is no host.
     pub fn host(&self, node: NodeId) -> &H {
         match &self.places[node.index()].node {
             NetNode::Host(host) => host,
@@ -316,10 +392,11 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// As [`Network::host`].
+    /// The host with this number, mutably. The network does not read the host's time again before the host's next
+    /// event.
     ///
     /// # Panics
-    /// If another kind of node has it.
+    /// If the node is no host.
     pub fn host_mut(&mut self, node: NodeId) -> &mut H {
         match &mut self.places[node.index()].node {
             NetNode::Host(host) => host,
@@ -327,7 +404,7 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Does something with a link at the present time.
+    /// Calls `act` with a link, at the current time.
     ///
     /// # Panics
     /// If the node is no link.
@@ -338,18 +415,17 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// The packets in all nodes.
+    /// Number and size of all packets in nodes and in merge points.
     pub fn held(&self) -> Count {
         let on_their_way = self.confluences.iter().map(|(_, confluence)| confluence.held());
         self.places.iter().map(|place| place.node.held()).chain(on_their_way).sum()
     }
 
-    /// A packet of another enters by an edge now, and has this number from then on. Everything up to `now` must have
-    /// happened: see
-    /// [`Network::advance`].
+    /// Lets a packet from outside enter at an edge at the time `now`, and returns the number that identifies the packet
+    /// from then on. All events before `now` must be done: call [`Network::advance`] first.
     ///
     /// # Panics
-    /// If the node is no edge, or something is due before `now`.
+    /// If the node is no edge, if an event is due before `now`, or if `now` is in the past.
     pub fn inject(&mut self, now: Time, edge: NodeId, new: NewPacket) -> u64 {
         assert!(matches!(self.places[edge.index()].node, NetNode::Edge), "{edge:?} is no edge");
         assert!(self.next_time().is_none_or(|next| next >= now) && now >= self.now, "{now:?} is not the present");
@@ -363,22 +439,24 @@ impl<H: Node> Network<H> {
         number
     }
 
-    /// Lets everything happen up to and including `now`, each event at its own time, and says when the next one is due.
+    /// Handles all events up to and including `now`, each at its own time, and returns the time of the next event.
     pub fn advance(&mut self, now: Time) -> Option<Time> {
         while self.run(now, u64::MAX) == Progress::Paused {}
         self.next_time()
     }
 
-    /// A packet that came out at an edge, in order of time. It is delivered; [`Network::recycle`] takes back its box.
+    /// Returns the next packet that left at an edge, with the edge, in order of time. The packet counts as delivered.
+    /// [`Network::recycle`] takes back its memory.
     pub fn poll_egress(&mut self) -> Option<(NodeId, Delivered)> {
         self.egress.pop_front()
     }
 
+    /// Takes back the memory of a delivered packet, for the next packet.
     pub fn recycle(&mut self, delivered: Delivered) {
         Cx::new(self.now, NodeId(0), &mut self.accounting).recycle(delivered);
     }
 
-    /// As [`Network::advance`], for at most `budget` events.
+    /// Handles events up to and including `until`, but at most `budget` events.
     pub fn run(&mut self, until: Time, budget: u64) -> Progress {
         let last = self.events.saturating_add(budget);
         while let Some((time, index)) = self.queue.first() {
@@ -389,7 +467,7 @@ impl<H: Node> Network<H> {
                 return Progress::Paused;
             }
             self.events += 1;
-            // A node whose time is already past (it became due while another was handled) acts now, not then.
+            // A node can become due in the past while another node is handled. Such a node acts now: time never goes back.
             self.now = self.now.max(time);
             self.wake(index);
             if self.accounting.take_interrupt() {
@@ -397,6 +475,7 @@ impl<H: Node> Network<H> {
             }
         }
         self.now = self.now.max(until);
+        // Packets that entered a link by now must be in its statistics before the caller reads them.
         for number in 0..self.confluences.len() {
             self.let_in(number);
             self.rearm(self.confluences[number].0);
@@ -407,6 +486,7 @@ impl<H: Node> Network<H> {
     #[inline]
     fn wake(&mut self, index: usize) {
         let node = NodeId(index as u32);
+        // The link must have every packet that entered it by now before it computes departures.
         let gathers = self.places[index].row.gathers;
         if let Some(confluence) = gathers {
             self.let_in(confluence as usize);
@@ -414,15 +494,17 @@ impl<H: Node> Network<H> {
         let mut cx = Cx::new(self.now, node, &mut self.accounting);
         let place = &mut self.places[index];
         match &mut place.node {
-            // One packet of those that arrive now. Where there are more, the link's time says so: each is an event.
+            // One call per event: if more packets arrive now, `arrives` is now again.
             NetNode::Link(link) => {
                 let (arrived, arrives) = link.next_arrived(&mut cx);
                 let outlet = place.outlet;
-                // Set before the packet goes on: what it meets may be the same link.
+                // Set the time before forwarding: the packet may reach this same link again, which then sets a newer
+                // time.
                 self.queue.set(index, self.due(gathers, arrives));
                 if let Some(packet) = arrived {
                     self.forward(outlet, packet);
                 }
+                // Most packets only pass from link to link, and leave no node to poll.
                 if self.dirty.is_empty() {
                     return;
                 }
@@ -447,7 +529,8 @@ impl<H: Node> Network<H> {
         self.drain_transmits();
     }
 
-    /// Polls every dirty node until none has anything to send. A node given a packet goes on top, before its giver.
+    /// Polls all dirty nodes until none has a packet to send. A node that receives a packet goes on top of the stack
+    /// and is polled before the sender.
     fn drain_transmits(&mut self) {
         while let Some(&node) = self.dirty.last() {
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
@@ -455,6 +538,7 @@ impl<H: Node> Network<H> {
             let out = match &mut place.node {
                 NetNode::Host(host) => {
                     let out = host.poll_transmit(&mut cx);
+                    // Saves the last poll of most hosts, which would return nothing.
                     if out.is_some() && host.has_given_all() {
                         let due = host.poll_timeout();
                         self.queue.set(node.index(), due);
@@ -477,7 +561,7 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Hands the packet to the node at the end of the wire, through any routers on the way.
+    /// Delivers the packet to the node at the end of the wire, through all routers in between.
     #[inline(always)]
     fn forward(&mut self, mut wire: Attachment, mut packet: Packet) {
         loop {
@@ -490,7 +574,8 @@ impl<H: Node> Network<H> {
                     }
                     Err(why) => return cx.drop(packet, why),
                 },
-                // A link is never polled here: what it has to send, even at once, it asks for by its time.
+                // The packet of the reverse direction only passes by the queue of this link (`Link::SENSED`). Any
+                // packet that the link sends in response waits for the link's own event.
                 NetNode::Link(link) if wire.port == Link::SENSED => {
                     let passing = link.pass_reverse(packet, &mut cx);
                     self.queue.set(wire.node.index(), link.poll_timeout());
@@ -505,6 +590,7 @@ impl<H: Node> Network<H> {
                 }
                 NetNode::Host(host) => {
                     host.handle_packet(wire.port, packet, &mut cx);
+                    // Most received segments cause no answer at once: then the host need not be polled.
                     if host.has_given_all() {
                         let due = host.poll_timeout();
                         return self.queue.set(wire.node.index(), due);
@@ -521,7 +607,9 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Hands the packet of this size to a link, which it enters at `at`, and through all that follow.
+    /// Lets the packet enter a link at the time `at`, now or in the future, and passes it through all links that
+    /// follow. `size` is the packet's size in bytes, so that a packet outside of the processor's cache need not be
+    /// read.
     #[inline(always)]
     fn cross(&mut self, mut node: NodeId, mut packet: Packet, size: Bytes, mut at: Time) {
         loop {
@@ -529,6 +617,7 @@ impl<H: Node> Network<H> {
             let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
             let onward = self.onward.get(place.row.leads_by as usize);
+            // The last link of the row: the packet's arrival is an event, or it leaves this part of the network.
             let Some(next) = onward.and_then(|onward| onward.follower(node, &mut packet)) else {
                 if place.row.leads_out {
                     self.leave(node, packet, size, at, Way::UNKNOWN);
@@ -537,6 +626,7 @@ impl<H: Node> Network<H> {
                 }
                 return;
             };
+            // `None` if the packet is lost; the accounting has it then.
             let Some(passed) = foretelling(link).pass_through(packet, size, at, &mut cx) else { return };
             (at, packet) = passed;
             match next {
@@ -548,22 +638,25 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// A packet comes to the link behind a confluence.
+    /// Adds a packet to the merge point in front of a link.
     #[inline(always)]
     fn gather(&mut self, confluence: usize, entering: Entering) {
         let (link, confluence) = &mut self.confluences[confluence];
+        // Only a new earliest packet changes the time of the link.
         if confluence.add(entering) {
             let link = *link;
             self.rearm(link);
         }
     }
 
-    /// The link behind a confluence gets all that has entered it by now; who lets it in sets the link's time anew.
+    /// Lets all packets that entered the link by now out of the merge point into the link. The caller must set the
+    /// link's time afterwards.
     fn let_in(&mut self, confluence: usize) {
         let link = self.confluences[confluence].0;
         while let Some(entering) = self.confluences[confluence].1.take(self.now) {
             let (mut at, size, way, mut packet) = (entering.at, entering.size(), entering.way, entering.packet);
             let mut node = link;
+            // The next hop behind the link is known already, so no routing table is read again.
             if way != Way::UNKNOWN {
                 let place = &mut self.places[link.index()];
                 let Some(onward) = self.onward.get(place.row.leads_by as usize) else {
@@ -580,32 +673,35 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// What hangs on the port of the node.
+    /// The far end of the wire at a port of a node.
     #[inline(always)]
     fn wire(&self, node: NodeId, port: Port) -> Attachment {
         let place = &self.places[node.index()];
         if port.0 == 0 { place.outlet } else { self.wires[place.first_wire as usize + usize::from(port.0)] }
     }
 
+    /// Reads the node's time again and stores it in the event queue.
     fn rearm(&mut self, node: NodeId) {
         let place = &self.places[node.index()];
         let due = self.due(place.row.gathers, place.node.poll_timeout());
         self.queue.set(node.index(), due);
     }
 
-    /// When a node acts that would at this time of its own: then, or when it must have what comes to it by a confluence.
+    /// Time of the node's next event: its own time, or the time at which the link needs the packets in its merge point,
+    /// whichever is earlier.
     #[inline(always)]
     fn due(&self, gathers: Option<u32>, own: Option<Time>) -> Option<Time> {
         let Some(confluence) = gathers else { return own };
-        // Never is behind the horizon.
+        // `Time::MAX`, for an empty merge point, is later than the horizon of the event queue and counts as no time.
         let entering = self.confluences[confluence as usize].1.due();
         Some(own.map_or(entering, |own| own.min(entering)))
     }
 }
 
-/// What [`crate::Parts`] does with a network and its parts.
+/// Operations of [`crate::Parts`] on a network and its parts.
 impl<H: Node> Network<H> {
-    /// A part of this network, in which these links lead out of it. It has no nodes yet.
+    /// Creates an empty part of this network. `exits` are the links that lead from this part into others. All nodes are
+    /// [`NetNode::Elsewhere`] until [`Network::exchange`] moves them here.
     pub(crate) fn part(&self, exits: impl Iterator<Item = NodeId>) -> Network<H> {
         let elsewhere = |place: &Place<H>| Place {
             node: NetNode::Elsewhere(Box::default()),
@@ -618,7 +714,8 @@ impl<H: Node> Network<H> {
             let row = &mut places[exit.index()].row;
             (row.leads_by, row.leads_out) = (Row::APART.leads_by, true);
         });
-        // What leaves must be gone in time.
+        // A merge point in front of an exit must pass packets on at once: the other part needs them at the end of
+        // the window.
         let confluences = self.confluences.iter().map(|(link, confluence)| {
             let exits = places[link.index()].row.leads_out;
             (*link, confluence.part(exits))
@@ -638,12 +735,12 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// The node behind a link.
+    /// The node at the far end of a link.
     pub(crate) fn behind(&self, link: NodeId) -> NodeId {
         self.wire(link, Port(0)).node
     }
 
-    /// Each gets the other's node of this number, and what is known of it.
+    /// Swaps a node between two networks, with its counters and the packets in its merge point.
     pub(crate) fn exchange(&mut self, node: NodeId, other: &mut Network<H>) {
         std::mem::swap(&mut self.places[node.index()].node, &mut other.places[node.index()].node);
         self.accounting.swap_node(node, &mut other.accounting);
@@ -653,12 +750,13 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Puts a node in the place of another, which it gives.
+    /// Replaces a node and returns the old one.
     pub(crate) fn put(&mut self, node: NodeId, new: NetNode<H>) -> NetNode<H> {
         std::mem::replace(&mut self.places[node.index()].node, new)
     }
 
-    /// Goes on at `now` with the nodes that it has been given, after so many events elsewhere.
+    /// Continues at `now` with the nodes that were moved here. `events` is the number of events that other parts
+    /// handled meanwhile.
     pub(crate) fn resume(&mut self, now: Time, events: u64) {
         self.now = now;
         self.events += events;
@@ -667,12 +765,13 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// The events handled since it was last asked.
+    /// Returns the number of events since the last call, and resets it.
     pub(crate) fn take_events(&mut self) -> u64 {
         std::mem::take(&mut self.events)
     }
 
-    /// A packet passes a link into another part.
+    /// Passes a packet through a link into another part. The packet leaves its box, because each part has a box pool of
+    /// its own.
     fn leave(&mut self, link: NodeId, packet: Packet, size: Bytes, at: Time, way: Way) {
         let NetNode::Link(node) = &mut self.places[link.index()].node else { unreachable!("parts meet at links") };
         let mut cx = Cx::new(self.now, link, &mut self.accounting);
@@ -681,23 +780,24 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// What has left for other parts since it was last asked.
+    /// Returns the packets that left for other parts since the last call.
     pub(crate) fn take_left(&mut self) -> Vec<Left> {
         std::mem::take(&mut self.left)
     }
 
-    /// Gives back the room of what was taken.
+    /// Takes back the emptied list, to reuse its memory.
     pub(crate) fn reuse_left(&mut self, room: Vec<Left>) {
         debug_assert!(room.is_empty() && self.left.is_empty());
         self.left = room;
     }
 
-    /// What has left another part for this one: into the row that follows the link, or on its way to arrive by an
-    /// event.
+    /// Accepts a packet from another part: it enters the follower of the link, or waits in [`NetNode::Elsewhere`] for
+    /// its arrival event.
     pub(crate) fn arrive(&mut self, Left { link, at, way, packet }: Left) {
         let mut packet = self.accounting.rebox(packet);
         let size = packet.size();
         let onward = self.onward.get(self.places[link.index()].row.leads_by as usize);
+        // The other part may have looked up the next hop already; then the TTL is lowered already, too.
         let follower = onward.and_then(|onward| match way {
             Way::UNKNOWN => onward.follower(link, &mut packet),
             way => Some(Follower::Of(onward.follower_by(way))),
@@ -719,7 +819,7 @@ impl<H: Node> Network<H> {
     }
 }
 
-/// A link that leads others, or at which two parts meet.
+/// The foretelling interface of a link that is a leader or an exit. Both kinds were checked when the network was built.
 #[inline(always)]
 pub(crate) fn foretelling(link: &mut Link) -> ForetoldLink<'_> {
     link.foretold().expect("such a link foretells")

@@ -1,64 +1,81 @@
-//! The ways on from one router to links that follow others: what its routes, its wires and the rows of links say, in
-//! one look-up.
+//! Next-hop tables: which link a packet enters behind a router, for packets that arrive over a leader.
+//!
+//! The table of one router joins three look-ups in one: the router's routes, the wires of its ports, and whether the
+//! link behind a port follows the link that the packet comes from (see the rows of links in `network.rs`). The table
+//! also decrements the packet's TTL as the router would.
+//!
+//! Invariants:
+//!
+//! - A table answers only if the next link is a follower of the packet's link. For all other packets, and for packets
+//!   that the router would drop, the answer is `None` and the packet is unchanged. The packet then arrives at the
+//!   router by an event, and the router handles it as usual.
+//! - A link with several leaders may itself lead a single follower behind a second router. Then the first table holds
+//!   the next hop behind the second router as well (a [`Way`]), and lowers the TTL by 2 at once.
+//! - Tables are built once and never change, so the parts of a divided network share them.
 
 use crate::routing::Routes;
 use lopsided_core::{NodeId, Packet, Port};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Where a packet goes on from a link that it has not entered yet, in as little room as there is: a place among the near
-/// hops behind the router. It is one hop poorer already.
+/// The next hop behind a link that a packet has not entered yet: an index into [`Onward::near`] of the router behind
+/// that link. 16 bits, because each packet at a merge point stores one. The TTL is decremented already for that router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way(u16);
 
 impl Way {
-    /// To be looked up when it enters.
+    /// The next hop is looked up when the packet enters the link.
     pub const UNKNOWN: Way = Way(u16::MAX);
 }
 
-/// Where a packet goes on from a link that leads others.
+/// The next hop of a packet that arrives over a leader.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Follower {
+    /// A link with one leader.
     Of(NodeId),
-    /// The link behind this confluence, and where the packet goes on behind that.
+    /// A link with several leaders: the index of its merge point, and the next hop behind the link.
     OfSeveral(usize, Way),
 }
 
-/// Behind one router: the link that each address is reached by.
+/// The next-hop table of one router: a link for each destination address.
 #[derive(Debug)]
 pub(crate) struct Onward {
-    /// Of the IPv4 addresses from `first` on, one after another.
+    /// First of the consecutive IPv4 addresses that `near` covers.
     first: u32,
+    /// The next hops of the IPv4 addresses from `first` on, by offset.
     near: Vec<Hop>,
+    /// The next hops of all other addresses that have a route.
     far: BTreeMap<IpAddr, Hop>,
+    /// The next hop of addresses without a route of their own.
     default: Hop,
 }
 
-/// A link behind the router.
+/// A next hop: a link behind the router, and how packets enter it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
     link: NodeId,
-    /// The link that it follows, where that is one alone; [`NOBODY`] if there is none.
+    /// The only leader of the link; [`NO_NODE`] if it has none or several.
     leader: NodeId,
-    /// The confluence before it, where it follows several; [`NONE`] if it does not.
+    /// Index of the merge point in front of the link; [`NONE`] if it has at most one leader.
     confluence: u32,
-    /// The way on behind the link, where it follows several.
+    /// The next hop behind the link, if it has several leaders and that hop is known.
     way: Way,
-    /// Up to where the packet's way is known.
+    /// Number of routers by which the TTL is lowered: 2 if `way` is known, else 1.
     routers: u8,
 }
 
-const NOBODY: NodeId = NodeId(u32::MAX);
+const NO_NODE: NodeId = NodeId(u32::MAX);
 const NONE: u32 = u32::MAX;
 
 impl Hop {
-    /// No link, or one that follows none.
-    pub const NOWHERE: Hop = Hop { link: NOBODY, leader: NOBODY, confluence: NONE, way: Way::UNKNOWN, routers: 1 };
+    /// A node that is not a follower.
+    pub const NOWHERE: Hop = Hop { link: NO_NODE, leader: NO_NODE, confluence: NONE, way: Way::UNKNOWN, routers: 1 };
 
+    /// A next hop over `link`. The way behind the link is set later, by [`Onward::set_ways`].
     pub fn new(link: NodeId, leader: Option<NodeId>, confluence: Option<u32>) -> Hop {
         Hop {
             link,
-            leader: leader.unwrap_or(NOBODY),
+            leader: leader.unwrap_or(NO_NODE),
             confluence: confluence.unwrap_or(NONE),
             way: Way::UNKNOWN,
             routers: 1,
@@ -67,7 +84,7 @@ impl Hop {
 }
 
 impl Onward {
-    /// As a router's routes say, with the link at each of its ports.
+    /// The table of a router with these routes. `hop` returns the next hop at a port.
     pub fn new(routes: &Routes, hop: impl Fn(Port) -> Hop) -> Onward {
         let hop = |port: Option<Port>| port.map_or(Hop::NOWHERE, &hop);
         let (first, near) = routes.near();
@@ -75,8 +92,8 @@ impl Onward {
         Onward { first, near: near.map(hop).collect(), far, default: hop(routes.default_port()) }
     }
 
-    /// The ways on from here behind links that follow several, of which `leads_by` tells by which of `all` they lead
-    /// others.
+    /// Computes, for each near address, the next hop behind a link with several leaders. `leads_by` returns the index
+    /// in `all` of the table of the router behind a link.
     pub fn ways(&self, all: &[Onward], leads_by: impl Fn(NodeId) -> u32) -> Vec<Way> {
         let way = |(place, hop): (usize, &Hop)| match all.get(leads_by(hop.link) as usize) {
             Some(behind) if hop.confluence != NONE => behind.way(self.first.wrapping_add(place as u32), hop.link),
@@ -85,27 +102,28 @@ impl Onward {
         self.near.iter().enumerate().map(way).collect()
     }
 
+    /// Stores the result of [`Onward::ways`].
     pub fn set_ways(&mut self, ways: Vec<Way>) {
         for (hop, way) in self.near.iter_mut().zip(ways) {
             (hop.way, hop.routers) = (way, 1 + u8::from(way != Way::UNKNOWN));
         }
     }
 
-    /// To this address, from a link to one that follows it alone.
+    /// The next hop to `address` from the link `from`, if the next link has `from` as its only leader.
     fn way(&self, address: u32, from: NodeId) -> Way {
         let place = address.wrapping_sub(self.first) as usize;
         let follows = self.near.get(place).is_some_and(|hop| hop.leader == from);
         if follows && place < usize::from(Way::UNKNOWN.0) { Way(place as u16) } else { Way::UNKNOWN }
     }
 
-    /// The link that a way leads to.
+    /// The link of a known next hop.
     #[inline(always)]
     pub fn follower_by(&self, way: Way) -> NodeId {
         self.near[usize::from(way.0)].link
     }
 
-    /// The follower of the link `from` that the packet goes to next, one hop poorer. Where there is none, or the router
-    /// would lose the packet, it stays as it is.
+    /// Returns the follower that the packet enters next after the link `from`, and lowers the packet's TTL. Returns
+    /// `None` and leaves the packet unchanged if the next node is no follower, or if the router would drop the packet.
     #[inline(always)]
     pub fn follower(&self, from: NodeId, packet: &mut Packet) -> Option<Follower> {
         let near = match packet.dst() {
@@ -117,6 +135,7 @@ impl Onward {
             None => self.far.get(&packet.dst()).unwrap_or(&self.default),
         };
         if hop.confluence != NONE {
+            // `lower_ttl_by` fails and changes nothing if the second router would drop the packet.
             let way = if packet.lower_ttl_by(hop.routers) { hop.way } else { one_router(packet)? };
             Some(Follower::OfSeveral(hop.confluence as usize, way))
         } else if hop.leader == from && packet.lower_ttl() {
@@ -127,7 +146,7 @@ impl Onward {
     }
 }
 
-/// A packet that the second router would lose has the first one behind it, if that does not.
+/// The packet has enough TTL for at most one router. The second router must drop it by an event, with its reason.
 #[cold]
 fn one_router(packet: &mut Packet) -> Option<Way> {
     packet.lower_ttl().then_some(Way::UNKNOWN)

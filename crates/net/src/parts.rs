@@ -1,16 +1,31 @@
-//! A network in parts that run on threads of their own, to the same end as in one.
+//! Runs a network in several parts, each on a thread of its own, with the same result as in one part.
 //!
-//! A packet that enters a line arrives no sooner than the line's delay later. Where a network falls apart when a line
-//! is cut, its parts can therefore run on by that delay without a word of each other: conservative windows, as in
-//! Chandy and Misra (1979). Then they exchange what crossed the cut, and run on. The link that is cut stays with the
-//! part that sends into it; the part behind it has
-//! [`NetNode::Elsewhere`] in its place, with the packets on their way.
+//! # Windows
 //!
-//! **The result is the same** as in one part, at any number of them: a node sees the same packets at the same instants
-//! in the same order. Of two events at one instant in two parts neither can reach the other part before the window
-//! ends, so their order says nothing. Digest and accounting are kept by node; only the number of events may differ.
+//! A packet that enters a line arrives at least the line's delay later. If the network is cut at a line, each part can
+//! therefore run ahead by that delay, the *lookahead*, without packets from the other parts. These are the conservative
+//! windows of Chandy and Misra (1979). After each window the parts exchange the packets that crossed a cut, and the
+//! next window begins.
 //!
-//! Where a network is cut, [`Division`] says.
+//! A cut link belongs to the part that sends into it. The part behind the link has [`NetNode::Elsewhere`] instead of
+//! the link, with the packets in flight.
+//!
+//! # Why the result is the same
+//!
+//! - A node receives the same packets at the same times in the same order, whatever the number of parts.
+//! - If two events in two parts have the same time, none of them can affect the other part before the window ends.
+//!   Their order does not matter.
+//! - Digest and counters are kept per node. Only the number of events may differ, because a packet that arrives at a
+//!   cut is an event.
+//!
+//! # Exchange
+//!
+//! Each part has two mailboxes: one for windows with an even number, one for windows with an odd number. In a window
+//! all parts write into one set of mailboxes. After a barrier each part reads its own mailbox of that set, while faster
+//! parts already write into the other set. So no lock is ever contended for long, and each packet is read exactly one
+//! window after it was written.
+//!
+//! [`Division`] chooses where to cut.
 
 use crate::division::Division;
 use crate::network::{Left, NetNode, Network, Progress, foretelling};
@@ -20,39 +35,70 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 
-/// A network's parts, between two spans in which they run.
+/// The parts of a network. They are empty except during [`Parts::run`], which moves the nodes into them and back.
+///
+/// # Examples
+///
+/// Two routers, joined by a line of 20 ms, run in two parts:
+///
+/// ```
+/// use lopsided_core::{Accounting, BitRate, Duration, NodeId, Port, Time};
+/// use lopsided_link::{Link, LinkConfig};
+/// use lopsided_net::{Attachment, Division, NetNode, Network, Parts, Router, Routes, Together};
+/// use lopsided_queue::QueueConfig;
+///
+/// let router = || NetNode::Router(Box::new(Router::new(Routes::default())));
+/// let rate = Some(BitRate::from_bps(10_000_000));
+/// let config = LinkConfig::new(rate, Duration::from_millis(20), QueueConfig::packets(50));
+/// let link = |role| NetNode::Link(Box::new(config.build(1, role).unwrap()));
+/// let nodes: Vec<NetNode<Link>> = vec![router(), router(), link("there"), link("back")];
+/// let to = |node| vec![Attachment { node: NodeId(node), port: Port(0) }];
+/// let mut network = Network::new(nodes, &[to(2), to(3), to(1), to(0)], Accounting::new(4));
+///
+/// let division = Division::of(&network, &[(NodeId(2), NodeId(3))], &[1, 1, 0, 0], 2).unwrap();
+/// let mut parts = Parts::new(&network, division);
+/// let end = Time::ZERO + Duration::from_secs(1);
+/// assert_eq!(parts.run(&mut network, end, 1 << 20, |_| true), Together::Reached);
+/// assert_eq!(network.now(), end);
+/// ```
 #[derive(Debug)]
 pub struct Parts<H> {
     division: Division,
     networks: Vec<Network<H>>,
 }
 
-/// How far the parts came together.
+/// How a call of [`Parts::run`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Together {
-    /// Every event up to the given instant, and that one included, has happened.
+    /// All events up to and including the given time are done.
     Reached,
-    /// Somebody asked for an end.
+    /// The caller's `goes_on` returned false.
     Stopped,
-    /// In one part, time does not go on.
-    Stuck { at: Time },
+    /// One part handled the maximum number of events at one instant.
+    Stuck {
+        /// The instant at which the part is stuck.
+        at: Time,
+    },
 }
 
-/// What the threads share.
+/// Data that all threads share.
 struct Shared<'a> {
+    /// The end of the run.
     until: Time,
-    /// Events without time going on that mean that it never will.
+    /// Number of events at one instant after which a part counts as stuck.
     stuck: u64,
     division: &'a Division,
-    /// What crossed into each part, for windows with an even number and with an odd one: nobody writes what somebody
-    /// still reads.
+    /// The mailboxes of each part, for windows with an even number and with an odd number: no part writes into a
+    /// mailbox that another part still reads.
     mail: [Vec<Mutex<Vec<Left>>>; 2],
+    /// All parts wait here at the end of each window.
     barrier: Barrier,
-    /// The window after which all end; the part that knows sets it before the barrier of that window.
+    /// The last window of the run. A part that ends the run sets it before the barrier of that window, so all parts
+    /// read the same value after the barrier.
     last_window: AtomicU64,
 }
 
-/// How a part's thread ended.
+/// How the thread of a part ended.
 enum Ended {
     Reached,
     Stopped,
@@ -61,6 +107,7 @@ enum Ended {
 }
 
 impl<H: Node> Parts<H> {
+    /// Creates the parts of a network.
     pub fn new(network: &Network<H>, division: Division) -> Parts<H> {
         let leads_out_of = |exit: &NodeId, part| division.part_of[exit.index()] == part;
         let networks = (0..division.parts)
@@ -69,12 +116,19 @@ impl<H: Node> Parts<H> {
         Parts { division, networks }
     }
 
+    /// Where the network is cut.
     pub fn division(&self) -> &Division {
         &self.division
     }
 
-    /// As [`Network::run`], in parts. `network` must be that which the parts were made of; in between it may run by
-    /// itself. `goes_on` is asked after each window; `stuck` events in a part without time going on end the run.
+    /// Runs all events of `network` up to and including `until`, in parts.
+    ///
+    /// `network` must be the one that the parts were created for; it may run by itself between two calls. `goes_on` is
+    /// called after each window with the time reached, and stops the run if it returns false. The run also ends if a
+    /// part handles `stuck` events at one instant.
+    ///
+    /// # Panics
+    /// If a node panics.
     pub fn run(
         &mut self,
         network: &mut Network<H>,
@@ -94,6 +148,7 @@ impl<H: Node> Parts<H> {
             barrier: Barrier::new(count),
             last_window: AtomicU64::new(u64::MAX),
         };
+        // The calling thread runs the first part, so that `goes_on` need not be `Send`.
         let ended: Vec<Ended> = std::thread::scope(|scope| {
             let mut parts = self.networks.iter_mut().enumerate();
             let first = parts.next();
@@ -103,6 +158,7 @@ impl<H: Node> Parts<H> {
             let of_others = others.into_iter().map(|thread| thread.join().unwrap_or_else(Ended::Panicked));
             of_first.into_iter().chain(of_others).collect()
         });
+        // Packets of the last window may still be on their way into another part.
         self.hand_over_rest();
         self.take_back(network);
         let mut together = Together::Reached;
@@ -118,7 +174,7 @@ impl<H: Node> Parts<H> {
         together
     }
 
-    /// Each part gets its nodes, and behind each cut the packets on their way.
+    /// Moves each node into its part, and the packets in flight on each cut link into the part behind the link.
     fn lend(&mut self, network: &mut Network<H>) {
         let now = network.now();
         for exit in &self.division.exits {
@@ -135,7 +191,7 @@ impl<H: Node> Parts<H> {
         }
     }
 
-    /// What came over one cut in the last window may have gone on into the next.
+    /// Delivers the packets of the last window. A packet that arrives may cross the next cut at once, hence the loop.
     fn hand_over_rest(&mut self) {
         loop {
             let left: Vec<Left> = self.networks.iter_mut().flat_map(Network::take_left).collect();
@@ -149,6 +205,7 @@ impl<H: Node> Parts<H> {
         }
     }
 
+    /// Moves all nodes, and the packets in flight on cut links, back into the network.
     fn take_back(&mut self, network: &mut Network<H>) {
         for (node, part) in self.division.part_of.iter().enumerate() {
             self.networks[*part].exchange(NodeId(node as u32), network);
@@ -165,13 +222,13 @@ impl<H: Node> Parts<H> {
         network.resume(now, events);
     }
 
-    /// The part behind a link.
+    /// The part at the far end of a link.
     fn beyond(&self, network: &Network<H>, exit: NodeId) -> usize {
         self.division.part_of[network.behind(exit).index()]
     }
 }
 
-/// A part's thread: window after window.
+/// The thread of one part: runs window after window.
 fn run_part<H: Node>(
     me: usize,
     part: &mut Network<H>,
@@ -187,6 +244,7 @@ fn run_part<H: Node>(
             return Ended::Reached;
         }
         let end = (now + shared.division.lookahead).min(shared.until);
+        // A panic must not skip the barrier: the other threads would wait forever.
         let done = catch_unwind(AssertUnwindSafe(|| {
             let stood = advance(part, end, shared.stuck);
             post(part, &shared.mail[(window % 2) as usize], shared.division);
@@ -200,11 +258,12 @@ fn run_part<H: Node>(
         if !matches!(ended, Ended::Stopped) || !goes_on(end) {
             shared.last_window.fetch_min(window, Ordering::Relaxed);
         }
-        // Orders what was said before it with what is read behind it.
+        // The barrier also orders memory: all writes above happen before all reads below.
         shared.barrier.wait();
         std::mem::swap(&mut arrived, &mut *lock(&shared.mail[(window % 2) as usize][me]));
         if matches!(ended, Ended::Panicked(_)) {
-            // Nothing is sure of this part any more, and packets that are dropped would be missed.
+            // The state of this part is undefined now. Dropping its packets would fail the debug check for lost packets
+            // and hide the first panic.
             std::mem::forget(arrived);
             return ended;
         }
@@ -217,7 +276,7 @@ fn run_part<H: Node>(
     ended
 }
 
-/// Everything up to and including `end`; paused if the part is stuck.
+/// Runs a part up to and including `end`. Returns `Paused` if the part is stuck.
 fn advance<H: Node>(part: &mut Network<H>, end: Time, stuck: u64) -> Progress {
     let mut standing = 0;
     loop {
@@ -232,7 +291,7 @@ fn advance<H: Node>(part: &mut Network<H>, end: Time, stuck: u64) -> Progress {
     }
 }
 
-/// Hands on what crossed a cut.
+/// Puts the packets that crossed a cut into the mailboxes of the parts behind it.
 fn post<H: Node>(part: &mut Network<H>, mail: &[Mutex<Vec<Left>>], division: &Division) {
     let mut crossed = part.take_left();
     let mut open: Option<(usize, MutexGuard<'_, Vec<Left>>)> = None;
@@ -241,7 +300,7 @@ fn post<H: Node>(part: &mut Network<H>, mail: &[Mutex<Vec<Left>>], division: &Di
         match &mut open {
             Some((at, mailbox)) if *at == to => mailbox.push(left),
             _ => {
-                // The one before is closed first: no part ever holds two.
+                // Unlock the previous mailbox first. A part never holds two locks, so parts cannot deadlock.
                 drop(open.take());
                 let mut mailbox = lock(&mail[to]);
                 mailbox.push(left);
@@ -253,6 +312,7 @@ fn post<H: Node>(part: &mut Network<H>, mail: &[Mutex<Vec<Left>>], division: &Di
     part.reuse_left(crossed);
 }
 
+// A poisoned mailbox is still usable: the thread that panicked ends the run itself.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

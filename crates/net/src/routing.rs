@@ -1,17 +1,31 @@
-//! Fixed routes, and the router that forwards by them: at once, and without a buffer of its own (queues belong to
-//! links).
+//! Fixed routes, and the router that forwards by them. A router forwards at once and has no buffer: queues belong to
+//! links.
 //!
-//! Leaves out prefixes, routing protocols and ICMP: a packet without a route, or whose time to live is over, is lost
-//! with its reason.
+//! Left out: prefixes, routing protocols and ICMP. A packet without a route, or with an expired TTL, is dropped with
+//! its reason.
 
 use lopsided_core::{DropReason, Packet, Port};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Which port leads to which address.
+/// A routing table: the port for each destination address. Entries are single addresses, not prefixes.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::Port;
+/// use lopsided_net::Routes;
+/// use std::net::Ipv4Addr;
+///
+/// let mut routes = Routes::beginning_at(Ipv4Addr::new(10, 0, 0, 1));
+/// routes.set(Ipv4Addr::new(10, 0, 0, 2).into(), Port(0));
+/// routes.set_default(Port(1));
+/// assert_eq!(routes.to(Ipv4Addr::new(10, 0, 0, 2).into()), Some(Port(0)));
+/// assert_eq!(routes.to(Ipv4Addr::new(192, 0, 2, 1).into()), Some(Port(1)));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Routes {
-    /// Of the IPv4 addresses from `first` on, one after another; [`Routes::NONE`] where there is no way.
+    /// The ports of the IPv4 addresses from `first` on, by offset; [`Routes::NONE`] for an address without a route.
     near: Vec<u16>,
     first: u32,
     far: BTreeMap<IpAddr, u16>,
@@ -20,14 +34,15 @@ pub struct Routes {
 
 impl Routes {
     const NONE: u16 = u16::MAX;
-    /// So many addresses behind the first are found by their number alone.
+    /// Number of consecutive addresses that an array covers. All other addresses are in a map.
     const NEAR: u32 = 1 << 16;
 
-    /// Routes that find the IPv4 addresses from `first` on fastest.
+    /// An empty table that finds the 65,536 IPv4 addresses from `first` on by one array access.
     pub fn beginning_at(first: Ipv4Addr) -> Routes {
         Routes { first: first.to_bits(), ..Routes::default() }
     }
 
+    /// Sets the port for an address.
     pub fn set(&mut self, dst: IpAddr, port: Port) {
         match self.offset(dst) {
             Some(offset) if offset < Routes::NEAR as usize => {
@@ -42,27 +57,28 @@ impl Routes {
         }
     }
 
-    /// For every address without a route of its own.
+    /// Sets the port for all addresses without a route of their own.
     pub fn set_default(&mut self, port: Port) {
         self.default = Some(port.0);
     }
 
-    /// The first of the addresses that are found by their number alone, and the way to each of them, one after another.
+    /// The first address of the array, and the port of each address in it.
     pub(crate) fn near(&self) -> (u32, impl Iterator<Item = Option<Port>> + '_) {
         let address = |offset| IpAddr::V4(Ipv4Addr::from_bits(self.first.wrapping_add(offset)));
         (self.first, (0..self.near.len() as u32).map(move |offset| self.to(address(offset))))
     }
 
-    /// The ways to the other addresses that have one of their own.
+    /// The routes of the map.
     pub(crate) fn far(&self) -> impl Iterator<Item = (IpAddr, Port)> + '_ {
         self.far.iter().map(|(address, port)| (*address, Port(*port)))
     }
 
-    /// The way to every address without a route of its own.
+    /// The port for addresses without a route of their own.
     pub(crate) fn default_port(&self) -> Option<Port> {
         self.default.map(Port)
     }
 
+    /// The port for an address; `None` if there is no route.
     #[inline(always)]
     pub fn to(&self, dst: IpAddr) -> Option<Port> {
         let near = self.offset(dst).and_then(|offset| self.near.get(offset)).filter(|port| **port != Routes::NONE);
@@ -86,13 +102,14 @@ impl Routes {
     }
 }
 
-/// A node that sends each packet on by its destination, at once.
+/// A node that forwards each packet by its destination address, at once.
 #[derive(Debug)]
 pub struct Router {
     routes: Routes,
 }
 
 impl Router {
+    /// A router with these routes.
     pub fn new(routes: Routes) -> Router {
         Router { routes }
     }
@@ -101,13 +118,16 @@ impl Router {
         &self.routes
     }
 
-    /// The port that the packet would leave by; `None` if it would be lost here.
+    /// The port that the packet would leave by; `None` if the router would drop it.
     #[inline]
     pub fn route(&self, packet: &Packet) -> Option<Port> {
         if packet.ttl() > 1 { self.routes.to(packet.dst()) } else { None }
     }
 
-    /// The port that the packet leaves by, one hop poorer.
+    /// Decrements the packet's TTL and returns the port that the packet leaves by.
+    ///
+    /// # Errors
+    /// Returns the reason to drop the packet if its TTL expires or there is no route.
     #[inline]
     pub fn forward(&self, packet: &mut Packet) -> Result<Port, DropReason> {
         if !packet.lower_ttl() {

@@ -1,4 +1,4 @@
-//! Packets of other hosts through a network: in at one edge, over a link and a router, out at another.
+//! Packets from outside: they enter at one edge, cross a link and a router, and leave at another edge.
 
 use lopsided_core::packet::UdpHeader;
 use lopsided_core::{
@@ -10,7 +10,7 @@ use lopsided_net::{Attachment, NetNode, Network, Router, Routes};
 use lopsided_queue::QueueConfig;
 use std::net::Ipv4Addr;
 
-/// These networks have no hosts of their own.
+/// The host type of networks without hosts.
 #[derive(Debug)]
 enum NoHost {}
 
@@ -55,7 +55,7 @@ fn line() -> Network<NoHost> {
     Network::new(nodes, &[to(ROUTER), to(LINK), to(OUT), to(LINK)], Accounting::new(4))
 }
 
-/// A datagram with 972 octets of payload: 1000 in all.
+/// A datagram of 1,000 bytes, 972 of them payload.
 fn datagram(dst: Ipv4Addr) -> Vec<u8> {
     let transport = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
     let ip = IpHeader::v4(Ipv4Addr::new(198, 51, 100, 1), dst);
@@ -72,7 +72,7 @@ fn packets_of_others_come_out_at_the_time_of_the_line_and_only_one_hop_older() {
         network.advance(at(us));
         network.inject(at(us), IN, wire::read_foreign(FlowId(0), &sent).expect("a whole packet"));
     }
-    // 1 ms each on the line, the second behind the first.
+    // Each packet takes 1 ms on the line, and the second waits for the first.
     for expected in [11_000, 12_000, 16_000] {
         let next = network.next_time().expect("packets are in flight");
         assert_eq!(next, at(expected));

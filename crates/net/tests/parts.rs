@@ -1,4 +1,4 @@
-//! A network in parts on several threads: every packet, statistic and digest is that of the network in one part.
+//! A network in parts on several threads has the same packets, statistics and digest as the network in one part.
 
 mod tree;
 
@@ -37,7 +37,7 @@ proptest! {
             if unseen {
                 apart.promise_unseen(now);
             }
-            // Now and then the network runs by itself: it is the same network.
+            // Sometimes the network runs by itself between two runs in parts.
             if step % 5 == 3 {
                 apart.advance(now);
             } else {
@@ -52,8 +52,8 @@ proptest! {
     }
 }
 
-/// Hosts 0 and 1 at the ends of three routers, host 2 at the second; every line takes a millisecond but the middle
-/// ones.
+/// Hosts 0 and 1 at the ends of a row of three routers, host 2 at the first router. The two lines between routers have
+/// 20 and 30 ms, all others 1 ms.
 fn row(sends: Vec<(u64, usize, usize, u32)>) -> Tree {
     let plain =
         |ms| LinkConfig::new(Some(BitRate::from_bps(10_000_000)), Duration::from_millis(ms), QueueConfig::packets(10));
@@ -66,10 +66,10 @@ fn the_longest_lines_that_leave_equal_work_are_cut() {
     let tree = row(Vec::new());
     let network = tree.network(true);
     let two = division(&tree, &network, 2).expect("lines that foretell");
-    // Of the two long lines the work falls alike, and the longer delay decides.
+    // Both long lines divide the work equally, so the longer delay decides.
     assert_eq!(two.exits(), [NodeId(tree.link(2, 0) as u32), NodeId(tree.link(2, 1) as u32)]);
     assert_eq!((two.parts(), two.lookahead()), (2, Duration::from_millis(30)));
-    // A part without a host has nothing to do: two parts are all.
+    // A further cut would make a part without hosts, which has no work.
     assert_eq!(division(&tree, &network, 4), Some(two));
     assert_eq!(division(&tree, &network, 1), None);
 }
@@ -94,8 +94,8 @@ fn a_run_that_is_called_off_ends_together_and_can_go_on() {
     assert_eq!(look(&mut apart, &tree), look(&mut whole, &tree));
 }
 
-/// Three hosts around one router, a part each: a packet that is over the first cut as a run ends is in the second
-/// already.
+/// Three hosts around one router, each in a part of its own. A packet that crossed the first cut when a run ends is
+/// already in the second.
 #[test]
 fn what_crosses_two_cuts_is_there_whenever_a_run_ends() {
     let plain =

@@ -1,5 +1,5 @@
-//! Links in a row: that packets cross them at once changes neither a packet's fate nor a statistic at any time; nor
-//! does it that courses are counted as packets enter, where nobody looks before they end.
+//! Rows of links: passing through several links in one event changes neither a packet's fate nor a statistic at any
+//! time. Counting departures in advance, while no statistic is read, changes no result either.
 
 mod tree;
 
@@ -40,7 +40,7 @@ fn a_row_is_one_event() {
     let tree = Tree { routers: 3, beside: 0, lines, sends: (0..10).map(|at| (10_000 * at, 0, 1, 1000)).collect() };
     let mut network = tree.network(true);
     network.advance(END);
-    // Ten times to send and ten packets that arrive, and five answers.
+    // 10 sends, 10 arrivals, 5 answers.
     assert_eq!(network.events(), 10 + 10 + 5);
     let mut network = tree.network(false);
     network.advance(END);
@@ -56,6 +56,7 @@ fn what_several_links_bring_goes_on_many_at_a_time() {
     let tree = Tree { routers: 3, beside: 0, lines, sends };
     let mut network = tree.network(true);
     network.advance(END);
-    // Twenty packets are sent and arrive, two at a time get from the first router to the second, and ten are answered.
+    // 20 sends and 20 arrivals. The packets go from the first router to the second in 10 batches of 2, and 10 are
+    // answered.
     assert_eq!(network.events(), 20 + 20 + 10 + 10);
 }

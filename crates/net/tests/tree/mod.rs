@@ -1,4 +1,4 @@
-//! Random trees of hosts, routers and lines, what is sent over them, and all that can be seen of them.
+//! Random trees of hosts, routers and lines, random packets over them, and a dump of all that can be observed.
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
@@ -14,11 +14,11 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// Sends datagrams at given times, and answers every second one that comes with a small one at once.
+/// A host that sends datagrams at given times, and answers every second datagram that arrives with a small one at once.
 #[derive(Debug)]
 pub struct Host {
     addr: Ipv4Addr,
-    /// When, to whom, how large.
+    /// Time, destination, and size in bytes.
     sends: VecDeque<(Time, Ipv4Addr, u32)>,
     answers: VecDeque<Ipv4Addr>,
     pub arrived: Vec<(Time, u64)>,
@@ -29,7 +29,7 @@ impl Node for Host {
         let packet = cx.deliver(packet);
         self.arrived.push((cx.now(), packet.id()));
         if let (std::net::IpAddr::V4(src), 0) = (packet.src(), self.arrived.len() % 2) {
-            // Answers are not answered.
+            // Answers have 40 bytes and are not answered themselves.
             if packet.size().get() > 40 {
                 self.answers.push_back(src);
             }
@@ -65,20 +65,20 @@ fn address(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host as u8 + 1)
 }
 
-/// A tree: hosts 0 and 1 at the ends of a row of routers, host 2 beside one of them.
+/// A tree: hosts 0 and 1 at the ends of a row of routers, host 2 at one of the routers.
 #[derive(Debug, Clone)]
 pub struct Tree {
     pub routers: usize,
-    /// The router at which host 2 is.
+    /// The router of host 2.
     pub beside: usize,
-    /// Of each join in turn, there and back.
+    /// The configurations of both directions of each line.
     pub lines: Vec<[LinkConfig; 2]>,
-    /// Microseconds, from, to, size.
+    /// Time in microseconds, sender, receiver, size in bytes.
     pub sends: Vec<(u64, usize, usize, u32)>,
 }
 
 impl Tree {
-    /// The two nodes that each join lies between.
+    /// The two nodes that each line joins.
     fn joins(&self) -> Vec<(usize, usize)> {
         let router = |number: usize| HOSTS + number;
         let mut joins = vec![(0, router(0))];
@@ -111,7 +111,7 @@ impl Tree {
         (0..HOSTS).flat_map(|from| (0..HOSTS).map(move |to| (from, to))).filter(|(from, to)| from != to)
     }
 
-    /// The links that get packets over others alone, with those.
+    /// The leaders and the link, for each link that gets packets only over other links.
     fn followers(&self) -> Vec<(Vec<NodeId>, NodeId)> {
         let id = |node: usize| NodeId(node as u32);
         let links = (0..self.joins().len()).flat_map(|join| [self.link(join, 0), self.link(join, 1)]);
@@ -202,7 +202,7 @@ fn fifo(limit: Limit) -> QueueConfig {
 pub fn tree() -> impl Strategy<Value = Tree> {
     let send = (0u64..200_000, 0..HOSTS, 1..HOSTS, 29u32..1500)
         .prop_map(|(at, from, further, size)| (at, from, (from + further) % HOSTS, size));
-    // Bursts at one instant, too.
+    // Several packets at one instant, too.
     let sends = prop::collection::vec((send, 1usize..6), 1..80)
         .prop_map(|bursts| bursts.into_iter().flat_map(|(send, count)| vec![send; count]).collect::<Vec<_>>());
     (1usize..5, 0usize..4, sends).prop_flat_map(|(routers, beside, sends)| {
@@ -215,7 +215,7 @@ pub fn tree() -> impl Strategy<Value = Tree> {
     })
 }
 
-/// All that can be seen of a network at one instant.
+/// Everything that can be observed of a network at one instant, as text.
 pub fn look(network: &mut Network<Host>, tree: &Tree) -> String {
     let mut seen = String::new();
     for link in HOSTS + tree.routers..HOSTS + tree.routers + 2 * tree.lines.len() {
