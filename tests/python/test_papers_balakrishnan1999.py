@@ -92,5 +92,5 @@ def test_what_runs_on_real_packets_can_be_measured_and_drawn(paper: Paper) -> No
 
 
 def test_a_study_without_a_live_part_says_so() -> None:
-    with pytest.raises(UsageError, match="nothing of merritt2010 is run on real packets; of balakrishnan1999"):
+    with pytest.raises(UsageError, match="no part of merritt2010 runs on real packets; parts of balakrishnan1999 do"):
         papers.reproduce("merritt2010", None, False, Path("nowhere"), 1, Console(), world="live")

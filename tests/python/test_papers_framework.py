@@ -196,7 +196,7 @@ def test_claims_are_judged_on_medians_and_on_every_seed(paper: Paper) -> None:
     assert reproduction.counts()[0] == "1 of the paper's 2 statements hold"
     assert reproduction.opening()[1:] == [
         "1 of the paper's 2 statements hold.",
-        "The one that fails does so because the reason is not known.",
+        "1 fails because the reason is not recorded.",
     ]
     assert reproduction.held_of_paper == "1 of 2"
     # Of two readings of one statement neither adds to the number of statements.
@@ -220,7 +220,7 @@ def test_a_coin_toss_has_more_seeds_and_says_in_how_many_it_holds(paper: Paper) 
     run = partial(run_paper, tossed, run_jobs, figures=(), claims=True, sensitivity=False)
     found = run(repetitions=3)
     assert (found.claims[0].held_in, found.claims[0].repetitions, found.claims[0].is_toss) == (2, 4, True)
-    assert found.counts()[-1].endswith("coin tosses, with the seeds in which they hold: more 2 of 4")
+    assert found.counts()[-1].endswith("coin tosses; they hold in these numbers of seeds: more 2 of 4")
     # A statement that holds by a coin toss says so where statements are counted.
     lucky = replace(found.claims[0], verdict=replace(found.claims[0].verdict, holds=True))
     assert replace(found, claims=(lucky,)).counts()[0].endswith("hold, 1 of them by a coin toss between seeds")
@@ -617,7 +617,7 @@ def test_arithmetic_is_counted_apart(paper: Paper) -> None:
     counted = replace(paper, claims=(replace(moves, origin="arithmetic"), miracle))
     found = run_paper(counted, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=3)
     assert found.held_of_paper == "0 of 1"
-    assert found.counts()[1] == "1 of 1 hold that are arithmetic: the settings alone decide them"
+    assert found.counts()[1] == "1 of 1 hold among the statements that the settings alone decide (arithmetic)"
 
 
 def test_every_assumption_has_a_variant_that_changes_something() -> None:

@@ -1,8 +1,8 @@
-"""Published studies, re-run by one command and shown beside what was printed.
+"""Published studies: one command runs a study again and compares its results with the printed ones.
 
-A paper is a package in this folder named by first author and year. To add one: `published.csv` (the printed numbers),
-`scenarios/*.toml`, `assumptions.toml` (what it does not give), and an `__init__.py` that defines `PAPER` (see
-`lopsided.papers.framework.model`); nothing else has to know of it.
+A paper is a package in this folder, named by first author and year. A new paper needs `published.csv` (the printed
+numbers), `scenarios/*.toml`, `assumptions.toml` (settings that the paper does not give) and an `__init__.py` that
+defines `PAPER` (see `lopsided.papers.framework.model`). No other file changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,23 +36,29 @@ if TYPE_CHECKING:
     Keep = Callable[[Reproduction, Path], object]
 
 _YEAR = 2026
-"""Of this version of lopsided."""
+"""Year of this version of lopsided, for its BibTeX entry."""
 
 _SIDE_BY_SIDE = 2
-"""Studies at once."""
+"""Number of studies that `reproduce_all` runs in parallel."""
 _DRAWING = threading.Lock()
-"""One draws at a time: matplotlib's settings are the process's."""
+"""Only one study draws at a time, because matplotlib's settings belong to the whole process."""
 
 
 def available() -> list[str]:
-    """The keys of all papers."""
+    """Returns the keys of all papers, sorted."""
     return sorted(
         module.name for module in pkgutil.iter_modules(__path__) if module.ispkg and module.name != "framework"
     )
 
 
 def load(key: str) -> Paper:
-    """The paper of this key; raises UsageError for an unknown one."""
+    """Returns the paper with this key, such as `merritt2010`.
+
+    Raises
+    ------
+    UsageError
+        If there is no such paper. The message suggests the closest key.
+    """
     if key not in available():
         raise UsageError(f"no paper called {key!r}{_meant(key, available())}")
     paper: Paper = importlib.import_module(f"{__name__}.{key}").PAPER
@@ -60,7 +66,7 @@ def load(key: str) -> Paper:
 
 
 def as_dict(reproduction: Reproduction) -> dict[str, Any]:
-    """The findings as plain values: statements with their verdicts, printed next to measured values."""
+    """Returns the findings as plain values for JSON: statements with verdicts, and printed next to measured values."""
     from lopsided.papers.framework import page
 
     tables = {name: frame.to_dicts() for name, frame in page.summaries(reproduction).items()}
@@ -72,6 +78,7 @@ def as_dict(reproduction: Reproduction) -> dict[str, Any]:
         "seed": reproduction.seed,
         "repetitions": reproduction.repetitions,
         "opening": reproduction.opening(),
+        "failing": [asdict(each) for each in reproduction.failing()],
         "unexpected": reproduction.surprises,
         "figures": [figure.number for figure, _ in reproduction.artifacts],
         "digests": dict(reproduction.digests),
@@ -80,12 +87,12 @@ def as_dict(reproduction: Reproduction) -> dict[str, Any]:
 
 
 def bibtex(key: str) -> str:
-    """The BibTeX entry of a paper."""
+    """Returns the BibTeX entry of a paper."""
     return (load(key).folder / "citation.bib").read_text(encoding="utf-8")
 
 
 def own_bibtex() -> str:
-    """The BibTeX entry of lopsided itself, of a type that every style knows."""
+    """Returns the BibTeX entry of lopsided itself. Its type is `misc`, which every bibliography style supports."""
     return (
         "@misc{lopsided,\n"
         "  author = {{The lopsided authors}},\n"
@@ -112,15 +119,49 @@ def reproduce(
     full: bool = False,
     keep: Keep = lambda _reproduction, _report: None,
 ) -> int:
-    """Re-runs a paper, writes the report into `out` and prints what came out; returns the exit code.
+    """Runs a paper again, writes the report into `out` and prints a summary.
 
-    Everything by default; `figure` ("5.1", "table 6.2") only that one, `claims_only` only the claims: these go into a
-    folder of their own inside `out`, so that a full report there stays; so does a `chapter`. `repeat` is the number of
-    seeds per setting, of which `seed` is the first instead of 1; with `sensitivity` everything is run again under
-    every other value of what the paper does not give, and with `full` every experiment is as long as the paper's. In
-    the world `live` what can be run on real packets is, into a folder of its own. `progress(what, share)` is told how
-    far it is, and `keep` gets what came out, with the path of its report. The code is 1 if a claim, at the paper's own
-    seeds, is not as recorded, else 0.
+    Parameters
+    ----------
+    paper
+        Key of the paper.
+    figure
+        Number or name of the only figure to reproduce, such as `5.1` or `table 6.2`; everything if `None`.
+    claims_only
+        True to judge the claims without drawing figures.
+    out
+        Folder of the report. A part (`figure`, `claims_only`, `chapter`, a world other than `sim`) goes into a folder
+        of its own inside `out`, so that a full report there stays.
+    repeat
+        Number of seeds for each setting; the paper's own number if `None`.
+    console
+        Prints the summary.
+    progress
+        Called with the current activity and the share of it that is done.
+    chapter
+        Only the figures and claims of this chapter.
+    sensitivity
+        True to run everything again under every other value of the settings that the paper does not give.
+    world
+        `sim`, or `live` for the part that runs on real packets.
+    seed
+        First seed; 1 if `None`.
+    full
+        True to run every experiment as long, and as often, as the paper did.
+    keep
+        Called with the outcome and the path of its report.
+
+    Returns
+    -------
+    int
+        Exit code: 1 if a verdict at the paper's own seeds differs from the recorded one, else 0.
+
+    Raises
+    ------
+    UsageError
+        For an unknown paper, figure, chapter or world.
+    FolderError
+        If `out` holds files that no earlier report wrote.
     """
     from lopsided.papers.framework import console as on_console
 
@@ -150,10 +191,14 @@ def reproduce_all(
     full: bool = False,
     keep: Keep = lambda _reproduction, _report: None,
 ) -> int:
-    """Re-runs every paper, each into a folder of its own in `out`, and writes one page of all; returns the exit code.
+    """Runs every paper again, each into a folder of its own in `out`, and writes one page for all of them.
 
-    Two go side by side: while one is planned, judged or drawn the other's runs keep the processors busy. A paper that
-    fails is told and keeps the others from nothing. The code is 1 if one failed, or if a claim is not as recorded.
+    The parameters are those of `reproduce`. A paper that fails is listed with its error; the others still run.
+
+    Returns
+    -------
+    int
+        Exit code: 1 if a paper failed or a verdict differs from the recorded one, else 0.
     """
     from lopsided.papers.framework import console as on_console
     from lopsided.papers.framework import index
@@ -173,13 +218,14 @@ def reproduce_all(
 
         return _entry(known, _Asked(known.figures, True, sensitivity, repeat, seed, full), out / known.key, within)
 
+    # Two studies in parallel: while one is planned, judged or drawn, the runs of the other keep the processors busy.
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-        # The column that is drawn for is the caller's.
+        # A copied context carries the caller's `--column` setting into the worker threads.
         found = [pool.submit(copy_context().run, reproduced, each) for each in papers]
         try:
             entries = [each.result() for each in found]
         except BaseException:
-            # An interrupt reaches only this thread: the runs end when they next tell how far they are.
+            # An interrupt reaches only this thread. The runs of the workers end at their next progress report.
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -192,7 +238,7 @@ def reproduce_all(
 
 
 def _entry(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> Entry:
-    """The study's report and its line on the page of all."""
+    """Writes the study's report and returns its line on the page of all studies."""
     from lopsided.papers.framework.reproduction import Entry
 
     begun = time.monotonic()
@@ -212,11 +258,11 @@ class _Asked:
     seed: int | None
     full: bool = False
     only: Figure | None = None
-    """The one figure, of which what the paper says is judged too."""
+    """The one requested figure. The paper's statements about it are judged too."""
 
 
 def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> tuple[Reproduction, Path]:
-    """Runs what is asked for and writes its report into the folder."""
+    """Runs the requested part of a paper and writes its report into the folder."""
     from lopsided.papers.framework import page
     from lopsided.papers.framework import reproduction as study
 
@@ -248,10 +294,10 @@ def _in_world(study: Paper, world: str) -> Paper:
     if world == study.world:
         return study
     if world != "live":
-        raise UsageError(f"studies are re-run in the worlds sim and live, not {world!r}")
+        raise UsageError(f"no world {world!r} for studies; there are sim and live")
     if study.live is None:
         able = [key for key in available() if load(key).live is not None]
-        raise UsageError(f"nothing of {study.key} is run on real packets; of {', '.join(able)} some is")
+        raise UsageError(f"no part of {study.key} runs on real packets; parts of {', '.join(able)} do")
     return study.live
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from lopsided import metrics
-from lopsided.papers.balakrishnan1999 import bursts, ns2, section9, tables
+from lopsided.papers.balakrishnan1999 import bursts, ns2, printed, section9, tables
 from lopsided.papers.balakrishnan1999.setup import (
     ACC_SA_FIRST,
     AF_SA,
@@ -25,9 +25,9 @@ from lopsided.papers.balakrishnan1999.setup import (
 )
 from lopsided.papers.balakrishnan1999.shared import INKS, ack_limit_bps
 from lopsided.papers.framework.measurements import Measurements, Spread
-from lopsided.papers.framework.model import Comparison, Figure
+from lopsided.papers.framework.model import Figure
 from lopsided.papers.framework.plots import Line, Panel, Plot, printed_mark, side_by_side
-from lopsided.papers.framework.tables import compare
+from lopsided.papers.framework.rows import compared
 from lopsided.papers.framework.traces import traces_of
 from lopsided.views.plot import style
 
@@ -43,25 +43,9 @@ def _case_a(m: Measurements) -> Iterable[Line]:
     for place, line in enumerate(LINES):
         limit = ack_limit_bps(line) / 1e6
         yield Line([place - 0.45, place + 0.45], [limit, limit], style.MUTED, style=(0, (4, 3)), width=1.5)
-    for place, printed in zip((0, 1, 2), _printed_of_figure_8(m), strict=True):
-        reno = -(len(SCHEMES) - 1) / 2 * 0.8 / len(SCHEMES)
-        yield printed_mark(place + reno, printed.published.number, style.INK)
-
-
-def _printed_of_figure_8(m: Measurements) -> tuple[Comparison, ...]:
-    cases = (
-        ("9.6", "Section 7.1.1 / Figure 8", "case A, Reno, SLIP without header compression, first value printed"),
-        ("9.6C", "Section 7.1.1 / Figure 8", "case A, Reno, 9.6 kbps with header compression"),
-        ("28.8", "Section 7.1.1 / Figure 8", "case A, Reno, SLIP without header compression, second value printed"),
-    )
-    return tuple(
-        compare(
-            m.published.find(where, "throughput", case=case),
-            m.value("one-way", "throughput_bps", line=line, scheme=RENO.key),
-            scale=1e-6,
-        )
-        for line, where, case in cases
-    )
+    reno = -(len(SCHEMES) - 1) / 2 * 0.8 / len(SCHEMES)
+    for place, row in enumerate(printed.FIGURE_8):
+        yield printed_mark(place + reno, row.printed(m).number, style.INK)
 
 
 FIGURE_8 = Plot(
@@ -73,7 +57,7 @@ FIGURE_8 = Plot(
     ticks=range(len(LINES)),
     x_limits=(-0.5, len(LINES) - 0.5),
     tick_names=[line.title for line in LINES],
-    comparisons=_printed_of_figure_8,
+    comparisons=partial(compared, printed.FIGURE_8),
     data=lambda m: m.table("one-way"),
 )
 
@@ -90,7 +74,7 @@ def _window(m: Measurements, scheme: Scheme) -> Iterable[Line]:
 def _printed_window(m: Measurements, scheme: Scheme) -> Iterable[tuple[float, str]]:
     """The mean window of table 1."""
     if 1 in scheme.tables:
-        yield m.published.find("Table 1", "average_cwnd", protocol=scheme.title).number, style.INK
+        yield printed.table_1(scheme)[1].printed(m).number, style.INK
 
 
 FIGURE_9 = Plot(
@@ -159,13 +143,10 @@ def _over_hops(m: Measurements) -> Iterable[Line]:
 
     groups = [(scheme.title, INKS[scheme.key], found(scheme)) for scheme in RADIO_SCHEMES]
     yield from side_by_side(HOPS, groups, 1e-3)
-    printed = [scheme for scheme in RADIO_SCHEMES if 5 in scheme.tables]
     for number, scheme in enumerate(RADIO_SCHEMES):
-        for hops in HOPS if scheme in printed else ():
+        for hops in HOPS if 5 in scheme.tables else ():
             at = hops + (number - (len(RADIO_SCHEMES) - 1) / 2) * 0.8 / len(RADIO_SCHEMES)
-            yield printed_mark(
-                at, m.published.find("Table 5", "throughput", hops=hops, protocol=scheme.title).number, style.INK
-            )
+            yield printed_mark(at, printed.table_5(scheme, hops).printed(m).number, style.INK)
 
 
 FIGURE_12 = Plot(
@@ -188,25 +169,9 @@ def _round_trips(m: Measurements, scheme: Scheme) -> Iterable[Line]:
     yield Line(timed["time_s"].to_numpy(), rtt, INKS[scheme.key], mark=".", size=3, width=0.8)
 
 
-def _printed_of_figure_13(m: Measurements) -> tuple[Comparison, ...]:
-    return tuple(
-        compare(
-            m.published.find("Section 7.2.2 / Figure 13", metric, case=f"{scheme.title}, 2 hops"),
-            m.value("radio", column, hops=2, scheme=scheme.key),
-            scale=1e-3,
-        )
-        for scheme in RADIO_SCHEMES
-        if 6 in scheme.tables
-        for metric, column in (("rtt_mean", "rtt_ms"), ("rtt_std_dev", "rtt_std_ms"))
-    )
-
-
 def _printed_trips(m: Measurements, scheme: Scheme) -> Iterable[tuple[float, str]]:
     """The printed mean, and a deviation above and below it."""
-    mean, deviation = (
-        m.published.find("Section 7.2.2 / Figure 13", metric, case=f"{scheme.title}, 2 hops").number
-        for metric in ("rtt_mean", "rtt_std_dev")
-    )
+    mean, deviation = (row.printed(m).number for row in printed.figure_13(scheme))
     return (mean, style.INK), (mean - deviation, style.MUTED), (mean + deviation, style.MUTED)
 
 
@@ -228,7 +193,9 @@ FIGURE_13 = Plot(
     ),
     ("radio",),
     x_limits=(0, 100),
-    comparisons=_printed_of_figure_13,
+    comparisons=partial(
+        compared, [row for scheme in RADIO_SCHEMES if 6 in scheme.tables for row in printed.figure_13(scheme)]
+    ),
     axis="time_s",
 )
 
@@ -238,13 +205,8 @@ def _fairness(m: Measurements) -> Iterable[Line]:
         if 6 in scheme.tables:
             curve = m.curve("radio-many", "fairness_index", "connections", scheme=scheme.key)
             yield Line.of(curve, INKS[scheme.key], column=f"{scheme.key}_fairness_index", end=scheme.title)
-    for number in (2, 12):
-        yield printed_mark(number, _printed_fairness(m, number), INKS[RENO.key])
-
-
-def _printed_fairness(m: Measurements, connections: int) -> float:
-    case = f"Reno, {connections} connections"
-    return m.published.find("Section 7.2.3 / Figure 14", "fairness_index", case=case).number
+    for number, row in zip((2, 12), printed.FIGURE_14, strict=True):
+        yield printed_mark(number, row.printed(m).number, INKS[RENO.key])
 
 
 FIGURE_14 = Plot(
@@ -255,13 +217,7 @@ FIGURE_14 = Plot(
     ("radio-many",),
     ticks=CONNECTIONS,
     x_limits=(0.5, 12.6),
-    comparisons=lambda m: (
-        compare(
-            m.published.find("Section 7.2.3 / Figure 14", "fairness_index", case=f"Reno, {number} connections"),
-            m.value("radio-many", "fairness_index", connections=number, scheme=RENO.key),
-        )
-        for number in (2, 12)
-    ),
+    comparisons=partial(compared, printed.FIGURE_14),
 )
 
 
@@ -329,14 +285,6 @@ def _radio_trips(m: Measurements) -> Iterable[Line]:
     yield Line(timed["time_s"].to_numpy(), rtt, style.UP[0], mark=".", look="points")
 
 
-_OF_FIGURE_6 = (
-    ("Section 5.2 / Figure 6a", "share_of_time_idle", "idle_share", 100),
-    ("Section 5.2 / Figure 6a", "coarse_timeouts", "timeouts", 1),
-    ("Section 5.2 / Figure 6a", "losses_recovered_by_fast_retransmit", "fast_retransmits", 1),
-    ("Section 5.2 / Figure 6b", "rtt_mean", "rtt_ms", 1e-3),
-    ("Section 5.2 / Figure 6b", "rtt_std_dev", "rtt_std_ms", 1e-3),
-)
-
 FIGURE_6 = Plot(
     "200 kB over one hop of packet radio",
     "Between hosts of BSD/OS, ARQ without piggybacked acknowledgements (figure 6)",
@@ -347,10 +295,7 @@ FIGURE_6 = Plot(
     ),
     ("measured-radio",),
     x_limits=(0, 100),
-    comparisons=lambda m: (
-        compare(m.published.find(where, metric), m.value("measured-radio", column, hops=1), scale=scale)
-        for where, metric, column, scale in _OF_FIGURE_6
-    ),
+    comparisons=partial(compared, printed.FIGURE_6),
     axis="time_s",
 )
 
@@ -395,15 +340,9 @@ def _implemented_bars(m: Measurements, way: str, scale: float) -> Iterable[Line]
     for place, scheme in enumerate(section9.SCHEMES):
         median, low, high = (each * scale for each in m.value("implemented-two-way", f"{way}_bps", scheme=scheme.key))
         yield Line([place], [median], INKS[scheme.key], look="bar", width=0.6, low=[low], high=[high])
-    for case, scheme, of in section9.PRINTED:
+    for scheme, of, row in section9.printed_of("implemented-two-way"):
         if of == way:
-            yield printed_mark(section9.SCHEMES.index(scheme), section9.printed(m, case, way).number, style.INK)
-
-
-def _implemented_comparisons(m: Measurements) -> Iterable[Comparison]:
-    for case, scheme, way in section9.PRINTED:
-        found = m.value("implemented-two-way", f"{way}_bps", scheme=scheme.key)
-        yield compare(section9.printed(m, case, way), found, scale=1e-6 if way == "forward" else 1e-3)
+            yield printed_mark(section9.SCHEMES.index(scheme), row.printed(m).number, style.INK)
 
 
 FIGURE_22 = Plot(
@@ -419,7 +358,7 @@ FIGURE_22 = Plot(
     tick_names=[scheme.title for scheme in section9.SCHEMES],
     x_limits=(-0.5, len(section9.SCHEMES) - 0.5),
     data=lambda m: m.table("implemented-two-way"),
-    comparisons=_implemented_comparisons,
+    comparisons=partial(compared, [row for _, _, row in section9.printed_of("implemented-two-way")]),
 )
 
 

@@ -30,7 +30,7 @@ from lopsided.papers.balakrishnan1999.setup import (
     RENO_FIRST,
     Scheme,
 )
-from lopsided.papers.balakrishnan1999.shared import ENOUGH, INKS, least_that_is_enough
+from lopsided.papers.balakrishnan1999.shared import INKS
 from lopsided.papers.framework.claims import (
     Statements,
     agree_within,
@@ -47,7 +47,7 @@ from lopsided.papers.framework.model import (
     Verdict,
 )
 from lopsided.papers.framework.plots import Line, Panel, Plot
-from lopsided.papers.framework.tables import compare, table
+from lopsided.papers.framework.tables import table
 
 BOTH = ("server", "client")
 MAX_DELAY = section9.MAX_DELAY
@@ -146,49 +146,20 @@ def _by_delay(m: Measurements) -> Iterable[Line]:
     yield _curve(m, DELAY_SWEEP, "max_delay", INKS["reno"], "kernel's sender")
 
 
-def _burst_comparisons(m: Measurements) -> Iterable[Comparison]:
-    where = "Section 9.1.1 / Figure 20"
-    printed = m.published.find(where, "maxburst", case="recommended value, low")
-    remark = f"the least that reaches {ENOUGH:.0%} of the best"
-    for scheme in (AF_SA, ACC_SA):
-        least = least_that_is_enough(m, BURSTS_BOTH.key, "maxburst", scheme=scheme.key)
-        yield compare(printed, least, f"{scheme.title}: {remark}")
-    yield compare(printed, least_that_is_enough(m, BURST_SWEEP.key, "maxburst"), f"kernel's receiver: {remark}")
-    limit = m.published.find(where, "throughput_limit", case="maxburst 3, 10 ms timer, 1424 B segments")
-    found = m.value(BURSTS_BOTH.key, "throughput_bps", scheme=AF_SA.key, maxburst=3)
-    yield compare(limit, found, "AF/SA", 1e-6)
-
-
-def _delay_comparisons(m: Measurements) -> Iterable[Comparison]:
-    printed = m.published.find("Section 9.1.2 / Figure 21", "max_delay", case="throughput stops growing beyond")
-    remark = f"the least that reaches {ENOUGH:.0%} of the best"
-    for burst in (4, 6):
-        least = least_that_is_enough(m, DELAYS_BOTH.key, "max_delay", maxburst=burst)
-        yield compare(printed, least, f"maxburst {burst}: {remark}")
-    yield compare(printed, least_that_is_enough(m, DELAY_SWEEP.key, "max_delay"), f"kernel's sender: {remark}")
-
-
-FIGURE_20 = Plot(
-    "3 MB by the largest burst",
-    "28.8 kbit/s back (AF: 28), on real packets (figure 20)",
-    "maxburst (segments)",
-    (Panel("Mbit/s", _by_burst, height=3.0),),
-    (BURSTS_BOTH.key, BURST_SWEEP.key),
-    ticks=BURSTS,
-    tick_names=[*map(str, BURSTS[:-1]), "none"],
-    comparisons=_burst_comparisons,
-    axis="maxburst",
+FIGURE_20 = bursts.FIGURE_20.but(
+    subtitle="28.8 kbit/s back (AF: 28), on real packets (figure 20)",
+    panels=(Panel("Mbit/s", _by_burst, height=3.0),),
+    experiments=(BURSTS_BOTH.key, BURST_SWEEP.key),
+    comparisons=partial(bursts.burst_comparisons, experiment=BURSTS_BOTH.key, kernel=BURST_SWEEP.key),
+    notes=(),
 )
 
-FIGURE_21 = Plot(
-    "3 MB by segments for each ACK",
-    "28.8 kbit/s back, on real packets (figure 21)",
-    "segments for each ACK",
-    (Panel("Mbit/s", _by_delay, height=3.0),),
-    (DELAYS_BOTH.key, DELAY_SWEEP.key),
-    ticks=DELAYS,
-    comparisons=_delay_comparisons,
-    axis="max_delay",
+FIGURE_21 = bursts.FIGURE_21.but(
+    subtitle="28.8 kbit/s back, on real packets (figure 21)",
+    x="segments for each ACK",
+    panels=(Panel("Mbit/s", _by_delay, height=3.0),),
+    experiments=(DELAYS_BOTH.key, DELAY_SWEEP.key),
+    comparisons=partial(bursts.delay_comparisons, experiment=DELAYS_BOTH.key, kernel=DELAY_SWEEP.key),
     notes=(
         "Beside the kernel's sender the receiver's half of ACC: its bound by the sender's window is left out, which "
         "here stood for 21 segments.",
@@ -206,15 +177,14 @@ def _bars(m: Measurements, column: str, scale: float) -> Iterable[Line]:
 
 
 def _two_way_comparisons(m: Measurements) -> Iterable[Comparison]:
-    for case, scheme, way in section9.PRINTED:
-        scale = 1e-6 if way == "forward" else 1e-3
-        for experiment, schemes, remark in (
-            (TWO_WAY_BOTH, SCHEMES, "both ends ours"),
-            (TWO_WAY, KERNELS, "the kernel's client"),
-        ):
-            if scheme in schemes:
-                measured = m.value(experiment.key, f"{way}_bps", scheme=scheme.key)
-                yield compare(section9.printed(m, case, way), measured, remark, scale)
+    ours = section9.printed_of(TWO_WAY_BOTH.key, "both ends ours")
+    kernels = {
+        (scheme, way): row for scheme, way, row in section9.printed_of(TWO_WAY.key, "the kernel's client", KERNELS)
+    }
+    for scheme, way, row in ours:
+        yield row.compared(m)
+        if (scheme, way) in kernels:
+            yield kernels[scheme, way].compared(m)
 
 
 def _two_way_data(m: Measurements) -> pl.DataFrame:

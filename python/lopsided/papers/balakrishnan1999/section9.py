@@ -6,9 +6,11 @@ at most and 5 ACKs for a window at least. AF works on the emulated line of secti
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from lopsided.papers.balakrishnan1999 import bursts, measure
+from lopsided.papers.balakrishnan1999.printed import figure_22
 from lopsided.papers.balakrishnan1999.setup import (
     ACC_SA,
     ACC_SA_FIRST,
@@ -40,7 +42,7 @@ from lopsided.papers.framework.claims import (
 )
 from lopsided.papers.framework.measurements import Measurements, Spread
 from lopsided.papers.framework.model import Case, Claim, Experiment, Measured, Overrides, Verdict
-from lopsided.papers.framework.published import PublishedValue
+from lopsided.papers.framework.rows import Row, measured
 
 SCHEMES = (RENO, RENO_FIRST, ACC_SA, ACC_SA_FIRST, AF_SA, AF_SA_FIRST)
 MAX_DELAY = 8
@@ -59,9 +61,13 @@ PRINTED = (
 """The values of figure 22 that the text prints: the case, its scheme, and the direction."""
 
 
-def printed(m: Measurements, case: str, way: str) -> PublishedValue:
-    """A printed throughput of figure 22."""
-    return m.published.find("Section 9.1.3 / Figure 22", f"{way}_throughput", case=case)
+def printed_of(experiment: str, remark: str = "", schemes: Iterable[Scheme] = SCHEMES) -> list[tuple[Scheme, str, Row]]:
+    """Returns the scheme, the direction and the row of each printed value, measured in this experiment."""
+    return [
+        (scheme, way, figure_22(experiment, case, scheme, way, remark))
+        for case, scheme, way in PRINTED
+        if scheme in schemes
+    ]
 
 
 def adapted(burst: int) -> Overrides:
@@ -102,11 +108,12 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
     def at_burst(m: Measurements, scheme: Scheme, burst: int) -> Spread:
         return m.value(by_burst, "throughput_bps", scheme=scheme.key, maxburst=burst)
 
-    def beside(m: Measurements, scheme: Scheme, way: str, case: str = "") -> Measured:
-        of = mbit if way == "forward" else kbit
-        print_ = printed(m, case, way) if case else None
-        name = f"{scheme.title}, {'download' if way == 'forward' else 'upload'}"
-        return of(name, m.value(two_way, f"{way}_bps", scheme=scheme.key), print_)
+    def beside(m: Measurements, scheme: Scheme, way: str) -> Measured:
+        of, name = (mbit, "download") if way == "forward" else (kbit, "upload")
+        return of(f"{scheme.title}, {name}", m.value(two_way, f"{way}_bps", scheme=scheme.key))
+
+    def of_print(scheme: Scheme) -> list[Row]:
+        return [row for each, _, row in printed_of(two_way) if each is scheme]
 
     @of_bursts(
         "Throughput rises almost linearly with maxburst from 1 to 4, since what a burst leaves over waits for a timer.",
@@ -158,26 +165,30 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
 
         return at_least(90, [share(ACC_SA, 28.8e3), share(AF_SA, 28e3)])
 
-    @of_two_way("ACKs first leave Reno's upload 5.1 kbit/s.", "section 9.1.3, figure 22", fails=True)
-    def acks_first_cost_the_upload(m: Measurements) -> Verdict:
-        return near([beside(m, RENO_FIRST, "reverse", "Reno + acks-first")])
+    acks_first_cost_the_upload = of_two_way.near_print(
+        "acks-first-cost-the-upload",
+        "ACKs first leave Reno's upload 5.1 kbit/s.",
+        "section 9.1.3, figure 22",
+        measured(of_print(RENO_FIRST)),
+        fails=True,
+    )
 
     @of_two_way(
         "With ACKs first and AF the download gets nearly 4 Mbit/s and the upload nothing.", "section 9.1.3, figure 22"
     )
     def acks_first_and_filtering_starve_the_upload(m: Measurements) -> Verdict:
         return all_of(
-            near([beside(m, AF_SA_FIRST, "forward", "AF + acks-first")]),
+            near(measured(of_print(AF_SA_FIRST)[:1])(m)),
             at_most(0.5, [beside(m, AF_SA_FIRST, "reverse")]),
         )
 
-    @of_two_way(
+    acks_first_and_acc = of_two_way.near_print(
+        "acks-first-and-acc",
         "With ACKs first and ACC the download gets 1.3 Mbit/s and the upload 20.1 kbit/s.",
         "section 9.1.3, figure 22",
+        measured(of_print(ACC_SA_FIRST)),
         fails=True,
     )
-    def acks_first_and_acc(m: Measurements) -> Verdict:
-        return near([beside(m, ACC_SA_FIRST, way, "ACC + acks-first") for way in ("forward", "reverse")])
 
     return (
         throughput_rises_with_maxburst,

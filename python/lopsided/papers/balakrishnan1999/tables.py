@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
 from lopsided import metrics
+from lopsided.papers.balakrishnan1999 import printed
 from lopsided.papers.balakrishnan1999.setup import (
     ACC_SA_CODE,
     CODE_SCHEMES,
@@ -25,8 +27,10 @@ from lopsided.papers.balakrishnan1999.setup import (
     Scheme,
 )
 from lopsided.papers.balakrishnan1999.shared import locked_out, lossy, runs_of, two_way
+from lopsided.papers.framework import rows
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Artifact, Comparison
+from lopsided.papers.framework.rows import Row
 from lopsided.papers.framework.tables import Columns, compare, table
 from lopsided.scenario import Scenario
 
@@ -40,11 +44,11 @@ DURATION_S = 50.0
 
 def authors(case: str, line: str, scheme: Scheme) -> dict[str, float] | None:
     """The row of the authors' code for a cell; None where it was not run."""
-    rows = pl.read_csv(AUTHORS_CODE, comment_prefix="#")
+    known = pl.read_csv(AUTHORS_CODE, comment_prefix="#")
     if scheme.marked and not scheme.forced:
         return None
     key = scheme.key.removesuffix("_code")
-    found = rows.filter((pl.col("case") == case) & (pl.col("line") == line) & (pl.col("scheme") == key))
+    found = known.filter((pl.col("case") == case) & (pl.col("line") == line) & (pl.col("scheme") == key))
     return found.row(0, named=True) if found.height else None
 
 
@@ -78,17 +82,7 @@ def table_1(m: Measurements) -> Artifact:
         "ACKs/s_filtered_ns-2": each_second("acks_filtered"),
         "timeouts": cell("timeouts"),
     }
-    printed = {
-        "throughput": ("throughput_bps", 1e-6),
-        "average_cwnd": ("cwnd_packets", 1),
-        "average_rtt": ("rtt_ms", 1),
-    }
-    compared = tuple(
-        compare(m.published.find("Table 1", metric, protocol=scheme.title), lossy(m, scheme, column), scale=scale)
-        for scheme in SCHEMES
-        if 1 in scheme.tables
-        for metric, (column, scale) in printed.items()
-    )
+    compared = rows.compared((row for scheme in SCHEMES if 1 in scheme.tables for row in printed.table_1(scheme)), m)
     notes = (
         "Means over five delays of the return line within 0.4 ms of 50 ms; windows in packets. ns-2: the authors' own "
         "classes in ns-2.35, repaired, recorded; its AF/AR ran for 25 s, of which its slow start takes more.",
@@ -135,19 +129,8 @@ def table_2(m: Measurements) -> Artifact:
         "fairness_index": cell("fairness_index"),
     }
 
-    def compared() -> Iterable[Comparison]:
-        for scheme in SCHEMES:
-            name = scheme.title.split("/")[0]
-            if 2 not in scheme.tables:
-                continue
-            for metric, column, scale in (
-                ("total_throughput", "total_bps", 1e-6),
-                ("fairness_index", "fairness_index", 1),
-            ):
-                found = m.value("two-downloads", column, scheme=scheme.key)
-                yield compare(m.published.find("Table 2", metric, protocol=name), found, scale=scale)
-
-    return Artifact(table(SCHEMES, columns), None, tuple(compared()))
+    compared = rows.compared((row for scheme in SCHEMES if 2 in scheme.tables for row in printed.table_2(scheme)), m)
+    return Artifact(table(SCHEMES, columns), None, compared)
 
 
 def table_3(m: Measurements) -> Artifact:
@@ -163,29 +146,28 @@ def table_3(m: Measurements) -> Artifact:
         "queue_if_not": lambda scheme: two_way(m, scheme, "backlog_packets", locked=False),
     }
 
-    def compared() -> Iterable[Comparison]:
-        for scheme in TWO_WAY_SCHEMES:
-            if 3 not in scheme.tables:
-                continue
-            shares = (
-                ((False, "80 percent of runs"), (True, "20 percent of runs")) if scheme is RENO else ((None, "all"),)
-            )
-            for locked, share in shares:
-                for metric, column, scale in (
-                    ("forward_throughput", "forward_bps", 1e-6),
-                    ("reverse_throughput", "reverse_bps", 1e-3),
-                ):
-                    found = two_way(m, scheme, column, locked=locked)
-                    row = m.published.find("Table 3", metric, protocol=scheme.title, runs_share=share)
-                    yield compare(row, found, scale=scale)
-
-        for way, column, scale in (("forward", "forward_bps", 1e-6), ("reverse", "reverse_bps", 1e-3)):
-            case = "RED marks data only, acks exempt (ACC disabled)"
-            row = m.published.find("Section 7.1.3", f"{way}_throughput", case=case)
-            yield compare(row, two_way(m, DATA_MARKED, column), scale=scale)
+    shown = [row for scheme in TWO_WAY_SCHEMES if 3 in scheme.tables for row in _table_3(scheme)]
+    compared = rows.compared((*shown, *_DATA_MARKED), m)
 
     notes = ("Locked out: an upload that makes no progress. Means of the runs; the queue is that of the return line.",)
-    return Artifact(table(TWO_WAY_SCHEMES, columns), None, tuple(compared()), notes)
+    return Artifact(table(TWO_WAY_SCHEMES, columns), None, compared, notes)
+
+
+def _table_3(scheme: Scheme) -> tuple[Row, ...]:
+    return (*printed.TAKING_TURNS, *printed.LOCKED_OUT) if scheme is RENO else printed.table_3(scheme)
+
+
+_DATA_MARKED = tuple(
+    Row(
+        name,
+        partial(two_way, scheme=DATA_MARKED, column=f"{way}_bps"),
+        "Section 7.1.3",
+        f"{way}_throughput",
+        {"case": "RED marks data only, acks exempt (ACC disabled)"},
+        scale=scale,
+    )
+    for way, name, scale in (("forward", "download", 1e-6), ("reverse", "upload", 1e-3))
+)
 
 
 def table_4(m: Measurements) -> Artifact:
@@ -193,7 +175,7 @@ def table_4(m: Measurements) -> Artifact:
     medium = Scenario.load(Path(__file__).parent / "scenarios" / "radio-1.toml").resolved["media"][0]
     if medium["kind"] != "packet_radio":
         raise ValueError(f"radio-1.toml has the medium {medium['kind']}")
-    rows = (
+    parameters = (
         ("link_bandwidth", "rate, kbit/s", medium["rate_bps"] / 1e3),
         ("fixed_link_latency", "latency, ms", medium["latency_s"] * 1e3),
         ("turnaround_transmit_to_receive", "transmit to receive, ms", medium["transmit_to_receive_s"] * 1e3),
@@ -201,8 +183,9 @@ def table_4(m: Measurements) -> Artifact:
         ("receiver_buffer_size", "receive buffer, kB", 33 * 0.96),
     )
     columns: Columns[tuple[str, str, float]] = {"parameter": lambda row: row[1], "here": lambda row: row[2]}
-    compared = tuple(compare(m.published.find("Table 4", "value", case=key), value) for key, _, value in rows)
-    return Artifact(table(rows, columns), None, compared, ("The queue of 10 packets holds 9, as the authors' do.",))
+    compared = tuple(compare(m.published.find("Table 4", "value", case=key), value) for key, _, value in parameters)
+    note = "A queue of 10 packets holds 9, as in the authors' simulator."
+    return Artifact(table(parameters, columns), None, compared, (note,))
 
 
 def table_5(m: Measurements) -> Artifact:
@@ -222,16 +205,8 @@ def table_5(m: Measurements) -> Artifact:
         "calls": cell("calls"),
         "unanswered": cell("unanswered"),
     }
-    compared = tuple(
-        compare(
-            m.published.find("Table 5", "throughput", hops=hops, protocol=scheme.title),
-            m.value("radio", "throughput_bps", hops=hops, scheme=scheme.key),
-            scale=1e-3,
-        )
-        for hops, scheme in pairs
-        if 5 in scheme.tables
-    )
-    return Artifact(table(pairs, columns), None, compared)
+    shown = (printed.table_5(scheme, hops) for hops, scheme in pairs if 5 in scheme.tables)
+    return Artifact(table(pairs, columns), None, rows.compared(shown, m))
 
 
 def table_6(m: Measurements) -> Artifact:
@@ -247,16 +222,8 @@ def table_6(m: Measurements) -> Artifact:
                 "radio-many", "fairness_index", connections=number, scheme=key
             ),
         }
-    compared = tuple(
-        compare(
-            m.published.find("Table 6", "aggregate_throughput", connections=number, protocol=scheme.title),
-            m.value("radio-many", "throughput_bps", connections=number, scheme=scheme.key),
-            scale=1e-3,
-        )
-        for number in CONNECTIONS
-        for scheme in schemes
-    )
-    return Artifact(table(CONNECTIONS, columns), None, compared)
+    shown = (printed.table_6(scheme, number) for number in CONNECTIONS for scheme in schemes)
+    return Artifact(table(CONNECTIONS, columns), None, rows.compared(shown, m))
 
 
 SIZES = (("SLIP", 52), ("CSLIP", 18))
@@ -265,7 +232,7 @@ SIZES = (("SLIP", 52), ("CSLIP", 18))
 
 def table_k(m: Measurements) -> Artifact:
     """The normalised bandwidth ratio and the limits that follow (BAL-M02, BAL-M03)."""
-    rows = [
+    lines = [
         *((f"28.8 kbit/s, {name}, ACKs of {octets} B", 28800.0, octets, 2) for name, octets in SIZES),
         *((f"{line.title}, ACKs of {line.ack_bytes} B", line.rate_bps, line.ack_bytes, 1) for line in LINES),
         ("Ethernet, ACKs of 52 B", FORWARD_BPS, 52, 2),
@@ -286,12 +253,12 @@ def table_k(m: Measurements) -> Artifact:
 
     def compared() -> Iterable[Comparison]:
         section = "Section 4.2.1"
-        for row, (name, _) in zip(rows, SIZES, strict=False):
+        for row, (name, _) in zip(lines, SIZES, strict=False):
             case = f"10 Mbps forward, 28.8 kbps {name} reverse, 1 KB data"
             yield compare(m.published.find(section, "k", case=case), k(row))
             case = f"28.8 kbps {name} reverse, delayed acks"
             yield compare(m.published.find(f"{section} / Figure 2", "throughput_limit", case=case), limit(row))
-        yield compare(m.published.find(section, "k", case="10 Mbps forward, Ethernet reverse"), k(rows[-1]))
+        yield compare(m.published.find(section, "k", case="10 Mbps forward, Ethernet reverse"), k(lines[-1]))
         of_100 = metrics.normalised_bandwidth_ratio(FORWARD_BPS, 100e3, 1000, 40)
         yield compare(
             m.published.find(section, "k", case="10 Mbps forward, 100 kbps reverse, 1000 B data, 40 B acks"), of_100
@@ -305,4 +272,4 @@ def table_k(m: Measurements) -> Artifact:
         remark = "its own formula gives this (BAL-A15)"
         yield compare(m.published.find(where, "forward_throughput_bound", case=case), blocked, remark)
 
-    return Artifact(table(rows, columns), None, tuple(compared()), ("Computed.",))
+    return Artifact(table(lines, columns), None, tuple(compared()), ("Computed.",))

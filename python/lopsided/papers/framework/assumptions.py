@@ -1,4 +1,4 @@
-"""What a paper does not give, as data: `assumptions.toml`, a table for each thing that is assumed, by its key.
+"""Settings that a paper does not give, as data: `assumptions.toml` has one table for each assumption.
 
     [framing]
     parameter = "what the printed rates count"
@@ -6,10 +6,9 @@
     why = "not given; the rates are multiples of 32 kbit/s"
     variants."Ethernet frames" = { link.framing = "ethernet" }
 
-A variant is another value to try: its name, and the keys that it sets in the scenario; `edits` replaces text in the
-settings of the cases instead. `experiments` lists the experiments that are run again, if they are not those that the
-paper varies, and `fits` the statements whose numbers were in view when the value was chosen. Texts may run over
-several lines.
+A variant is another value to try: its name, and the keys that it sets in the scenario. `edits` replaces text in the
+settings of the cases instead. `experiments` lists the experiments to run again, by default those that the paper varies.
+`fits` lists the statements whose printed numbers were in view when the value was chosen. Texts may span several lines.
 """
 
 from __future__ import annotations
@@ -23,7 +22,13 @@ from lopsided.papers.framework.model import Assumption, Variant
 
 
 def load(paper: Path) -> tuple[Assumption, ...]:
-    """What stands in the paper's folder; raises ValueError naming the table that lacks a text or has another key."""
+    """Reads `assumptions.toml` from the paper's folder.
+
+    Raises
+    ------
+    ValueError
+        If a table lacks a text or has an unknown key. The message names the table.
+    """
     path = paper / "assumptions.toml"
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
     return tuple(_assumption(key, table, f"{path}: [{key}]") for key, table in tables.items())
@@ -49,7 +54,7 @@ def _variant(name: str, keys: Mapping[str, Any]) -> Variant:
 
 
 def _overrides(above: str, keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Nested keys as the scenario's dotted ones, values as an override writes them."""
+    """Yields nested keys as dotted scenario keys, and values as strings for an override."""
     for name, value in keys.items():
         if isinstance(value, dict):
             yield from _overrides(f"{above}{name}.", value)  # pyright: ignore[reportUnknownArgumentType]

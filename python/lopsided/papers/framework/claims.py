@@ -1,11 +1,10 @@
-"""The tests that claims are made of: each builds criterion, numbers, verdict and reason from the same values.
+"""The tests of claims. Each builds criterion, numbers, verdict and reason from the same values.
 
     rises("variation", m.curve("sweep", "variation", "buffer_packets"))
     all_of(at_least(90, rates), agree_within(0.05, rates))
 
-What counts as "near" a printed number is the same in all papers, and stands here: for a share of something `POINTS`,
-and not less than half nor more than twice of it; `SHARE` for every other quantity. A statement "much more" or "leads"
-without a number is a tenth more (`MORE`).
+"Near" a printed number means the same in all papers. A share in per cent is near within `POINTS` and a factor of two,
+and any other quantity within `SHARE`. "More" or "leads" without a number means at least 10 % more (`MORE`).
 """
 
 from __future__ import annotations
@@ -24,22 +23,24 @@ from lopsided.papers.framework.model import Claim, Measured, Origin, Verdict
 from lopsided.papers.framework.published import PublishedValue
 
 POINTS = 10.0
-"""Percentage points: a share of something is near a printed one within a tenth of the scale."""
+"""Percentage points within which a share is near a printed share."""
 
 SHARE = 0.15
-"""Any other quantity is near a printed one within 15 %: what reading a mean off a noisy log allows."""
+"""Relative distance within which any other quantity is near print: the error of reading a mean off a noisy log."""
 
 MORE = 1.1
+"""Ratio from which one quantity counts as more than another."""
 
 
 Check: TypeAlias = Callable[[Measurements], Verdict]
+Numbers: TypeAlias = Callable[[Measurements], Iterable[Measured]]
 
 
 def wider_than_said(claim: Claim, verdict: Verdict) -> list[str]:
-    """The ranges of a verdict's criterion that are wider than the range that the statement itself gives.
+    """Returns the ranges in a verdict's criterion that are wider than the range in the statement.
 
-    A statement "14 to 15.5 Mbit/s" is judged by no bounds beyond 14 and 15.5. Ranges that share no end with the
-    statement's are about something else.
+    A statement "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. A range that shares no end with the
+    statement's range is about another quantity and is ignored.
     """
     said = [(float(low), float(high)) for low, high in _SAID_RANGE.findall(claim.statement.replace(",", ""))]
     judged = [(float(low), float(high)) for low, high in _JUDGED_RANGE.findall(verdict.criterion.replace(",", ""))]
@@ -56,15 +57,22 @@ _JUDGED_RANGE = re.compile(r"from (-?\d+(?:\.\d+)?) to (-?\d+(?:\.\d+)?)")
 
 
 def key_of(check: Callable[..., Verdict]) -> str:
-    """A claim's key by the name of the function that judges it."""
+    """Returns the key of a claim: the name of the function that judges it, with hyphens."""
     return check.__name__.replace("_", "-")
 
 
 @dataclass(frozen=True)
 class Statements:
-    """Makes claims of functions: `@of_paper(statement, where)`, the key being the function's name.
+    """Decorator that turns a function into a claim: `@of_paper(statement, where)`.
 
-    Nothing is registered: a paper lists its claims.
+    The function's name becomes the claim's key. Nothing is registered; a paper lists its claims.
+
+    Attributes
+    ----------
+    needs
+        Keys of the experiments that the claims read.
+    origin
+        Origin of the claims.
     """
 
     needs: tuple[str, ...]
@@ -80,13 +88,39 @@ class Statements:
         fails: bool = False,
         origin: Origin | None = None,
     ) -> Callable[[Check], Claim]:
-        """`fails` for a statement that is known not to hold; `needs`, `key` and `origin` if they are others."""
+        """Returns a decorator that makes the claim.
+
+        `fails` records that the statement does not hold. `key`, `needs` and `origin` replace the defaults.
+        """
 
         def claim(check: Check) -> Claim:
             whose = origin or self.origin
             return Claim(key or key_of(check), statement, where, needs or self.needs, check, fails, whose)
 
         return claim
+
+    def near_print(
+        self,
+        key: str,
+        statement: str,
+        where: str,
+        numbers: Numbers,
+        *,
+        needs: tuple[str, ...] = (),
+        fails: bool = False,
+        origin: Origin | None = None,
+        why: str = "",
+        notes: tuple[str, ...] = (),
+    ) -> Claim:
+        """Returns the claim that every number is near its printed one (`near`), without a function of its own.
+
+        `why` is added to the reason for a failure, and `notes` are printed in either case.
+        """
+
+        def check(m: Measurements) -> Verdict:
+            return near(numbers(m)).but(why=why, notes=notes)
+
+        return self(statement, where, key=key, needs=needs, fails=fails, origin=origin)(check)
 
 
 def number(
@@ -97,33 +131,36 @@ def number(
     scale: float = 1.0,
     published: PublishedValue | None = None,
 ) -> Measured:
-    """One number that a claim rests on: a value, or the median of a spread, times `scale`, in a unit."""
+    """Returns a number for a verdict: `value`, or its median over the repetitions, times `scale`, in `unit`."""
     return Measured(name, float(value.median if isinstance(value, Spread) else value) * scale, unit, published)
 
 
 def percent(name: str, value: Spread | float, published: PublishedValue | None = None) -> Measured:
-    """A share of something, in per cent."""
+    """Returns a share from 0 to 1 as a number in per cent."""
     return number(name, value, "percent", scale=100, published=published)
 
 
 def mbit(name: str, value: Spread | float, published: PublishedValue | None = None) -> Measured:
-    """A rate in bit/s as Mbit/s."""
+    """Returns a rate in bit/s as a number in Mbit/s."""
     return number(name, value, "Mbit/s", scale=1e-6, published=published)
 
 
 def kbit(name: str, value: Spread | float, published: PublishedValue | None = None) -> Measured:
-    """A rate in bit/s as kbit/s."""
+    """Returns a rate in bit/s as a number in kbit/s."""
     return number(name, value, "kbit/s", scale=1e-3, published=published)
 
 
 def kilobytes(name: str, value: Spread | float, published: PublishedValue | None = None) -> Measured:
-    """A number of octets as kB."""
+    """Returns a size in bytes as a number in kB."""
     return number(name, value, "kB", scale=1e-3, published=published)
 
 
 def near(numbers: Iterable[Measured], printed: float = 1.0) -> Verdict:
-    """Each number that has a printed one is near it: shares in per cent within `POINTS` and a factor of two, any other
-    quantity within `SHARE`. `printed` scales the printed number to the unit of the measured."""
+    """Holds if each number with a printed one is near it.
+
+    Shares in per cent are near within `POINTS` and a factor of two, any other quantity within `SHARE`. `printed` is the
+    factor from the printed unit to the measured one.
+    """
     numbers = tuple(numbers)
     shares = next((each.unit == "percent" for each in numbers if each.published is not None), False)
 
@@ -137,7 +174,7 @@ def near(numbers: Iterable[Measured], printed: float = 1.0) -> Verdict:
 
 
 def within(tolerance: float, numbers: Iterable[Measured]) -> Verdict:
-    """Each number that has a printed one is within so many of its units of it."""
+    """Holds if each number with a printed one is at most `tolerance`, in its unit, away from it."""
     numbers = tuple(numbers)
     unit = next((each.unit for each in numbers if each.published is not None), "")
     rule = f"within {tolerance:g} {unit} of print"
@@ -154,17 +191,17 @@ def _beside_print(
 
 
 def at_least(bound: float, numbers: Iterable[Measured]) -> Verdict:
-    """Every number is `bound` or more."""
+    """Holds if every number is `bound` or more."""
     return _bounded(numbers, f"at least {text.plain(bound)}", lambda value: value >= bound)
 
 
 def at_most(bound: float, numbers: Iterable[Measured]) -> Verdict:
-    """Every number is `bound` or less."""
+    """Holds if every number is `bound` or less."""
     return _bounded(numbers, f"at most {text.plain(bound)}", lambda value: value <= bound)
 
 
 def between(low: float, high: float, numbers: Iterable[Measured]) -> Verdict:
-    """Every number lies between the two."""
+    """Holds if every number is from `low` to `high`."""
     return _bounded(numbers, f"from {text.plain(low)} to {text.plain(high)}", lambda value: low <= value <= high)
 
 
@@ -177,7 +214,7 @@ def _bounded(numbers: Iterable[Measured], bound: str, fits: Callable[[float], bo
 
 
 def agree_within(share: float, numbers: Iterable[Measured], name: str = "greatest difference") -> Verdict:
-    """The numbers lie within a share of the greatest of them."""
+    """Holds if the least and the greatest number differ by less than `share` of the greatest."""
     numbers = tuple(numbers)
     values = [each.value for each in numbers]
     difference = number(name, (max(values) - min(values)) / max(values), "percent", scale=100)
@@ -186,7 +223,7 @@ def agree_within(share: float, numbers: Iterable[Measured], name: str = "greates
 
 
 def ordered(numbers: Iterable[Measured], by: float = MORE) -> Verdict:
-    """Each number is at least `by` times the next one."""
+    """Holds if each number is more than `by` times the next one."""
     numbers = tuple(numbers)
     holds = all(one.value > by * other.value for one, other in pairwise(numbers))
     margin = f"at least {by:g} times" if by != 1 else "more than"
@@ -195,7 +232,7 @@ def ordered(numbers: Iterable[Measured], by: float = MORE) -> Verdict:
 
 
 def ratio(name: str, one: Measured, other: Measured, *, above: float = -np.inf, below: float = np.inf) -> Verdict:
-    """`one` over `other` lies above and below these bounds; all three numbers are measured."""
+    """Holds if `one` over `other` is above `above` and below `below`. The verdict lists all three numbers."""
     found = number(name, one.value / other.value if other.value else np.copysign(np.inf, one.value))
     bounds = [f"{word} {bound:g}" for word, bound in (("above", above), ("below", below)) if np.isfinite(bound)]
     reason = f"{name} is {text.number(found.value)} ({text.named(one)}; {text.named(other)})"
@@ -206,10 +243,10 @@ def ratio(name: str, one: Measured, other: Measured, *, above: float = -np.inf, 
 def rises(
     name: str, curve: Curve, unit: str = "", *, rank: float = 0.7, scale: float = 1.0, show: Iterable[float] = ()
 ) -> Verdict:
-    """The curve rises: Spearman's rank correlation of its medians with the label that is varied is above `rank`, and it
-    ends higher than it begins.
+    """Holds if the curve rises.
 
-    Measured are the curve's ends, its values at `show`, and the correlation.
+    It rises if Spearman's rank correlation of its medians with the varied setting is above `rank`, and its end is
+    higher than its beginning. The verdict lists the curve's ends, its values at `show`, and the correlation.
     """
     return _trend(name, curve, unit, rank, scale, show, +1)
 
@@ -217,7 +254,7 @@ def rises(
 def falls(
     name: str, curve: Curve, unit: str = "", *, rank: float = 0.7, scale: float = 1.0, show: Iterable[float] = ()
 ) -> Verdict:
-    """The curve falls: its rank correlation is below `-rank`, and it ends lower than it begins."""
+    """Holds if the curve falls: its rank correlation is below `-rank`, and its end is lower than its beginning."""
     return _trend(name, curve, unit, rank, scale, show, -1)
 
 
@@ -238,10 +275,10 @@ def _trend(name: str, curve: Curve, unit: str, rank: float, scale: float, show: 
 def proportional(
     name: str, curve: Curve, unit: str = "", *, power: float = -1.0, share: float = SHARE, scale: float = 1.0
 ) -> Verdict:
-    """The curve goes with the label that is varied to this power: -1 is "inversely proportional".
+    """Holds if the curve is proportional to the varied setting to this power; -1 means "inversely proportional".
 
-    Every median is within `share` of one constant times the label to the power; a trend in the right direction is not
-    enough. The constant is the geometric mean.
+    Every median must be within `share` of one constant times the setting to the power; the right trend is not enough.
+    The constant is the geometric mean.
     """
     scaled = curve.median * curve.x ** (-power)
     off = np.abs(scaled / np.exp(np.mean(np.log(scaled))) - 1)
@@ -253,7 +290,7 @@ def proportional(
 
 
 def all_of(*verdicts: Verdict) -> Verdict:
-    """Holds where all do; says what keeps the others from holding."""
+    """Holds if all verdicts hold. The reason names those that do not."""
     failing = [each for each in verdicts if not each.holds]
     return Verdict(
         not failing,

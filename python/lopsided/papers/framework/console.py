@@ -1,4 +1,4 @@
-"""A reproduction on the console: claims or comparisons where they are asked for, and at the end one screenful."""
+"""Prints a reproduction: claims or comparisons if only these were requested, and a summary of one screen at the end."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.reproduction import ClaimOutcome, Entry, Reproduction
 
 _NAMED = 6
-"""So many surprises or moves are named; the report has the rest."""
+"""At most this many unexpected verdicts are named; the report lists all."""
 
 HEADINGS = {
     "paper": "The paper's statements",
-    "arithmetic": "Arithmetic: the settings alone decide these",
+    "arithmetic": "Arithmetic: the settings alone decide these statements",
     "fitted": "Fitted: a setting was chosen with the printed numbers in view",
-    "ours": "Measures and explanations of ours",
+    "ours": "Our own measures and explanations",
 }
-"""Of the groups of statements, by origin, in the order in which they are shown."""
+"""Headings of the groups of statements by origin, in the order of the report."""
 
 
 def show(reproduction: Reproduction, console: Console, report: Path, *, in_full: bool) -> None:
-    """Prints the summary; before it, `in_full`, every claim or comparison."""
+    """Prints the summary, and every claim and comparison before it if `in_full`."""
     if in_full:
         comparisons = [each for _, artifact in reproduction.artifacts for each in artifact.comparisons]
         if comparisons:
@@ -44,7 +44,7 @@ def show(reproduction: Reproduction, console: Console, report: Path, *, in_full:
 
 
 def show_all(entries: Sequence[Entry], console: Console, page: Path) -> None:
-    """Prints a line for each study, and where the page of all is."""
+    """Prints one line for each study, and the path of the page of all studies."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("study", no_wrap=True)
     for heading in ("hold", "not as recorded", "figures", "time"):
@@ -73,6 +73,9 @@ def _summary(reproduction: Reproduction, console: Console, report: Path, in_full
     if opening:
         console.print(" ".join(opening), markup=False, highlight=False)
     console.print()
+    for each in reproduction.failing():
+        why = f": {each.summary}" if each.summary else ""
+        console.print(f"  {each.count}: {each.cause}{why}", markup=False, highlight=False)
     said = " ".join(opening)
     for count in reproduction.counts():
         if count not in said:
@@ -81,11 +84,11 @@ def _summary(reproduction: Reproduction, console: Console, report: Path, in_full
     if surprises:
         names = ", ".join(each.claim.key for each in surprises[:_NAMED])
         more = f" and {len(surprises) - _NAMED} more" if len(surprises) > _NAMED else ""
-        console.print(f"  {len(surprises)} verdicts are not as recorded: {names}{more}", style="yellow", markup=False)
+        console.print(f"  {len(surprises)} verdicts not as recorded: {names}{more}", style="yellow", markup=False)
     if reproduction.sensitivities:
         console.print(f"  {_sensitivity(reproduction)}", markup=False)
     elif paper.varied and not in_full:
-        untried = f"what the paper does not give was not varied: lopsided reproduce {paper.key} --sensitivity"
+        untried = f"to vary the settings that the paper does not give: lopsided reproduce {paper.key} --sensitivity"
         console.print(f"  {untried}", style="dim", markup=False)
     console.print(f"  {facts(reproduction)}", style="dim", markup=False)
     if reproduction.only:
@@ -102,12 +105,12 @@ def _sensitivity(reproduction: Reproduction) -> str:
     singles = [each for each in reproduction.sensitivities if len(each.varied) == 1]
     pairs = [each for each in reproduction.sensitivities if len(each.varied) == 2]
     moving = sum(bool(each.moves) for each in singles)
-    said = f"{moving} of {len(singles)} other values of what the paper does not give move a verdict"
-    return f"{said}, and {sum(bool(each.together) for each in pairs)} of {len(pairs)} pairs one that neither moves"
+    said = f"{moving} of {len(singles)} other values of settings that the paper does not give change a verdict"
+    return f"{said}; {sum(bool(each.together) for each in pairs)} of {len(pairs)} pairs change one that neither changes"
 
 
 def facts(reproduction: Reproduction) -> str:
-    """How many runs, and their digests."""
+    """Returns the number of runs, the seeds and the digest of each experiment, as one line."""
     runs = sum(reproduction.measurements.runs(key).height for key in reproduction.digests)
     most = max((len(reproduction.measurements.repetitions_of((key,))) for key in reproduction.digests), default=1)
     times = f"{most} seeds per setting" if most > 1 else "one seed per setting"
@@ -119,7 +122,7 @@ def facts(reproduction: Reproduction) -> str:
 def _comparisons(comparisons: list[Comparison]) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD,
-        title="Published beside measured",
+        title="Published and measured values",
         title_justify="left",
         pad_edge=False,
         collapse_padding=True,

@@ -1,6 +1,6 @@
-"""Rules that say what stands next to a printed value: a measured one, a statement, or the reason why there is none.
+"""Rules for the counterpart of a printed value: a measured value, a statement, or the reason for having neither.
 
-A figure's comparisons and the numbers of statements are counterparts already. A paper adds rules for the others:
+Comparisons of figures and numbers of statements are counterparts without a rule. A paper adds rules for other values:
 
     COVERAGE = (
         measured("total_packets", lambda m, row: packets(m, row), needs=("combos",)),
@@ -8,8 +8,8 @@ A figure's comparisons and the numbers of statements are counterparts already. A
         nothing("offset", "the clocks of simulated hosts agree"),
     )
 
-The first rule that matches a row and returns a number is taken. `settings` and `cited` values need no counterpart: a
-setting is what the scenarios are made of, and a cited value is of another work.
+The first rule that matches a row and returns a number applies. Values of the kinds `setting` and `cited` need no
+counterpart: the scenarios contain the settings, and a cited value belongs to another work.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.published import PublishedValue
 
 Reader: TypeAlias = "Callable[[Measurements, PublishedValue], Spread | float | None]"
-"""Returns the measured value in the unit of the printed one; `None` if this rule does not measure that row."""
+"""Returns the measured value in the printed unit, or `None` if this rule does not measure the row."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What stands next to the printed values of some metrics.
+    """The counterpart of the printed values of some metrics.
 
     A row matches if its metric is one of `metrics`, its place begins with `where` and it has all `conditions`. Exactly
     one of `read`, `by` (a statement's key) and `reason` is set.
@@ -47,7 +47,7 @@ class Rule:
     remark: str = ""
 
     def matches(self, row: PublishedValue) -> bool:
-        """True if the rule is about this row."""
+        """Returns true if the rule applies to this row."""
         return (
             row.metric in self.metrics
             and row.where.startswith(self.where)
@@ -58,22 +58,22 @@ class Rule:
 def measured(
     metrics: str, read: Reader, *, needs: tuple[str, ...] = (), where: str = "", remark: str = "", **conditions: str
 ) -> Rule:
-    """A rule that reads the measured value of these metrics (separated by spaces) from the experiments `needs`."""
+    """Returns a rule that reads the value of these metrics (separated by spaces) from the experiments `needs`."""
     return Rule(tuple(metrics.split()), where, conditions, needs, read, remark=remark)
 
 
 def judged(metrics: str, *, by: str, where: str = "", **conditions: str) -> Rule:
-    """A rule for values in words, or that only a statement can be held to: the statement of the key `by` judges it."""
+    """Returns a rule for values in words: the statement with the key `by` judges them."""
     return Rule(tuple(metrics.split()), where, conditions, by=by)
 
 
 def nothing(metrics: str, reason: str, *, where: str = "", **conditions: str) -> Rule:
-    """A rule for values that have no counterpart, with the reason."""
+    """Returns a rule for values without a counterpart, with the reason."""
     return Rule(tuple(metrics.split()), where, conditions, reason=reason)
 
 
 def number_of(row: PublishedValue) -> float:
-    """The printed number, a time `h:mm:ss` in seconds; NaN for words."""
+    """Returns the printed number, with a time `h:mm:ss` in seconds; NaN for words."""
     try:
         return row.number
     except ValueError:

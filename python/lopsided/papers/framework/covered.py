@@ -1,4 +1,4 @@
-"""Every printed value with what stands next to it, and how many there are of each kind."""
+"""Finds the counterpart of every printed value, and counts the values by kind of counterpart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.published import PublishedValue
 
 RESULTS = ("result", "computed", "derived")
-"""Kinds of printed values that a measured value should stand next to."""
+"""Kinds of printed values that need a measured value."""
 
 NEAR = 0.15
 """A measured value within this share of the printed one counts as near."""
@@ -27,24 +27,24 @@ State: TypeAlias = Literal["measured", "judged", "none", "missing", "setting", "
 
 @dataclass(frozen=True)
 class Entry:
-    """One printed value and what stands next to it."""
+    """One printed value and its counterpart."""
 
     published: PublishedValue
     state: State
     measured: Spread | None = None
     source: str = ""
-    """The figure, statement or experiments that the measured value is from."""
+    """The figure, statement or experiments that gave the measured value."""
     remark: str = ""
     reason: str = ""
 
     @property
     def is_result(self) -> bool:
-        """True if the value is a result of the paper, not a setting or another work's."""
+        """True if the value is a result of the paper, not a setting or a citation."""
         return self.published.kind in RESULTS
 
     @property
     def is_beside(self) -> bool:
-        """True if a measured value or a judged statement stands next to the printed value."""
+        """True if the printed value has a measured value or a judged statement."""
         return self.state in ("measured", "judged")
 
     @property
@@ -57,12 +57,12 @@ class Entry:
 
     @property
     def is_value(self) -> bool:
-        """True if print gives a number itself, not a bound or the end of a range."""
+        """True if print gives a number, not a bound or the end of a range."""
         return self.published.qualifier in ("eq", "approx") and math.isfinite(number_of(self.published))
 
     @property
     def is_near(self) -> bool:
-        """True if the measured value is within `NEAR` of print, or keeps the printed bound."""
+        """True if the measured value is within `NEAR` of print or keeps the printed bound."""
         if self.measured is None:
             return False
         printed, found = number_of(self.published), self.measured.median
@@ -85,7 +85,7 @@ def of(
     artifacts: Iterable[tuple[Figure, Artifact]],
     verdicts: Iterable[tuple[Claim, Verdict]],
 ) -> tuple[Entry, ...]:
-    """An entry for every printed value of the paper, in the order of `published.csv`."""
+    """Returns an entry for every printed value of the paper, in the order of `published.csv`."""
     judgements = {claim.key: verdict for claim, verdict in verdicts}
     compared, in_claims = _compared(artifacts), _in_claims(judgements)
     return tuple(
@@ -154,7 +154,23 @@ def _in_claims(judgements: Mapping[str, Verdict]) -> dict[tuple[object, ...], tu
 
 @dataclass(frozen=True)
 class Counts:
-    """How many of a paper's printed results stand next to what, and how near they are."""
+    """Numbers of a paper's printed results by kind of counterpart, and of those near print.
+
+    Attributes
+    ----------
+    results
+        Printed results.
+    beside
+        Results with a measured value or a judged statement.
+    without
+        Results without one, for a recorded reason.
+    missing
+        Results without one and without a reason.
+    values, near
+        Measured numbers, and those within `NEAR` of print.
+    bounds, kept
+        Measured bounds, and those that are kept.
+    """
 
     results: int
     beside: int
@@ -167,7 +183,7 @@ class Counts:
 
 
 def counts(entries: Sequence[Entry]) -> Counts:
-    """Counts the entries."""
+    """Counts the entries by kind of counterpart."""
     results = [each for each in entries if each.is_result]
     numbers = [each for each in results if each.state == "measured"]
     values = [each for each in numbers if each.is_value]
@@ -185,7 +201,7 @@ def counts(entries: Sequence[Entry]) -> Counts:
 
 
 def by_place(entries: Iterable[Entry]) -> Iterator[tuple[str, list[Entry]]]:
-    """The entries by the place in the paper, in the order in which places first occur."""
+    """Yields the entries by their place in the paper, in the order in which places first occur."""
     places: dict[str, list[Entry]] = {}
     for each in entries:
         places.setdefault(each.published.where, []).append(each)

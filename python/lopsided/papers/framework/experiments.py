@@ -1,8 +1,8 @@
 """Runs a paper's experiments and measures every run.
 
-All runs that are due go to the simulator in one call, so that its workers stay busy. Repetition r of every case uses
-the same seed: settings are compared under the same random numbers. Only the first repetition's runs are kept whole,
-where the experiment asks for it; of the others the measured row remains, so memory hardly grows with repetitions.
+All runs go to the simulator in one call, so that its workers stay busy. Repetition r uses the same seed in every case:
+settings are compared under the same random numbers. Only the runs of the first repetition are kept whole, if the
+experiment has `keep`. Other runs leave one measured row, so that memory hardly grows with the repetitions.
 """
 
 from __future__ import annotations
@@ -54,11 +54,39 @@ def run_experiments(
     seed: int = 1,
     progress: Callable[[float], object] | None = None,
 ) -> Measurements:
-    """Runs these experiments and measures every run.
+    """Runs experiments of a paper and measures every run.
 
-    `overrides` are laid over every case's own, and `variants` of assumptions are applied to every case. Each
-    scenario's own seed is moved on by as much as `seed` is beyond 1, so that cases that differ by their seed go on
-    differing. `progress` is told the share that is done.
+    Parameters
+    ----------
+    paper
+        The paper, whose folder has the scenarios.
+    experiments
+        Experiments to run.
+    repetitions
+        Number of seeds for each setting.
+    run_jobs
+        Runs scenarios: `lopsided.studies.jobs.run_jobs` bound to a world.
+    overrides
+        Settings that replace those of every case.
+    variants
+        Variants of assumptions, applied to every case.
+    keep_runs
+        False to keep no run whole, whatever the experiments say.
+    seed
+        First seed. The seed of each scenario is increased by `seed - 1`, so that cases with different seeds stay
+        different.
+    progress
+        Called with the share of the runs that is done.
+
+    Returns
+    -------
+    Measurements
+        One row for each run.
+
+    Raises
+    ------
+    UsageError
+        If the seeds go beyond 64 bits.
     """
     import polars as pl
 
@@ -73,7 +101,7 @@ def run_experiments(
     ]
     scenarios = _scenarios(paper, due, overrides or {})
     first_seeds = {number: seeds(number + seed - 1, repetitions)[0] for number in {each.seed for each in scenarios}}
-    # Settings that come to the same scenario share one run.
+    # Cases with the same scenario and seed share one run.
     sharing: dict[tuple[str, int, frozenset[str]], list[int]] = {}
     for index, (item, scenario) in enumerate(zip(due, scenarios, strict=True)):
         run_seed = first_seeds[scenario.seed] + item.repetition
@@ -115,7 +143,7 @@ def _varied(experiment: Experiment, variants: Sequence[Variant]) -> Experiment:
 
 
 def _scenarios(paper: Paper, due: Sequence[_Due], overrides: Overrides) -> list[Scenario]:
-    """The scenario of each run; every file is read once and every case resolved once."""
+    """The scenario of each run. Every file is read once and every case is resolved once."""
     files: dict[str, Scenario] = {}
     resolved: dict[int, Scenario] = {}
     for item in due:

@@ -1,14 +1,13 @@
-"""Why a paper's statements fail, as data: `failing.toml`, which a paper has if any of its statements fails.
+"""Why a paper's statements fail, as data: `failing.toml`. A paper has this file if one of its statements fails.
 
     [causes]
     print = "the printed 86 % exceed what the line carries beside all ACKs"
 
     [claims.taking-turns]
     cause = "ours"
-    needs = "the upload's retransmissions find room in the queue as often as its first packets do"
+    needs = "the upload's retransmissions found room in the queue as often as its first packets do"
 
-`causes` gives, for each cause that occurs, the sentence that sums it up. `needs` says what would have to be true for
-print to be right.
+`causes` has one sentence for each cause that occurs. `needs` names the condition under which print would be right.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 CAUSES: Mapping[str, str] = {
-    "print": "print contradicts itself",
-    "metric": "print measures something else",
-    "setting": "print leaves out a setting that decides it",
-    "ours": "the set-up is print's and the result differs",
+    "print": "the paper contradicts itself",
+    "metric": "the paper measures something else",
+    "setting": "the paper leaves out a setting that decides the outcome",
+    "ours": "the set-up follows the paper and the result still differs",
 }
 """Why a statement fails, in the order in which reports list the causes."""
 
 
 @dataclass(frozen=True)
 class Failing:
-    """Why one statement fails, and what would have to be true for print to be right."""
+    """Why one statement fails (a key of `CAUSES`), and the condition under which print would be right."""
 
     cause: str
     needs: str
@@ -37,14 +36,20 @@ class Failing:
 
 @dataclass(frozen=True)
 class Causes:
-    """What a paper records of its failing statements."""
+    """The contents of a paper's `failing.toml`: a summary by cause, and an entry by the key of each statement."""
 
     summary: Mapping[str, str] = field(default_factory=dict[str, str])
     claims: Mapping[str, Failing] = field(default_factory=dict[str, Failing])
 
 
 def load(paper: Path) -> Causes:
-    """Reads `failing.toml` from the paper's folder; raises ValueError that names the table with an unknown cause."""
+    """Reads `failing.toml` from the paper's folder; a paper without this file has no causes.
+
+    Raises
+    ------
+    ValueError
+        If a table has an unknown cause or lacks `needs`. The message names the table.
+    """
     path = paper / "failing.toml"
     if not path.exists():
         return Causes()

@@ -1,4 +1,4 @@
-"""All studies on one page: what came out of each, how many of its statements hold, its figures, how long it took."""
+"""One page for all studies: the result of each, the number of statements that hold, its figures and its time."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def write(entries: Sequence[Entry], seconds: float, folder: Path) -> Path:
-    """Writes index.html into the folder that holds the studies' reports, which stay; returns the page's path.
+    """Writes index.html into the folder that holds the studies' reports, and returns the path of the page.
 
-    `seconds`: how long all of them took together.
+    The reports stay. `seconds` is the wall-clock time that all studies took together.
     """
     with report_folder.writing(folder, "all") as temporary:
         (temporary / "index.html").write_text(render(entries, seconds), encoding="utf-8")
@@ -24,7 +24,7 @@ def write(entries: Sequence[Entry], seconds: float, folder: Path) -> Path:
 
 
 def render(entries: Sequence[Entry], seconds: float) -> str:
-    """The whole page."""
+    """Returns the page as HTML."""
     return page.template("index.html.j2").render(
         studies=[_study(entry) for entry in entries],
         version=page.version(),
@@ -43,8 +43,8 @@ def _study(entry: Entry) -> dict[str, Any]:
         "summary": paper.summary,
         "seconds": f"{entry.seconds:.1f}",
         "failure": entry.failure,
-        "answer": found.answer if found else "",
-        "counts": found.counts() if found else [],
+        "opening": found.opening() if found else [],
+        "counts": [each for each in found.counts() if each not in " ".join(found.opening())] if found else [],
         "surprises": entry.beside_the_record,
         "runs": sum(found.measurements.runs(key).height for key in found.digests) if found else 0,
         "held_in_short": found.held_of_paper if found else "",
@@ -58,5 +58,5 @@ def _study(entry: Entry) -> dict[str, Any]:
 
 
 def _said(claim: Claim) -> str:
-    """The statement, and how it is read where there are several ways."""
+    """The statement, with its reading if it has several."""
     return f"{claim.statement} (read as {claim.reading})" if claim.reading else claim.statement

@@ -1,4 +1,4 @@
-"""What was measured for a paper: rows of numbers, their medians over the repetitions, curves."""
+"""The measurements of a paper: rows of numbers, their medians over the repetitions, and curves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _IDENTITY = ("repetition", "seed", "digest")
 
 
 class Spread(NamedTuple):
-    """A number over the repetitions: its median, the least and the greatest."""
+    """A number over the repetitions: its median, least and greatest value."""
 
     median: float
     low: float
@@ -35,28 +35,28 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, value: float) -> Spread:
-        """A number that does not vary."""
+        """Returns the spread of a number that does not vary."""
         return cls(value, value, value)
 
     @classmethod
     def mean(cls, spreads: Iterable[Spread]) -> Spread:
-        """The mean of several: of their medians, of their least and of their greatest values."""
+        """Returns the mean of the medians, of the least and of the greatest values of several spreads."""
         return cls.over(np.mean, spreads)
 
     @classmethod
     def over(cls, pick: Callable[[Any], Any], spreads: Iterable[Spread]) -> Spread:
-        """`min`, `max` or another function of several: of their medians, of their least and of their greatest."""
+        """Applies `pick`, such as `min`, to the medians, the least and the greatest values of several spreads."""
         return cls(*(float(pick(each)) for each in zip(*spreads, strict=True)))
 
     def map(self, function: Callable[[float], float]) -> Spread:
-        """The same after a monotonic function."""
+        """Returns the spread after a monotonic function, such as a change of unit."""
         median, *ends = (function(value) for value in self)
         return Spread(median, min(ends), max(ends))
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A measured column against a label that was varied, the label rising."""
+    """A measured column against the varied setting, with the setting in rising order."""
 
     x: Array
     median: Array
@@ -65,18 +65,18 @@ class Curve:
 
     @classmethod
     def mean(cls, curves: Iterable[Curve]) -> Curve:
-        """The mean of several over the same settings: of their medians, of their least and of their greatest values."""
+        """Returns the mean of several curves over the same settings: of medians, least and greatest values."""
         curves = list(curves)
         ends = (np.mean([getattr(each, end) for each in curves], axis=0) for end in Spread._fields)
         return cls(curves[0].x, *ends)
 
     def against(self, x: Array) -> Curve:
-        """The same values against another measure of the settings, rising."""
+        """Returns the same values against another measure of the settings, in rising order."""
         order = np.argsort(x)
         return Curve(x[order], self.median[order], self.low[order], self.high[order])
 
     def at(self, x: float) -> Spread:
-        """The value at a setting, linear between those that were run."""
+        """Returns the value at a setting, by linear interpolation between the settings that were run."""
         return Spread(*(float(np.interp(x, self.x, values)) for values in (self.median, self.low, self.high)))
 
     @property
@@ -91,20 +91,29 @@ class Curve:
 
     @property
     def rank_correlation(self) -> float:
-        """Spearman's, of the medians with the label, where there is a median; NaN for fewer than three."""
+        """Spearman's rank correlation of the known medians with the setting; NaN for fewer than 3 of them."""
         return rank_correlation(self.x, self.median)
 
 
 def rank_correlation(x: Array, y: Array) -> float:
-    """`metrics.rank_correlation` of the places where both are known; NaN with fewer than three."""
+    """Returns Spearman's rank correlation where both values are finite; NaN for fewer than 3 such pairs."""
     known = np.isfinite(x) & np.isfinite(y)
     return metrics.rank_correlation(x[known], y[known]) if known.sum() >= 3 else math.nan
 
 
 class Measurements:
-    """What was measured for a paper: one row per run, medians over repetitions, and the first repetition's runs.
+    """The measurements of a paper: one row per run, medians over repetitions, and the first repetition's runs.
 
-    `labels` are the names of each experiment's labels, `published` is what the paper printed.
+    Parameters
+    ----------
+    rows
+        A frame for each experiment with one row per run.
+    runs
+        Whole runs of the first repetition, by experiment and labels.
+    labels
+        Names of the label columns of each experiment.
+    published
+        The printed values of the paper.
     """
 
     def __init__(
@@ -125,25 +134,28 @@ class Measurements:
 
     @property
     def repetitions(self) -> tuple[int, ...]:
-        """The repetitions that were run, counted from 0."""
+        """Repetitions that were run, counted from 0."""
         return self.repetitions_of(self._rows)
 
     def repetitions_of(self, experiments: Iterable[str]) -> tuple[int, ...]:
-        """The repetitions of which one of these experiments at least was run."""
+        """Returns the repetitions in which at least one of these experiments was run."""
         found = {int(number) for key in experiments for number in self._rows[key]["repetition"].unique()}
         return tuple(sorted(found))
 
     def has(self, *experiments: str) -> bool:
-        """Whether all these experiments were run."""
+        """Returns true if all these experiments were run."""
         return all(key in self._rows for key in experiments)
 
     def runs(self, experiment: str) -> pl.DataFrame:
-        """One row per run: labels, `repetition`, `seed`, `digest` and the measured columns."""
+        """Returns one row per run: labels, `repetition`, `seed`, `digest` and the measured columns."""
         return self._rows[experiment]
 
     def table(self, experiment: str) -> pl.DataFrame:
-        """One row per case, in the experiment's order: labels, and for each measured column its median over the
-        repetitions, `<column>_low` and `<column>_high`."""
+        """Returns one row per case, in the experiment's order.
+
+        A row has the labels, and for each measured column its median over the repetitions, its least value
+        `<column>_low` and its greatest value `<column>_high`.
+        """
         if experiment not in self._medians:
             self._medians[experiment] = self._median(experiment)
         return self._medians[experiment]
@@ -162,7 +174,7 @@ class Measurements:
         )
 
     def row(self, experiment: str, **labels: Label) -> dict[str, Any]:
-        """The one row of `table` with these labels; raises KeyError for none or several."""
+        """Returns the only row of `table` with these labels; raises KeyError if there is none or more than one."""
         key = (experiment, frozenset(labels.items()))
         if key not in self._found:
             found = self._where(experiment, labels)
@@ -172,17 +184,17 @@ class Measurements:
         return self._found[key]
 
     def value(self, experiment: str, column: str, **labels: Label) -> Spread:
-        """A column in the one setting with these labels; NaN where it was not measured."""
+        """Returns a column in the only setting with these labels; NaN if it was not measured."""
         row = self.row(experiment, **labels)
         return Spread(*(math.nan if row[column + end] is None else float(row[column + end]) for end in _ENDS))
 
     def curve(self, experiment: str, column: str, over: str, **labels: Label) -> Curve:
-        """A column against the label `over`, which rises, in the settings with these labels."""
+        """Returns a column against the label `over`, in rising order, for the settings with these labels."""
         key = (experiment, column, over, frozenset(labels.items()))
         if key not in self._curves:
             rows = sorted(self._where(experiment, labels), key=lambda row: row[over])
             found = [[row[name] for row in rows] for name in (over, *_with_ends(column))]
-            # None, what was not measured, becomes NaN.
+            # numpy turns `None`, a value that was not measured, into NaN.
             self._curves[key] = Curve(*(np.array(values, dtype=np.float64) for values in found))
         return self._curves[key]
 
@@ -193,18 +205,21 @@ class Measurements:
         return [row for row in self._rows_of[experiment] if all(row[name] == value for name, value in wanted)]
 
     def run(self, experiment: str, **labels: Label) -> Run:
-        """The first repetition's run of the case with these labels; raises KeyError if there is none."""
+        """Returns the first repetition's run of the case with these labels; raises KeyError if it was not kept."""
         return self._runs[experiment, frozenset(labels.items())]
 
     def repetition(self, repetition: int) -> Measurements:
-        """The same, as if nothing but this repetition had been run; of an experiment with fewer, one of those."""
+        """Returns the measurements of one repetition.
+
+        For an experiment with fewer repetitions, another of its repetitions stands in.
+        """
         import polars as pl
 
         rows = {key: frame.filter(pl.col("repetition") == _nth(frame, repetition)) for key, frame in self._rows.items()}
         return Measurements(rows, self._runs if repetition == 0 else {}, self._labels, self.published)
 
     def instead(self, experiment: str, other: str, **labels: Label) -> Measurements:
-        """The same, as if `experiment` had been run in the setting that `other` had with these labels."""
+        """Returns measurements in which the runs of `other` with these labels stand in for `experiment`."""
         import polars as pl
 
         kept = [*self._labels[experiment], *_IDENTITY]
@@ -213,18 +228,18 @@ class Measurements:
         return Measurements({experiment: frame}, {}, self._labels, self.published)
 
     def replaced_by(self, other: Measurements) -> Measurements:
-        """The same with the experiments that `other` has taken from there."""
+        """Returns the measurements with the experiments of `other` replaced by those of `other`."""
         runs = {key: run for key, run in self._runs.items() if not other.has(key[0])}
         return Measurements({**self._rows, **other._rows}, runs, self._labels, self.published)
 
     def digest(self, experiment: str) -> str:
-        """One digest over all runs of an experiment: equal digests, equal results."""
+        """Returns one digest over all runs of an experiment. Equal digests mean equal results."""
         digests = sorted(str(value) for value in self._rows[experiment]["digest"])
         return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
 
 
 def _nth(rows: pl.DataFrame, repetition: int) -> int:
-    """The repetition itself, or one of those that there are."""
+    """The repetition itself, or another one if the experiment has fewer."""
     there = sorted(rows["repetition"].unique().to_list())
     return repetition if repetition in there else there[repetition % len(there)]
 

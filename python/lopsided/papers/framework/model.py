@@ -1,8 +1,8 @@
-"""What a paper is to the laboratory: published values, experiments, figures, claims and assumptions.
+"""The parts of a paper: published values, experiments, figures, claims and assumptions.
 
-A paper is a package beside this folder that defines `PAPER`. It declares *what* it needs (experiments: scenario files
-with overrides) and *how* to read it (figures, claims); running, repeating, comparing and reporting are the same for
-all papers.
+A paper is a package next to this folder that defines `PAPER`. It declares its experiments (scenario files with
+overrides) and how figures and claims read them. Running, repeating, comparing and reporting are the same for all
+papers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Overrides: TypeAlias = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Case:
-    """One setting of an experiment: a scenario file of the paper, what is changed in it, and the setting's names."""
+    """One setting of an experiment: a scenario file of the paper, the keys changed in it, and the labels of its row."""
 
     scenario: str
     overrides: Overrides
@@ -38,13 +38,22 @@ class Case:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Runs that belong together, and the numbers that are taken from each of them.
+    """A group of runs, and the function that measures each of them.
 
-    `measure` turns one run into one row of numbers (column names end in units). It is called once per run, and the run
-    is forgotten afterwards, so everything that is to have a median must be a column. With `keep` the first
-    repetition's runs stay whole, for figures over time. `most` bounds the repetitions, for runs that no random number
-    touches; `usual` is how many there are where nobody asks for a number: fewer than the paper's for runs beside the
-    statements and those that random numbers hardly touch, more for those of which a statement is a coin toss.
+    Attributes
+    ----------
+    key
+        Name of the experiment.
+    summary
+        One sentence for the report.
+    cases
+        Settings that are run.
+    measure
+        Returns the numbers of one run, by column. Column names end in the unit. The run itself is discarded afterwards.
+    keep
+        True to keep the runs of the first repetition whole, for figures over time.
+    most
+        Upper bound for the repetitions, for runs without random numbers.
     """
 
     key: str
@@ -54,29 +63,34 @@ class Experiment:
     keep: bool = False
     most: int | None = None
     full: Variant | None = None
-    """What a full-length run (`--full`) changes: the paper's own durations, where the usual run is shorter."""
+    """Changes for a full-length run (`--full`): the paper's own durations, if the usual run is shorter."""
     full_repetitions: int | None = None
-    """Repetitions of the full-length run; `None` for the usual number."""
+    """Repetitions of the full-length run; the usual number if `None`."""
     ours: tuple[str, ...] = ()
-    """In the world live: the hosts that have the simulator's TCP."""
+    """In the world `live`: hosts that run the simulator's TCP."""
     usual: int | None = None
+    """Repetitions if the user requests no number; the paper's number if `None`.
+
+    Fewer for runs that support no statement or hardly depend on random numbers, more for a statement that is a coin
+    toss.
+    """
 
     @property
     def at_full_length(self) -> Experiment:
-        """The same experiment as long, and as often, as the paper ran it."""
+        """The experiment with the paper's own durations and repetitions."""
         cases = self.cases if self.full is None else tuple(map(self.full.applied_to, self.cases))
         usual = self.usual if self.full_repetitions is None else self.full_repetitions
         return replace(self, cases=cases, usual=usual)
 
     def repetitions(self, asked: int, *, usual: bool) -> int:
-        """How many it has where so many are asked for; `usual`: where that is the paper's own number."""
+        """Returns the number of repetitions if `asked` are requested; `usual` if that is the paper's own number."""
         wanted = self.usual if usual and self.usual is not None else asked
         return wanted if self.most is None else min(wanted, self.most)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A published value beside the measured one: the median over the repetitions, and their range."""
+    """A published value and the measured one: the median over the repetitions, and their range."""
 
     published: PublishedValue
     measured: float
@@ -87,7 +101,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Artifact:
-    """A reproduced figure or table: its data, a drawing if it is one that is drawn, and comparisons with print."""
+    """A reproduced figure or table: its data, its drawing (`None` for a table), and comparisons with print."""
 
     data: pl.DataFrame
     drawing: Drawing | None = None
@@ -97,7 +111,7 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure or table of the paper and the function that reproduces it; `needs` names the experiments it reads."""
+    """A figure or table of the paper, the experiments that it needs, and the function that reproduces it."""
 
     number: str
     title: str
@@ -107,18 +121,18 @@ class Figure:
 
     @property
     def name(self) -> str:
-        """For people: "Figure 5.1", "Table 6.2"."""
+        """Name in the report: "Figure 5.1", "Table 6.2"."""
         return f"{self.kind} {self.number}"
 
     @property
     def slug(self) -> str:
-        """For file names: "figure-5.1"."""
+        """Name of its files: "figure-5.1"."""
         return self.name.lower().replace(" ", "-")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One number that a claim rests on, beside the printed one where there is one."""
+    """One number of a verdict, with its printed counterpart if there is one."""
 
     name: str
     value: float
@@ -128,10 +142,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds, by which criterion, on which numbers, and what is to be said where it does not hold.
+    """Whether a claim holds, with the criterion, the numbers, and the reason for a failure.
 
-    `reason` is written whether or not the claim holds, so that every number in it can be checked; `why_not` is what
-    people read. `notes` are said in either case.
+    `reason` is written whether or not the claim holds, so that tests can check every number in it. Reports print
+    `why_not`, and `notes` in either case.
     """
 
     holds: bool
@@ -142,11 +156,11 @@ class Verdict:
 
     @property
     def why_not(self) -> str:
-        """The reason where the claim does not hold, else nothing."""
+        """The reason if the claim does not hold, else an empty string."""
         return "" if self.holds else self.reason
 
     def but(self, *measured: Measured, why: str = "", notes: tuple[str, ...] = (), criterion: str = "") -> Verdict:
-        """The same with further numbers, a further sentence of the reason, notes, or another criterion."""
+        """Returns the verdict with more numbers, one more sentence in the reason, more notes, or another criterion."""
         return replace(
             self,
             criterion=criterion or self.criterion,
@@ -157,11 +171,12 @@ class Verdict:
 
 
 Origin: TypeAlias = Literal["paper", "arithmetic", "fitted", "ours"]
-"""Whose statement it is, and what kind. Only `paper` counts among the paper's statements.
+"""Origin of a statement. Only `paper` counts among the paper's statements.
 
-- `arithmetic`: the paper's, but the settings alone decide it: no run could contradict it.
-- `fitted`: the paper's, but a setting was chosen with the very numbers in view that it is held to.
-- `ours`: a measure or an explanation of ours.
+- `paper`: a statement of the paper that the runs can contradict.
+- `arithmetic`: a statement of the paper that the settings alone decide; no run could contradict it.
+- `fitted`: a statement of the paper whose printed numbers were in view when a setting was chosen.
+- `ours`: our own measure or explanation.
 """
 
 
@@ -169,7 +184,7 @@ Origin: TypeAlias = Literal["paper", "arithmetic", "fitted", "ours"]
 class Claim:
     """A statement of the paper, in our words, and the function that judges whether it holds.
 
-    `reading` names the one of several ways to measure that this judges: such claims share their statement.
+    `reading` names the way to measure, if the statement can be read in several ways. Such claims share their statement.
     """
 
     key: str
@@ -178,18 +193,17 @@ class Claim:
     needs: tuple[str, ...]
     check: Callable[[Measurements], Verdict]
     known_not_to_hold: bool = False
-    """Recorded after it was looked into; a claim that surprises in either direction is pointed out."""
+    """The recorded verdict. Reports point out a claim whose verdict differs from it."""
     origin: Origin = "paper"
     reading: str = ""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Another value for something that the paper leaves open.
+    """Another value for a setting that the paper leaves open.
 
-    `overrides` are laid over every case that is run again. `edits` changes only cases that have the setting: a name of
-    one of their own overrides gets another value, any other text is replaced inside these values, such as a key of one
-    discipline.
+    `overrides` replace settings of every case that is run again. `edits` changes only cases with the setting: the name
+    of an override gets another value; any other text is replaced inside the values, such as a key of one discipline.
     """
 
     value: str
@@ -197,7 +211,7 @@ class Variant:
     edits: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def applied_to(self, case: Case) -> Case:
-        """The case with this variant's settings."""
+        """Returns the case with this variant's settings."""
         changed = dict(case.overrides)
         for old, new in self.edits.items():
             if old in changed:
@@ -209,10 +223,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Assumption:
-    """Something that the paper does not give: the value assumed, why, and other values to try.
+    """A setting that the paper does not give: the assumed value, the reason, and other values to try.
 
-    `experiments` are those that are run again under the variants; by default those that the paper varies.
-    `fits` names the statements whose printed numbers were in view when the value was chosen: these are `fitted`.
+    `experiments` are run again under the variants, by default those that the paper varies. `fits` names the statements
+    whose printed numbers were in view when the value was chosen; their origin is `fitted`.
     """
 
     key: str
@@ -226,7 +240,7 @@ class Assumption:
 
 @dataclass(frozen=True)
 class KeyResult:
-    """A number by which the sensitivity to assumptions is judged."""
+    """A number that shows how sensitive the results are to the assumptions."""
 
     key: str
     title: str
@@ -238,10 +252,18 @@ class KeyResult:
 class Paper:
     """One paper, ready to be reproduced.
 
-    `repeat` is the number of repetitions by default, of which the first is the reference run that time plots show.
-    `varied` names the experiments that are run again under every variant of the assumptions; the key results read only
-    these. So many variants as `paired` says, those that move most verdicts, are tried two at a time.
-    `answer` says in a few sentences what came out, from the measurements.
+    Attributes
+    ----------
+    repeat
+        Default number of repetitions. The first is the reference run of figures over time.
+    varied
+        Experiments that are run again under every variant of the assumptions. The key results read only these.
+    paired
+        Number of variants that are tried two at a time: those that move most verdicts.
+    answer
+        Returns the result of the study from the measurements, in at most two sentences.
+    answer_needs
+        Experiments that `answer` reads.
     """
 
     key: str
@@ -261,20 +283,20 @@ class Paper:
     answer: Callable[[Measurements], str] | None = None
     answer_needs: tuple[str, ...] = ()
     coverage: tuple[Rule, ...] = ()
-    """What stands next to the printed values that no figure and no statement compares."""
+    """Counterparts of the printed values that no figure and no statement compares."""
     causes: Causes = field(default_factory=Causes)
     """Why statements fail."""
     hindsight: tuple[str, ...] = ()
-    """What was chosen or put on record after results had been seen, a sentence each."""
+    """Choices and records that were made after results had been seen, one sentence each."""
     world: str = "sim"
-    """Where its experiments run."""
+    """World in which its experiments run."""
     live: Paper | None = None
-    """What of it can be run on real packets, as a study of its own."""
+    """The part that can run on real packets, as a study of its own."""
     chapters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """Of a long study: the experiments of each chapter, which can be asked for alone."""
+    """Experiments by chapter, for a long study whose chapters can be run alone."""
 
     def only(self, chapter: str) -> Paper:
-        """The same with the figures and claims of this chapter alone; raises KeyError for one that there is not."""
+        """Returns the study with the figures and claims of one chapter; raises KeyError for an unknown chapter."""
         experiments = set(self.chapters[chapter])
         answered = set(self.answer_needs) <= experiments
         return replace(
@@ -290,24 +312,23 @@ class Paper:
 
     @property
     def at_full_length(self) -> Paper:
-        """The same study with every experiment as long, and as often, as the paper ran it."""
+        """The study with the paper's own durations and repetitions in every experiment."""
         return replace(self, experiments=tuple(each.at_full_length for each in self.experiments))
 
     @property
     def published(self) -> Published:
-        """The printed values (read anew at each call; hold on to it)."""
+        """The printed values. Each access reads the file again, so callers keep the result."""
         return Published.load(self.folder / "published.csv")
 
     def experiment(self, key: str) -> Experiment:
-        """The experiment of this name."""
+        """Returns the experiment with this key."""
         return next(experiment for experiment in self.experiments if experiment.key == key)
 
     def figure(self, number: str) -> Figure | None:
-        """The figure or table by its number ("5.1") or name ("table 6.2", "figure-5.1"); None if there is none."""
+        """Returns a figure or table by number ("5.1") or name ("table 6.2", "figure-5.1"); `None` if unknown."""
         wanted = " ".join(re.sub(r"^fig\b\.?", "figure", number.strip().lower().replace("-", " ")).split())
-        figures = self.figures[
-            ::-1
-        ]  # where a figure and a table share a number, it is that of the one that stands first
+        # Reversed, so that the first of a figure and a table with the same number wins.
+        figures = self.figures[::-1]
         names = {each.name.lower().replace("-", " "): each for each in figures}
         numbers = {each.number.lower().replace("-", " "): each for each in figures}
         return names.get(wanted) or numbers.get(wanted)

@@ -1,4 +1,4 @@
-"""A reproduction as one self-contained HTML page, and the files beside it."""
+"""Writes a reproduction as one self-contained HTML page, and the data and drawings next to it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,19 @@ _SHOWN_ROWS = 32
 
 
 def write(reproduction: Reproduction, folder: Path) -> Path:
-    """Writes report.html, every figure's data as CSV and drawing as SVG, and the summaries; returns the page's path.
+    """Writes report.html, the data of every figure as CSV, its drawing as SVG and PDF, and the summaries.
 
-    An earlier report in this folder is replaced as a whole; raises FolderError where anything else is there.
+    An earlier report in this folder is replaced as a whole.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    FolderError
+        If the folder holds files that no earlier report wrote.
     """
     with report_folder.writing(folder, reproduction.paper.key) as temporary:
         _write(reproduction, temporary)
@@ -52,7 +62,7 @@ def _write(reproduction: Reproduction, folder: Path) -> None:
 
 
 def summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
-    """What the page's tables say, as data."""
+    """Returns the tables of the page as data frames, by name: comparisons, coverage, claims, assumptions."""
     import polars as pl
 
     tables: dict[str, list[dict[str, Any]]] = {
@@ -90,6 +100,7 @@ def summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
                 "repetitions": outcome.repetitions,
                 "measured": "; ".join(text.measured(value) for value in outcome.verdict.measured),
                 "reason": outcome.verdict.why_not,
+                **_cause(outcome, reproduction.paper.causes),
                 "notes": "; ".join(outcome.verdict.notes),
             }
             for outcome in reproduction.claims
@@ -131,6 +142,7 @@ def render(reproduction: Reproduction, figures: Path) -> str:
         experiments=[each for each in reproduction.paper.experiments if each.key in reproduction.digests],
         comparisons=[_comparison(each) for _, artifact in reproduction.artifacts for each in artifact.comparisons],
         opening=reproduction.opening(),
+        failing=reproduction.failing(),
         counts=[each for each in reproduction.counts() if each not in " ".join(reproduction.opening())],
         covered=covering.counts(reproduction.coverage) if reproduction.coverage else None,
         groups=_groups(reproduction),
@@ -144,7 +156,7 @@ def render(reproduction: Reproduction, figures: Path) -> str:
 
 
 def render_coverage(reproduction: Reproduction) -> str:
-    """The page of all printed values, each with its measured counterpart or the reason why there is none."""
+    """Returns the page of all printed values, each with its measured counterpart or the reason for having none."""
     results = [each for each in reproduction.coverage if each.is_result]
     others = [each for each in reproduction.coverage if not each.is_result]
     return template("coverage.html.j2").render(
@@ -175,7 +187,7 @@ def _covered(each: covering.Entry) -> dict[str, str]:
 
 
 def version() -> str:
-    """Of lopsided."""
+    """Returns the version of lopsided."""
     return __version__
 
 
@@ -193,7 +205,7 @@ def _comparison(each: Comparison) -> dict[str, str]:
 
 
 def _groups(reproduction: Reproduction) -> list[dict[str, Any]]:
-    """The claims by whose they are."""
+    """The claims by origin, failing ones first."""
     groups = [
         (heading, [outcome for outcome in reproduction.claims if outcome.claim.origin == origin])
         for origin, heading in HEADINGS.items()
@@ -212,11 +224,14 @@ def _groups(reproduction: Reproduction) -> list[dict[str, Any]]:
     ]
 
 
-def _claim(outcome: ClaimOutcome, causes: Causes) -> dict[str, Any]:
+def _cause(outcome: ClaimOutcome, causes: Causes) -> dict[str, str]:
     failing = None if outcome.verdict.holds else causes.claims.get(outcome.claim.key)
+    return {"cause": CAUSES[failing.cause] if failing else "", "needs": failing.needs if failing else ""}
+
+
+def _claim(outcome: ClaimOutcome, causes: Causes) -> dict[str, Any]:
     return {
-        "cause": CAUSES[failing.cause] if failing else "",
-        "needs": failing.needs if failing else "",
+        **_cause(outcome, causes),
         "key": outcome.claim.key,
         "statement": outcome.claim.statement,
         "where": outcome.claim.where,
@@ -236,7 +251,7 @@ def _artifact(figure: Figure, artifact: Artifact, folder: Path) -> dict[str, Any
     drawing, file = artifact.drawing, folder / f"{figure.slug}.svg"
     svg = None if drawing is None else style.svg_and_file(drawing, figure.slug, file)
     if drawing is not None:
-        # What journals take.
+        # Journals ask for PDF.
         style.write(drawing, file.with_suffix(".pdf"))
     return {
         "name": figure.name,
@@ -267,7 +282,7 @@ def _base(outcome: Any) -> dict[str, str]:
 
 
 def _variants(reproduction: Reproduction) -> list[dict[str, Any]]:
-    """Rows of the table of sensitivities: single variants, then pairs."""
+    """Rows of the table of sensitivities: single variants first, then pairs."""
     return [
         {
             "pair": len(each.varied) > 1,
@@ -286,7 +301,7 @@ def _variants(reproduction: Reproduction) -> list[dict[str, Any]]:
 
 @cache
 def template(name: str) -> jinja2.Template:
-    """A page of this folder."""
+    """Returns a template of this folder, which may include those of `lopsided.views.html`."""
     import jinja2
 
     loader = jinja2.ChoiceLoader(

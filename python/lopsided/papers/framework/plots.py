@@ -1,13 +1,13 @@
-"""Drawings from specifications: a plot is a title, an axis and panels, and one plot is made from another.
+"""Drawings from specifications: a plot is a title, an axis and panels, and can be derived from another plot.
 
     THROUGHPUT = Plot("Throughput", "2400/196 kbit/s", "time (s)", (Panel("kbit/s", lines=rates),), ("sweep",))
     WINDOWS = THROUGHPUT.but(title="Windows", panels=(Panel("kB", lines=windows),))
 
-A plot is a function of the measurements, so a `Figure` takes it as it is. What is drawn is also its data: lines with a
-`column` stand in the figure's table, joined on the axis.
+A plot is a function of the measurements, so it can be the `make` of a `Figure`. The drawn lines are also its data:
+lines with a `column` are columns of the figure's table, joined on the axis.
 """
 
-# matplotlib leaves out the types of keyword arguments.
+# matplotlib's stubs lack the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
@@ -39,8 +39,22 @@ Text: TypeAlias = str | Callable[[Measurements], str]
 class Line:
     """One curve, step curve, row of bars or row of points.
 
-    `label` names it in the legend, `end` at its right end. `column` is its name in the figure's data; `low` and `high`
-    are a band around it. `mark` is a marker, `style` a dash pattern, `width` that of the line or of a bar.
+    Attributes
+    ----------
+    label
+        Name in the legend.
+    end
+        Name at the right end of the curve.
+    column
+        Column name in the figure's data.
+    low, high
+        Edges of a band around the curve, or ends of the range of a bar.
+    mark
+        Marker of the points.
+    style
+        Dash pattern.
+    width
+        Width of the line in points, or of a bar on the axis.
     """
 
     x: ArrayLike
@@ -61,21 +75,23 @@ class Line:
 
     @classmethod
     def of(cls, curve: Curve, ink: str, scale: float = 1.0, **more: Any) -> Self:
-        """A measured curve, with the range over the repetitions as a band."""
+        """Returns the line of a measured curve, with the range over the repetitions as a band."""
         more = {"mark": "o", "width": 1.5, **more}
         return cls(curve.x, curve.median * scale, ink, low=curve.low * scale, high=curve.high * scale, **more)
 
 
 def printed_mark(x: float, y: float, ink: str, label: str = "") -> Line:
-    """A published value: a hollow diamond."""
+    """Returns the mark of a published value: a hollow diamond."""
     return Line([x], [y], ink, look="points", mark="D", size=8, hollow=True, label=label)
 
 
 def side_by_side(
     places: Sequence[float], groups: Sequence[tuple[str, str, Sequence[Spread]]], scale: float = 1.0, width: float = 0.8
 ) -> Iterable[Line]:
-    """Bars at each place, one for each group `(title, ink, values)`, with their ranges; a place's are together so
-    wide."""
+    """Yields bars at each place, one for each group `(title, ink, values)`, with their ranges.
+
+    The bars of one place are `width` wide together.
+    """
     each = width / len(groups)
     for number, (title, ink, values) in enumerate(groups):
         at = np.array(places) + (number - (len(groups) - 1) / 2) * each
@@ -92,9 +108,11 @@ def _none(_m: Measurements) -> Iterable[Line]:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: its axis, lines, and limits (by default from zero, or the least value, to a little above the most).
+    """One panel: its axis, its lines and its limits.
 
-    `levels` are horizontal lines `(y, ink)`, `uprights` vertical ones at times. `legend` is its place and columns.
+    The default limits run from zero, or the least value if that is negative, to a little above the greatest. `levels`
+    are horizontal lines `(y, ink)`, `uprights` are positions of vertical lines. `legend` has a place and a number of
+    columns.
     """
 
     y: str
@@ -110,7 +128,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure to be drawn. `experiments` are those whose runs the small print counts and whose digest it gives."""
+    """The specification of a figure. The small print gives the runs and the digest of each of `experiments`."""
 
     title: Text
     subtitle: Text
@@ -129,11 +147,11 @@ class Plot:
     """The name of the axis in the figure's data."""
 
     def but(self, **changes: Any) -> Plot:
-        """The same plot with other parts."""
+        """Returns the plot with other parts."""
         return replace(self, **changes)
 
     def __call__(self, m: Measurements) -> Artifact:
-        """Draws it."""
+        """Draws the plot."""
         heights = tuple(panel.height for panel in self.panels)
         sheet = style.sheet(_text(self.title, m), _text(self.subtitle, m), heights, self.x)
         drawn = [tuple(panel.lines(m)) for panel in self.panels]
@@ -219,7 +237,7 @@ def _numbers(values: ArrayLike | None) -> Array:
 
 
 def _caption(axes: Axes, text: str) -> None:
-    """A line above a panel that says what it shows; the panel gives up the room."""
+    """Writes a line above a panel and shrinks the panel by the height of the line."""
     box = axes.get_position()
     room = _CAPTION_IN / style.figure_of(axes).get_figheight()
     axes.set_position((box.x0, box.y0, box.width, box.height - room))
@@ -229,7 +247,7 @@ def _caption(axes: Axes, text: str) -> None:
 
 
 def _data(axis: str, lines: Sequence[Line]) -> pl.DataFrame:
-    """The lines that have a column, side by side."""
+    """The lines that have a column, joined on the axis."""
     frames: list[pl.DataFrame] = []
     for line in lines:
         if not line.column:
@@ -241,7 +259,7 @@ def _data(axis: str, lines: Sequence[Line]) -> pl.DataFrame:
 
 
 def provenance_of(m: Measurements, experiment: str, *, bands: bool) -> str:
-    """How many runs stand behind a drawing, and their digest."""
+    """Returns the number of runs per point and the digest of an experiment, for the small print of a drawing."""
     runs = max(m.table(experiment)["runs"].to_list(), default=0)
     range_of = ", band: their range" if bands else ""
     spread = f"median of {runs} runs per point{range_of}" if runs > 1 else "one run per point"

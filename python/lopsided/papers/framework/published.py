@@ -1,12 +1,12 @@
-"""What a paper printed, as data: `published.csv`, one row per number.
+"""The printed values of a paper, as data: `published.csv` has one row per number.
 
-Columns that every paper's file has: `where` (table, figure or section), `metric`, `value`, `unit`, `qualifier`, `kind`
-and `note`. Every other column is a condition of that paper's own (a link, a buffer size, a TCP variant); an empty cell
-means that the condition does not apply. Together `where`, the conditions and `metric` name a row.
+Every file has the columns `where` (table, figure or section), `metric`, `value`, `unit`, `qualifier`, `kind`, `note`.
+Any other column is a condition of this paper (a link, a buffer size, a TCP variant). An empty cell means that the
+condition does not apply. `where`, the conditions and `metric` together identify a row.
 
 - `qualifier`: `eq` as printed; `approx`; `lt`, `le`, `gt`, `ge` bounds; `lo`, `hi` the two ends of a printed range.
-- `kind`: `result` measured or simulated there; `setting`; `computed` arithmetic in the paper; `cited` from elsewhere;
-  `derived` computed by whoever compiled the file.
+- `kind`: `result` of the paper's measurements or simulations; `setting`; `computed` by arithmetic in the paper; `cited`
+  from another work; `derived` from printed values when this file was compiled.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SIGNS = {"eq": "", "approx": "about ", "lt": "< ", "le": "≤ ", "gt": "> ", "g
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """One printed number (or word) and the conditions under which it stands."""
+    """One printed number (or word) and the conditions under which it applies."""
 
     where: str
     conditions: Mapping[str, str]
@@ -37,14 +37,14 @@ class PublishedValue:
 
     @property
     def number(self) -> float:
-        """The value as a number, a time `h:mm:ss` in seconds; raises ValueError for words."""
+        """The value as a number, with a time `h:mm:ss` in seconds; raises ValueError for words."""
         if ":" in self.value:
             hours, minutes, seconds = self.value.split(":")
             return 3600 * float(hours) + 60 * float(minutes) + float(seconds)
         return float(self.value.replace(",", ""))
 
     def __str__(self) -> str:
-        """The value as printed, with its qualifier and unit, for a table cell."""
+        """Returns the value as printed, with its qualifier and unit, for a table cell."""
         unit = {"fraction": "", "ratio": "", "text": "", "": "", "h:mm:ss": "", "percent": " %"}.get(
             self.unit, f" {self.unit}"
         )
@@ -59,7 +59,14 @@ class Published:
 
     @classmethod
     def load(cls, path: Path) -> Published:
-        """Reads `published.csv`; raises ValueError naming the line for a missing column, unknown word or double."""
+        """Reads `published.csv`.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, a qualifier or kind is unknown, or two rows have the same name. The message gives
+            the line.
+        """
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
             missing = set(FIXED) - set(reader.fieldnames or ())
@@ -81,7 +88,13 @@ class Published:
         return len(self.rows)
 
     def find(self, where: str, metric: str, **conditions: object) -> PublishedValue:
-        """The one row with this place, metric and (at least) these conditions; raises KeyError for none or several."""
+        """Returns the only row with this place, this metric and at least these conditions.
+
+        Raises
+        ------
+        KeyError
+            If there is no such row or more than one.
+        """
         wanted = {name: str(value) for name, value in conditions.items()}
         found = [
             row

@@ -1,9 +1,9 @@
-"""Whether a reason says only what was measured: every number in it is one of its verdict's.
+"""Checks that a reason contains only numbers of its verdict.
 
-A number in a sentence is covered by a measured or a printed value of the verdict that rounds to it, as a share or in
-per cent, or by a number in the name of one (its setting) or in the criterion; one with a sign by numbers of that sign
-alone. Quantities in words are numbers too: `twice`, `half`, `two minutes`. References to parts of a paper, names of
-lines such as 2400/196, of profiles such as linux-2.6 and of labels such as R2 or MER-A16 are none.
+A number in a sentence is covered if a measured or printed value of the verdict rounds to it, as a share or in per cent,
+or if it is part of a name (a setting) or of the criterion. A number with a sign needs a value of that sign. Quantities
+in words count as numbers: `twice`, `half`, `two minutes`. References to parts of a paper, names of lines such as
+2400/196, of profiles such as linux-2.6 and labels such as R2 or MER-A16 do not count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FURTHER = re.compile(
     r"|scripts)\s+[A-Z]?\d[\w.-]*(?:(?:,| and| to| or)\s+[A-Z]?\d[\w.-]*)+",
     re.IGNORECASE,
 )
-"""Several parts, which a plural names; after `phase 2, ` a number is a number."""
+"""A list of parts needs a plural: in `phase 2, 30 packets wait` the 30 is a number."""
 _NAME = re.compile(r"\b\w*[A-Za-z]\w*[-/.]?\w*\d[\w./-]*|\b\d+(?:\.\d+)?/\d+(?:\.\d+)?\b")
 _NUMBER = re.compile(r"(?:(?<![\w.])[-+])?\d[\d,]*(?:\.\d+)?")
 _WORDS = {
@@ -43,11 +43,11 @@ _WORD = re.compile(
     r"hours?|times|points|per cent|packets|segments|round trips|octets)\b))\b",
     re.IGNORECASE,
 )
-"""Quantities in words: not how many links or variants there are."""
+"""Quantities in words. Counts of links or variants, such as `three links`, do not match."""
 
 
 def unexplained(verdict: Verdict) -> list[str]:
-    """The numbers of the reason and the notes that are not in the verdict's data."""
+    """Returns the numbers in the reason and the notes that the verdict's data does not contain."""
     known = list(_known(verdict))
     found: list[str] = []
     for sentence in (verdict.reason, *verdict.notes):

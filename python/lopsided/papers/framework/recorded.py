@@ -1,10 +1,10 @@
-"""What Linux's own TCP did in a paper's experiment: minutes for each run, so it is recorded beside the paper.
+"""Records results of Linux's own TCP in a paper's experiment, because each run takes minutes.
 
     python -m lopsided.papers.framework.recorded PAPER EXPERIMENT [LABEL ...]
 
-runs the cases that have one of these labels, or all, in the kernel world (docs/kernel.md) with the first seed, and
-writes `linux-EXPERIMENT.csv` anew as each is measured. Its heading says what is recorded: labels, `seed`, `kernel`,
-`digest`, and columns of the experiment's measure. That is Linux of today, not of the paper's year.
+runs the cases with one of these labels, or all cases, in the kernel world (docs/kernel.md) with the first seed. It
+rewrites `linux-EXPERIMENT.csv` after each case. The columns of this file are labels, `seed`, `kernel`, `digest`, and
+columns of the experiment's measure. The kernel is a current one, not that of the paper's year.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def read(paper: Path, experiment: str) -> pl.DataFrame:
-    """A row for each case that was recorded, from the paper's folder."""
+    """Reads the recorded rows of an experiment from the paper's folder, one for each case."""
     import polars as pl
 
     words = {"kernel": pl.String, "digest": pl.String}
@@ -31,7 +31,15 @@ def read(paper: Path, experiment: str) -> pl.DataFrame:
 
 
 def record(paper: Paper, experiment: Experiment, only: list[str]) -> None:
-    """Runs the cases and writes each into the record."""
+    """Runs the cases of an experiment and writes each into the record.
+
+    Parameters
+    ----------
+    paper, experiment
+        The paper and its experiment, whose record must exist with a heading.
+    only
+        Labels of the cases to run; all cases if empty.
+    """
     import polars as pl
 
     recorded = read(paper.folder, experiment.key)

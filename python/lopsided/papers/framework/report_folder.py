@@ -1,7 +1,7 @@
-"""Where a report goes: it is written beside its place and moved there whole, and nobody else's file is touched.
+"""The folder of a report: it is written next to its place and moved there whole. No other file is touched.
 
-A report's `manifest.json` lists its files. A folder with a file that is in no such list is never written into. What is
-asked for in part (one figure, the claims) has a folder of its own inside the paper's, which a full report keeps.
+A report's `manifest.json` lists its files. A folder that holds a file outside this list is never written. A part (one
+figure, the claims) has a folder of its own inside the paper's folder, which a full report keeps.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ KIND = "reproduction"
 
 
 def check(folder: Path) -> None:
-    """Raises FolderError where the folder holds anything that no earlier report made."""
+    """Raises FolderError if the folder holds a file that no earlier report wrote."""
     if folder.exists() and not folder.is_dir():
         raise FolderError(f"{folder} is a file; a report needs a folder")
     strangers = sorted(str(path) for path in _strangers(folder)) if folder.is_dir() else []
     if strangers:
         more = f" and {len(strangers) - 1} more" if len(strangers) > 1 else ""
-        raise FolderError(f"{folder} holds files that are no report of ours ({strangers[0]}{more}); choose another")
+        raise FolderError(f"{folder} holds files that no report wrote ({strangers[0]}{more}); choose another folder")
 
 
 def _files(folder: Path) -> set[Path] | None:
-    """What the report in this folder is made of; None if there is none."""
+    """The files of the report in this folder; `None` if it holds no report."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         known = {Path(name) for name in manifest["files"]} if manifest["kind"] == KIND else None
@@ -60,14 +60,19 @@ def _strangers(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(folder: Path, paper: str) -> Generator[Path]:
-    """An empty folder to write a report in; as the block ends well it takes its place, and the parts that were there
-    stay."""
+    """Yields an empty folder for a report. It replaces `folder` if the block succeeds; parts in `folder` stay.
+
+    Raises
+    ------
+    FolderError
+        If `folder` holds a file that no earlier report wrote.
+    """
     with output.staging(folder) as temporary:
         check(folder)
         yield temporary
         files = sorted(str(path.relative_to(temporary)) for path in temporary.rglob("*") if path.is_file())
         manifest = {"kind": KIND, "paper": paper, "files": files}
         (temporary / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-        # Somebody may have written there since.
+        # Another program may have written there in the meantime.
         check(folder)
         output.put(temporary, folder, [path.relative_to(folder) for path in _of_parts(folder)])

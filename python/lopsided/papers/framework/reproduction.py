@@ -1,4 +1,4 @@
-"""Reproduces a paper: runs what is asked for, reads figures, claims and sensitivities, and holds the outcome."""
+"""Reproduces a paper: runs its experiments, reads figures, claims and sensitivities, and collects the outcome."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ from lopsided.papers.framework.model import (
 )
 
 Progress = Callable[[str, float], object]
-"""Told what is being done and which share of it is done."""
+"""Called with the current activity and the share of it that is done, from 0 to 1."""
 
 
 @dataclass(frozen=True)
 class ClaimOutcome:
-    """A claim judged on the medians, and in how many single repetitions it holds."""
+    """A claim judged on the medians, and the number of single repetitions in which it holds."""
 
     claim: Claim
     verdict: Verdict
     held_in: int
     repetitions: int
     recorded: bool = True
-    """Whether a verdict is on record: it is for the paper's own number of repetitions."""
+    """True if the recorded verdict applies: it does for the paper's own seeds only."""
 
     @property
     def surprising(self) -> bool:
-        """Whether the verdict is not the one on record."""
+        """True if the verdict differs from the recorded one."""
         return self.recorded and self.verdict.holds == self.claim.known_not_to_hold
 
     @property
     def unanimous(self) -> bool:
-        """Whether every single repetition says what the medians say."""
+        """True if every single repetition agrees with the verdict on the medians."""
         return self.held_in == (self.repetitions if self.verdict.holds else 0)
 
     @property
     def is_toss(self) -> bool:
-        """Whether a quarter of the seeds at least says the opposite of the others."""
+        """True if at least 25 % of the seeds contradict the others."""
         return min(self.held_in, self.repetitions - self.held_in) >= self.repetitions / 4
 
 
 @dataclass(frozen=True)
 class Move:
-    """A claim whose verdict a variant changes, and to what.
+    """A claim whose verdict a variant changes, and the new verdict.
 
-    `steady` if all seeds agreed before, so that the one seed of the variant differs from each of them.
+    `steady` is true if all seeds agreed before, so that the one seed of the variant differs from each of them.
     """
 
     claim: Claim
@@ -70,19 +70,19 @@ class Move:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What another value of an unstated parameter does, or two together."""
+    """The effect of another value of an unstated parameter, or of two such values together."""
 
     varied: tuple[tuple[Assumption, Variant], ...]
     results: Mapping[str, float]
     """Key results under the variant, by key."""
     moves: tuple[Move, ...]
     together: tuple[Move, ...] = ()
-    """Of a pair: the moves that neither of the two makes alone."""
+    """For a pair of variants: the moves that neither variant causes alone."""
 
 
 @dataclass(frozen=True)
 class KeyOutcome:
-    """A key result under the assumed values: median over the repetitions, and range."""
+    """A key result under the assumed values: its median over the repetitions, and its range."""
 
     result: KeyResult
     value: float
@@ -92,37 +92,37 @@ class KeyOutcome:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Everything that was reproduced."""
+    """The outcome of reproducing a paper or a part of it."""
 
     paper: Paper
     measurements: Measurements
     repetitions: int
     seed: int = 1
-    """Of the first repetition, where the scenario's own is 1."""
+    """Seed of the first repetition; 1 stands for the scenario's own seed."""
     artifacts: tuple[tuple[Figure, Artifact], ...] = ()
     claims: tuple[ClaimOutcome, ...] = ()
     key_outcomes: tuple[KeyOutcome, ...] = ()
     sensitivities: tuple[Sensitivity, ...] = ()
-    """One variant at a time, then pairs."""
+    """Single variants first, then pairs."""
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
     answer: str = ""
     coverage: tuple[covering.Entry, ...] = ()
-    """Every printed value and what stands next to it; empty for a report of parts."""
+    """Every printed value and its counterpart; empty if only a part was reproduced."""
     only: str = ""
-    """The number of the figure, if only one was asked for."""
+    """The number of the figure, if only one figure was requested."""
 
     @property
     def surprises(self) -> int:
-        """Verdicts that are not those on record."""
+        """Number of verdicts that differ from the recorded ones."""
         return sum(each.surprising for each in self.claims)
 
     @property
     def held_of_paper(self) -> str:
-        """How many of the paper's statements hold, in short: `7 of 29`, or `7 or 9 of 29` by two readings."""
+        """Number of the paper's statements that hold, in short: `7 of 29`, or `7 or 9 of 29` by two readings."""
         return held_in_short([each for each in self.claims if each.claim.origin == "paper"])
 
     def counts(self) -> list[str]:
-        """How many of the paper's statements hold, under each reading, and of those that are counted apart."""
+        """Returns one line for each count: the paper's statements by reading, then those that are counted apart."""
         if not self.claims:
             return []
         left = left_to_live(self.paper)
@@ -130,13 +130,41 @@ class Reproduction:
         return _counts(self.claims) + more
 
     def opening(self) -> list[str]:
-        """What came out, in at most five sentences: the answer, what holds, why the rest fails, what is compared."""
+        """Returns the result in at most five sentences.
+
+        They are the paper's answer (up to two sentences), the number of statements that hold, why the others fail, and
+        how many printed results are compared.
+        """
         return [*([self.answer] if self.answer else []), *_opening(self)]
+
+    def failing(self) -> list[Failure]:
+        """Returns the causes of the paper's failing statements, in the order of `CAUSES`."""
+        return [
+            Failure(CAUSES.get(cause, UNKNOWN_CAUSE), self.paper.causes.summary.get(cause, ""), tuple(keys))
+            for cause, keys in by_cause(self).items()
+        ]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One cause, why it applies to this paper, and the keys of the statements that fail for it."""
+
+    cause: str
+    summary: str
+    claims: tuple[str, ...]
+
+    @property
+    def count(self) -> str:
+        """Number of statements, with the noun."""
+        return f"{len(self.claims)} statement{'s' if len(self.claims) != 1 else ''}"
+
+
+UNKNOWN_CAUSE = "the reason is not recorded"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One study: what came out, or why nothing did."""
+    """One study on the page of all studies: its outcome, or the message of the error that stopped it."""
 
     paper: Paper
     seconds: float
@@ -145,12 +173,12 @@ class Entry:
 
     @property
     def surprises(self) -> int:
-        """Verdicts that are not those on record."""
+        """Number of verdicts that differ from the recorded ones."""
         return self.reproduction.surprises if self.reproduction else 0
 
     @property
     def beside_the_record(self) -> str:
-        """How many verdicts are not as recorded, for people."""
+        """The same number as text; `no record` for other seeds than the paper's own."""
         judged = self.reproduction.claims if self.reproduction else ()
         if judged and not any(each.recorded for each in judged):
             return "no record"
@@ -158,20 +186,20 @@ class Entry:
 
 
 def held_in_short(outcomes: Sequence[ClaimOutcome]) -> str:
-    """How many of these statements hold; one that is read in several ways counts once under each."""
+    """Returns the number of statements that hold, by reading; a statement with several readings counts in each."""
     read = _by_reading(outcomes).values()
     numbers = " or ".join(dict.fromkeys(str(_held(judged)) for judged in read))
     return f"{numbers} of {' or '.join(dict.fromkeys(str(len(judged)) for judged in read))}"
 
 
 def _by_reading(outcomes: Sequence[ClaimOutcome]) -> dict[str, list[ClaimOutcome]]:
-    """The statements as each reading judges them; those that are read in one way are under every reading."""
+    """The statements by reading; statements with a single reading are listed under every reading."""
     readings = list(dict.fromkeys(each.claim.reading for each in outcomes if each.claim.reading)) or [""]
     return {reading: [each for each in outcomes if each.claim.reading in ("", reading)] for reading in readings}
 
 
 def left_to_live(paper: Paper) -> int:
-    """The number of the paper's own statements that only the world `live` judges."""
+    """Returns the number of the paper's own statements that only the world `live` judges."""
     if paper.live is None:
         return 0
     here = {each.key for each in paper.claims}
@@ -179,7 +207,7 @@ def left_to_live(paper: Paper) -> int:
 
 
 def is_toss(outcome: ClaimOutcome) -> bool:
-    """True if the medians decide a verdict that single seeds divide on."""
+    """Returns true if the medians decide, and at least 25 % of more than 3 seeds contradict the others."""
     return not outcome.unanimous and outcome.repetitions > 3 and outcome.is_toss
 
 
@@ -188,32 +216,32 @@ def _opening(found: Reproduction) -> list[str]:
     of_paper = [each for each in found.claims if each.claim.origin == "paper"]
     if of_paper:
         sentences.append(f"{'; '.join(_of_paper(of_paper))}.")
-    if failing := by_cause(found):
-        total = sum(len(keys) for keys in failing.values())
-        parts = [f"{'' if total == 1 else f'{len(keys)} do '}{_cause(found, cause)}" for cause, keys in failing.items()]
-        start = "The one that fails does so " if total == 1 else f"Of the {total} that fail, "
-        sentences.append(f"{start}{'; '.join(parts)}.")
+    if failing := found.failing():
+        total = sum(len(each.claims) for each in failing)
+        reading = next((each.claim.reading for each in of_paper if each.claim.reading), "")
+        subject = f"{total} fail{'s' if total == 1 else ''}{f' if read as {reading}' if reading else ''}"
+        parts = [f"{'' if total == 1 else f'{len(each.claims)} '}because {each.cause}" for each in failing]
+        sentences.append(f"{subject}{' ' if total == 1 else ': '}{', '.join(parts)}.")
     if found.coverage:
         count = covering.counts(found.coverage)
-        near = f", {count.near} of {count.values} numbers within {100 * covering.NEAR:.0f} %" if count.values else ""
-        kept = f" and {count.kept} of {count.bounds} bounds kept" if count.bounds else ""
+        near = (
+            f"{count.near} of {count.values} numbers agree within {100 * covering.NEAR:.0f} %" if count.values else ""
+        )
+        kept = (
+            f"{count.kept} of {count.bounds} bounds {'is' if count.kept == 1 else 'are'} kept" if count.bounds else ""
+        )
+        which = ": " + " and ".join(filter(None, (near, kept))) if near or kept else ""
         sentences.append(
-            f"{count.beside} of {count.results} printed results stand next to a measured one{near}{kept}; "
-            f"coverage.html lists every printed value."
+            f"{count.beside} of {count.results} printed results stand next to a measured one{which} (coverage.html)."
         )
     return sentences
 
 
-def _cause(found: Reproduction, cause: str) -> str:
-    why = CAUSES.get(cause, "the reason is not known")
-    summary = found.paper.causes.summary.get(cause, "")
-    return f"because {why}{f' ({summary})' if summary else ''}"
-
-
 def by_cause(found: Reproduction) -> dict[str, list[str]]:
-    """The paper's statements that fail by cause, in the order of `CAUSES`; those without a recorded cause last.
+    """Returns the keys of the paper's failing statements by cause, in the order of `CAUSES`.
 
-    A statement that is read in several ways counts once, as failing if it fails by its first reading.
+    Statements without a recorded cause come last, under `""`. A statement with several readings counts once: it fails
+    if its first reading fails.
     """
     failing: dict[str, list[str]] = {}
     seen: set[str] = set()
@@ -230,10 +258,10 @@ def by_cause(found: Reproduction) -> dict[str, list[str]]:
 
 
 def _of_paper(outcomes: Sequence[ClaimOutcome]) -> list[str]:
-    """How many of the paper's statements hold under each reading, and how many of these are coin tosses."""
+    """A line for each reading: the number of the paper's statements that hold, and how many of these are tosses."""
     found: list[str] = []
     for reading, judged in _by_reading(outcomes).items():
-        by = f", read as {reading}" if reading else ""
+        by = f" if read as {reading}" if reading else ""
         tosses = sum(each.verdict.holds and is_toss(each) for each in judged)
         of_tosses = f", {tosses} of them by a coin toss between seeds" if tosses else ""
         found.append(f"{_held(judged)} of the paper's {len(judged)} statements hold{by}{of_tosses}")
@@ -244,20 +272,20 @@ def _counts(outcomes: Sequence[ClaimOutcome]) -> list[str]:
     of_paper = [each for each in outcomes if each.claim.origin == "paper"]
     found = _of_paper(of_paper)
     for origin, words in (
-        ("arithmetic", "that are arithmetic: the settings alone decide them"),
-        ("fitted", "with settings read off the printed numbers, which is no test of them"),
-        ("ours", "of our own measures and explanations"),
+        ("arithmetic", "among the statements that the settings alone decide (arithmetic)"),
+        ("fitted", "among the statements whose settings were read off the printed numbers (no test of them)"),
+        ("ours", "among our own measures and explanations"),
     ):
         judged = [each for each in outcomes if each.claim.origin == origin]
         if judged:
             found.append(f"{_held(judged)} of {len(judged)} hold {words}")
     split = [each for each in outcomes if not each.unanimous]
     if split:
-        found.append(f"{len(split)} of all {len(outcomes)} verdicts rest on medians: some seed by itself disagrees")
+        found.append(f"{len(split)} of all {len(outcomes)} verdicts rest on medians: at least one seed disagrees")
     tosses = [each for each in split if is_toss(each)]
     if tosses:
         named = [f"{each.claim.key} {each.held_in} of {each.repetitions}" for each in tosses]
-        found.append(f"{len(tosses)} of these are coin tosses, with the seeds in which they hold: {', '.join(named)}")
+        found.append(f"{len(tosses)} of these are coin tosses; they hold in these numbers of seeds: {', '.join(named)}")
     return found
 
 
@@ -277,12 +305,30 @@ def run(
     on_record: bool = True,
     progress: Progress = lambda _what, _share: None,
 ) -> Reproduction:
-    """Runs the experiments that the asked figures and claims need, then reads them; `drawn` makes the figures.
+    """Runs the experiments that the figures and claims need, and judges the claims; `drawn` adds the figures.
 
-    The verdicts on record are for the paper's own repetitions, which begin with seed 1; `seed` is another first one,
-    and without `on_record` the experiments are others.
-    With `sensitivity`, the paper's `varied` experiments are run under every variant of every assumption too, and under
-    pairs of those that move most, with one seed: the spread between seeds is known from the assumed values.
+    Parameters
+    ----------
+    paper
+        The paper to reproduce.
+    run_jobs
+        Runs scenarios: `lopsided.studies.jobs.run_jobs` bound to a world.
+    figures
+        Figures whose experiments are run.
+    claims
+        True to run and judge all claims.
+    sensitivity
+        True to run the experiments again under every variant of every assumption, and under pairs of the variants that
+        move most verdicts. One seed is enough there: the spread between seeds is known from the assumed values.
+    repetitions
+        Number of seeds for each setting.
+    seed
+        First seed; 1 if `None`.
+    on_record
+        False if the experiments are not those of the recorded verdicts, such as full-length ones. Recorded verdicts
+        apply only to the paper's own number of repetitions from seed 1.
+    progress
+        Called with the current activity and the share of it that is done.
     """
     judged = paper.claims if claims else ()
     needed = {key for item in (*figures, *judged) for key in item.needs}
@@ -307,7 +353,7 @@ def run(
 
 
 def about(paper: Paper, figure: Figure) -> tuple[Claim, ...]:
-    """The statements of the paper about a figure that its own experiments decide."""
+    """Returns the paper's statements about a figure that the figure's own experiments decide."""
     name = re.compile(rf"\b{re.escape(figure.name)}(?![0-9.]*[0-9])", re.IGNORECASE)
     return tuple(
         claim
@@ -320,7 +366,7 @@ _NEAR = 0.1
 
 
 def agreement(found: Reproduction) -> str:
-    """Whether the one figure that was asked for agrees with the paper, in a sentence or two."""
+    """Returns a few sentences on whether the one requested figure agrees with the paper."""
     figure, artifact = found.artifacts[0]
     said: list[str] = []
     if artifact.comparisons:
@@ -328,10 +374,10 @@ def agreement(found: Reproduction) -> str:
             abs(each.measured / each.published.number - 1) for each in artifact.comparisons if each.published.number
         ]
         near = sum(share <= _NEAR for share in apart)
-        said.append(f"{near} of the {len(apart)} numbers printed with {figure.name} are met within {_NEAR:.0%}.")
+        said.append(f"{near} of the {len(apart)} numbers printed with {figure.name} agree within {_NEAR:.0%}.")
     if found.claims:
         held = [each for each in found.claims if each.verdict.holds]
-        said.append(f"Of what the paper says of it {len(held)} of {len(found.claims)} statements hold.")
+        said.append(f"{len(held)} of the paper's {len(found.claims)} statements about it hold.")
         said += [
             f"Not: {each.claim.statement.rstrip('.')} ({each.verdict.why_not})."
             if each.verdict.why_not
@@ -341,15 +387,14 @@ def agreement(found: Reproduction) -> str:
         ]
     if not said:
         said.append(
-            f"The paper prints {figure.name} as a picture: of its curve no numbers are kept here, and no statement is "
-            f"made of it alone. Compare the drawing with {figure.name} of the paper; `--claims` judges what the paper "
-            "concludes."
+            f"The paper prints {figure.name} as a picture without numbers, and states nothing about this figure alone. "
+            f"Compare the drawing with {figure.name} of the paper; `--claims` judges the paper's conclusions."
         )
     return " ".join(said)
 
 
 def again(reproduction: Reproduction) -> str:
-    """The options of a command that runs the same seeds."""
+    """Returns the options of the command that repeats this reproduction with the same seeds."""
     only = f' --figure "{reproduction.only}"' if " " in reproduction.only else f" --figure {reproduction.only}"
     times = only if reproduction.only else ""
     times += f" --repeat {reproduction.repetitions}" if reproduction.repetitions != reproduction.paper.repeat else ""
@@ -357,7 +402,7 @@ def again(reproduction: Reproduction) -> str:
 
 
 def drawn(found: Reproduction, figures: Iterable[Figure]) -> Reproduction:
-    """The reproduction with these figures and tables; with all of them and the statements, what is compared too."""
+    """Returns the reproduction with these figures drawn, and with the coverage if all figures and claims are there."""
     whole = replace(found, artifacts=tuple((figure, figure.make(found.measurements)) for figure in figures))
     complete = len(whole.artifacts) == len(found.paper.figures) and bool(found.claims)
     return (
@@ -372,9 +417,9 @@ def _judged(found: Reproduction) -> list[tuple[Claim, Verdict]]:
 
 
 def judge(claims: Iterable[Claim], m: Measurements, *, recorded: bool = True) -> tuple[ClaimOutcome, ...]:
-    """Each claim on the medians, and again on every single repetition of its experiments.
+    """Judges each claim on the medians, and again on every single repetition of its experiments.
 
-    `recorded`: whether the verdicts on record are for as many repetitions as these.
+    `recorded` is true if the recorded verdicts apply to these seeds.
     """
     single = {repetition: m.repetition(repetition) for repetition in m.repetitions}
     outcomes: list[ClaimOutcome] = []
@@ -398,7 +443,7 @@ def _vary(
     seed: int,
     progress: Progress,
 ) -> tuple[Sensitivity, ...]:
-    """Every variant alone, then the pairs. Experiments that a variant does not touch stay as `assumed`."""
+    """Runs every variant alone, then the pairs. Experiments that no variant changes keep the values of `assumed`."""
     alone = [((assumption, variant),) for assumption in paper.assumptions for variant in assumption.variants]
     total = len(alone) + paper.paired * (paper.paired - 1) // 2
 
@@ -431,7 +476,7 @@ def _moves(judged: Iterable[ClaimOutcome], m: Measurements) -> tuple[Move, ...]:
 
 
 def _pairs(alone: Sequence[Sensitivity], most: int) -> list[tuple[Sensitivity, Sensitivity]]:
-    """The variants that move most verdicts, two at a time, of different assumptions that set different things."""
+    """Pairs of the variants that move most verdicts, if they are of different assumptions and set different keys."""
     ranked = sorted(alone, key=lambda each: sum(move.steady for move in each.moves), reverse=True)
     strongest: list[Sensitivity] = []
     for each in ranked:

@@ -1,4 +1,4 @@
-"""Tables of a reproduction, from lists of columns.
+"""Builds the tables of a reproduction from columns.
 
 table(tests, {"test": lambda test: test.name, "rtt_ms": lambda test: m.value("alone", "rtt_ms", test=test.name)})
 """
@@ -17,11 +17,14 @@ from lopsided.papers.framework.published import PublishedValue
 Row = TypeVar("Row")
 
 Columns: TypeAlias = dict[str, Callable[[Row], object]]
-"""Headings, and how each column's cell is read from a row: `Columns[Test]`."""
+"""Headings, each with the function that reads its cell from a row: `Columns[Test]`."""
 
 
 def table(rows: Iterable[Row], columns: Mapping[str, Callable[[Row], object]]) -> pl.DataFrame:
-    """One row for each of `rows`, one column for each heading; of a spread the median stands, NaN is left out."""
+    """Returns a frame with a row for each of `rows` and a column for each heading.
+
+    A spread is shown by its median. NaN becomes an empty cell.
+    """
     found = [{heading: _cell(read(row)) for heading, read in columns.items()} for row in rows]
     return pl.DataFrame(found, infer_schema_length=None).fill_nan(None)
 
@@ -31,6 +34,6 @@ def _cell(value: object) -> object:
 
 
 def compare(published: PublishedValue, value: Spread | float, remark: str = "", scale: float = 1.0) -> Comparison:
-    """A comparison of a measured value, scaled to the published unit."""
+    """Returns the comparison of a printed value with a measured one; `scale` converts to the printed unit."""
     spread = value if isinstance(value, Spread) else Spread.of(value)
     return Comparison(published, *spread.map(lambda each: each * scale), remark)

@@ -1,4 +1,4 @@
-"""How numbers of a reproduction are written, on the console, on the page and in reasons alike."""
+"""Formats the numbers of a reproduction, in the same way on the console, on the page and in reasons."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNWRITTEN = ("", "fraction", "ratio")
 
 
 def number(value: float, significant: int = 3) -> str:
-    """So many significant digits, all of those before the point; an en dash where there is no number."""
+    """Formats a number with this many significant digits, and all digits before the point; an en dash for NaN."""
     if not math.isfinite(value):
         return "–"
     if value == 0:
@@ -29,57 +29,57 @@ def number(value: float, significant: int = 3) -> str:
 
 
 def signed(value: float) -> str:
-    """Two decimals and a sign, for correlations."""
+    """Formats a correlation: two decimals and a sign."""
     return f"{value:+.2f}" if math.isfinite(value) else "–"
 
 
 def plain(value: float) -> str:
-    """A bound as it was set: no digits that say nothing."""
+    """Formats a bound without trailing zeros."""
     return f"{value:g}"
 
 
 def with_unit(value: float, unit: str) -> str:
-    """A number and its unit; fractions and ratios have none to write, and per cent are a sign."""
+    """Formats a number and its unit. Fractions and ratios have no unit, and `percent` becomes a sign."""
     if unit in _UNWRITTEN or not math.isfinite(value):
         return number(value)
     return f"{number(value)} {'%' if unit == 'percent' else unit}"
 
 
 def value(measured: Measured) -> str:
-    """The number that a claim rests on, and its unit."""
+    """Formats a number of a verdict with its unit."""
     return with_unit(measured.value, measured.unit)
 
 
 def named(measured: Measured) -> str:
-    """Name, number and unit, for a sentence."""
+    """Formats name, number and unit, for a sentence."""
     return f"{measured.name} {value(measured)}"
 
 
 def listed(numbers: Iterable[Measured]) -> str:
-    """Several of them, for a sentence."""
+    """Formats several numbers with their names and units, for a sentence."""
     return ", ".join(named(each) for each in numbers)
 
 
 def measured(one: Measured) -> str:
-    """One number that a claim rests on, with the printed one where there is one."""
+    """Formats a number of a verdict, with its printed counterpart if there is one."""
     text = f"{one.name}: {value(one)}"
     return f"{text} (printed {one.published})" if one.published else text
 
 
 def spread(low: float, high: float) -> str:
-    """The range over repetitions, or nothing where there is none."""
+    """Formats the range over the repetitions; empty if both ends look the same."""
     if not (math.isfinite(low) and math.isfinite(high)) or number(low) == number(high):
         return ""
     return f"{number(low)} to {number(high)}"
 
 
 def condition(comparison: Comparison) -> str:
-    """What a published value stands for: its metric and conditions."""
+    """Names the published value of a comparison: its metric and conditions."""
     return printed_as(comparison.published)
 
 
 def printed_as(published: PublishedValue) -> str:
-    """A published value's metric and conditions."""
+    """Names a published value by its metric and conditions."""
     conditions = ", ".join(_condition(name, value) for name, value in published.conditions.items())
     metric = published.metric.replace("_", " ")
     return f"{metric} ({conditions})" if conditions else metric
@@ -90,7 +90,7 @@ def _condition(name: str, value: str) -> str:
 
 
 def comparison_measured(comparison: Comparison) -> str:
-    """The measured value in the published unit, with at least as many decimals as print has."""
+    """Formats the measured value in the printed unit, with at least as many decimals as print."""
     printed = comparison.published.value.partition(".")[2]
     value = comparison.measured
     if not math.isfinite(value) or len(number(value).partition(".")[2]) >= len(printed):
@@ -99,7 +99,7 @@ def comparison_measured(comparison: Comparison) -> str:
 
 
 def ratio_to_print(published: PublishedValue, measured: float) -> str:
-    """Measured over printed, or whether a printed bound is kept."""
+    """Formats measured over printed; for a printed bound, `kept` or `not kept`."""
     printed = number_of(published)
     if not math.isfinite(printed) or not math.isfinite(measured):
         return ""
@@ -110,7 +110,7 @@ def ratio_to_print(published: PublishedValue, measured: float) -> str:
 
 
 def leaves_spread(value: float, outcome: KeyOutcome) -> bool:
-    """Whether a key result under a variant lies outside the range that seeds alone give, by more than a hundredth."""
+    """Returns true if a key result under a variant is outside the range of the seeds by more than 1 %."""
     if math.isfinite(value) != math.isfinite(outcome.value):
         return True
     margin = abs(outcome.value) * 0.01

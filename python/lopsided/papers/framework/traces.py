@@ -1,4 +1,4 @@
-"""The samples of single flows and of buffers, as the measures of papers need them."""
+"""Reads the samples of single flows and of buffers for the measures of papers."""
 
 from __future__ import annotations
 
@@ -44,22 +44,28 @@ class Trace:
     recovering: NDArray[np.bool_]
 
     def goodput_bps(self, t0_s: float, t1_s: float) -> float:
-        """Mean goodput between two times."""
+        """Returns the mean goodput between two times, in bit/s."""
         return metrics.counter_rate_bps(self.time_s, self.delivered_bytes, t0_s, t1_s)
 
     def rtt_ms(self, t0_s: float, t1_s: float) -> metrics.Moments:
-        """Mean and spread of the packets' RTTs; zero packets if none was timed (a flow that stalled throughout)."""
+        """Returns the number, mean and standard deviation of the RTT samples between two times, in ms.
+
+        The number is zero if the flow stalled all the time, so that no packet was timed.
+        """
         try:
             return metrics.rtt_moments_ms(self.time_s, self.rtt_count, self.rtt_sum_ms, self.rtt_sumsq_ms2, t0_s, t1_s)
         except ValueError:
             return metrics.Moments(0, float("nan"), float("nan"))
 
     def cwnd_mean_bytes(self, t0_s: float, t1_s: float) -> float:
-        """Mean window over time."""
+        """Returns the mean congestion window over time, in bytes."""
         return metrics.time_mean(self.time_s, self.cwnd_bytes, t0_s, t1_s)
 
     def ack_compression(self, t0_s: float, t1_s: float, rate_bps: float | None) -> metrics.AckCompression:
-        """How bunched its acknowledgements arrive at a sender on a line of this rate, recovery left out."""
+        """Measures how compressed the flow's ACKs arrive between two times, without loss recovery.
+
+        `rate_bps` is the rate of the line that clocks the ACKs; `None` for a line that never limits.
+        """
         inside = (self.time_s >= t0_s) & (self.time_s <= t1_s)
         return metrics.ack_compression(
             self.time_s[inside], self.acked_bytes[inside], rate_bps or math.inf, skip=self.recovering[inside]
@@ -67,10 +73,10 @@ class Trace:
 
 
 def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
-    """The samples of the flows of these names."""
+    """Returns the samples of the flows with these names."""
     numbers = {row["name"]: row["flow"] for row in run.flows.rows()}
     samples = run.samples
-    # All by numpy: of small tables, a query takes longer than its work.
+    # numpy instead of a polars query: for small tables the query costs more than the work.
     flow = samples.numbers("flow")
     recovering = samples.among("state", ("recovery", "loss"))
     columns = {column: samples.numbers(column) for column in _COLUMNS}
@@ -83,13 +89,13 @@ def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
 
 
 Buffers: TypeAlias = Mapping[str, Mapping[str, Array]]
-"""The buffers of both directions: columns of the table `queues`."""
+"""Columns of the table `queues` for the buffers of both directions, by direction."""
 
 _QUEUE_COLUMNS = ("time_s", "backlog_packets", "sojourn_mean_ms", "dropped_packets", "sent_bytes")
 
 
 def buffers_of(run: Run, link: str = "link") -> Buffers:
-    """What the run recorded of this link's two buffers, by direction."""
+    """Returns the recorded samples of a link's two buffers, by direction."""
     queues = run.queues
     on_link, down = queues.among("link", (link,)), queues.among("direction", ("down",))
     columns = {name: queues.numbers(name) for name in _QUEUE_COLUMNS}
