@@ -29,6 +29,7 @@ import lopsided as lop
 from lopsided.cli.terminal import print_line
 from lopsided.data import units
 from lopsided.papers.framework import claims
+from lopsided.settings import Tables, scenario_text
 from lopsided.studies.replay import Arrival, Fate
 from lopsided.studies.replay import replay as play
 from lopsided.worlds.kernel import GuestFailed, KernelUnavailable, backend, captures, cleanup, plan, translate
@@ -46,32 +47,23 @@ BOUNDS = {"down_bps": 0.03, "up_bps": 0.03, "ack_ratio": 0.05}
 """How far the simulator's median may be from Linux', as a share."""
 TIMEOUT_S = 300
 
-BOTH_WAYS = """\
-[scenario]
-title = "A download and an upload at {down}/{up} Mbit/s"
-duration = "{seconds} s"
-[link]
-rtt = "30 ms"
-down = {{ rate = "{down} Mbit/s", queue = "{room} B" }}
-up = {{ rate = "{up} Mbit/s", queue = {{ kind = "ack_filter", rule = "{rule}", queue = {cake} }} }}
-[stack]
-profile = "linux-6.1"
-{stack}
-[[flow]]
-name = "download"
-direction = "down"
-start_jitter = "100 ms"
-[[flow]]
-name = "upload"
-direction = "up"
-start_jitter = "100 ms"
-"""
 
-
-def _text(down: float, up: float, seconds: float, rule: str, cake: str, stack: str = "") -> str:
-    """100 ms of room downwards."""
+def _tables(down: float, up: float, seconds: float, rule: str, cake: Tables, stack: Tables) -> Tables:
+    """A download and an upload of `down` and `up` Mbit/s, with 100 ms of room downwards."""
     room = round(down * 1e6 * 0.1 / 8)
-    return BOTH_WAYS.format(down=down, up=up, seconds=seconds, rule=rule, cake=cake, stack=stack, room=room)
+    return {
+        "scenario": {"title": f"A download and an upload at {down}/{up} Mbit/s", "duration": f"{seconds} s"},
+        "link": {
+            "rtt": "30 ms",
+            "down": {"rate": f"{down} Mbit/s", "queue": f"{room} B"},
+            "up": {"rate": f"{up} Mbit/s", "queue": {"kind": "ack_filter", "rule": rule, "queue": cake}},
+        },
+        "stack": {"profile": "linux-6.1", **stack},
+        "flow": [
+            {"name": "download", "direction": "down", "start_jitter": "100 ms"},
+            {"name": "upload", "direction": "up", "start_jitter": "100 ms"},
+        ],
+    }
 
 
 # --- Whole runs
@@ -95,16 +87,16 @@ class Cell:
         return f"{self.line} {self.rule}"
 
     @cached_property
-    def text(self) -> str:
-        cake = f'{{ kind = "cake", bandwidth = "{self.up} Mbit/s" }}'
-        return _text(self.down, self.up, self.seconds, self.rule, cake)
+    def tables(self) -> Tables:
+        cake = {"kind": "cake", "bandwidth": f"{self.up} Mbit/s"}
+        return _tables(self.down, self.up, self.seconds, self.rule, cake, {})
 
     @cached_property
     def scenario(self) -> lop.Scenario:
-        return lop.Scenario.from_text(self.text, f"{self.name}.toml")
+        return lop.Scenario.build(self.tables, f"{self.name}.toml")
 
     def fingerprint(self) -> str:
-        return hashlib.blake2b(self.text.encode(), digest_size=6).hexdigest()
+        return hashlib.sha256(scenario_text(self.tables).encode()).hexdigest()[:16]
 
 
 CELLS = tuple(
@@ -160,26 +152,26 @@ class Case:
 
     name: str
     rule: str
-    stack: str = ""
+    stack: Tables
     down: float = 10
     up: float = 0.3
     seconds: float = 4
 
     @cached_property
     def scenario(self) -> lop.Scenario:
-        cake = '{ kind = "cake", isolation = "flows", tins = "besteffort" }'
-        text = _text(self.down, self.up, self.seconds, self.rule, cake, self.stack)
-        return lop.Scenario.from_text(text, f"{self.name}.toml")
+        cake = {"kind": "cake", "isolation": "flows", "tins": "besteffort"}
+        tables = _tables(self.down, self.up, self.seconds, self.rule, cake, self.stack)
+        return lop.Scenario.build(tables, f"{self.name}.toml")
 
 
 CASES = tuple(
     Case(f"{rule}{name}", rule, stack)
     for rule in RULES
     for name, stack in (
-        ("", ""),
-        (", no timestamps", "timestamps = false"),
-        (", no SACK", "sack = false"),
-        (", ECN", "ecn = true"),
+        ("", {}),
+        (", no timestamps", {"timestamps": False}),
+        (", no SACK", {"sack": False}),
+        (", ECN", {"ecn": True}),
     )
 )
 

@@ -26,6 +26,7 @@ from typing import Any
 import lopsided as lop
 from lopsided.data import units
 from lopsided.papers.framework import claims
+from lopsided.settings import Tables, setting_text
 from lopsided.studies.aqm.disciplines import Discipline
 from reference.fidelity import promises, stamps
 from reference.fidelity.chance import STANDARD_ERRORS, Value
@@ -35,24 +36,23 @@ from reference.fidelity.tables import percent, table
 
 DOCS = Path(__file__).parents[2] / "docs" / "fidelity"
 RECORDS = DOCS / "disciplines.csv"
-QUEUES: Mapping[str, str] = {
-    "codel": '"codel"',
-    "fq_codel": '"fq_codel"',
-    "pie": '"pie"',
-    "cake": '"cake"',
-    "fq_pie": '"fq_pie"',
-    "red": '{ kind = "red", limit = "150 kB", min = "15 kB", max = "45 kB", probability = 0.1, avpkt = "1000 B" }',
-    "choke": '{ kind = "choke", limit = "200 packets", min = "20 packets", max = "60 packets", probability = 0.1 }',
-    "sfq": '"sfq"',
-    "fq": '"fq"',
-    "fifo": '"100 packets"',
+_RED = {"kind": "red", "limit": "150 kB", "min": "15 kB", "max": "45 kB", "probability": 0.1, "avpkt": "1000 B"}
+_CHOKE = {"kind": "choke", "limit": "200 packets", "min": "20 packets", "max": "60 packets", "probability": 0.1}
+QUEUES: Mapping[str, str | Tables] = {
+    **{name: name for name in ("codel", "fq_codel", "pie", "cake", "fq_pie")},
+    "red": _RED,
+    "choke": _CHOKE,
+    "sfq": "sfq",
+    "fq": "fq",
+    "fifo": "100 packets",
 }
 """Each by its name on the page: its defaults, but where these hold nothing back or Linux counts otherwise."""
-HERE: Mapping[str, str] = {
-    "pie": '{ kind = "pie", tupdate = "20 ms" }',
-    "fq_pie": '{ kind = "fq_pie", tupdate = "20 ms" }',
-    "red": QUEUES["red"].replace(" }", ", idle_decay = false }"),
-    "choke": QUEUES["choke"].replace(" }", ", idle_decay = false }"),
+HERE: Mapping[str, str | Tables] = {
+    **QUEUES,
+    "pie": {"kind": "pie", "tupdate": "20 ms"},
+    "fq_pie": {"kind": "fq_pie", "tupdate": "20 ms"},
+    "red": {**_RED, "idle_decay": False},
+    "choke": {**_CHOKE, "idle_decay": False},
 }
 """What the simulator runs instead: Linux' timer makes 20 ms of PIE's 15 between updates (docs/fidelity/queues.md), and
 the kernel world's htb asks RED and CHOKe for no packet where there is none, so that they learn of no idle time."""
@@ -68,23 +68,22 @@ DRAWN = ("pie", "fq_pie", "red", "choke")
 BOUNDS = {"goodput_bps": 0.03, "sojourn_mean_ms": 0.10, "sojourn_p95_ms": 0.10, "signals": 0.15}
 """How far the simulator's median may be from Linux', as a share. Signals are drops, with ECN marks and drops."""
 
-LINE = """
-[scenario]
-title = "Two CUBIC downloads"
-duration = "{duration} s"
-[link]
-rtt = "{rtt} ms"
-framing = "ethernet"
-down.rate = "20 Mbit/s"
-up.rate = "2 Mbit/s"
-[stack]
-cc = "cubic"
-[[flow]]
-name = "download"
-direction = "down"
-count = 2
-start_jitter = "1 s"
-"""
+
+def line(rtt: int, duration: int) -> lop.Scenario:
+    """Two CUBIC downloads over a line with this round trip in ms, for this number of seconds."""
+    tables = {
+        "scenario": {"title": "Two CUBIC downloads", "duration": f"{duration} s"},
+        "link": {
+            "rtt": f"{rtt} ms",
+            "framing": "ethernet",
+            "down": {"rate": "20 Mbit/s"},
+            "up": {"rate": "2 Mbit/s"},
+        },
+        "stack": {"cc": "cubic"},
+        "flow": [{"name": "download", "direction": "down", "count": 2, "start_jitter": "1 s"}],
+    }
+    return lop.Scenario.build(tables, f"{rtt}-ms")
+
 
 Row = dict[str, Any]
 Key = tuple[str, int, bool]
@@ -92,11 +91,9 @@ Key = tuple[str, int, bool]
 
 def measured(world: str, queue: str, rtt: int, ecn: bool, seed: int) -> Row:
     """What one run of a discipline gives."""
-    text = LINE.format(rtt=rtt, duration=20 if rtt < 200 else 30)
-    scenario = lop.Scenario.from_text(text, f"{rtt}-ms")
     found = lop.aqm(
-        scenario,
-        [Discipline(queue, QUEUES[queue] if world == "kernel" else HERE.get(queue, QUEUES[queue]))],
+        line(rtt, 20 if rtt < 200 else 30),
+        [Discipline(queue, setting_text((QUEUES if world == "kernel" else HERE)[queue]))],
         direction="down",
         probe=False,
         ecn=ecn,
@@ -122,9 +119,8 @@ def measured(world: str, queue: str, rtt: int, ecn: bool, seed: int) -> Row:
 
 def probes() -> list[Probe]:
     """A few of the lines, which tell whether the page is of the simulator of today."""
-    line = lop.Scenario.from_text(LINE.format(rtt=20, duration=20), "20-ms")
     wanted = ("codel", "red", "cake")
-    return [Probe(name, line.with_(**{"link.down.queue": HERE.get(name, QUEUES[name])})) for name in wanted]
+    return [Probe(name, line(20, 20).with_(**{"link.down.queue": HERE[name]})) for name in wanted]
 
 
 def simulated(run: tuple[str, int, bool, int]) -> Row:

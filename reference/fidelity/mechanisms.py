@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,35 +25,30 @@ from reference.fidelity.promises import Promise
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import section, table
 
+Settings = Mapping[str, object]
+
 SCRIPTS = Path("crates/tcp/src/tests/scripts")
 PAGE = "fidelity/mechanisms.md"
 
-_LINE = """
-[scenario]
-duration = "6 s"
-[link]
-rtt = "40 ms"
-down = { rate = "8 Mbit/s", queue = "200 packets", shaper = "1600 B" }
-up = { rate = "8 Mbit/s", queue = "200 packets", shaper = "1600 B" }
-[[flow]]
-name = "download"
-direction = "down"
-cc = "reno"
-"""
+_DIRECTION = {"rate": "8 Mbit/s", "queue": "200 packets", "shaper": "1600 B"}
+_LINE = {
+    "scenario": {"duration": "6 s"},
+    "link": {"rtt": "40 ms", "down": _DIRECTION, "up": _DIRECTION},
+    "flow": [{"name": "download", "direction": "down", "cc": "reno"}],
+}
 
 
-def _lost(*packets: int) -> dict[str, str]:
-    """Packets of the way down that both worlds lose."""
-    return {"link.down.loss.packets": str(list(packets))}
+def _lost(*packets: int) -> Settings:
+    """Packets of the download that both worlds lose."""
+    return {"link.down.loss.packets": packets}
 
 
-def _outages(way: str, *times: tuple[str, str]) -> dict[str, str]:
-    return {f"link.{way}.loss.outages": str([list(time) for time in times]).replace("'", '"')}
+def _outages(way: str, *times: tuple[str, str]) -> Settings:
+    return {f"link.{way}.loss.outages": times}
 
 
-def _app(**keys: str) -> dict[str, str]:
-    told = ", ".join(f"{key} = {value}" for key, value in keys.items())
-    return {"flow.download.app": f"{{ {told} }}"}
+def _app(**keys: object) -> Settings:
+    return {"flow.download.app": keys}
 
 
 _HOLES = _lost(60, 63, 66, 90, 300, 301)
@@ -66,14 +61,14 @@ class Mechanism:
     name: str
     scripts: tuple[str, ...]
     """As `file::test` of `crates/tcp/src/tests/scripts`."""
-    settings: dict[str, str]
+    settings: Settings
     acts: str = ""
     """A column of `flows` that says that it acted."""
     ignored: tuple[str, ...] = field(default=())
 
     def scenario(self) -> Scenario:
         """The line with the settings."""
-        return Scenario.from_text(_LINE, "mechanism.toml").with_(**self.settings)
+        return Scenario.build(_LINE, "mechanism.toml").with_(**self.settings)
 
 
 MECHANISMS: tuple[Mechanism, ...] = (
@@ -114,7 +109,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
             "timeouts::a_probe_sends_the_last_segment_after_two_round_trips",
             "timeouts::a_loss_that_the_probe_repaired_halves_the_window",
         ),
-        {**_lost(36, 37), **_app(kind='"transfer"', size='"50 kB"', repeat="10", pause='"200 ms"')},
+        {**_lost(36, 37), **_app(kind="transfer", size="50 kB", repeat=10, pause="200 ms")},
         "tail_probes",
     ),
     Mechanism(
@@ -155,7 +150,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
             "sending::a_window_that_comes_down_unused_leaves_three_quarters_of_it_as_the_threshold",
             "sending::linux_halves_the_window_for_each_idle_timeout_down_to_the_initial_one",
         ),
-        {"scenario.duration": "16 s", **_app(kind='"on_off"', on='"1 s"', off='"3 s"')},
+        {"scenario.duration": "16 s", **_app(kind="on_off", on="1 s", off="3 s")},
     ),
     Mechanism(
         "pingpong: the end of each side, delayed and quick ACKs of short connections",
@@ -164,13 +159,13 @@ MECHANISMS: tuple[Mechanism, ...] = (
             "acking::an_end_that_answers_acknowledges_with_its_answers",
             "closing::a_write_goes_out_by_itself_and_the_fin_of_the_close_behind_it_follows",
         ),
-        _app(kind='"transfer"', size='"700 B"', repeat="30", pause='"50 ms"'),
+        _app(kind="transfer", size="700 B", repeat=30, pause="50 ms"),
         "transfers",
     ),
     Mechanism(
         "the FIN beyond the congestion window",
         ("sending::linux_lets_the_segment_with_the_fin_go_beyond_the_congestion_window",),
-        _app(kind='"transfer"', size='"60 kB"', repeat="30", pause='"50 ms"'),
+        _app(kind="transfer", size="60 kB", repeat=30, pause="50 ms"),
         "transfers",
     ),
     Mechanism(
@@ -179,7 +174,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
             "acking::a_fin_without_data_behind_a_gap_is_a_block_of_its_own",
             "closing::a_fin_that_comes_early_is_kept_until_the_gap_is_filled",
         ),
-        {**_lost(8), **_app(kind='"transfer"', size='"8459 B"', repeat="10", pause='"200 ms"')},
+        {**_lost(8), **_app(kind="transfer", size="8459 B", repeat=10, pause="200 ms")},
         "fast_retransmits",
     ),
     Mechanism(

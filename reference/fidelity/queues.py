@@ -27,6 +27,7 @@ from statistics import mean, stdev
 from lopsided.cli.terminal import print_line
 from lopsided.papers.framework import claims
 from lopsided.scenario import Scenario
+from lopsided.settings import Tables
 from lopsided.studies.replay import Arrival, Fate, datagram
 from lopsided.studies.replay import replay as play
 from lopsided.worlds.kernel import backend, captures, cleanup, flow_results, plan, translate
@@ -51,26 +52,6 @@ CREDIT_NS = 2_048
 FIDELITY = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 RECORDS, PAGE = FIDELITY / "queues.xz", FIDELITY / "queues.md"
 
-TRAFFIC = """\
-[scenario]
-duration = "7 s"
-[link]
-rtt = "20 ms"
-{rate}
-down.queue = {queue}
-up = {{ rate = "10 Mbit/s" }}
-"""
-
-FLOW = """\
-[[flow]]
-name = "{name}"
-direction = "down"
-start = "{start} us"
-stop = "{stop} us"
-app = {{ kind = "udp", rate = "{kbit} kbit/s", size = "{size} B" }}
-stack = {{ dscp = {dscp} }}
-"""
-
 
 @dataclass(frozen=True)
 class Stream:
@@ -84,8 +65,11 @@ class Stream:
     dscp: int
     ect: int = 0
 
-    def toml(self) -> str:
-        return FLOW.format(**{name: getattr(self, name) for name in ("name", "kbit", "size", "start", "stop", "dscp")})
+    def flow(self) -> Tables:
+        """The table of the flow."""
+        times = {"start": f"{self.start} us", "stop": f"{self.stop} us"}
+        app = {"kind": "udp", "rate": f"{self.kbit} kbit/s", "size": f"{self.size} B"}
+        return {"name": self.name, "direction": "down", **times, "app": app, "stack": {"dscp": self.dscp}}
 
 
 STREAMS = (
@@ -106,7 +90,7 @@ class Case:
     """A discipline with its settings, as a scenario's queue."""
 
     name: str
-    queue: str
+    queue: str | Tables
     line: bool = True
     """Behind a line; else the discipline itself holds packets back."""
     draws: bool = False
@@ -115,7 +99,7 @@ class Case:
     """It holds packets back by itself although there is a line."""
     apart: str = ""
     """Why its numbers are not Linux' within chance, where they are not."""
-    on_linux: str | None = None
+    on_linux: str | Tables | None = None
     """The queue that Linux runs, where it has this one under another name."""
 
     @property
@@ -131,90 +115,86 @@ class Case:
     def linux_scenario(self) -> Scenario:
         return self._scenario(self.on_linux or self.queue)
 
-    def _scenario(self, queue: str) -> Scenario:
-        rate = f'down.rate = "{LINE if self.line else "unlimited"}"'
-        text = TRAFFIC.format(rate=rate, queue=queue) + "".join(stream.toml() for stream in STREAMS)
-        return Scenario.from_text(text, f"{self.name}.toml")
+    def _scenario(self, queue: str | Tables) -> Scenario:
+        down = {"rate": LINE if self.line else "unlimited", "queue": queue}
+        tables = {
+            "scenario": {"duration": "7 s"},
+            "link": {"rtt": "20 ms", "down": down, "up": {"rate": "10 Mbit/s"}},
+            "flow": [stream.flow() for stream in STREAMS],
+        }
+        return Scenario.build(tables, f"{self.name}.toml")
 
 
-BY_DSCP = "classify = [{ dscp = 46, class = 0 }, { dscp = 10, class = 1 }]"
-TREE = (
-    '{ rate = "4 Mbit/s" }, { rate = "1 Mbit/s", ceil = "3 Mbit/s", parent = 0, prio = 1, queue = "20 packets" }, '
-    '{ rate = "2 Mbit/s", ceil = "4 Mbit/s", parent = 0 }, '
-    '{ rate = "1200 kbit/s", ceil = "4 Mbit/s", parent = 2, queue = "20 packets" }, '
-    '{ rate = "800 kbit/s", ceil = "2 Mbit/s", parent = 2, queue = "30 packets" }'
-)
-TREE_RULES = "classify = [{ dscp = 46, class = 1 }, { dscp = 10, class = 3 }, { dscp = 0, class = 4 }]"
-RED = 'limit = "60 kB", min = "10 kB", max = "30 kB", probability = 0.1, avpkt = "1000 B"'
+BY_DSCP = [{"dscp": 46, "class": 0}, {"dscp": 10, "class": 1}]
+TREE = [
+    {"rate": "4 Mbit/s"},
+    {"rate": "1 Mbit/s", "ceil": "3 Mbit/s", "parent": 0, "prio": 1, "queue": "20 packets"},
+    {"rate": "2 Mbit/s", "ceil": "4 Mbit/s", "parent": 0},
+    {"rate": "1200 kbit/s", "ceil": "4 Mbit/s", "parent": 2, "queue": "20 packets"},
+    {"rate": "800 kbit/s", "ceil": "2 Mbit/s", "parent": 2, "queue": "30 packets"},
+]
+TREE_RULES = [{"dscp": 46, "class": 1}, {"dscp": 10, "class": 3}, {"dscp": 0, "class": 4}]
+RED = {"kind": "red", "limit": "60 kB", "min": "10 kB", "max": "30 kB", "probability": 0.1, "avpkt": "1000 B"}
+PIE = {"kind": "pie", "limit": "1000 packets"}
+
+
+def _kind(kind: str, **settings: object) -> Tables:
+    return {"kind": kind, **settings}
+
+
 CASES = (
-    Case("pfifo", '"50 packets"'),
-    Case("bfifo", '"40 kB"'),
-    Case("pfifo_head_drop", '{ limit = "50 packets", drop = "front" }'),
-    Case("codel", '{ kind = "codel", limit = "1000 packets" }'),
-    Case("codel ecn", '{ kind = "codel", limit = "1000 packets", ecn = true, ce_threshold = "20 ms" }'),
-    Case("fq_codel", '{ kind = "fq_codel", limit = "1000 packets", ecn = false }'),
-    Case("fq_codel ecn", '{ kind = "fq_codel", limit = "47 packets", ecn = true }'),
-    Case("sfq", '{ kind = "sfq" }'),
-    Case("sfq small", '{ kind = "sfq", limit = "40 packets", depth = "12 packets", quantum = "500 B" }'),
-    Case("sfq headdrop", '{ kind = "sfq", limit = "59 packets", depth = "20 packets", headdrop = true }'),
-    Case("fq", '{ kind = "fq", limit = "200 packets", flow_limit = "30 packets" }'),
-    Case("fq maxrate", '{ kind = "fq", flow_limit = "40 packets", maxrate = "1200 kbit/s" }', held=True),
-    Case("drr", '{ kind = "drr", classes = [{ quantum = "500 B" }, { quantum = "1500 B" }, {}], ' + BY_DSCP + " }"),
-    Case("prio", '{ kind = "prio", bands = ["10 packets", { kind = "codel" }, "30 packets"], ' + BY_DSCP + " }"),
-    Case("htb", '{ kind = "htb", classes = [' + TREE + "], " + TREE_RULES + " }", line=False),
-    Case("tbf", '{ kind = "tbf", rate = "3 Mbit/s", burst = "5 kB", queue = "40 packets" }', line=False),
+    Case("pfifo", "50 packets"),
+    Case("bfifo", "40 kB"),
+    Case("pfifo_head_drop", {"limit": "50 packets", "drop": "front"}),
+    Case("codel", _kind("codel", limit="1000 packets")),
+    Case("codel ecn", _kind("codel", limit="1000 packets", ecn=True, ce_threshold="20 ms")),
+    Case("fq_codel", _kind("fq_codel", limit="1000 packets", ecn=False)),
+    Case("fq_codel ecn", _kind("fq_codel", limit="47 packets", ecn=True)),
+    Case("sfq", _kind("sfq")),
+    Case("sfq small", _kind("sfq", limit="40 packets", depth="12 packets", quantum="500 B")),
+    Case("sfq headdrop", _kind("sfq", limit="59 packets", depth="20 packets", headdrop=True)),
+    Case("fq", _kind("fq", limit="200 packets", flow_limit="30 packets")),
+    Case("fq maxrate", _kind("fq", flow_limit="40 packets", maxrate="1200 kbit/s"), held=True),
+    Case("drr", _kind("drr", classes=[{"quantum": "500 B"}, {"quantum": "1500 B"}, {}], classify=BY_DSCP)),
+    Case("prio", _kind("prio", bands=["10 packets", {"kind": "codel"}, "30 packets"], classify=BY_DSCP)),
+    Case("htb", _kind("htb", classes=TREE, classify=TREE_RULES), line=False),
+    Case("tbf", _kind("tbf", rate="3 Mbit/s", burst="5 kB", queue="40 packets"), line=False),
     Case(
         "tbf peakrate",
-        '{ kind = "tbf", rate = "3 Mbit/s", burst = "20 kB", peakrate = "6 Mbit/s", mtu = "2 kB", '
-        'queue = { kind = "codel" } }',
+        _kind("tbf", rate="3 Mbit/s", burst="20 kB", peakrate="6 Mbit/s", mtu="2 kB", queue={"kind": "codel"}),
         line=False,
     ),
     Case(
         "cobalt",
-        '{ kind = "cobalt", ecn = true, mtu_time = "0 ms" }',
-        on_linux='{ kind = "cake", tins = "besteffort", isolation = "flowblind" }',
+        _kind("cobalt", ecn=True, mtu_time="0 ms"),
+        on_linux=_kind("cake", tins="besteffort", isolation="flowblind"),
     ),
-    Case("cake flows", '{ kind = "cake", tins = "besteffort", isolation = "flows" }'),
-    Case("cake diffserv4", '{ kind = "cake", tins = "diffserv4", isolation = "flows" }'),
+    Case("cake flows", _kind("cake", tins="besteffort", isolation="flows")),
+    Case("cake diffserv4", _kind("cake", tins="diffserv4", isolation="flows")),
     Case(
         "cake bandwidth",
-        '{ kind = "cake", bandwidth = "4 Mbit/s", isolation = "flows", framing = { overhead = "18 B" } }',
+        _kind("cake", bandwidth="4 Mbit/s", isolation="flows", framing={"overhead": "18 B"}),
         line=False,
     ),
-    Case("red", '{ kind = "red", ' + RED + " }", draws=True),
-    Case("red ecn", '{ kind = "red", ecn = true, ' + RED + " }", draws=True),
-    Case("red adaptive", '{ kind = "red", adaptive = true, ' + RED + " }", draws=True),
-    Case(
-        "pie",
-        '{ kind = "pie", limit = "1000 packets", tupdate = "20 ms" }',
-        draws=True,
-        on_linux='{ kind = "pie", limit = "1000 packets" }',
-    ),
-    Case(
-        "pie ecn",
-        '{ kind = "pie", limit = "1000 packets", ecn = true, tupdate = "20 ms" }',
-        draws=True,
-        on_linux='{ kind = "pie", limit = "1000 packets", ecn = true }',
-    ),
+    Case("red", RED, draws=True),
+    Case("red ecn", {**RED, "ecn": True}, draws=True),
+    Case("red adaptive", {**RED, "adaptive": True}, draws=True),
+    Case("pie", {**PIE, "tupdate": "20 ms"}, draws=True, on_linux=PIE),
+    Case("pie ecn", {**PIE, "ecn": True, "tupdate": "20 ms"}, draws=True, on_linux={**PIE, "ecn": True}),
     Case(
         "choke",
-        '{ kind = "choke", limit = "100 packets", min = "10 packets", max = "30 packets", probability = 0.1 }',
+        _kind("choke", limit="100 packets", min="10 packets", max="30 packets", probability=0.1),
         draws=True,
     ),
-    Case(
-        "fq_pie",
-        '{ kind = "fq_pie", tupdate = "20 ms" }',
-        draws=True,
-        on_linux='"fq_pie"',
-    ),
+    Case("fq_pie", _kind("fq_pie", tupdate="20 ms"), draws=True, on_linux="fq_pie"),
     Case(
         "fq_pie ecn",
-        '{ kind = "fq_pie", ecn = true, tupdate = "20 ms" }',
+        _kind("fq_pie", ecn=True, tupdate="20 ms"),
         draws=True,
-        on_linux='{ kind = "fq_pie", ecn = true }',
+        on_linux=_kind("fq_pie", ecn=True),
         apart="1 % more, of the short burst; when in its 20 ms Linux updates is not known",
     ),
-    Case("cake", '"cake"', draws=True),
+    Case("cake", "cake", draws=True),
 )
 
 

@@ -19,18 +19,6 @@ Settings = Mapping[str, Any]
 SEEDS = 5
 UPLINKS = (100, 200, 300, 400)
 
-_LINE = """\
-[scenario]
-duration = "120 s"
-[link]
-down.rate = "10 Mbit/s"
-{line}
-[[flow]]
-name = "download"
-direction = "down"
-app = "10 MB"
-"""
-
 _QUIC_2: Settings = {"flow.download.cc": "cubic", "flow.download.transport": "quic"}
 LADDER: Mapping[str, Settings] = {
     "QUIC, CUBIC, 1:2": _QUIC_2,
@@ -58,20 +46,25 @@ LADDER: Mapping[str, Settings] = {
 
 def ladder() -> list[str]:
     """10 MB over 10 Mbit/s down with 20 ms and 50 packets of buffer, by the rate of the uplink."""
-    return _ladder('rtt = "20 ms"\nqueue = "50 packets"')
+    return _ladder({"rtt": "20 ms", "queue": "50 packets"})
 
 
 def picoquic() -> list[str]:
     """The same on the line of picoquic's tests bbr_asym100: 1 ms each way, 0.75 ms of jitter, 50 ms of buffer."""
     # picoquic's link takes a packet if those before it wait for 50 ms at most: one more than fits into 50 ms.
     return _ladder(
-        'rtt = "2 ms"\njitter = "0.75 ms"\nqueue.limit = "64 kB"',
+        {"rtt": "2 ms", "jitter": "0.75 ms", "queue": {"limit": "64 kB"}},
         lambda up: {"link.up.queue.limit": f"{round(6.25 * up) + 1228} B"},
     )
 
 
-def _ladder(line: str, also: Callable[[int], Settings] = lambda _: {}) -> list[str]:
-    base = Scenario.from_text(_LINE.format(line=f'up.rate = "100 kbit/s"\n{line}'), "ladder")
+def _ladder(line: Settings, also: Callable[[int], Settings] = lambda _: {}) -> list[str]:
+    tables = {
+        "scenario": {"duration": "120 s"},
+        "link": {"down": {"rate": "10 Mbit/s"}, "up": {"rate": "100 kbit/s"}, **line},
+        "flow": [{"name": "download", "direction": "down", "app": "10 MB"}],
+    }
+    base = Scenario.build(tables, "ladder")
     arms = [(name, up) for name in LADDER for up in UPLINKS]
     changed = [base.with_(**{"link.up.rate": f"{up} kbit/s", **also(up), **LADDER[name]}) for name, up in arms]
 
@@ -108,16 +101,6 @@ def _cells(rows: Iterable[Mapping[str, Any]], arm: str) -> str:
     return f"{row['down_goodput_bps'] / 1e6:.2f} / {row['up_goodput_bps'] / 1e6:.2f}"
 
 
-_FIFTY = """\
-[scenario]
-duration = "60 s"
-[link]
-rtt = "40 ms"
-down.rate = "50 Mbit/s"
-up.rate = "1 Mbit/s"
-down.queue = { kind = "cake", bandwidth = "49 Mbit/s" }
-up.queue = { kind = "cake", bandwidth = "980 kbit/s" }
-"""
 _DOWNLOADS = {
     "TCP alone": ("tcp",),
     "QUIC alone": ("quic",),
@@ -130,19 +113,16 @@ def ack_filter() -> list[str]:
     rows: list[list[str]] = []
     for name, transports in _DOWNLOADS.items():
         for busy in (False, True):
-            flows = "".join(
-                f'[[flow]]\nname = "{kind}"\ndirection = "down"\ncc = "cubic"\ntransport = "{kind}"\n'
-                for kind in transports
-            )
-            upload = '[[flow]]\nname = "upload"\ndirection = "up"\ncc = "cubic"\n' if busy else ""
-            plain = Scenario.from_text(_FIFTY + flows + upload, "filter")
-            cake = '{ kind = "ack_filter", rule = "conservative", queue = { kind = "cake", bandwidth = "980 kbit/s" } }'
-            filtered = Scenario.from_text(
-                (_FIFTY + flows + upload).replace(
-                    'up.queue = { kind = "cake", bandwidth = "980 kbit/s" }', f"up.queue = {cake}"
-                ),
-                "filter",
-            )
+            flows = [{"name": kind, "direction": "down", "cc": "cubic", "transport": kind} for kind in transports]
+            flows += [{"name": "upload", "direction": "up", "cc": "cubic"}] if busy else []
+            cake = {"kind": "cake", "bandwidth": "980 kbit/s"}
+            link = {
+                "rtt": "40 ms",
+                "down": {"rate": "50 Mbit/s", "queue": {"kind": "cake", "bandwidth": "49 Mbit/s"}},
+                "up": {"rate": "1 Mbit/s", "queue": cake},
+            }
+            plain = Scenario.build({"scenario": {"duration": "60 s"}, "link": link, "flow": flows}, "filter")
+            filtered = plain.with_(**{"link.up.queue": {"kind": "ack_filter", "rule": "conservative", "queue": cake}})
 
             def measure(run: Run) -> tuple[float, ...]:
                 return tuple(row["goodput_bps"] / 1e6 for row in run.flows.rows())
@@ -163,30 +143,11 @@ def ack_filter() -> list[str]:
     return _markdown(["downloads", "flow", "without filter (Mbit/s)", "with filter (Mbit/s)", "change"], rows)
 
 
-_SHARED = """\
-[scenario]
-duration = "40 s"
-[link]
-rtt = "40 ms"
-down.rate = "20 Mbit/s"
-up.rate = "20 Mbit/s"
-down.queue = {queue}
-[[flow]]
-name = "tcp"
-direction = "down"
-cc = "{tcp}"
-stack = {{ ecn = "{ecn}" }}
-[[flow]]
-name = "quic"
-direction = "down"
-cc = "{quic}"
-transport = {{ kind = "quic", ecn = {quic_ecn} }}
-"""
 _QUEUES = {
-    "FIFO, 1 BDP": '{ limit = "1 BDP" }',
-    "fq_codel": '{ kind = "fq_codel" }',
-    "CAKE": '{ kind = "cake", bandwidth = "19.5 Mbit/s" }',
-    "DualPI2": '{ kind = "dualpi2" }',
+    "FIFO, 1 BDP": {"limit": "1 BDP"},
+    "fq_codel": {"kind": "fq_codel"},
+    "CAKE": {"kind": "cake", "bandwidth": "19.5 Mbit/s"},
+    "DualPI2": {"kind": "dualpi2"},
 }
 
 
@@ -194,21 +155,26 @@ def shares() -> list[str]:
     """One TCP flow against one QUIC flow: QUIC's share of both goodputs, without and with ECN at both."""
     pairs = [("reno", "reno"), ("cubic", "cubic"), ("bbr", "cubic"), ("bbr", "reno")]
     arms = [(tcp, quic, queue, ecn) for tcp, quic in pairs for ecn in (False, True) for queue in _QUEUES]
-    made = [
-        Scenario.from_text(
-            _SHARED.format(
-                queue=_QUEUES[queue], tcp=tcp, quic=quic, ecn="on" if ecn else "off", quic_ecn=str(ecn).lower()
-            ),
-            "shares",
-        )
-        for tcp, quic, queue, ecn in arms
-    ]
+
+    def scenario(tcp: str, quic: str, queue: str, ecn: bool) -> Scenario:
+        down = {"rate": "20 Mbit/s", "queue": _QUEUES[queue]}
+        over_tcp = {"cc": tcp, "stack": {"ecn": "on" if ecn else "off"}}
+        over_quic = {"cc": quic, "transport": {"kind": "quic", "ecn": ecn}}
+        tables = {
+            "scenario": {"duration": "40 s"},
+            "link": {"rtt": "40 ms", "down": down, "up": {"rate": "20 Mbit/s"}},
+            "flow": [
+                {"name": "tcp", "direction": "down", **over_tcp},
+                {"name": "quic", "direction": "down", **over_quic},
+            ],
+        }
+        return Scenario.build(tables, "shares")
 
     def measure(run: Run) -> tuple[float, float]:
         tcp, quic = (row["goodput_bps"] for row in run.flows.rows())
         return quic / (tcp + quic), (tcp + quic) / 1e6
 
-    cells = _medians(made, measure, 3)
+    cells = _medians([scenario(*arm) for arm in arms], measure, 3)
     rows: list[list[str]] = []
     for start in range(0, len(arms), len(_QUEUES)):
         tcp, quic, _, ecn = arms[start]
@@ -224,28 +190,24 @@ def shares() -> list[str]:
 
 
 CONTROLS = (*("reno", "cubic", "cubic-hystart++", "bic", "htcp", "westwood", "vegas", "scalable", "illinois"),)
-_ALONE = """\
-[scenario]
-duration = "40 s"
-[stack]
-ecn = "off"
-[link]
-rtt = "40 ms"
-queue.limit = "1 BDP"
-down.rate = "20 Mbit/s"
-up.rate = "20 Mbit/s"
-[[flow]]
-name = "it"
-direction = "down"
-[record]
-interval = "500 ms"
-"""
+_ALONE = {
+    "scenario": {"duration": "40 s"},
+    "stack": {"ecn": "off"},
+    "link": {
+        "rtt": "40 ms",
+        "queue": {"limit": "1 BDP"},
+        "down": {"rate": "20 Mbit/s"},
+        "up": {"rate": "20 Mbit/s"},
+    },
+    "flow": [{"name": "it", "direction": "down"}],
+    "record": {"interval": "500 ms"},
+}
 
 
 def controls() -> list[str]:
     """The same control in TCP and in QUIC, alone on one line: goodput, round trips, overlap of the envelopes."""
     rows: list[list[str]] = []
-    base = Scenario.from_text(_ALONE, "alone")
+    base = Scenario.build(_ALONE, "alone")
     quic = {"flow.it.transport": "quic", "flow.it.transport.ecn": False}
     arms = [(name, name, "lopsided") for name in CONTROLS]
     arms += [("reno", "quinn's NewReno", "quinn"), ("cubic", "quinn's CUBIC", "quinn")]

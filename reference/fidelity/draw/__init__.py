@@ -19,6 +19,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lopsided.settings import Tables, scenario_text
 from reference.fidelity.stamps import Probe
 
 if TYPE_CHECKING:
@@ -55,23 +56,27 @@ class Drawn:
 
     draw: int
     number: int
-    text: str
-    """In TOML."""
+    tables: Tables
 
     @property
     def name(self) -> str:
         """What it is called in tables and records."""
         return f"draw {self.draw}, {self.number:02d}"
 
+    @property
+    def text(self) -> str:
+        """The scenario as TOML."""
+        return scenario_text(self.tables)
+
     def fingerprint(self) -> str:
-        """What a measurement of it is valid for."""
+        """Identifies the scenario that a measurement is valid for."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
     def scenario(self) -> Scenario:
         """The scenario as it runs."""
         from lopsided.scenario import Scenario
 
-        return Scenario.from_text(self.text, self.name)
+        return Scenario.build(self.tables, self.name)
 
 
 def probes(seed: int) -> list[Probe]:
@@ -81,7 +86,7 @@ def probes(seed: int) -> list[Probe]:
 
 def draw(seed: int, count: int = COUNT) -> list[Drawn]:
     """The scenarios of a seed: the first of them do not depend on how many there are."""
-    return [Drawn(seed, number, _text(random.Random(f"draw {seed} {number}"))) for number in range(1, count + 1)]
+    return [Drawn(seed, number, _tables(random.Random(f"draw {seed} {number}"))) for number in range(1, count + 1)]
 
 
 @dataclass(frozen=True)
@@ -98,19 +103,20 @@ class _Line:
         return round(min(wanted, LONGEST_S))
 
 
-def _text(chance: random.Random) -> str:
+def _tables(chance: random.Random) -> Tables:
     line = _line(chance)
     framing = "pppoe-llcsnap" if line.cells else chance.choice(("none", "ethernet", "ethernet"))
-    parts = [
-        f'[scenario]\nduration = "{line.duration_s} s"\n',
-        f'[link]\nrtt = "{line.rtt_ms:g} ms"\nframing = "{framing}"\n',
-        _direction(chance, "down", line.down_bps, line.cells),
-        _direction(chance, "up", line.up_bps, line.cells),
-        _stack(chance, line),
-    ]
+    # The order of the draws decides which scenario a seed gives.
+    down = _direction(chance, "down", line.down_bps, line.cells)
+    up = _direction(chance, "up", line.up_bps, line.cells)
+    stack = _stack(chance, line)
     flows = chance.choices(range(1, 8), weights=(4, 5, 4, 3, 2, 1, 1))[0]
-    parts += [_flow(chance, number, flows, line) for number in range(flows)]
-    return "\n".join(parts)
+    return {
+        "scenario": {"duration": f"{line.duration_s} s"},
+        "link": {"rtt": f"{line.rtt_ms:g} ms", "framing": framing, "down": down, "up": up},
+        "stack": stack,
+        "flow": [_flow(chance, number, flows, line) for number in range(flows)],
+    }
 
 
 def _line(chance: random.Random) -> _Line:
@@ -119,70 +125,59 @@ def _line(chance: random.Random) -> _Line:
     return _Line(down_bps, up_bps, round(_between(chance, 5, 300), 1), chance.random() < 0.25)
 
 
-def _direction(chance: random.Random, name: str, rate_bps: int, cells: bool) -> str:
+def _direction(chance: random.Random, name: str, rate_bps: int, cells: bool) -> Tables:
     packets = round(_between(chance, 5, 200))
     marks = name == "down" and chance.random() < 0.2
-    queue = _red(chance, packets) if marks else f'{{ limit = "{packets} packets" }}'
-    rows = [f"[link.{name}]", f'rate = "{rate_bps} bit/s"', f"queue = {queue}"]
+    queue = _red(chance, packets) if marks else {"limit": f"{packets} packets"}
+    found: dict[str, object] = {"rate": f"{rate_bps} bit/s", "queue": queue}
     # RED's average falls while the queue is empty behind a plain serializer, but not behind the kernel world's, an htb.
     if chance.random() < 0.5 or marks:
         # A tbf must hold one packet: 1500 octets are 33 cells with what PPPoE over ATM adds.
-        rows.append(f'shaper = {{ burst = "{2000 if cells else 1600} B" }}')
+        found["shaper"] = {"burst": f"{2000 if cells else 1600} B"}
     if chance.random() < 0.15:
-        rows.append(f'loss = "{_between(chance, 0.05, 1.5):.3f} %"')
-    return "\n".join([*rows, ""])
+        found["loss"] = f"{_between(chance, 0.05, 1.5):.3f} %"
+    return found
 
 
-def _red(chance: random.Random, packets: int) -> str:
+def _red(chance: random.Random, packets: int) -> Tables:
     limit = max(packets, 30) * 1500
-    marks = "true" if chance.random() < 0.6 else "false"
-    return (
-        f'{{ kind = "red", limit = "{limit} B", min = "{limit // 10} B", max = "{limit // 3} B", probability = 0.1, '
-        f'weight = 0.001953125, avpkt = "1500 B", ecn = {marks} }}'
-    )
+    bounds = {"limit": f"{limit} B", "min": f"{limit // 10} B", "max": f"{limit // 3} B"}
+    average = {"probability": 0.1, "weight": 0.001953125, "avpkt": "1500 B"}
+    return {"kind": "red", **bounds, **average, "ecn": chance.random() < 0.6}
 
 
-def _stack(chance: random.Random, line: _Line) -> str:
-    """Of all flows, as a sysctl is of all a host's."""
-    rows = ["[stack]", 'profile = "linux-6.1"']
+def _stack(chance: random.Random, line: _Line) -> Tables:
+    """The settings of all flows, because a sysctl of Linux applies to all connections of a host."""
+    found: dict[str, object] = {"profile": "linux-6.1"}
     if chance.random() < 0.15:
-        rows.append("sack = false")
+        found["sack"] = False
     if chance.random() < 0.15:
-        rows.append("timestamps = false")
+        found["timestamps"] = False
     if chance.random() < 0.3:
-        rows.append("ecn = true")
+        found["ecn"] = True
     if chance.random() < 0.15:
-        rows.append(f'mss = "{chance.choice((536, 800, 1000, 1200))} B"')
+        found["mss"] = f"{chance.choice((536, 800, 1000, 1200))} B"
     if chance.random() < 0.2:
-        rows.append(f'initial_window = "{chance.choice((2, 3, 4, 20))} segments"')
+        found["initial_window"] = f"{chance.choice((2, 3, 4, 20))} segments"
     if chance.random() < 0.2:
         product = line.down_bps * line.rtt_ms / 8e3
-        size = round(max(product * _between(chance, 0.3, 3), 16_384))
-        rows.append(f'receive_buffer = "{size} B"')
-    return "\n".join([*rows, ""])
+        found["receive_buffer"] = f"{round(max(product * _between(chance, 0.3, 3), 16_384))} B"
+    return found
 
 
-def _flow(chance: random.Random, number: int, flows: int, line: _Line) -> str:
+def _flow(chance: random.Random, number: int, flows: int, line: _Line) -> Tables:
     direction = "down" if number == 0 or chance.random() < 0.6 else "up"
     common = chance.random() < 0.5
     control = chance.choice(CONTROLS[:2] if common else CONTROLS[2:])
     # The others join in the first third, so that all are together for most of the run.
     start_s = 0.0 if number == 0 else round(chance.uniform(0, line.duration_s / 3), 2)
-    rows = [
-        "[[flow]]",
-        f'name = "{"ABCDEFG"[number]}"',
-        f'direction = "{direction}"',
-        f'cc = "{control}"',
-        f'start = "{start_s} s"',
-        'start_jitter = "1 s"',
-    ]
+    found: dict[str, object] = {"name": "ABCDEFG"[number], "direction": direction, "cc": control}
+    found |= {"start": f"{start_s} s", "start_jitter": "1 s"}
     if chance.random() < 0.2 and flows > 1:
         rate_bps = line.down_bps if direction == "down" else line.up_bps
         size = round(min(max(rate_bps / 8 * _between(chance, 0.05, 1), 3_000), 2e6))
-        rows.append(
-            f'app = {{ size = "{size} B", repeat = "forever", pause = "{chance.choice((200, 500, 1000))} ms" }}'
-        )
-    return "\n".join([*rows, ""])
+        found["app"] = {"size": f"{size} B", "repeat": "forever", "pause": f"{chance.choice((200, 500, 1000))} ms"}
+    return found
 
 
 def _between(chance: random.Random, low: float, high: float) -> float:
