@@ -17,7 +17,7 @@ from lopsided.worlds.kernel import KernelUnavailable
 from reference import fidelity
 from reference.fidelity import kept, ns3, packets, page, reference, stamps, values, variants
 from reference.fidelity.kept import SIDE_BY_SIDE, Effort
-from reference.fidelity.records import Records
+from reference.fidelity.records import Measurement, Records
 from reference.fidelity.variants import page as variants_page
 from reference.fidelity.variants import windows
 
@@ -44,7 +44,7 @@ def main() -> int:
     data: Path = arguments.docs / "fidelity"
     data.mkdir(parents=True, exist_ok=True)
     effort = Effort.of(arguments.minutes, arguments.workers)
-    of_packets = packets.Records(data / "packets.csv")
+    of_packets = packets.records(data / "packets.csv")
     if arguments.packets is not None:
         _measure_packets(of_packets, arguments.packets, effort)
         return _write_packets(data, of_packets)
@@ -58,7 +58,6 @@ def main() -> int:
             _measure(records, seeds)
             _measure_variants(of_variants, curves, "", effort)
             _measure_packets(of_packets, "", effort)
-        _measure_ns3(data / "ns3.csv", arguments.peers / "ns3_twoway.cc")
     except LopsidedError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -67,7 +66,9 @@ def main() -> int:
     closing = reference.shown(reference.cells(data / "reference.csv")) if (data / "reference.csv").exists() else ""
     if causes.exists():
         closing += "\n" + causes.read_text()
-    text = page.render(linux, fidelity.simulate(seeds), ns3.load(data / "ns3.csv"), closing)
+    text = page.render(
+        linux, fidelity.simulate(seeds), _measure_ns3(data / "ns3.csv", arguments.peers / "ns3_twoway.cc"), closing
+    )
     target = arguments.docs / "fidelity.md"
     target.write_text(text)
     print_line(f"{target}: {len(linux)} of {len(list(fidelity.runs(seeds)))} runs on Linux")
@@ -100,19 +101,20 @@ def _measure_variants(records: Records, curves: windows.Windows, part: str, effo
         print(f"drawing from the records alone: {error}", file=sys.stderr)
 
 
-def _measure_packets(records: packets.Records, part: str, effort: Effort) -> None:
+def _measure_packets(records: Records, part: str, effort: Effort) -> None:
     wanted = [cell for cell in packets.cells() if part in cell.name]
     try:
         with progress("aligning packets with Linux") as report:
             for one in packets.measure(records, wanted, effort, report):
                 print_line(
-                    f"{one.cell}: {one.same('first'):,} packets to a difference, {one.same('parted'):,} to another one"
+                    f"{one.cell}: {packets.same(one, 'first'):,} packets to a difference,"
+                    f" {packets.same(one, 'parted'):,} to another one"
                 )
     except KernelUnavailable as error:
         print(f"aligning nothing anew: {error}", file=sys.stderr)
 
 
-def _write_packets(data: Path, records: packets.Records) -> int:
+def _write_packets(data: Path, records: Records) -> int:
     (data / "packets.md").write_text(packets.render(records))
     print_line(f"{data / 'packets.md'}")
     return 0
@@ -130,9 +132,12 @@ def _write_variants(data: Path, records: Records, curves: windows.Windows) -> No
     print_line(f"{data / 'variants.md'}: {len(linux)} of {len(variants.runs())} runs on Linux")
 
 
-def _measure_ns3(path: Path, source: Path) -> None:
+def _measure_ns3(path: Path, source: Path) -> list[Measurement]:
+    records = ns3.records(path)
     if not path.exists() and ns3.installed() and source.exists():
-        ns3.save(ns3.measure(source), path)
+        for one in ns3.measure(source):
+            records.add(one)
+    return [one for name in dict.fromkeys(cell for cell, _ in records.measured()) for one in records.of(name)]
 
 
 if __name__ == "__main__":

@@ -34,8 +34,9 @@ from lopsided.studies.replay import Arrival, Fate
 from lopsided.studies.replay import replay as play
 from lopsided.worlds.kernel import GuestFailed, KernelUnavailable, backend, captures, cleanup, plan, translate
 from reference.fidelity import promises, stamps
+from reference.fidelity.chance import Both
 from reference.fidelity.promises import Promise
-from reference.fidelity.records import OneRow
+from reference.fidelity.records import Measurement, Records, Values
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import percent, row
 
@@ -104,38 +105,23 @@ CELLS = tuple(
 )
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """One run's numbers."""
-
-    cell: str
-    seed: int
-    fingerprint: str
-    down_bps: float
-    up_bps: float
-    ack_ratio: float
-    """ACKs that the filter let pass, for each segment of the download."""
-    filtered: float
-
-    @classmethod
-    def of(cls, cell: Cell, seed: int, run: lop.Run) -> Measurement:
-        flows = {row["name"]: row for row in run.flows.rows()}
-        up = next(row for row in run.links.rows() if row["direction"] == "up")
-        acks = up["arrived_packets"] - flows["upload"]["data_segments_out"] - up["filtered_packets"]
-        return cls(
-            cell.name,
-            seed,
-            cell.fingerprint(),
-            round(flows["download"]["goodput_bps"]),
-            round(flows["upload"]["goodput_bps"]),
-            round(acks / flows["download"]["data_segments_out"], 5),
-            up["filtered_packets"],
-        )
+def values_of(run: lop.Run) -> Values:
+    """Goodput in bit/s, ACKs that the filter let pass for each segment of the download, and ACKs that it removed."""
+    flows = {row["name"]: row for row in run.flows.rows()}
+    up = next(row for row in run.links.rows() if row["direction"] == "up")
+    acks = up["arrived_packets"] - flows["upload"]["data_segments_out"] - up["filtered_packets"]
+    found = {
+        "down_bps": round(flows["download"]["goodput_bps"]),
+        "up_bps": round(flows["upload"]["goodput_bps"]),
+        "ack_ratio": round(acks / flows["download"]["data_segments_out"], 5),
+        "filtered": up["filtered_packets"],
+    }
+    return {("run", quantity): value for quantity, value in found.items()}
 
 
-def records() -> OneRow[Measurement]:
-    """What was measured on Linux."""
-    return OneRow(RUNS, Measurement, (cell.name for cell in CELLS))
+def records() -> Records:
+    """The runs on Linux."""
+    return Records(RUNS, (cell.name for cell in CELLS))
 
 
 def probes() -> list[Probe]:
@@ -364,7 +350,7 @@ def _said(name: str, values: Sequence[float]) -> str:
     return f"{one(median(values))} ({one(min(values))} to {one(max(values))})"
 
 
-def page(linux: Sequence[Measurement], here: Sequence[Measurement], recorded: Mapping[str, Sequence[Seen]]) -> str:
+def page(both: Both, recorded: Mapping[str, Sequence[Seen]]) -> str:
     """The document."""
     text, apart = "", 0
     for case in CASES:
@@ -375,37 +361,34 @@ def page(linux: Sequence[Measurement], here: Sequence[Measurement], recorded: Ma
             cells: list[object] = [case.name, *map(units.count, (found.packets, found.acks, found.gone, found.ours))]
             cells += [_of(found.same, found.acks), _of(found.data, others)]
             text += row(cells) + "\n"
-    rows, within, compared = list[str](), 0, 0
-    for cell in CELLS:
-        theirs, ours = ([one for one in side if one.cell == cell.name] for side in (linux, here))
-        if not theirs:
-            continue
+    rows, within = list[str](), 0
+    known = both.cells
+    for cell in (cell for cell in CELLS if cell.name in known):
         off: dict[str, float] = {}
         for name, label in _LABELS.items():
-            sides = [[float(getattr(one, name)) for one in side] for side in (theirs, ours)]
-            off[name] = median(sides[1]) / median(sides[0]) - 1
+            value = both.value(cell.name, ("run", name))
+            off[name] = value.median_error
             beyond = abs(off[name]) > BOUNDS.get(name, 1.0)
             place = [cell.line, cell.rule] if name == "down_bps" else ["", ""]
-            values = [_said(name, side) for side in sides]
-            rows.append(row([*place, label, *values, percent(off[name], signed=True, bold=beyond)]))
-        compared += 1
+            sides = [_said(name, side) for side in (value.linux, value.sim)]
+            rows.append(row([*place, label, *sides, percent(off[name], signed=True, bold=beyond)]))
         within += all(abs(off[name]) <= bound for name, bound in BOUNDS.items())
     promised = [
         Promise(
             "Of the same packets the same ACKs go.",
             claims.at_most(0, [claims.number("captures of which another ACK went", apart)]),
         ),
-        Promise("Whole runs are within their bounds.", claims.at_least(compared, [claims.number("cells", within)])),
+        Promise("Whole runs are within their bounds.", claims.at_least(len(known), [claims.number("cells", within)])),
     ]
     text = HEAD.format(promised="\n".join(promises.rows(promised))) + text
-    return text + WHOLE.format(seeds=len(SEEDS), within=within, cells=compared) + "\n".join(rows) + "\n"
+    return text + WHOLE.format(seeds=len(SEEDS), within=within, cells=len(known)) + "\n".join(rows) + "\n"
 
 
 def _of(some: int, whole: int) -> str:
     return "all" if some == whole else f"{units.count(some)} of {units.count(whole)}"
 
 
-def to_measure(runs: OneRow[Measurement]) -> Iterator[tuple[Cell, int]]:
+def to_measure(runs: Records) -> Iterator[tuple[Cell, int]]:
     """The runs that are missing, every cell's first seeds first; those of the fast line take longest, and come last."""
     for cells in (CELLS[:-2], CELLS[-2:]):
         for seed, cell in product(SEEDS, cells):
@@ -430,7 +413,8 @@ def main() -> int:
             if time.monotonic() - began > 60 * arguments.minutes:
                 break
             try:
-                runs.add(Measurement.of(cell, seed, cell.scenario.run(seed=seed, world="kernel")))
+                run = cell.scenario.run(seed=seed, world="kernel")
+                runs.add(Measurement.of(cell, seed, run, values_of(run)))
                 print_line(f"{cell.name}, seed {seed}")
             except GuestFailed as error:
                 # A busy machine is too slow for the fast line: the other runs go on.
@@ -439,9 +423,9 @@ def main() -> int:
         print(f"drawing from the records alone: {error}", file=sys.stderr)
     linux = [one for cell in CELLS for seed in SEEDS if (one := runs.get(cell, seed)) is not None]
     cells = {cell.name: cell for cell in CELLS}
-    here = [Measurement.of(cells[one.cell], one.seed, cells[one.cell].scenario.run(seed=one.seed)) for one in linux]
+    here = {(one.cell, one.seed): values_of(cells[one.cell].scenario.run(seed=one.seed)) for one in linux}
     stamps.write(DOCS, PAGE.name, probes())
-    PAGE.write_text(page(linux, here, recorded))
+    PAGE.write_text(page(Both(linux, here), recorded))
     print_line(f"{PAGE}: {len(linux)} runs and {len(recorded)} captures of Linux")
     return 0
 

@@ -43,8 +43,9 @@ from lopsided.papers.balakrishnan1999.setup import (
 from lopsided.papers.framework import claims
 from lopsided.papers.framework.model import Case
 from reference.fidelity import promises, stamps
+from reference.fidelity.chance import Both, Value
 from reference.fidelity.promises import Promise
-from reference.fidelity.records import OneRow
+from reference.fidelity.records import Measurement, Records, Values
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import percent, table
 
@@ -126,23 +127,17 @@ CELLS = (
 )
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """One run's numbers; windows in packets."""
-
-    cell: str
-    seed: int
-    fingerprint: str
-    throughput_mbps: float
-    window: float
-    rtt_ms: float
-    acks_delivered: float
-    acks_filtered: float
+QUANTITIES = ("throughput_mbps", "window", "rtt_ms", "acks_delivered", "acks_filtered")
+"""Of the download; the window is in packets."""
 
 
-def records() -> OneRow[Measurement]:
-    """What ns-2 gave."""
-    return OneRow(RECORDS, Measurement, (cell.name for cell in CELLS))
+def records() -> Records:
+    """The runs of ns-2."""
+    return Records(RECORDS, (cell.name for cell in CELLS))
+
+
+def _values(*numbers: float) -> Values:
+    return {("download", quantity): number for quantity, number in zip(QUANTITIES, numbers, strict=True)}
 
 
 def theirs(program: str, cell: Cell, number: int) -> Measurement:
@@ -151,16 +146,14 @@ def theirs(program: str, cell: Cell, number: int) -> Measurement:
         trace = Path(folder) / "server"
         found = ns2.printed(program, {**cell.settings(number), "trace": trace})
         trips = list(round_trips(trace))
-    return Measurement(
-        cell.name,
-        number,
-        cell.fingerprint(),
+    values = _values(
         round(found["down_bps"] / 1e6, 4),
         round(found["window"], 3),
         round(fmean(trips) * 1e3, 3),
         found["delivered"],
         ns2.filtered(found, cell.key),
     )
+    return Measurement(cell.name, number, values, "ns-2", cell.fingerprint())
 
 
 def round_trips(trace: Path) -> Iterator[float]:
@@ -179,11 +172,11 @@ def round_trips(trace: Path) -> Iterator[float]:
                     yield float(at) - since
 
 
-def ours(cell: Cell, number: int) -> Measurement:
+def ours(cell: Cell, number: int) -> Values:
     """The same in the simulator."""
     found = measure.one_way(cell.scenario(number).run(seed=number), Case(SCENARIO.name, {}, {}))
-    values = (found["throughput_bps"] / 1e6, found["cwnd_packets"], found["rtt_ms"])
-    return Measurement(cell.name, number, "", *values, found["acks_delivered"], found["acks_filtered"])
+    rates = (found["throughput_bps"] / 1e6, found["cwnd_packets"], found["rtt_ms"])
+    return _values(*rates, found["acks_delivered"], found["acks_filtered"])
 
 
 def probes() -> list[Probe]:
@@ -197,21 +190,13 @@ def is_repaired(program: str) -> bool:
     return ns2.printed(program, probe)["down_bps"] > REPAIRED * 1e6
 
 
-@dataclass(frozen=True)
-class Compared:
-    """A quantity of a cell."""
+def holds(value: Value, bound: float) -> bool:
+    """True if the median is within the bound, or within the range of the authors' runs."""
+    return abs(_off(value)) <= bound or min(value.linux) <= value.medians[1] <= max(value.linux)
 
-    theirs: Sequence[float]
-    ours: Sequence[float]
 
-    @property
-    def off(self) -> float:
-        expected = median(self.theirs)
-        return median(self.ours) / expected - 1 if expected else 0.0
-
-    def holds(self, bound: float) -> bool:
-        """Within the bound, or within the range of their runs."""
-        return abs(self.off) <= bound or min(self.theirs) <= median(self.ours) <= max(self.theirs)
+def _off(value: Value) -> float:
+    return value.median_error if value.medians[0] else 0.0
 
 
 HEAD = """\
@@ -249,30 +234,31 @@ def _said(values: Sequence[float]) -> str:
     return one(median(values)) + spread
 
 
-def page(pairs: Mapping[Cell, tuple[Sequence[Measurement], Sequence[Measurement]]]) -> str:
+def page(both: Both) -> str:
     """The document."""
     rows, within = list[list[str]](), 0
-    for cell, sides in pairs.items():
+    known = both.cells
+    for cell in (cell for cell in CELLS if cell.name in known):
         cells, all_hold = [cell.case, cell.line.title, cell.scheme.title], True
         for name, bound in BOUNDS.items():
             if name == "acks_filtered" and not cell.scheme.filtered:
                 cells += ["", "", ""]
                 continue
-            found = Compared(*([getattr(one, name) for one in side] for side in sides))
-            holds = found.holds(bound)
-            all_hold &= holds
-            cells += [_said(found.theirs), _said(found.ours), percent(found.off, signed=True, bold=not holds)]
+            found = both.value(cell.name, ("download", name))
+            is_kept = holds(found, bound)
+            all_hold &= is_kept
+            cells += [_said(found.linux), _said(found.sim), percent(_off(found), signed=True, bold=not is_kept)]
         within += all_hold
         rows.append(cells)
     promised = Promise(
         "Every cell is within the bounds, or the range of the authors' runs.",
-        claims.at_least(len(pairs), [claims.number("cells", within)]),
+        claims.at_least(len(rows), [claims.number("cells", within)]),
     )
-    head = HEAD.format(within=within, cells=len(pairs), promised="\n".join(promises.rows([promised])))
+    head = HEAD.format(within=within, cells=len(rows), promised="\n".join(promises.rows([promised])))
     return head + "\n".join(table(" | ".join(COLUMNS), rows))
 
 
-def _measure(recorded: OneRow[Measurement], program: str | None, jobs: int) -> None:
+def _measure(recorded: Records, program: str | None, jobs: int) -> None:
     if program is None:
         return print_line("ns-2 is not installed here: apt install ns2")
     repaired = is_repaired(program)
@@ -300,14 +286,12 @@ def main() -> int:
     recorded = records()
     if not arguments.recorded:
         _measure(recorded, arguments.ns, arguments.jobs)
-    pairs: dict[Cell, tuple[list[Measurement], list[Measurement]]] = {}
-    for cell in CELLS:
-        found = [one for number in cell.numbers if (one := recorded.get(cell, number)) is not None]
-        if found:
-            pairs[cell] = found, [ours(cell, one.seed) for one in found]
+    cells = {cell.name: cell for cell in CELLS}
+    theirs = [one for cell in CELLS for number in cell.numbers if (one := recorded.get(cell, number)) is not None]
+    both = Both(theirs, {(one.cell, one.seed): ours(cells[one.cell], one.seed) for one in theirs})
     stamps.write(DOCS, PAGE.name, probes())
-    PAGE.write_text(page(pairs))
-    print_line(f"{PAGE}: {len(pairs)} cells")
+    PAGE.write_text(page(both))
+    print_line(f"{PAGE}: {len(both.cells)} cells")
     return 0
 
 

@@ -1,16 +1,19 @@
-"""How much of a difference between two worlds is chance.
+"""Pairs the values of two worlds, and says how much of their difference is chance.
 
-A value is a mean over seeds in either world. Beside its error stand its standard error, and what chance alone gives:
-how far the simulator is from itself, with as many seeds on either side as the comparison has.
+A value has one number for each seed in either world. The error of the means is compared with its standard error, and
+with the error that chance alone gives: the distance of the simulator from itself, with the same number of seeds on
+either side.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
+
+from reference.fidelity.records import Key, Measurement, Values
 
 BOUND, STANDARD_ERRORS = 0.10, 3.0
 """A value is off where its error is beyond both."""
@@ -34,8 +37,19 @@ class Value:
 
     @property
     def error(self) -> float:
-        """Of the simulator's mean, as a share of Linux'."""
+        """Error of the simulator's mean, as a share of Linux's mean."""
         return fmean(self.sim) / fmean(self.linux) - 1
+
+    @property
+    def medians(self) -> tuple[float, float]:
+        """The median of either world; NaN for a world without a number."""
+        return _median(self.linux), _median(self.sim)
+
+    @property
+    def median_error(self) -> float:
+        """Error of the simulator's median, as a share of Linux's median; NaN if Linux's median is zero or unknown."""
+        linux, sim = self.medians
+        return sim / linux - 1 if linux else math.nan
 
     @property
     def standard_error(self) -> float:
@@ -84,6 +98,48 @@ class Value:
         """What of the error chance does not explain; zero where it explains all."""
         chance = self.chance()
         return abs(self.error) if math.isnan(chance) else max(0.0, abs(self.error) - chance)
+
+
+class Both:
+    """The runs of both worlds by cell and seed; `linux` may be another original, such as ns-2."""
+
+    def __init__(self, linux: Iterable[Measurement], sim: Mapping[tuple[str, int], Values]) -> None:
+        self._sim = sim
+        self._linux: dict[str, list[Measurement]] = {}
+        self._seeds: dict[str, list[int]] = {}
+        for one in linux:
+            self._linux.setdefault(one.cell, []).append(one)
+        for cell, seed in sim:
+            self._seeds.setdefault(cell, []).append(seed)
+
+    @property
+    def cells(self) -> list[str]:
+        """The cells that have a run in both worlds, in the order of Linux's runs."""
+        return [cell for cell in self._linux if cell in self._seeds]
+
+    def seeds(self, cell: str) -> int:
+        """Number of Linux's runs of a cell."""
+        return len(self._linux.get(cell, ()))
+
+    def value(self, cell: str, key: Key, *, all_seeds: bool = False) -> Value:
+        """A quantity of a cell: of the seeds that both worlds have, or of all seeds of either. Leaves out NaN."""
+        linux = self._linux.get(cell, [])
+        if all_seeds:
+            return Value(_known(linux, key), _present((self._sim[cell, seed] for seed in self._seeds[cell]), key))
+        shared = [one for one in linux if (one.cell, one.seed) in self._sim]
+        return Value(_known(shared, key), _present((self._sim[one.cell, one.seed] for one in shared), key))
+
+
+def _known(runs: Iterable[Measurement], key: Key) -> tuple[float, ...]:
+    return _present((one.values for one in runs), key)
+
+
+def _present(runs: Iterable[Values], key: Key) -> tuple[float, ...]:
+    return tuple(values[key] for values in runs if not math.isnan(values.get(key, math.nan)))
+
+
+def _median(values: Sequence[float]) -> float:
+    return median(values) if values else math.nan
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -12,25 +12,25 @@ say whether that is chance (`reference/fidelity/chance.py`): the difference of t
 from __future__ import annotations
 
 import argparse
-import csv
+import hashlib
 import math
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import lopsided as lop
 from lopsided.data import units
 from lopsided.papers.framework import claims
-from lopsided.settings import Tables, setting_text
+from lopsided.settings import Tables, scenario_text, setting_text
 from lopsided.studies.aqm.disciplines import Discipline
 from reference.fidelity import promises, stamps
-from reference.fidelity.chance import STANDARD_ERRORS, Value
+from reference.fidelity.chance import STANDARD_ERRORS, Both, Value
 from reference.fidelity.promises import Promise
+from reference.fidelity.records import Measurement, Records, Values
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import percent, table
 
@@ -69,9 +69,9 @@ BOUNDS = {"goodput_bps": 0.03, "sojourn_mean_ms": 0.10, "sojourn_p95_ms": 0.10, 
 """How far the simulator's median may be from Linux', as a share. Signals are drops, with ECN marks and drops."""
 
 
-def line(rtt: int, duration: int) -> lop.Scenario:
+def line(rtt: int, duration: int) -> Tables:
     """Two CUBIC downloads over a line with this round trip in ms, for this number of seconds."""
-    tables = {
+    return {
         "scenario": {"title": "Two CUBIC downloads", "duration": f"{duration} s"},
         "link": {
             "rtt": f"{rtt} ms",
@@ -82,32 +82,56 @@ def line(rtt: int, duration: int) -> lop.Scenario:
         "stack": {"cc": "cubic"},
         "flow": [{"name": "download", "direction": "down", "count": 2, "start_jitter": "1 s"}],
     }
-    return lop.Scenario.build(tables, f"{rtt}-ms")
 
 
-Row = dict[str, Any]
-Key = tuple[str, int, bool]
+@dataclass(frozen=True)
+class Cell:
+    """A discipline on a line with a round trip in ms, with or without ECN."""
+
+    queue: str
+    rtt: int
+    ecn: bool
+
+    @property
+    def name(self) -> str:
+        """The name in the records."""
+        return f"{self.queue}, {self.rtt} ms" + (", ECN" if self.ecn else "")
+
+    @property
+    def line(self) -> Tables:
+        """The scenario without the discipline."""
+        return line(self.rtt, 20 if self.rtt < 200 else 30)
+
+    def fingerprint(self) -> str:
+        """Identifies the scenario that a run on Linux is valid for."""
+        said = f"{scenario_text(self.line)}{QUEUES[self.queue]}{self.ecn}"
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
-def measured(world: str, queue: str, rtt: int, ecn: bool, seed: int) -> Row:
-    """What one run of a discipline gives."""
+CELLS = tuple(Cell(queue, rtt, ecn) for rtt, ecn in GRID for queue in QUEUES if not (ecn and queue in WITHOUT_ECN))
+
+
+def records() -> Records:
+    """The runs on Linux."""
+    return Records(RECORDS, (cell.name for cell in CELLS))
+
+
+def measured(world: str, cell: Cell, seed: int) -> Measurement:
+    """One run of a cell."""
+    queue = (QUEUES if world == "kernel" else HERE)[cell.queue]
     found = lop.aqm(
-        line(rtt, 20 if rtt < 200 else 30),
-        [Discipline(queue, setting_text((QUEUES if world == "kernel" else HERE)[queue]))],
+        lop.Scenario.build(cell.line, f"{cell.rtt}-ms"),
+        [Discipline(cell.queue, setting_text(queue))],
         direction="down",
         probe=False,
-        ecn=ecn,
+        ecn=cell.ecn,
         repeat=1,
         seed=seed,
         world=world,
         workers=1,
     )
     row = next(iter(found.runs.rows()))
-    return {
-        "queue": queue,
-        "rtt_ms": rtt,
-        "ecn": ecn,
-        "seed": seed,
+    values = {
         "goodput_bps": round(row["goodput_bps"]),
         "sojourn_mean_ms": round(row["sojourn_mean_ms"], 4),
         "sojourn_p95_ms": round(row["sojourn_p95_ms"], 4),
@@ -115,80 +139,70 @@ def measured(world: str, queue: str, rtt: int, ecn: bool, seed: int) -> Row:
         "marks": round(row["marked_packets"]),
         "signals": round(row["dropped_packets"] + row["marked_packets"]),
     }
+    values_of_run: Values = {("run", name): value for name, value in values.items()}
+    return Measurement(cell.name, seed, values_of_run, "Linux 6.1", cell.fingerprint())
 
 
 def probes() -> list[Probe]:
     """A few of the lines, which tell whether the page is of the simulator of today."""
     wanted = ("codel", "red", "cake")
-    return [Probe(name, line(20, 20).with_(**{"link.down.queue": HERE[name]})) for name in wanted]
+    plain = lop.Scenario.build(line(20, 20), "20-ms")
+    return [Probe(name, plain.with_(**{"link.down.queue": HERE[name]})) for name in wanted]
 
 
-def simulated(run: tuple[str, int, bool, int]) -> Row:
+def simulated(run: tuple[Cell, int]) -> tuple[tuple[str, int], Values]:
     """The same in the simulator, for a pool of processes."""
-    return measured("sim", *run)
+    one = measured("sim", *run)
+    return (one.cell, one.seed), one.values
 
 
-def to_measure(known: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, int, bool, int]]:
+def to_measure(known: Records) -> Iterator[tuple[Cell, int]]:
     """The runs that are not recorded yet, those first that give each cell its first seeds."""
-    there = {(row["queue"], row["rtt_ms"], row["ecn"], row["seed"]) for row in known}
     for rtt, ecn in GRID:
         for seed in SEEDS:
-            for queue in QUEUES:
-                run = (queue, rtt, ecn, seed)
-                if run not in there and not (ecn and queue in WITHOUT_ECN):
-                    yield run
+            for cell in CELLS:
+                if (cell.rtt, cell.ecn) == (rtt, ecn) and known.get(cell, seed) is None:
+                    yield cell, seed
 
 
-def medians(rows: Iterable[Mapping[str, Any]]) -> dict[Key, dict[str, float]]:
-    """The median over the seeds of each quantity."""
-    from statistics import median
-
-    cells: dict[Key, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        cells.setdefault(_key(row), []).append(row)
-    names = (*BOUNDS, "drops", "marks")
-    return {key: {name: median(row[name] for row in group) for name in names} for key, group in cells.items()}
+def beyond(both: Both, cell: Cell) -> list[str]:
+    """The quantities of a cell that are beyond their bounds, by medians over the seeds of both worlds."""
+    return [name for name, bound in BOUNDS.items() if abs(_off(both.value(cell.name, ("run", name)))) > bound]
 
 
-def beyond(theirs: Mapping[Key, Mapping[str, float]], ours: Mapping[Key, Mapping[str, float]]) -> dict[Key, list[str]]:
-    """Of each cell what is beyond its bound."""
-    return {
-        key: [name for name, bound in BOUNDS.items() if abs(_off(cell[name], ours[key][name])) > bound]
-        for key, cell in theirs.items()
+def page(both: Both) -> str:
+    """The document: Linux's runs next to the simulator's, which has more seeds."""
+    known = both.cells
+    place = list(QUEUES).index
+    cells = sorted(
+        (cell for cell in CELLS if cell.name in known), key=lambda cell: (place(cell.queue), cell.rtt, cell.ecn)
+    )
+    off = {cell: beyond(both, cell) for cell in cells}
+    values = {
+        cell: {name: both.value(cell.name, ("run", name), all_seeds=True) for name in off[cell]} for cell in cells
     }
-
-
-def page(linux: list[Row], sim: list[Row]) -> str:
-    """The document: Linux' runs beside the simulator's, which has those of all its seeds too."""
-    seeds = Counter(_key(row) for row in linux)
-    shared = {(_key(row), row["seed"]) for row in linux}
-    theirs, ours = medians(linux), medians(row for row in sim if (_key(row), row["seed"]) in shared)
-    keys = sorted(theirs, key=lambda key: (list(QUEUES).index(key[0]), key[1:]))
-    off = beyond(theirs, ours)
-    values = {key: {name: _value(key, name, linux, sim) for name in off[key]} for key in keys}
     rows: list[list[str]] = []
-    for key in keys:
-        queue, rtt, ecn = key
-        cells = [queue, str(rtt), "on" if ecn else "off", str(seeds[key])]
+    for cell in cells:
+        texts = [cell.queue, str(cell.rtt), "on" if cell.ecn else "off", str(both.seeds(cell.name))]
         for name in BOUNDS:
-            expected, found = theirs[key][name], ours[key][name]
-            text = percent(_off(expected, found), signed=True, bold=name in off[key])
-            cells += [_text(name, expected), _text(name, found), text]
-        rows.append([*cells, _chance(values[key])])
-    within = ", ".join(f"{label} {sum(name not in off[key] for key in keys)}" for name, label in _LABELS.items())
-    chance = [key for key in keys if off[key] and all(value.by_chance for value in values[key].values())]
+            value = both.value(cell.name, ("run", name))
+            texts += [_text(name, median) for median in value.medians]
+            texts.append(percent(_off(value), signed=True, bold=name in off[cell]))
+        rows.append([*texts, _chance(values[cell])])
+    within = ", ".join(f"{label} {sum(name not in off[cell] for cell in cells)}" for name, label in _LABELS.items())
+    chance = [cell for cell in cells if off[cell] and all(value.by_chance for value in values[cell].values())]
     head = _HEAD.format(
-        seeds=max(seeds.values()),
+        seeds=max(both.seeds(cell.name) for cell in cells),
         sim_seeds=len(SIM_SEEDS),
-        cells=len(keys),
+        cells=len(cells),
         within=within,
-        whole=sum(not off[key] for key in keys),
+        whole=sum(not off[cell] for cell in cells),
         chance=len(chance),
-        apart=(apart := sum(bool(off[key]) for key in keys) - len(chance)),
+        apart=(apart := sum(map(bool, off.values())) - len(chance)),
         errors=f"{STANDARD_ERRORS:g}",
         promised="\n".join(promises.rows([promised(apart)])),
     )
-    together = table("queue | goodput | wait | p95 | signals", _together(keys, linux, sim))
+    together = table("queue | goodput | wait | p95 | signals", _together(cells, both))
     return head + "\n".join([*table(_COLUMNS, rows), _TOGETHER, *together])
 
 
@@ -200,27 +214,18 @@ def promised(apart: int) -> Promise:
     )
 
 
-def _together(keys: Iterable[Key], linux: list[Row], sim: list[Row]) -> Iterator[list[str]]:
+def _together(cells: Sequence[Cell], both: Both) -> Iterator[list[str]]:
     """Rows of the disciplines that draw: the mean error of each quantity over all their cells, and Stouffer's sum."""
     for queue in DRAWN:
         texts: list[str] = []
         for name, bound in BOUNDS.items():
-            values = [_value(key, name, linux, sim) for key in keys if key[0] == queue]
+            keys = [cell.name for cell in cells if cell.queue == queue]
+            values = [both.value(key, ("run", name), all_seeds=True) for key in keys]
             error = fmean(value.error for value in values)
             errors = sum(value.in_standard_errors for value in values) / math.sqrt(len(values))
             text = f"{percent(error, signed=True)} ({errors:+.1f})"
             texts.append(f"**{text}**" if abs(error) > bound and abs(errors) > STANDARD_ERRORS else text)
         yield [queue, *texts]
-
-
-def _key(row: Mapping[str, Any]) -> Key:
-    return row["queue"], row["rtt_ms"], row["ecn"]
-
-
-def _value(key: Key, name: str, linux: Iterable[Row], sim: Iterable[Row]) -> Value:
-    """A quantity of a cell in both worlds, by seed."""
-    of_linux, of_sim = (tuple(float(row[name]) for row in rows if _key(row) == key) for rows in (linux, sim))
-    return Value(of_linux, of_sim)
 
 
 def _chance(values: Mapping[str, Value]) -> str:
@@ -231,8 +236,8 @@ def _chance(values: Mapping[str, Value]) -> str:
     )
 
 
-def _off(expected: float, found: float) -> float:
-    return found / expected - 1 if expected else 0.0
+def _off(value: Value) -> float:
+    return value.median_error if value.medians[0] else 0.0
 
 
 _LABELS = {
@@ -279,33 +284,6 @@ explain {chance} more cells, and {apart} they do not.
 """
 
 
-def _write(path: Path, rows: Sequence[Row]) -> None:
-    with path.open("w", newline="") as text:
-        writer = csv.DictWriter(text, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def recorded() -> list[Row]:
-    """What was measured on Linux."""
-    with RECORDS.open() as text:
-        return [
-            {name: value == "True" if name == "ecn" else _number(value) for name, value in row.items()}
-            for row in csv.DictReader(text)
-        ]
-
-
-def _number(text: str) -> Any:
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
 def main() -> None:
     """Measures and writes."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -313,20 +291,19 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
     parser.add_argument("--workers", type=int, help="processes of the simulator; default: one for each core")
     arguments = parser.parse_args()
-    began, linux = time.monotonic(), recorded()
-    for run in () if arguments.recorded else list(to_measure(linux)):
+    began, linux = time.monotonic(), records()
+    for cell, seed in () if arguments.recorded else list(to_measure(linux)):
         if time.monotonic() - began > 60 * arguments.minutes:
             break
-        linux.append(measured("kernel", *run))
-        # At once, so that what was measured is not lost with what is still to be.
-        _write(RECORDS, linux)
-        print("Linux:", *run, flush=True)
+        linux.add(measured("kernel", cell, seed))
+        print("Linux:", cell.name, seed, flush=True)
+    known = [one for cell in CELLS for one in linux.of(cell.name)]
     # Not forked: the runs on Linux have begun threads, whose locks a fork would hold for good.
     with ProcessPoolExecutor(arguments.workers, get_context("spawn")) as pool:
-        cells = dict.fromkeys(_key(row) for row in linux)
-        sim = list(pool.map(simulated, ((*cell, seed) for cell in cells for seed in SIM_SEEDS), chunksize=4))
+        wanted = [(cell, seed) for cell in CELLS if linux.of(cell.name) for seed in SIM_SEEDS]
+        sim = dict(pool.map(simulated, wanted, chunksize=4))
     notes = DOCS / "disciplines-causes.md"
-    text = page(linux, sim)
+    text = page(Both(known, sim))
     stamps.write(DOCS, "disciplines.md", probes())
     (DOCS / "disciplines.md").write_text(text + ("\n" + notes.read_text() if notes.exists() else ""))
 

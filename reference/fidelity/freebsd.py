@@ -29,6 +29,7 @@ from lopsided.views.plot import style
 from lopsided.worlds.base import Job
 from reference.fidelity import mechanisms, promises, stamps
 from reference.fidelity.promises import Promise
+from reference.fidelity.records import Records
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import section, table
 
@@ -95,14 +96,20 @@ class Cell:
         return min(self.freebsd[column]) <= median(self.simulated[column]) <= max(self.freebsd[column])
 
 
+def cell_name(variant: str, buffer: int) -> str:
+    """The name of a cell in the records."""
+    return f"{variant}, {buffer} packets"
+
+
 def recorded(path: Path) -> dict[tuple[str, int], Values]:
     """FreeBSD's runs, by variant and buffer."""
-    found: dict[tuple[str, int], Values] = defaultdict(lambda: defaultdict(list))
-    with path.open(newline="") as file:
-        for row in csv.DictReader(file):
-            for column in COLUMNS:
-                found[row["variant"], int(row["uplink_buffer_packets"])][column].append(float(row[column]))
-    return found
+    grid = {cell_name(variant, buffer): (variant, buffer) for variant in VARIANTS for buffer in BUFFERS}
+    records = Records(path, grid)
+    return {
+        key: {column: [one.values["run", column] for one in runs] for column in COLUMNS}
+        for name, key in grid.items()
+        if (runs := records.of(name))
+    }
 
 
 def scenario(variant: str, buffer: int) -> Scenario:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import shutil
 import subprocess
 import tempfile
@@ -10,15 +9,24 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from lopsided.errors import RunError
-from reference.fidelity import BUFFERS, LINES
+from reference.fidelity import BUFFERS, LINES, two_way
+from reference.fidelity.records import Measurement, Records, Values
 
 MIN_RTO_S = (0.2, 1.0)
 """Linux' minimum RTO, and ns-3's own default."""
 LIBRARIES = ("applications", "bridge", "core", "internet", "network", "point-to-point", "traffic-control")
 UPLOAD_AT_S, END_S = 20, 110
-COLUMNS = ("down_kbps", "up_kbps", "buffer", "min_rto_s", "goodput_down_kbps", "goodput_up_kbps", "rtt_down_ms")
+SOURCE = "ns-3 3.37"
 
-Row = dict[str, float]
+
+def minimum_rto(seconds: float) -> str:
+    """The part of a measurement that ran with this minimum RTO in seconds."""
+    return f"minimum RTO {seconds:g} s"
+
+
+def records(path: Path) -> Records:
+    """The values of ns-3 on disk."""
+    return Records(path, (two_way(*line, buffer).name for line in LINES for buffer in BUFFERS))
 
 
 def installed() -> bool:
@@ -26,8 +34,8 @@ def installed() -> bool:
     return shutil.which("g++") is not None and Path("/usr/include/ns3").is_dir()
 
 
-def measure(source: Path) -> list[Row]:
-    """Compiles the program and runs it on every cell."""
+def measure(source: Path) -> list[Measurement]:
+    """Compiles the program and runs it on every cell. Raises RunError if it does not compile."""
     with tempfile.TemporaryDirectory(prefix="lopsided-ns3-") as folder:
         program = Path(folder) / "twoway"
         libraries = [f"-lns3-{name}" for name in LIBRARIES]
@@ -36,31 +44,18 @@ def measure(source: Path) -> list[Row]:
         )
         if built.returncode != 0:
             raise RunError(f"{source} does not compile:\n{built.stderr[-2000:]}")
-        cells = [(line, buffer, rto) for line in LINES for buffer in BUFFERS for rto in MIN_RTO_S]
+        cells = [(line, buffer) for line in LINES for buffer in BUFFERS]
         with ThreadPoolExecutor() as pool:
             return list(pool.map(lambda cell: _run(program, *cell), cells))
 
 
-def _run(program: Path, line: tuple[int, int], buffer: int, min_rto_s: float) -> Row:
-    arguments = [f"--cd={line[0] * 1000}", f"--cu={line[1] * 1000}", f"--bu={buffer}", f"--minRto={min_rto_s}"]
-    arguments += [f"--t0={UPLOAD_AT_S}", f"--stop={END_S}"]
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=True)
-    fields = [float(field) for field in done.stdout.split(",")]
-    down, up, rtt = fields[4], fields[5], fields[8]
-    return dict(zip(COLUMNS, (*line, buffer, min_rto_s, down, up, rtt), strict=True))
-
-
-def save(rows: list[Row], path: Path) -> None:
-    """Writes the rows as CSV."""
-    with path.open("w", newline="") as file:
-        writer: csv.DictWriter[str] = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows([{name: f"{value:g}" for name, value in row.items()} for row in rows])
-
-
-def load(path: Path) -> list[Row]:
-    """Reads what `save` wrote; nothing where there is no file."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+def _run(program: Path, line: tuple[int, int], buffer: int) -> Measurement:
+    values: Values = {}
+    for rto in MIN_RTO_S:
+        arguments = [f"--cd={line[0] * 1000}", f"--cu={line[1] * 1000}", f"--bu={buffer}", f"--minRto={rto}"]
+        arguments += [f"--t0={UPLOAD_AT_S}", f"--stop={END_S}"]
+        done = subprocess.run([program, *arguments], capture_output=True, text=True, check=True)
+        fields = [float(field) for field in done.stdout.split(",")]
+        found = {"goodput_down_kbps": fields[4], "goodput_up_kbps": fields[5], "rtt_down_ms": fields[8]}
+        values |= {(minimum_rto(rto), quantity): value for quantity, value in found.items()}
+    return Measurement(two_way(*line, buffer).name, 1, values, SOURCE)

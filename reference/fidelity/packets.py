@@ -7,12 +7,13 @@ runs, and is found anew when the simulator's run has changed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from lopsided.data import units
 from lopsided.papers.framework import claims
 from lopsided.studies import packets as aligning
 from lopsided.studies.jobs import run_jobs
@@ -23,7 +24,7 @@ from reference.fidelity import promises, variants
 from reference.fidelity.kept import FOLDER, Effort, Wanted
 from reference.fidelity.kept import runs as runs_on_linux
 from reference.fidelity.promises import Promise
-from reference.fidelity.records import Ledger, kernel_of
+from reference.fidelity.records import Measurement, Records, kernel_of
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import section, table
 
@@ -39,11 +40,6 @@ MORE_BUFFERS = (5, 15, 30, 50)
 
 SAME = {"alone": 10_000, "two-way": 2_000}
 """So many packets are promised to be the same, in the median over the cells of a kind of traffic."""
-
-COLUMNS = (
-    *("cell", "seed", "packets", "first_packets", "first_s", "first_at", "first_fields"),
-    *("parted_packets", "parted_s", "parted_at", "parted_fields", "kernel", "scenario_sha256", "sim_digest", "digest"),
-)
 
 
 @dataclass(frozen=True)
@@ -88,82 +84,27 @@ def _of_page(cell: fidelity.Cell) -> Cell:
     return Cell(cell.name, group, "reno", lambda: cell.scenario(SEED), cell.fingerprint())
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where something differs: packets before it at that host, seconds since the run began, at which host, in what."""
-
-    packets: int
-    seconds: float
-    at: str
-    fields: str
-
-    @staticmethod
-    def of(told: aligning.Divergence | None) -> Place | None:
-        """As the alignment tells it."""
-        return told and Place(told.packets, told.time_s, f"{told.flow} at {told.host}", " ".join(told.fields))
+def records(path: Path, names: Iterable[str] | None = None) -> Records:
+    """What was found on disk: the number of packets, and the places where they differ (`first`) and part (`parted`)."""
+    return Records(path, (cell.name for cell in cells()) if names is None else names, ("sim_digest", "at", "fields"))
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """What one cell came to; a place is None where there is no difference."""
+def same(one: Measurement, kind: str) -> int:
+    """Number of packets before the first difference (`first`), or before they part (`parted`); all if nothing differs.
 
-    cell: str
-    seed: int
-    packets: int
-    """Of all flows at the busiest host, in the simulator."""
-    first: Place | None
-    parted: Place | None
-    kernel: str
-    fingerprint: str
-    sim_digest: str
-    digest: str
-
-    def same(self, kind: str) -> int:
-        """How many packets are the same before the first difference, or before they part; all where nothing differs."""
-        place: Place | None = getattr(self, kind)
-        return self.packets if place is None else place.packets
+    The packets are those of all flows at the busiest host, in the simulator.
+    """
+    return round(one.values.get((kind, "packets"), one.values["all", "packets"]))
 
 
-class Records(Ledger[Measurement]):
-    """What was found, on disk: one line for each cell."""
-
-    def __init__(self, path: Path, wanted: Sequence[Cell] | None = None) -> None:
-        super().__init__(path, COLUMNS, (cell.name for cell in (cells() if wanted is None else wanted)))
-
-    def digest_of(self, name: str) -> str:
-        """Of the simulator's run that was aligned; nothing where there is none."""
-        found = self._found.get((name, SEED))
-        return found.sim_digest if found else ""
-
-    def _rows(self, one: Measurement) -> Iterator[tuple[object, ...]]:
-        yield (
-            *(one.cell, one.seed, one.packets, *_written(one.first), *_written(one.parted)),
-            *(one.kernel, one.fingerprint, one.sim_digest, one.digest),
-        )
-
-    def _take(self, row: dict[str, str], begun: Measurement | None) -> Measurement:
-        return Measurement(
-            cell=row["cell"],
-            seed=int(row["seed"]),
-            packets=int(row["packets"]),
-            first=_read(row, "first"),
-            parted=_read(row, "parted"),
-            kernel=row["kernel"],
-            fingerprint=row["scenario_sha256"],
-            sim_digest=row["sim_digest"],
-            digest=row["digest"],
-        )
+def is_same(one: Measurement) -> bool:
+    """True if the packets are the same ones to the end of the run."""
+    return ("parted", "packets") not in one.values
 
 
-def _written(place: Place | None) -> tuple[object, ...]:
-    return ("", "", "", "") if place is None else (place.packets, f"{place.seconds:.6f}", place.at, place.fields)
-
-
-def _read(row: dict[str, str], kind: str) -> Place | None:
-    if not row[f"{kind}_packets"]:
-        return None
-    told = (row[f"{kind}_at"], row[f"{kind}_fields"])
-    return Place(int(row[f"{kind}_packets"]), float(row[f"{kind}_s"]), *told)
+def sim_digest(one: Measurement | None) -> str:
+    """The digest of the simulator's run that was aligned; empty if there is none."""
+    return one.texts["all", "sim_digest"] if one else ""
 
 
 def measure(
@@ -193,8 +134,7 @@ def measure(
 
 
 def _is_known(records: Records, cell: Cell, digest: str) -> bool:
-    found = records.get(cell, SEED)
-    return found is not None and found.sim_digest == digest
+    return sim_digest(records.get(cell, SEED)) == digest
 
 
 def aligned(cell: Cell, on_linux: Run) -> Measurement:
@@ -202,16 +142,33 @@ def aligned(cell: Cell, on_linux: Run) -> Measurement:
     found = aligning.against(on_linux)
     sim, kernel = (side.run for side in found.sides)
     first, parted = found.first, found.parted
+    differences = {"first": first.first if first else None, "parted": parted.parted if parted else None}
+    busiest = max(counts[0] for counts in found.totals.values())
+    return measurement(cell, busiest, differences, sim.digest, kernel_of(kernel), kernel.digest)
+
+
+def measurement(
+    cell: Cell,
+    packets: int,
+    differences: Mapping[str, aligning.Divergence | None],
+    sim_digest: str,
+    source: str,
+    digest: str,
+) -> Measurement:
+    """What an alignment found: packets at the busiest host, and for `first` and `parted` where the runs differ."""
+    found = {kind: told for kind, told in differences.items() if told}
     return Measurement(
-        cell=cell.name,
-        seed=SEED,
-        packets=max(counts[0] for counts in found.totals.values()),
-        first=Place.of(first.first if first else None),
-        parted=Place.of(parted.parted if parted else None),
-        kernel=kernel_of(kernel),
-        fingerprint=cell.fingerprint(),
-        sim_digest=sim.digest,
-        digest=kernel.digest,
+        cell.name,
+        SEED,
+        {("all", "packets"): packets}
+        | {(kind, "packets"): told.packets for kind, told in found.items()}
+        | {(kind, "seconds"): round(told.time_s, 6) for kind, told in found.items()},
+        source,
+        cell.fingerprint(),
+        digest,
+        {("all", "sim_digest"): sim_digest}
+        | {(kind, "at"): f"{told.flow} at {told.host}" for kind, told in found.items()}
+        | {(kind, "fields"): " ".join(told.fields) for kind, told in found.items()},
     )
 
 
@@ -250,7 +207,7 @@ def promised(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> list[Pr
 
     def medians(group: str, kind: str) -> list[Measured]:
         found = ((control, groups[group, control]) for control in PLAIN)
-        return [claims.number(control, median([one.same(kind) for one in here])) for control, here in found if here]
+        return [claims.number(control, median([same(one, kind) for one in here])) for control, here in found if here]
 
     return [
         Promise(f"The same packets {words}, {group}.", claims.at_least(bound, found))
@@ -269,17 +226,25 @@ def probes() -> list[Probe]:
 def rows(found: Sequence[Measurement]) -> list[str]:
     """A table of cells, one line each."""
     heads = "cell | packets | differ after | s | in | part after | s | in"
-    return table(heads, ((one.cell, f"{one.packets:,}", _place(one.first), _place(one.parted)) for one in found))
+    return table(
+        heads,
+        ((one.cell, units.count(_packets(one)), _place(one, "first"), _place(one, "parted")) for one in found),
+    )
+
+
+def _packets(one: Measurement) -> int:
+    return round(one.values["all", "packets"])
 
 
 def _medians(here: Sequence[Measurement]) -> list[object]:
-    same = [median([one.same(kind) for one in here]) for kind in ("first", "parted")]
-    counts = [f"{count:,.0f}" for count in (median([one.packets for one in here]), *same)]
-    seconds = median([one.parted.seconds if one.parted else math.inf for one in here])
+    alike = [median([same(one, kind) for one in here]) for kind in ("first", "parted")]
+    counts = [f"{count:,.0f}" for count in (median(map(_packets, here)), *alike)]
+    seconds = median([one.values.get(("parted", "seconds"), math.inf) for one in here])
     return [len(here), *counts, "to the end" if math.isinf(seconds) else f"{seconds:.2f}"]
 
 
-def _place(place: Place | None) -> str:
-    if place is None:
+def _place(one: Measurement, kind: str) -> str:
+    if (kind, "packets") not in one.values:
         return "– | – | –"
-    return f"{place.packets:,} | {place.seconds:.3f} | {place.fields.replace('_', ' ')} ({place.at})"
+    at, fields = one.texts[kind, "at"], one.texts[kind, "fields"]
+    return f"{same(one, kind):,} | {one.values[kind, 'seconds']:.3f} | {fields.replace('_', ' ')} ({at})"

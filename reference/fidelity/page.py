@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import median
 
 import numpy as np
 
 from lopsided.papers.framework import claims
-from lopsided.studies.compare import TOLERANCES, Key
+from lopsided.studies.compare import TOLERANCES
 from reference.fidelity import (
     BUFFERS,
     CELLS,
@@ -22,9 +21,10 @@ from reference.fidelity import (
     promises,
     two_way,
 )
-from reference.fidelity.ns3 import MIN_RTO_S, Row
+from reference.fidelity.chance import Both, Value
+from reference.fidelity.ns3 import MIN_RTO_S, minimum_rto
 from reference.fidelity.promises import Promise
-from reference.fidelity.records import Measurement, Values
+from reference.fidelity.records import Key, Measurement, Values
 from reference.fidelity.tables import percent, section, table
 
 ByRun = dict[tuple[str, int], Values]
@@ -58,10 +58,10 @@ each seed changes rates and delays by up to {variation} %, in both worlds alike.
 seeds."""
 
 
-def render(linux: Sequence[Measurement], simulated: ByRun, ns3: Sequence[Row], closing: str) -> str:
+def render(linux: Sequence[Measurement], simulated: ByRun, ns3: Sequence[Measurement], closing: str) -> str:
     """The whole page as Markdown."""
-    errors = _Errors({(one.cell, one.seed): one.values for one in linux}, simulated)
-    kernels, seeds = sorted({one.kernel for one in linux}), sorted({one.seed for one in linux})
+    errors = _Errors(Both(linux, simulated))
+    kernels, seeds = sorted({one.source for one in linux}), sorted({one.seed for one in linux})
     bounds = " and ".join(f"{_NAMES[name]} {100 * bound:.0f} %" for name, bound in TOLERANCES.items())
     lines = [
         _HEAD.format(kernel=f"{', '.join(kernels)}, seeds {', '.join(map(str, seeds))}", bounds=bounds),
@@ -90,37 +90,27 @@ _HEADS = "goodput Linux | sim | off by | RTT Linux | sim | off by | deviation Li
 
 
 class _Errors:
-    """Medians of both worlds, and how far apart they are."""
+    """Errors of the simulator's medians, and cells of tables that show them."""
 
-    def __init__(self, measured: ByRun, simulated: ByRun) -> None:
-        self._measured, self._simulated = measured, simulated
+    def __init__(self, both: Both) -> None:
+        self._both = both
 
-    def pair(self, cell: str, key: Key) -> tuple[float, float]:
-        """Linux' median and the simulator's, over the seeds that Linux was measured with."""
-        seeds = [seed for name, seed in self._measured if name == cell and (name, seed) in self._simulated]
-        if not seeds:
-            return math.nan, math.nan
-        linux = [self._measured[cell, seed].get(key, math.nan) for seed in seeds]
-        ours = [self._simulated[cell, seed].get(key, math.nan) for seed in seeds]
-        return median(linux), median(ours)
-
-    def error(self, cell: str, key: Key) -> float:
-        linux, ours = self.pair(cell, key)
-        return ours / linux - 1 if linux else math.nan
+    def value(self, cell: str, key: Key) -> Value:
+        return self._both.value(cell, key)
 
     def of_kind(self, cells: Iterable[Cell], flow: str, quantity: str) -> list[float]:
-        found = [abs(self.error(cell.name, (flow, quantity))) for cell in cells]
+        found = [abs(self.value(cell.name, (flow, quantity)).median_error) for cell in cells]
         return [error for error in found if not math.isnan(error)]
 
     def cell(self, cell: str, key: Key) -> str:
         """Both medians and the error, for a table."""
-        linux, ours = self.pair(cell, key)
-        if math.isnan(linux):
+        value = self.value(cell, key)
+        if not value.linux:
             return "- | - | -"
         scale, bound = _SCALES.get(key[1], 1.0), TOLERANCES.get(key[1])
-        error = self.error(cell, key)
+        error = value.median_error
         text = percent(error, signed=True, bold=bound is not None and abs(error) > bound, unknown="-")
-        return f"{_figure(linux * scale)} | {_figure(ours * scale)} | {text}"
+        return " | ".join([*(_figure(each * scale) for each in value.medians), text])
 
     def cells(self, cell: str, flow: str) -> list[str]:
         """The same of goodput and round trips."""
@@ -183,16 +173,15 @@ def _line(errors: _Errors, down: int, up: int) -> list[str]:
     return section(f"Two-way, {down}/{up} kbit/s", told, of("download"), of("upload"))
 
 
-def _beside_ns3(errors: _Errors, ns3: Sequence[Row]) -> list[str]:
+def _beside_ns3(errors: _Errors, ns3: Sequence[Measurement]) -> list[str]:
     flows = {"download": "goodput_down_kbps", "upload": "goodput_up_kbps"}
 
     def off(rto: float, flow: str, column: str) -> str:
         found: list[float] = []
-        for row in ns3:
-            cell = two_way(int(row["down_kbps"]), int(row["up_kbps"]), int(row["buffer"])).name
-            linux, _ = errors.pair(cell, (flow, "goodput_bps"))
-            if row["min_rto_s"] == rto and linux:
-                found.append(abs(row[column] * 1e3 / linux - 1))
+        for one in ns3:
+            linux, _ = errors.value(one.cell, (flow, "goodput_bps")).medians
+            if linux:
+                found.append(abs(one.values[minimum_rto(rto), column] * 1e3 / linux - 1))
         known = [error for error in found if not math.isnan(error)]
         return _spread(known) if known else "- | - | -"
 
@@ -227,7 +216,7 @@ def _off(errors: _Errors) -> Iterator[tuple[Cell, str, str, float]]:
     for cell in CELLS:
         for flow in _flows(cell):
             for quantity, bound in TOLERANCES.items():
-                if abs(error := errors.error(cell.name, (flow, quantity))) > bound:
+                if abs(error := errors.value(cell.name, (flow, quantity)).median_error) > bound:
                     yield cell, flow, quantity, error
 
 

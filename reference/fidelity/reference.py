@@ -6,7 +6,6 @@ drop-tail queues each run is chaotic, and the spread between the runs of one mac
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from lopsided.data.table import number
 from lopsided.studies import compare
 from lopsided.studies.jobs import run_jobs
 from lopsided.worlds.base import Job
+from reference.fidelity.records import Records
 from reference.fidelity.tables import percent, section, table
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SCENARIO = Path(__file__).parent / "reference.toml"
 SEEDS = range(1, 17)
+BUFFERS = range(5, 51, 5)
+"""Buffers of the uplink, in packets."""
 TOGETHER_S = 90.0
 """How long both flows run in a measurement."""
 
@@ -49,15 +51,21 @@ class Cell:
         return mean(self.simulated[quantity]) / mean(self.linux[quantity]) - 1
 
 
+def cell_name(buffer: int) -> str:
+    """The name of a cell in the records."""
+    return f"{buffer} packets"
+
+
 def cells(recorded: Path, seeds: range = SEEDS) -> list[Cell]:
     """The recorded values, and the simulator's for the same buffers."""
     from lopsided.scenario import Scenario
 
-    linux: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    with recorded.open(newline="") as file:
-        for row in csv.DictReader(file):
-            for quantity in QUANTITIES:
-                linux[int(row["uplink_buffer_packets"])][quantity].append(float(row[quantity]))
+    records = Records(recorded, map(cell_name, BUFFERS))
+    linux = {
+        buffer: {quantity: [one.values["run", quantity] for one in runs] for quantity in QUANTITIES}
+        for buffer in BUFFERS
+        if (runs := records.of(cell_name(buffer)))
+    }
     wanted = [(buffer, seed) for buffer in linux for seed in seeds]
     scenarios = {buffer: Scenario.load(SCENARIO, **{"link.up.queue.limit": f"{buffer} packets"}) for buffer in linux}
     jobs = [Job(scenarios[buffer], seed) for buffer, seed in wanted]

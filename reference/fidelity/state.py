@@ -75,13 +75,13 @@ def pages(data: Path = DATA) -> list[Path]:
 
 def stale(data: Path = DATA) -> Iterator[str]:
     """The pages that are of an older simulator, or of nobody knows which."""
-    aligned = packets.Records(data / "packets.csv")
+    aligned = packets.records(data / "packets.csv")
     for name, page in PAGES.items():
         known = stamps.read(data).get(name)
         probes = page.probes()
         if name == "packets.md":
             # Each of its lines says of which run it is.
-            known = {probe.name: aligned.digest_of(probe.name) for probe in probes}
+            known = {probe.name: packets.sim_digest(next(iter(aligned.of(probe.name)), None)) for probe in probes}
         if known != stamps.digests(probes):
             yield name
 

@@ -5,14 +5,12 @@ The tables of `docs/fidelity.md` hold medians of paired seeds; here are means ov
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
-from lopsided.studies.compare import Key
 from reference.fidelity import CELLS, promises
-from reference.fidelity.chance import Value
+from reference.fidelity.chance import Both, Value
 from reference.fidelity.draw import page
-from reference.fidelity.records import Measurement
+from reference.fidelity.records import Measurement, Values
 from reference.fidelity.tables import section
 
 SIM_SEEDS = 24
@@ -20,26 +18,18 @@ QUANTITIES = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
 
 
 def side_by_side(
-    linux: Iterable[Measurement], simulated: Mapping[tuple[str, int], Mapping[Key, float]]
+    linux: Iterable[Measurement], simulated: Mapping[tuple[str, int], Values]
 ) -> dict[tuple[str, str, str], Value]:
     """By cell, flow and quantity, what both worlds have."""
-    of_linux: dict[tuple[str, str, str], list[float]] = {}
-    of_sim: dict[tuple[str, str, str], list[float]] = {}
-    for one in linux:
-        _add(of_linux, one.cell, one.values)
-    for (cell, _), values in simulated.items():
-        _add(of_sim, cell, values)
-    names = [cell.name for cell in CELLS]
-    keys = sorted(
-        of_linux.keys() & of_sim.keys(), key=lambda key: (names.index(key[0]), key[1], QUANTITIES.index(key[2]))
-    )
-    return {key: Value(tuple(of_linux[key]), tuple(of_sim[key])) for key in keys}
-
-
-def _add(found: dict[tuple[str, str, str], list[float]], cell: str, values: Mapping[Key, float]) -> None:
-    for (what, quantity), value in values.items():
-        if quantity in QUANTITIES and not math.isnan(value):
-            found.setdefault((cell, what, quantity), []).append(value)
+    both = Both(linux, simulated)
+    found = {
+        (cell.name, what, quantity): both.value(cell.name, (what, quantity), all_seeds=True)
+        for cell in CELLS
+        if cell.name in both.cells
+        for what in sorted({key[0] for (name, _), values in simulated.items() if name == cell.name for key in values})
+        for quantity in QUANTITIES
+    }
+    return {key: value for key, value in found.items() if value.linux and value.sim}
 
 
 def render(values: Mapping[tuple[str, str, str], Value]) -> str:

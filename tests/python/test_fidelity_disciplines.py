@@ -3,12 +3,15 @@
 import pytest
 
 from reference.fidelity import disciplines
+from reference.fidelity.chance import Both
 
 NOT_BY_CHANCE = [("fifo", 20), ("fifo", 100), ("fq", 20), ("codel", 20), ("fq_codel", 20), ("choke", 20)]
 
 
 @pytest.mark.parametrize(("queue", "rtt"), NOT_BY_CHANCE)
 def test_a_run_over_a_managed_queue_is_the_one_on_linux(queue: str, rtt: int) -> None:
-    linux = [row for row in disciplines.recorded() if (row["queue"], row["rtt_ms"], row["ecn"]) == (queue, rtt, False)]
-    sim = [disciplines.measured("sim", queue, rtt, False, row["seed"]) for row in linux]
-    assert disciplines.beyond(disciplines.medians(linux), disciplines.medians(sim)) == {(queue, rtt, False): []}
+    cell, records = disciplines.Cell(queue, rtt, False), disciplines.records()
+    linux = [one for seed in disciplines.SEEDS if (one := records.get(cell, seed)) is not None]
+    assert linux, "recorded of another scenario"
+    sim = {(one.cell, one.seed): disciplines.measured("sim", cell, one.seed).values for one in linux}
+    assert disciplines.beyond(Both(linux, sim), cell) == []

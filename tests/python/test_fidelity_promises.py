@@ -10,6 +10,7 @@ import lopsided as lop
 from lopsided.papers.framework.claims import at_most, number
 from reference.fidelity import freebsd, packets, promises, stamps, state
 from reference.fidelity.promises import Promise
+from reference.fidelity.records import Measurement
 from reference.fidelity.stamps import Probe
 
 LINE = """
@@ -55,8 +56,7 @@ def test_every_page_has_its_command():
 
 
 def test_few_equal_packets_break_the_promise():
-    short = packets.Place(100, 1.0, "download at client", "ack")
-    cell = packets.Measurement("a", 1, 900, short, short, "6.1", "f", "s", "k")
+    cell = Measurement("a", 1, {("all", "packets"): 900, ("first", "packets"): 100, ("parted", "packets"): 100})
     groups = {(group, control): [cell] for group in packets.SAME for control in packets.PLAIN}
     assert [one.verdict.holds for one in packets.promised(groups)] == [False] * 4
 

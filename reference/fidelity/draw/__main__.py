@@ -52,11 +52,11 @@ def main() -> int:
     except LopsidedError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    aligned = packets.Records(arguments.folder / f"draw-{arguments.draw}-packets.csv", _cells(drawn))
+    aligned = packets.records(arguments.folder / f"draw-{arguments.draw}-packets.csv", (one.name for one in drawn))
     _align(aligned, drawn)
     found = values(records, drawn, seeds, simulated)
     told = [one for drawing in drawn for seed in seeds if (one := records.get(drawing, seed)) is not None]
-    kernels = sorted({one.kernel for one in told})
+    kernels = sorted({one.source for one in told})
     target = arguments.folder / f"draw-{arguments.draw}.md"
     alike = [one for cell in _cells(drawn) if (one := aligned.get(cell, packets.SEED)) is not None]
     runs = [sum(records.get(drawing, seed) is not None for seed in seeds) for drawing in drawn]
@@ -82,7 +82,7 @@ def _cells(drawn: list[Drawn]) -> list[packets.Cell]:
     return [packets.Cell(one.name, "draw", "", one.scenario, one.fingerprint()) for one in drawn]
 
 
-def _align(records: packets.Records, drawn: list[Drawn]) -> None:
+def _align(records: Records, drawn: list[Drawn]) -> None:
     """Of the scenarios whose captures are kept here: Linux runs nothing for this."""
     kept = [cell for cell in _cells(drawn) if cell.wanted.is_kept()]
     with progress("aligning packets") as report:

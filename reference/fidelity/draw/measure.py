@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from reference.fidelity.chance import Value
+from reference.fidelity.chance import Both, Value
 from reference.fidelity.draw import Drawn
 from reference.fidelity.records import Records, Values
 
@@ -44,19 +44,18 @@ def values(
     simulated: dict[tuple[str, int], Values],
 ) -> dict[Key, Value]:
     """Both worlds' values side by side, of the scenarios that Linux has run."""
+    linux = [told for one in drawn for seed in linux_seeds if (told := records.get(one, seed)) is not None]
+    both = Both(linux, simulated)
     found: dict[Key, Value] = {}
-    for one in drawn:
-        linux = [told.values for seed in linux_seeds if (told := records.get(one, seed)) is not None]
-        sim = [told for (name, _), told in simulated.items() if name == one.name]
-        for what, quantity in dict.fromkeys(key for told in (*linux, *sim) for key in told):
-            here = Value(_present(linux, (what, quantity)), _present(sim, (what, quantity)))
+    for name in both.cells:
+        # The simulator's runs first: `values_of` gives the order of the rows.
+        runs = [told for (cell, _), told in simulated.items() if cell == name]
+        runs += [one.values for one in linux if one.cell == name]
+        for what, quantity in dict.fromkeys(key for told in runs for key in told):
+            here = both.value(name, (what, quantity), all_seeds=True)
             if here.linux and here.sim:
-                found[one.name, what, quantity] = here
+                found[name, what, quantity] = here
     return found
-
-
-def _present(runs: Sequence[Values], key: tuple[str, str]) -> tuple[float, ...]:
-    return tuple(told[key] for told in runs if not math.isnan(told.get(key, math.nan)))
 
 
 def _number(value: float | None) -> float:

@@ -14,6 +14,7 @@ from reference.fidelity.chance import BOUND, STANDARD_ERRORS, Value, percentile
 from reference.fidelity.draw import Drawn
 from reference.fidelity.draw.measure import COUNTED, JUDGED, Key
 from reference.fidelity.promises import Promise
+from reference.fidelity.records import Measurement
 from reference.fidelity.tables import percent, section, table
 
 NAMES = {
@@ -41,7 +42,7 @@ def render(
     kernels: Sequence[str],
     linux_runs: Sequence[int],
     sim_seeds: int,
-    alike: Sequence[packets.Measurement] = (),
+    alike: Sequence[Measurement] = (),
 ) -> str:
     """The whole page; `linux_runs` is the number of runs of each scenario."""
     fewest, most = min(linux_runs, default=0), max(linux_runs, default=0)
@@ -135,12 +136,12 @@ def count_rows(values: Mapping[Key, Value], quantities: Sequence[str] = COUNTED)
     return section("Retransmits and timeouts", "Sums over all flows and means over the seeds.", shown)
 
 
-def _alike_rows(alike: Sequence[packets.Measurement], seed: int) -> list[str]:
+def _alike_rows(alike: Sequence[Measurement], seed: int) -> list[str]:
     """How many packets of one run of each scenario are Linux's; empty if none was aligned."""
     if not alike:
         return []
-    whole = sum(one.parted is None for one in alike)
-    middle = median(one.same("parted") for one in alike)
+    whole = sum(packets.is_same(one) for one in alike)
+    middle = median(packets.same(one, "parted") for one in alike)
     return section(
         "Packet by packet",
         f"One run of each of {len(alike)} scenarios, aligned at both hosts ([method](../packets.md)): {whole} are the\n"

@@ -159,7 +159,7 @@ QUANTITIES = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
 
 def records(path: Path) -> Records:
     """Linux' values on disk: one line for each flow of a run."""
-    return Records(path, (cell.name for cell in CELLS), of="flow", wide=QUANTITIES)
+    return Records(path, (cell.name for cell in CELLS))
 
 
 def runs() -> list[tuple[Cell, int]]:

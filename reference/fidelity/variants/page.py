@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 
 from lopsided.papers.framework import claims
 from reference.fidelity import promises
+from reference.fidelity.chance import Both
 from reference.fidelity.promises import Promise
 from reference.fidelity.records import Measurement, Values
 from reference.fidelity.tables import percent, section, table
@@ -77,24 +77,20 @@ def render(linux: Iterable[Measurement], simulated: dict[tuple[str, int], Values
 
 
 def _errors(linux: list[Measurement], simulated: dict[tuple[str, int], Values]) -> Iterator[_Off]:
-    of_cell: dict[str, list[Measurement]] = {}
-    for one in linux:
-        if (one.cell, one.seed) in simulated:
-            of_cell.setdefault(one.cell, []).append(one)
-    for cell in CELLS:
-        if cell.name not in of_cell:
-            continue
-        values, errors = {}, {}
-        for quantity in _NAMES:
-            values[quantity] = median(one.values["tested", quantity] for one in of_cell[cell.name])
-            ours = median(simulated[one.cell, one.seed]["tested", quantity] for one in of_cell[cell.name])
-            errors[quantity] = ours / values[quantity] - 1
-        yield _Off(cell, values, errors)
+    both = Both(linux, simulated)
+    known = set(both.cells)
+    for cell in (cell for cell in CELLS if cell.name in known):
+        values = {quantity: both.value(cell.name, ("tested", quantity)) for quantity in _NAMES}
+        yield _Off(
+            cell,
+            {quantity: value.medians[0] for quantity, value in values.items()},
+            {quantity: value.median_error for quantity, value in values.items()},
+        )
 
 
 def _head(measured: list[Measurement]) -> list[str]:
     text = _HEAD.format(
-        kernels=", ".join(sorted({one.kernel for one in measured})),
+        kernels=", ".join(sorted({one.source for one in measured})),
         goodput_bound=100 * MEDIAN_BOUNDS["goodput_bps"],
         rtt_bound=100 * MEDIAN_BOUNDS["rtt_mean_ms"],
         tail_bound=100 * TAIL_BOUND,
