@@ -3,7 +3,7 @@
 use lopsided_core::Time;
 use lopsided_tcp::cc::{Acked, PathState, Signal, Window, WindowAlgorithm};
 
-/// Reno that gives up a quarter of its window, not half.
+/// Reno that reduces its window by 25 % instead of 50 %.
 #[derive(Debug)]
 pub struct Gentle;
 
