@@ -11,31 +11,49 @@ use lopsided_queue::{Queue, QueueConfig};
 use lopsided_spec::{Fault, Key, Part, key};
 use lopsided_stage::StageConfig;
 
-/// One direction of a line as plain data.
+/// One direction of a line, as a scenario describes it.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::{BitRate, Duration};
+/// use lopsided_link::LinkConfig;
+/// use lopsided_queue::QueueConfig;
+///
+/// let uplink = LinkConfig::new(Some(BitRate::from_bps(1_000_000)), Duration::from_millis(20), QueueConfig::default());
+/// let link = uplink.build(1, "link/up").unwrap();
+/// assert_eq!(link.rate(), Some(BitRate::from_bps(1_000_000)));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// Rate of the serializer, or of the shaper's credit. `None`: infinitely fast.
+    /// Rate of the serializer, or rate at which the shaper's bucket fills. `None`: infinitely fast.
     pub rate: Option<BitRate>,
+    /// Token bucket instead of the plain serializer.
     pub shaper: Option<ShaperConfig>,
+    /// Bytes that a packet takes on the wire in addition to its IP packet.
     pub framing: Framing,
+    /// Compression of TCP/IP headers on the line.
     pub header_compression: HeaderCompressionConfig,
-    /// The largest IP packet that the direction takes. `None`: any.
+    /// Largest IP packet that the direction accepts. `None`: any size.
     pub mtu: Option<Bytes>,
     /// Propagation delay, one way.
     pub delay: Duration,
     /// When the line may send, if a constant rate is not enough.
     pub access: Option<AccessConfig>,
+    /// Random loss on the line.
     pub loss: LossConfig,
+    /// Variable part of the delay.
     pub jitter: JitterConfig,
+    /// Queue in front of the line.
     pub queue: QueueConfig,
-    /// Stages before and after the queue and the line, in the order in which packets pass them.
+    /// Stages before and after the queue and the line, in the order in which packets pass through them.
     pub stages: Vec<StageConfig>,
-    /// Check every operation of the queue. Changes no result.
+    /// True if every operation of the queue is checked. Changes no result.
     pub audit: bool,
 }
 
 impl LinkConfig {
-    /// A line with this rate, delay and queue, and nothing else.
+    /// Returns a line with this rate, delay and queue, and defaults for everything else.
     pub fn new(rate: Option<BitRate>, delay: Duration, queue: QueueConfig) -> LinkConfig {
         LinkConfig {
             rate,
@@ -53,20 +71,21 @@ impl LinkConfig {
         }
     }
 
-    /// The link, idle. Its random draws are keyed by the run's seed and the link's role, such as `"link/up"`.
+    /// Builds the link, idle. The run's seed and the link's role, such as `"link/up"`, key its random streams.
     ///
     /// # Errors
-    /// If queue, shaper or impairments refuse their settings.
+    /// If the queue, the shaper or an impairment rejects its settings.
     pub fn build(&self, seed: u64, role: &str) -> Result<Link, LinkError> {
         let queue = self.queue.build(seed, role)?;
         self.build_with(queue, self.build_shaper(seed, role)?, seed, role)
     }
 
-    /// As [`LinkConfig::build`] with this queue and shaper instead of the configured ones, such as [`Queue::Custom`].
+    /// Like [`LinkConfig::build`], but with this queue and shaper instead of the configured ones. The queue can be a
+    /// [`Queue::Custom`].
     ///
     /// # Errors
     ///
-    /// As [`LinkConfig::build`], for the rest of the configuration.
+    /// As for [`LinkConfig::build`], for the rest of the configuration.
     pub fn build_with(&self, queue: Queue, shaper: AnyShaper, seed: u64, role: &str) -> Result<Link, LinkError> {
         self.check_header_compression().map_err(LinkError::HeaderCompression)?;
         let loss = self.loss.build(seed, role)?;
@@ -75,9 +94,11 @@ impl LinkConfig {
         Ok(Link::assemble(queue, shaper, self.framing, self.delay, loss, self.jitter.build(seed, role), compression))
     }
 
-    /// A token bucket needs a packet's size before it leaves the queue, but the compressed size is known only when it
+    /// Checks that header compression fits the rest of the direction.
     /// leaves.
     fn check_header_compression(&self) -> Result<(), Fault> {
+        // A token bucket needs a packet's size before the packet leaves the queue, but the compressed size is known
+        // only when the packet leaves.
         if self.header_compression.is_on() && (self.shaper.is_some() || self.access.is_some()) {
             let fault =
                 Fault::new("", "headers are compressed behind a plain serializer: not behind a shaper or access");
@@ -92,12 +113,12 @@ impl LinkConfig {
         self.header_compression.check()
     }
 
-    /// Builds the configured shaper. Its random numbers are keyed like those of [`LinkConfig::build`].
+    /// Builds the configured shaper. The seed and the role key its random streams, as in [`LinkConfig::build`].
     ///
     /// # Errors
     ///
-    /// If there are both an access and a shaper, a shaper without a rate, a rate too large to count, or settings that
-    /// the access or the shaper refuses.
+    /// If both an access method and a shaper are configured, a shaper has no rate, the rate exceeds the largest one
+    /// that can be counted, or the access method or the shaper rejects its settings.
     pub fn build_shaper(&self, seed: u64, role: &str) -> Result<AnyShaper, LinkError> {
         if let Some(access) = &self.access {
             if self.shaper.is_some() {
@@ -119,11 +140,12 @@ impl LinkConfig {
     }
 }
 
-/// The least MTU of Linux's path-MTU discovery, and the largest IP packet.
+/// The smallest MTU that Linux's path-MTU discovery uses (`ip_rt_min_pmtu`), in bytes.
 const LEAST_MTU: u64 = 552;
+/// The largest IP packet, in bytes.
 const MOST_MTU: u64 = 65_535;
 impl Default for LinkConfig {
-    /// Infinitely fast, without delay.
+    /// An infinitely fast line without delay.
     fn default() -> LinkConfig {
         LinkConfig::new(None, Duration::ZERO, QueueConfig::default())
     }

@@ -1,15 +1,18 @@
-//! Delay that varies from packet to packet, and the resulting reordering.
+//! Delay that varies from packet to packet, and the reordering that results.
 //!
-//! Each packet's propagation delay grows by its own random time, uniform from 0 to `spread`. The order is kept, as on
-//! one line: a packet that would overtake another arrives with it. With `reorder` it overtakes, as over several paths.
+//! Each packet's propagation delay grows by its own random time, uniform from 0 to `spread`. By default the order is
+//! kept, as on one line: a packet that would overtake another arrives together with it. With `reorder` it overtakes, as
+//! over several paths.
 
 use lopsided_core::{Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key, part_value};
 
-/// Jitter as plain data. The default is none.
+/// Settings of jitter. The default is a constant delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JitterConfig {
+    /// Largest addition to the propagation delay; uniformly distributed from 0.
     pub spread: Duration,
+    /// True if packets may overtake each other.
     pub reorder: bool,
 }
 
@@ -32,16 +35,17 @@ impl Part for JitterConfig {
 
 part_value!(JitterConfig);
 
-/// The jitter of one run.
+/// The state of jitter in one run.
 #[derive(Debug)]
 pub(crate) struct Jitter {
     config: JitterConfig,
     rng: Rng,
+    /// The latest arrival so far.
     latest: Time,
 }
 
 impl JitterConfig {
-    /// `None` if there is none.
+    /// Builds the state of one run. `None` if the delay is constant.
     pub(crate) fn build(&self, seed: u64, role: &str) -> Option<Jitter> {
         let rng = || Rng::for_role(seed, &format!("{role}/jitter"));
         (!self.spread.is_zero()).then(|| Jitter { config: *self, rng: rng(), latest: Time::ZERO })
@@ -49,7 +53,7 @@ impl JitterConfig {
 }
 
 impl Jitter {
-    /// When a packet arrives that would without jitter arrive then.
+    /// Returns the arrival of a packet that would arrive at `arrives` without jitter.
     pub fn delay(&mut self, arrives: Time) -> Time {
         let later = arrives + Duration::from_nanos(self.rng.below(self.config.spread.as_nanos() + 1));
         if self.config.reorder {
@@ -59,6 +63,7 @@ impl Jitter {
         self.latest
     }
 
+    /// True if packets may overtake each other.
     pub fn reorders(&self) -> bool {
         self.config.reorder
     }

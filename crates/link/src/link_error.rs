@@ -1,18 +1,25 @@
-//! Why a link cannot be built.
+//! The error of a link whose configuration cannot be built.
 
 use lopsided_core::BitRate;
 use lopsided_spec::Fault;
 use std::fmt;
 
-/// Why a link cannot be built.
+/// The reason why a link cannot be built. The [`Fault`] names the key within the part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkError {
+    /// The rate is below 1 bit/s or above 10 Tbit/s.
     Rate(BitRate),
+    /// A shaper is configured without a rate.
     ShaperWithoutRate,
+    /// The shaper rejects its settings.
     Shaper(Fault),
+    /// The access method rejects its settings, or is combined with a shaper.
     Access(Fault),
+    /// The loss model rejects its settings.
     Loss(Fault),
+    /// Header compression rejects its settings, or does not fit the rest of the direction.
     HeaderCompression(Fault),
+    /// The queue rejects its settings.
     Queue(Fault),
 }
 
@@ -23,7 +30,7 @@ impl From<Fault> for LinkError {
 }
 
 impl LinkError {
-    /// The key of the link's configuration that is at fault, as scenarios name it.
+    /// Returns the key of the link's configuration that is at fault, as scenarios name it.
     pub fn key(&self) -> String {
         match self {
             LinkError::Rate(_) | LinkError::ShaperWithoutRate => "rate".to_owned(),

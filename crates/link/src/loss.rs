@@ -1,37 +1,50 @@
-//! Loss on the medium: at random, in bursts, by a pattern. All that are set apply together; a packet is lost once.
+//! Loss on the line: at random, in bursts, or by a given pattern. All configured kinds apply together.
 
 use crate::link_error::LinkError;
 use lopsided_core::{DropReason, Rng, Time};
 use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 
-/// The kinds of loss on a link. The default loses nothing.
+/// Loss on a line. The default loses nothing.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_link::{GilbertConfig, LossConfig};
+///
+/// // Bursts of 4 packets on average (1 / to_good); a burst starts after 1 % of the packets of the good state.
+/// let gilbert = GilbertConfig { to_bad: 0.01, to_good: 0.25, ..GilbertConfig::default() };
+/// let loss = LossConfig { gilbert: Some(gilbert), ..LossConfig::default() };
+/// assert_eq!(loss.random, 0.0);
+/// ```
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct LossConfig {
-    /// The probability for each packet on its own (Bernoulli).
+    /// Loss probability of each packet, independent of all others (Bernoulli).
     pub random: f64,
+    /// Bursts of loss.
     pub gilbert: Option<GilbertConfig>,
-    /// These packets of the link, counted from 1 as they leave the queue: ascending.
+    /// Numbers of the lost packets, ascending. Packets are counted from 1 as they leave the queue.
     pub packets: Vec<u64>,
-    /// Packets that leave the queue from the first time until just before the second are lost: ascending, disjoint.
+    /// Outages, ascending and disjoint. A packet is lost if it leaves the queue at or after the first time and before
+    /// the second.
     pub outages: Vec<(Time, Time)>,
 }
 
-/// Bursts of loss (Gilbert 1960, Elliott 1963): a good and a bad state, which is stepped once a packet, before its
-/// fate.
+/// Bursts of loss (Gilbert 1960, Elliott 1963). The model has a good and a bad state. It makes one step for each
+/// packet, before the packet's fate is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertConfig {
-    /// The probability to go from good to bad.
+    /// Probability of a step from the good to the bad state.
     pub to_bad: f64,
-    /// The probability to go from bad to good.
+    /// Probability of a step from the bad to the good state.
     pub to_good: f64,
-    /// The probability to lose a packet in the bad state.
+    /// Loss probability in the bad state.
     pub loss_bad: f64,
-    /// The probability to lose a packet in the good state.
+    /// Loss probability in the good state.
     pub loss_good: f64,
 }
 
 impl Default for GilbertConfig {
-    /// Always in the good state, without loss.
+    /// Stays in the good state and loses nothing.
     fn default() -> GilbertConfig {
         GilbertConfig { to_bad: 0.0, to_good: 1.0, loss_bad: 1.0, loss_good: 0.0 }
     }
@@ -48,7 +61,7 @@ impl Part for LossConfig {
         key("outages", |loss| &mut loss.outages, "Times when nothing passes: [[\"10 s\", \"10.1 s\"]]."),
     ];
 
-    /// A file may give them in any order.
+    /// Sorts packets and outages, which a scenario may list in any order.
     fn complete(&mut self, _given: &Given<'_>) -> Result<(), Fault> {
         self.packets.sort_unstable();
         self.packets.dedup();
@@ -105,9 +118,8 @@ part_value!(LossConfig);
 part_value!(GilbertConfig);
 
 impl LossConfig {
-    /// The state of this loss, or `None` if it never loses a packet. Random numbers are keyed by seed and role. Random
-    /// loss and bursts each use their own stream, once per packet whatever else happens, so that neither shifts the
-    /// other.
+    /// Builds the state of one run, or returns `None` if no packet can be lost. The seed and the role key the random
+    /// streams.
     pub(crate) fn build(&self, seed: u64, role: &str) -> Result<Option<Loss>, LinkError> {
         self.check().map_err(LinkError::Loss)?;
         if *self == LossConfig::default() {
@@ -115,6 +127,7 @@ impl LossConfig {
         }
         Ok(Some(Loss {
             config: self.clone(),
+            // Each model has its own stream, so that adding one does not shift the draws of the other.
             random: Rng::for_role(seed, &format!("{role}/loss/random")),
             bursts: Rng::for_role(seed, &format!("{role}/loss/gilbert")),
             bad: false,
@@ -125,23 +138,28 @@ impl LossConfig {
     }
 }
 
+/// The state of loss in one run.
 #[derive(Debug)]
 pub(crate) struct Loss {
     config: LossConfig,
     random: Rng,
     bursts: Rng,
+    /// True in the bad state of the Gilbert-Elliott model.
     bad: bool,
+    /// Packets that have left the queue.
     count: u64,
+    /// Index of the next listed packet.
     next_packet: usize,
+    /// Index of the current or next outage.
     next_outage: usize,
 }
 
 impl Loss {
-    /// The fate of the next packet, which leaves the queue at `now`.
+    /// Returns the reason if the next packet, which leaves the queue at `now`, is lost.
     pub(crate) fn drop_reason(&mut self, now: Time) -> Option<DropReason> {
         self.count += 1;
         let pattern = self.in_pattern() || self.in_outage(now);
-        // Both draw in any case, so that each keeps its own place in its stream.
+        // No short circuit: both models draw for every packet, so that each keeps its place in its stream.
         let random = self.at_random() | self.in_burst();
         match (pattern, random) {
             (true, _) => Some(DropReason::PatternLoss),

@@ -13,13 +13,18 @@ use crate::shaper::Shaper;
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
 use lopsided_spec::{Fault, Given, Key, Part, key};
 
-/// Aggregation as plain data.
+/// Settings of an aggregating sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggregationConfig {
+    /// Shortest wait for the medium before an aggregate.
     pub access_delay: Duration,
+    /// Largest random addition to that wait, drawn uniformly for each aggregate: how busy other senders are.
     pub contention: Duration,
+    /// Most bytes on the wire in one aggregate.
     pub max_size: Bytes,
+    /// Longest air time of the packets of one aggregate, `overhead` excluded.
     pub max_time: Duration,
+    /// Air time that each aggregate costs in addition to its packets.
     pub overhead: Duration,
 }
 
@@ -80,19 +85,19 @@ fn draw_wait(config: &AggregationConfig, rng: &mut Rng) -> Duration {
     config.access_delay + Duration::from_nanos(rng.below(config.contention.as_nanos() + 1))
 }
 
-/// The aggregates of one sender.
+/// The state of one sender.
 #[derive(Debug)]
 pub struct Aggregation {
     config: AggregationConfig,
     rate: BitRate,
     rng: Rng,
-    /// The aggregate that packets can still join, as long as it is this instant.
+    /// The aggregate in progress. Packets can join it only at the instant at which it starts.
     open: Option<Open>,
-    /// When the last aggregate is off the air, its overhead included.
+    /// End of the last aggregate's air time, its overhead included.
     air_until: Time,
-    /// The queue was empty up to this time.
+    /// Time up to which the queue was empty.
     idle_until: Time,
-    /// For the medium, before the next aggregate.
+    /// Wait for the medium before the next aggregate, drawn in advance.
     wait: Duration,
 }
 
@@ -103,7 +108,7 @@ struct Open {
 }
 
 impl Aggregation {
-    /// The aggregate that a packet of this size can join.
+    /// Returns the aggregate that a packet of this size can join, or `None` if the packet needs a new one.
     fn joined(&self, wire: Bytes) -> Option<Open> {
         self.open.filter(|open| {
             let size = open.size + wire;
@@ -119,6 +124,7 @@ impl Shaper for Aggregation {
 
     fn advance_idle(&mut self, now: Time) {
         self.idle_until = self.idle_until.max(now);
+        // An aggregate that started earlier is closed: its length is announced in the preamble.
         self.open = self.open.filter(|open| open.at >= now);
     }
 
@@ -129,6 +135,7 @@ impl Shaper for Aggregation {
     fn ready_at(&mut self, wire: Bytes) -> Time {
         match self.joined(wire) {
             Some(open) => open.at,
+            // The wait for the medium starts once a packet is queued and the last aggregate has ended.
             None => self.air_until.max(self.idle_until) + self.wait,
         }
     }
@@ -142,11 +149,13 @@ impl Shaper for Aggregation {
             }
         };
         self.open = Some(open);
+        // `ready_at` must return the same time until the packet leaves, so the wait is drawn once per aggregate.
         let sent = open.at + self.rate.time_to_send(open.size, 0).0;
         self.air_until = sent + self.config.overhead;
         sent
     }
 
+    // Packets of an aggregate follow each other on the air, so this packet ends after all that joined before it.
     fn rate(&self) -> Option<BitRate> {
         Some(self.rate)
     }

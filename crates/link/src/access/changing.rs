@@ -12,10 +12,12 @@ use crate::shaper::{Shaper, scaled_bits};
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key, part_value};
 
-/// From when on a rate holds.
+/// A rate, and the time from which it is in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateStep {
+    /// Start of the rate, counted from the start of the schedule.
     pub at: Duration,
+    /// The rate; 0 bit/s is an outage.
     pub rate: BitRate,
 }
 
@@ -37,10 +39,12 @@ impl Part for RateStep {
 
 part_value!(RateStep);
 
-/// A time line of rates as plain data.
+/// Settings of a line whose rate follows a schedule.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RatesConfig {
+    /// The rates in order of time. The first starts at 0.
     pub steps: Vec<RateStep>,
+    /// Length of the schedule, after which it restarts. `None`: the last rate stays in force.
     pub repeat: Option<Duration>,
 }
 
@@ -68,6 +72,7 @@ impl Part for RatesConfig {
         if self.repeat.is_some_and(|repeat| repeat <= end) {
             return Err(Fault::new("repeat", "they begin again after the last of them"));
         }
+        // Without a restart only the last rate stays; with one, all of them return. A rate above 0 must be among them.
         let stays = self.repeat.map_or(self.steps.len() - 1, |_| 0);
         if self.steps[stays..].iter().all(|step| step.rate.as_bps() == 0) {
             return Err(Fault::new("steps", "a rate of zero that stays lets nothing pass for ever"));
@@ -90,13 +95,18 @@ impl AccessKind for RatesConfig {
     }
 }
 
-/// Settings of a line that is reallocated.
+/// Settings of a line that is reallocated periodically.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReallocationConfig {
+    /// Time between two reallocations.
     pub period: Duration,
+    /// Lowest rate that can be drawn.
     pub low: BitRate,
+    /// Highest rate that can be drawn; the distribution is uniform.
     pub high: BitRate,
+    /// Outage at the start of each period.
     pub gap: Duration,
+    /// Largest addition to the propagation delay, drawn uniformly for each period.
     pub delay_spread: Duration,
 }
 
@@ -146,14 +156,14 @@ impl AccessKind for ReallocationConfig {
     }
 }
 
-/// The next change.
+/// The schedule of a line: listed in the scenario, or drawn at random.
 #[derive(Debug)]
 enum Course {
     Listed { config: RatesConfig, next: usize, lap: Time },
     Drawn { config: ReallocationConfig, rng: Rng, number: u64, in_gap: bool },
 }
 
-/// A stretch of time with one rate.
+/// An interval of constant rate and delay.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     end: Time,
@@ -162,7 +172,7 @@ struct Stretch {
 }
 
 impl Course {
-    /// The next stretch; `last` is the one before.
+    /// Returns the interval that follows `last`.
     fn next(&mut self, last: Stretch) -> Stretch {
         match self {
             Course::Listed { config, next, lap } => {
@@ -177,6 +187,7 @@ impl Course {
             }
             Course::Drawn { config, rng, number, in_gap } => {
                 let begins = Time::ZERO + config.period * *number;
+                // A period starts with the outage. The delay stays as it was until the new rate is in force.
                 if !*in_gap && !config.gap.is_zero() {
                     *in_gap = true;
                     return Stretch { end: begins + config.gap, rate: 0, ..last };
@@ -191,15 +202,15 @@ impl Course {
     }
 }
 
-/// A serializer whose rate changes.
+/// A serializer whose rate changes over time.
 #[derive(Debug)]
 pub struct ChangingRate {
     course: Course,
     now: Stretch,
     free_at: Time,
-    /// Bits, in units of 10^-9, that the last nanosecond of the previous packet left unused.
+    /// Capacity, in units of 10^-9 bit, left over in the nanosecond in which the previous packet ended.
     unused: u64,
-    /// Arrival of the previous packet, which a shorter delay must not overtake.
+    /// Arrival of the previous packet. A later packet with a shorter delay arrives no earlier.
     arrived: Time,
 }
 
@@ -225,6 +236,8 @@ impl Shaper for ChangingRate {
     }
 
     fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
+        // A back-to-back packet first uses the rest of the nanosecond in which the previous one ended, so that rounding
+        // up to nanoseconds does not slow the line down.
         let credit = if start == self.free_at { self.unused } else { 0 };
         let mut unsent = u128::from(scaled_bits(wire).saturating_sub(credit));
         let mut at = start;
@@ -234,6 +247,7 @@ impl Shaper for ChangingRate {
             }
             let rate = u128::from(self.now.rate);
             let possible = rate * u128::from((self.now.end - at).as_nanos());
+            // The packet ends within this interval; otherwise its rest continues at the next rate.
             if unsent <= possible {
                 let nanos = if rate == 0 { 0 } else { unsent.div_ceil(rate) };
                 self.unused = (nanos * rate - unsent) as u64;

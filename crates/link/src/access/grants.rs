@@ -1,34 +1,41 @@
-//! An uplink on which a sender must ask before it may send: DOCSIS, GPON, LTE and 5G differ in the times alone.
+//! An uplink whose sender requests capacity before it sends. DOCSIS, GPON, LTE and 5G differ only in the times.
 //!
-//! - A sender that has had nothing to send **asks** at the next request opportunity (`request_interval`): a contention
-//!   slot of a MAP, a slot of the bandwidth allocation's cycle, a scheduling request on the control channel.
-//! - It is **granted** `grant_delay` later, at the next of the slots that come every `slot`. Each slot carries what the
-//!   rate makes of its length, in which packets share and are split.
-//! - While more waits, that is reported with the data (piggyback, DBRu, buffer status report), and each slot is
-//!   granted.
-//! - A **proactive** grant is there in each slot without being asked for: the proactive grant service of low-latency
-//!   DOCSIS, configured grants of 5G.
-//! - The block of a slot that is in **error** comes again `retransmit_delay` later (HARQ), as often as it must up to
-//!   `retransmissions`, and what follows waits for it, for it is delivered in order. After the last the block counts as
-//!   delivered: what then repairs it is left out.
+//! - **Request.** A sender whose queue was empty requests at the next request opportunity (`request_interval`): a
+//!   contention slot of a MAP, a slot of the bandwidth allocation's cycle, a scheduling request on the control channel.
+//! - **Grant.** The grant starts `grant_delay` later, at the next slot boundary. A slot lasts `slot` and carries `rate`
+//!   times `slot`. Packets share slots and are split across them.
+//! - **Further requests.** While packets wait, the sender reports its backlog with the data (piggyback, DBRu, buffer
+//!   status report), and every slot is granted.
+//! - **Proactive grants.** Every slot is granted without a request: the proactive grant service of low-latency DOCSIS,
+//!   configured grants of 5G.
+//! - **Errors.** A slot's block that is received in error is sent again `retransmit_delay` later (HARQ), at most
+//!   `retransmissions` times. Later blocks wait for it, because delivery is in order. After the last retransmission the
+//!   block counts as delivered; its repair by a higher layer is not modelled.
 //!
-//! **Deviations.** Requests are never lost in contention; other stations take nothing of the channel. A sender whose
-//! queue was empty as a slot began has asked for nothing more, and begins anew.
+//! **Deviations.** Requests are never lost in contention, and other stations take no capacity. A sender whose queue is
+//! empty when a slot begins has no request pending and must request again.
 
 use super::AccessKind;
 use crate::shaper::{Shaper, scaled_bits};
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
 use lopsided_spec::{Fault, Given, Key, Part, key};
 
-/// Requests and grants as plain data.
+/// Settings of a line with requests and grants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GrantsConfig {
+    /// Time between two request opportunities.
     pub request_interval: Duration,
+    /// Time from the request to the earliest granted slot.
     pub grant_delay: Duration,
+    /// Length of a slot. Slots follow each other without a gap.
     pub slot: Duration,
+    /// True if every slot is granted without a request.
     pub proactive: bool,
+    /// Probability that a slot's block is received in error, from 0 to below 1.
     pub error: f64,
+    /// Additional delay of a block for each retransmission.
     pub retransmit_delay: Duration,
+    /// Largest number of retransmissions of a block.
     pub retransmissions: u32,
 }
 
@@ -104,7 +111,7 @@ impl AccessKind for GrantsConfig {
     }
 }
 
-/// The slots of one sender.
+/// The state of one sender and its slots.
 #[derive(Debug)]
 pub struct Grants {
     config: GrantsConfig,
@@ -112,14 +119,15 @@ pub struct Grants {
     rng: Rng,
     /// Capacity of a slot, in units of 10^-9 bit.
     capacity: u64,
-    /// Number of the slot in use or used next, and what is left of it.
+    /// Number of the slot in use, or of the next one to use.
     next: u64,
+    /// Capacity left in that slot, in units of 10^-9 bit.
     left: u64,
-    /// Arrival of the current slot's block; drawn with its first byte.
+    /// Arrival of the current slot's block, drawn when the slot's first byte is sent.
     block_at: Option<Time>,
-    /// The queue was empty, without a request, up to this time.
+    /// Time up to which the queue was empty and no request was pending. `None` while a request or a grant is pending.
     idle_since_slot: Option<Time>,
-    /// When the block before arrived: the next one is delivered no earlier.
+    /// Arrival of the previous block. A later block arrives no earlier.
     delivered: Time,
 }
 
@@ -128,7 +136,7 @@ impl Grants {
         Time::ZERO + self.config.slot * number
     }
 
-    /// The first slot for a packet that arrives at this time, after its request was granted.
+    /// Returns the first granted slot for a packet that arrives at this time at an idle sender.
     fn first_granted(&self, comes: Time) -> u64 {
         let granted = match self.config.proactive {
             true => comes,
@@ -137,20 +145,21 @@ impl Grants {
         (granted - Time::ZERO).as_nanos().div_ceil(self.config.slot.as_nanos())
     }
 
-    /// Moves to this unused slot.
+    /// Makes this unused slot the next one.
     fn move_to(&mut self, slot: u64) {
         (self.next, self.left, self.block_at) = (slot, self.capacity, None);
     }
 
-    /// Requests a slot for a waiting packet.
+    /// Requests a slot for a waiting packet, if no request is pending.
     fn ask(&mut self) {
         if let Some(comes) = self.idle_since_slot.take() {
             self.move_to(self.first_granted(comes));
         }
     }
 
-    /// Draws when the block of the slot in use arrives.
+    /// Draws the arrival time of the block of the slot in use.
     fn draw_block(&mut self) -> Time {
+        // Without an error the block arrives when its slot ends.
         let mut at = self.slot_at(self.next + 1);
         for _ in 0..self.config.retransmissions {
             if self.config.error == 0.0 || !self.rng.chance(self.config.error) {
@@ -168,6 +177,7 @@ impl Shaper for Grants {
     }
 
     fn advance_idle(&mut self, now: Time) {
+        // A granted slot that began with an empty queue is wasted, and the grant with it.
         if self.idle_since_slot.is_some() || self.slot_at(self.next) < now {
             self.idle_since_slot = Some(now);
         }
@@ -185,6 +195,7 @@ impl Shaper for Grants {
         self.ask();
         let mut unsent = scaled_bits(wire);
         loop {
+            // The first byte in a slot decides when the slot's whole block arrives.
             let block_at = match self.block_at {
                 Some(at) => at,
                 None => self.draw_block(),

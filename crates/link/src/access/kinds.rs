@@ -1,10 +1,10 @@
-//! The ways to send that scenarios choose by kind.
+//! The access methods that scenarios choose by kind.
 
 use super::config::{BuildShaper, build_as};
 use super::*;
 use lopsided_spec::{Family, Kind, Registry, family_value};
 
-/// The kinds, the default first. A new one is a line here.
+/// The built-in kinds, the default first. A new kind is one line here.
 const ACCESS_KINDS: &[fn() -> Kind<BuildShaper>] = &[
     entry::<TraceConfig>,
     entry::<RatesConfig>,
@@ -15,7 +15,7 @@ const ACCESS_KINDS: &[fn() -> Kind<BuildShaper>] = &[
 
 static KINDS: Registry<Kind<BuildShaper>> = Registry::new(ACCESS_KINDS);
 
-/// All ways to send, for whatever reads and writes scenarios.
+/// The family of all access methods, for code that reads and writes scenarios.
 pub static ACCESS: Family = Family {
     name: "access",
     text: "When the line gives leave to send, where that is more than a rate.",

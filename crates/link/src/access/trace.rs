@@ -3,26 +3,30 @@
 //! at which the line may deliver 1,500 bytes. Repeated numbers are separate opportunities. The trace restarts after its
 //! last line, so its last number is its length.
 //!
-//! Bytes are counted, not packets: several small packets share an opportunity, and a packet larger than the rest of one
-//! continues in the next. An opportunity without a packet at its time is lost.
+//! Bytes are counted, not packets: several small packets share an opportunity, and a packet larger than the rest of an
+//! opportunity continues in the next one. An opportunity that finds the queue empty is lost.
 //!
-//! **Deviation.** A packet leaves the queue with the first opportunity that carries a part of it, and is on the line
-//! until the last one.
+//! **Deviation.** A packet leaves the queue at the first opportunity that carries a part of it, and is on the line
+//! until its last one.
 
 use super::AccessKind;
 use crate::shaper::Shaper;
 use lopsided_core::{BitRate, Bytes, Rng, Time};
 use lopsided_spec::{Fault, Given, Key, Part, key};
 
-/// The most opportunities of a trace, about a day at 2 Mbit/s or 4 minutes at 1 Gbit/s.
+/// Largest number of opportunities in a trace: about a day at 2 Mbit/s, or 4 minutes at 1 Gbit/s.
 const MOST: usize = 20_000_000;
+/// Nanoseconds in a millisecond.
 const NANOS: u64 = 1_000_000;
 
-/// A trace as plain data.
+/// Settings of a line that is driven by a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceConfig {
+    /// Path of the trace, relative to the scenario's folder.
     pub file: Option<String>,
+    /// Times of the opportunities in milliseconds, ascending; read from `file` if the scenario has none.
     pub opportunities: Vec<u64>,
+    /// Bytes on the wire that one opportunity carries.
     pub size: Bytes,
 }
 
@@ -52,6 +56,7 @@ impl Part for TraceConfig {
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        // A resolved scenario contains the numbers, so it runs without the file.
         if given.has("opportunities") {
             return Ok(());
         }
@@ -74,7 +79,22 @@ impl Part for TraceConfig {
     }
 }
 
-/// Parses the times of a trace. The error names the problem and its line.
+/// Parses the times of a trace, in milliseconds.
+///
+/// # Errors
+///
+/// Names the problem and its line: a line that is no number, a time before the previous one, or a trace that is empty,
+/// has no length or is too long.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_link::parse_trace;
+///
+/// // 2 opportunities at 0 ms, 1 at 5 ms; the trace restarts after 5 ms.
+/// assert_eq!(parse_trace("0\n0\n5\n"), Ok(vec![0, 0, 5]));
+/// assert!(parse_trace("5\n0\n").unwrap_err().starts_with("line 2:"));
+/// ```
 pub fn parse_trace(text: &str) -> Result<Vec<u64>, String> {
     let mut times = Vec::new();
     for (number, line) in text.lines().enumerate().map(|(number, line)| (number + 1, line.trim())) {
@@ -112,15 +132,16 @@ impl AccessKind for TraceConfig {
     }
 }
 
-/// The opportunities of a trace, one after the other for ever.
+/// The opportunities of a trace, repeated endlessly.
 #[derive(Debug)]
 pub struct Opportunities {
-    /// In milliseconds, ascending; the last is the length.
+    /// Times in milliseconds, ascending. The last one is the trace's length.
     times: Vec<u64>,
+    /// Bytes on the wire that one opportunity carries.
     size: u64,
-    /// Number of past opportunities, over all laps.
+    /// Number of past opportunities, over all repetitions.
     next: u64,
-    /// Bytes left of the next opportunity; never 0.
+    /// Bytes left in the next opportunity; never 0.
     left: u64,
 }
 
@@ -129,11 +150,12 @@ impl Opportunities {
         Opportunities { times, size: size.get(), next: 0, left: size.get() }
     }
 
+    /// The length of the trace in milliseconds.
     fn length(&self) -> u64 {
         self.times.last().copied().expect("a trace has opportunities")
     }
 
-    /// When the next one is.
+    /// Returns the time of the next opportunity.
     fn time(&self) -> Time {
         let count = self.times.len() as u64;
         let ms = self.next / count * self.length() + self.times[(self.next % count) as usize];
@@ -155,10 +177,11 @@ impl Shaper for Opportunities {
         if self.time() >= now {
             return;
         }
-        // The lap in which `now` is; its very end still belongs to it.
+        // The repetition of the trace that contains `now`. The end of a repetition still belongs to it.
         let ms = now.as_nanos().div_ceil(NANOS);
         let lap = (ms - 1) / self.length();
         let within = self.times.partition_point(|time| lap * self.length() + time < ms);
+        // Opportunities before `now` found no packet, and a partly used one does not carry over.
         self.next = lap * self.times.len() as u64 + within as u64;
         self.left = self.size;
     }

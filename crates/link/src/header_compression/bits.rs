@@ -1,7 +1,7 @@
-//! Fields of some bits, one after the other, and numbers of which only the low bits are sent (W-LSB, RFC 5795's least
+//! Bit fields that are packed without gaps, and numbers that are sent as their low bits (W-LSB, RFC 5795's least
 //! significant bits).
 
-/// Bits in the order in which they go over the line.
+/// Packs bit fields in the order in which they are sent.
 #[derive(Debug, Default)]
 pub(super) struct BitWriter {
     octets: Vec<u8>,
@@ -9,6 +9,7 @@ pub(super) struct BitWriter {
 }
 
 impl BitWriter {
+    /// Appends the low `width` bits of `value`, the most significant bit first.
     pub fn put(&mut self, value: u32, width: u32) {
         for bit in (0..width).rev() {
             if self.bits % 8 == 0 {
@@ -20,13 +21,13 @@ impl BitWriter {
         }
     }
 
-    /// The bytes, the last one padded with zeros.
+    /// Returns the bytes. The last one is padded with zeros.
     pub fn into_octets(self) -> Vec<u8> {
         self.octets
     }
 }
 
-/// The same, read.
+/// Reads the fields that a [`BitWriter`] packed.
 #[derive(Debug)]
 pub(super) struct BitReader<'a> {
     octets: &'a [u8],
@@ -38,7 +39,7 @@ impl<'a> BitReader<'a> {
         BitReader { octets, at: 0 }
     }
 
-    /// `None` after the end.
+    /// Reads the next `width` bits. `None` if fewer are left.
     pub fn take(&mut self, width: u32) -> Option<u32> {
         let mut value = 0;
         for _ in 0..width {
@@ -50,7 +51,8 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// The low bits of a number that lies within a window starting `below` under a reference.
+/// A number sent as its low `bits` bits. The receiver takes the only number with these low bits in the window that
+/// starts `below` under its reference value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lsb {
     pub bits: u32,
@@ -58,19 +60,22 @@ pub(super) struct Lsb {
 }
 
 impl Lsb {
-    /// True if a receiver with this reference decodes the bits to `value`.
+    /// True if a receiver with this reference decodes the low bits of `value` to `value`.
     pub fn fits(self, value: u32, reference: u32) -> bool {
         self.bits >= 32 || value.wrapping_sub(reference.wrapping_sub(self.below)) >> self.bits == 0
     }
 
+    /// Returns the low bits of `value`.
     pub fn low(self, value: u32) -> u32 {
         if self.bits >= 32 { value } else { value & ((1 << self.bits) - 1) }
     }
 
-    /// The value that the bits represent.
+    /// Returns the number that these low bits stand for.
     pub fn value(self, low: u32, reference: u32) -> u32 {
         if self.bits >= 32 {
             return low;
+        // The window starts at `base`. The distance from its start is the difference of the low bits, modulo the
+        // window.
         }
         let base = reference.wrapping_sub(self.below);
         base.wrapping_add(self.low(low.wrapping_sub(base)))

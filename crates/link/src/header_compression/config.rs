@@ -2,33 +2,35 @@
 
 use lopsided_spec::{Choice, Fault, Key, Part, key, part_value};
 
-/// How headers are compressed, as plain data.
+/// Settings of header compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeaderCompressionConfig {
+    /// The compression scheme.
     pub scheme: CompressionScheme,
-    /// The connections that both ends remember.
+    /// Number of connections whose context both ends store, from 1 to 256.
     pub slots: u32,
-    /// A packet of the connection of the one before does not name its slot.
+    /// True if a packet omits the slot number when it belongs to the same connection as the previous packet.
     pub compress_slot: bool,
-    /// The far end applies the same difference again if a header does not fit.
+    /// True if the far end applies a difference twice when the rebuilt header fails its checksum.
     pub twice: bool,
-    /// The far end requests a header that it needs.
+    /// True if the far end requests a full header when it has lost a context.
     pub feedback: bool,
-    /// Size of every header in bytes, whatever changed.
+    /// Size of every compressed header in bytes, whatever changed. Used by [`CompressionScheme::Fixed`] only.
     pub octets: u32,
 }
 
-/// A way to compress headers.
+/// A scheme that compresses headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompressionScheme {
+    /// Headers are sent unchanged.
     None,
-    /// RFC 1144.
+    /// Van Jacobson's compression, RFC 1144.
     Cslip,
-    /// RFC 2507.
+    /// IP header compression, RFC 2507.
     Iphc,
-    /// RFC 6846.
+    /// Robust header compression of TCP, RFC 6846.
     Rohc,
-    /// A fixed size for every header, and no context to lose: the model of compression in many simulations.
+    /// A fixed size for every header, and no context that could be lost: the model of many simulations.
     Fixed,
 }
 

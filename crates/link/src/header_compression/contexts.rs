@@ -1,20 +1,21 @@
-//! The contexts of the sending end: a connection has the number that it was last given, or that of the connection not
-//! heard of for longest.
+//! The contexts of the sending end. A connection keeps its context number until the number is reassigned; a new
+//! connection takes the least recently used number.
 
-/// Contexts by number, most recently used first.
+/// Contexts with their numbers, the most recently used first.
 #[derive(Debug)]
 pub(super) struct Contexts<C>(Vec<(u8, Option<C>)>);
 
 impl<C> Contexts<C> {
-    /// These numbers, of which the last is the first to be given.
+    /// Creates unused contexts with these numbers. The last number is assigned first.
     pub fn new(numbers: impl Iterator<Item = u32>) -> Contexts<C> {
         Contexts(numbers.map(|number| (number as u8, None)).collect())
     }
 
-    /// Moves a connection's context to the front: its number, and the stored state, which is `None` if the number
-    /// belonged to another connection.
+    /// Moves a connection's context to the front and returns its number and its stored state. The state is `None` if
+    /// the number was just assigned to this connection.
     pub fn bring(&mut self, is_own: impl Fn(&C) -> bool) -> (u8, &mut Option<C>) {
         let found = self.0.iter().position(|(_, context)| context.as_ref().is_some_and(&is_own));
+        // Without a context of its own, the connection takes the least recently used one.
         let place = found.unwrap_or(self.0.len() - 1);
         self.0[..=place].rotate_right(1);
         let (number, context) = &mut self.0[0];
@@ -24,7 +25,7 @@ impl<C> Contexts<C> {
         (*number, context)
     }
 
-    /// The stored state of a number.
+    /// Returns the stored state of a context, or `None` if the context is unused.
     pub fn numbered(&mut self, wanted: u8) -> Option<&mut C> {
         self.0.iter_mut().find(|(number, _)| *number == wanted)?.1.as_mut()
     }

@@ -4,15 +4,19 @@
 //! previous packet, TCP's checksum, and a difference of one or three bytes for each changed field: at least 3 bytes
 //! instead of 40.
 //!
-//! Packets that it cannot compress are sent in full and reset the context of both ends: a connection's first packet;
-//! changed options (timestamp ticks, SACK blocks); a changed TTL or type of service (ECN marks); sequence or
-//! acknowledgement numbers that go back or jump by 64 KiB; and a packet that repeats the one before, because it is
-//! probably a retransmission and the far end may have lost its context (section 3.2.3). SYN, FIN, RST and anything but
-//! TCP over IPv4 are sent unchanged.
+//! A packet that the scheme cannot compress is sent in full and resets the context of both ends:
 //!
-//! Not implemented: the urgent pointer. A packet with URG, or with a flag newer than the RFC (ECE, CWR and later), is
-//! sent unchanged, because the compressed header has no place for them; so are headers with IP options or unreadable
-//! TCP options.
+//! - the first packet of a connection,
+//! - a packet with changed options (timestamp ticks, SACK blocks), TTL or type of service (ECN marks),
+//! - a sequence or acknowledgement number that goes back or jumps by 64 KiB,
+//! - a packet that repeats the previous header: it is probably a retransmission, and the far end may have lost its
+//!   context (section 3.2.3).
+//!
+//! SYN, FIN, RST and all packets other than TCP over IPv4 are sent unchanged.
+//!
+//! Not implemented: the urgent pointer. A packet with URG, or with a flag that is newer than the RFC (ECE, CWR and
+//! later), is sent unchanged, because the compressed header has no bits for these flags. So is a packet with IP options
+//! or unreadable TCP options.
 
 use crate::header_compression::contexts::Contexts;
 use crate::header_compression::deltas::{Deltas, NEW_ID, PUSH, push_delta, take_delta};
@@ -20,10 +24,10 @@ use crate::header_compression::frame::{Frame, Scheme};
 use lopsided_core::packet::{Addresses, Flags, TcpOptions};
 use lopsided_core::{Ecn, Packet, Seq};
 
-/// In the first byte, in addition to the bits of [`Deltas`] (section 3.2.2): the connection's slot follows.
+/// Flag in the first byte: the connection's slot follows. The other flags are those of [`Deltas`] (section 3.2.2).
 const NEW_SLOT: u8 = 0x40;
 
-/// A connection's header as both ends remember it.
+/// A connection's header as both ends store it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Context {
     constant: Constant,
@@ -33,7 +37,7 @@ struct Context {
     payload: u32,
 }
 
-/// The fields that identify the connection, and those that no compressed header can change.
+/// The fields that identify the connection, and the fields that no compressed header can change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Constant {
     addresses: Addresses,
@@ -54,7 +58,7 @@ struct Varying {
 }
 
 impl Context {
-    /// `None` if the packet is sent unchanged.
+    /// Returns the context after this packet, or `None` if the packet is sent unchanged.
     fn of(packet: &Packet) -> Option<Context> {
         let tcp = packet.tcp().filter(|_| packet.is_read_whole())?;
         let (ip, flags) = (packet.ip(), tcp.flags);
@@ -82,7 +86,7 @@ impl Context {
     }
 }
 
-/// Both ends.
+/// The compressor and the decompressor of one line.
 #[derive(Debug)]
 pub(super) struct Cslip {
     near: Compressor,
@@ -133,8 +137,9 @@ impl Compressor {
     }
 }
 
-/// The compressed header, with the slot if it must be named. `None` if the packet is sent in full.
+/// Returns the compressed header, with the slot if one is given. `None` if the packet must be sent in full.
 fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>> {
+    // Section 3.2.3: any change outside the compressed fields needs a full header.
     if old.constant != new.constant {
         return None;
     }
@@ -143,6 +148,7 @@ fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>>
         ack: u16::try_from(new.varying.ack.since(old.varying.ack)).ok()?,
         seq: u16::try_from(new.varying.seq.since(old.varying.seq)).ok()?,
     };
+    // Section 3.2.3: a repeated header is probably a retransmission after a loss of context.
     if deltas.repeat(old.payload, new.payload) {
         return None;
     }
@@ -151,7 +157,7 @@ fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>>
     let bits = others.iter().filter(|(_, set)| *set).fold(deltas.bits(old.payload), |bits, (bit, _)| bits | bit);
     let mut header = vec![bits];
     header.extend(slot);
-    // The place of the checksum, which is not computed.
+    // Place of TCP's checksum. The simulator does not compute checksums, so it stays zero.
     header.extend([0, 0]);
     deltas.push(bits, &mut header);
     if id != 1 {
@@ -165,8 +171,8 @@ fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>>
 struct Decompressor {
     slots: Vec<Option<Context>>,
     last_received: Option<u8>,
-    /// After an error, packets that do not name their slot are tossed: they may belong to another connection (section
-    /// 4.1).
+    /// True after an error, until a packet names its slot: packets without a slot may belong to another connection, so
+    /// they are tossed (section 4.1).
     tossing: bool,
 }
 
@@ -175,7 +181,7 @@ impl Decompressor {
         Decompressor { slots: (0..slots).map(|_| None).collect(), last_received: None, tossing: false }
     }
 
-    /// True if the rebuilt header is the packet's.
+    /// Returns true if the rebuilt header equals the packet's.
     #[must_use]
     fn decompress(&mut self, frame: &Frame, packet: &Packet) -> bool {
         match frame {
@@ -189,17 +195,19 @@ impl Decompressor {
             Frame::Compressed(header) => {
                 let rebuilt = self.rebuild(header, packet.payload().len());
                 let sent = Context::of(packet);
-                // IP's identification may be wrong: TCP's checksum does not cover it.
+                // TCP's checksum does not cover IP's identification, so a wrong identification goes unnoticed.
                 rebuilt.zip(sent).is_some_and(|(rebuilt, sent)| Context { id: sent.id, ..rebuilt.clone() } == sent)
             }
             Frame::Damaged => false,
         }
     }
 
-    /// The packet's header after the changes, which the slot stores from now on. `None` while packets are discarded.
+    /// Applies the changes to the slot's stored header and returns the header. `None` if the packet is tossed, names an
+    /// unused slot or is cut short.
     fn rebuild(&mut self, header: &[u8], payload: u32) -> Option<&Context> {
         let mut octets = header.iter().copied();
         let bits = octets.next()?;
+        // A packet that names its slot ends the tossing (section 4.1).
         if bits & NEW_SLOT != 0 {
             self.last_received = octets.next();
             self.tossing = false;

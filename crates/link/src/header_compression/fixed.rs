@@ -1,6 +1,6 @@
-//! Headers of a fixed size: the model of header compression in many simulations, for example balakrishnan1999's 6 bytes
-//! for an ACK. It applies to every TCP segment over IP, including SYN and FIN. No end stores state, so no context is
-//! ever lost.
+//! Compressed headers of a fixed size, the model of many simulations: balakrishnan1999, for example, has 6 bytes for an
+//! ACK. It applies to every TCP segment over IP, including SYN and FIN. Neither end stores state, so no context is ever
+//! lost.
 
 use crate::header_compression::frame::{Frame, Scheme};
 use lopsided_core::Packet;

@@ -1,31 +1,32 @@
-//! The stored header of schemes that carry options and marks.
+//! The stored header of the schemes that can also compress options and ECN marks.
 
 use lopsided_core::packet::{Addresses, Flags, TcpOptions};
 use lopsided_core::{Ecn, Packet, Seq};
 
-/// The flags in bits that TCP originally reserved.
+/// The flags in the bits that TCP originally reserved: ECN feedback.
 pub(super) const FEEDBACK: u16 = Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0;
 
-/// A header of TCP over IP, as far as it does not follow from the packet's length or the line.
+/// The fields of a TCP/IP header that follow neither from the packet's length nor from the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub addresses: Addresses,
     pub ports: (u16, u16),
     pub dscp: u8,
     pub ttl: u8,
-    /// `None` in IPv6.
+    /// IP's identification. `None` for IPv6.
     pub id: Option<u16>,
     pub seq: Seq,
     pub ack: Seq,
     pub window: u16,
     pub push: bool,
     pub options: TcpOptions,
-    /// Marks, and the flags that feed them back.
+    /// IP's ECN field, and TCP's flags of ECN feedback.
     pub reserved: (Ecn, u16),
 }
 
 impl Header {
-    /// `None` if the packet is sent unchanged: it opens or ends a connection, or has fields other than those above.
+    /// Returns the header, or `None` if the packet is sent unchanged: it opens or closes a connection, or has fields
+    /// other than those above.
     pub fn of(packet: &Packet) -> Option<Header> {
         let tcp = packet.tcp().filter(|_| packet.is_read_whole())?;
         let (ip, flags) = (packet.ip(), tcp.flags);

@@ -1,21 +1,22 @@
-//! IP header compression for TCP (RFC 2507): RFC 1144's differences including options and ECN, over IPv4 and IPv6, with
-//! two ways to repair a lost context.
+//! IP header compression for TCP (RFC 2507): RFC 1144's differences, extended to options and ECN, over IPv4 and IPv6,
+//! with two ways to repair a lost context.
 //!
-//! A compressed header has the context's number, a byte of flags, TCP's checksum, and the changes (section 6):
-//! differences as in RFC 1144, all options if they changed, and one byte for ECN marks and their feedback flags, which
-//! are not stored. It takes at least 4 bytes, and 16 with timestamps that tick.
+//! A compressed header contains the context's number, a byte of flags, TCP's checksum, and the changes (section 6):
+//! differences as in RFC 1144, all options if any of them changed, and one byte for ECN marks and their feedback flags,
+//! which neither end stores. It takes at least 4 bytes, and 16 with timestamps that tick.
 //!
-//! **Twice** (section 10.1): if a header does not fit, the same difference is applied once or twice more, for one or
-//! two lost packets of the same step. **Header requests** (section 10.2): if that fails, the far end requests a header,
-//! once until it gets an answer (again after 16 packets that it cannot rebuild), and the next packet carries everything
-//! except addresses and ports (`COMPRESSED_TCP_NODELTA`, 19 bytes and options).
+//! **Twice** (section 10.1): if the rebuilt header fails TCP's checksum, the far end applies the same difference once
+//! or twice more, as if one or two packets with the same differences were lost. **Header requests** (section 10.2): if
+//! that fails too, the far end requests a header. It repeats the request after 16 packets that it cannot rebuild. The
+//! next packet answers with everything except addresses and ports (`COMPRESSED_TCP_NODELTA`, 19 bytes and options).
 //!
-//! Sent in full: a connection's first packet; a repetition or a step back (a retransmission, or a duplicate ACK without
-//! timestamps: the far end may have lost its context); a changed TTL or DSCP; a jump of 64 KiB. Sent unchanged: SYN,
-//! FIN, RST, headers with IP options or unreadable TCP options, and everything that is not TCP.
+//! Sent in full: a connection's first packet; a header that repeats the previous one or steps back (a retransmission,
+//! or a duplicate ACK without timestamps: the far end may have lost its context); a changed TTL or DSCP; a jump of 64
+//! KiB. Sent unchanged: SYN, FIN, RST, headers with IP options or unreadable TCP options, and everything that is not
+//! TCP.
 //!
 //! Not implemented: compression of UDP and tunnels, sequence numbers for links that reorder (section 11), RTP (RFC
-//! 2508). Its negotiation in PPP (RFC 2509) costs no bytes later.
+//! 2508). The negotiation in PPP (RFC 2509) costs no bytes on established links and is left out.
 
 use crate::header_compression::config::HeaderCompressionConfig;
 use crate::header_compression::contexts::Contexts;
@@ -24,16 +25,17 @@ use crate::header_compression::frame::{Frame, Scheme};
 use crate::header_compression::header::Header;
 use lopsided_core::Packet;
 
-/// In the second byte, in addition to the bits of [`Deltas`] (section 6).
+/// Flag in the second byte: a byte of ECN fields follows. The other flags are those of [`Deltas`] (section 6).
 const RESERVED: u8 = 0x80;
+/// Flag in the second byte: all options follow.
 const OPTIONS: u8 = 0x40;
-/// Replaces the flags in a header without differences. The link layer identifies its packet type.
+/// Value of the flags byte in a header without differences. On a real line the link layer identifies this packet type.
 const NO_DELTA: u8 = 0xff;
 
-/// The far end requests again after this many packets that it could not rebuild.
+/// Number of packets that the far end cannot rebuild before it repeats its request.
 const ASK_AGAIN: u32 = 16;
 
-/// A connection as either end remembers it.
+/// A connection as either end stores it.
 #[derive(Clone, Debug)]
 struct Context {
     header: Header,
@@ -41,17 +43,18 @@ struct Context {
     payload: u32,
 }
 
-/// Both ends.
+/// The compressor and the decompressor of one line.
 #[derive(Debug)]
 pub(super) struct Iphc {
     near: Contexts<Context>,
-    /// By context: the far end has requested a header.
+    /// By context: true if the far end has requested a header.
     asked: Vec<bool>,
     far: Vec<Option<Context>>,
     twice: bool,
     feedback: bool,
-    /// By context: packets that could not be rebuilt since the request.
+    /// By context: number of packets in a row that the far end could not rebuild.
     lost: Vec<u32>,
+    /// The context whose header the far end requests next.
     request: Option<u8>,
 }
 
@@ -68,7 +71,7 @@ impl Iphc {
         }
     }
 
-    /// Rebuilds the packet's header and stores it. False if the result is not the sent header.
+    /// Rebuilds the packet's header and stores it. Returns false if the rebuilt header differs from the sent one.
     fn rebuild(&mut self, octets: &[u8], sent: &Header, payload: u32) -> bool {
         let [number, flags, rest @ ..] = octets else { return false };
         let Some(context) = &mut self.far[usize::from(*number)] else { return false };
@@ -77,10 +80,11 @@ impl Iphc {
             return true;
         }
         let Some(change) = Change::read(*flags, &rest[2..], context.payload) else { return false };
+        // Section 10.1: the original difference, and up to two repetitions for lost packets.
         let tries = if self.twice { 3 } else { 1 };
         for _ in 0..tries {
             change.apply(&mut context.header);
-            // Fields carried completely are as sent.
+            // The simulator does not encode fields that are carried in full, so they are taken from the sent header.
             let rebuilt = Header {
                 options: carried(flags & OPTIONS, &sent.options, &context.header.options),
                 ..context.header.clone()
@@ -90,7 +94,7 @@ impl Iphc {
                 reserved: carried(flags & RESERVED, &sent.reserved, &rebuilt.reserved),
                 ..rebuilt
             };
-            // IP's identification may be wrong: TCP's checksum does not cover it.
+            // TCP's checksum does not cover IP's identification, so a wrong identification goes unnoticed.
             if (Header { id: sent.id, ..rebuilt.clone() }) == *sent {
                 *context = Context { header: Header { reserved: context.header.reserved, ..rebuilt }, payload };
                 return true;
@@ -100,7 +104,7 @@ impl Iphc {
     }
 }
 
-/// A field carried completely, or the context's.
+/// Returns the sent value if the header carries the field in full, and the context's value otherwise.
 fn carried<T: Clone>(flag: u8, sent: &T, known: &T) -> T {
     if flag == 0 { known.clone() } else { sent.clone() }
 }
@@ -117,7 +121,7 @@ impl Scheme for Iphc {
             Some(old) => Change::between(old, &new, payload)
                 .map_or(Frame::Full { slot: number }, |change| Frame::Compressed(change.into_header(number, &new))),
         };
-        // The flags of marks are stored from full headers only.
+        // Section 6: the ECN byte is not stored, so the context keeps the fields of the last full header.
         let reserved = match (&frame, old) {
             (Frame::Compressed(octets), Some(old)) if octets[1] != NO_DELTA => old.header.reserved,
             _ => new.reserved,
@@ -141,6 +145,7 @@ impl Scheme for Iphc {
             }
         };
         let lost = &mut self.lost[usize::from(number)];
+        // One request for a new loss of context, and another each time ASK_AGAIN more packets fail.
         *lost = if whole { 0 } else { *lost + 1 };
         self.request = (self.feedback && *lost % ASK_AGAIN == 1).then_some(number);
         whole
@@ -155,7 +160,7 @@ impl Scheme for Iphc {
     }
 }
 
-/// The contents of a compressed header.
+/// The contents of a compressed header: its flags, and the differences that they announce.
 #[derive(Debug)]
 struct Change {
     flags: u8,
@@ -164,7 +169,7 @@ struct Change {
 }
 
 impl Change {
-    /// `None` if the packet is sent in full.
+    /// Returns the changes from the old header to the new one. `None` if the packet must be sent in full.
     fn between(old: &Context, new: &Header, payload: u32) -> Option<Change> {
         let before = &old.header;
         if (before.dscp, before.ttl) != (new.dscp, new.ttl) {
@@ -179,6 +184,7 @@ impl Change {
         if same_options && deltas.repeat(old.payload, payload) {
             return None;
         }
+        // IPv6 has no identification; a difference of 1 is the one that needs no bytes.
         let id = new.id.zip(before.id).map_or(1, |(new, old)| new.wrapping_sub(old));
         let others = [
             (NEW_ID, id != 1),
@@ -191,9 +197,11 @@ impl Change {
         Some(Change { flags, deltas, id })
     }
 
+    /// Encodes the change for context `number`.
     fn into_header(self, number: u8, new: &Header) -> Vec<u8> {
-        // The place of the checksum, which is not computed.
+        // Place of TCP's checksum. The simulator does not compute checksums, so it stays zero.
         let mut octets = vec![number, self.flags, 0, 0];
+        // Contents of the ECN byte and the options are read from the packet; only their size matters here.
         if self.flags & RESERVED != 0 {
             octets.push(0);
         }
@@ -207,7 +215,7 @@ impl Change {
         octets
     }
 
-    /// `octets` follow the checksum.
+    /// Decodes a change. `octets` are the bytes after the checksum. `None` if bytes are missing.
     fn read(flags: u8, octets: &[u8], payload_before: u32) -> Option<Change> {
         let mut octets = octets.iter().copied().skip(usize::from(flags & RESERVED != 0));
         let deltas = Deltas::take(flags, &mut octets, payload_before)?;
@@ -224,13 +232,13 @@ impl Change {
     }
 }
 
-/// The answer to a request: everything except the connection's key (section 6 b). In full if an omitted field has
-/// changed.
+/// Builds the answer to a request: everything except addresses and ports (section 6 b), or a full header if a field
+/// that the answer omits has changed.
 fn without_differences(number: u8, old: &Header, new: &Header) -> Frame {
     if (old.dscp, old.ttl, old.reserved.0) != (new.dscp, new.ttl, new.reserved.0) {
         return Frame::Full { slot: number };
     }
-    // IPv4's identification, and TCP's header without the ports.
+    // Bytes that vary unpredictably: IPv4's identification, and TCP's header without its ports.
     let random = if new.id.is_some() { 2 } else { 0 };
     let mut octets = vec![0; 1 + random + 16 + new.options.len() as usize];
     (octets[0], octets[1]) = (number, NO_DELTA);

@@ -1,18 +1,18 @@
-//! Header compression on a line: the state of its two ends, the size of headers on the wire, and the fate of packets
-//! after a lost one.
+//! Header compression on a line: the state of its two ends, the size of headers on the wire, and the packets that the
+//! far end cannot rebuild after a loss.
 //!
-//! Every packet is encoded when it leaves the queue and decoded when it arrives, by the bytes of its compressed header.
-//! A packet that the far end cannot rebuild is dropped there. A comparison with the sent header replaces the TCP
+//! Every packet is encoded when it leaves the queue and decoded when it arrives, from the bytes of its compressed
+//! header. The far end drops a packet that it cannot rebuild. A comparison with the sent header replaces TCP's
 //! checksum.
 //!
 //! The line reports damaged packets to the far end, as PPP's frame check and a modem's error control do.
 //!
-//! The far end's requests reach the near end after the line's own delay. They are not lost and load no link: `requests`
-//! counts them.
+//! The far end's requests reach the near end after the line's own delay. They are never lost and load no link. The
+//! gauge `requests` counts them.
 //!
-//! Not modelled: in a real network a wrongly rebuilt packet travels on and is dropped by TCP's checksum at its host;
-//! here it loads no further link. IP's identification counts the packets of a host, whatever their connection, as BSD's
-//! does (RFC 1144 section 3.2.2).
+//! Not modelled: in a real network a wrongly rebuilt packet travels on to its host, where TCP's checksum drops it; here
+//! it loads no further link. IP's identification counts all packets of a host, not those of a connection, as in BSD
+//! (RFC 1144, section 3.2.2).
 
 mod bits;
 mod config;
@@ -35,14 +35,15 @@ use lopsided_core::{Bytes, Duration, Packet, Time};
 use rohc::Rohc;
 use std::collections::VecDeque;
 
-/// Both ends of one direction, and the frames between them.
+/// Both ends of one direction, and the frames on the line between them.
 #[derive(Debug)]
 pub(crate) struct HeaderCompression {
     scheme: Box<dyn Scheme>,
-    /// The frames on the line, in order.
+    /// Frames on the line, in the order of their sending.
     line: VecDeque<Frame>,
-    /// The far end's requests, and when they reach the near end.
+    /// Requests of the far end: arrival time at the near end, and context.
     requests: VecDeque<(Time, u8)>,
+    /// Delay of a request on its way to the near end.
     way_back: Duration,
     counts: CompressionCounts,
 }
@@ -59,7 +60,7 @@ struct CompressionCounts {
 }
 
 impl HeaderCompression {
-    /// `None` if headers are not compressed. Requests of the far end arrive after `way_back`.
+    /// Creates both ends. `None` if headers are not compressed. A request of the far end takes `way_back`.
     pub(crate) fn of(config: &HeaderCompressionConfig, way_back: Duration) -> Option<HeaderCompression> {
         let scheme: Box<dyn Scheme> = match config.scheme {
             CompressionScheme::None => return None,
@@ -72,7 +73,7 @@ impl HeaderCompression {
         Some(HeaderCompression { scheme, line, requests, way_back, counts: CompressionCounts::default() })
     }
 
-    /// A packet leaves for the line: its size there, before framing.
+    /// Compresses a packet that leaves the queue. Returns its size on the line in bytes, before framing.
     pub(crate) fn send(&mut self, packet: &Packet, now: Time) -> Bytes {
         while self.requests.front().is_some_and(|(comes, _)| *comes <= now) {
             let (_, context) = self.requests.pop_front().expect("it is there");
@@ -95,14 +96,15 @@ impl HeaderCompression {
         Bytes::new(size)
     }
 
-    /// The packet sent last is lost on the line.
+    /// Marks the packet that was sent last as lost on the line.
     pub(crate) fn lose(&mut self) {
         *self.line.back_mut().expect("it was sent") = Frame::Damaged;
     }
 
-    /// The next packet that was not lost arrives. False if it cannot be rebuilt.
+    /// Decodes the next packet that was not lost. Returns false if the far end cannot rebuild it.
     #[must_use]
     pub(crate) fn receive(&mut self, packet: &Packet, now: Time) -> bool {
+        // Lost frames before this one: the link layer reports each to the far end as damaged.
         loop {
             let frame = self.line.pop_front().expect("it was sent");
             if frame != Frame::Damaged {
@@ -118,7 +120,7 @@ impl HeaderCompression {
         }
     }
 
-    /// Calls `out` with the name and value of each count since the beginning.
+    /// Calls `out` with the name and value of each counter since the start.
     pub(crate) fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         let CompressionCounts { plain, full, compressed, saved_bytes, tossed, requests } = self.counts;
         out("plain_packets", plain as f64);

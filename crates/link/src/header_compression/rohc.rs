@@ -1,23 +1,22 @@
-//! Robust header compression of TCP (RFC 6846, in the framework of RFC 5795): the low bits of what changed, which are
-//! read against the last header that came through, so that packets lost in between do no harm.
+//! Robust header compression of TCP (RFC 6846, in the framework of RFC 5795). A header carries the low bits of its
+//! changed fields. The far end decodes them against the last header that it rebuilt, so losses in between do no harm.
 //!
-//! A compressed header is of one of the RFC's formats: with `seq_1` to `seq_7` for IPv4, whose identification follows
-//! the packets' own count, `rnd_1` to `rnd_7` for IPv6, and `co_common` for what these have no place for. Behind it
-//! stand the octet of marks where the connection uses ECN, TCP's checksum, and the options: timestamps by their low
-//! bits, SACK blocks relative to the acknowledgement. An ACK takes 4 octets so, 6 with timestamps. A connection's
-//! number is one octet more, but for the first connection's.
+//! A compressed header has one of the RFC's formats: `seq_1` to `seq_7` for IPv4, whose identification follows the
+//! packet count; `rnd_1` to `rnd_7` for IPv6; `co_common` for changes that these formats cannot express. After the
+//! format follow the byte of ECN marks if the connection uses ECN, TCP's checksum, and the options: timestamps as their
+//! low bits, SACK blocks relative to the acknowledgement number. An ACK thus takes 4 bytes, or 6 with timestamps. The
+//! context number takes one more byte for every connection except the first.
 //!
-//! **Robustness.** The sending end keeps the last headers that the far end may have as its reference, and sends so many
-//! bits that each of them gives the same. A connection begins with `IR` packets, static part and all fields, two of
-//! them. The CRC of each header tells the far end where it went wrong; it asks then (NACK, or STATIC-NACK where it
-//! knows nothing of the connection), once until it has an answer and again after 16 packets that it could not rebuild.
-//! The answer is an `IR-DYN` with all fields, or an `IR`. Without `feedback` an `IR` comes every 128 packets (the
-//! unidirectional mode).
+//! **Robustness.** The sending end stores the last headers that the far end may use as its reference, and sends enough
+//! bits to be decoded with any of them. A connection starts with 2 `IR` packets, which carry the static part and all
+//! fields. A failed CRC shows the far end that its context is wrong. It then sends a NACK, or a STATIC-NACK if it has
+//! no context, and repeats it after 16 packets that it could not rebuild. The answer is an `IR-DYN` with all fields, or
+//! an `IR`. Without `feedback` an `IR` is sent every 128 packets (unidirectional mode).
 //!
-//! Left out: CRCs that are right by chance (one wrong header in eight passes three bits), ACKs of feedback, context
-//! replication (`IR-CR`), the urgent pointer, the first SYN and the FIN, which go as they are, the formats `seq_8` and
-//! `rnd_8` (`co_common` carries what they do, in up to two octets more), and other profiles. Formats, widths and
-//! offsets are those that the open implementation of the RFC at rohc-lib.org has.
+//! Not modelled: CRCs that match by chance (12.5 % of wrong headers pass a 3-bit CRC); feedback ACKs; context
+//! replication (`IR-CR`); the urgent pointer; the first SYN and the FIN, which are sent unchanged; the formats `seq_8`
+//! and `rnd_8`, which `co_common` replaces at a cost of up to 2 bytes; other profiles. Formats, widths and offsets are
+//! those of the open-source implementation at rohc-lib.org.
 
 use crate::header_compression::bits::{BitReader, BitWriter, Lsb};
 use crate::header_compression::config::HeaderCompressionConfig;
@@ -28,30 +27,30 @@ use lopsided_core::packet::{Addresses, TcpOptions, Timestamps};
 use lopsided_core::{Ecn, Packet, Seq};
 use std::collections::VecDeque;
 
-/// Number of headers that the far end may use as its reference: up to this many losses in a row do no harm.
+/// Number of headers that the far end may use as its reference. Up to this many losses in a row do no harm.
 const WINDOW: usize = 4;
-/// Packets in a row by which a context is set up (the optimistic approach).
+/// Number of `IR` packets in a row that set up a context (the RFC's optimistic approach).
 const OPTIMISTIC: u32 = 2;
-/// The far end requests again after this many packets that it could not rebuild.
+/// Number of packets that the far end cannot rebuild before it repeats its request.
 const ASK_AGAIN: u32 = 16;
-/// Without feedback, packets from one IR to the next.
+/// Without feedback: number of packets from one `IR` to the next.
 const REFRESH: u32 = 128;
 
 /// The first byte of IR and IR-DYN packets.
 const IR: u8 = 0xfd;
 const IR_DYN: u8 = 0xf8;
 
-/// A header as either end remembers it.
+/// A header as either end stores it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Reference {
     header: Header,
-    /// Bytes of data after it.
+    /// Bytes of data after the header.
     payload: u32,
-    /// The packets of the connection, counted.
+    /// Master sequence number: counts the connection's packets.
     msn: u16,
-    /// The step of acknowledgements; 0 if unknown.
+    /// The step of acknowledgement numbers in bytes; 0 if unknown.
     stride: u32,
-    /// ECN marks or feedback were seen: each header carries them.
+    /// True once ECN marks or their feedback were seen. Each header then carries an ECN byte.
     marks: bool,
 }
 
@@ -64,31 +63,32 @@ impl Reference {
         self.header.ack.get()
     }
 
-    /// The identification minus the count of packets: constant if the host sends nothing else.
+    /// The identification minus the packet count. Constant if the host sends no other packets.
     fn id_offset(&self) -> u32 {
         u32::from(self.header.id.unwrap_or(0).wrapping_sub(self.msn))
     }
 
-    /// The fields that only an IR or `co_common` carries.
+    /// The fields that only `IR`, `IR-DYN` and `co_common` carry.
     fn rarely(&self) -> (u8, u8, u32, bool) {
         (self.header.dscp, self.header.ttl, self.stride, self.marks)
     }
 }
 
-/// The fields of a format.
+/// A field that a format can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
     Seq,
-    /// In units of the payload.
+    /// The sequence number in units of the payload.
     SeqScaled,
     Ack,
-    /// In units of the stride.
+    /// The acknowledgement number in units of the stride.
     AckScaled,
     Window,
     Id,
 }
 
-/// A format: its name in the RFC, its discriminator, and its fields besides the count, PSH and the 3-bit CRC.
+/// A format: its discriminator (value and width in bits), and its fields besides the packet count, PSH and the 3-bit
+/// CRC.
 struct Format {
     discriminator: (u32, u32),
     fields: &'static [(Field, Lsb)],
@@ -124,10 +124,10 @@ const RANDOM: [Format; 7] = [
     format((0b101111, 6), &[(Field::Ack, lsb(18, 65_535)), (Field::Window, lsb(16, 0))]),
 ];
 
-/// The count of packets in all of them.
+/// Encoding of the packet count in all formats.
 const MSN: Lsb = lsb(4, 4);
-/// Encodings of a timestamp by size. The short ones begin one above the reference (offset -1): a clock without a tick
-/// uses the third.
+/// Encodings of a timestamp, the shortest first: tag, width of the tag in bits, low bits. The windows of the first two
+/// start one above the reference (offset -1), so an unchanged clock needs the third.
 const TIMESTAMP: [(u32, u32, Lsb); 4] = [
     (0b0, 1, lsb(7, u32::MAX)),
     (0b10, 2, lsb(14, u32::MAX)),
@@ -135,12 +135,13 @@ const TIMESTAMP: [(u32, u32, Lsb); 4] = [
     (0b111, 3, lsb(29, 1 << 26)),
 ];
 
+/// The formats for the header's IP version.
 fn formats(header: &Header) -> &'static [Format; 7] {
     if header.id.is_some() { &SEQUENTIAL } else { &RANDOM }
 }
 
 impl Field {
-    /// Its value in a header that has this payload and whose scaled fields are in units of these.
+    /// Returns the field's value in `reference`. Scaled fields are in units of this payload or this stride.
     fn of(self, reference: &Reference, payload: u32, stride: u32) -> u32 {
         match self {
             Field::Seq => reference.seq(),
@@ -152,8 +153,9 @@ impl Field {
         }
     }
 
-    /// True if the low bits of `new` suffice for a far end with this reference.
+    /// True if a far end with the reference `old` decodes the field's low bits to its value in `new`.
     fn fits(self, lsb: Lsb, new: &Reference, old: &Reference) -> bool {
+        // A scaled field omits the remainder, so both headers must have the same one.
         let scaled = match self {
             Field::SeqScaled => new.payload > 0 && new.seq() % new.payload == old.seq() % new.payload,
             Field::AckScaled => new.stride > 0 && new.ack() % new.stride == old.ack() % new.stride,
@@ -161,7 +163,7 @@ impl Field {
         };
         let (value, known) = (self.of(new, new.payload, new.stride), self.of(old, new.payload, new.stride));
         match self {
-            // Numbers of 16 bits.
+            // These fields have 16 bits and wrap there.
             Field::Id | Field::Window => {
                 lsb.bits >= 16 || (value.wrapping_sub(known.wrapping_sub(lsb.below)) & 0xffff) >> lsb.bits == 0
             }
@@ -171,8 +173,10 @@ impl Field {
 }
 
 impl Format {
+    /// True if a far end with the reference `old` decodes this format to `new`.
     fn fits(&self, new: &Reference, old: &Reference) -> bool {
         let has = |field| self.fields.iter().any(|(own, _)| *own == field);
+        // A field that the format omits must be unchanged.
         let same = [
             (has(Field::Seq) || has(Field::SeqScaled), new.seq() == old.seq()),
             (has(Field::Ack) || has(Field::AckScaled), new.ack() == old.ack()),
@@ -183,6 +187,7 @@ impl Format {
             && u32::from(new.msn.wrapping_sub(old.msn)) < (1 << MSN.bits) - MSN.below
     }
 
+    /// Writes the header `new` in this format.
     fn write(&self, new: &Reference, out: &mut BitWriter) {
         out.put(self.discriminator.0, self.discriminator.1);
         for (field, lsb) in self.fields {
@@ -190,11 +195,11 @@ impl Format {
         }
         out.put(MSN.low(u32::from(new.msn)), MSN.bits);
         out.put(u32::from(new.header.push), 1);
-        // The place of the CRC, which is not computed.
+        // Place of the CRC, which is not computed: the far end compares whole headers instead.
         out.put(0, 3);
     }
 
-    /// The header that the fields give with this reference; `None` if it is impossible.
+    /// Decodes the fields against the reference `old`. `None` if a scaled field has no unit, or bits are missing.
     fn read(&self, bits: &mut BitReader<'_>, old: &Reference, payload: u32) -> Option<Reference> {
         bits.take(self.discriminator.1)?;
         let mut new = Reference { payload, ..old.clone() };
@@ -220,13 +225,14 @@ impl Format {
         new.msn = MSN.value(bits.take(MSN.bits)?, u32::from(old.msn)) as u16;
         new.header.push = bits.take(1)? == 1;
         bits.take(3)?;
+        // A format without the identification keeps its distance from the packet count.
         new.header.id = new.header.id.map(|_| id.unwrap_or(old.id_offset() as u16).wrapping_add(new.msn));
         Some(new)
     }
 }
 
-/// The contents of a `co_common`: sizes of numbers as an index into 0, 1, 2, 4 bytes, that of the identification, and
-/// the complete fields.
+/// The contents of a `co_common`. `seq` and `ack` give the size of their number as an index into 0, 1, 2, 4 bytes, `id`
+/// the size of the identification in bytes. The flags name the fields that are carried in full.
 #[derive(Clone, Copy, Debug)]
 struct Common {
     seq: u32,
@@ -239,17 +245,17 @@ struct Common {
     list: bool,
 }
 
-/// The first seven bits of `co_common`.
+/// The first 7 bits of `co_common`.
 const COMMON: u8 = 0b111_1101;
-/// Before a header, with the number of its context.
+/// First byte of a header with a context number; the low 4 bits are the number.
 const ADD_CID: u8 = 0xe0;
-/// Numbers in one and two bytes.
+/// Encodings of a sequence or acknowledgement number in 1 and 2 bytes.
 const COMMON_WIDTHS: [Lsb; 2] = [lsb(8, 63), lsb(16, 16_383)];
-/// An IPv4 identification in one byte; otherwise it takes two, and is never omitted.
+/// Encoding of an IPv4 identification in 1 byte. Otherwise the identification takes 2 bytes; it is never omitted.
 const COMMON_ID: Lsb = lsb(8, 3);
 
 impl Common {
-    /// The base of five bytes, and its fields.
+    /// Writes the base of 5 bytes and room for the fields.
     fn write(self, out: &mut BitWriter) {
         out.put(u32::from(COMMON), 7);
         let flags = [self.stride, self.window, self.dscp, self.ttl, self.list];
@@ -257,14 +263,16 @@ impl Common {
             out.put(value, width);
         }
         flags.into_iter().for_each(|flag| out.put(u32::from(flag), 1));
-        // The other flags, the count and the CRC of seven bits.
+        // Zeros for the other flags, the packet count and the 7-bit CRC: the simulator does not read them.
         out.put(0, 22);
         let octets = |place: u32| [0, 1, 2, 4][place as usize];
         let whole =
             2 * u32::from(self.stride) + 2 * u32::from(self.window) + u32::from(self.dscp) + u32::from(self.ttl);
+        // The far end takes these fields from the sent header, so only their size matters.
         (0..octets(self.seq) + octets(self.ack) + self.id + whole).for_each(|_| out.put(0, 8));
     }
 
+    /// Reads the base's sizes and flags. `None` if bits are missing.
     fn read(octets: &[u8]) -> Option<Common> {
         let mut bits = BitReader::new(octets);
         bits.take(7)?;
@@ -273,7 +281,7 @@ impl Common {
         Some(Common { seq, ack, id, stride: flag()?, window: flag()?, dscp: flag()?, ttl: flag()?, list: flag()? })
     }
 
-    /// True if the carried fields, read against this reference, give the sent header.
+    /// True if a far end with the reference `old` decodes the carried fields to the header `sent`.
     fn holds(self, old: &Reference, sent: &Reference) -> bool {
         let number = |field: Field, place: u32| match place {
             0 => field.of(old, 1, 1) == field.of(sent, 1, 1),
@@ -292,38 +300,41 @@ impl Common {
     }
 }
 
-/// One connection at the sending end.
+/// A connection at the sending end.
 #[derive(Debug)]
 struct Flow {
-    /// The headers that the far end may have, newest last.
+    /// The headers that the far end may use as its reference, the newest last.
     window: VecDeque<Reference>,
-    /// IR packets still to go, or of IR-DYN.
+    /// `IR` packets still to send.
     initial: u32,
+    /// `IR-DYN` packets still to send.
     dynamic: u32,
+    /// Packets since the last `IR`.
     since_initial: u32,
-    /// The last two steps of the acknowledgement.
+    /// The last two steps of the acknowledgement number, in bytes.
     steps: (u32, u32),
 }
 
-/// Both ends.
+/// The compressor and the decompressor of one line.
 #[derive(Debug)]
 pub(super) struct Rohc {
     near: Contexts<Flow>,
     far: Vec<Option<Reference>>,
-    /// More than 16 contexts: their number always takes a byte.
+    /// True if there are more than 16 contexts. Their number then always takes at least a byte.
     large: bool,
     feedback: bool,
-    /// By context: packets that could not be rebuilt since the far end's request.
+    /// By context: number of packets in a row that the far end could not rebuild.
     lost: Vec<u32>,
     request: Option<u8>,
-    /// The frames on the line as the near end's references: they replace the far end's CRC and the complete parts.
+    /// The headers of the frames on the line, as the near end stored them. They stand in for the CRC and for fields
+    /// that are carried in full. `None` for a packet that was sent unchanged.
     line: VecDeque<Option<Reference>>,
 }
 
 impl Rohc {
     pub(super) fn new(config: &HeaderCompressionConfig) -> Rohc {
         Rohc {
-            // The first connection takes the last: that without a number.
+            // The first connection gets the last number in this list: 0, which headers omit.
             near: Contexts::new((0..config.slots).rev()),
             far: (0..config.slots).map(|_| None).collect(),
             large: config.slots > 16,
@@ -334,7 +345,7 @@ impl Rohc {
         }
     }
 
-    /// The connection's context, which may be new.
+    /// Returns the context of the header's connection, which may be new.
     fn take(&mut self, new: &Header) -> (u8, &mut Flow) {
         let is_own = |flow: &Flow| flow.window.back().is_some_and(|last| last.header.is_connection_of(new));
         let (number, flow) = self.near.bring(is_own);
@@ -347,24 +358,26 @@ impl Rohc {
 }
 
 impl Flow {
-    /// The header's role for the far end: its count, its step, and whether it has marks.
+    /// Extends a header to a reference: packet count, stride, and whether ECN is in use.
     fn refer(&mut self, header: Header, payload: u32) -> Reference {
         let marked = header.reserved != (Ecn::NotEct, 0);
         let Some(last) = self.window.back() else {
             return Reference { header, payload, msn: 1, stride: 0, marks: marked };
         };
         let step = header.ack.get().wrapping_sub(last.ack());
+        // An ACK that goes back wraps to a huge step, which is ignored.
         if step > 0 && step < 1 << 20 {
             self.steps = (self.steps.1, step);
         }
         let unit = gcd(self.steps.0, self.steps.1);
+        // A new stride costs a `co_common`, so the old one stays while the steps are multiples of it.
         let known = last.stride > 0 && step % last.stride == 0;
         let stride = if self.steps.0 == 0 || known || unit < 2 { last.stride } else { unit };
         let (msn, marks) = (last.msn.wrapping_add(1), last.marks || marked);
         Reference { header, payload, msn, stride, marks }
     }
 
-    /// The bytes for it, except the number of the context.
+    /// Encodes the header, without the context number. `refreshes` is true in unidirectional mode.
     fn encode(&mut self, new: &Reference, refreshes: bool) -> Vec<u8> {
         self.since_initial += 1;
         if refreshes && self.since_initial > REFRESH {
@@ -380,6 +393,7 @@ impl Flow {
         }
         let same_rare = self.window.iter().all(|old| old.rarely() == new.rarely());
         let same_list = self.window.iter().all(|old| is_same_list(&old.header.options, &new.header.options));
+        // Robustness: a format is used only if each possible reference of the far end decodes it.
         let fitting = |format: &&Format| self.window.iter().all(|old| format.fits(new, old));
         let mut out = BitWriter::default();
         match formats(&new.header).iter().find(fitting).filter(|_| same_rare && same_list) {
@@ -390,9 +404,10 @@ impl Flow {
         out.into_octets()
     }
 
-    /// `co_common`: 5 bytes, and each field in as few bytes as suffice.
+    /// Writes a `co_common`: a base of 5 bytes, and each changed field in the fewest bytes that suffice.
     fn write_common(&self, new: &Reference, same_list: bool, out: &mut BitWriter) {
         let differs = |differ: fn(&Reference, &Reference) -> bool| self.window.iter().any(|old| differ(old, new));
+        // The size index of a number: 0 if it is unchanged, 3 (4 bytes) if no shorter encoding suffices.
         let octets = |field: Field| {
             let least = |lsb: &Lsb| self.window.iter().all(|old| field.fits(*lsb, new, old));
             if !self.window.iter().any(|old| field.of(old, 1, 1) != field.of(new, 1, 1)) {
@@ -420,7 +435,7 @@ impl Flow {
         }
     }
 
-    /// Marks, TCP's checksum, options.
+    /// Writes what follows every format (the irregular chain): ECN byte, TCP's checksum, values of the options.
     fn write_irregular(&self, new: &Reference, same_list: bool, out: &mut BitWriter) {
         if new.marks {
             out.put(0, 8);
@@ -446,19 +461,20 @@ impl Flow {
     }
 }
 
-/// True if the options are the same items in the same order: their values go into the irregular chain.
+/// True if the options are the same items in the same order. Their values then go into the irregular chain.
 fn is_same_list(old: &TcpOptions, new: &TcpOptions) -> bool {
     let kinds = |options: &TcpOptions| (options.timestamps.is_some(), options.sack().is_empty());
     kinds(old) == kinds(new) && (old.accurate_ecn(), old.other()) == (new.accurate_ecn(), new.other())
 }
 
-/// Bytes of changed SACK blocks: their number, and each edge as its distance from the one before, the first from the
-/// acknowledgement. A block below the one before wraps around.
+/// Size of changed SACK blocks in bytes: their count, then each edge as its distance from the previous edge. The first
+/// edge is relative to the acknowledgement number. The distance to a lower block wraps around.
 fn sack_octets(options: &TcpOptions, ack: Seq) -> u32 {
     let mut last = ack;
     let mut edge = |edge: Seq| {
         let offset = edge.since(last);
         last = edge;
+        // Widths of the RFC's variable-length encoding: 15, 22, 29 or 32 bits of value.
         match offset {
             ..0x8000 => 2,
             0x8000..0x40_0000 => 3,
@@ -469,7 +485,8 @@ fn sack_octets(options: &TcpOptions, ack: Seq) -> u32 {
     1 + options.sack().as_slice().iter().map(|block| edge(block.start) + edge(block.end)).sum::<u32>()
 }
 
-/// A list of options in whole: its head, an index of four bits for each item with the padding before it, and the items.
+/// Writes a complete list of options: its head, a 4-bit index for each item and for each padding option before it, and
+/// the items. Only its size matters.
 fn list(options: &TcpOptions, ack: Seq, out: &mut BitWriter) {
     let timestamps = options.timestamps.is_some();
     let sack = options.sack().as_slice().len() as u32;
@@ -480,10 +497,10 @@ fn list(options: &TcpOptions, ack: Seq, out: &mut BitWriter) {
     (0..1 + items.div_ceil(2) + items_octets).for_each(|_| out.put(0, 8));
 }
 
-/// IR with the static part, or IR-DYN: all that changes, in whole.
+/// Builds an `IR` (static part and all fields) or an `IR-DYN` (all changing fields). Only its size matters.
 fn whole(kind: u8, new: &Reference) -> Vec<u8> {
     let v4 = matches!(new.header.addresses, Addresses::V4 { .. });
-    // The packet's type, the profile and the CRC; addresses and ports; the dynamic parts of IP and of TCP.
+    // Bytes of the static part: protocol, addresses and ports. The dynamic part is that of IP and of TCP.
     let fixed = if kind == IR { if v4 { 14 } else { 38 } } else { 0 };
     let dynamic = if v4 { 5 } else { 2 } + 16 + if new.stride > 0 { 2 } else { 0 };
     let mut out = BitWriter::default();
@@ -498,11 +515,11 @@ fn gcd(a: u32, b: u32) -> u32 {
 }
 
 impl Rohc {
-    /// The header that these bytes give at the far end, to be compared with `sent`. `None` if the context is
-    /// insufficient.
+    /// Decodes a header at the far end. Fields that are carried in full come from `sent`. `None` if the context is
+    /// missing or insufficient.
     fn rebuild(&self, number: u8, octets: &[u8], sent: &Reference) -> Option<Reference> {
         let kind = *octets.first()?;
-        // Fields carried completely are as sent.
+        // The simulator does not encode fields that are carried in full.
         if kind == IR {
             return Some(sent.clone());
         }
@@ -519,11 +536,13 @@ impl Rohc {
         })?;
         let mut bits = BitReader::new(octets);
         let mut new = format.read(&mut bits, old, sent.payload)?;
+        // Skip the ECN byte and TCP's checksum.
         bits.take(if old.marks { 24 } else { 16 })?;
         new.header.reserved = sent.header.reserved;
         new.header.options.set_sack(sent.header.options.sack().clone());
         if let Some(known) = &mut new.header.options.timestamps {
             for value in [&mut known.value, &mut known.echo] {
+                // The tag of a timestamp is 0 to 3 ones.
                 let ones = (0..3).take_while(|_| bits.take(1) == Some(1)).count();
                 let (_, _, lsb) = TIMESTAMP[ones];
                 *value = lsb.value(bits.take(lsb.bits)?, *value);
@@ -532,7 +551,7 @@ impl Rohc {
         Some(new)
     }
 
-    /// Prefixes the context's number; none for the first of sixteen.
+    /// Prefixes the context number. The first of at most 16 contexts has none.
     fn numbered(&self, number: u8, octets: Vec<u8>) -> Vec<u8> {
         let mut numbered = match (self.large, number) {
             (false, 0) => return octets,
@@ -544,6 +563,7 @@ impl Rohc {
         numbered
     }
 
+    /// Splits a header into its context number and the rest.
     fn split<'a>(&self, octets: &'a [u8]) -> Option<(u8, &'a [u8])> {
         match (self.large, octets) {
             (false, [first, rest @ ..]) if first & 0xf0 == ADD_CID => Some((first & 0x0f, rest)),
@@ -577,7 +597,7 @@ impl Scheme for Rohc {
         let Frame::Compressed(octets) = frame else { return false };
         let Some((number, octets)) = self.split(octets) else { return false };
         let rebuilt = self.rebuild(number, octets, &sent);
-        // The CRC covers the whole header.
+        // Stands in for the CRC, which covers the whole header.
         let whole = rebuilt.is_some_and(|rebuilt| rebuilt.header == sent.header);
         let lost = &mut self.lost[usize::from(number)];
         if whole {
@@ -597,7 +617,7 @@ impl Scheme for Rohc {
     }
 
     fn on_request(&mut self, context: u8) {
-        // A far end without state of the connection says so (STATIC-NACK).
+        // A far end without the context sends a STATIC-NACK, which an `IR` answers. A NACK gets an `IR-DYN`.
         let knows = self.far[usize::from(context)].is_some();
         if let Some(flow) = self.near.numbered(context) {
             if knows { flow.dynamic = 1 } else { flow.initial = flow.initial.max(1) }

@@ -1,29 +1,37 @@
-//! A medium in scenarios: its settings, and the medium built from them.
+//! Media in scenarios: their settings, and the medium that is built from them.
 
 use super::Medium;
 use lopsided_core::Rng;
 use lopsided_queue::QueueConfig;
 use lopsided_spec::{AnyPart, Chosen, Fault, Part};
 
-/// The settings that every medium has.
+/// The settings that all media have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MediumSettings {
-    /// A node's name: links join stations to it.
+    /// Name of the medium, as of a node. Links name it to connect a station to the medium.
     pub name: String,
     /// The queue of each station.
     pub queue: QueueConfig,
 }
 
-/// A medium that scenarios can choose: its settings, declared as a [`Part`], and how it is built from them.
+/// A medium that scenarios can choose. Its settings are a [`Part`]; `build` turns them into a [`Medium`].
+///
+/// [`crate::MEDIA`] lists the built-in kinds. A medium from another crate is used through [`MediumConfig::new`].
 pub trait MediumKind: Part {
+    /// Returns the settings that all media have.
     fn settings(&self) -> &MediumSettings;
 
-    /// The medium of one run for stations of these names, with its own stream of random numbers.
+    /// Builds the medium of one run for stations with these names. Only this medium uses the random stream `rng`.
+    ///
+    /// # Errors
+    ///
+    /// If the settings name an unknown station or do not fit the number of stations.
     fn build(&self, stations: &[String], rng: Rng) -> Result<Box<dyn Medium>, Fault>;
 }
 
 type BuildMedium = fn(&dyn AnyPart, &[String], Rng) -> Result<Box<dyn Medium>, Fault>;
 
+/// The two calls of a [`MediumKind`] on settings whose type is erased.
 #[derive(Clone, Copy)]
 pub(super) struct Vtable {
     settings: fn(&dyn AnyPart) -> &MediumSettings,
@@ -42,28 +50,28 @@ impl Vtable {
     }
 }
 
-/// A medium as plain data, of whatever kind.
+/// The settings of a medium of any kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediumConfig(pub(super) Chosen<Vtable>);
 
 impl MediumConfig {
-    /// A medium of that kind, which need not be one of this crate's.
+    /// Wraps the settings of a kind, from this crate or from another.
     pub fn new<M: MediumKind>(config: M) -> MediumConfig {
         MediumConfig(Chosen::new(config, Vtable::of::<M>()))
     }
 
-    /// The settings of its kind.
+    /// Returns the kind's own settings.
     pub fn part(&self) -> &dyn AnyPart {
         &*self.0.part
     }
 
-    /// The settings that every medium has.
+    /// Returns the settings that all media have.
     pub fn settings(&self) -> &MediumSettings {
         (self.0.build.settings)(&*self.0.part)
     }
 
-    /// Builds the medium of one run for stations with these names. Its random numbers are keyed by the run's seed and
-    /// its name.
+    /// Builds the medium of one run for stations with these names. The run's seed and the medium's name key its random
+    /// stream.
     ///
     /// # Errors
     ///

@@ -3,69 +3,99 @@
 use lopsided_core::{Bytes, DropReason, Time};
 use std::fmt::Debug;
 
-/// A channel that several stations share, such as a radio or a cable's upstream. It couples directions: what one
-/// station sends, and what acknowledges it, is time that no other has.
+/// A channel that several stations share, such as a radio channel or a cable's upstream. It couples the directions:
+/// while one station sends a frame, or the acknowledgement of it is sent, no other station can send.
 ///
 /// # Contract
-/// - A frame is with the medium from [`Medium::request`] until the event that ends it. The link numbers a station's
-///   frames in the order of their requests.
-/// - The link gives a station's next frame when [`Medium::takes`] says so. It asks after the request before, after each
-///   event of the station's frames, and when a packet joins its queue.
-/// - Unlike a [`crate::Shaper`] a medium is not replayed: the link calls [`Medium::on_event`] at the time of
-///   [`Medium::next_event`], and requests come at their own times.
-/// - A frame is delivered at most once, and ends by [`MediumEvent::Done`] or [`MediumEvent::Lost`]; never by `Lost`
-///   once it was delivered.
+/// - A frame belongs to the medium from [`Medium::request`] until the event that ends it. The link numbers each
+///   station's frames in the order of their requests.
+/// - The link hands over a station's next frame only if [`Medium::takes`] returns true. It calls `takes` when a packet
+///   joins the station's queue, after each request, when one of the station's frames ends, and after
+///   [`MediumEvent::Fill`].
+/// - Unlike a [`crate::Shaper`], a medium is never replayed: the link calls [`Medium::on_event`] at the time of
+///   [`Medium::next_event`], and requests are made at the current time.
+/// - A frame is delivered at most once and ends by [`MediumEvent::Done`] or [`MediumEvent::Lost`]. A delivered frame
+///   never ends by `Lost`.
+///
+/// # Examples
+///
+/// A medium of 2 stations, on which every frame takes 1 ms:
+///
+/// ```
+/// use lopsided_core::{BitRate, Bytes, Rng, Time};
+/// use lopsided_link::{FrameId, Medium, MediumEvent, Polled, PolledConfig};
+///
+/// let config = PolledConfig { rate: BitRate::from_bps(1_000_000), ..PolledConfig::default() };
+/// let mut medium = Polled::new(config, 2, Rng::for_role(1, "radio/medium"));
+/// let frame = FrameId { station: 0, number: 0 };
+/// medium.request(frame, 1, Bytes::new(1500), Time::ZERO);
+/// let mut events = Vec::new();
+/// while let Some(at) = medium.next_event() {
+///     match medium.on_event(at) {
+///         MediumEvent::Nothing => {}
+///         event => events.push(event),
+///     }
+/// }
+/// assert_eq!(events, [MediumEvent::Delivered(frame), MediumEvent::Done(frame)]);
+/// ```
 pub trait Medium: Debug + Send {
-    /// This station has a frame to send to another, of an IP packet of `size`.
+    /// Adds a frame of station `frame.station` for station `to`, with an IP packet of `size`.
     fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time);
 
-    /// True if the station can be given another frame while the medium has `with_medium` of its frames. With
-    /// [`Medium::queue_per_receiver`], only frames to `receiver` count.
+    /// True if the station can hand over another frame while the medium has `with_medium` of its frames. With
+    /// [`Medium::queue_per_receiver`], `with_medium` counts only the frames for `receiver`.
     fn takes(&self, station: usize, receiver: usize, with_medium: usize) -> bool {
         let _ = (station, receiver);
         with_medium == 0
     }
 
-    /// True if a station has one queue per receiver instead of one for all.
+    /// True if a station has one queue per receiver instead of one for all receivers.
     fn queue_per_receiver(&self) -> bool {
         false
     }
 
-    /// The next station of a packet on its way between two stations.
+    /// Returns the next station on a packet's way from one station to another.
     fn next_hop(&self, from: usize, to: usize) -> usize {
         let _ = from;
         to
     }
 
-    /// Time of the next event; `None` if there is none.
+    /// Returns the time of the next event, or `None` if no event is pending.
     fn next_event(&self) -> Option<Time>;
 
-    /// Processes the event at the time of `next_event`.
+    /// Processes the event that is due at `now`, the time that `next_event` returned.
     fn on_event(&mut self, now: Time) -> MediumEvent;
 
-    /// Calls `out` with each counter of a station (by its number), or of the medium itself (`None`).
+    /// Calls `out` with the name and value of each counter, and with the number of its station, or `None` for the
+    /// medium itself.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64));
 }
 
-/// A frame that a station has with the medium.
+/// Identifies a frame that belongs to the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FrameId {
+    /// Number of the station that sends the frame.
     pub station: usize,
-    /// Among the station's frames.
+    /// Number of the frame among the station's frames, counted from 0.
     pub number: u64,
 }
 
-/// The fate of a frame.
+/// An event of the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediumEvent {
-    /// Nothing visible to a station.
+    /// An event that no station can notice.
     Nothing,
-    /// The station is about to send to a receiver and accepts more frames that fit.
-    Fill { station: usize, receiver: usize },
-    /// The frame has arrived at the other end.
+    /// The station is about to send to a receiver and accepts more frames for the same transmission.
+    Fill {
+        /// Number of the station that sends.
+        station: usize,
+        /// Number of the station that receives.
+        receiver: usize,
+    },
+    /// The frame has arrived at the receiver.
     Delivered(FrameId),
-    /// The station learns that its frame was delivered, or gives it up after delivery.
+    /// The frame ends after its delivery: its station was notified of the delivery, or gave the frame up.
     Done(FrameId),
-    /// The frame never arrives: the station gives it up, or does not learn of it.
+    /// The frame ends without a delivery: its station gave it up, or is never notified of the loss.
     Lost(FrameId, DropReason),
 }

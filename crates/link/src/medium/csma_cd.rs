@@ -1,9 +1,10 @@
 //! A shared Ethernet: CSMA/CD with truncated binary exponential backoff (IEEE 802.3 clause 4).
 //!
-//! A station with a frame waits until the cable has been free for the interframe gap, then sends; so do all waiting
-//! stations. Stations that begin within `reach` of each other do not hear each other yet: their frames collide, a jam
-//! follows, and each waits a random number of slots, from a range that doubles with each collision up to 1,024. After
-//! 16 collisions a frame is given up. Sent frames arrive; there is no acknowledgement.
+//! A station with a frame waits until the cable has been free for the interframe gap and then sends. So do all waiting
+//! stations. Stations that start within `reach` of each other cannot sense each other yet, so their frames collide. A
+//! jam follows, and each of them waits a random number of slots; the range doubles with each collision, up to 1,024.
+//! After 16 collisions a frame is given up. A frame that is sent without a collision arrives; there is no
+//! acknowledgement.
 //!
 //! Not modelled: stations at different distances, late collisions, the remedy for the capture effect (BLAM), carrier
 //! extension.
@@ -13,20 +14,27 @@ use crate::Framing;
 use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// attemptLimit and backoffLimit (IEEE 802.3 clause 4.4.2).
+/// `attemptLimit` (IEEE 802.3, clause 4.4.2): number of collisions after which a frame is given up.
 const MOST_TRIES: u32 = 16;
+/// `backoffLimit` (IEEE 802.3, clause 4.4.2): number of collisions that double the range of slots.
 const MOST_DOUBLINGS: u32 = 10;
-/// In bits: the gap between frames, a slot, and preamble and jam of a frame that collides.
+/// The interframe gap in bits.
 const GAP: u64 = 96;
+/// A slot in bits.
 const SLOT: u64 = 512;
+/// Preamble and jam of a frame that collides, in bits.
 const COLLISION: u64 = 64 + 32;
 
-/// A shared Ethernet as plain data.
+/// Settings of a shared Ethernet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CsmaCdConfig {
+    /// Name of the medium, and queue of its stations.
     pub settings: MediumSettings,
+    /// Rate of the cable.
     pub rate: BitRate,
+    /// Bytes that a frame takes on the cable in addition to its IP packet. The interframe gap is not part of it.
     pub framing: Framing,
+    /// Propagation time from one end of the cable to the other.
     pub reach: Duration,
 }
 
@@ -41,7 +49,7 @@ impl Default for CsmaCdConfig {
     }
 }
 
-/// Overhead of a frame on the cable: preamble, header, padding and check sequence. The gap belongs to the medium.
+/// Overhead of a frame on the cable: preamble, header, padding and check sequence. The medium adds the interframe gap.
 const SHARED_ETHERNET: Framing = Framing { overhead: Bytes::new(26), minimum: Bytes::new(72), ..Framing::NONE };
 
 impl Part for CsmaCdConfig {
@@ -91,7 +99,7 @@ impl MediumKind for CsmaCdConfig {
     }
 }
 
-/// The cable of one run.
+/// The state of the cable and its stations in one run.
 #[derive(Debug)]
 pub struct CsmaCd {
     config: CsmaCdConfig,
@@ -100,27 +108,29 @@ pub struct CsmaCd {
     cable: Cable,
 }
 
-/// State of the cable.
+/// What the cable carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cable {
-    /// Free; the gap after the last frame ends at `since`.
+    /// Nothing. The gap after the last frame ends at `since`.
     Free { since: Time },
-    /// One station has begun; others that cannot hear it yet may still begin.
+    /// The start of a frame. Other stations cannot sense it yet and may still start.
     Begun { station: usize, at: Time },
-    /// One station sends its frame.
+    /// The frame of one station, which all others sense.
     Frame { station: usize, until: Time },
     /// The jam of a collision.
     Jam { until: Time },
-    /// The frame was sent, and its station must be notified.
+    /// Nothing yet: a frame has just been sent, and its station must be notified.
     Sent { station: usize, at: Time },
 }
 
+/// One station on the cable.
 #[derive(Debug, Default)]
 struct Station {
     /// The frame, and its bytes on the cable.
     frame: Option<(FrameId, Bytes)>,
-    /// End of its backoff.
+    /// End of the station's backoff.
     ready: Time,
+    /// Collisions of the current frame.
     tries: u32,
     frames_sent: u64,
     collisions: u64,
@@ -128,22 +138,24 @@ struct Station {
 }
 
 impl CsmaCd {
+    /// Creates a free cable with this number of stations.
     pub fn new(config: CsmaCdConfig, stations: usize, rng: Rng) -> CsmaCd {
         let stations = (0..stations).map(|_| Station::default()).collect();
         CsmaCd { config, rng, stations, cable: Cable::Free { since: Time::ZERO } }
     }
 
-    /// The next station that begins if the cable is free from `since` on: the first to be ready, of equals the first by
-    /// number.
+    /// Returns the next station to send, and when, if the cable is free from `since` on. The first to be ready wins;
+    /// among equals the lowest number.
     fn first(&self, since: Time) -> Option<(Time, usize)> {
         let waiting = self.stations.iter().enumerate().filter(|(_, station)| station.frame.is_some());
         waiting.map(|(number, station)| (station.ready.max(since), number)).min()
     }
 
-    /// A station has begun, and the time in which others do not hear it has ended.
+    /// Ends the time in which other stations cannot sense the frame that `station` started at `at`.
     fn on_reached(&mut self, station: usize, at: Time, now: Time) -> MediumEvent {
         let reach = self.config.reach;
         let mut involved = Vec::new();
+        // A station collides if it became ready before the frame reached it.
         for (number, other) in self.stations.iter().enumerate() {
             if number == station || (other.frame.is_some() && other.ready <= at + reach) {
                 involved.push(number);
@@ -158,6 +170,7 @@ impl CsmaCd {
         let until = now + self.config.bits(COLLISION);
         self.cable = Cable::Jam { until };
         for number in involved {
+            // Truncated binary exponential backoff: 0 to 2^k - 1 slots after the k-th collision, k at most 10.
             let range = 1 << (self.stations[number].tries + 1).min(MOST_DOUBLINGS);
             let slots = self.rng.below(range);
             let station = &mut self.stations[number];
@@ -168,6 +181,7 @@ impl CsmaCd {
         MediumEvent::Nothing
     }
 
+    /// Ends a jam. Frames with too many collisions are given up, one per call; then the cable becomes free.
     fn on_jammed(&mut self, until: Time) -> MediumEvent {
         let hopeless = self.stations.iter().position(|station| station.tries >= MOST_TRIES);
         if let Some(number) = hopeless {
@@ -222,7 +236,7 @@ impl Medium for CsmaCd {
         }
     }
 
-    /// Per station: frames sent, collisions, frames given up.
+    /// Counters of each station: frames sent, collisions, frames given up.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.stations.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

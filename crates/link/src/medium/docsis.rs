@@ -1,22 +1,23 @@
-//! A cable channel that modems share behind one CMTS (DOCSIS 3.1 MAC and upper layer protocols, CM-SP-MULPIv3.1 section
-//! 7): all of them downstream, and upstream in what the CMTS grants.
+//! A cable channel that modems share behind one CMTS (DOCSIS 3.1 MAC and upper layer protocols, CM-SP-MULPIv3.1,
+//! section 7).
 //!
-//! - **Downstream** the CMTS sends one frame after another at `down`, in turn to the modems that it has something for.
-//!   It has a queue for each.
-//! - **Upstream** time is divided into intervals, each with its map. A map begins with `request_slots` in which modems
-//!   may ask; two that take the same slot collide. What is left of the interval goes to the modems that were heard
-//!   before it began, frame by frame in turn. A modem asks for all that it holds, up to `burst` octets. With the last
-//!   frame that it was granted it asks for what it holds by then, so that a busy modem seldom contends.
-//! - A modem that contends waits a random number of slots below `2^backoff_start`. Each collision doubles the range, up
-//!   to `2^backoff_end`; after 16 the frame is given up.
+//! - **Downstream.** The CMTS has a queue for each modem. It serves the queues in turn and sends frames back to back at
+//!   the rate `down`.
+//! - **Upstream.** Time is divided into intervals of `map_interval`, each described by a map. An interval starts with
+//!   `request_slots`, in which modems may send requests; two requests in the same slot collide. The CMTS grants the
+//!   rest of the interval, frame by frame in turn, to the modems whose requests it received before the interval. A
+//!   modem requests capacity for all frames that it holds, up to `burst` bytes. Its last granted frame carries a
+//!   request for the frames that it holds by then, so a busy modem seldom contends.
+//! - **Contention.** A modem waits a random number of slots below `2^backoff_start`. Each collision doubles the range,
+//!   up to `2^backoff_end`. A frame that collides more than 16 times is given up.
 //!
-//! What the modems were sold is no matter of the channel's: where they are sent more than it carries, packets wait
-//! here, below IP.
+//! The rates of the subscribers' contracts are not part of the channel. If the traffic exceeds the channel's capacity,
+//! packets wait in the queues of this medium, below IP.
 //!
-//! A frame that does not fit into what is left of an interval is continued in the next one.
+//! A frame that does not fit into the rest of an interval is continued in the next interval.
 //!
-//! Left out: the headers of fragments, several service flows of a modem, unsolicited grants, the time by which maps run
-//! ahead beyond one interval, and several channels that are bonded.
+//! Not modelled: the headers of fragments, several service flows per modem, unsolicited grants, maps that are sent more
+//! than one interval ahead, and channel bonding.
 
 use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use crate::Framing;
@@ -24,25 +25,35 @@ use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 use std::collections::VecDeque;
 
-/// Number of collisions after which a frame is given up (section 7.2.1).
+/// Number of collisions that a frame survives (section 7.2.1).
 const MOST_TRIES: u32 = 16;
-/// The largest exponent of a range.
+/// Largest exponent of a backoff range.
 const MOST_DOUBLINGS: u32 = 15;
 
-/// A cable channel as plain data.
+/// Settings of a cable channel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocsisConfig {
+    /// Name of the medium, and queue of its stations.
     pub settings: MediumSettings,
-    /// The station that grants; the others are modems.
+    /// Name of the station that is the CMTS; all others are modems. `None`: the station of the first link.
     pub cmts: Option<String>,
+    /// Downstream rate, shared by all modems.
     pub down: BitRate,
+    /// Upstream rate, shared by all modems.
     pub up: BitRate,
+    /// Bytes that a frame takes on the channel in addition to its IP packet.
     pub framing: Framing,
+    /// Length of the interval that a map describes.
     pub map_interval: Duration,
+    /// Number of request slots in an interval.
     pub request_slots: u32,
+    /// Bytes of a request slot.
     pub request: Bytes,
+    /// Most bytes that a modem requests at once.
     pub burst: Bytes,
+    /// Exponent of the first backoff range: fewer than 2 to this power slots.
     pub backoff_start: u32,
+    /// Exponent of the largest backoff range.
     pub backoff_end: u32,
 }
 
@@ -121,7 +132,7 @@ impl Part for DocsisConfig {
 }
 
 impl DocsisConfig {
-    /// Duration of a map's request slots.
+    /// Returns the duration of an interval's request slots.
     fn asking(&self) -> Duration {
         self.up.time_to_send(self.request, 0).0 * u64::from(self.request_slots)
     }
@@ -144,43 +155,51 @@ impl MediumKind for DocsisConfig {
     }
 }
 
-/// The channel of one run.
+/// The state of the channel in one run.
 #[derive(Debug)]
 pub struct Docsis {
     config: DocsisConfig,
     rng: Rng,
+    /// Number of the CMTS among the stations.
     cmts: usize,
-    /// The CMTS's frames for the modems, at most one each, and when the first has been sent.
+    /// The CMTS's frames, at most one for each modem, in the order of sending.
     down: VecDeque<Frame>,
+    /// End of the transmission of the first of them.
     down_until: Option<Time>,
-    /// By station; the CMTS's place stays empty.
+    /// The modems by station number. The CMTS's entry only counts its frames.
     modems: Vec<Modem>,
-    /// The modem whose turn it is at the next map.
+    /// The modem that the next grant considers first.
     turn: usize,
-    /// The transmissions of this interval: whose, and when each ends.
+    /// The granted transmissions of this interval: modem, and end of its frame.
     grants: VecDeque<(usize, Time)>,
+    /// Start of the next interval. `None` while no modem has a frame.
     next_map: Option<Time>,
-    /// An event that follows the one before at once.
+    /// An event that follows the previous one at the same time.
     then: Option<(Time, MediumEvent)>,
     down_busy: Duration,
     up_busy: Duration,
 }
 
+/// A frame with its bytes on the channel.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     id: FrameId,
     wire: Bytes,
 }
 
+/// A modem, as both its own state and the CMTS's knowledge of it.
 #[derive(Debug, Default)]
 struct Modem {
     frames: VecDeque<Frame>,
+    /// Bytes of `frames` on the channel.
     held: u64,
-    /// Number of frames granted in this interval, and of further frames requested from the CMTS.
+    /// Frames granted in this interval.
     granted: usize,
+    /// Frames requested from the CMTS, but not granted yet.
     asked: usize,
-    /// While it contends: slots to wait, and collisions so far.
+    /// Slots left to wait, while the modem contends.
     wait: Option<u64>,
+    /// Collisions of the modem's current request.
     tries: u32,
     frames_sent: u64,
     requests: u64,
@@ -189,6 +208,7 @@ struct Modem {
 }
 
 impl Docsis {
+    /// Creates an idle channel. `cmts` is the number of the CMTS among the stations.
     pub fn new(config: DocsisConfig, cmts: usize, stations: usize, rng: Rng) -> Docsis {
         Docsis {
             config,
@@ -206,7 +226,7 @@ impl Docsis {
         }
     }
 
-    /// The CMTS begins to send the first of its frames.
+    /// Starts to send the first of the CMTS's frames, if there is one.
     fn begin_down(&mut self, now: Time) {
         let took = self.down.front().map(|frame| self.config.down.time_to_send(frame.wire, 0).0);
         self.down_busy += took.unwrap_or(Duration::ZERO);
@@ -228,7 +248,7 @@ impl Docsis {
         modem.granted -= 1;
         modem.frames_sent += 1;
         if modem.granted == 0 && modem.asked < modem.frames.len() {
-            // It requests with its last frame and need not contend.
+            // Section 7.2.1: a request piggybacked on the last granted frame avoids contention.
             modem.asked = modem.frames.len();
             modem.wait = None;
         }
@@ -240,10 +260,11 @@ impl Docsis {
         MediumEvent::Delivered(frame.id)
     }
 
-    /// Begins an interval: grants earlier requests as far as they fit, and the other modems contend.
+    /// Starts an interval: grants pending requests as far as they fit, and lets the other modems contend.
     fn on_map(&mut self, now: Time) -> MediumEvent {
         let over = now + self.config.map_interval;
         self.grant(now + self.config.asking(), over);
+        // Requests of this interval are granted in the next one.
         let hopeless = self.contend();
         self.next_map = self.modems.iter().any(|modem| !modem.frames.is_empty()).then_some(over);
         match hopeless {
@@ -252,8 +273,8 @@ impl Docsis {
         }
     }
 
-    /// Who was heard sends from `from` on, or once the last interval's transmissions are over, and begins before
-    /// `over`.
+    /// Grants transmissions to modems with pending requests. The first starts at `from`, or when the previous
+    /// interval's transmissions have ended. None starts at or after `over`.
     fn grant(&mut self, from: Time, over: Time) {
         let count = self.modems.len();
         let mut at = self.grants.back().map_or(from, |(_, until)| from.max(*until));
@@ -276,8 +297,8 @@ impl Docsis {
         }
     }
 
-    /// When a frame that begins at `at` has been sent. The part that does not fit before `over` follows after the slots
-    /// of the next intervals.
+    /// Returns the end of a frame that starts at `at`. The part that does not fit before `over` is sent after the
+    /// request slots of the following intervals.
     fn sent(&self, mut at: Time, mut took: Duration, mut over: Time) -> Time {
         while at + took > over {
             took = took - (over - at);
@@ -287,11 +308,12 @@ impl Docsis {
         at + took
     }
 
-    /// Runs the request slots of a map. Returns a frame that is given up.
+    /// Runs the request slots of an interval. Returns a frame that is given up.
     fn contend(&mut self) -> Option<Frame> {
         let slots = u64::from(self.config.request_slots);
         let mut asking: Vec<(u64, usize)> = Vec::new();
         for (number, modem) in self.modems.iter_mut().enumerate() {
+            // A modem with a grant or a pending request does not contend.
             if modem.granted > 0 || modem.asked > 0 || modem.frames.is_empty() {
                 continue;
             }
@@ -308,6 +330,7 @@ impl Docsis {
         let mut hopeless = None;
         for &(slot, number) in &asking {
             let modem = &mut self.modems[number];
+            // A request is received only if no other modem uses its slot.
             if asking.iter().filter(|(other, _)| *other == slot).count() == 1 {
                 modem.asked = modem.frames.len();
                 modem.tries = 0;
@@ -315,7 +338,7 @@ impl Docsis {
             }
             modem.collisions += 1;
             modem.tries += 1;
-            // One at a time: another that has failed as often is found so at the next map.
+            // At most one frame is given up per map; another one with as many collisions follows at the next map.
             if modem.tries > MOST_TRIES && hopeless.is_none() {
                 hopeless = modem.frames.pop_front();
                 modem.held -= hopeless.map_or(0, |frame: Frame| frame.wire.get());
@@ -341,13 +364,15 @@ impl Medium for Docsis {
         modem.frames.push_back(frame);
         modem.held += frame.wire.get();
         if self.next_map.is_none() {
+            // Maps start at multiples of the interval, also after an idle time.
             let interval = self.config.map_interval.as_nanos();
             self.next_map = Some(Time::from_nanos(now.as_nanos().div_ceil(interval) * interval));
         }
     }
 
-    /// The CMTS offers one frame for each modem, a modem as many as it may request at once.
+    /// The CMTS hands over one frame for each modem, a modem as many as it may request at once.
     fn takes(&self, station: usize, _receiver: usize, with_medium: usize) -> bool {
+        // One frame per modem makes the CMTS serve its queues in turn.
         if station == self.cmts { with_medium == 0 } else { self.modems[station].held < self.config.burst.get() }
     }
 
@@ -360,7 +385,7 @@ impl Medium for Docsis {
     }
 
     fn next_event(&self) -> Option<Time> {
-        // The most frequent call: a sentinel is cheaper than an option.
+        // This is the medium's most frequent call, and a sentinel is cheaper here than an option.
         let then = self.then.map_or(Time::MAX, |(at, _)| at);
         let granted = self.grants.front().map_or(Time::MAX, |(_, until)| *until);
         let (down, map) = (self.down_until.unwrap_or(Time::MAX), self.next_map.unwrap_or(Time::MAX));
@@ -384,8 +409,8 @@ impl Medium for Docsis {
         MediumEvent::Nothing
     }
 
-    /// Per station: frames sent; per modem also requests, collisions and frames given up. For the medium: busy time of
-    /// each direction.
+    /// Counters: frames sent, of each station; requests, collisions and frames given up, of each modem; busy time of
+    /// each direction in seconds, of the medium.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.modems.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

@@ -4,7 +4,7 @@ use super::config::Vtable;
 use super::*;
 use lopsided_spec::{Family, Kind, NameTaken, Registry, family_value};
 
-/// The kinds of media, the default first. A new one is a line here.
+/// The built-in media, the default first. A new medium is one line here.
 const MEDIUM_KINDS: &[fn() -> Kind<Vtable>] = &[
     entry::<PolledConfig>,
     entry::<PacketRadioConfig>,
@@ -15,7 +15,7 @@ const MEDIUM_KINDS: &[fn() -> Kind<Vtable>] = &[
 
 static KINDS: Registry<Kind<Vtable>> = Registry::new(MEDIUM_KINDS);
 
-/// All media, for whatever reads and writes scenarios.
+/// The family of all media, for code that reads and writes scenarios.
 pub static MEDIA: Family = Family {
     name: "medium",
     text: "A channel that several stations share.",
@@ -28,8 +28,8 @@ fn entry<M: MediumKind>() -> Kind<Vtable> {
     Kind::of::<M>(Vtable::of::<M>())
 }
 
-/// Registers an own medium for all scenarios of this process, under the name of its [`Part`]. It replaces an earlier
-/// registration of the same name.
+/// Registers a medium of your own for all scenarios of this process, under the name of its [`Part`]. It replaces an
+/// earlier registration of the same name.
 ///
 /// # Errors
 ///

@@ -1,18 +1,20 @@
-//! Packet radios that call each other: half duplex, RTS and CTS, stop-and-wait ARQ whose acknowledgements may ride on
-//! data (balakrishnan1999 sections 5.1 and 7.2.1, after Metricom's Ricochet).
+//! Half-duplex packet radios with RTS and CTS, and a stop-and-wait ARQ that can piggyback acknowledgements on data
+//! (balakrishnan1999, sections 5.1 and 7.2.1, after Metricom's Ricochet).
 //!
-//! A radio listens. To send, it turns around and sends an RTS; a free peer turns around and answers with a CTS; the
-//! radio turns around again and sends one frame, and the peer acknowledges it. Each of the four waits for the slower of
-//! the two turnarounds. With `piggyback`, a peer that has a frame for the caller sends it instead of the
-//! acknowledgement. A peer that talks to another radio, or is about to call, does not answer: the caller waits for the
-//! CTS in vain, backs off randomly from a range that doubles with each failure, and calls again. Two radios that call
-//! each other at the same time hear neither, and so do the ends of an exchange that both have more to send.
+//! An idle radio listens. To send a frame, it switches to transmitting and calls its peer by an RTS. A free peer
+//! switches to transmitting and answers with a CTS. The caller then sends one frame, and the peer acknowledges it. Each
+//! of these four transmissions starts with the slower of the two turnarounds. With `piggyback`, a peer that has a frame
+//! for the caller sends it instead of the acknowledgement.
 //!
-//! Stations form a chain in the order of their links, and packets hop along it through the queues of the relaying
-//! radios; `chain = false` lets all reach each other. With `overhear`, a radio next to a talking one neither calls nor
-//! answers (MACA's deferral).
+//! A peer that is in another exchange, or has called a radio itself, does not answer. The caller then gets no CTS,
+//! backs off for a random time and calls again; the range of the backoff doubles with each failure. If two radios call
+//! each other at the same time, both calls fail. This also happens after an exchange if both ends have another frame.
 //!
-//! Not modelled: frequency hopping, RTS that collide or get lost, the answer "busy" (NACK-CTS), capture.
+//! Stations form a chain in the order of their links. Packets hop along the chain through the queues of the relaying
+//! radios; with `chain = false` all stations reach each other. With `overhear`, a radio whose neighbour is in an
+//! exchange neither calls nor answers (MACA's deferral).
+//!
+//! Not modelled: frequency hopping, RTS that collide or are lost, the answer "busy" (NACK-CTS), capture.
 
 use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use crate::Framing;
@@ -20,30 +22,43 @@ use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 use std::collections::BTreeMap;
 
-/// The most doublings of the backoff range.
+/// Largest number of doublings of the backoff range.
 const MOST_DOUBLINGS: u32 = 4;
 
-/// Packet radios as plain data.
+/// Settings of packet radios.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PacketRadioConfig {
+    /// Name of the medium, and queue of its stations.
     pub settings: MediumSettings,
+    /// Rate of all transmissions.
     pub rate: BitRate,
+    /// Bytes that a frame takes in addition to its IP packet.
     pub framing: Framing,
+    /// Turnaround from transmitting to receiving.
     pub transmit_to_receive: Duration,
+    /// Turnaround from receiving to transmitting.
     pub receive_to_transmit: Duration,
+    /// Time from the last bit of a frame to the arrival of its packet.
     pub latency: Duration,
+    /// Bytes of an RTS, a CTS and an acknowledgement.
     pub control: Bytes,
+    /// True if an acknowledgement can be piggybacked on a frame of the other direction.
     pub piggyback: bool,
+    /// True if stations form a chain; otherwise all reach each other.
     pub chain: bool,
+    /// True if a radio next to one in an exchange stays silent.
     pub overhear: bool,
+    /// First range of the random wait after a call without an answer.
     pub backoff: Duration,
+    /// Probability that a frame is lost, and that an acknowledgement is lost.
     pub loss: f64,
+    /// Largest number of retransmissions of a frame.
     pub retries: u32,
 }
 
 impl Default for PacketRadioConfig {
-    /// Rate, turnarounds and latency of balakrishnan1999 (table 4), which gives neither the size of control frames nor
-    /// the backoff.
+    /// Rate, turnarounds and latency of balakrishnan1999 (table 4). The paper has no values for the size of control
+    /// frames and the backoff.
     fn default() -> PacketRadioConfig {
         PacketRadioConfig {
             settings: MediumSettings::default(),
@@ -143,7 +158,7 @@ impl Part for PacketRadioConfig {
 }
 
 impl PacketRadioConfig {
-    /// Both ends turn round at once.
+    /// The wait before each transmission: the sender and the receiver switch at the same time.
     fn turnaround(&self) -> Duration {
         self.transmit_to_receive.max(self.receive_to_transmit)
     }
@@ -160,25 +175,28 @@ impl MediumKind for PacketRadioConfig {
     }
 }
 
-/// The radios of one run.
+/// The state of the radios in one run.
 #[derive(Debug)]
 pub struct PacketRadio {
     config: PacketRadioConfig,
     rng: Rng,
     radios: Vec<Radio>,
-    /// Events by time; the number keeps the order of events at one time.
+    /// Pending events by time. The number preserves the order of events at the same time.
     due: BTreeMap<(Time, u64), Step>,
+    /// Number of events planned so far.
     steps: u64,
 }
 
+/// One radio.
 #[derive(Debug, Default)]
 struct Radio {
+    /// The frame that the radio has to send.
     frame: Option<Frame>,
-    /// The other end of the exchange that the radio is in, or of the call that it makes.
+    /// The peer in the exchange that the radio takes part in, or of the call that it makes.
     busy_with: Option<usize>,
-    /// A call is due.
+    /// True if a call is planned.
     will_call: bool,
-    /// Number of calls in a row without an answer.
+    /// Number of consecutive calls without an answer.
     failures: u32,
     frames_sent: u64,
     frames_lost: u64,
@@ -190,6 +208,7 @@ struct Radio {
     turnarounds: u64,
 }
 
+/// A frame, and its progress.
 #[derive(Debug)]
 struct Frame {
     id: FrameId,
@@ -199,44 +218,48 @@ struct Frame {
     delivered: bool,
 }
 
-/// An event. `caller` began the exchange.
+/// An event. `caller` is the radio that started the exchange.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// A radio calls, if it is free by then.
+    /// The radio calls, if it is free by then.
     Call { radio: usize },
-    /// The last bit of an RTS.
+    /// The last bit of an RTS is sent.
     Called { caller: usize },
-    /// No CTS arrived.
+    /// The time in which a CTS would have arrived is over.
     NoAnswer { caller: usize },
-    /// The last bit of a frame. `answer`: it carries the acknowledgement of the caller's.
+    /// The last bit of a frame is sent. `answer`: the peer's frame, which also acknowledges the caller's frame.
     Sent { caller: usize, answer: bool },
-    /// The packet of a radio's frame is there.
+    /// The packet of a radio's frame arrives at the peer.
     Arrived { radio: usize },
-    /// The acknowledgement of a radio's frame is there, or should be.
+    /// The acknowledgement of a radio's frame arrives, or is overdue.
     Acked { radio: usize, caller: usize, received: bool },
 }
 
 impl PacketRadio {
+    /// Creates idle radios, one per station.
     pub fn new(config: PacketRadioConfig, stations: usize, rng: Rng) -> PacketRadio {
         let radios = (0..stations).map(|_| Radio::default()).collect();
         PacketRadio { config, rng, radios, due: BTreeMap::new(), steps: 0 }
     }
 
+    /// Plans an event.
     fn at(&mut self, time: Time, step: Step) {
         self.steps += 1;
         self.due.insert((time, self.steps), step);
     }
 
+    /// Returns the air time of this many bytes.
     fn airtime(&self, octets: Bytes) -> Duration {
         self.config.rate.time_to_send(octets, 0).0
     }
 
-    /// A turnaround and a control frame.
+    /// Counts a turnaround of the radio, and returns its duration with that of a control frame.
     fn control(&mut self, radio: usize) -> Duration {
         self.radios[radio].turnarounds += 1;
         self.config.turnaround() + self.airtime(self.config.control)
     }
 
+    /// True if the radio is in no exchange, and overhears none.
     fn is_free(&self, radio: usize) -> bool {
         let talks = |other: usize| self.radios[other].busy_with.is_some();
         let hears = self.config.overhear
@@ -247,7 +270,7 @@ impl PacketRadio {
         !talks(radio) && !hears
     }
 
-    /// Plans a radio's next call, if it has a frame and no call is planned.
+    /// Plans the radio's next call if it has a frame and no call is planned. `waits`: after a random backoff.
     fn plan(&mut self, radio: usize, now: Time, waits: bool) {
         let place = &mut self.radios[radio];
         if place.frame.is_none() || place.will_call {
@@ -263,7 +286,7 @@ impl PacketRadio {
         self.radios[radio].will_call = false;
         let Some(peer) = self.radios[radio].frame.as_ref().map(|frame| frame.to) else { return };
         if !self.is_free(radio) {
-            // An exchange plans the next calls of its ends; a radio that only overhears waits for its end.
+            // `on_acked` plans the next calls of an exchange's two ends. A radio that overhears must plan its own.
             if self.radios[radio].busy_with.is_none() {
                 self.plan(radio, now, true);
             }
@@ -277,11 +300,12 @@ impl PacketRadio {
 
     fn on_called(&mut self, caller: usize, now: Time) {
         let peer = self.radios[caller].busy_with.expect("it calls a peer");
-        // The caller's own transmission does not silence its peer.
+        // `is_free` must ignore the caller's own RTS, which the peer overhears.
         self.radios[caller].busy_with = None;
         let answers = self.is_free(peer);
         self.radios[caller].busy_with = Some(peer);
         let cts = now + self.control(peer);
+        // The caller waits for the time of a CTS before it counts a failure.
         if !answers {
             self.at(cts, Step::NoAnswer { caller });
             return;
@@ -299,7 +323,7 @@ impl PacketRadio {
         self.plan(caller, now, true);
     }
 
-    /// A radio turns round and sends its frame, in the exchange that `caller` began.
+    /// Sends the radio's frame after a turnaround, in the exchange that `caller` started.
     fn send(&mut self, radio: usize, caller: usize, now: Time) {
         let place = &mut self.radios[radio];
         let frame = place.frame.as_mut().expect("it has a frame to send");
@@ -319,6 +343,7 @@ impl PacketRadio {
         if arrives {
             self.at(now + self.config.latency, Step::Arrived { radio: from });
         }
+        // The peer can piggyback its acknowledgement only on a frame for this sender.
         let back = self.radios[to].frame.as_ref().is_some_and(|frame| frame.to == from);
         if arrives && !answer && back && self.config.piggyback {
             self.radios[to].piggybacked += 1;
@@ -329,7 +354,7 @@ impl PacketRadio {
             let until = now + self.control(to);
             self.at(until, Step::Acked { radio: from, caller, received });
         }
-        // A frame sent instead of the acknowledgement is one.
+        // A piggybacked answer acknowledges the caller's frame.
         if answer { self.settle(caller, arrives) } else { MediumEvent::Nothing }
     }
 
@@ -343,7 +368,7 @@ impl PacketRadio {
         event
     }
 
-    /// Ends a radio's frame if it was acknowledged or tried too often.
+    /// Ends the radio's frame if it was acknowledged or has no retransmissions left.
     fn settle(&mut self, radio: usize, acknowledged: bool) -> MediumEvent {
         let retries = self.config.retries;
         let place = &mut self.radios[radio];
@@ -403,8 +428,8 @@ impl Medium for PacketRadio {
         MediumEvent::Nothing
     }
 
-    /// Per radio: frames sent, lost and given up, acknowledgements lost and sent on frames, calls, unanswered calls,
-    /// turnarounds.
+    /// Counters of each radio: frames sent, frames lost, acknowledgements lost, acknowledgements piggybacked, frames
+    /// given up, calls, calls without an answer, turnarounds.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, radio) in self.radios.iter().enumerate() {
             out(Some(number), "frames_sent", radio.frames_sent as f64);

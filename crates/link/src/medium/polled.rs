@@ -1,13 +1,13 @@
-//! A half-duplex channel whose stations are polled in turn, with stop-and-wait ARQ: one frame, its acknowledgement, the
-//! next poll.
+//! A half-duplex channel whose stations are polled in turn, with stop-and-wait ARQ: a poll, a frame, its
+//! acknowledgement, the next poll.
 //!
-//! While any station has a frame, every station is polled in turn, idle ones too: the poll takes its bytes and a
-//! turnaround of the radio. A polled station sends its frame at once. The other end acknowledges it after another
-//! turnaround. Frames and acknowledgements are lost randomly with the same probability. Without an acknowledgement the
-//! station sends the frame again at its next poll, and gives it up after `retries`. A frame whose acknowledgement was
-//! lost is recognized by its number and not delivered twice.
+//! While any station has a frame, all stations are polled in turn, idle ones too. A poll takes a turnaround of the
+//! radio and the time of its bytes. A polled station sends its frame at once. The other end acknowledges the frame
+//! after another turnaround. Frames and acknowledgements are lost at random with the same probability. A station
+//! without an acknowledgement sends the frame again at its next poll, and gives it up after `retries`. A frame whose
+//! acknowledgement was lost is recognized by its number and not delivered twice.
 //!
-//! Not modelled: loss of polls, contention, and acknowledgements that ride on frames.
+//! Not modelled: loss of polls, contention, and piggybacked acknowledgements.
 
 use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use crate::Framing;
@@ -15,16 +15,24 @@ use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_queue::QueueConfig;
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// A polled medium as plain data.
+/// Settings of a polled medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolledConfig {
+    /// Name of the medium, and queue of its stations.
     pub settings: MediumSettings,
+    /// Rate of all transmissions.
     pub rate: BitRate,
+    /// Bytes that a frame takes in addition to its IP packet.
     pub framing: Framing,
+    /// Time from receiving to sending, before each poll and each acknowledgement.
     pub turnaround: Duration,
+    /// Bytes of a poll.
     pub poll: Bytes,
+    /// Bytes of an acknowledgement.
     pub ack: Bytes,
+    /// Probability that a frame is lost, and that an acknowledgement is lost.
     pub loss: f64,
+    /// Largest number of retransmissions of a frame.
     pub retries: u32,
 }
 
@@ -94,7 +102,7 @@ impl MediumKind for PolledConfig {
     }
 }
 
-/// The medium of one run.
+/// The state of the medium in one run.
 #[derive(Debug)]
 pub struct Polled {
     config: PolledConfig,
@@ -103,24 +111,28 @@ pub struct Polled {
     state: State,
     /// Number of polls of idle stations.
     idle_polls: u64,
-    /// Time in which something was sent or turned around.
+    /// Total time of transmissions and turnarounds.
     busy: Duration,
 }
 
+/// The transmission in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// No station has a frame. The next poll goes to this station.
+    /// No station has a frame. The next poll goes to station `next`.
     Idle {
         next: usize,
     },
+    /// A poll of the station.
     Poll {
         station: usize,
         until: Time,
     },
+    /// A frame of the station.
     Frame {
         station: usize,
         until: Time,
     },
+    /// The acknowledgement of the station's frame, or the wait for it.
     Ack {
         station: usize,
         until: Time,
@@ -128,6 +140,7 @@ enum State {
     },
 }
 
+/// One station.
 #[derive(Debug, Default)]
 struct Station {
     frame: Option<Frame>,
@@ -137,6 +150,7 @@ struct Station {
     given_up: u64,
 }
 
+/// A frame, and its progress.
 #[derive(Debug)]
 struct Frame {
     id: FrameId,
@@ -146,12 +160,13 @@ struct Frame {
 }
 
 impl Polled {
+    /// Creates an idle medium for this number of stations.
     pub fn new(config: PolledConfig, stations: usize, rng: Rng) -> Polled {
         let stations = (0..stations).map(|_| Station::default()).collect();
         Polled { config, rng, stations, state: State::Idle { next: 0 }, idle_polls: 0, busy: Duration::ZERO }
     }
 
-    /// End of a transmission of this many bytes after a turnaround that begins at `now`.
+    /// Returns the end of a transmission that starts at `now` with a turnaround. Counts the busy time.
     fn after(&mut self, now: Time, turnaround: Duration, octets: Bytes) -> Time {
         let took = turnaround + self.config.rate.time_to_send(octets, 0).0;
         self.busy += took;
@@ -181,12 +196,13 @@ impl Polled {
 
     fn on_frame_sent(&mut self, station: usize, now: Time) -> MediumEvent {
         let arrived = !self.rng.chance(self.config.loss);
-        // Without an acknowledgement the station waits for the time of one.
+        // A station waits for the time of the acknowledgement, also if the frame is lost and none is sent.
         let until = self.after(now, self.config.turnaround, self.config.ack);
         self.state = State::Ack { station, until, frame_arrived: arrived };
         let place = &mut self.stations[station];
         place.frames_lost += u64::from(!arrived);
         match &mut place.frame {
+            // A retransmission of a delivered frame is recognized by its number and dropped.
             Some(frame) if arrived && !frame.delivered => {
                 frame.delivered = true;
                 MediumEvent::Delivered(frame.id)
@@ -240,8 +256,8 @@ impl Medium for Polled {
         }
     }
 
-    /// Per station: frames sent, frames and acknowledgements lost, frames given up. For the medium: polls of idle
-    /// stations, and busy time.
+    /// Counters: frames sent, frames lost, acknowledgements lost, frames given up, of each station; polls of idle
+    /// stations, and busy time in seconds, of the medium.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.stations.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

@@ -1,11 +1,11 @@
-//! A node with one port per station; the stations have queues and share one medium.
+//! A node with one port per station. The stations have queues and share one medium.
 //!
-//! A packet enters by its station's port, waits in its queue and crosses the medium in its turn. It leaves by the port
-//! towards its destination, or waits in the next station's queue if the medium needs several hops. Frames that the
-//! medium has taken are out of the queue. If the medium requires it, a station has a queue per receiver. Crossing does
-//! not decrement the TTL.
+//! A packet enters by its station's port, waits in the station's queue and crosses the medium. It leaves by the port
+//! towards its destination, or waits in the next station's queue if the medium needs several hops. A frame leaves the
+//! queue when the medium accepts it. A station has one queue, or one per receiver if the medium requires it. Crossing
+//! does not decrement the TTL.
 //!
-//! Not modelled: propagation within the medium; the links of the stations have delays.
+//! Not modelled: propagation within the medium. The links of the stations have delays instead.
 
 use super::{FrameId, Medium, MediumEvent};
 use lopsided_core::{Count, Cx, DropReason, Event, EventMask, Node, Packet, Port, Time};
@@ -14,17 +14,21 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 /// A medium with its stations, as a node of a network.
+///
+/// See [`MediumConfig`](crate::MediumConfig) for the settings from which scenarios build it.
 #[derive(Debug)]
 pub struct SharedLink {
     stations: Vec<Station>,
-    /// The non-empty queues, by station and lane, in order: an idle station costs nothing.
+    /// The non-empty queues as (station, lane), sorted, so that idle stations cost nothing.
     waiting: Vec<(usize, usize)>,
     medium: Box<dyn Medium>,
-    /// Which port leads to which destination.
+    /// The port that leads to each destination.
     ports: BTreeMap<IpAddr, Port>,
+    /// Packets that leave the node.
     out: VecDeque<(Port, Packet)>,
 }
 
+/// A station: its queues, and its frames that belong to the medium.
 #[derive(Debug)]
 struct Station {
     name: String,
@@ -32,50 +36,55 @@ struct Station {
     frames: Frames,
 }
 
-/// The frames of a station that are with the medium, by number: they end in nearly the order in which they were
-/// requested.
+/// The frames of a station that belong to the medium, by number. A ring, because frames end in nearly the order of
+/// their requests.
 #[derive(Debug, Default)]
 struct Frames {
-    /// The number of the first in the ring.
+    /// Number of the first frame in the ring.
     first: u64,
     ring: VecDeque<Option<Frame>>,
 }
 
-/// A queue of a station and the frames that left it.
+/// A queue of a station, and the counts of its frames.
 #[derive(Debug)]
 struct Lane {
     name: String,
-    /// With a queue per receiver, the receiver.
+    /// Number of the receiver, if the station has a queue per receiver.
     receiver: usize,
     queue: Queue,
     stats: QueueStats,
-    /// Number of frames with the medium.
+    /// Number of frames from this queue that belong to the medium.
     with_medium: usize,
-    /// True if it is among the non-empty queues.
+    /// True if the queue is in the list of non-empty queues.
     waits: bool,
 }
 
+/// A frame that belongs to the medium.
 #[derive(Debug)]
 struct Frame {
     lane: usize,
-    /// Empty once it was delivered.
+    /// The packet; `None` after its delivery.
     packet: Option<Packet>,
-    /// The next station, and the port towards the destination.
+    /// The next station.
     next: usize,
+    /// The port towards the packet's destination; `None` without a route.
     port: Option<Port>,
 }
 
-/// An empty queue of a station.
+/// A queue of a station, still empty.
 #[derive(Debug)]
 pub struct StationQueue {
+    /// Name of the queue in statistics.
     pub name: String,
-    /// With a queue per receiver, the receiver.
+    /// Number of the receiver, if the station has a queue per receiver.
     pub receiver: usize,
+    /// The queue discipline.
     pub queue: Queue,
 }
 
 impl SharedLink {
-    /// Stations by port, each with its name and its queues.
+    /// Creates the node. Stations are in the order of their ports, each with its name and its queues. `ports` maps each
+    /// destination to the port that leads to it.
     pub fn new(
         stations: Vec<(String, Vec<StationQueue>)>,
         medium: Box<dyn Medium>,
@@ -98,7 +107,7 @@ impl SharedLink {
         SharedLink { stations, waiting: Vec::new(), medium, ports, out: VecDeque::new() }
     }
 
-    /// Updates the list of non-empty queues.
+    /// Updates the list of non-empty queues after a change of this queue.
     fn note_waiting(&mut self, station: usize, lane: usize) {
         let place = &mut self.stations[station].lanes[lane];
         let waits = place.queue.backlog().packets > 0;
@@ -112,7 +121,7 @@ impl SharedLink {
         }
     }
 
-    /// Gives the medium the frames that it accepts now from a station's queue.
+    /// Hands packets of a station's queue to the medium for as long as it accepts them.
     fn feed(&mut self, station: usize, lane: usize, cx: &mut Cx<'_>) {
         let now = cx.now();
         loop {
@@ -126,7 +135,7 @@ impl SharedLink {
         }
     }
 
-    /// Gives the medium the next packet of a station's queue. False if the queue is empty.
+    /// Hands the next packet of a station's queue to the medium. Returns false if the queue returned none.
     fn give(&mut self, number: usize, lane: usize, cx: &mut Cx<'_>) -> bool {
         let (now, station) = (cx.now(), &mut self.stations[number]);
         let place = &mut station.lanes[lane];
@@ -153,13 +162,14 @@ impl SharedLink {
         was_one
     }
 
-    /// A packet joins a station's queue.
+    /// Enqueues a packet at a station.
     fn take(&mut self, number: usize, packet: Packet, cx: &mut Cx<'_>) {
         let station = &mut self.stations[number];
         let lane = match station.lanes.len() {
             1 => 0,
             _ => {
                 let next = next_hop(&*self.medium, number, self.ports.get(&packet.dst()).copied());
+                // Without a queue per receiver, or with a receiver that has none, lane 0 takes the packet.
                 let separate = self.medium.queue_per_receiver();
                 station.lanes.iter().position(|lane| separate && lane.receiver == next).unwrap_or(0)
             }
@@ -184,6 +194,7 @@ impl SharedLink {
             MediumEvent::Delivered(id) => {
                 let frame = self.stations[id.station].frames.get_mut(id.number).expect("it is with the medium");
                 let (here, packet) = (frame.next, frame.packet.take().expect("a frame is delivered once"));
+                // At its last station the packet leaves the node; at any other it waits for the next hop.
                 match frame.port {
                     Some(port) if usize::from(port.0) == here => self.out.push_back((port, packet)),
                     Some(_) => self.take(here, packet, cx),
@@ -203,6 +214,7 @@ impl SharedLink {
         }
     }
 
+    /// Removes a frame that ended, and frees its place with the medium.
     fn end(&mut self, id: FrameId) -> Frame {
         let station = &mut self.stations[id.station];
         let frame = station.frames.remove(id.number).expect("a frame ends once");
@@ -223,9 +235,11 @@ impl Frames {
         self.ring.get_mut(at)?.as_mut()
     }
 
+    /// Removes a frame by its number.
     fn remove(&mut self, number: u64) -> Option<Frame> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let frame = self.ring.get_mut(at)?.take();
+        // Frames end out of order, so the ring may have gaps; it always starts with a frame.
         while let Some(None) = self.ring.front() {
             self.ring.pop_front();
             self.first += 1;
@@ -238,7 +252,7 @@ impl Frames {
     }
 }
 
-/// The next station of a packet that finally leaves by this port.
+/// Returns the next station of a packet that leaves the node by this port.
 fn next_hop(medium: &dyn Medium, from: usize, port: Option<Port>) -> usize {
     medium.next_hop(from, port.map_or(from, |port| usize::from(port.0)))
 }
@@ -256,7 +270,7 @@ impl Node for SharedLink {
         let mut at = 0;
         while let Some(&(station, lane)) = self.waiting.get(at) {
             self.feed(station, lane, cx);
-            // An emptied queue is removed, and the next one takes its place.
+            // A queue that became empty left the list, so the next queue is now at this place.
             at += usize::from(self.waiting.get(at) == Some(&(station, lane)));
         }
     }
@@ -266,7 +280,7 @@ impl Node for SharedLink {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        // A discipline that holds packets back names a time; the others are fed at once.
+        // A discipline that holds packets back returns a future time. Other queues were fed when their packets arrived.
         let waiting = self.waiting.iter().map(|&(station, lane)| (station, &self.stations[station].lanes[lane]));
         let held_back = waiting
             .filter(|(station, lane)| self.medium.takes(*station, lane.receiver, lane.with_medium))
@@ -286,7 +300,7 @@ impl Node for SharedLink {
         Count::of(packets.map(Packet::size)) + queued.sum()
     }
 
-    /// Statistics of each queue, then those of the medium.
+    /// Statistics of each queue, then the counters of the medium.
     fn sample(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         for lane in self.stations.iter().flat_map(|station| &station.lanes) {
             let (name, stats) = (lane.name.as_str(), &lane.stats);

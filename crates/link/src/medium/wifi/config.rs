@@ -1,57 +1,98 @@
-//! A Wi-Fi channel as scenarios write it.
+//! The settings of a Wi-Fi channel in scenarios.
 
 use super::phy::{Modulation, Rate, Standard};
 use crate::medium::MediumSettings;
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 
-/// A Wi-Fi channel as plain data.
+/// Settings of a Wi-Fi channel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WifiConfig {
+    /// Name of the medium, and queue of its stations.
     pub settings: MediumSettings,
+    /// The amendment whose rates, times and limits are the defaults.
     pub standard: Standard,
-    /// These four are another way to say the rate, and gone once the part is complete.
+    /// Modulation and coding scheme of a stream. `mcs`, `width_mhz`, `streams` and `guard` are an alternative to
+    /// `rate`: completing the part turns them into a rate and resets them to `None`.
     pub mcs: Option<u32>,
+    /// Channel width in MHz.
     pub width_mhz: Option<u32>,
+    /// Number of spatial streams.
     pub streams: Option<u32>,
+    /// Guard interval of a symbol.
     pub guard: Option<Duration>,
+    /// Rate of data.
     pub rate: BitRate,
+    /// Duration of an OFDM symbol. A PPDU takes a whole number of symbols; zero: no rounding.
     pub symbol: Duration,
+    /// Duration of a PPDU's preamble.
     pub preamble: Duration,
+    /// Rate of RTS, CTS and acknowledgements.
     pub control_rate: BitRate,
+    /// Duration of the preamble of RTS, CTS and acknowledgements.
     pub control_preamble: Duration,
+    /// Slot of the backoff.
     pub slot: Duration,
+    /// Gap between the frames of an exchange.
     pub sifs: Duration,
+    /// Slots after SIFS before the backoff counts down; 2 is DIFS.
     pub aifsn: u32,
+    /// Largest backoff before the first attempt, in slots. The range doubles with each failure.
     pub cw_min: u32,
+    /// Largest backoff after failures, in slots.
     pub cw_max: u32,
+    /// True if the slot in which another station starts counts for the backoff, as in EDCA; false as in DCF.
     pub edca: bool,
+    /// Wait in addition to AIFS after a transmission that no station could decode.
     pub eifs_extra: Duration,
+    /// Propagation delay between two stations.
     pub propagation: Duration,
+    /// Largest number of retransmissions of a frame.
     pub retries: u32,
+    /// PPDUs with more bytes than this are sent after RTS and CTS. `None`: never.
     pub rts_threshold: Option<Bytes>,
+    /// Bytes of MAC header, LLC, SNAP and check sequence in a frame.
     pub header: Bytes,
+    /// Largest A-MSDU in bytes. Zero: one packet per frame.
     pub amsdu: Bytes,
+    /// Most frames in a PPDU.
     pub ampdu: u32,
+    /// Most bytes in a PPDU.
     pub ampdu_size: Bytes,
+    /// Longest air time of a PPDU.
     pub ppdu_time: Duration,
+    /// Block-ACK window: frames that may be in flight, counted from the oldest unacknowledged one.
     pub window: u32,
+    /// Number of queues among which a sender distributes the frames for a receiver. Each has its own aggregates and
+    /// window, and an equal part of the rate.
     pub aggregation_queues: u32,
+    /// True if frames are acknowledged. False: every frame is sent once (no-ACK policy).
     pub acknowledge: bool,
+    /// True if the receiver delivers packets in order.
     pub reorder: bool,
+    /// Probability that a packet is received in error, at each transmission.
     pub frame_error: f64,
+    /// Probability that an acknowledgement is received in error.
     pub ack_error: f64,
+    /// True if stations reach each other only through the first station; false if directly.
     pub access_point: bool,
+    /// Stations whose settings differ from the channel's.
     pub stations: Vec<WifiStation>,
 }
 
-/// Settings of one station.
+/// Settings of one station. `None` means the channel's setting.
+/// The node whose link connects the station.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WifiStation {
+    /// Rate of data to and from the station.
     pub name: String,
+    /// Modulation and coding scheme, as an alternative to `rate`.
     pub rate: Option<BitRate>,
+    /// Probability that a packet to or from the station is received in error.
     pub mcs: Option<u32>,
+    /// True if frames to the station are acknowledged.
     pub frame_error: Option<f64>,
+    /// True if the station delivers packets in order.
     pub acknowledge: Option<bool>,
     pub reorder: Option<bool>,
 }
@@ -97,14 +138,16 @@ impl Default for WifiConfig {
 }
 
 impl WifiConfig {
-    /// The parameters of a standard for best effort (access category AC_BE) in the 5 GHz band, and the rate of a usual
-    /// station.
+    /// Returns the parameters of a standard for best effort (access category AC_BE) in the 5 GHz band, and the rate of
+    /// a common station.
     ///
-    /// Slot, SIFS and contention windows: IEEE 802.11-2020 tables 17-21 and 9-155. Without QoS the wait is DIFS, which
-    /// is AIFS of two slots. Sizes: table 9-25 (A-MPDU of 802.11n 65,535 bytes, of 802.11ac 1,048,575), IEEE
-    /// 802.11ax-2021 clause 27 (6,500,631); windows of 64 and 256; a PPDU of at most 5.484 ms (aPPDUMaxTime). A packet
-    /// has a MAC header of 24 bytes (26 with QoS), LLC and SNAP of 8, and a check sequence of 4. EIFS waits for an ACK
-    /// at 6 Mbit/s.
+    /// - Slot, SIFS and contention windows: IEEE 802.11-2020, tables 17-21 and 9-155. Without QoS the wait is DIFS,
+    ///   which is AIFS with 2 slots.
+    /// - Sizes: table 9-25 (A-MPDU of 802.11n 65,535 bytes, of 802.11ac 1,048,575) and IEEE 802.11ax-2021, clause 27
+    ///   (6,500,631).
+    /// - Windows: 64 and 256 frames. Longest PPDU: 5.484 ms (aPPDUMaxTime).
+    /// - Overhead of a packet: MAC header of 24 bytes (26 with QoS), LLC and SNAP of 8, check sequence of 4.
+    /// - EIFS includes the time of an ACK at 6 Mbit/s.
     pub fn of(standard: Standard) -> WifiConfig {
         let Rate { rate, symbol, preamble } = standard.rate(standard.usual()).expect("a standard has its usual rate");
         let qos = standard != Standard::A;
@@ -152,19 +195,19 @@ impl WifiConfig {
         }
     }
 
-    /// Rate of frames to or from a station.
+    /// Returns the rate of frames to or from a station.
     pub(super) fn rate_of(&self, own: &WifiStation) -> Rate {
         Rate { rate: own.rate.unwrap_or(self.rate), symbol: self.symbol, preamble: self.preamble }
     }
 
-    /// Rate of control frames.
+    /// Returns the rate of control frames.
     pub(super) fn control(&self) -> Rate {
-        // Legacy symbols, if symbols are modelled.
+        // Control frames use 802.11a's symbols of 4 us. Zero symbols stay zero: the channel then does not round.
         let symbol = if self.symbol.is_zero() { Duration::ZERO } else { Duration::from_micros(4) };
         Rate { rate: self.control_rate, symbol, preamble: self.control_preamble }
     }
 
-    /// Computes rates from the modulation settings.
+    /// Converts the modulation settings of the channel and of its stations to rates. Returns the channel's.
     pub(super) fn settle_modulation(&mut self) -> Result<Rate, Fault> {
         let usual = self.standard.usual();
         let modulation = Modulation {
@@ -316,6 +359,7 @@ impl Part for WifiConfig {
             ($($field:ident)*) => { $( if !given.has(stringify!($field)) { self.$field = usual.$field; } )* };
         }
         unless_given!(aifsn edca header ampdu ampdu_size);
+        // Without aggregation the window still limits the MPDUs in flight, so it keeps the standard's value.
         if !given.has("window") {
             self.window = if self.ampdu > 1 { self.ampdu } else { usual.window };
         }

@@ -1,23 +1,23 @@
 //! Wi-Fi: stations that contend for one channel and send aggregates of frames (IEEE 802.11-2020).
 //!
 //! A station with a packet waits until the channel has been free for AIFS (DIFS without QoS), and then for a random
-//! number of free slots (DCF and EDCA, clause 10). Stations that begin in the same slot collide: all their frames are
-//! lost, and stations wait EIFS. The contention window doubles with each failure. With `rts_threshold`, long PPDUs are
-//! announced, and only announcements collide.
+//! number of free slots (DCF and EDCA, clause 10). Stations that start in the same slot collide: all their frames are
+//! lost, and all stations wait EIFS. The contention window doubles with each failure. With `rts_threshold`, long PPDUs
+//! are announced by RTS and CTS, and only the RTS can collide.
 //!
-//! A station sends MPDUs to one receiver in an A-MPDU, each with one packet, or several (A-MSDU). The receiver answers
-//! with a block acknowledgement, and missing MPDUs are sent again before new ones. Only `window` MPDUs from the oldest
-//! unacknowledged one may be in flight, so an early loss shortens the next aggregate. The receiver delivers packets in
-//! order and waits for missing ones until the sender gives them up after `retries`. Without acknowledgement everything
-//! is sent once, and nothing stalls.
+//! A station sends frames (MPDUs) to one receiver in an A-MPDU, each with one packet, or with several (A-MSDU). The
+//! receiver answers with a block acknowledgement, and the sender sends missing MPDUs again before new ones. Only
+//! `window` MPDUs, counted from the oldest unacknowledged one, may be in flight, so an early loss shortens the next
+//! aggregate. The receiver delivers packets in order and waits for missing ones until the sender gives them up after
+//! `retries`. Without acknowledgements every frame is sent once, and no receiver waits.
 //!
-//! The first station is the access point. It has a queue per station and serves them in turn, one aggregate each (as
-//! Linux's mac80211 since 4.10). A packet leaves its queue when its aggregate is about to be sent; the first of a queue
-//! contends for it.
+//! The first station is the access point. It has a queue per station and serves the queues in turn, one aggregate each,
+//! as Linux's mac80211 does since 4.10. A packet leaves its queue when its aggregate is about to be sent. Only the
+//! first packet of a queue is handed over earlier, to contend for the channel.
 //!
-//! Choices where the standard leaves one: stations that begin within a slot of each other collide; after a collision
-//! all stations wait equally; a frame lost to noise was readable for others, so they wait for the time of its
-//! acknowledgement; an aggregate of one MPDU is answered with an ACK.
+//! Choices where the standard leaves room: stations that start within a slot of each other collide; after a collision
+//! all stations wait equally long; a frame lost to noise was readable for other stations, so they wait for the time of
+//! its acknowledgement; an aggregate of one MPDU is answered with an ACK.
 //!
 //! Not modelled: rate control, other access categories and TXOP bursts, hidden stations and capture, beacons, power
 //! saving, MU-MIMO and OFDMA, airtime fairness at the access point, 2.4 GHz signals. A block-ACK request takes no time.
@@ -44,6 +44,7 @@ impl MediumKind for WifiConfig {
     fn build(&self, stations: &[String], rng: Rng) -> Result<Box<dyn Medium>, Fault> {
         self.check()?;
         let mut config = self.clone();
+        // `complete` has converted the modulation of a scenario file; settings made in code are converted here.
         let said = self.mcs.is_some() || self.width_mhz.is_some() || self.streams.is_some() || self.guard.is_some();
         let Rate { rate, symbol, preamble } = config.settle_modulation()?;
         if said {
@@ -53,67 +54,73 @@ impl MediumKind for WifiConfig {
     }
 }
 
-/// The channel of one run.
+/// The state of the channel in one run.
 #[derive(Debug)]
 pub struct Wifi {
     config: WifiConfig,
     rng: Rng,
     stations: Vec<Station>,
     channel: Channel,
-    /// Who sends, or is about to.
+    /// The transmissions on the air, or about to start. More than one is a collision.
     senders: Vec<Sender>,
-    /// Events that stations have not been notified of, with their times.
+    /// Events that the link has not fetched yet.
     told: VecDeque<MediumEvent>,
+    /// Time of these events.
     told_at: Time,
     collisions: u64,
     busy: Duration,
 }
 
+/// What the channel carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Channel {
-    /// Free since this time.
+    /// Nothing since this time.
     Free { since: Time },
-    /// A backoff ended, and aggregates are filled.
+    /// Nothing yet: a backoff has expired, and aggregates are being filled.
     Filling { at: Time },
-    /// On the air; the data, or the last of colliding data, ends at this time.
+    /// Data, or several colliding PPDUs, of which the longest ends at this time.
     Data { until: Time },
     /// The acknowledgement, or the time reserved for it.
     Ack { until: Time, received: bool },
 }
 
+/// A transmission of one station.
 #[derive(Clone, Copy, Debug)]
 struct Sender {
     station: usize,
     receiver: usize,
-    /// Bytes on the air of the longest aggregate.
+    /// Bytes on the air of the longest aggregate among the station's aggregation queues.
     octets: Bytes,
     mpdus: usize,
-    /// RTS and CTS precede the data.
+    /// True if RTS and CTS precede the data.
     announced: bool,
 }
 
+/// One station.
 #[derive(Debug)]
 struct Station {
-    /// By receiver.
+    /// The receivers of the station's frames, by number.
     peers: BTreeMap<usize, Peer>,
-    /// The receiver that was sent to last.
+    /// The receiver of the latest transmission.
     latest: usize,
     backoff: Backoff,
-    /// Transmissions in a row without an acknowledgement.
+    /// Number of consecutive transmissions without an acknowledgement.
     failures: u32,
+    /// The station's own settings.
     own: WifiStation,
     rate: Rate,
     counts: Counts,
 }
 
-/// The aggregation queues towards one receiver.
+/// The aggregation queues for one receiver.
 #[derive(Debug)]
 struct Peer {
     queues: Vec<Outbox>,
-    /// The queue of the next packet.
+    /// Index of the queue for the next packet.
     next_queue: usize,
 }
 
+/// Counters of one station.
 #[derive(Debug, Default)]
 struct Counts {
     ppdus_sent: u64,
@@ -125,14 +132,14 @@ struct Counts {
     airtime: Duration,
 }
 
-/// State of a station's backoff.
+/// The state of a station's backoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Backoff {
-    /// Expired with nothing to send.
+    /// Expired while the station had no packet.
     Over,
-    /// Number of slots left, counted from AIFS after the channel becomes free.
+    /// Slots left. They count down from AIFS after the channel becomes free.
     Slots(u64),
-    /// The packet met a free channel and an expired backoff: it is sent at once.
+    /// Not needed: the packet found the channel free and the backoff expired, so it is sent at once.
     None { at: Time },
 }
 
@@ -143,7 +150,7 @@ impl Peer {
 }
 
 impl Wifi {
-    /// Creates a channel for stations with these names, the access point first.
+    /// Creates a channel for stations with these names. The first one is the access point.
     ///
     /// # Errors
     ///
@@ -181,24 +188,27 @@ impl Wifi {
         })
     }
 
-    /// The one of two stations that is not the access point: its settings apply between them.
+    /// Returns the station whose settings apply between two stations: the one that is not the access point.
     fn client(&self, from: usize, to: usize) -> &Station {
         &self.stations[if self.config.access_point && to == 0 { from } else { to }]
     }
 
+    /// True if the transmission is acknowledged.
     fn acknowledges(&self, sender: &Sender) -> bool {
-        // A station says how it is sent to; the access point does as the channel.
+        // The receiver's own setting takes precedence over the channel's.
         self.stations[sender.receiver].own.acknowledge.unwrap_or(self.config.acknowledge)
     }
 
+    /// True if the receiver delivers packets in order.
     fn reorders(&self, receiver: usize) -> bool {
         self.stations[receiver].own.reorder.unwrap_or(self.config.reorder)
     }
 
-    /// Limits of an aggregate from one station to another.
+    /// Returns the limits of an aggregate from one station to another.
     fn limits(&self, from: usize, to: usize) -> Limits {
         let (config, rate) = (&self.config, self.client(from, to).rate);
         let data_nanos = u128::from(config.ppdu_time.saturating_sub(rate.preamble).as_nanos());
+        // Each aggregation queue has its part of the bytes that the longest PPDU can carry.
         let most = u128::from(rate.rate.as_bps()) * data_nanos / 8_000_000_000 / u128::from(config.aggregation_queues);
         Limits {
             header: config.header,
@@ -209,11 +219,12 @@ impl Wifi {
         }
     }
 
+    /// Arbitration interframe space: SIFS and `aifsn` slots.
     fn aifs(&self) -> Duration {
         self.config.sifs + self.config.slot * u64::from(self.config.aifsn)
     }
 
-    /// When a station begins to send if the channel stays free.
+    /// Returns the time at which a station starts to send if the channel stays free from `since` on.
     fn begins(&self, station: &Station, since: Time) -> Option<Time> {
         if station.peers.values().all(Peer::is_empty) {
             return None;
@@ -225,22 +236,25 @@ impl Wifi {
         }
     }
 
-    /// The instant at which the next station begins.
+    /// Returns the time at which the next station starts to send.
     fn next_begin(&self, since: Time) -> Option<Time> {
         self.stations.iter().filter_map(|station| self.begins(station, since)).min()
     }
 
+    /// Draws a station's backoff (IEEE 802.11-2020, clause 10.3.3).
     fn draw_backoff(&mut self, station: usize) {
+        // The window doubles with each failure, up to `cw_max`.
         let failures = self.stations[station].failures.min(16);
         let range = ((u64::from(self.config.cw_min) + 1) << failures).min(u64::from(self.config.cw_max) + 1);
         self.stations[station].backoff = Backoff::Slots(self.rng.below(range));
     }
 
-    /// A backoff ended: stations that begin now fill their aggregates, and the other backoffs stop.
+    /// Handles an expired backoff: stations that start now fill their aggregates; all other backoffs stop.
     fn on_begin(&mut self, since: Time, now: Time) {
         let (slot, aifs) = (self.config.slot, self.aifs());
         for number in 0..self.stations.len() {
             let station = &self.stations[number];
+            // Stations that start within one slot cannot sense each other yet, so their frames collide.
             if self.begins(station, since).is_some_and(|at| at < now + slot) {
                 let receiver = next_receiver(station);
                 self.stations[number].latest = receiver;
@@ -257,6 +271,7 @@ impl Wifi {
                 continue;
             }
             let Backoff::Slots(slots) = station.backoff else { continue };
+            // Slots that have passed since AIFS. EDCA also counts the slot in which the other station starts.
             let idle = now.saturating_since(since + aifs).as_nanos() / slot.as_nanos();
             let begun = u64::from(self.config.edca && now >= since + aifs);
             // A backoff that expires with empty queues is discarded; the next packet does not wait.
@@ -268,7 +283,7 @@ impl Wifi {
         self.channel = Channel::Filling { at: now };
     }
 
-    /// The aggregates are full: they go on the air.
+    /// Closes the aggregates and puts them on the air.
     fn on_filled(&mut self, now: Time) {
         let collides = self.senders.len() > 1;
         let mut longest = Duration::ZERO;
@@ -281,6 +296,7 @@ impl Wifi {
             (self.senders[place].mpdus, self.senders[place].octets) = (mpdus, octets);
             let (announced, data) = self.times(&self.senders[place]);
             self.senders[place].announced = !announced.is_zero();
+            // In a collision of RTS frames the stations stop after the RTS.
             let on_air = if collides && !announced.is_zero() {
                 self.config.control().airtime(phy::RTS)
             } else {
@@ -298,7 +314,8 @@ impl Wifi {
         self.channel = Channel::Data { until: now + longest + self.config.propagation };
     }
 
-    /// Durations of RTS, CTS and the gaps between them, if used, and of the data.
+    /// Returns the duration of RTS, CTS and the gaps around them, or zero without an announcement, and the duration of
+    /// the data.
     fn times(&self, sender: &Sender) -> (Duration, Duration) {
         let config = &self.config;
         let announced = match config.rts_threshold {
@@ -309,18 +326,22 @@ impl Wifi {
             }
             _ => Duration::ZERO,
         };
+        // Each aggregation queue sends at its part of the rate, so the longest aggregate takes this multiple of its
+        // bytes.
         let octets = Bytes::new(sender.octets.get() * u64::from(config.aggregation_queues));
         (announced, self.client(sender.station, sender.receiver).rate.airtime(octets))
     }
 
-    /// SIFS, and the acknowledgement of an aggregate.
+    /// Returns the duration of SIFS and of an aggregate's acknowledgement.
     fn ack_time(&self, sender: &Sender) -> Duration {
         let octets = if sender.mpdus == 1 { phy::ACK } else { phy::block_ack(self.config.window) };
         self.config.sifs + self.config.control().airtime(octets) + self.config.propagation
     }
 
+    /// Ends the data on the air: decides which frames arrive, and starts the acknowledgement.
     fn on_data(&mut self, now: Time) {
         if self.senders.len() > 1 {
+            // No station decoded the collision, so all wait EIFS instead of AIFS.
             let until = now + self.config.eifs_extra;
             self.channel = Channel::Ack { until, received: false };
             return;
@@ -335,7 +356,7 @@ impl Wifi {
             received += queue.arrive(|| !rng.chance(error));
             queue.release(in_order, |frame| released.push(frame));
         }
-        // Merges frames that were distributed over several queues.
+        // Restores the order of frames that were distributed over several aggregation queues.
         released.sort_unstable();
         told.extend(released.into_iter().map(MediumEvent::Delivered));
         self.told_at = now;
@@ -351,13 +372,13 @@ impl Wifi {
         self.channel = Channel::Ack { until: now + took, received: heard };
     }
 
-    /// Ends the exchange for all its stations.
+    /// Ends the exchange at all its senders.
     fn settle(&mut self, now: Time, success: bool) {
         let collided = self.senders.len() > 1;
         for sender in std::mem::take(&mut self.senders) {
             let acknowledges = self.acknowledges(&sender);
             let in_order = self.reorders(sender.receiver);
-            // An unanswered announcement is known to have failed, and no data was sent.
+            // Without a CTS the sender notices the failure, and has sent no data.
             let knows = acknowledges || (collided && sender.announced);
             let retries = knows.then_some(self.config.retries);
             let reason = match (knows, collided) {
@@ -378,7 +399,7 @@ impl Wifi {
                 queue.forget(|frame| told.push_back(MediumEvent::Done(frame)));
                 station.counts.packets_given_up += lost;
             }
-            // Without an expected answer no station learns of a failure.
+            // A sender that expects no answer cannot notice a failure.
             let failed = !success && knows && station.failures < self.config.retries;
             station.failures = if failed { station.failures + 1 } else { 0 };
             self.draw_backoff(sender.station);
@@ -388,7 +409,7 @@ impl Wifi {
     }
 }
 
-/// The station that is sent to next: the one after the last that there is something for.
+/// Returns the next receiver: round robin over the receivers with frames, starting after the latest one.
 fn next_receiver(station: &Station) -> usize {
     let waiting = |(receiver, peer): (&usize, &Peer)| (!peer.is_empty()).then_some(*receiver);
     let after = station.peers.range(station.latest + 1..).find_map(waiting);
@@ -397,10 +418,12 @@ fn next_receiver(station: &Station) -> usize {
 
 impl Medium for Wifi {
     fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time) {
-        // A peer keeps the limits that it began with.
+        // A receiver gets its limits with its first frame and keeps them.
         let limits = (!self.stations[frame.station].peers.contains_key(&to)).then(|| self.limits(frame.station, to));
         let queues = self.config.aggregation_queues as usize;
+        // A new packet may be sent at once only if the channel has been free for AIFS.
         let busy = !matches!(self.channel, Channel::Free { since } if now >= since + self.aifs());
+        // Backoff slots that have passed on a free channel are not counted down one by one, so check for them here.
         let slots_over = match (self.channel, self.stations[frame.station].backoff) {
             (Channel::Free { since }, Backoff::Slots(slots)) => since + self.aifs() + self.config.slot * slots <= now,
             _ => false,
@@ -427,6 +450,7 @@ impl Medium for Wifi {
     }
 
     fn takes(&self, station: usize, receiver: usize, _with_medium: usize) -> bool {
+        // While an aggregate is filled, the medium takes as many packets as fit. Before, it takes one, to contend.
         let filling = matches!(self.channel, Channel::Filling { .. })
             && self.senders.iter().any(|sender| (sender.station, sender.receiver) == (station, receiver));
         match self.stations[station].peers.get(&receiver) {
@@ -468,8 +492,8 @@ impl Medium for Wifi {
         self.told.pop_front().unwrap_or(MediumEvent::Nothing)
     }
 
-    /// Per station: PPDUs and frames sent, frames received with errors, packets given up, collisions, acknowledgements
-    /// lost, air time. For the channel: collisions and busy time.
+    /// Counters: PPDUs sent, frames sent, frames received with errors, packets given up, collisions, acknowledgements
+    /// lost, air time in seconds, of each station; collisions, and busy time in seconds, of the channel.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.stations.iter().enumerate() {
             let counts = &station.counts;
