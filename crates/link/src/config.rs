@@ -22,7 +22,7 @@ use lopsided_stage::StageConfig;
 ///
 /// let uplink = LinkConfig::new(Some(BitRate::from_bps(1_000_000)), Duration::from_millis(20), QueueConfig::default());
 /// let link = uplink.build(1, "link/up").unwrap();
-/// assert_eq!(link.rate(), Some(BitRate::from_bps(1_000_000)));
+/// assert_eq!(link.delay(), Duration::from_millis(20));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {

@@ -1,10 +1,55 @@
-//! A drop-tail FIFO and the line behind it.
+//! The transmit path of a drop-tail FIFO and the line behind it, without jitter and header compression.
 //!
-//! Nothing can change the fate of a packet in such a queue, so when it leaves and when it arrives, or that the line
-//! loses it then, is known as it enters, even where that is still to come: see [`crate::ForetoldLink::pass_through`].
-//! Where nobody looks before it
-//! has arrived (see [`Cx::unseen_until`]), the statistics count its whole course as it enters. What somebody may see in
-//! the middle of its course waits in a ring, and is counted as far as the clock has come.
+//! A packet in a drop-tail FIFO is never dropped or overtaken after it has entered. Its fate can therefore be computed
+//! when it enters: when it leaves the queue, when it arrives, or why it does not arrive (no room, or loss on the line).
+//! The packet may even enter at a future time, as it does when the previous link on its path has computed its arrival
+//! ([`crate::ForetoldLink::pass_through`]). A packet thus needs one call of [`DropTailPath::take_in`] and no event of
+//! its own.
+//!
+//! # Fate and statistics
+//!
+//! The fate of a packet and its statistics are computed at different times:
+//!
+//! - **Fate**: at once, from `waiting` and the state of the line.
+//! - **Statistics** (backlog, sojourn times, events for observers): when the clock reaches them, because an observer
+//!   must see the queue as it is at its time. [`Cx::unseen_until`] returns a time before which no observer reads
+//!   anything. A packet that has arrived before then is counted completely on entry. Any other packet gets a transit
+//!   record in `courses`, which [`DropTailPath::count_courses`] counts step by step.
+//!
+//! # Rings
+//!
+//! Packets enter in order of time, so each ring is sorted by time, the oldest entry first.
+//!
+//! - `waiting`: the packets in the buffer just after the latest entry. A packet is added on entry if the line is busy,
+//!   and removed when a packet enters that finds it departed. It decides whether the buffer has room.
+//! - `packets`: the packets that arrive by an event of this link. [`DropTailPath::handle_packet`] adds them,
+//!   [`DropTailPath::take_arrived`] removes them. A packet that passes through is never in it.
+//! - `courses`: the transit records of packets that an observer may see under way. A record is removed once it is
+//!   counted to its end: the arrival, or the departure if the line loses the packet.
+//! - `ends.coming`: the packets that are dropped, until they are: refused packets at their entry, lost packets at their
+//!   departure from the queue.
+//!
+//! # Counters
+//!
+//! `departed` and `entered` divide `courses`. Only [`DropTailPath::count_courses`] moves them:
+//!
+//! ```text
+//! courses:   [ on the line | in the queue      | not entered yet ]
+//! positions:   0..departed   departed..entered   entered..
+//! ```
+//!
+//! # Invariants
+//!
+//! - `departed <= entered <= courses.len()`.
+//! - `next_departure` is the departure of the first entry of `waiting`, and `next_arrival` the arrival of the first
+//!   entry of `packets`; both are `Time::MAX` if their ring is empty. They spare the hot path a look into the ring.
+//! - `waiting_bytes` is the sum of the sizes in `waiting`, and the buffer of `special.room` is charged with the same
+//!   packets.
+//! - If `courses` has a record, every later packet gets one too. Statistics are thus counted in order of time.
+//! - While an observer watches queues, `Cx::unseen_until` is zero and no packet passes through. Every packet then has a
+//!   record, and no packet leaves `packets` or `ends.coming` before its record is counted. Counted from the back of the
+//!   rings, the n-th record belongs to the n-th packet: in `packets` if it arrives, in `ends.coming` if the line loses
+//!   it ([`DropTailPath::packet`]).
 
 use crate::line::{Line, Measured, dequeued};
 use crate::loss::Loss;
@@ -14,59 +59,64 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct DropTailPath {
-    /// The buffer as it is when the latest packet has entered that waits: those that wait in it, when the first of them
-    /// leaves (`Time::MAX` where there is none), and how many it has places for.
+    /// The packets in the buffer just after the latest entry.
     waiting: VecDeque<Waiting>,
+    /// Bytes of the packets in `waiting`.
     waiting_bytes: Bytes,
+    /// Departure of the first packet in `waiting`; `Time::MAX` if there is none.
     next_departure: Time,
+    /// Capacity of the buffer in packets; `usize::MAX` if its limit is in bytes.
     places: usize,
-    /// The packets that arrive by an event of this link, and when the first of them does; `Time::MAX` where there is
-    /// none.
+    /// The packets that arrive by an event of this link.
     packets: VecDeque<Arriving>,
+    /// Arrival of the first packet in `packets`; `Time::MAX` if there is none.
     next_arrival: Time,
-    /// The courses of packets that somebody may see, until they are counted as arrived.
+    /// Transit records of the packets that an observer may see under way.
     courses: VecDeque<Course>,
-    /// How many of these were counted as they entered, and as they left the queue.
+    /// Number of records in `courses` that are counted as entered.
     entered: u32,
+    /// Number of records in `courses` that are counted as departed from the queue.
     departed: u32,
-    /// `None` where no packet is refused or lost that finds the line idle.
+    /// `None` if the limit is in packets and the line loses none: then a packet that finds the line idle always
+    /// arrives.
     special: Option<Box<Special>>,
-    /// What ends at this link; `None` where nothing ever did.
+    /// The packets that this link drops. `None` if there never was one.
     ends: Option<Box<Ends>>,
 }
 
-/// What few links have.
+/// Rarely used state, boxed to keep a plain link small.
 #[derive(Debug)]
 struct Special {
-    /// The room of a buffer that is counted in octets.
+    /// The buffer, if its limit is in bytes.
     room: Option<BufferLimit>,
-    /// What the line does to packets.
+    /// The loss model of the line, if there is one.
     loss: Option<Loss>,
 }
 
-/// A packet that waits in the buffer.
+/// A packet in the buffer: its departure from the queue, and its size.
 #[derive(Debug)]
 struct Waiting {
     departs: Time,
     size: Bytes,
 }
 
+/// A packet that arrives by an event of this link.
 #[derive(Debug)]
 struct Arriving {
     at: Time,
     packet: Packet,
 }
 
-/// The packets that end here, as they are known to before they do.
+/// Dropped packets.
 #[derive(Debug, Default)]
 struct Ends {
-    /// In the order in which they end.
+    /// Packets that will be dropped, in order of time.
     coming: VecDeque<End>,
-    /// Those that the line has lost.
+    /// Number and bytes of the packets that the line has lost so far.
     lost: Count,
 }
 
-/// A packet that the queue has no room for when it comes, or that the line loses when it leaves the queue.
+/// A packet that the buffer has no room for at its entry, or that the line loses at its departure from the queue.
 #[derive(Debug)]
 struct End {
     at: Time,
@@ -74,31 +124,34 @@ struct End {
     why: DropReason,
 }
 
-/// Why a packet does not arrive.
+/// The reason why a packet does not arrive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ending {
-    /// It finds no room.
+    /// The buffer has no room for it.
     Full,
-    /// The line loses it as it leaves the queue.
+    /// The line loses it at its departure from the queue, at this time.
     Lost(Time, DropReason),
 }
 
-/// The course of one packet.
+/// The transit record of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Course {
     enters: Time,
     departs: Time,
-    /// `Time::MAX` if the line loses it.
+    /// Arrival at the far end; `Time::MAX` if the line loses the packet.
     arrives: Time,
-    /// Octets of IP, and on the wire.
+    /// Size of the IP packet in bytes.
     size: u32,
+    /// Size on the wire in bytes.
     wire: u32,
 }
 
-/// Memory beyond so many packets is given back where fewer than one in [`SPARSE`] places is taken, which is looked at
-/// every [`LOOK`] packets: big topologies have thousands of links.
+/// Capacity up to which a ring is never shrunk. Large topologies have thousands of links, so larger rings release
+/// unused memory.
 const ROOMY: usize = 8;
+/// A ring is shrunk if fewer than one in this number of its places is used.
 const SPARSE: usize = 4;
+/// Number of departures between two checks for unused memory; a power of two.
 const LOOK: u64 = 64;
 
 impl Course {
@@ -114,12 +167,13 @@ impl Course {
         self.arrives == Time::MAX
     }
 
-    /// When it arrives, or is lost.
+    /// Returns the time of the packet's arrival or loss.
     fn ends(&self) -> Time {
         if self.is_lost() { self.departs } else { self.arrives }
     }
 }
 
+/// True if the buffer has room for a packet of this size, as far as bytes are limited.
 impl Special {
     fn fits(&self, size: Bytes) -> bool {
         self.room.as_ref().is_none_or(|room| room.fits(size))
@@ -127,7 +181,7 @@ impl Special {
 }
 
 impl Ends {
-    /// Behind all that end no later.
+    /// Inserts a packet after all packets that end at the same time or earlier.
     fn add(&mut self, end: End) {
         let behind = self.coming.iter().rev().take_while(|other| other.at > end.at).count();
         self.coming.insert(self.coming.len() - behind, end);
@@ -156,8 +210,8 @@ impl DropTailPath {
         }
     }
 
-    /// A packet of this size enters at `at`, behind all that entered before, and arrives by an event of this link. True
-    /// if it is the next to arrive.
+    /// Accepts a packet of this size that enters at `at`, not before any earlier one, and that arrives by an event of
+    /// this link. Returns true if it is the next packet to arrive.
     #[inline(always)]
     pub(crate) fn handle_packet(
         &mut self,
@@ -184,8 +238,8 @@ impl DropTailPath {
         is_next
     }
 
-    /// A packet of this size enters at `at`: its course is counted or noted. Gives the time at which it arrives, or why
-    /// it does not, and [`DropTailPath::end`] must have it.
+    /// Computes the fate of a packet of this size that enters at `at`, and counts the packet or stores its transit
+    /// record. Returns its arrival. On an error the caller must pass the packet to [`DropTailPath::end`].
     #[inline(always)]
     pub(crate) fn take_in(
         &mut self,
@@ -195,6 +249,8 @@ impl DropTailPath {
         measured: &mut Measured,
         cx: &mut Cx<'_>,
     ) -> Result<Time, Ending> {
+        // Most frequent case. An idle line implies an empty queue, so the packet needs no room, and the serializer
+        // alone counts it.
         if self.special.is_none() && self.courses.is_empty() {
             if let Some((arrives, passed)) = line.pass(at, size, cx.unseen_until()) {
                 if u64::from(passed) % LOOK == 0 {
@@ -203,6 +259,7 @@ impl DropTailPath {
                 return Ok(arrives);
             }
         }
+        // Packets that depart at the time of this entry make room for it: a departure comes before an entry.
         if self.next_departure <= at {
             self.release_until(at);
         }
@@ -221,14 +278,15 @@ impl DropTailPath {
         Ok(arrives)
     }
 
-    /// The line loses the packet as it leaves the queue.
+    /// Counts a packet that the line loses at its departure from the queue. Out of line, because losses are rare.
     #[cold]
     #[inline(never)]
     fn lose(&mut self, size: Bytes, at: Time, departs: Time, wire: Bytes, measured: &mut Measured, cx: &mut Cx<'_>) {
         self.take_course(size, at, (departs, Time::MAX, departs), wire, measured, cx);
     }
 
-    /// When the packet leaves the queue, arrives (`Time::MAX` if the line loses it) and is no longer of this link.
+    /// Counts a packet or stores its transit record. The triple has the packet's departure from the queue, its arrival
+    /// (`Time::MAX` if the line loses it), and the time at which the link has finished with it.
     #[inline(always)]
     fn take_course(
         &mut self,
@@ -239,12 +297,13 @@ impl DropTailPath {
         measured: &mut Measured,
         cx: &mut Cx<'_>,
     ) {
-        // On an idle line the packet takes no room.
+        // A packet that finds the line idle takes no room in the buffer.
         let mut backlog = Backlog { packets: 1, bytes: size };
         if departs > at {
             self.wait(departs, size);
             backlog = Backlog { packets: self.waiting.len() as u32, bytes: self.waiting_bytes };
         }
+        // No observer looks before the packet has left the link, so its whole transit is counted in one step.
         if ends < cx.unseen_until() && self.courses.is_empty() {
             measured.queue.crossed(at, departs, size, backlog);
             measured.wire_bytes += wire;
@@ -255,18 +314,18 @@ impl DropTailPath {
         }
     }
 
-    /// Whether the line may lose packets.
+    /// True if the line may lose packets.
     fn loses(&self) -> bool {
         self.special.as_ref().is_some_and(|special| special.loss.is_some())
     }
 
-    /// Whether the buffer has room for a packet of this size.
+    /// True if the buffer has room for a packet of this size.
     #[inline(always)]
     fn fits(&self, size: Bytes) -> bool {
         self.waiting.len() < self.places && self.special.as_ref().is_none_or(|special| special.fits(size))
     }
 
-    /// A packet of this size waits in the buffer, behind all others.
+    /// Adds a packet of this size to the buffer, after all others.
     #[inline(always)]
     fn wait(&mut self, departs: Time, size: Bytes) {
         if let Some(room) = self.special.as_mut().and_then(|special| special.room.as_mut()) {
@@ -279,7 +338,7 @@ impl DropTailPath {
         self.waiting_bytes += size;
     }
 
-    /// Frees the room of those that leave the queue by `at`.
+    /// Removes the packets that depart by `at` from the buffer. At least one must.
     #[inline(always)]
     fn release_until(&mut self, at: Time) {
         while let Some(first) = self.waiting.pop_front() {
@@ -294,12 +353,13 @@ impl DropTailPath {
         }
     }
 
-    /// Somebody may see a packet in the middle of this course, or of one before it. With it, so much waits when it
-    /// enters.
+    /// Stores the transit record of a packet that an observer may see under way, or that follows such a packet.
+    /// `backlog` is the backlog just after the packet's entry, itself included.
     #[inline(never)]
     fn note_course(&mut self, course: Course, backlog: Backlog, measured: &mut Measured, cx: &mut Cx<'_>) {
         let unseen_until = cx.unseen_until();
         let counted_until = unseen_until.max(cx.now());
+        // Count finished records first: without older records this packet may be counted in one step after all.
         if self.courses.front().is_some_and(|first| first.ends() <= counted_until) {
             self.count_courses(counted_until, measured, cx);
         }
@@ -308,8 +368,8 @@ impl DropTailPath {
             measured.wire_bytes += course.wire();
             self.look_at_room(measured);
         } else {
-            // What waits before it may have been counted as gone. What enters later finds noted all that waits before
-            // it.
+            // Older packets may be counted as departed up to `counted_until`, although they still wait when this packet
+            // enters. The largest backlog is therefore noted now. For a later entry the counted backlog is right.
             if course.enters <= counted_until {
                 measured.queue.notice(backlog);
             }
@@ -320,14 +380,14 @@ impl DropTailPath {
         }
     }
 
-    /// The ring grows by a quarter, not to the double: a link that ten thousand flows share has half a million courses,
-    /// and of links with few there are thousands.
+    /// Grows `courses` by 25 % instead of doubling it. A link with ten thousand flows has half a million records, and a
+    /// large topology has thousands of links with few records.
     #[cold]
     fn make_room_for_courses(&mut self) {
         self.courses.reserve_exact((self.courses.len() / 4).max(ROOMY));
     }
 
-    /// Tells the watchers what happened up to now, if there are any.
+    /// Counts and reports everything up to now if an observer watches queues.
     #[inline]
     pub(crate) fn catch_up(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) {
         if cx.is_watched(EventMask::QUEUES) {
@@ -335,21 +395,23 @@ impl DropTailPath {
         }
     }
 
-    /// Puts into the statistics what happened up to `until`: all that enters by then has entered.
+    /// Adds everything up to `until` to the statistics. Every packet that enters by then must have been accepted.
     #[inline(never)]
     pub(crate) fn count_until(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         self.count_courses(until, measured, cx);
         self.let_end(until, measured, cx);
     }
 
-    /// Puts the courses up to `until`, which nobody sees before, into the statistics.
+    /// Counts the transit records up to `until`, a time before which no observer looks.
     fn count_courses(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
+        // At equal times a departure comes before an entry.
         while let Some(&course) = self.courses.get(self.entered as usize).filter(|course| course.enters <= until) {
             self.count_departures(course.enters, measured, cx);
             self.count_entry(course, measured, cx);
             self.entered += 1;
         }
         self.count_departures(until, measured, cx);
+        // Records leave from the front only. Both counters count from the front, so they move with it.
         while self.departed > 0 && self.courses.front().is_some_and(|first| first.ends() <= until) {
             self.courses.pop_front();
             self.entered -= 1;
@@ -357,7 +419,7 @@ impl DropTailPath {
         }
     }
 
-    /// A packet more has left the queue.
+    /// Checks for unused memory every [`LOOK`] departures. Call after each departure.
     #[inline(always)]
     fn look_at_room(&mut self, measured: &Measured) {
         if measured.queue.sent_packets() & (LOOK - 1) == 0 {
@@ -365,7 +427,7 @@ impl DropTailPath {
         }
     }
 
-    /// Those that waited before the line became idle are still in the ring.
+    /// Removes departed packets from the buffer, which the fast path leaves there, and releases unused memory.
     #[cold]
     fn tidy(&mut self, at: Time) {
         if self.next_departure <= at {
@@ -374,6 +436,7 @@ impl DropTailPath {
         self.give_back_room();
     }
 
+    /// Releases unused memory of all rings.
     #[cold]
     fn give_back_room(&mut self) {
         give_back_room(&mut self.waiting);
@@ -381,7 +444,7 @@ impl DropTailPath {
         give_back_room(&mut self.courses);
     }
 
-    /// Counts the next packet as it enters.
+    /// Counts the entry of the packet whose record is next.
     #[inline]
     fn count_entry(&self, course: Course, measured: &mut Measured, cx: &mut Cx<'_>) {
         measured.queue.entered(course.enters, course.size());
@@ -391,7 +454,7 @@ impl DropTailPath {
         }
     }
 
-    /// Counts those that left the queue by `until`, of those that were counted as they entered.
+    /// Counts the departures by `until`, among the packets that are counted as entered.
     #[inline(always)]
     fn count_departures(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         while self.departed < self.entered {
@@ -407,20 +470,22 @@ impl DropTailPath {
                 dequeued(path.packet(path.departed), backlog, course.departs, course.enters)
             });
             self.departed += 1;
-            // Who watches is told of it before what comes later.
+            // Observers must see this loss before any later event.
             if course.is_lost() && cx.is_watched(EventMask::QUEUES) {
                 self.let_end(course.departs, measured, cx);
             }
         }
     }
 
-    /// The packet with this course. Where somebody watches, none passes through, and none arrives or is lost before it
-    /// is counted.
+    /// Returns the packet of a transit record. Called only while queues are observed: then no packet passes through,
+    /// and none has arrived or been dropped before its record is counted.
     fn packet(&self, course: u32) -> &Packet {
         let course = course as usize;
+        // Both rings end with the same packet, so positions are counted from the back.
         if !self.loses() {
             return &self.packets[self.packets.len() - (self.courses.len() - course)].packet;
         }
+        // With losses the packets of the records from here on are divided between two rings.
         let on = self.courses.range(course..);
         let lost = on.filter(|course| course.is_lost()).count();
         let ends = self.ends.iter().flat_map(|ends| ends.coming.iter().rev());
@@ -433,7 +498,7 @@ impl DropTailPath {
         }
     }
 
-    /// A packet that entered at `at` does not arrive.
+    /// Takes a packet that entered at `at` and will not arrive. It is dropped when its time comes.
     #[cold]
     #[inline(never)]
     pub(crate) fn end(&mut self, packet: Packet, at: Time, ending: Ending, measured: &mut Measured, cx: &mut Cx<'_>) {
@@ -442,18 +507,20 @@ impl DropTailPath {
             Ending::Full => End { at, packet, why: DropReason::QueueFull },
             Ending::Lost(departs, why) => End { at: departs, packet, why },
         });
-        // What a line loses is known before others are refused that come before it leaves.
+        // A loss is known at the entry, but happens at the departure. Packets that are refused in between come first,
+        // so with losses nothing after `at` may be dropped yet.
         let known = if self.loses() { at } else { Time::MAX };
         self.catch_up(measured, cx);
         self.let_end(cx.unseen_until().max(cx.now()).min(known), measured, cx);
     }
 
-    /// Drops those that end by `until`.
+    /// Drops the packets that end by `until`.
     #[inline]
     fn let_end(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         let Some(Ends { coming, lost, .. }) = self.ends.as_deref_mut() else { return };
         while coming.front().is_some_and(|first| first.at <= until) {
             let Some(End { at, packet, why }) = coming.pop_front() else { return };
+            // `offered` with an unchanged backlog counts the packet as arrived and dropped.
             match why {
                 DropReason::QueueFull => measured.queue.offered(at, packet.size(), measured.queue.backlog()),
                 _ => lost.record(packet.size()),
@@ -462,13 +529,13 @@ impl DropTailPath {
         }
     }
 
-    /// When the next packet arrives by an event of this link, whether it is on the line yet or not.
+    /// Returns the time of the next arrival by an event of this link, even if that packet still waits in the queue.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Option<Time> {
         (self.next_arrival != Time::MAX).then_some(self.next_arrival)
     }
 
-    /// Takes the first packet on the line if it has arrived.
+    /// Removes and returns the first packet if it has arrived.
     #[inline]
     pub(crate) fn take_arrived(&mut self, now: Time) -> Option<Packet> {
         if self.next_arrival > now {
@@ -479,45 +546,43 @@ impl DropTailPath {
         Some(first.packet)
     }
 
-    /// Hands over the packets that would arrive by an event of this link, with their times.
+    /// Removes all packets that would arrive by an event of this link, with their arrivals.
     pub(crate) fn take_arriving(&mut self) -> impl Iterator<Item = (Time, Packet)> + use<> {
         self.next_arrival = Time::MAX;
         std::mem::take(&mut self.packets).into_iter().map(|arriving| (arriving.at, arriving.packet))
     }
 
-    /// Takes such packets back, in order of time.
+    /// Appends packets that arrive by an event of this link, in order of time.
     pub(crate) fn put_arriving(&mut self, arriving: impl Iterator<Item = (Time, Packet)>) {
         self.packets.extend(arriving.map(|(at, packet)| Arriving { at, packet }));
         self.next_arrival = self.packets.front().map_or(Time::MAX, |first| first.at);
     }
 
-    /// The packets that are in the hands of this link.
+    /// Returns the packets that this link holds.
     pub(crate) fn held(&self) -> Count {
         let arriving = self.packets.iter().map(|arriving| arriving.packet.size());
         let ending = self.ends.iter().flat_map(|ends| &ends.coming).map(|end| end.packet.size());
         Count::of(arriving.chain(ending))
     }
 
-    // As last counted.
-
-    /// The packets that wait.
+    /// Returns the packets in the queue, as of the last count.
     pub(crate) fn waiting(&self) -> Count {
         Count::of(self.courses.range(self.departed as usize..self.entered as usize).map(Course::size))
     }
 
-    /// The packets on the line.
+    /// Returns the packets on the line, as of the last count.
     pub(crate) fn in_flight(&self) -> Count {
         let on_the_line = self.courses.range(..self.departed as usize).filter(|course| !course.is_lost());
         Count::of(on_the_line.map(Course::size))
     }
 
-    /// The packets that the line has lost.
+    /// Returns the packets that the line has lost, as of the last count.
     pub(crate) fn lost(&self) -> Count {
         self.ends.as_ref().map_or(Count::ZERO, |ends| ends.lost)
     }
 }
 
-/// Half of the places, where few are taken.
+/// Halves the capacity of a ring if less than 1 in [`SPARSE`] of its places is used.
 fn give_back_room<T>(ring: &mut VecDeque<T>) {
     let places = ring.capacity();
     if places > ROOMY && SPARSE * ring.len() < places {
@@ -529,7 +594,8 @@ fn give_back_room<T>(ring: &mut VecDeque<T>) {
 mod tests {
     use super::*;
 
-    /// Four links stand between two hosts, and each packet under way is noted in one of them at least.
+    /// A path between two hosts has four links, and each packet in flight has an entry in at least one of them. These
+    /// sizes decide how much memory large runs take.
     #[test]
     fn what_a_link_takes_and_what_it_notes_of_a_packet() {
         assert!(size_of::<crate::Link>() <= 496, "a link takes {}", size_of::<crate::Link>());

@@ -11,8 +11,29 @@ use crate::shaper::AnyShaper;
 use lopsided_core::{Bytes, Count, Cx, Duration, Node, Packet, Port, Time};
 use lopsided_queue::{ClassStats, DropFrom, FarEnd, Qdisc, Queue, QueueSample, QueueStats};
 
-/// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`. If its discipline senses, the other direction
-/// passes its queue by [`Link::SENSED`].
+/// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`. If its queue discipline senses, packets of the
+/// other direction pass the queue at [`Link::SENSED`].
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::{Accounting, BitRate, Cx, Duration, FlowId, IpHeader, NewPacket, Node, NodeId, Payload, Port};
+/// use lopsided_core::{Time, Transport, packet::UdpHeader};
+/// use lopsided_link::LinkConfig;
+/// use lopsided_queue::QueueConfig;
+/// use std::net::Ipv4Addr;
+///
+/// let config = LinkConfig::new(Some(BitRate::from_bps(1_000_000)), Duration::from_millis(20), QueueConfig::default());
+/// let mut link = config.build(1, "link/up").unwrap();
+/// let mut accounting = Accounting::new(1);
+/// let mut cx = Cx::new(Time::ZERO, NodeId(0), &mut accounting);
+/// let ip = IpHeader::v4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+/// let udp = Transport::Udp(UdpHeader { src_port: 1, dst_port: 53 });
+/// let packet = cx.originate(NewPacket::new(FlowId(1), ip, udp, Payload::virtual_len(1472)));
+/// link.handle_packet(Port(0), packet, &mut cx);
+/// // 1,500 bytes take 12 ms at 1 Mbit/s, and 20 ms to the other end.
+/// assert_eq!(link.poll_timeout(), Some(Time::from_nanos(32_000_000)));
+/// ```
 #[derive(Debug)]
 pub struct Link {
     path: TransmitPath,
@@ -20,30 +41,34 @@ pub struct Link {
     measured: Measured,
 }
 
-/// Where the packets are. The choice of path does not affect results.
+/// The implementation that holds the packets. The choice does not affect any result.
 #[derive(Debug)]
 enum TransmitPath {
     /// A drop-tail FIFO in front of a line without jitter and header compression.
     DropTail(DropTailPath),
-    /// Everything else.
+    /// Any other link.
     Queued(Box<QueuedPath>),
 }
 
-/// The fate of all packets that a link ever took in.
+/// The fate of all packets that a link has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkCounters {
+    /// Packets that entered the link, or that its discipline created.
     pub received: Count,
+    /// Packets that arrived at the other end.
     pub delivered: Count,
-    /// Refused or dropped by the queue.
+    /// Packets that the queue refused or dropped.
     pub dropped: Count,
-    /// Lost on the line, or not rebuilt from a compressed header.
+    /// Packets lost on the line, or dropped at the far end because their header could not be rebuilt.
     pub lost: Count,
+    /// Packets in the queue.
     pub waiting: Count,
+    /// Packets on the line.
     pub in_flight: Count,
 }
 
 impl Link {
-    /// Inlet and outlet of the other direction at this end of the line, for [`Link::pass_reverse`].
+    /// Port at which packets of the other direction pass this end of the line: see [`Link::pass_reverse`].
     pub const SENSED: Port = Port(1);
 
     pub(crate) fn assemble(
@@ -55,6 +80,7 @@ impl Link {
         jitter: Option<Jitter>,
         compression: Option<HeaderCompression>,
     ) -> Link {
+        // With these, the fate of a packet depends on later packets, or arrivals are not in order.
         let plain = jitter.is_none() && compression.is_none();
         let path = match queue {
             Queue::Fifo(fifo) if fifo.drops_from() == DropFrom::Tail && plain => {
@@ -65,7 +91,7 @@ impl Link {
         Link { path, line: Line::new(shaper, framing, delay), measured: Measured::default() }
     }
 
-    /// The link as it is now: accounts for all that is owed up to now, which changes no result.
+    /// Brings the link up to date and returns a view of its measurements. Changes no result.
     pub fn sync(&mut self, cx: &mut Cx<'_>) -> LinkView<'_> {
         debug_assert!(cx.now() >= cx.unseen_until(), "nobody was to look yet");
         match &mut self.path {
@@ -78,14 +104,14 @@ impl Link {
         LinkView { link: self }
     }
 
-    /// True if a packet's fate is known when it enters and crossing takes time: then [`Link::foretold`] and
-    /// [`Link::handle_packet_at`] accept packets that enter at a future time.
+    /// True if the fate of a packet is known when it enters, and if crossing takes time. [`Link::foretold`] and
+    /// [`Link::handle_packet_at`] then accept packets that enter at a future time.
     pub fn foretells(&self) -> bool {
         matches!(self.path, TransmitPath::DropTail(_)) && self.line.takes_time
     }
 
-    /// The link as a [foretelling](Link::foretells) one, which the caller knows it is; `None` for a queue other than a
-    /// drop-tail FIFO.
+    /// Returns the interface for packets that enter at a future time, or `None` if the queue is not a drop-tail FIFO.
+    /// The caller must have checked [`Link::foretells`].
     #[inline(always)]
     pub fn foretold(&mut self) -> Option<ForetoldLink<'_>> {
         match &mut self.path {
@@ -97,8 +123,8 @@ impl Link {
         }
     }
 
-    /// As [`Node::handle_packet`] for a packet of this size that enters at `at`, which must be now for a link that does
-    /// not [foretell](Link::foretells). False if [`Node::poll_timeout`] is unchanged.
+    /// Like [`Node::handle_packet`], for a packet of this size that enters at `at`. `at` must be now unless the link
+    /// [foretells](Link::foretells). Returns false if [`Node::poll_timeout`] is unchanged.
     #[inline(always)]
     pub fn handle_packet_at(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> bool {
         match &mut self.path {
@@ -112,8 +138,8 @@ impl Link {
         }
     }
 
-    /// Makes all due departures, and returns an arrived packet and the time of the next arrival:
-    /// [`Node::handle_timeout`], [`Node::poll_transmit`] and [`Node::poll_timeout`] in one call.
+    /// Makes all due departures. Returns an arrived packet, if there is one, and the time of the next arrival. Replaces
+    /// calls of [`Node::handle_timeout`], [`Node::poll_transmit`] and [`Node::poll_timeout`].
     #[inline(always)]
     pub fn next_arrived(&mut self, cx: &mut Cx<'_>) -> (Option<Packet>, Option<Time>) {
         match &mut self.path {
@@ -128,12 +154,12 @@ impl Link {
         }
     }
 
-    /// From the end of a packet's sending to its arrival.
+    /// Returns the propagation delay.
     pub fn delay(&self) -> Duration {
         self.line.delay
     }
 
-    /// Where the discipline's sensing packets turn; `None` if it sends none.
+    /// Returns where the discipline's sensing packets turn around; `None` if it sends none.
     pub fn senses(&self) -> Option<FarEnd> {
         match &self.path {
             TransmitPath::DropTail(_) => None,
@@ -141,8 +167,8 @@ impl Link {
         }
     }
 
-    /// Passes a packet of the other direction by this direction's queue ([`Link::SENSED`]). `None` if it is the
-    /// discipline's own returning packet.
+    /// Lets a packet of the other direction pass this direction's queue ([`Link::SENSED`]). Returns `None` if the
+    /// packet is one of the discipline's own that has returned.
     pub fn pass_reverse(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Option<Packet> {
         self.catch_up(cx);
         let TransmitPath::Queued(path) = &mut self.path else { return Some(packet) };
@@ -154,7 +180,7 @@ impl Link {
         None
     }
 
-    /// Makes all due departures.
+    /// Makes all departures that are due.
     #[inline(always)]
     fn catch_up(&mut self, cx: &mut Cx<'_>) {
         match &mut self.path {
@@ -164,7 +190,7 @@ impl Link {
     }
 }
 
-/// A link that knows a packet's fate when it enters.
+/// A link that computes a packet's fate when the packet enters.
 #[derive(Debug)]
 pub struct ForetoldLink<'a> {
     path: &'a mut DropTailPath,
@@ -173,9 +199,9 @@ pub struct ForetoldLink<'a> {
 }
 
 impl ForetoldLink<'_> {
-    /// A packet of this size enters at `at`, not before any earlier one, and continues at once elsewhere, with the time
-    /// of its arrival. `None` if the queue has no room then, or the line loses it. Not allowed while queues or drops
-    /// are observed.
+    /// Accepts a packet of this size that enters at `at`, not before any earlier one. Returns it at once with its
+    /// arrival, for the caller to forward. `None` if the queue has no room at `at`, or if the line loses the packet.
+    /// Not allowed while an observer watches queues or drops.
     #[inline(always)]
     pub fn pass_through(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
         match self.path.take_in(size, at, self.line, self.measured, cx) {
@@ -187,51 +213,52 @@ impl ForetoldLink<'_> {
         }
     }
 
-    /// Hands over the packets that would arrive by an event of this link, with their times.
+    /// Removes the packets that would arrive by an event of this link, and returns them with their arrivals.
     pub fn take_arriving(&mut self) -> impl Iterator<Item = (Time, Packet)> + use<> {
         self.path.take_arriving()
     }
 
-    /// Takes back the packets from [`ForetoldLink::take_arriving`], or those that passed since, in order of time.
+    /// Appends packets, in order of time: those from [`ForetoldLink::take_arriving`], or those that passed through
+    /// since.
     pub fn put_arriving(&mut self, arriving: impl Iterator<Item = (Time, Packet)>) {
         self.path.put_arriving(arriving);
     }
 }
 
-/// A link at one instant, for measurements.
+/// A link that is up to date, for measurements.
 #[derive(Debug)]
 pub struct LinkView<'a> {
     link: &'a mut Link,
 }
 
 impl LinkView<'_> {
-    /// The queue, and the waits of the packets that left it since the sample before.
+    /// Returns the state of the queue, and the sojourn times of the packets that left since the last sample.
     pub fn sample(&mut self) -> QueueSample {
         self.link.measured.queue.sample()
     }
 
-    /// Statistics of the queue.
+    /// Returns the statistics of the queue.
     pub fn queue_stats(&self) -> &QueueStats {
         &self.link.measured.queue
     }
 
-    /// Bytes that left the queue for the line, with framing.
+    /// Returns the bytes that left the queue for the line, with framing.
     pub fn wire_bytes(&self) -> Bytes {
         self.link.measured.wire_bytes
     }
 
-    /// Calls `out` with the class, the quantity and the value of each field of the [`ClassStats`] of the queue
-    /// discipline's classes.
+    /// Calls `out` with class, name and value of each field of [`ClassStats`], for all classes of the queue discipline.
     pub fn classes(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         let TransmitPath::Queued(path) = &self.link.path else { return };
         path.qdisc().classes(&mut |class, stats| class_parts(class, &stats, out));
     }
 
-    /// Calls `out` with the class, the quantity and the value of each of the queue discipline's gauges, and of the
-    /// counts of header compression.
+    /// Calls `out` with class, name and value of each gauge of the queue discipline, and of each counter of header
+    /// compression.
     pub fn gauges(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         let TransmitPath::Queued(path) = &self.link.path else { return };
         path.qdisc().gauges(&mut |name, value| {
+            // A gauge of a class is named `class/gauge`.
             let (class, gauge) = name.rsplit_once('/').unwrap_or(("", name));
             out(class, gauge, value);
         });
@@ -240,13 +267,14 @@ impl LinkView<'_> {
         }
     }
 
-    /// The fate of all packets.
+    /// Returns the fate of all packets so far.
     pub fn counters(&self) -> LinkCounters {
         let queue = &self.link.measured.queue;
         let dropped = Count { packets: queue.dropped_packets(), bytes: queue.dropped_bytes() };
         match &self.link.path {
             TransmitPath::DropTail(path) => {
                 let (waiting, in_flight) = (path.waiting(), path.in_flight());
+                // This path counts departures and losses, but no entries and arrivals; both follow from conservation.
                 let sent = Count { packets: queue.sent_packets(), bytes: queue.sent_bytes() };
                 let received = sent + dropped + queue.backlog().into();
                 let lost = path.lost();
@@ -290,7 +318,7 @@ impl Node for Link {
         }
     }
 
-    /// The packets in its hands.
+    /// Returns the packets that the link holds.
     fn held(&self) -> Count {
         match &self.path {
             TransmitPath::DropTail(path) => path.held(),
@@ -299,6 +327,7 @@ impl Node for Link {
     }
 }
 
+/// Calls `out` with each field of a class's statistics.
 fn class_parts(class: &str, stats: &ClassStats, out: &mut dyn FnMut(&str, &str, f64)) {
     out(class, "backlog_packets", f64::from(stats.backlog.packets));
     out(class, "backlog_bytes", stats.backlog.bytes.get() as f64);

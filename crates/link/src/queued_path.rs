@@ -1,4 +1,4 @@
-//! Any queue discipline and the line after it: the next departure is known only when it happens.
+//! The transmit path for any queue discipline. The next departure is known only when it happens.
 
 use crate::header_compression::HeaderCompression;
 use crate::jitter::Jitter;
@@ -12,23 +12,24 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct QueuedPath {
     queue: Child<Queue>,
-    /// True if the discipline creates packets.
+    /// True if the discipline creates sensing packets.
     senses: bool,
-    /// Wire size of the packet at the head, if the shaper waits for one.
+    /// Wire size of the packet at the head, if the shaper needs it.
     head: Option<Bytes>,
-    /// When to check again for a departure, if nothing happens before; `Time::MAX` if the queue is empty.
+    /// Time of the next check for a departure, if nothing happens before; `Time::MAX` if the queue is empty.
     next_look: Time,
-    /// The packets on the line in the order of their arrival.
+    /// The packets on the line, in the order of their arrival.
     in_flight: VecDeque<InFlight>,
     loss: Option<Loss>,
     jitter: Option<Jitter>,
     compression: Option<HeaderCompression>,
     received: Count,
     delivered: Count,
-    /// On the line.
+    /// Packets lost on the line, or whose header could not be rebuilt.
     lost: Count,
 }
 
+/// A packet on the line.
 #[derive(Debug)]
 struct InFlight {
     arrives: Time,
@@ -49,21 +50,22 @@ impl QueuedPath {
         QueuedPath { queue, senses, head, next_look, in_flight, loss, jitter, compression, received, delivered, lost }
     }
 
-    /// The discipline.
+    /// Returns the discipline.
     pub(crate) fn qdisc(&self) -> &Queue {
         self.queue.qdisc()
     }
 
-    /// Both ends of header compression.
+    /// Returns both ends of header compression, if it is on.
     pub(crate) fn compression(&self) -> Option<&HeaderCompression> {
         self.compression.as_ref()
     }
 
-    /// A packet arrives at the queue.
+    /// Accepts a packet at the queue.
     #[inline(never)]
     pub(crate) fn handle_packet(&mut self, packet: Packet, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
         let size = packet.size();
         self.received.record(size);
+        // Departures that are due come before this arrival, also at the same time.
         self.catch_up(line, measured, cx);
         self.advance_shaper(line, cx.now());
         self.queue.enqueue(packet, cx);
@@ -75,7 +77,7 @@ impl QueuedPath {
         self.catch_up(line, measured, cx);
     }
 
-    /// Makes the packets that the discipline wants, and offers them to it.
+    /// Creates the sensing packets that the discipline requests, and offers them to it.
     fn originate(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) {
         while let Some(new) = self.queue.poll_originate() {
             let size = new.size();
@@ -86,12 +88,12 @@ impl QueuedPath {
         }
     }
 
-    /// Shows the discipline a packet of the other direction. True if it is its own.
+    /// Lets the discipline observe a packet of the other direction. True if the packet is the discipline's own.
     pub(crate) fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
         self.queue.observe_reverse(packet, now)
     }
 
-    /// Makes all due departures at their own times.
+    /// Makes all due departures, each at its own time.
     #[inline]
     pub(crate) fn catch_up(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
         while self.next_look <= cx.now() {
@@ -103,8 +105,8 @@ impl QueuedPath {
         }
     }
 
-    /// Whether a packet leaves now. Where the shaper waits for a size, another packet may have come to the head
-    /// meanwhile, or one at last: a discipline that holds packets back is looked into when one is ready.
+    /// True if a packet leaves now. If the shaper needs a packet's size, the head is looked up again, because another
+    /// packet may have reached the head since, or the discipline may have released its first packet only now.
     #[inline]
     fn may_depart(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) -> bool {
         if !line.shaper.needs_size() {
@@ -115,7 +117,7 @@ impl QueuedPath {
         self.next_look == cx.now()
     }
 
-    /// A packet leaves the queue, unless the discipline drops all that it has ready.
+    /// Makes one departure. The discipline may instead drop everything that it has ready.
     fn depart(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
         let now = cx.now();
         let given = self.queue.dequeue(cx);
@@ -142,7 +144,7 @@ impl QueuedPath {
         measured.queue.settle(now, backlog);
     }
 
-    /// The packet is on the line, behind all that arrive no later.
+    /// Puts the packet on the line, after all packets that arrive at the same time or earlier.
     fn send(&mut self, arrives: Time, packet: Packet) {
         let Some(jitter) = &mut self.jitter else { return self.in_flight.push_back(InFlight { arrives, packet }) };
         let arrives = jitter.delay(arrives);
@@ -150,11 +152,13 @@ impl QueuedPath {
         self.in_flight.insert(behind, InFlight { arrives, packet });
     }
 
-    /// Finds out when the next packet leaves the queue, as far as that can be known now.
+    /// Computes when to check for the next departure, as far as that is known now.
     fn look(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
         let now = cx.now();
         self.head = None;
         if !line.shaper.needs_size() {
+            // Without a size the packet stays in the discipline until the line is free, so that it can still be dropped
+            // or overtaken.
             let free = line.shaper.ready_at(Bytes::ZERO).max(now);
             self.next_look = self.queue.ready_at(free).map_or(Time::MAX, |ready| ready.max(free));
             return;
@@ -166,7 +170,7 @@ impl QueuedPath {
         };
     }
 
-    /// When the packet at the head, which the discipline lets go, has the shaper's leave.
+    /// Returns when the packet at the head may leave. The discipline has released it, so only the shaper holds it back.
     fn look_at_head(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) -> Time {
         let now = cx.now();
         let head = self.queue.peek(cx);
@@ -180,6 +184,7 @@ impl QueuedPath {
         line.shaper.ready_at(wire).max(now)
     }
 
+    /// Advances the shaper to `now`, with or without a packet at the head.
     #[inline]
     fn advance_shaper(&self, line: &mut Line, now: Time) {
         match self.head {
@@ -188,7 +193,7 @@ impl QueuedPath {
         }
     }
 
-    /// Takes the first packet on the line that has arrived and can be rebuilt.
+    /// Removes and returns the first packet that has arrived, if its header can be rebuilt.
     #[inline(never)]
     pub(crate) fn take_arrived(&mut self, cx: &mut Cx<'_>) -> Option<Packet> {
         while self.in_flight.front()?.arrives <= cx.now() {
@@ -204,42 +209,43 @@ impl QueuedPath {
         None
     }
 
-    /// When the next packet arrives, or the earliest time at which one could.
+    /// Returns the time of the next arrival, or the earliest time at which a packet could arrive.
     #[inline]
     pub(crate) fn next_arrival(&self, delay: Duration) -> Option<Time> {
         match self.in_flight.front() {
-            // A packet that has not left yet may overtake.
+            // With reordering, a packet that has not left the queue yet may overtake.
             Some(first) if self.jitter.as_ref().is_some_and(Jitter::reorders) && self.next_look != Time::MAX => {
                 Some(first.arrives.min(self.next_look + delay))
             }
             Some(first) => Some(first.arrives),
             None if self.next_look == Time::MAX => None,
-            // That a packet leaves the queue need not be an event of its own: it cannot arrive before this.
+            // A departure is no event of its own. No packet can arrive before the next departure plus the delay, so
+            // that is early enough to look again.
             None => Some(self.next_look + delay),
         }
     }
 
-    /// Packets that came, the discipline's own included.
+    /// Returns the packets received, the discipline's own included.
     pub(crate) fn received(&self) -> Count {
         self.received
     }
 
-    /// Packets that left at the far end.
+    /// Returns the packets that arrived at the far end.
     pub(crate) fn delivered(&self) -> Count {
         self.delivered
     }
 
-    /// Packets lost on the line, or not rebuilt behind it.
+    /// Returns the packets lost on the line, or whose header could not be rebuilt.
     pub(crate) fn lost(&self) -> Count {
         self.lost
     }
 
-    /// The packets that wait.
+    /// Returns the packets in the queue.
     pub(crate) fn waiting(&self) -> Count {
         self.queue.backlog().into()
     }
 
-    /// The packets on the line.
+    /// Returns the packets on the line.
     pub(crate) fn in_flight(&self) -> Count {
         Count::of(self.in_flight.iter().map(|flying| flying.packet.size()))
     }

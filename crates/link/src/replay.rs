@@ -1,7 +1,7 @@
-//! A capture played again: packets come to a link at the times at which they came somewhere else.
+//! Replays the arrivals of a capture through a link, to compare the fate of each packet with its fate in the capture.
 //!
-//! What became of each can then be held against what became of it there, packet by packet. Nothing answers: the senders
-//! are those of the capture, whatever is lost here.
+//! Packets enter at the recorded times. There are no end hosts: a loss here does not change what the recorded senders
+//! sent.
 
 use crate::{AnyShaper, LinkConfig, LinkError, Shaper};
 use lopsided_core::{
@@ -11,18 +11,24 @@ use lopsided_core::{
 use lopsided_queue::Qdisc;
 use std::sync::{Arc, Mutex};
 
-/// What became of a packet.
+/// The fate of a replayed packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
-    /// When it left the queue, and as which of all that left.
+    /// Departure from the queue: the time, and the packet's position among all departures, counted from 0.
     pub left: Option<(Time, u32)>,
+    /// The time and the reason, if the packet was dropped.
     pub dropped: Option<(Time, DropReason)>,
+    /// True if the packet was marked.
     pub marked: bool,
 }
 
-/// Plays packets to a link in the order of their times; what still waits when the last has come goes on until the queue
-/// is empty. With a `credit` the link is a line of its rate that lets the first packet of a busy time go as if it had
-/// come that much earlier, as Linux' `htb` does with a bucket of that depth.
+/// Replays packets through a link, in the order of their times, and runs the link until its queue is empty. Returns the
+/// fate of each packet, in the same order. With a `credit`, the first packet of a busy period is sent as if it had
+/// arrived that much earlier, as by a bucket of that depth in Linux's `htb`.
+///
+/// # Errors
+///
+/// If the link cannot be built.
 pub fn replay(
     config: &LinkConfig,
     seed: u64,
@@ -31,6 +37,7 @@ pub fn replay(
     credit: Duration,
 ) -> Result<Vec<Replayed>, LinkError> {
     let shaper = match config.rate {
+        // Linux's htb may send a burst after idle time; the plain serializer has no such credit.
         Some(rate) if !credit.is_zero() => {
             AnyShaper::Custom(Box::new(Credited { rate, credit, free_at: Time::ZERO, carry: 0 }))
         }
@@ -56,8 +63,13 @@ pub fn replay(
     Ok(fates.taken())
 }
 
-/// Plays packets to the link's queue discipline alone, which is asked for a packet at each of the `instants`, in
-/// ascending order: those at which one left elsewhere. An arrival at the same instant comes first.
+/// Replays packets through the link's queue discipline without its line. A packet is dequeued at each of the
+/// `instants`, which ascend: the recorded departures. An arrival at the same instant comes first. Returns the fate of
+/// each packet.
+///
+/// # Errors
+///
+/// If the queue cannot be built.
 pub fn replay_at_instants(
     config: &LinkConfig,
     seed: u64,
@@ -82,7 +94,7 @@ pub fn replay_at_instants(
         }
     }
     let done = fates.taken();
-    // What is left has no fate, but an end.
+    // Packets still queued have no recorded departure, but must be delivered for the accounting.
     let mut now = instants.last().copied().unwrap_or_default();
     while let Some(ready) = queue.ready_at(now) {
         now = ready;
@@ -94,7 +106,7 @@ pub fn replay_at_instants(
     Ok(done)
 }
 
-/// A line that may be early by its credit.
+/// A line that may send `credit` earlier after idle time.
 #[derive(Debug)]
 struct Credited {
     rate: BitRate,
@@ -131,7 +143,7 @@ impl Shaper for Credited {
     }
 }
 
-/// Writes down what becomes of each packet, by its number.
+/// Records the fate of each packet, by its number, and counts departures.
 #[derive(Clone, Debug)]
 struct Fates(Arc<Mutex<(Vec<Replayed>, u32)>>);
 
@@ -143,6 +155,7 @@ impl Fates {
         (fates, accounting)
     }
 
+    /// Changes the fate of a packet. Packets that the discipline created have no entry.
     fn change(&self, id: u64, change: impl FnOnce(&mut Replayed)) {
         let mut fates = self.0.lock().expect("nobody panics while it writes");
         if let Some(fate) = fates.0.get_mut(id as usize) {

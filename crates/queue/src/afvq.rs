@@ -1,16 +1,16 @@
 //! ACKs-first variable-size queueing (AFVQ; Park, Park, Hong and Park, Preventing TCP Performance Interference on
-//! Asymmetric Links Using ACKs-First Variable-Size Queuing, Computer Communications 34, 2011): ACKs go before data, and
-//! how many of them may wait changes, so that few do.
+//! Asymmetric Links Using ACKs-First Variable-Size Queuing, Computer Communications 34, 2011). ACKs have priority over
+//! data. The number of ACKs that may wait varies, so that few do.
 //!
-//! The paper has two causes for two-way traffic's loss of throughput, ACKs that wait behind data and ACKs in excess,
-//! and a policy for each. The abstract alone was at hand, which gives no rule for the size. Here it is this one: while
-//! data waits, as many ACKs may wait as left between the last two packets of data, and one more. So none waits for
-//! longer than about one packet of data takes. The oldest is dropped for a new one, which says more. While no data
-//! waits, `ack_limit` may.
+//! The paper has two causes of throughput loss in two-way traffic, ACKs that wait behind data and too many ACKs, and a
+//! policy for each. Only its abstract was available, which gives no rule for the size. The rule here: while data waits,
+//! one more ACK may wait than were sent between the last two data packets. No ACK then waits longer than about one data
+//! packet takes. The oldest ACK is dropped in favour of a new one, which covers it. While no data waits, up to
+//! `ack_limit` ACKs may wait.
 //!
-//! ACKs in excess of the line would leave nothing to data, whatever may wait. RFC 3449 section 5.4.1 (after
-//! Kalampoukas, Varma and Ramakrishnan, SIGMETRICS 1998) bounds the ACKs that go before one packet of data; here that
-//! bound is `ack_share` of the octets.
+//! Too many ACKs for the line would leave no capacity to data, whatever the queue's size. RFC 3449, section 5.4.1
+//! (after Kalampoukas, Varma and Ramakrishnan, SIGMETRICS 1998), therefore bounds the number of ACKs that precede a
+//! data packet. The bound here is `ack_share` of the bytes.
 
 use crate::{
     Backlog, Class, Classes, Classifier, Discipline, DropFrom, FifoConfig, Limit, PacketKind, Qdisc, Queue,
@@ -19,14 +19,14 @@ use crate::{
 use lopsided_core::{Bytes, Cx, DropReason, Packet};
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
 
-/// ACKs-first variable-size queueing as plain data.
+/// Settings of ACKs-first variable-size queueing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AfvqConfig {
     /// The queue of all packets other than pure ACKs.
     pub queue: QueueConfig,
-    /// The most ACKs that may wait.
+    /// Largest number of waiting ACKs.
     pub ack_limit: u32,
-    /// The share of bytes that ACKs may take while data waits.
+    /// Proportion of the bytes that ACKs may take while data waits.
     pub ack_share: f64,
 }
 
@@ -72,20 +72,26 @@ impl Discipline for AfvqConfig {
 const ACKS: usize = 0;
 const DATA: usize = 1;
 
-/// ACKs first, few of them.
+/// The discipline: a queue of ACKs with priority, and a queue of all other packets.
 #[derive(Debug)]
 pub struct Afvq {
     classes: Classes,
+    /// Largest number of waiting ACKs.
     most: u32,
+    /// Proportion of the bytes that ACKs may take while data waits.
     share: f64,
-    /// ACKs that may wait while data does.
+    /// Number of ACKs that may wait while data waits.
     size: u32,
-    /// ACKs that left since the last data packet, and their bytes.
+    /// ACKs that were sent since the last data packet, and their bytes.
     turn: Backlog,
 }
 
 impl Afvq {
-    /// An empty queue.
+    /// Creates an empty queue.
+    ///
+    /// # Errors
+    ///
+    /// If the settings, or those of the data queue, are invalid.
     pub fn new(config: &AfvqConfig, place: &QueuePlace<'_>) -> Result<Afvq, Fault> {
         config.check()?;
         let most = config.ack_limit;
@@ -102,11 +108,12 @@ impl Afvq {
 
     /// True if the next ACK may precede a data packet of this size.
     fn may_go_first(&self, ack: Bytes, data: Bytes) -> bool {
+        // ACK bytes / (ACK bytes + data bytes) <= share, multiplied out.
         let acks = (self.turn.bytes + ack).get() as f64;
         acks * (1.0 - self.share) <= self.share * data.get() as f64
     }
 
-    /// The class whose turn it is.
+    /// Returns the class that sends next.
     fn next(&mut self, cx: &mut Cx<'_>) -> Option<usize> {
         let now = cx.now();
         let ready = |classes: &Classes, class| classes.is_ready(class, now);
@@ -128,6 +135,7 @@ impl Qdisc for Afvq {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let class = self.classes.classify(&packet);
         self.classes.enqueue_to(class, packet, cx);
+        // A newer ACK covers an older one, so the head is dropped.
         while self.classes.backlog_of(DATA).packets > 0 && self.classes.backlog_of(ACKS).packets > self.size {
             self.classes.drop_head_of(ACKS, DropReason::HeadDrop, cx);
         }
@@ -138,6 +146,7 @@ impl Qdisc for Afvq {
         let given = self.classes.act(class, |class: &mut Class| class.dequeue(cx))?;
         if class == ACKS {
             self.turn = self.turn + Backlog { packets: 1, bytes: given.packet.size() };
+        // The rule for the size: one more than the number of ACKs since the previous data packet.
         } else {
             self.size = (self.turn.packets + 1).min(self.most);
             self.turn = Backlog::default();

@@ -1,22 +1,27 @@
 //! Adaptive RED: RED that needs only the line's rate (Floyd, Gummadi and Shenker, Adaptive RED: an algorithm for
 //! increasing the robustness of RED's active queue management, 2001).
 //!
-//! All of RED's settings follow from the rate C, in packets of the usual size a second, and a target for the delay
-//! (section 5): `min` is half of what the line sends in the target's time and at least 5 packets, `max` is three times
-//! that, the weight is `1 - exp(-1 / C)`, the slope is gentle. The probability follows the average (section 4): see
+//! All of RED's settings follow from a target delay and the rate C, in average packets per second (section 5): `min` is
+//! half of the packets that the line sends in the target delay, and at least 5 packets; `max` is 3 times `min`; the
+//! weight is `1 - exp(-1 / C)`; the slope is gentle. The probability is adapted to the average (section 4): see
 //! `adaptive` of [`crate::Red`].
 
 use crate::{Discipline, Limit, Queue, QueuePlace, Red, RedConfig, Threshold};
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Fault, Given, Key, Part, key};
 
-/// Adaptive RED as plain data.
+/// Settings of adaptive RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AredConfig {
+    /// Capacity of the queue.
     pub limit: Limit,
+    /// Average delay that the queue aims at.
     pub target: Duration,
+    /// Rate at which packets leave. `None`: unknown, which is an error when the queue is built.
     pub bandwidth: Option<BitRate>,
+    /// Average packet size in bytes.
     pub avpkt: Bytes,
+    /// True if packets capable of ECN are marked instead of dropped.
     pub ecn: bool,
 }
 
@@ -57,7 +62,11 @@ impl Part for AredConfig {
 }
 
 impl AredConfig {
-    /// The settings that follow.
+    /// Returns RED's settings.
+    ///
+    /// # Errors
+    ///
+    /// If the rate is unknown or zero, or the packet size is zero.
     pub fn red(&self) -> Result<RedConfig, Fault> {
         let rate = self.bandwidth.filter(|rate| rate.as_bps() > 0).ok_or_else(|| {
             Fault::new("bandwidth", "adaptive RED needs the rate, and this line has none")

@@ -1,22 +1,23 @@
-//! ASQM: active sense queue management (Havey 2015 chapter 5).
+//! ASQM: active sense queue management (Havey 2015, chapter 5).
 //!
-//! A FIFO that knows the delay of the whole link from sensing packets (the module `sensing`), and so sees a standing
-//! queue that has moved below IP, behind the discipline, where CoDel and PIE see nothing (bufferbloat displacement).
+//! A FIFO that measures the delay of the whole link with sensing packets (the module `sensing`). It thus notices a
+//! standing queue that has moved below IP, behind the discipline, where CoDel and PIE measure nothing (bufferbloat
+//! displacement).
 //!
-//! - Dropping begins when the smoothed delay of the link has reached `target`, with the packet that leaves next.
-//! - While it lasts one packet is marked or dropped for each interval, and the interval after the n-th is `interval /
+//! - Dropping starts with the next departing packet when the smoothed delay of the link reaches `target`.
+//! - While dropping, one packet per interval is marked or dropped. The interval after the n-th packet is `interval /
 //!   sqrt(n)`.
-//! - It ends with the first sample below `target`; n counts from the beginning again.
+//! - Dropping ends with the first sample below `target`. The next time, n starts at 1 again.
 //!
-//! **Readings.** The text has the smoothed value begin and one raw sample end the dropping. It does not say what
-//! happens at a sample below the target while the smoothed value is still above it: here that begins nothing. Packets
-//! are dropped as they leave; sensing packets are not. The text calls the estimate the round trip of the link and its
-//! queueing delay by turns: the key `base_delay` has both.
+//! **Interpretations.** In the text the smoothed delay starts dropping and one raw sample ends it. The text does not
+//! cover a sample below the target while the smoothed delay is still above it; here such a sample does not start
+//! dropping. Packets are dropped when they leave; sensing packets are never dropped. The text calls the estimate both
+//! the round trip of the link and its queueing delay; the key `base_delay` selects one.
 //!
-//! **What follows.** A round trip does not tell its directions. Where both have a standing queue, or the one that
-//! carries the ACKs has, the discipline drops packets of a direction that is not to blame.
+//! **Consequence.** A round trip does not distinguish its two directions. If both directions have a standing queue, or
+//! only the one that carries the ACKs, the discipline drops packets of a direction that is not the cause.
 //!
-//! Left out: sensing over the network of another provider (section 7.1).
+//! Not modelled: sensing across another provider's network (section 7.1).
 
 use crate::ring::PacketRing;
 use crate::sensing::{self, Estimate, Sensor, SinceSensed};
@@ -27,20 +28,27 @@ use crate::{
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, NewPacket, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// ASQM as plain data.
+/// Settings of ASQM.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AsqmConfig {
+    /// Capacity of the queue.
     pub limit: Limit,
+    /// Round-trip delay of the link at which dropping starts.
     pub target: Duration,
+    /// Interval between the first and the second drop.
     pub interval: Duration,
+    /// True if packets capable of ECN are marked instead of dropped.
     pub ecn: bool,
+    /// Where sensing packets turn around.
     pub far_end: FarEnd,
+    /// Treatment of the link's own delay in the samples.
     pub base_delay: BaseDelay,
+    /// Smoothing of the samples.
     pub smoothing: Smoothing,
 }
 
 impl Default for AsqmConfig {
-    /// The dissertation's values; it gives no limit, which is CoDel's.
+    /// The values of the dissertation. It has no limit; this one is CoDel's.
     fn default() -> AsqmConfig {
         AsqmConfig {
             limit: Limit::Packets(1000),
@@ -86,7 +94,7 @@ impl Discipline for AsqmConfig {
     }
 }
 
-/// A FIFO under ASQM.
+/// A FIFO queue under ASQM.
 #[derive(Debug)]
 pub struct Asqm {
     config: AsqmConfig,
@@ -95,17 +103,25 @@ pub struct Asqm {
     sensor: Sensor,
     since_sensed: SinceSensed,
     link: Estimate,
+    /// State while packets are dropped.
     dropping: Option<Dropping>,
 }
 
+/// A dropping phase.
 #[derive(Debug)]
 struct Dropping {
-    /// Marked and dropped since it began.
+    /// Number of packets marked or dropped in this phase.
     count: u64,
+    /// Time of the next mark or drop.
     next: Time,
 }
 
 impl Asqm {
+    /// Creates an empty queue.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
     pub fn new(config: &AsqmConfig) -> Result<Asqm, Fault> {
         config.check()?;
         Ok(Asqm {
@@ -119,8 +135,10 @@ impl Asqm {
         })
     }
 
+    /// Handles a sample of the link's delay.
     fn on_sample(&mut self, sample: Duration, now: Time) {
         self.link.update(sample, self.config.smoothing, now);
+        // A raw sample ends dropping; only the smoothed delay starts it (see the interpretations above).
         if sample < self.config.target {
             self.dropping = None;
         } else if self.dropping.is_none() && self.link.get(now) >= Some(self.config.target) {
@@ -128,13 +146,14 @@ impl Asqm {
         }
     }
 
-    /// True if the departing packet must be marked or dropped.
+    /// Returns true if the departing packet must be marked or dropped, and plans the next one.
     fn is_due(&mut self, now: Time) -> bool {
         if self.link.get(now).is_none() {
             self.dropping = None;
         }
         let Some(dropping) = self.dropping.as_mut().filter(|dropping| dropping.next <= now) else { return false };
         dropping.count += 1;
+        // interval / sqrt(count), in integers.
         let interval = u128::from(self.config.interval.as_nanos());
         let spacing = (interval * interval / u128::from(dropping.count)).isqrt();
         dropping.next = now + Duration::from_nanos(spacing as u64);

@@ -1,20 +1,20 @@
-//! BDP: a queue for each flow, kept to the flow's own bandwidth-delay product without parameters (Havey 2015 chapter
-//! 6).
+//! BDP: a queue for each flow, limited to the flow's own bandwidth-delay product, without parameters (Havey 2015,
+//! chapter 6).
 //!
-//! Two round trips are known of each flow: `RTT_Measured`, the whole one, from the TCP timestamps that pass (the module
-//! `passive_rtt`), and `RTT_Bloat`, that of the link with all its queues, from sensing packets in the flow's own queue
-//! (the module `sensing`). Then
+//! The discipline measures two round trips of each flow. `RTT_Measured` is the whole round trip, from the TCP
+//! timestamps that pass (the module `passive_rtt`). `RTT_Bloat` is the round trip of the link with all its queues, from
+//! sensing packets in the flow's own queue (the module `sensing`).
 //!
-//! - packets of the flow are marked or dropped while `RTT_Bloat > max(RTT_Measured / 10, 25 ms)` (eq 6.3),
-//! - the first at once, and each next one after `RTT_Measured * RTT_Measured / RTT_Bloat` (eqs 6.4 and 6.5): never more
-//!   than one a round trip, and the more of them the larger the share of the link in the round trip.
+//! - Packets of the flow are marked or dropped while `RTT_Bloat > max(RTT_Measured / 10, 25 ms)` (eq 6.3).
+//! - The first is marked or dropped at once, each next one after `RTT_Measured * RTT_Measured / RTT_Bloat` (eqs 6.4 and
+//!   6.5): at most one per round trip, and more of them the larger the link's part of the round trip.
 //!
-//! **Readings.** Eq 6.3 is printed with `min`; the text calls 25 ms the shortest queue, which is `max` (the key `bound`
-//! has both). `RTT_Bloat` as it is measured has the link's own delay in it, which no queue can mend (the key
-//! `base_delay`). When the first packet is dropped is not said. "IP flow ID" is taken for protocol and ports. In which
-//! order the queues are served is not said: here by deficit round robin, a full Ethernet frame each. Where a round trip
-//! is not known from timestamps, it is at least that of the link, and is taken for that. Packets are dropped as they
-//! leave their queue.
+//! **Interpretations.** Eq 6.3 is printed with `min`. The text calls 25 ms the shortest queue, which means `max`; the
+//! key `bound` selects either. `RTT_Bloat` as measured includes the link's own delay, which no queue can reduce (the
+//! key `base_delay`). The text does not say when the first packet is dropped. "IP flow ID" is taken as protocol and
+//! ports. The order of service is not given: here it is deficit round robin with a quantum of one full Ethernet frame.
+//! A flow without timestamps has a round trip of at least the link's, and the link's is used. Packets are dropped when
+//! they leave their queue.
 
 use crate::bounds;
 use crate::flow_hash::{FlowHash, queue_of};
@@ -28,20 +28,27 @@ use lopsided_core::{Cx, DropReason, Duration, MarkReason, NewPacket, Packet, Rng
 use lopsided_spec::{Choice, Fault, Key, Part, ValueType, key};
 use std::collections::VecDeque;
 
-/// BDP as plain data.
+/// Settings of BDP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BdpConfig {
+    /// Largest number of packets in all queues together.
     pub limit: u32,
+    /// Number of queues to which flows are hashed.
     pub flows: u32,
+    /// True if packets capable of ECN are marked instead of dropped.
     pub ecn: bool,
+    /// Where sensing packets turn around.
     pub far_end: FarEnd,
+    /// Treatment of the link's own delay in the samples.
     pub base_delay: BaseDelay,
+    /// How the two bounds of eq 6.3 are combined.
     pub bound: BdpBound,
+    /// Smoothing of the samples.
     pub smoothing: Smoothing,
 }
 
 impl Default for BdpConfig {
-    /// The dissertation names no bounds; these are FQ-CoDel's.
+    /// The dissertation gives no limits; these are FQ-CoDel's.
     fn default() -> BdpConfig {
         BdpConfig {
             limit: 10_240,
@@ -55,12 +62,12 @@ impl Default for BdpConfig {
     }
 }
 
-/// How the two bounds of eq 6.3 make one.
+/// How the two bounds of eq 6.3 are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BdpBound {
-    /// As the text says.
+    /// The larger one, as in the text.
     Max,
-    /// As the equation is printed.
+    /// The smaller one, as the equation is printed.
     Min,
 }
 
@@ -69,7 +76,7 @@ impl Choice for BdpBound {
 }
 
 impl BdpBound {
-    /// The part of an RTT that the link may take.
+    /// Returns the largest acceptable round trip of the link, for a flow with this measured round trip.
     fn of(self, measured: Duration) -> Duration {
         let (share, least) = (measured / 10, Duration::from_millis(25));
         match self {
@@ -109,39 +116,45 @@ impl Discipline for BdpConfig {
     }
 }
 
-/// Bytes that a queue may send in its turn: a full Ethernet frame.
+/// Bytes that a queue may send per turn: a full Ethernet frame.
 const QUANTUM: i64 = 1514;
 
-/// Queues under BDP.
+/// The queues of all flows under BDP.
 #[derive(Debug)]
 pub struct Bdp {
     config: BdpConfig,
     hash: FlowHash,
     flows: Vec<Flow>,
-    /// Queues with packets, in the order in which they are served.
+    /// Queues with packets, in the order of service.
     turn: VecDeque<u32>,
     total: Backlog,
     sensor: Sensor,
 }
 
+/// The queue and the measurements of one flow.
 #[derive(Debug, Default)]
 struct Flow {
     /// Hash of the last flow that used this slot.
     hash: u64,
     ring: PacketRing,
+    /// Bytes that the queue may still send in its turn.
     deficit: i64,
+    /// True if the queue is in `turn`.
     listed: bool,
     since_sensed: SinceSensed,
+    /// The whole round trip (`RTT_Measured`).
     measured: PassiveRtt,
+    /// The round trip of the link (`RTT_Bloat`).
     bloat: Estimate,
-    /// While packets are dropped: when the next one is.
+    /// Time of the next mark or drop. `None` while packets are not dropped.
     next_drop: Option<Time>,
 }
 
 impl Flow {
-    /// True if the departing packet must be marked or dropped.
+    /// Returns true if the departing packet must be marked or dropped, and plans the next one.
     fn is_due(&mut self, bound: BdpBound, now: Time) -> bool {
         let bloat = self.bloat.get(now).unwrap_or_default();
+        // Without timestamps the round trip is at least the link's.
         let measured = self.measured.get(now).unwrap_or_default().max(bloat);
         if bloat <= bound.of(measured) {
             self.next_drop = None;
@@ -150,6 +163,7 @@ impl Flow {
         if self.next_drop.is_some_and(|next| now < next) {
             return false;
         }
+        // Eqs 6.4 and 6.5.
         let square = u128::from(measured.as_nanos()) * u128::from(measured.as_nanos());
         let spacing = square / u128::from(bloat.as_nanos().max(1));
         self.next_drop = Some(now + Duration::from_nanos(u64::try_from(spacing).unwrap_or(u64::MAX / 4)));
@@ -158,7 +172,11 @@ impl Flow {
 }
 
 impl Bdp {
-    /// `rng` is this queue's own stream: it perturbs the hash.
+    /// Creates empty queues. Only this discipline uses the random stream `rng`, which perturbs the hash.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
     pub fn new(config: &BdpConfig, mut rng: Rng) -> Result<Bdp, Fault> {
         config.check()?;
         Ok(Bdp {
@@ -171,7 +189,7 @@ impl Bdp {
         })
     }
 
-    /// Makes room: drops the oldest packet of the longest queue.
+    /// Makes room by dropping the oldest packet of the longest queue.
     #[cold]
     fn drop_from_longest(&mut self, cx: &mut Cx<'_>) {
         let length = |at: u32| self.flows[at as usize].ring.backlog().bytes;
@@ -182,9 +200,10 @@ impl Bdp {
         }
     }
 
-    /// Appends the packet to its flow's queue.
+    /// Appends the packet to a queue, and makes room if the limit is exceeded.
     fn push(&mut self, at: usize, packet: Packet, cx: &mut Cx<'_>) {
         let flow = &mut self.flows[at];
+        // Observers must see the backlog of all queues, not of this one.
         let beside = self.total - flow.ring.backlog();
         cx.within_class(beside.packets, beside.bytes, |cx| flow.ring.push(packet, cx));
         self.total = beside + flow.ring.backlog();
@@ -207,6 +226,7 @@ impl Qdisc for Bdp {
         let hash = self.hash.flow(&packet);
         let at = queue_of(hash, self.flows.len());
         let flow = &mut self.flows[at];
+        // An empty slot passes to the new flow with fresh measurements. A shared slot keeps those of its first flow.
         if flow.hash != hash && flow.ring.backlog().packets == 0 {
             *flow = Flow { hash, listed: flow.listed, deficit: flow.deficit, ..Flow::default() };
         }
@@ -233,6 +253,7 @@ impl Qdisc for Bdp {
             };
             let size = given.packet.size();
             self.total.remove(size);
+            // A dropped sensing packet would leave no sample of the queue that needs one.
             let due = !is_sensing(&given.packet) && flow.is_due(self.config.bound, cx.now());
             if due && !(self.config.ecn && cx.mark(&mut given.packet, MarkReason::Early)) {
                 cx.drop(given.packet, DropReason::Early);

@@ -74,9 +74,9 @@ impl Lsb {
     pub fn value(self, low: u32, reference: u32) -> u32 {
         if self.bits >= 32 {
             return low;
+        }
         // The window starts at `base`. The distance from its start is the difference of the low bits, modulo the
         // window.
-        }
         let base = reference.wrapping_sub(self.below);
         base.wrapping_add(self.low(low.wrapping_sub(base)))
     }

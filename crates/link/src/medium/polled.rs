@@ -119,25 +119,13 @@ pub struct Polled {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// No station has a frame. The next poll goes to station `next`.
-    Idle {
-        next: usize,
-    },
+    Idle { next: usize },
     /// A poll of the station.
-    Poll {
-        station: usize,
-        until: Time,
-    },
+    Poll { station: usize, until: Time },
     /// A frame of the station.
-    Frame {
-        station: usize,
-        until: Time,
-    },
+    Frame { station: usize, until: Time },
     /// The acknowledgement of the station's frame, or the wait for it.
-    Ack {
-        station: usize,
-        until: Time,
-        frame_arrived: bool,
-    },
+    Ack { station: usize, until: Time, frame_arrived: bool },
 }
 
 /// One station.

@@ -1,18 +1,20 @@
-//! Any shaper, with static dispatch for those of this crate.
+//! Any shaper, with static dispatch for those of this module.
 
 use super::contract::Shaper;
 use super::serializer::Serializer;
 use super::token_bucket::TokenBucket;
 use lopsided_core::{BitRate, Bytes, Time};
 
-/// A shaper of this crate, or a boxed one from outside it.
+/// A shaper of this crate, or a boxed one.
 #[derive(Debug)]
 pub enum AnyShaper {
-    /// Infinitely fast.
+    /// No limit: packets leave at once and take no time.
     Unlimited,
+    /// A line of constant rate.
     Serializer(Serializer),
+    /// A token bucket, and the physical line behind it.
     TokenBucket(Box<TokenBucket>),
-    /// One from outside this crate.
+    /// An access method, or a shaper from another crate.
     Custom(Box<dyn Shaper>),
 }
 

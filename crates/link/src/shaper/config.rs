@@ -1,26 +1,26 @@
-//! A token bucket's settings.
+//! The settings of a token bucket.
 
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 
-/// A token bucket, whose tokens come at the link's rate.
+/// A token bucket. Its tokens arrive at the link's rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShaperConfig {
-    /// The depth of the bucket (Bc), in octets on the wire.
+    /// Depth of the bucket (Bc) in bytes on the wire.
     pub burst: Bytes,
-    /// Tokens for rate times interval come at once, this often (Tc). `None`: they come all the time.
+    /// Interval between refills (Tc), each of rate times interval. `None`: tokens arrive continuously.
     pub interval: Option<Duration>,
-    /// The rate at which a burst leaves. `None`: at once.
+    /// Physical rate at which a burst leaves. `None`: infinitely fast.
     pub line_rate: Option<BitRate>,
 }
 
-/// 10 Tbit/s: far above any line, and low enough that no sum here overflows.
+/// Largest rate, 10 Tbit/s: far above any line, and low enough that no sum in this crate overflows.
 pub(crate) const MOST_RATE: u64 = 10_000_000_000_000;
-/// The deepest bucket, of 2^30 octets: its tokens fit 64 bits.
+/// Deepest bucket, 2^30 bytes: its tokens fit into 64 bits.
 const MOST_BURST: Bytes = Bytes::new(1 << 30);
 
 impl ShaperConfig {
-    /// What is wrong with the bucket where tokens come at this rate.
+    /// Checks the bucket for a link with this rate.
     pub(crate) fn check_at(&self, rate: BitRate) -> Result<(), Fault> {
         if self.burst == Bytes::ZERO || self.burst > MOST_BURST {
             return Err(Fault::new("burst", format!("a burst of {:?}: it must be from 1 B to 1 GiB", self.burst)));
@@ -35,6 +35,7 @@ impl ShaperConfig {
             return Err(fault.help("leave it out for credit that comes all the time"));
         }
         let refill = refill(rate, interval);
+        // Otherwise each refill would overflow the bucket, and the long-run rate would be below the configured one.
         if refill > self.burst {
             let message = format!(
                 "a bucket of {} B cannot hold what comes in one interval: it must be at least {} B",
@@ -49,7 +50,7 @@ impl ShaperConfig {
     }
 }
 
-/// What comes in one interval, rounded up: a bucket must hold all of it.
+/// Returns the tokens of one interval in bytes, rounded up.
 fn refill(rate: BitRate, interval: Duration) -> Bytes {
     let bits_e9 = u128::from(rate.as_bps()) * u128::from(interval.as_nanos());
     Bytes::new(u64::try_from(bits_e9.div_ceil(8_000_000_000)).unwrap_or(u64::MAX))

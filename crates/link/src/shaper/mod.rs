@@ -1,4 +1,4 @@
-//! When the next packet may leave the queue, and when it has left the line.
+//! Shapers: they decide when the next packet leaves the queue, and when its last bit is sent.
 
 mod any;
 mod config;

@@ -1,29 +1,32 @@
-//! The physical line: one bit after the other, at an exact rate.
+//! The physical line: it sends one bit after the other, at an exact rate.
 
 use crate::Framing;
 use lopsided_core::{BitRate, Bytes, Count, Duration, Time};
 
 /// A line that sends one packet at a time.
 ///
-/// Fractions of a nanosecond are carried from packet to packet: a run of packets back to back takes exactly its bits
-/// divided by the rate, however long it is.
+/// Fractions of a nanosecond are carried from packet to packet. A back-to-back sequence of packets takes exactly its
+/// bits divided by the rate, however long it is.
 #[derive(Debug)]
 pub struct Serializer {
     free_at: Time,
-    /// How much later than `free_at` the line is really free, in units of 1 / rate nanoseconds.
+    /// Fraction of a nanosecond after `free_at` at which the line is really free, in units of 1 / rate nanoseconds.
     carry: u64,
     send_time: SendTime,
-    /// How many packets of each size that is remembered have [passed](Serializer::pass), and those of other sizes.
+    /// Number of packets that have [passed](Serializer::pass), for each of the two remembered sizes.
     passed: [u32; 2],
+    /// Packets that had passed when their size was replaced. `None` if no size was replaced since the last count.
     passed_before: Option<Box<Passed>>,
 }
 
-/// Packets that found the line idle, none of which are counted anywhere else.
+/// Packets that found the line idle and are counted only here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Passed {
+    /// Packets and their IP bytes.
     pub packets: Count,
-    /// Their octets on the wire, and those of the largest packet.
+    /// Bytes of the packets on the wire.
     pub wire: Bytes,
+    /// Size of the largest packet.
     pub largest: Bytes,
 }
 
@@ -40,36 +43,38 @@ impl Passed {
 }
 
 impl Serializer {
+    /// Creates an idle line.
     pub fn new(rate: BitRate) -> Serializer {
         let send_time = SendTime::new(rate);
         Serializer { free_at: Time::ZERO, carry: 0, send_time, passed: [0; 2], passed_before: None }
     }
 
+    /// Returns the rate.
     pub fn rate(&self) -> BitRate {
         BitRate::from_bps(self.send_time.rate)
     }
 
-    /// Whether even the smallest packet, an IP header, takes a nanosecond to send.
+    /// True if even the smallest packet, an IP header of 20 bytes, takes at least 1 ns.
     #[inline]
     pub(crate) fn takes_time(&self) -> bool {
         self.send_time.rate <= 160_000_000_000
     }
 
-    /// When the packet before has left.
+    /// Returns when the line has sent the previous packet.
     #[inline]
     pub fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// Begins to send at `start`, which is not before the line is free, and says when the last bit has left.
+    /// Starts to send at `start`, when the line is free. Returns the time of the last bit.
     #[inline]
     pub fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
         let (nanos, rest) = self.send_time.of(wire);
         self.occupy(start, nanos, rest)
     }
 
-    /// Sends a packet of this size, that comes at `now`, as soon as the line is free. Gives its octets on the wire, when
-    /// it begins, and when the last bit has left.
+    /// Sends a packet of this size that enters at `now`, as soon as the line is free. Returns its bytes on the wire,
+    /// its start, and the time of its last bit.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, size: Bytes, framing: &Framing) -> (Bytes, Time, Time) {
         let start = self.free_at.max(now);
@@ -81,11 +86,13 @@ impl Serializer {
         (Bytes::new(u64::from(wire)), start, self.occupy(start, nanos, rest))
     }
 
-    /// Sends a packet that comes at `now` when the line has been idle, where it arrives before `until`, `delay` after its
-    /// last bit has left; counts it for [`Serializer::take_passed`]. Gives when it arrives, and how many like it have
-    /// passed; `None`, and nothing is changed, where that is not so, or where this is not the size of the last packet.
+    /// Sends a packet of this size that enters at `now`, under three conditions: the line is idle, the size is a
+    /// remembered one, and the packet arrives, `delay` after its last bit, before `until`. The packet is then counted
+    /// only by [`Serializer::take_passed`]. Returns its arrival, and the number of packets of this size that have
+    /// passed. Otherwise returns `None` and changes nothing.
     #[inline(always)]
     pub(crate) fn pass(&mut self, now: Time, size: Bytes, delay: Duration, until: Time) -> Option<(Time, u32)> {
+        // An equal time counts as busy: a packet that starts then must take over the carry.
         if self.free_at >= now {
             return None;
         }
@@ -102,7 +109,7 @@ impl Serializer {
         Some((arrives, self.passed[number]))
     }
 
-    /// What has passed since it was last asked.
+    /// Returns the passed packets since the last call.
     pub(crate) fn take_passed(&mut self) -> Passed {
         let mut all = self.passed_before.take().map_or(Passed::default(), |passed| *passed);
         for (known, times) in self.send_time.recent.iter().zip(std::mem::take(&mut self.passed)) {
@@ -111,7 +118,7 @@ impl Serializer {
         all
     }
 
-    /// Another size than the last.
+    /// Replaces a remembered size. The packets of the old size that have passed are saved first.
     #[cold]
     #[inline(never)]
     fn remember(&mut self, size: Bytes, framing: &Framing) {
@@ -121,10 +128,11 @@ impl Serializer {
         self.send_time.remember(size, framing);
     }
 
-    /// From `start` on, which is not before the line is free.
+    /// Occupies the line from `start`, when it is free. The duration is `nanos` plus `rest` / rate nanoseconds.
     #[inline(always)]
     fn occupy(&mut self, start: Time, nanos: u64, rest: u64) -> Time {
         debug_assert!(start >= self.free_at);
+        // After idle time the packet starts on a whole nanosecond.
         let carry = if start == self.free_at { self.carry } else { 0 };
         let rate = self.send_time.rate;
         let rest = rest + carry;
@@ -135,29 +143,31 @@ impl Serializer {
     }
 }
 
-/// Bits to send, as nanoseconds at a rate: whole ones and a rest in units of 1 / rate nanoseconds.
+/// The time to send a packet: whole nanoseconds, and a rest in units of 1 / rate nanoseconds.
 ///
-/// A link carries few sizes, most of all one large and one small: the last of each is remembered, which spares the
+/// Most links carry two sizes, one large and one small. The last size of each class is remembered, which saves the
 /// division.
 #[derive(Debug)]
 pub(crate) struct SendTime {
+    /// The rate in bit/s.
     pub(crate) rate: u64,
     recent: [Remembered; 2],
 }
 
+/// The time to send a packet of one size.
 #[derive(Clone, Copy, Debug, Default)]
 struct Remembered {
-    /// Of the packet; 0 where only its octets on the wire were asked for.
+    /// Size of the IP packet; 0 if only the size on the wire was given.
     size: u32,
     wire: u32,
     nanos: u64,
     rest: u64,
 }
 
-/// The largest packet, in octets, that counts as a small one.
+/// Largest size in bytes of the class of small packets.
 const SMALL: u64 = 256;
 
-/// Where the time of packets of this size is remembered.
+/// Returns the index of the class of this size.
 #[inline(always)]
 fn place_of(size: Bytes) -> usize {
     usize::from(size.get() > SMALL)
@@ -177,6 +187,7 @@ impl SendTime {
         SendTime { rate: rate.as_bps(), recent: [Remembered::default(); 2] }
     }
 
+    /// Returns the time to send this many bytes on the wire.
     #[inline]
     pub(crate) fn of(&mut self, wire: Bytes) -> (u64, u64) {
         let known = &mut self.recent[place_of(wire)];
@@ -186,13 +197,13 @@ impl SendTime {
         (known.nanos, known.rest)
     }
 
-    /// Remembers what a packet of this size takes.
+    /// Remembers the time to send a packet of this size.
     fn remember(&mut self, size: Bytes, framing: &Framing) {
         self.recent[place_of(size)] = Remembered::new(size.get() as u32, framing.wire_size(size), self.rate);
     }
 }
 
-/// The bits of a packet in units of 10^-9 bit: what a rate of one bit per second brings in a nanosecond.
+/// Returns the packet's bits in units of 10^-9 bit. A rate of 1 bit/s sends one such unit per nanosecond.
 #[inline]
 pub(crate) fn scaled_bits(wire: Bytes) -> u64 {
     wire.bits() * 1_000_000_000

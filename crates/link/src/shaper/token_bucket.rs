@@ -1,40 +1,41 @@
-//! The token bucket: tokens come at a rate, a packet leaves when there are tokens for all of it.
+//! The token bucket: tokens arrive at a rate, and a packet leaves when there are tokens for all of it.
 //!
-//! Tokens come either all the time, as in Linux's `tbf`, or once every interval Tc, as in the shaper of the routers of
-//! merritt2010 section 4.3 (catalogue MER-M11): CIR = Bc / Tc, and the packets of one refill leave as a burst at the
+//! Tokens arrive either continuously, as in Linux's `tbf`, or once per interval Tc, as in the router shapers of
+//! merritt2010, section 4.3 (catalogue MER-M11): CIR = Bc / Tc, and the packets of one refill leave as a burst at the
 //! physical rate.
 //!
-//! How many tokens are kept:
+//! The bucket stores a limited number of tokens:
 //!
-//! - While nothing waits, up to the burst (Bc). A bucket begins full.
-//! - While a packet waits, as many as it needs, even if that is more than the burst: the thesis's uplinks have a Bc of
-//!   a third to a thirtieth of a packet (MER-A03), so their tokens must add up over many intervals. What is left beyond
-//!   the packet stays, so the long-run rate is exactly the CIR. (Linux's `tbf` refuses such packets instead.)
-//! - While a packet has its tokens but the physical line is busy, up to the burst.
+//! - While no packet waits: up to the burst (Bc). The bucket starts full.
+//! - While a packet waits for tokens: as many as it needs, even more than the burst. The uplinks of the thesis have a
+//!   Bc of 3 % to 33 % of a packet (MER-A03), so their tokens must add up over many intervals. Tokens beyond the
+//!   packet's need stay, so the long-run rate is exactly the CIR. (Linux's `tbf` drops such packets instead.)
+//! - While a packet has its tokens but the physical line is busy: up to the burst.
 //!
-//! The thesis does not say what becomes of unused tokens; IOS keeps one Bc by default. Refills come at whole multiples
-//! of Tc from time zero.
+//! The thesis does not specify the fate of unused tokens; IOS stores one Bc by default. Refills occur at whole
+//! multiples of Tc from time zero.
 
 use super::config::ShaperConfig;
 use super::contract::Shaper;
 use super::serializer::{SendTime, Serializer, scaled_bits};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
-/// A token bucket, and the line behind it. Tokens are in units of 10^-9 bit, of which a rate in bit/s is the gain per
+/// A token bucket, and the physical line behind it. Tokens are in units of 10^-9 bit: a rate of 1 bit/s gains one per
 /// nanosecond.
 #[derive(Debug)]
 pub struct TokenBucket {
     rate: u64,
     burst: i64,
-    /// Never negative: a packet that leaves has had its tokens.
+    /// Never negative: a packet leaves only when all its tokens are there.
     tokens: i64,
-    /// Up to when tokens are counted; with refills, the last refill counted.
+    /// Time up to which tokens are counted; with refills, the time of the last refill counted.
     counted: Time,
     refill: Option<Refill>,
     line: Option<Serializer>,
     send_time: SendTime,
 }
 
+/// A periodic refill.
 #[derive(Debug)]
 struct Refill {
     interval: Duration,
@@ -42,7 +43,7 @@ struct Refill {
 }
 
 impl TokenBucket {
-    /// A full bucket. The configuration has been checked.
+    /// Creates a full bucket. The configuration must have been checked.
     pub(crate) fn new(rate: BitRate, config: &ShaperConfig) -> TokenBucket {
         let refill = config.interval.map(|interval| Refill {
             interval,
@@ -61,7 +62,7 @@ impl TokenBucket {
         }
     }
 
-    /// How long after `counted` the tokens suffice.
+    /// Returns the time after `counted` at which there are tokens for this many bytes.
     #[inline]
     fn wait(&mut self, wire: Bytes) -> Duration {
         let short = scaled_bits(wire) as i64 - self.tokens;
@@ -73,7 +74,8 @@ impl TokenBucket {
             let gain = refill.tokens as u64;
             return if short <= gain { refill.interval } else { refill.interval * short.div_ceil(gain) };
         }
-        // In a busy period less than a nanosecond's worth is left each time, and the division is a known one.
+        // Fast path: in a busy period less than one nanosecond's worth of tokens is left each time, so the remembered
+        // division of the packet's size is enough.
         Duration::from_nanos(if (0..self.rate as i64).contains(&self.tokens) {
             let (nanos, rest) = self.send_time.of(wire);
             nanos + u64::from(rest > self.tokens as u64)
@@ -82,7 +84,7 @@ impl TokenBucket {
         })
     }
 
-    /// Moves `counted` on to `now`, or to the last refill before, and gives the tokens that came in between.
+    /// Moves `counted` to `now`, or to the last refill before `now`. Returns the tokens that arrived in between.
     #[inline]
     fn count_until(&mut self, now: Time) -> i64 {
         let passed = now.saturating_since(self.counted).as_nanos();
@@ -109,12 +111,14 @@ impl Shaper for TokenBucket {
     #[inline]
     fn advance_idle(&mut self, now: Time) {
         let gained = self.count_until(now);
+        // A surplus from a backlogged time may exceed the burst; it stays, but does not grow.
         if self.tokens < self.burst {
             self.tokens = self.tokens.saturating_add(gained).min(self.burst);
         }
     }
 
-    /// Counts all tokens that came until there were enough, and what came since as far as the bucket holds it.
+    /// Counts all tokens that arrive until there are enough for the packet, and later ones as far as the bucket has
+    /// room.
     #[inline]
     fn advance_backlogged(&mut self, now: Time, wire: Bytes) {
         let enough = self.counted + self.wait(wire);

@@ -1,15 +1,15 @@
-//! The contents of an acknowledgement that a filter compares.
+//! The fields of an acknowledgement that a filter compares.
 
 use lopsided_core::packet::{AccEcnOption, Flags, SackBlock, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Packet, Seq};
 
-/// True for an ACK segment of an established connection.
+/// True if the segment belongs to an established connection and has the ACK flag.
 #[inline]
 pub(super) fn acknowledges(header: &TcpHeader) -> bool {
     header.flags.0 & (Flags::ACK.0 | Flags::SYN.0 | Flags::RST.0) == Flags::ACK.0
 }
 
-/// True if the segment only acknowledges: no data, no other flag, and no option unknown to the filter.
+/// True if the segment is a pure ACK: no data, no other flag, and no option that the filter does not know.
 #[inline]
 pub(super) fn is_pure(packet: &Packet, header: &TcpHeader) -> bool {
     packet.payload_len() == 0
@@ -26,7 +26,7 @@ fn are_known(options: &TcpOptions) -> bool {
         && !options.sack_permitted()
 }
 
-/// The two fields that the paper's rules go by.
+/// The two fields that the paper's rules compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Numbers {
     pub number: Seq,
@@ -39,22 +39,23 @@ impl Numbers {
         Numbers { number: header.ack, window: header.window }
     }
 
-    /// True if a newer ACK makes this one superfluous: by a larger number, or with `also_windows` by another window.
+    /// True if a newer ACK makes this one superfluous: by a larger number or, with `also_windows`, by another window.
     #[inline]
     pub fn is_outnumbered(&self, newer: &Numbers, also_windows: bool) -> bool {
         self.number.before(newer.number) || also_windows && self.number == newer.number && self.window != newer.window
     }
 }
 
-/// All that an acknowledgement says.
+/// All fields of an acknowledgement.
 #[derive(Clone, Debug)]
 pub(super) struct Ack {
+    /// Acknowledgement number.
     pub number: Seq,
     pub flags: Flags,
     pub timestamps: Option<Timestamps>,
-    /// Other options, boxed because they are rare and every ACK is moved.
+    /// Other options; boxed, because they are rare and every ACK is moved.
     others: Option<Box<TcpOptions>>,
-    /// The next data of the connection carried a different ECN echo.
+    /// True if the connection's next data segment carried different ECN flags.
     pub parted: bool,
 }
 
@@ -71,29 +72,32 @@ impl Ack {
         }
     }
 
+    /// Returns the SACK blocks.
     #[inline]
     pub fn sack(&self) -> &[SackBlock] {
         self.others.as_ref().map_or(&[], |options| options.sack().as_slice())
     }
 
+    /// Returns the option of accurate ECN.
     #[inline]
     pub fn accurate_ecn(&self) -> Option<&AccEcnOption> {
         self.others.as_ref()?.accurate_ecn()
     }
 
-    /// The count of marks modulo 8 that accurate ECN has in the three flags (RFC 9768 section 3.2.2).
+    /// Returns the ACE field of accurate ECN, the count of CE marks modulo 8, from the three flags (RFC 9768, section
+    /// 3.2.2).
     pub fn ace(&self) -> u16 {
         let bit = |flag, value| if self.flags.has(flag) { value } else { 0 };
         bit(Flags::AE, 4) + bit(Flags::CWR, 2) + bit(Flags::ECE, 1)
     }
 
-    /// The flags of ECN, of whatever kind.
+    /// Returns the flags that carry ECN feedback, classic or accurate.
     #[inline]
     pub fn feedback(&self) -> u16 {
         self.flags.0 & FEEDBACK
     }
 
-    /// True if neither number nor timestamps of the other ACK are newer.
+    /// True if neither the number nor the timestamps of the other ACK are newer.
     #[inline]
     pub fn is_at_least(&self, other: &Ack) -> bool {
         let behind = |other: u32, own: u32| own.wrapping_sub(other) as i32 >= 0;
@@ -105,10 +109,11 @@ impl Ack {
         timed && !other.number.after(self.number)
     }
 
-    /// Whether this ACK's SACK blocks report everything that the other's do, and whether they report more. A block
-    /// below its own number reports a duplicate (RFC 2883), which no other block covers.
+    /// Compares the SACK blocks. Returns `None` unless this ACK's blocks report everything that the other's do. A block
+    /// below its own ACK's number reports a duplicate (D-SACK, RFC 2883), which no other block covers.
     #[inline]
     pub fn covers_sack_of(&self, other: &Ack) -> Option<SackCover> {
+        // Almost no ACK has SACK blocks, so the common case compares nothing.
         if other.others.is_none() && self.others.is_none() {
             Some(SackCover::Same)
         } else {
@@ -129,12 +134,14 @@ impl Ack {
     }
 }
 
-/// The flags by which a receiver of data feeds marks back.
+/// The flags by which a receiver reports marks to the sender.
 const FEEDBACK: u16 = Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0;
 
-/// How newer SACK blocks relate to older ones.
+/// The relation of newer SACK blocks to older ones that they cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SackCover {
+    /// Both report the same bytes.
     Same,
+    /// The newer blocks report more bytes.
     More,
 }

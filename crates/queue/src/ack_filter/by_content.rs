@@ -1,5 +1,5 @@
-//! The rules `conservative`, `aggressive` and `accurate_ecn`: an ACK is removed if the new ACK covers everything that
-//! it reports.
+//! The rules `conservative`, `aggressive` and `accurate_ecn`: a waiting ACK is removed if the new ACK reports
+//! everything that it reports.
 
 use super::ack::{self, Ack};
 use super::connections::{Connection, Connections, Known};
@@ -12,24 +12,28 @@ use crate::{Qdisc, QueuedPacket};
 use lopsided_core::packet::Flags;
 use lopsided_core::{Bytes, Cx, Packet, Rng};
 
+/// The filter with one of these rules.
 #[derive(Debug)]
 pub(super) struct ByContent {
     rule: FilterRule,
+    /// Bytes of a full data segment, which bound the marks that an ACK can report.
     segment: Bytes,
     bounds: Bounds,
     share: Share,
     connections: Connections<Waits>,
+    /// Number of ACKs removed.
     filtered: u64,
 }
 
-/// The filter's state of one connection.
+/// The filter's state for one connection.
 #[derive(Debug, Default)]
 struct Waits {
-    /// The ACKs that may be removed, oldest first. An ACK that the discipline dropped is noticed later.
+    /// Waiting ACKs that may be removed, the oldest first. An ACK that the discipline dropped stays until the filter
+    /// tries to remove it.
     acks: Few<WaitingAck<Ack>>,
-    /// The last packet of any kind.
+    /// Number of the connection's last packet of any kind.
     newest: Option<u64>,
-    /// Flags or options of accurate ECN were seen.
+    /// True once flags or options of accurate ECN were seen.
     accurate: bool,
 }
 
@@ -45,11 +49,12 @@ impl ByContent {
         }
     }
 
+    /// Removes the ACKs that an arriving packet makes superfluous, and stores the packet if it is a pure ACK.
     pub fn on_arrival(&mut self, packet: &Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) {
         let Some(header) = packet.tcp() else { return };
         let connection = Connection::of(packet, header);
         if !ack::acknowledges(header) {
-            // The packet opens or ends a connection: the state belongs to another one.
+            // The packet opens or closes a connection, so the state belongs to an older connection.
             return self.connections.forget(connection);
         }
         let (new, is_pure) = (Ack::of(header), ack::is_pure(packet, header));
@@ -61,7 +66,7 @@ impl ByContent {
                 if self.share.takes() && entry.filter_out(packet, queue, cx) {
                     self.filtered += 1;
                     if self.rule != FilterRule::AccurateEcn {
-                        // CAKE removes one at most.
+                        // Linux's cake_ack_filter removes at most one ACK per arrival.
                         break;
                     }
                 }
@@ -71,25 +76,29 @@ impl ByContent {
         if is_pure {
             waits.acks.push(WaitingAck::new(packet, new, queue, cx));
         } else if let Some(last) = waits.acks.last_mut() {
+            // A change of ECN flags between two ACKs must reach the sender, so CAKE does not thin across it.
             last.ack.parted |= !rule::has_flags_as(&last.ack, &new);
         }
     }
 
-    /// A share counts the queue including the arriving packet.
+    /// Handles a packet that leaves the queue. A share counts the queue with the arriving packet, so it needs exact
+    /// state.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
     }
 
+    /// Returns the number of ACKs removed.
     pub fn filtered(&self) -> u64 {
         self.filtered
     }
 }
 
 impl Waits {
-    /// The place of an ACK that the new one makes superfluous.
+    /// Returns the position of an ACK that the new ACK makes superfluous.
     fn superfluous(&self, rule: FilterRule, new: &Ack, segment: Bytes) -> Option<usize> {
         let acks = &self.acks;
+        // Accurate ECN counts marks, so only the latest ACK can be removed without losing a count.
         if rule == FilterRule::AccurateEcn {
             let last = acks.len().checked_sub(1)?;
             let older = &acks.get(last)?.ack;
@@ -101,15 +110,17 @@ impl Waits {
             };
             return (tells && rule::is_covered(older, new)).then_some(last);
         }
+        // `conservative` keeps at least two ACKs, so that the sender still sees duplicates.
         if rule == FilterRule::Conservative && acks.len() < 2 {
             return None;
         }
-        // Numbers increase, so without SACK nothing after the first equal number is covered.
+        // Numbers ascend. Without SACK, an ACK with the same number is a duplicate that the new one does not cover.
         let may_be = |entry: &&WaitingAck<Ack>| !new.sack().is_empty() || entry.ack.number != new.number;
         let is_covered = |ack: &Ack| rule::is_known_to_cake(ack) && rule::is_covered(ack, new);
         let (mut oldest, mut at) = (None::<(usize, &WaitingAck<Ack>)>, 0);
         while let Some(entry) = acks.get(at).filter(may_be) {
             oldest = oldest.filter(|(_, oldest)| rule::has_flags_as(&oldest.ack, &entry.ack));
+            // As in Linux's cake_ack_filter, an older covered ACK is removed only if a later one is covered too.
             if is_covered(&entry.ack) {
                 if let Some((oldest, _)) = oldest {
                     return Some(oldest);
@@ -119,6 +130,7 @@ impl Waits {
             oldest = oldest.filter(|_| !entry.ack.parted);
             at += 1;
         }
+        // `aggressive` also removes a single covered ACK, if no other packet of the connection follows it.
         let (oldest, only) = oldest?;
         let follows = self.newest == Some(only.id) && rule::says_same_of_ecn(&only.ack, new);
         (rule == FilterRule::Aggressive && follows).then_some(oldest)

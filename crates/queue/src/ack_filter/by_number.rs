@@ -1,5 +1,5 @@
-//! The paper's rules, `cumulative` and `window`: an ACK is judged by its number and window only. With
-//! `fast_retransmit`, duplicates are removed too, and the filter counts them for the sender.
+//! The rules `cumulative` and `window` of the paper, which compare only an ACK's number and window. With
+//! `fast_retransmit`, duplicate ACKs are removed too, and the filter counts them on the sender's behalf.
 
 use super::ack::{self, Numbers};
 use super::connections::{Connection, Connections, Known};
@@ -12,26 +12,31 @@ use crate::{Qdisc, QueuedPacket};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Cx, Packet, Rng};
 
+/// The filter with one of these rules.
 #[derive(Debug)]
 pub(super) struct ByNumber {
+    /// True for `window`: an ACK with the same number but another window replaces an older one.
     also_windows: bool,
+    /// Number of duplicates after which an ACK is marked for fast retransmission; 0 if duplicates are never removed.
     fast_retransmit: u32,
     bounds: Bounds,
     share: Share,
     connections: Connections<Waits>,
+    /// Number of ACKs removed.
     filtered: u64,
+    /// Number of ACKs marked for fast retransmission.
     marked: u64,
 }
 
-/// The filter's state of one connection.
+/// The filter's state for one connection.
 #[derive(Debug, Default)]
 struct Waits {
-    /// The connection's ACKs in the queue, oldest first. An ACK that left or was dropped may be noticed later.
+    /// The connection's ACKs in the queue, the oldest first. An ACK that left or was dropped may stay for a while.
     acks: Few<WaitingAck<Numbers>>,
     duplicates: Duplicates,
 }
 
-/// The last ACK, how often it was repeated, and whether a repetition was filtered.
+/// The last ACK, its number of repetitions, and whether a repetition was removed.
 #[derive(Debug, Default)]
 struct Duplicates {
     of: Option<Numbers>,
@@ -52,17 +57,19 @@ impl ByNumber {
         }
     }
 
+    /// Removes the ACKs that an arriving packet makes superfluous, and stores the packet if it is a pure ACK.
     pub fn on_arrival(&mut self, packet: &mut Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) {
         let Some(header) = packet.tcp() else { return };
         let connection = Connection::of(packet, header);
         if !ack::acknowledges(header) {
-            // The packet opens or ends a connection: the state belongs to another one.
+            // The packet opens or closes a connection, so the state belongs to an older connection.
             return self.connections.forget(connection);
         }
         let (new, is_pure) = (Numbers::of(header), ack::is_pure(packet, header));
         let Some(waits) = self.connections.get(connection, is_pure) else { return };
         if self.bounds.hold(queue.backlog()) {
             let counts = is_pure && self.fast_retransmit > 0;
+            // ACKs wait in the order of their numbers, so the first one that stays ends the search.
             while let Some(oldest) = waits.acks.first() {
                 let is_duplicate = counts && oldest.ack == new;
                 if !(oldest.ack.is_outnumbered(&new, self.also_windows) || is_duplicate) {
@@ -83,22 +90,25 @@ impl ByNumber {
         }
     }
 
-    /// A share counts the queue including the arriving packet.
+    /// Handles a packet that leaves the queue. A share counts the queue with the arriving packet, so it needs exact
+    /// state.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
     }
 
+    /// Returns the number of ACKs removed.
     pub fn filtered(&self) -> u64 {
         self.filtered
     }
 
+    /// Returns the number of ACKs marked.
     pub fn marked(&self) -> u64 {
         self.marked
     }
 }
 
-/// Sets the bit on which a sender with `marked_retransmit` repairs at once.
+/// Sets the flag on which a sender with `marked_retransmit` retransmits at once.
 #[cold]
 fn mark(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     cx.rewrite(packet, |editor| {
@@ -115,7 +125,8 @@ impl Known for Waits {
 }
 
 impl Duplicates {
-    /// Counts a pure ACK. True if it is a duplicate beyond `most`, some of which the filter removed.
+    /// Counts a pure ACK. Returns true if it is at least the `most`-th duplicate in a row and the filter has removed
+    /// some of these.
     fn note(&mut self, ack: Numbers, most: u32) -> bool {
         if self.of == Some(ack) {
             self.count += 1;

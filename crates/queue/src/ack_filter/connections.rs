@@ -1,4 +1,4 @@
-//! The state of each connection, found in constant time.
+//! A table with the state of each connection, with look-up in constant time.
 
 use super::departures::Departures;
 use super::few::Few;
@@ -7,7 +7,7 @@ use crate::QueuedPacket;
 use lopsided_core::Packet;
 use lopsided_core::packet::{Addresses, TcpHeader};
 
-/// The sender of the ACKs, and their receiver.
+/// The connection and direction of an ACK: addresses and ports of its sender and receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Connection {
     addresses: Addresses,
@@ -15,14 +15,14 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// The connection of a TCP segment with this header.
+    /// Returns the connection of a TCP segment with this header.
     #[inline]
     pub fn of(packet: &Packet, header: &TcpHeader) -> Connection {
         let ports = u32::from(header.src_port) << 16 | u32::from(header.dst_port);
         Connection { addresses: packet.ip().addresses, ports }
     }
 
-    /// A 64-bit hash for a quick look-up.
+    /// Returns a 64-bit hash.
     #[inline]
     fn hash(&self) -> u64 {
         let ports = u64::from(self.ports);
@@ -35,30 +35,34 @@ impl Connection {
     }
 }
 
-/// Both halves of a product: each bit of the words reaches each of the result's.
+/// Multiplies and folds both halves of the product, so that each input bit affects all bits of the result.
 #[inline]
 fn mix(sum: u64, word: u64) -> u64 {
     let product = u128::from(sum ^ 0x9e37_79b9_7f4a_7c15) * u128::from(word ^ 0xbf58_476d_1ce4_e5b9);
     (product >> 64) as u64 ^ product as u64
 }
 
-/// The state that the table stores per connection.
+/// State that the table can store for a connection.
 pub(super) trait Known: Default {
+    /// The stored part of an ACK.
     type Ack;
 
-    /// Its ACKs that wait, oldest first. Without any it may be forgotten if there is no room.
+    /// Returns the connection's waiting ACKs, the oldest first. A connection without any may be removed to make room.
     fn acks(&mut self) -> &mut Few<WaitingAck<Self::Ack>>;
 }
 
-/// A hash table with open addressing. Its order never matters: it is only traversed to make room.
+/// A hash table with open addressing. Its order never affects a result: the table is traversed only to make room.
 #[derive(Debug)]
 pub(super) struct Connections<T> {
-    /// A power of two, at most 1/4 used: the number of the connection plus one, or 0 if the slot is free.
+    /// A power of two, at most 25 % used. Each slot has an index into `known` plus one, or 0 if it is free.
     slots: Vec<u32>,
+    /// The connections and their states.
     known: Vec<Entry<T>>,
+    /// The departures that are not applied to `known` yet.
     departures: Departures,
 }
 
+/// A connection and its state.
 #[derive(Debug)]
 struct Entry<T> {
     addresses: Addresses,
@@ -77,7 +81,7 @@ impl<T> Entry<T> {
     }
 }
 
-/// Slots at the beginning.
+/// Smallest number of slots.
 const FEWEST: usize = 64;
 
 impl<T> Default for Connections<T> {
@@ -87,7 +91,7 @@ impl<T> Default for Connections<T> {
 }
 
 impl<T: Known> Connections<T> {
-    /// The state of a connection, which is created if `begins`.
+    /// Returns the state of a connection. Creates it if `begins` is true.
     #[inline(always)]
     pub fn get(&mut self, connection: Connection, begins: bool) -> Option<&mut T> {
         let number = match self.find(connection) {
@@ -96,29 +100,33 @@ impl<T: Known> Connections<T> {
             Err(slot) => self.begin(connection, slot),
         };
         let known = &mut self.known[number].known;
+        // Apply departures since the connection's previous packet before the caller sees the list.
         self.departures.strike(known.acks());
         Some(known)
     }
 
-    /// A packet left the queue. Its connection's state is updated now; or `later`, with the connection's next packet,
-    /// if the queue preserves order and nothing counts the queue meanwhile.
+    /// Handles a packet that left the queue: updates its connection's state, or only notes the departure if `later` is
+    /// true. `later` is allowed if the queue preserves order and no caller needs exact state before the connection's
+    /// next packet.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, later: bool) {
         if later { self.departures.note(given) } else { self.strike_at_once(given) }
     }
 
+    /// Removes the departed packet, and all before it, from its connection's list.
     #[inline(never)]
     fn strike_at_once(&mut self, given: &QueuedPacket) {
         let Some(header) = given.packet.tcp() else { return };
-        // A connection's packets leave in order: all earlier ones have left too.
+        // A connection's packets leave in order, so all earlier ones have left too.
         if let Some(known) = self.get(Connection::of(&given.packet, header), false) {
             known.acks().drop_through(|entry| entry.id == given.packet.id());
         }
     }
 
-    /// A connection begins, whose slot this would be.
+    /// Adds a connection. `slot` is the free slot that the look-up returned.
     #[cold]
     fn begin(&mut self, connection: Connection, mut slot: usize) -> usize {
+        // Growing moves all connections, so the slot must be looked up again.
         if 4 * (self.known.len() + 1) > self.slots.len() {
             self.make_room();
             slot = self.find(connection).expect_err("it is not there yet");
@@ -128,7 +136,7 @@ impl<T: Known> Connections<T> {
         self.known.len() - 1
     }
 
-    /// Removes the state of a connection.
+    /// Resets the state of a connection.
     #[cold]
     pub fn forget(&mut self, connection: Connection) {
         if let Ok(number) = self.find(connection) {
@@ -136,7 +144,7 @@ impl<T: Known> Connections<T> {
         }
     }
 
-    /// The slot of a connection, or the slot that it would take.
+    /// Returns the index of a connection, or `Err` with the free slot for it.
     #[inline(always)]
     fn find(&self, connection: Connection) -> Result<usize, usize> {
         let mask = self.slots.len() - 1;
@@ -150,7 +158,7 @@ impl<T: Known> Connections<T> {
         }
     }
 
-    /// Removes idle connections, and grows the table if less than 7/8 would be free.
+    /// Removes connections without waiting ACKs, and grows the table if it would be more than 12.5 % used.
     #[cold]
     fn make_room(&mut self) {
         let departures = self.departures;

@@ -1,14 +1,14 @@
-//! The departures from the queue.
+//! Departures from an order-preserving queue, applied lazily.
 //!
-//! In a queue that preserves order no look-up is needed when a packet leaves: all packets before the last one have
-//! left, which the next packet of the connection notices.
+//! In such a queue all packets ahead of the last departed one have left too. A departure therefore needs no look-up of
+//! its connection: the connection's list is updated when its next packet arrives.
 
 use super::few::Few;
 use super::waiting_ack::WaitingAck;
 use crate::QueuedPacket;
 use lopsided_core::Time;
 
-/// The last packet that left an order-preserving queue, and when it had arrived.
+/// The last packet that left the queue, and the time at which it had entered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departures {
     came: Time,
@@ -25,10 +25,11 @@ impl Departures {
         *self = Departures { came: given.enqueued_at, id: given.packet.id() };
     }
 
-    /// Removes departed ACKs from a connection's list. One that arrived at the same time as the last departure may
-    /// stay.
+    /// Removes departed ACKs from a connection's list. An ACK that entered at the same time as the last departed packet
+    /// may stay.
     #[inline]
     pub fn strike<A>(self, acks: &mut Few<WaitingAck<A>>) {
+        // Entries with an equal time may still wait, so only earlier ones are certain to have left.
         while acks.first().is_some_and(|entry| entry.enqueued_at < self.came || entry.id == self.id) {
             acks.drop_first();
         }

@@ -1,8 +1,8 @@
-//! A list that usually has one entry, which then needs no allocation.
+//! A list that usually has one entry. One entry needs no allocation.
 
 use std::collections::VecDeque;
 
-/// Entries in order. Without a first there are no others.
+/// Entries in order. If `first` is `None`, `others` is empty.
 #[derive(Debug)]
 pub(super) struct Few<T> {
     first: Option<T>,
@@ -47,13 +47,13 @@ impl<T> Few<T> {
         self.first.is_none()
     }
 
-    /// Forgets the first.
+    /// Removes the first entry.
     #[inline]
     pub fn drop_first(&mut self) {
         self.first = if self.others.is_empty() { None } else { self.others.pop_front() };
     }
 
-    /// Removes one entry.
+    /// Removes the entry at this position.
     #[inline]
     pub fn remove(&mut self, at: usize) -> Option<T> {
         match at.checked_sub(1) {
@@ -62,7 +62,7 @@ impl<T> Few<T> {
         }
     }
 
-    /// Removes the first entry for which the condition is true, and all entries before it.
+    /// Removes the first entry that satisfies the condition, and all entries before it. Does nothing if none does.
     #[inline]
     pub fn drop_through(&mut self, is_last: impl Fn(&T) -> bool) {
         if !self.first.as_ref().is_some_and(&is_last) {

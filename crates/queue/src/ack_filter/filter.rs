@@ -1,6 +1,6 @@
-//! The filter, for any queue that can remove a packet from its middle.
+//! The ACK filter, for any queue that can remove a packet from its middle.
 //!
-//! A packet costs one look-up of its connection, and one of each removed ACK: the queue is never scanned.
+//! Each packet costs one look-up of its connection, and each removed ACK one more. The queue is never scanned.
 
 use super::AckFilterConfig;
 use super::by_content::ByContent;
@@ -9,10 +9,11 @@ use super::rule::FilterRule;
 use crate::{Qdisc, QueuedPacket};
 use lopsided_core::{Cx, Packet, Rng};
 
-/// Removes waiting ACKs.
+/// Removes superfluous ACKs from a queue.
 #[derive(Debug)]
 pub struct AckFilter(Filter);
 
+/// The implementation of the configured rule.
 #[derive(Debug)]
 enum Filter {
     Number(ByNumber),
@@ -20,7 +21,7 @@ enum Filter {
 }
 
 impl AckFilter {
-    /// `rng` is this filter's own stream.
+    /// Creates the filter. Only this filter uses the random stream `rng`.
     pub fn new(config: &AckFilterConfig, rng: Rng) -> AckFilter {
         AckFilter(match config.rule {
             FilterRule::Cumulative | FilterRule::Window => Filter::Number(ByNumber::new(config, rng)),
@@ -30,7 +31,7 @@ impl AckFilter {
         })
     }
 
-    /// Removes the ACKs that a packet about to be enqueued makes superfluous.
+    /// Removes the ACKs that a packet makes superfluous. Call it before the packet is enqueued.
     #[inline]
     pub fn on_arrival(&mut self, packet: &mut Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) {
         match &mut self.0 {
@@ -39,7 +40,7 @@ impl AckFilter {
         }
     }
 
-    /// A packet left the queue for the line.
+    /// Handles a packet that left the queue for the line.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
         match &mut self.0 {
@@ -48,7 +49,7 @@ impl AckFilter {
         }
     }
 
-    /// ACKs removed since the beginning.
+    /// Returns the number of ACKs removed since the start.
     pub fn filtered(&self) -> u64 {
         match &self.0 {
             Filter::Number(filter) => filter.filtered(),
@@ -56,7 +57,7 @@ impl AckFilter {
         }
     }
 
-    /// ACKs marked for fast retransmission since the beginning.
+    /// Returns the number of ACKs marked for fast retransmission since the start.
     pub fn marked(&self) -> u64 {
         match &self.0 {
             Filter::Number(filter) => filter.marked(),

@@ -1,26 +1,29 @@
 //! ACK filtering (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999, sections 6.2
-//! and 8.4; RFC 3449 section 5.2.1): as an acknowledgement is enqueued, earlier ones of its connection that say less
-//! leave the queue.
+//! and 8.4; RFC 3449, section 5.2.1): when an ACK is enqueued, earlier ACKs of its connection that it makes superfluous
+//! are removed from the queue.
 //!
-//! The filter stands around any discipline that can give up a packet from its middle ([`crate::Qdisc::removes`]): the
-//! packet that is being sent, or was taken out to be sent, is not in the queue. Room is made first, so that the new ACK
-//! finds it. A discipline that then drops the new ACK early loses what both said, until the next comes.
+//! The filter wraps any discipline that can remove a packet from its middle ([`crate::Qdisc::removes`]). A packet that
+//! is being sent, or was taken out by a peek, is no longer in the queue. ACKs are removed before the new ACK is
+//! enqueued, so that it finds room. If the discipline then drops the new ACK, the sender misses the information of all
+//! of them until the next ACK.
 //!
-//! What goes is judged by a [`FilterRule`]:
-//! - `cumulative` and `window` are the paper's: numbers alone, of a time without SACK or ECN. Duplicates stay, so that
-//!   the sender can count them; with `fast_retransmit` they go as well, and the filter counts (section 6.3): it sets a
-//!   bit on every duplicate behind so many, on which a sender repairs at once.
-//! - `conservative` and `aggressive` are those of CAKE in Linux (tc-cake(8)): ACKs with flags, options, SACK blocks or
-//!   timestamps that the new one does not cover stay, and at most one goes for each that comes.
-//! - `accurate_ecn` also lets what CAKE will not touch go, ACKs that count marks (RFC 9768), as far as the sender's
-//!   count stays the same: see `rule.rs`. One ACK of the connection stays in the queue to count from. A connection
-//!   shows that it counts by the flag AE or its option, as each does at its beginning.
+//! A [`FilterRule`] decides which ACKs are removed:
+//! - `cumulative` and `window` are the paper's rules, from a time without SACK and ECN: they compare only numbers and
+//!   windows. Duplicates stay, so that the sender can count them. With `fast_retransmit` duplicates are removed too,
+//!   and the filter counts them (section 6.3): it sets a flag on later duplicates, and a sender that supports the flag
+//!   retransmits at once.
+//! - `conservative` and `aggressive` are those of CAKE in Linux (tc-cake(8)). ACKs with flags, options, SACK blocks or
+//!   timestamps that the new ACK does not cover stay. At most one ACK is removed per arrival.
+//! - `accurate_ecn` also removes ACKs that CAKE keeps because they count marks (RFC 9768), if the sender's count stays
+//!   the same: see `rule.rs`. One ACK of the connection stays in the queue as the reference of the count. A connection
+//!   is recognized by the flag AE or the option of accurate ECN, which each such connection sends at its start.
 //!
-//! The paper leaves open how many go: `share` of those that are superfluous, spread evenly or at random, and only while
-//! the queue holds `above` and less than `below`. Each ACK is judged once; what is spared stays.
+//! The paper leaves open how many superfluous ACKs are removed. `share` is their proportion, spread evenly or at
+//! random. ACKs are removed only while the backlog is at least `above` and less than `below`. Each ACK is judged once;
+//! one that is spared stays.
 //!
-//! Left out: filtering of what a compressor of headers behind the queue would have to undo (section 8.4's third design
-//! keeps the headers beside the packets, as here).
+//! Not modelled: the interaction with a header compressor behind the queue. As in the third design of section 8.4,
+//! headers are stored uncompressed.
 
 mod ack;
 mod by_content;
@@ -42,16 +45,26 @@ use crate::{
 use lopsided_core::{Bytes, Cx, NewPacket, Packet, Rng, Time};
 use lopsided_spec::{Choice, Fault, Key, Part, key};
 
-/// An ACK filter as plain data.
+/// Settings of an ACK filter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AckFilterConfig {
+    /// The queue that is filtered.
     pub queue: QueueConfig,
+    /// The rule that decides which ACKs are superfluous.
     pub rule: FilterRule,
+    /// Proportion of superfluous ACKs that is removed, from 0 to 1.
     pub share: f64,
+    /// Which superfluous ACKs are removed, if `share` is below 1.
     pub pick: Pick,
+    /// Backlog from which on ACKs are removed. `None`: from any backlog.
     pub above: Option<Threshold>,
+    /// Backlog up to which ACKs are removed. `None`: up to any backlog.
     pub below: Option<Threshold>,
+    /// With `cumulative` or `window`: number of duplicates from which on duplicates are marked. 0: duplicates are never
+    /// removed.
     pub fast_retransmit: u32,
+    /// With `accurate_ecn`: smallest size of a full data segment in bytes. Without the option, a sender trusts the
+    /// count of marks for at most 7 segments.
     pub segment: Bytes,
 }
 
@@ -70,11 +83,12 @@ impl Default for AckFilterConfig {
     }
 }
 
-/// Which of the superfluous ACKs go, where not all do.
+/// Which of the superfluous ACKs are removed, if not all are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
-    /// Every so many.
+    /// At regular distances.
     Even,
+    /// Each with probability `share`.
     Random,
 }
 
@@ -140,7 +154,7 @@ impl Discipline for AckFilterConfig {
         }
         let rng = Rng::for_role(place.seed, &format!("{}/ack filter", place.role));
         let filter = AckFilter::new(self, rng);
-        // The usual queue is asked without a look at its kind.
+        // A FIFO is the usual queue. Its own type spares a dispatch per call.
         Ok(Queue::Custom(match queue {
             Queue::Fifo(fifo) => Box::new(FilteredQueue::new(filter, fifo)),
             queue => Box::new(FilteredQueue::new(filter, queue)),
@@ -148,7 +162,7 @@ impl Discipline for AckFilterConfig {
     }
 }
 
-/// What must wait for ACKs to go.
+/// The backlog at which ACKs are removed.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     above: Option<Threshold>,
@@ -160,7 +174,7 @@ impl Bounds {
         Bounds { above: config.above, below: config.below }
     }
 
-    /// Whether so much is within them.
+    /// True if ACKs are removed at this backlog.
     #[inline]
     fn hold(self, backlog: Backlog) -> bool {
         self.above.is_none_or(|above| above.measure(backlog) >= above.count())
@@ -176,7 +190,7 @@ pub struct FilteredQueue<Q> {
 }
 
 impl<Q: Qdisc> FilteredQueue<Q> {
-    /// Around a queue that gives up packets from its middle; from one that does not, no ACK is removed.
+    /// Wraps a queue that can remove packets from its middle. From any other queue no ACK is removed.
     pub fn new(filter: AckFilter, queue: Q) -> FilteredQueue<Q> {
         FilteredQueue { filter, queue }
     }
@@ -184,6 +198,7 @@ impl<Q: Qdisc> FilteredQueue<Q> {
 
 impl<Q: Qdisc> Qdisc for FilteredQueue<Q> {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
+        // Before the enqueue, so that the new packet finds the freed room.
         self.filter.on_arrival(&mut packet, &mut self.queue, cx);
         self.queue.enqueue(packet, cx);
     }
@@ -234,7 +249,7 @@ impl<Q: Qdisc> Qdisc for FilteredQueue<Q> {
         self.queue.classes(out);
     }
 
-    /// `filtered_acks` and `marked_acks` count since the beginning.
+    /// Adds `filtered_acks` and `marked_acks`, counted since the start, to the queue's gauges.
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         out("filtered_acks", self.filter.filtered() as f64);
         out("marked_acks", self.filter.marked() as f64);

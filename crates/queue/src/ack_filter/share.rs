@@ -1,15 +1,15 @@
-//! The share of superfluous ACKs that is removed; the paper leaves it open.
+//! The proportion of superfluous ACKs that is removed, which the paper leaves open.
 
 use super::{AckFilterConfig, Pick};
 use lopsided_core::Rng;
 
-/// Selects the ACKs to remove.
+/// Selects the superfluous ACKs to remove.
 #[derive(Debug)]
 pub(super) struct Share {
     share: f64,
     pick: Pick,
     rng: Rng,
-    /// Accumulated fraction of an ACK.
+    /// Fraction of an ACK that is due, from the proportions of the ACKs judged so far.
     credit: f64,
 }
 
@@ -18,12 +18,13 @@ impl Share {
         Share { share: config.share, pick: config.pick, rng, credit: 0.0 }
     }
 
+    /// True if every superfluous ACK is removed.
     #[inline]
     pub fn is_all(&self) -> bool {
         self.share >= 1.0
     }
 
-    /// True if the next superfluous ACK is removed.
+    /// Judges the next superfluous ACK. True if it is removed.
     #[inline]
     pub fn takes(&mut self) -> bool {
         self.is_all() || self.takes_next()
@@ -33,6 +34,7 @@ impl Share {
         match self.pick {
             Pick::Random => self.rng.unit() < self.share,
             Pick::Even => {
+                // Bresenham-like: at a proportion of 0.25, every 4th ACK is removed.
                 self.credit += self.share;
                 let takes = self.credit >= 1.0;
                 if takes {

@@ -4,18 +4,18 @@ use crate::{Qdisc, Waiting};
 use lopsided_core::{Cx, DropReason, Packet, Time};
 use std::num::NonZero;
 
-/// A queued ACK with the fields that the rule compares.
+/// A queued ACK, with the fields that the rule compares.
 #[derive(Debug)]
 pub(super) struct WaitingAck<A> {
     pub id: u64,
     pub enqueued_at: Time,
-    /// One more than its place, if the queue numbers them.
+    /// Place number plus 1, if the queue numbers its packets. Non-zero, so that the option takes no extra space.
     place: Option<NonZero<u64>>,
     pub ack: A,
 }
 
 impl<A> WaitingAck<A> {
-    /// The queue will take this packet in now.
+    /// Describes a packet that the queue is about to accept.
     #[inline]
     pub fn new(packet: &Packet, ack: A, queue: &impl Qdisc, cx: &Cx<'_>) -> WaitingAck<A> {
         WaitingAck {
@@ -26,7 +26,8 @@ impl<A> WaitingAck<A> {
         }
     }
 
-    /// Removes the ACK if it is still queued. `like` is a packet of the same connection.
+    /// Removes the ACK from the queue and returns true, or returns false if it is no longer queued. `like` is another
+    /// packet of the same connection.
     pub fn filter_out(&self, like: &Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) -> bool {
         let waiting = Waiting {
             id: self.id,

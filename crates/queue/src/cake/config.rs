@@ -1,4 +1,4 @@
-//! CAKE's settings.
+//! The settings of CAKE.
 
 use super::hosts::Isolation;
 use super::tins::TinMode;
@@ -7,17 +7,20 @@ use crate::bounds;
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// CAKE as plain data, under the names of tc-cake(8).
+/// Settings of CAKE, named as in tc-cake(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CakeConfig {
-    /// Rate of the shaper; without it the link shapes.
+    /// Rate of the shaper. `None`: CAKE does not shape, and the link sets the pace.
     pub bandwidth: Option<BitRate>,
+    /// The tins: classes of service that have queues of their own.
     pub tins: TinMode,
+    /// Flow isolation: between which flows and hosts service is shared.
     pub isolation: Isolation,
-    /// The usual round trip, from which COBALT's times follow: the interval, and as target a twentieth.
+    /// Typical round trip. COBALT's interval is this long, and its target 5 % of it.
     pub rtt: Duration,
-    /// Bytes that a packet takes on the line after the shaper.
+    /// Bytes that a packet takes on the line behind the shaper.
     pub framing: Framing,
+    /// Limit of all queues in bytes of IP. `None`: 4 round trips at the bandwidth, within bounds.
     pub memlimit: Option<Bytes>,
 }
 
@@ -67,12 +70,14 @@ impl Part for CakeConfig {
     }
 }
 
+/// Lowest rate of the shaper in bit/s.
 const LEAST_BANDWIDTH: u64 = 64;
 
-/// Least and largest default limit of all queues: 4 MiB, and 10,240 full frames.
+/// Smallest and largest default limit of all queues in bytes: 4 MiB, and 10,240 full frames.
 const ROOM: (u64, u64) = (4 << 20, 10_240 * 1514);
 
 impl CakeConfig {
+    /// Returns the limit of all queues in bytes.
     pub(super) fn room(&self) -> u64 {
         let round_trips = |rate: BitRate| (rate.as_bps() as f64 / 8.0 * self.rtt.as_secs_f64() * 4.0) as u64;
         let automatic = self.bandwidth.map_or(ROOM.1, |rate| round_trips(rate).clamp(ROOM.0, ROOM.1));

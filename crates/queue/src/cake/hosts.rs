@@ -1,4 +1,4 @@
-//! Whom CAKE is fair to: which packets share a queue, and between whom the queues of a tin share.
+//! Flow isolation: which packets share a queue, and among which hosts the queues of a tin share the rate.
 
 use super::ways::{PLACES, Ways};
 use crate::flow_hash::FlowHash;
@@ -18,11 +18,11 @@ pub enum Isolation {
     Hosts,
     /// A queue for each flow.
     Flows,
-    /// A queue per flow; flows of a source share.
+    /// A queue for each flow. The flows of a source share its part.
     DualSrchost,
-    /// A queue per flow; flows of a destination share.
+    /// A queue for each flow. The flows of a destination share its part.
     DualDsthost,
-    /// A queue for each flow, fair to sources and destinations.
+    /// A queue for each flow, with fairness between sources and between destinations.
     #[default]
     TripleIsolate,
 }
@@ -40,7 +40,7 @@ impl Choice for Isolation {
     ];
 }
 
-/// The keys of a packet's queue and hosts; `None` if the mode does not use them.
+/// The hash keys of a packet's queue and hosts. A host's key is `None` if the mode does not use that host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys {
     pub flow: u64,
@@ -48,7 +48,7 @@ pub(super) struct Keys {
     pub destination: Option<u64>,
 }
 
-/// Makes the keys of packets.
+/// Computes the keys of packets.
 #[derive(Debug)]
 pub(super) struct FlowKeys {
     isolation: Isolation,
@@ -75,23 +75,23 @@ impl FlowKeys {
     }
 }
 
-/// The hosts of one kind, sources or destinations, and how busy they are.
+/// The hosts of one kind, sources or destinations, and their numbers of busy flows.
 #[derive(Debug)]
 pub(super) struct Hosts {
     ways: Ways,
     hosts: Vec<Host>,
 }
 
+/// One host.
 #[derive(Clone, Debug, Default)]
 struct Host {
-    /// Number of flows in the tables, of busy flows, and of resting flows.
+    /// Number of the host's flows in the table.
     flows: u32,
     busy: u32,
     resting: u32,
-    /// The most busy flows since a flow has been resting.
+    /// Largest number of busy flows since a flow of the host started to skip rounds.
     most_busy: u32,
-    /// Service that a busy flow received in all rounds up to `round`, in quanta: a round brings one divided by the busy
-    /// flows.
+    /// Service in quanta that a busy flow of the host received in all rounds before `round`. A round brings 1 / `busy`.
     shared: f64,
     round: u64,
 }
@@ -107,7 +107,7 @@ impl Hosts {
         Hosts { ways: Ways::new(), hosts: vec![Host::default(); PLACES] }
     }
 
-    /// The host's place, which one flow more holds.
+    /// Returns the host's place, and counts one more flow there.
     pub fn hold(&mut self, hash: u64) -> usize {
         let hosts = &self.hosts;
         let (place, _) = self.ways.place(hash, |place| hosts[place].flows == 0);
@@ -115,12 +115,13 @@ impl Hosts {
         place
     }
 
+    /// Counts one flow less at this place.
     pub fn release(&mut self, host: usize) {
         self.hosts[host].flows -= 1;
     }
 
-    /// From this round on one flow more or less is busy. Whether half of the host's busy flows are gone since one of
-    /// them rests: the others get twice as much as was expected.
+    /// Counts one busy flow more or less from this round on. Returns true if less than half of `most_busy` are left
+    /// while a flow skips rounds: the others then receive more than twice the expected service.
     #[must_use]
     pub fn set_busy(&mut self, host: usize, busy: bool, round: u64) -> bool {
         let host = &mut self.hosts[host];
@@ -135,6 +136,7 @@ impl Hosts {
         host.resting > 0 && 2 * host.busy < host.most_busy
     }
 
+    /// Counts a flow of the host that starts or stops skipping rounds.
     pub fn set_resting(&mut self, host: usize, rests: bool) {
         let host = &mut self.hosts[host];
         if !rests {
@@ -147,12 +149,12 @@ impl Hosts {
         host.resting += 1;
     }
 
-    /// Busy flows of the host.
+    /// Returns the number of the host's busy flows.
     pub fn load(&self, host: usize) -> u32 {
         self.hosts[host].busy
     }
 
-    /// Quanta that a busy flow of the host has got in all rounds before this one.
+    /// Returns the service in quanta that a busy flow of the host received in all rounds before this one.
     pub fn shared(&self, host: usize, round: u64) -> f64 {
         self.hosts[host].shared_until(round)
     }

@@ -1,23 +1,29 @@
 //! CAKE: Common Applications Kept Enhanced (Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018;
 //! tc-cake(8)).
 //!
-//! A shaper that counts what a packet takes on the line behind (its framing, cells included); tins for classes of
-//! service by DSCP, each with a share of the rate; in each tin a queue for each flow, found in a hash table of eight
-//! ways, and served in turn by a deficit that is divided among the flows of a host; COBALT in every queue, which always
-//! marks what can be marked. Where there is no room, the longest queue loses its head.
+//! CAKE consists of
 //!
-//! **How a tin is chosen.** With a `bandwidth` each tin has a rate of its own as a threshold: below it the tin goes
-//! first, above it the one that is least late. Without one the tins share by deficits in the same proportions.
+//! - a shaper that counts the bytes of a packet on the line (framing, cells included),
+//! - tins, which are classes of service by DSCP, each with a share of the rate,
+//! - a queue for each flow in a tin, found in an 8-way set-associative hash table, and served by deficit round robin
+//!   with a quantum that the flows of a host share,
+//! - COBALT in each queue, which always marks packets that are capable of ECN.
 //!
-//! **Where documents and Linux differ** this does as Linux: tc-cake(8) gives the voice tin of `diffserv3` a shorter
-//! interval, the kernel does not (`docs/fidelity/queues.md`).
+//! If there is no room, the longest queue drops its head.
 //!
-//! **Deviations.** `memlimit` counts octets of IP and not the kernel's buffers. Hosts are held as long as they have a
-//! flow in the tables, in Linux as long as one of them is busy. The quantum of a flow is divided exactly and rounded at
-//! random; a flow that owes many of its shares sits out most of those rounds (`rests.rs`).
+//! **Choice of a tin.** With a `bandwidth` each tin has a rate as its threshold. A tin below its threshold has
+//! priority; otherwise the tin that is nearest to its threshold is served. Without a `bandwidth` the tins share by
+//! deficit round robin in the same proportions.
 //!
-//! Left out: the ACK filter, `ingress` mode and `autorate-ingress`, the failsafe clock that only these need, NAT
-//! look-ups, `wash`, `split-gso`, overriding tins and flows by marks.
+//! **Where documents and Linux differ**, this module follows Linux: tc-cake(8) gives the voice tin of `diffserv3` a
+//! shorter interval, the kernel does not (`docs/fidelity/queues.md`).
+//!
+//! **Deviations.** `memlimit` counts bytes of IP, not the kernel's buffers. A host is stored as long as it has a flow
+//! in the table; in Linux, as long as one of its flows is busy. The quantum of a flow is divided exactly and rounded at
+//! random. A flow with a large negative deficit skips most of the rounds in which it could not send (`turn_wheel.rs`).
+//!
+//! Not modelled: the ACK filter, `ingress` mode and `autorate-ingress`, the failsafe clock (which only these two need),
+//! NAT look-ups, `wash`, `split-gso`, overriding tins and flows by marks.
 
 mod config;
 mod hosts;
@@ -42,30 +48,38 @@ impl Discipline for CakeConfig {
     }
 }
 
-/// CAKE.
+/// CAKE: shaper, tins and flow queues.
 #[derive(Debug)]
 pub struct Cake {
     config: CakeConfig,
     keys: FlowKeys,
     rng: Rng,
     tins: Vec<Tin>,
-    /// Whose turn it is without a shaper.
+    /// Without a shaper: index of the tin whose turn it is.
     current: usize,
     shaper: Option<Shaper>,
+    /// Backlog of all tins.
     total: Backlog,
+    /// Limit of all queues in bytes of IP.
     room: u64,
 }
 
-/// When the next packet may go.
+/// The shaper: it sets the time of the next departure.
 #[derive(Debug)]
 struct Shaper {
     rate: BitRate,
+    /// Fraction of a nanosecond that is carried to the next packet.
     carry: u64,
     next: Time,
 }
 
 impl Cake {
-    /// `rng` is this queue's own stream: it perturbs the hash, rounds quanta and draws for BLUE.
+    /// Creates empty queues. Only this discipline uses the random stream `rng`: it perturbs the hash, rounds quanta and
+    /// draws for BLUE.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
     pub fn new(config: &CakeConfig, mut rng: Rng) -> Result<Cake, Fault> {
         config.check()?;
         Ok(Cake {
@@ -80,7 +94,7 @@ impl Cake {
         })
     }
 
-    /// The tin to serve, one with flows in its rounds.
+    /// Returns the tin to serve. At least one tin must have flows.
     fn choose(&mut self, now: Time) -> usize {
         if self.shaper.is_none() {
             return self.choose_by_deficit();
@@ -88,6 +102,8 @@ impl Cake {
         let mut best: Option<(i64, usize)> = None;
         for (at, tin) in self.tins.iter().enumerate().filter(|(_, tin)| tin.has_flows()) {
             let early = tin.next.as_nanos() as i64 - now.as_nanos() as i64;
+            // As in Linux's cake_dequeue: among tins that are due the last one wins, otherwise the one that is due
+            // soonest.
             if early <= 0 || best.is_none_or(|(least, _)| early <= least) {
                 best = Some((early, at));
             }
@@ -95,6 +111,7 @@ impl Cake {
         best.map_or(0, |(_, at)| at)
     }
 
+    /// Returns the tin to serve without a shaper: deficit round robin.
     fn choose_by_deficit(&mut self) -> usize {
         loop {
             let tin = &mut self.tins[self.current];
@@ -108,7 +125,7 @@ impl Cake {
         }
     }
 
-    /// The longest queue of all loses its head.
+    /// Drops the head of the longest queue of all tins.
     #[cold]
     fn make_room(&mut self, cx: &mut Cx<'_>) {
         let longest = self.tins.iter().enumerate().filter_map(|(at, tin)| Some((tin.longest()?, at)));
@@ -126,7 +143,7 @@ impl Qdisc for Cake {
         let keys = self.keys.of(&packet);
         let size = packet.size();
         let now = cx.now();
-        // An idle shaper saves no credit.
+        // Unused time is no credit: a tin or a shaper that was idle starts at the current time.
         if !self.tins[at].holds_packets() {
             self.tins[at].next = self.tins[at].next.max(now);
         }
@@ -145,6 +162,7 @@ impl Qdisc for Cake {
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let (now, mut first) = (cx.now(), true);
+        // Each turn may find an empty flow; only `None` from an empty queue ends the loop.
         while self.ready_at(now)? <= now {
             let at = self.choose(now);
             let before = self.tins[at].backlog();

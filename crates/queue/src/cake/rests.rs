@@ -1,38 +1,41 @@
-//! Busy flows that skip rounds in which their turns would be empty: a timer wheel of rounds.
+//! A timer wheel for busy flows that skip the rounds in which they could not send.
 //!
-//! In its turn a flow gets a part of the quantum, divided by the busy flows of its host: with 1,000 flows one or two
-//! bytes, while it owes a packet. Linux visits it about 700 times per packet. Here the flow rests for the number of
-//! rounds that it owes, and then receives at once what those rounds brought, whatever the number of its host's flows in
-//! each. If the host loses half of its busy flows meanwhile, all its flows return early.
+//! In its turn a flow receives its part of the quantum, divided by the busy flows of its host. With 1,000 flows that is
+//! 1 or 2 bytes, while the flow's deficit is a whole packet. Linux visits such a flow about 700 times per packet. Here
+//! the flow skips the number of rounds that its deficit needs, and then receives at once the service of the skipped
+//! rounds, computed from the number of its host's flows in each round. If the host loses half of its busy flows
+//! meanwhile, all flows return early.
 //!
-//! Future rounds are slots of the wheel, each with a list of the flows that return in it.
+//! The slots of the wheel are future rounds. Each slot has a list of the flows that return in that round.
 
 use super::ways::PLACES;
 
-/// No flow.
+/// Marks the end of a list.
 const NONE: u32 = u32::MAX;
 
-/// The flows of a tin that rest.
+/// The flows of a tin that skip rounds.
 #[derive(Debug, Default)]
 pub(super) struct Rests {
+    /// The current round.
     round: u64,
+    /// Number of flows in the wheel.
     resting: usize,
-    /// The first and the last flow of each slot.
+    /// First and last flow of each slot's list.
     slots: Vec<(u32, u32)>,
-    /// For each flow, the next flow in its slot.
+    /// For each flow, the next flow in its slot's list.
     next: Vec<u32>,
 }
 
 impl Rests {
-    /// Number of rounds that have begun.
+    /// Returns the number of rounds that have started.
     pub fn round(&self) -> u64 {
         self.round
     }
 
-    /// The longest rest in rounds: the number of slots minus the current one.
+    /// Largest number of rounds that a flow can skip: the number of slots minus the current one.
     pub const MOST: u64 = PLACES as u64 - 1;
 
-    /// Lets a flow rest for a number of rounds, at least one.
+    /// Lets a flow skip a number of rounds, at least one.
     pub fn add(&mut self, flow: usize, rounds: u64) {
         debug_assert!((1..=Rests::MOST).contains(&rounds));
         if self.slots.is_empty() {
@@ -50,7 +53,7 @@ impl Rests {
         self.resting += 1;
     }
 
-    /// Begins a round; with `nobody_awake`, skips to the first round in which a flow returns.
+    /// Starts a round. If no flow is active, skips to the first round in which a flow returns.
     pub fn begin_round(&mut self, nobody_awake: bool) {
         self.round += 1;
         if nobody_awake && self.resting > 0 {
@@ -60,7 +63,7 @@ impl Rests {
         }
     }
 
-    /// Returns a flow that returns in this round, in the order in which the flows began to rest.
+    /// Removes and returns a flow that returns in this round, in the order in which the flows were added.
     pub fn rise(&mut self) -> Option<usize> {
         if self.resting == 0 {
             return None;
@@ -68,8 +71,8 @@ impl Rests {
         self.take(Rests::slot(self.round))
     }
 
-    /// Wakes the flow due soonest. `early`: in, the number of rounds to search from (start at 0); out, by how many
-    /// rounds the flow returned early.
+    /// Removes and returns the flow that returns soonest. `early` is the number of rounds after the current one at
+    /// which the search starts (0 at first); it is set to the number of rounds by which the flow returns early.
     pub fn rouse(&mut self, early: &mut u64) -> Option<usize> {
         if self.resting == 0 {
             return None;
@@ -82,13 +85,14 @@ impl Rests {
         }
     }
 
-    /// All that rest.
+    /// Returns all flows in the wheel.
     pub fn flows(&self) -> impl Iterator<Item = usize> {
         let flow = |number: u32| (number != NONE).then_some(number as usize);
         let in_list = move |first: u32| std::iter::successors(flow(first), move |number| flow(self.next[*number]));
         self.slots.iter().flat_map(move |(first, _)| in_list(*first))
     }
 
+    /// Removes and returns the first flow of a slot.
     fn take(&mut self, slot: usize) -> Option<usize> {
         let (first, _) = &mut self.slots[slot];
         let flow = (*first != NONE).then_some(*first as usize)?;
@@ -107,7 +111,7 @@ mod tests {
     use super::*;
     use lopsided_core::Rng;
 
-    /// The wheel gives the same results as a list that is searched each time.
+    /// The wheel behaves like a list that is searched each time.
     #[test]
     fn flows_come_back_in_the_round_that_was_said_and_in_the_order_in_which_they_went() {
         let (mut rests, mut rng) = (Rests::default(), Rng::for_role(1, "test"));
@@ -123,7 +127,7 @@ mod tests {
             let awake = rng.below(2) == 0;
             rests.begin_round(!awake);
             round += 1;
-            // Within one round the first to rest returns first: the sort keeps their order.
+            // Within one round the flow that was added first returns first: the sort preserves the order.
             list.sort_by_key(|(round, _)| *round);
             if !awake {
                 round = list.first().map_or(round, |(first, _)| round.max(*first));

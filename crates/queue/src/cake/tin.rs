@@ -1,7 +1,7 @@
-//! One tin: its flows, their turns, and its guaranteed rate.
+//! One tin: its flows, their order of service, and its guaranteed rate.
 //!
-//! A flow with its first packet is sparse and precedes the busy flows until it has used its quantum. Then it is busy
-//! and counts for its hosts. An empty flow is kept while COBALT's state decays.
+//! A flow with a first packet is sparse, and has priority over busy flows until it has used its quantum. Then it is
+//! busy and counts for its hosts. An empty flow is stored until COBALT's state has decayed.
 
 use super::config::CakeConfig;
 use super::hosts::{Hosts, Keys};
@@ -14,32 +14,35 @@ use crate::{Backlog, ClassStats, Framing, QueuedPacket, Waiting};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
 use std::collections::VecDeque;
 
-/// An Ethernet frame with 1,500 bytes of IP.
+/// Bytes of an Ethernet frame with 1,500 bytes of IP.
 const MTU: u64 = 1514;
+/// Smallest quantum of a flow in bytes.
 const LEAST_QUANTUM: u64 = 300;
+/// Quantum of a tin with a share of 1, without a shaper, in bytes.
 const TIN_QUANTUM: f64 = 1024.0;
 
-/// A flow that owes more rounds than this rests.
+/// A flow skips rounds if its deficit needs more turns than this.
 const PATIENCE: i64 = 16;
-/// If a host has more busy flows than this, a flow that owes a round rests.
+/// If a host has more busy flows than this, its flows skip rounds as soon as their deficit needs more than one turn.
 const MANY: u32 = 16;
 
-/// State of a flow.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 enum Standing {
-    /// Nowhere.
+    /// The place is unused.
     #[default]
     None,
-    /// Among the new flows.
+    /// In the list of new flows.
     Sparse,
-    /// Empty as a sparse flow: passes once through the busy flows.
+    /// A sparse flow that became empty. It passes once through the busy flows.
     Waiting,
+    /// Busy: in the list of busy flows, or skipping rounds.
     Bulk,
-    /// Empty; COBALT's state fades.
+    /// Empty, while COBALT's state decays.
     Decaying,
 }
 
-/// The lists that a flow can be at the head of.
+/// The list whose head is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
     New,
@@ -47,30 +50,36 @@ enum List {
     Decaying,
 }
 
+/// One flow.
 #[derive(Debug, Default)]
 struct Flow {
     ring: PacketRing,
     cobalt: Cobalt,
     standing: Standing,
+    /// Bytes that the flow may still send; negative after a packet that was larger than the rest.
     deficit: i64,
-    /// True if the flow is in `Tin::rests`; and the service of its hosts when it began to rest.
+    /// True if the flow skips rounds.
     rests: bool,
+    /// Service of the flow's source and destination when it started to skip rounds, in quanta.
     paid: (f64, f64),
     source: Option<usize>,
     destination: Option<usize>,
-    /// How often the flow was put on the decaying list: an entry there is valid if it has this number.
+    /// Number of times that the flow was put on the decaying list. An older entry there is invalid.
     decays: u32,
 }
 
 /// A tin.
 #[derive(Debug)]
 pub(super) struct Tin {
+    /// The tin's quantum without a shaper, in bytes.
     pub name: &'static str,
+    /// Bytes that the tin may still send in its turn.
     pub quantum: i64,
     pub deficit: i64,
-    /// When the tin's next packet is due by its threshold.
+    /// Time at which the tin's next packet is due according to its threshold rate.
     pub next: Time,
     rate: Option<BitRate>,
+    /// Quantum of a flow, before it is divided among the flows of a host.
     flow_quantum: u64,
     framing: Framing,
     cobalt: CobaltConfig,
@@ -78,11 +87,14 @@ pub(super) struct Tin {
     flows: Vec<Flow>,
     sources: Hosts,
     destinations: Hosts,
+    /// New flows: sparse ones.
     new: VecDeque<usize>,
+    /// Busy flows in the order of their turns, and sparse flows that became empty.
     old: VecDeque<usize>,
     /// Number of `old` flows that have not had their turn in this round.
     left_in_round: usize,
     rests: Rests,
+    /// Empty flows whose state decays, each with its number of entries at that time.
     decaying: VecDeque<(usize, u32)>,
     sparse: u32,
     bulk: u32,
@@ -116,7 +128,7 @@ impl Tin {
         }
     }
 
-    /// True if a flow, even an empty one, is in the rounds: only its turn reveals that it is empty.
+    /// True if a flow, even an empty one, is in the lists. Only a turn reveals that a flow is empty.
     pub fn has_flows(&self) -> bool {
         self.sparse + self.bulk > 0
     }
@@ -141,7 +153,7 @@ impl Tin {
         self.sparse
     }
 
-    /// Enqueues a packet; `total` is the backlog of all tins.
+    /// Enqueues a packet. `total` is the backlog of all tins.
     pub fn enqueue(&mut self, packet: Packet, keys: Keys, total: Backlog, rng: &mut Rng, cx: &mut Cx<'_>) {
         let flows = &self.flows;
         let is_free = |place: usize| matches!(flows[place].standing, Standing::None);
@@ -151,6 +163,7 @@ impl Tin {
         }
         let flow = &mut self.flows[at];
         let size = packet.size();
+        // Observers must see the backlog of all tins, not of this flow.
         let beside = total - flow.ring.backlog();
         cx.within_class(beside.packets, beside.bytes, |cx| flow.ring.push(packet, cx));
         self.stats.backlog.packets += 1;
@@ -163,6 +176,7 @@ impl Tin {
                 self.flows[at].deficit = self.share_of(self.load(at), rng);
             }
             Standing::Waiting => {
+                // A packet before the flow's turn among the busy flows: the flow was not sparse after all.
                 self.sparse -= 1;
                 self.make_busy(at, rng);
             }
@@ -170,8 +184,8 @@ impl Tin {
         }
     }
 
-    /// Returns the next packet. It may drop and mark packets, and returns `None` if a flow turns out to be empty. At
-    /// the `first` attempt a decaying flow has a turn before the others.
+    /// Returns the next packet. May drop and mark packets, and returns `None` if a flow turns out to be empty. With
+    /// `first` a decaying flow has a turn before all others.
     pub fn dequeue(&mut self, first: &mut bool, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
             let (at, list) = self.head(std::mem::take(first), rng)?;
@@ -185,12 +199,14 @@ impl Tin {
             }
             self.take_head(list);
             self.turn_over(at, rng);
-            // A flow that has just become busy counts for its hosts before its share is computed, as in Linux.
+            // As in Linux's cake_dequeue, a flow that has just become busy counts for its hosts before its share is
+            // computed.
             let load = self.load(at);
             let share = self.share_of(load, rng);
             let flow = &mut self.flows[at];
             flow.deficit += share;
             let patience = if load > MANY { 1 } else { PATIENCE };
+            // The deficit needs more turns than it is worth visiting the flow for.
             if -flow.deficit * i64::from(load) > patience * self.flow_quantum as i64 {
                 self.rest(at, load);
             } else {
@@ -204,18 +220,19 @@ impl Tin {
         self.deficit -= wire.get() as i64;
         if let Some(rate) = self.rate {
             let takes = rate.time_to_send(wire, 0).0;
+            // As Linux's tin_ns_next_packet: unused time is no credit beyond one packet.
             self.next = if self.next < now { self.next + takes } else { self.next.max(now + takes) };
         }
     }
 
-    /// Removes a packet from its flow's queue, at any place.
+    /// Removes a packet from the middle of its flow's queue.
     pub fn remove(&mut self, keys: Keys, waiting: &Waiting<'_>) -> Option<Packet> {
         let packet = Ways::set(keys.flow).find_map(|place| self.flows[place].ring.remove(waiting))?;
         self.stats.backlog.remove(packet.size());
         Some(packet)
     }
 
-    /// Bytes and index of the longest queue.
+    /// Returns the size in bytes and the index of the longest queue.
     pub fn longest(&self) -> Option<(u64, usize)> {
         let octets = |at: &usize| self.flows[*at].ring.backlog().bytes.get();
         let waiting = self.new.iter().chain(&self.old).copied().chain(self.rests.flows());
@@ -224,7 +241,7 @@ impl Tin {
         (held > 0).then_some((held, at))
     }
 
-    /// Takes the head of a queue that is too long.
+    /// Removes the head of a queue that is too long.
     pub fn drop_head(&mut self, at: usize, now: Time) -> Option<QueuedPacket> {
         let flow = &mut self.flows[at];
         let victim = flow.ring.pop()?;
@@ -233,7 +250,7 @@ impl Tin {
         Some(victim)
     }
 
-    /// The packet of this flow that may go now; `None` if the flow is empty.
+    /// Returns the flow's next packet, or `None` if the flow is empty.
     fn take(&mut self, at: usize, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
             let flow = &mut self.flows[at];
@@ -265,8 +282,9 @@ impl Tin {
         self.stats.dropped_bytes += size;
     }
 
-    /// The flow whose turn it is: new flows, then busy ones, then decaying ones.
+    /// Returns the flow whose turn it is, and its list: new flows first, then busy ones, then decaying ones.
     fn head(&mut self, decaying_first: bool, rng: &mut Rng) -> Option<(usize, List)> {
+        // A flow that became active again has left an invalid entry behind.
         while self.decaying.front().is_some_and(|(at, number)| !self.decays(*at, *number)) {
             self.decaying.pop_front();
         }
@@ -283,10 +301,12 @@ impl Tin {
         self.old.front().map(|at| (*at, List::Old)).or(decaying)
     }
 
+    /// True if this entry of the decaying list is valid.
     fn decays(&self, at: usize, number: u32) -> bool {
         self.flows[at].standing == Standing::Decaying && self.flows[at].decays == number
     }
 
+    /// Removes the head of a list.
     fn take_head(&mut self, list: List) {
         match list {
             List::New => _ = self.new.pop_front(),
@@ -298,7 +318,7 @@ impl Tin {
         }
     }
 
-    /// All busy flows had their turn: flows that have rested enough join them again.
+    /// Starts a round. Flows that have skipped enough rounds join the busy flows again.
     fn begin_round(&mut self, rng: &mut Rng) {
         self.rests.begin_round(self.old.is_empty());
         while let Some(at) = self.rests.rise() {
@@ -307,8 +327,8 @@ impl Tin {
         self.left_in_round = self.old.len();
     }
 
-    /// Lets a flow rest that owes so much that its next turns would be empty. Unless its hosts get busier, the skipped
-    /// rounds bring more than it owes.
+    /// Lets a flow skip the rounds in which its deficit would stay negative. If its hosts do not get busier, the
+    /// skipped rounds bring more service than the deficit.
     fn rest(&mut self, at: usize, load: u32) {
         let owes = -self.flows[at].deficit as u64;
         let rounds = owes * u64::from(load) / self.flow_quantum + 1;
@@ -316,27 +336,31 @@ impl Tin {
         self.rests.add(at, rounds.min(Rests::MOST));
     }
 
-    /// Ends a flow's rest: it receives what the skipped rounds brought, limited by each host's part.
+    /// Ends a flow's skipping of rounds: it receives the service of the skipped rounds.
     fn rise(&mut self, at: usize, rng: &mut Rng) {
         self.pay(at, rng);
         self.set_resting(at, false);
         self.old.push_back(at);
     }
 
+    /// Adds the service of the skipped rounds to the flow's deficit.
     fn pay(&mut self, at: usize, rng: &mut Rng) {
         let (source, destination) = self.shared(at);
         let flow = &mut self.flows[at];
+        // The busier of the two hosts decides, as in a turn.
         let quanta = (source - flow.paid.0).min(destination - flow.paid.1);
         flow.deficit += (quanta * self.flow_quantum as f64 + rng.unit()) as i64;
     }
 
-    /// Service of the flow's hosts per busy flow in all previous rounds; without hosts one quantum per round.
+    /// Returns the service of the flow's source and destination per busy flow, in all previous rounds, in quanta.
+    /// Without a host, one quantum per round.
     fn shared(&self, at: usize) -> (f64, f64) {
         let (flow, round) = (&self.flows[at], self.rests.round());
         let of = |hosts: &Hosts, host: Option<usize>| host.map_or(round as f64, |host| hosts.shared(host, round));
         (of(&self.sources, flow.source), of(&self.destinations, flow.destination))
     }
 
+    /// Marks a flow as skipping rounds or not, for itself and its hosts.
     fn set_resting(&mut self, at: usize, rests: bool) {
         if rests {
             self.flows[at].paid = self.shared(at);
@@ -351,7 +375,7 @@ impl Tin {
         }
     }
 
-    /// All rise: the share of some has grown.
+    /// Returns all flows early, because the service of some has grown.
     fn rouse(&mut self, rng: &mut Rng) {
         let mut early = 0;
         while let Some(at) = self.rests.rouse(&mut early) {
@@ -359,7 +383,8 @@ impl Tin {
         }
     }
 
-    /// The flow has used its turn: it moves to the end of the busy flows, or rests.
+    /// Handles a flow that has used its quantum in a turn: a sparse flow becomes busy, or waits among the busy ones if
+    /// it is empty.
     fn turn_over(&mut self, at: usize, rng: &mut Rng) {
         if self.flows[at].standing == Standing::Sparse {
             if self.flows[at].ring.backlog().packets > 0 {
@@ -371,7 +396,7 @@ impl Tin {
         }
     }
 
-    /// The flow is empty: it leaves, or stays while its state fades.
+    /// Handles an empty flow in its turn: it leaves, or is stored while COBALT's state decays.
     fn found_empty(&mut self, at: usize, now: Time, rng: &mut Rng) {
         match self.flows[at].standing {
             Standing::Bulk => {
@@ -392,13 +417,14 @@ impl Tin {
         self.release_hosts(at);
     }
 
+    /// Makes a flow busy, and counts it for its hosts.
     fn make_busy(&mut self, at: usize, rng: &mut Rng) {
         self.flows[at].standing = Standing::Bulk;
         self.bulk += 1;
         self.tell_hosts(at, true, rng);
     }
 
-    /// A flow's share in its turn: the quantum divided by the busy flows of its busiest host, rounded randomly.
+    /// Returns a flow's part of the quantum, divided by the busy flows of its busiest host and rounded at random.
     fn share_of(&self, load: u32, rng: &mut Rng) -> i64 {
         if load == 1 {
             return self.flow_quantum as i64;
@@ -406,7 +432,7 @@ impl Tin {
         (self.flow_quantum as f64 / f64::from(load) + rng.unit()) as i64
     }
 
-    /// The busy flows of the flow's busiest host.
+    /// Returns the number of busy flows of the flow's busiest host, at least 1.
     fn load(&self, at: usize) -> u32 {
         let flow = &self.flows[at];
         let source = flow.source.map_or(0, |host| self.sources.load(host));
@@ -414,7 +440,7 @@ impl Tin {
         source.max(destination).max(1)
     }
 
-    /// Reuses a flow's place for another key: the hosts are those of the new flow.
+    /// Moves a flow's place to another key: its hosts are now those of the new flow.
     fn settle_hosts(&mut self, at: usize, keys: Keys, rng: &mut Rng) {
         let is_busy = self.flows[at].standing == Standing::Bulk;
         let rests = self.flows[at].rests;
@@ -436,12 +462,13 @@ impl Tin {
         if rests {
             self.set_resting(at, true);
         }
-        // Only now, because the flow may be one of those that return.
+        // Last, because this flow may be one of those that return.
         if shares_grew {
             self.rouse(rng);
         }
     }
 
+    /// Counts the flow out at its hosts.
     fn release_hosts(&mut self, at: usize) {
         let flow = &mut self.flows[at];
         if let Some(host) = flow.source.take() {
@@ -452,13 +479,14 @@ impl Tin {
         }
     }
 
+    /// Counts a busy flow more or less at its hosts. Returns flows early if their service has grown.
     fn tell_hosts(&mut self, at: usize, busy: bool, rng: &mut Rng) {
         if self.set_busy(at, busy) {
             self.rouse(rng);
         }
     }
 
-    /// True if the share of a flow of its hosts has grown considerably.
+    /// Counts a busy flow more or less at its hosts. Returns true if the service of another flow has grown much.
     #[must_use]
     fn set_busy(&mut self, at: usize, busy: bool) -> bool {
         let flow = &self.flows[at];
@@ -474,7 +502,8 @@ impl Tin {
     }
 }
 
-/// COBALT's times at a rate: a target of at least one and a half full packets, and an interval longer by as much.
+/// Returns COBALT's settings for a tin with this rate. The target is at least 1.5 full packets, and the interval grows
+/// by the same amount, as in Linux's `cake_set_rate`.
 fn cobalt_for(rate: Option<BitRate>, rtt: Duration) -> CobaltConfig {
     let wanted = Duration::from_nanos(rtt.as_nanos() / 20);
     let mtu_time = rate.map_or(Duration::ZERO, |rate| rate.time_to_send(Bytes::new(MTU), 0).0);

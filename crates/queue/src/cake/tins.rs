@@ -1,4 +1,4 @@
-//! Tins: classes of service by DSCP, and their guaranteed share of the rate (tc-cake(8)).
+//! Tins: classes of service by DSCP, with a guaranteed share of the rate (tc-cake(8)).
 
 use lopsided_spec::Choice;
 
@@ -12,9 +12,9 @@ pub enum TinMode {
     Diffserv3,
     /// Bulk, best effort, video, voice.
     Diffserv4,
-    /// Eight tins of the usual codepoints.
+    /// Eight tins by the common codepoints.
     Diffserv8,
-    /// Eight tins by the old precedence bits.
+    /// Eight tins by the precedence bits of the old TOS field.
     Precedence,
 }
 
@@ -28,11 +28,11 @@ impl Choice for TinMode {
     ];
 }
 
-/// A tin as it is set up.
+/// The plan of a tin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TinPlan {
     pub name: &'static str,
-    /// Share of the rate up to which the tin has priority; its weight without a shaper.
+    /// Share of the rate up to which the tin has priority. Without a shaper, the tin's weight.
     pub share: f64,
 }
 
@@ -40,7 +40,7 @@ const fn plan(name: &'static str, share: f64) -> TinPlan {
     TinPlan { name, share }
 }
 
-// In Linux's order: of two tins that are due, the later precedes.
+// In Linux's order: among tins that are due, the last one is served.
 const BESTEFFORT: &[TinPlan] = &[plan("best effort", 1.0)];
 const DIFFSERV3: &[TinPlan] = &[plan("best effort", 1.0), plan("bulk", 1.0 / 16.0), plan("voice", 0.25)];
 const DIFFSERV4: &[TinPlan] =
@@ -62,14 +62,14 @@ impl TinMode {
             TinMode::Besteffort => Box::new(BESTEFFORT.iter().copied()),
             TinMode::Diffserv3 => Box::new(DIFFSERV3.iter().copied()),
             TinMode::Diffserv4 => Box::new(DIFFSERV4.iter().copied()),
-            // Each an eighth less than the one before.
+            // Each tin has 12.5 % less than the previous one.
             TinMode::Diffserv8 | TinMode::Precedence => Box::new(
                 EIGHT.iter().scan(1.0, |share, name| Some(plan(name, std::mem::replace(share, *share * 7.0 / 8.0)))),
             ),
         }
     }
 
-    /// The tin of a codepoint, by its place among the plans.
+    /// Returns the index of a codepoint's tin among the plans.
     pub(super) fn tin_of(self, dscp: u8) -> usize {
         match self {
             TinMode::Besteffort => 0,

@@ -1,11 +1,12 @@
-//! A hash table of eight ways: as long as a set of eight places has a free one, no two keys share a place.
+//! A set-associative hash table with 8 ways. Two keys share a place only if all 8 places of their set are in use.
 
 use crate::flow_hash::queue_of;
 
+/// Number of places.
 pub(super) const PLACES: usize = 1024;
 const WAYS: usize = 8;
 
-/// Which key each place was last given to.
+/// The key that each place was assigned to last.
 #[derive(Debug)]
 pub(super) struct Ways {
     tags: Vec<u64>,
@@ -16,15 +17,15 @@ impl Ways {
         Ways { tags: vec![0; PLACES] }
     }
 
-    /// The places that a hash may take, its preferred place first.
+    /// Returns the places that a hash may use, the preferred place first.
     pub fn set(hash: u64) -> impl Iterator<Item = usize> {
         let set = queue_of(hash, PLACES / WAYS) * WAYS;
         let first = (hash % WAYS as u64) as usize;
         (0..WAYS).map(move |way| set + (first + way) % WAYS)
     }
 
-    /// The place of a hash: its own, otherwise a free one of its set, otherwise its preferred place, which it then
-    /// shares. Also returns whether the place belonged to another hash or was unused.
+    /// Returns the place of a hash: its own, otherwise a free one of its set, otherwise its preferred place, which it
+    /// then shares. The flag is true if the place was unused or belonged to another hash.
     pub fn place(&mut self, hash: u64, is_free: impl Fn(usize) -> bool) -> (usize, bool) {
         if let Some(own) = Ways::set(hash).find(|place| self.tags[*place] == hash && !is_free(*place)) {
             return (own, false);

@@ -81,19 +81,19 @@ pub struct WifiConfig {
 }
 
 /// Settings of one station. `None` means the channel's setting.
-/// The node whose link connects the station.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WifiStation {
-    /// Rate of data to and from the station.
+    /// The node whose link connects the station.
     pub name: String,
-    /// Modulation and coding scheme, as an alternative to `rate`.
+    /// Rate of data to and from the station.
     pub rate: Option<BitRate>,
-    /// Probability that a packet to or from the station is received in error.
+    /// Modulation and coding scheme, as an alternative to `rate`.
     pub mcs: Option<u32>,
-    /// True if frames to the station are acknowledged.
+    /// Probability that a packet to or from the station is received in error.
     pub frame_error: Option<f64>,
-    /// True if the station delivers packets in order.
+    /// True if frames to the station are acknowledged.
     pub acknowledge: Option<bool>,
+    /// True if the station delivers packets in order.
     pub reorder: Option<bool>,
 }
 

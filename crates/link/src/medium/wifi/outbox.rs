@@ -1,38 +1,46 @@
-//! A station's frames for one receiver, in the order of their numbers from the oldest unacknowledged one, aggregated
-//! for the next transmission (IEEE 802.11-2020 clauses 9.7 and 10.25), and the receiver's state of them.
+//! A station's frames for one receiver: the sender's state of them, from the oldest unacknowledged frame on, their
+//! aggregation for the next transmission (IEEE 802.11-2020, clauses 9.7 and 10.25), and the receiver's state of them.
 
 use crate::medium::FrameId;
 use lopsided_core::Bytes;
 use std::collections::VecDeque;
 
-/// Bytes of LLC and SNAP, of an A-MSDU's subframe header, and of an A-MPDU's delimiter.
+/// Bytes of LLC and SNAP.
 const LLC: u64 = 8;
+/// Bytes of an A-MSDU's subframe header.
 const SUBFRAME: u64 = 14;
+/// Bytes of an A-MPDU's delimiter.
 const DELIMITER: u64 = 4;
 
 /// Limits of an aggregate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
+    /// Bytes of headers and check sequence in an MPDU.
     pub header: Bytes,
+    /// Largest A-MSDU in bytes; zero for one packet per MPDU.
     pub amsdu: Bytes,
+    /// Most MPDUs in an aggregate.
     pub frames: u32,
-    /// The smaller of the size limit and of the bytes that the air time allows.
+    /// Most bytes in an aggregate, as limited by size and by air time.
     pub size: Bytes,
+    /// Block-ACK window: MPDUs that may be in flight, counted from the oldest unacknowledged one.
     pub window: u32,
 }
 
-/// An MPDU that was sent or is about to be.
+/// An MPDU that was sent or is about to be sent.
 #[derive(Debug)]
 struct Mpdu {
+    /// Sequence number, not wrapped.
     number: u64,
     packets: Vec<FrameId>,
     /// Bytes of the MPDU.
     size: Bytes,
     tries: u32,
+    /// True once the receiver has the MPDU.
     received: bool,
-    /// Handed on by the receiver.
+    /// True once the receiver has delivered the packets.
     released: bool,
-    /// The sender is done with it.
+    /// True once the sender needs the MPDU no more: acknowledged, or given up.
     settled: bool,
 }
 
@@ -40,18 +48,20 @@ struct Mpdu {
 #[derive(Debug)]
 pub(super) struct Outbox {
     limits: Limits,
-    /// Packets that no MPDU has yet.
+    /// Packets that are in no MPDU yet.
     waiting: VecDeque<(FrameId, Bytes)>,
     /// MPDUs in the order of their numbers.
     under_way: VecDeque<Mpdu>,
     next_number: u64,
-    /// Numbers of the MPDUs in the next or current aggregate, and their bytes.
+    /// Numbers of the MPDUs in the current or next aggregate.
     aggregate: Vec<u64>,
+    /// Bytes of the current or next aggregate on the air.
     aggregate_size: Bytes,
-    /// The aggregate is being put together.
+    /// True while the aggregate is being filled.
     open: bool,
 }
 
+/// Subframes and delimiters are padded to a multiple of 4 bytes.
 fn padded(octets: u64) -> u64 {
     octets.next_multiple_of(4)
 }
@@ -69,11 +79,12 @@ impl Outbox {
         }
     }
 
-    /// True if the sender has nothing left to send.
+    /// True if the sender has nothing to send.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.under_way.iter().all(|mpdu| mpdu.settled)
     }
 
+    /// Adds a packet, which joins the aggregate if one is being filled.
     pub fn push(&mut self, packet: FrameId, size: Bytes) {
         self.waiting.push_back((packet, size));
         if self.open {
@@ -81,7 +92,7 @@ impl Outbox {
         }
     }
 
-    /// Opens the next aggregate: unacknowledged MPDUs first.
+    /// Opens the next aggregate. Unacknowledged MPDUs come first.
     pub fn open(&mut self) {
         self.open = true;
         self.aggregate.clear();
@@ -91,6 +102,7 @@ impl Outbox {
             if settled {
                 continue;
             }
+            // MPDUs keep their order, so a large one is not skipped in favour of a smaller one.
             if !self.has_room(size) {
                 break;
             }
@@ -99,21 +111,22 @@ impl Outbox {
         self.take_waiting();
     }
 
-    /// True if the open aggregate could take another packet.
+    /// True if the open aggregate may have room for another packet.
     pub fn wants(&self) -> bool {
+        // The smallest IP packet is an IP header of 20 bytes.
         let smallest = self.limits.header + Bytes::new(20);
         let joins =
             self.limits.amsdu > Bytes::ZERO && self.aggregate.last().is_some_and(|last| *last >= self.fresh_from());
         self.open && self.waiting.is_empty() && (joins || self.has_place(smallest))
     }
 
-    /// The first number that was never sent.
+    /// Returns the first number that was never sent.
     fn fresh_from(&self) -> u64 {
         let sent = self.under_way.iter().rev().find(|mpdu| mpdu.tries > 0);
         sent.map_or(0, |mpdu| mpdu.number + 1)
     }
 
-    /// Bytes that an MPDU adds to the aggregate.
+    /// Returns the bytes that an MPDU adds to the aggregate.
     fn on_air(&self, mpdu: Bytes) -> Bytes {
         match self.limits.frames {
             1 => mpdu,
@@ -121,24 +134,26 @@ impl Outbox {
         }
     }
 
-    /// Room in the aggregate. A first MPDU always has it.
+    /// True if the aggregate has room for this MPDU. The first MPDU always fits.
     fn has_room(&self, mpdu: Bytes) -> bool {
         self.aggregate.is_empty()
             || (self.aggregate.len() < self.limits.frames as usize
                 && self.aggregate_size + self.on_air(mpdu) <= self.limits.size)
     }
 
-    /// Room in the aggregate and in the window for a new MPDU.
+    /// True if the aggregate and the window have room for this new MPDU.
     fn has_place(&self, mpdu: Bytes) -> bool {
         let oldest = self.under_way.front().map_or(self.next_number, |mpdu| mpdu.number);
         self.next_number - oldest < u64::from(self.limits.window) && self.has_room(mpdu)
     }
 
+    /// Adds an MPDU to the aggregate.
     fn add(&mut self, number: u64, mpdu: Bytes) {
         self.aggregate.push(number);
         self.aggregate_size += self.on_air(mpdu);
     }
 
+    /// Moves waiting packets into the aggregate as long as they fit.
     fn take_waiting(&mut self) {
         while let Some(&(packet, size)) = self.waiting.front() {
             if !self.join(packet, size) && !self.begin(packet, size) {
@@ -148,12 +163,13 @@ impl Outbox {
         }
     }
 
-    /// A packet joins the last MPDU, if that was never sent and has room (A-MSDU).
+    /// Adds a packet to the last MPDU, if that one was never sent and has room (A-MSDU). Returns false otherwise.
     fn join(&mut self, packet: FrameId, size: Bytes) -> bool {
         let (limits, fresh_from) = (self.limits, self.fresh_from());
         let Some(last) = self.under_way.back_mut().filter(|last| last.number >= fresh_from) else { return false };
         let subframe = Bytes::new(padded(SUBFRAME + LLC + size.get()));
         let (joined, before) = (last.size + subframe, last.size);
+        // An A-MSDU's limit counts its subframes, without the MPDU's own header.
         let body = Bytes::new(joined.get().saturating_sub(limits.header.get().saturating_sub(LLC)));
         let grown = match limits.frames {
             1 => joined.get() - before.get(),
@@ -168,11 +184,11 @@ impl Outbox {
         true
     }
 
-    /// A packet begins an MPDU.
+    /// Starts a new MPDU with this packet. Returns false if there is no room.
     fn begin(&mut self, packet: FrameId, size: Bytes) -> bool {
         let octets = match self.limits.amsdu {
             Bytes::ZERO => self.limits.header.get() + size.get(),
-            // As an A-MSDU of one so far.
+            // An A-MSDU with one packet so far.
             _ => self.limits.header.get().saturating_sub(LLC) + padded(SUBFRAME + LLC + size.get()),
         };
         let mpdu = Bytes::new(octets);
@@ -194,7 +210,7 @@ impl Outbox {
         true
     }
 
-    /// Closes the aggregate for sending; returns its number of MPDUs and bytes.
+    /// Closes the aggregate for sending. Returns its number of MPDUs and its bytes.
     pub fn close(&mut self) -> (usize, Bytes) {
         self.open = false;
         for place in 0..self.aggregate.len() {
@@ -204,18 +220,20 @@ impl Outbox {
         (self.aggregate.len(), self.aggregate_size)
     }
 
+    /// Returns the MPDU with this number, which must be in flight.
     fn mpdu(&mut self, number: u64) -> &mut Mpdu {
         let place = self.under_way.partition_point(|mpdu| mpdu.number < number);
         self.under_way.get_mut(place).filter(|mpdu| mpdu.number == number).expect("an aggregate's MPDU is under way")
     }
 
-    /// The aggregate arrives; `survives` decides for each packet. Returns the number of received MPDUs.
+    /// Handles the aggregate's arrival. `survives` is called for each packet and returns false for an error. Returns
+    /// the number of MPDUs received.
     pub fn arrive(&mut self, mut survives: impl FnMut() -> bool) -> usize {
         let mut received = 0;
         for place in 0..self.aggregate.len() {
             let number = self.aggregate[place];
             let mpdu = self.mpdu(number);
-            // One draw per packet, so that losses do not depend on how packets share frames.
+            // One call per packet, so that losses do not depend on how packets share MPDUs.
             let whole = mpdu.packets.iter().fold(true, |whole, _| survives() && whole);
             mpdu.received |= whole;
             received += usize::from(whole);
@@ -223,7 +241,7 @@ impl Outbox {
         received
     }
 
-    /// Delivers received packets: with `in_order` only those without a gap before them.
+    /// Delivers received packets. With `in_order`, only packets without a gap before them.
     pub fn release(&mut self, in_order: bool, mut delivered: impl FnMut(FrameId)) {
         for mpdu in &mut self.under_way {
             if mpdu.received && !mpdu.released {
@@ -236,8 +254,9 @@ impl Outbox {
         }
     }
 
-    /// Ends the aggregate's exchange. `acknowledged`: the sender learns what arrived. MPDUs retried more than `retries`
-    /// times are given up; `None` gives up every MPDU that did not arrive.
+    /// Ends the exchange of the aggregate. `acknowledged`: the sender receives the acknowledgement. MPDUs that were
+    /// sent more than `retries` times in addition to the first are given up; `None` gives up every MPDU that did not
+    /// arrive.
     pub fn settle(&mut self, acknowledged: bool, retries: Option<u32>, mut lost: impl FnMut(FrameId)) {
         for place in 0..self.aggregate.len() {
             let number = self.aggregate[place];
@@ -246,7 +265,7 @@ impl Outbox {
             if mpdu.settled || retries.is_some_and(|retries| mpdu.tries <= retries) {
                 continue;
             }
-            // Given up. The receiver may have it all the same.
+            // Given up by the sender, although the receiver may have it.
             mpdu.settled = true;
             if !mpdu.received {
                 mpdu.packets.drain(..).for_each(&mut lost);
@@ -254,11 +273,11 @@ impl Outbox {
         }
         self.aggregate.clear();
         self.aggregate_size = Bytes::ZERO;
-        // The start of the window tells the receiver which MPDUs were given up.
+        // The start of the window tells the receiver which MPDUs are given up, so it does not wait for them.
         self.under_way.retain(|mpdu| !mpdu.settled || mpdu.received);
     }
 
-    /// Removes the MPDUs that both ends have finished.
+    /// Removes the MPDUs that sender and receiver have finished with.
     pub fn forget(&mut self, mut done: impl FnMut(FrameId)) {
         while self.under_way.front().is_some_and(|mpdu| mpdu.settled && mpdu.released) {
             let mpdu = self.under_way.pop_front().expect("there is a first");
@@ -278,7 +297,7 @@ mod tests {
         FrameId { station: 0, number }
     }
 
-    /// Fills an aggregate from an endless queue and returns the numbers of its frames.
+    /// Fills an aggregate from an endless queue. Returns the numbers of its MPDUs.
     fn fill(outbox: &mut Outbox, next: &mut u64) -> Vec<u64> {
         outbox.open();
         while outbox.wants() {
@@ -290,7 +309,8 @@ mod tests {
         sent
     }
 
-    /// An aggregate arrives without the `lost` MPDUs and is acknowledged; returns what the receiver delivers.
+    /// Lets an aggregate arrive without the `lost` MPDUs and acknowledges it. Returns the packets that the receiver
+    /// delivers.
     fn exchange(outbox: &mut Outbox, lost: &[usize]) -> Vec<u64> {
         let (mut place, mut released) = (0, Vec::new());
         outbox.arrive(|| {
@@ -303,8 +323,9 @@ mod tests {
         released
     }
 
-    /// havey2015, figure 3.2: of 64 frames the second and third are lost. The window moves by one: three frames go
-    /// next. The third is lost again: the window moves by one more, and two go.
+    /// havey2015, figure 3.2: of 64 frames the second and third are lost. The window moves by one, so the next
+    /// aggregate has three frames. The third is lost again: the window moves by one more, and the aggregate after that
+    /// has two.
     #[test]
     fn an_early_loss_makes_the_next_aggregates_short() {
         let (mut outbox, mut next) = (Outbox::new(LIMITS), 0);
@@ -331,8 +352,8 @@ mod tests {
         assert_eq!((lost, released), (vec![0], (1..64).collect()));
     }
 
-    /// Five packets of 1,524 bytes with their subframe headers fit into 7,935 bytes; a lost one takes the others with
-    /// it.
+    /// An MPDU of 7,935 bytes has room for 5 packets of 1,524 bytes with their subframe headers. The loss of one loses
+    /// all five.
     #[test]
     fn packets_that_share_a_frame_share_its_fate() {
         let limits = Limits { amsdu: Bytes::new(7935), frames: 1, ..LIMITS };

@@ -1,27 +1,31 @@
-//! Rates and times of the standards (IEEE 802.11-2020 clauses 10.3, 17, 19 and 21; IEEE 802.11ax-2021 clause 27), in
-//! the 5 GHz band.
+//! Rates and times of the standards in the 5 GHz band (IEEE 802.11-2020, clauses 10.3, 17, 19 and 21; IEEE
+//! 802.11ax-2021, clause 27).
 //!
-//! A PPDU is its preamble plus the symbols for the service field, the bytes and the tail. Not modelled: the signal
-//! extension of 2.4 GHz, the tails of several encoders, STBC, the packet extension and the dual carrier modulation of
-//! 802.11ax.
+//! A PPDU consists of its preamble and the symbols for the service field, the bytes and the tail. Not modelled: the
+//! signal extension of 2.4 GHz, the tails of several encoders, STBC, and the packet extension and dual carrier
+//! modulation of 802.11ax.
 
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Choice, Fault};
 
-/// Bytes of control frames: RTS, CTS and ACK; a block acknowledgement without its bitmap.
+/// Bytes of an RTS.
 pub(super) const RTS: Bytes = Bytes::new(20);
+/// Bytes of a CTS.
 pub(super) const CTS: Bytes = Bytes::new(14);
+/// Bytes of an ACK.
 pub(super) const ACK: Bytes = Bytes::new(14);
+/// Bytes of a block acknowledgement without its bitmap.
 const BLOCK_ACK: u64 = 24;
 /// Bits of the service field and of the tail.
 const SERVICE_AND_TAIL: u64 = 16 + 6;
-/// The training and signal fields that every OFDM station understands.
+/// Duration of the training and signal fields that every OFDM station decodes.
 pub(super) const LEGACY_PREAMBLE: Duration = Duration::from_micros(20);
 
-/// Bits of a symbol on a subcarrier and the coding rate, of the 802.11a rates from 6 to 54 Mbit/s.
+/// The modulations of 802.11a's rates from 6 to 54 Mbit/s: bits per symbol and subcarrier, and the coding rate as a
+/// fraction.
 const LEGACY_MODULATIONS: &[(u64, u64, u64)] =
     &[(1, 1, 2), (1, 3, 4), (2, 1, 2), (2, 3, 4), (4, 1, 2), (4, 3, 4), (6, 2, 3), (6, 3, 4)];
-/// And of the MCS since 802.11n.
+/// The modulations of the MCS since 802.11n, in the same form.
 const MODULATIONS: &[(u64, u64, u64)] = &[
     (1, 1, 2),
     (2, 1, 2),
@@ -40,10 +44,14 @@ const MODULATIONS: &[(u64, u64, u64)] = &[
 /// An amendment of IEEE 802.11.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Standard {
+    /// 802.11a.
     A,
+    /// 802.11n.
     N,
+    /// 802.11ac.
     #[default]
     Ac,
+    /// 802.11ax.
     Ax,
 }
 
@@ -52,7 +60,7 @@ impl Choice for Standard {
         &[("802.11a", Standard::A), ("802.11n", Standard::N), ("802.11ac", Standard::Ac), ("802.11ax", Standard::Ax)];
 }
 
-/// The parameters of a rate.
+/// The parameters that determine a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Modulation {
     pub mcs: u32,
@@ -61,7 +69,7 @@ pub(super) struct Modulation {
     pub guard: Duration,
 }
 
-/// A rate of data: its bits per second, its symbol and its preamble.
+/// A rate of data, with its symbol and its preamble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rate {
     pub rate: BitRate,
@@ -70,7 +78,7 @@ pub(super) struct Rate {
 }
 
 impl Standard {
-    /// A common station's: two antennas, and the widest channel that homes had when the standard was new.
+    /// The modulation of a common station: two antennas, and the widest channel in homes when the standard was new.
     pub(super) fn usual(self) -> Modulation {
         let (mcs, width_mhz, streams, guard_nanos) = match self {
             Standard::A => (7, 20, 1, 800),
@@ -81,7 +89,7 @@ impl Standard {
         Modulation { mcs, width_mhz, streams, guard: Duration::from_nanos(guard_nanos) }
     }
 
-    /// Subcarriers with data.
+    /// Returns the number of subcarriers with data, if the standard has channels of this width.
     fn subcarriers(self, width_mhz: u32) -> Option<u64> {
         match (self, width_mhz) {
             (Standard::A, 20) => Some(48),
@@ -95,7 +103,9 @@ impl Standard {
         }
     }
 
+    /// Returns the duration of a PPDU's preamble.
     fn preamble(self, streams: u32) -> Duration {
+        // The standards have no training sequence for these odd numbers of streams; the next even number is used.
         let training = u64::from(match streams {
             3 => 4,
             5 => 6,
@@ -114,7 +124,11 @@ impl Standard {
         Duration::from_nanos(nanos)
     }
 
-    /// The rate of a modulation, if the standard has it.
+    /// Returns the rate of a modulation.
+    ///
+    /// # Errors
+    ///
+    /// If the standard does not have the modulation.
     pub(super) fn rate(self, modulation: Modulation) -> Result<Rate, Fault> {
         let Modulation { mcs, width_mhz, streams, guard } = modulation;
         let (modulations, most_streams, useful_nanos) = match self {
@@ -157,19 +171,19 @@ impl Standard {
 }
 
 impl Rate {
-    /// Air time of this many bytes. Without symbols they are sent bit by bit.
+    /// Returns the air time of this many bytes. A zero symbol means no rounding to symbols.
     pub fn airtime(&self, octets: Bytes) -> Duration {
         if self.symbol.is_zero() {
             return self.preamble + self.rate.time_to_send(octets, 0).0;
         }
-        // The rate was rounded down to whole bits per second.
+        // `rate` was rounded down to whole bits per second, so the bits per symbol are rounded to the nearest integer.
         let product = u128::from(self.rate.as_bps()) * u128::from(self.symbol.as_nanos());
         let per_symbol = ((product + 500_000_000) / 1_000_000_000).max(1) as u64;
         self.preamble + self.symbol * (octets.bits() + SERVICE_AND_TAIL).div_ceil(per_symbol)
     }
 }
 
-/// Bytes of a block acknowledgement for a window: its bitmap has 64 or 256 bits.
+/// Returns the bytes of a block acknowledgement for this window: its bitmap has 64 or 256 bits.
 pub(super) fn block_ack(window: u32) -> Bytes {
     Bytes::new(BLOCK_ACK + if window > 64 { 32 } else { 8 })
 }
@@ -184,7 +198,7 @@ mod tests {
         (rate.rate.as_bps() as f64 / 1e5).round() / 10.0
     }
 
-    /// The rates that the standards' tables print (17-4, 19-38, 21-38 and so on, 27-111).
+    /// The rates in the tables of the standards (17-4, 19-38, 21-38 and following, 27-111).
     #[test]
     fn rates_are_those_of_the_tables() {
         assert_eq!(mbit(Standard::A, 0, 20, 1, 800), 6.0);
@@ -202,7 +216,7 @@ mod tests {
         assert_eq!(mbit(Standard::Ax, 11, 160, 8, 800), 9607.8);
     }
 
-    /// An ACK takes 44 us at 6 Mbit/s and 28 at 24 (802.11a); a block acknowledgement 32 at 24.
+    /// An ACK takes 44 us at 6 Mbit/s and 28 us at 24 Mbit/s (802.11a); a block acknowledgement 32 us at 24 Mbit/s.
     #[test]
     fn control_frames_take_what_the_standard_works_out() {
         let at = |mbit: u64| Rate {
