@@ -342,7 +342,6 @@ impl Sender {
                 self.flight.begin_waiting(now);
                 self.window_probe_due = true;
                 self.count_probe();
-                self.flight.rtt.back_off();
             }
             _ => return self.recovery.on_rto(now, &mut self.flight),
         }

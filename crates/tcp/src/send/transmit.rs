@@ -8,6 +8,9 @@ use crate::recovery::Recovery;
 use lopsided_core::tcp_event::{CaState, Limit, TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
+/// Time between tries of a segment that the host's own interface refuses: Linux's `TCP_RESOURCE_PROBE_INTERVAL`.
+const RESOURCE_PROBE_INTERVAL: Duration = Duration::from_millis(500);
+
 /// Kind of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PieceKind {
@@ -174,11 +177,16 @@ impl Sender {
     /// retransmission. The window is reduced once for the outstanding data, as after a mark. The next ACK tries again,
     /// or the persist timer if no ACK can arrive.
     pub fn refuse(&mut self, now: Time, full: u64) {
-        if self.next_to_retransmit().is_none() && self.next_refused(now, full).is_none() {
+        let probe = std::mem::take(&mut self.window_probe_due);
+        if !probe && self.next_to_retransmit().is_none() && self.next_refused(now, full).is_none() {
             return;
         }
         self.recovery.on_local_congestion(now, &mut self.flight);
-        if self.flight.outstanding() == 0 {
+        if probe {
+            // Linux's tcp_send_probe0: a probe that the host itself refuses says nothing about the path, so the next
+            // one follows without a longer timeout.
+            self.flight.arm(now, TimerKind::Persist, RESOURCE_PROBE_INTERVAL);
+        } else if self.flight.outstanding() == 0 {
             self.flight.arm_persist(now);
         }
     }
@@ -431,6 +439,7 @@ impl Sender {
             let fin = self.is_closed() && len == left && self.has_room_for_fin(len, self.window.size());
             return self.send_as_probe(now, Piece::new(nxt, len, fin, self.in_flight()), full);
         }
+        self.flight.rtt.back_off();
         self.flight.arm_persist(now);
         Piece { kind: PieceKind::WindowProbe, ..Piece::new(nxt, 0, false, self.in_flight()) }
     }

@@ -86,6 +86,8 @@ pub struct Script {
     pub reads: bool,
     /// It closes as soon as the peer has.
     pub closes: bool,
+    /// The host's interface has no room for data.
+    pub interface_full: bool,
     now: Time,
     emitted: VecDeque<Emitted>,
     /// Where the peer's next segment begins, and what it acknowledges, unless a step says otherwise.
@@ -134,6 +136,7 @@ impl Script {
             peer,
             reads: true,
             closes: false,
+            interface_full: false,
             now: Time::ZERO,
             emitted: VecDeque::new(),
             peer_seq: 0,
@@ -438,6 +441,11 @@ impl Script {
     }
 
     fn collect(&mut self) {
+        if self.interface_full {
+            let mut header = TcpHeader::default();
+            assert!(self.connection.write_segment_without_data(self.now, &mut header).is_none(), "it has an ACK to send");
+            return;
+        }
         while let Some(segment) = self.connection.poll_segment(self.now) {
             self.note_events();
             let Segment { header, payload, ecn, .. } = segment;

@@ -1,7 +1,7 @@
 //! Timers of the sender: retransmission timeout (RFC 6298), tail loss probe (RFC 8985 section 7), and what takes them
 //! back: F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early ACK.
 
-use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux};
+use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, instant, linux};
 use crate::{CaState, Profile, TimerGrain};
 use lopsided_core::Duration;
 
@@ -31,6 +31,22 @@ fn each_timeout_doubles_the_next_and_sends_one_segment() {
         t.expect_ca_state(CaState::Loss);
     }
     assert_eq!(t.info().backoff, 4);
+}
+
+#[test]
+fn a_segment_that_the_interface_refuses_is_tried_every_500_ms() {
+    // Linux's tcp_send_probe0: the first try after the RTO, the others after TCP_RESOURCE_PROBE_INTERVAL without backoff.
+    let mut t = Script::established(linux(), PEER);
+    t.interface_full = true;
+    t.write(100, 1000);
+    for tried in [400, 900, 1400, 1900] {
+        assert_eq!(t.connection.poll_timeout(), Some(instant(tried)));
+        t.expect_nothing_until(tried);
+    }
+    t.interface_full = false;
+    t.expect_nothing_until(2399);
+    t.expect(2400, "1:1001 .");
+    assert_eq!((t.info().backoff, t.info().rto), (0, Duration::from_millis(300)));
 }
 
 #[test]
