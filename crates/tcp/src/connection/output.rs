@@ -145,8 +145,22 @@ impl Connection {
         }
         self.counters_mut().pure_acks_out += 1;
         self.write_header(now, Flags::ACK, 0, Covers::All, header);
+        if self.state != State::Established {
+            self.repeat_fin(header);
+        }
         self.trace_ack(header.ack, why);
         Some(Outgoing::BARE)
+    }
+
+    #[cold]
+    fn repeat_fin(&self, header: &mut TcpHeader) {
+        let flight = &self.send.flight;
+        // A FIN that was not sent yet follows with the data.
+        let fin = self.send.fin_offset().filter(|fin| (flight.una()..flight.nxt()).contains(fin));
+        if let Some(fin) = fin.filter(|_| flight.profile.ack_repeats_fin) {
+            header.flags = header.flags.with(Flags::FIN);
+            header.seq = self.send.seq(fin);
+        }
     }
 
     /// Builds an acknowledgement of what has arrived so far, before the current segment is processed.

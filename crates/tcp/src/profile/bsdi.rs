@@ -50,6 +50,7 @@ impl Profile {
             undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: false },
             fast_path: false,
             answers_unsent_ack: true,
+            ack_repeats_fin: true,
             send_buffer: BufferRule::Fixed(Bytes::new(16_384)),
             send_buffer_accounting: SendBufferAccounting::Stream,
             receive_buffer: BufferRule::Fixed(Bytes::new(16_384)),

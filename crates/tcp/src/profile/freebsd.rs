@@ -63,6 +63,7 @@ impl Profile {
             cwnd_validation: false,
             fast_path: true,
             answers_unsent_ack: true,
+            ack_repeats_fin: true,
             send_buffer: BufferRule::Stepped {
                 initial: Bytes::new(32_768),
                 step: Bytes::new(8_192),

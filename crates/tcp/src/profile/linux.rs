@@ -67,6 +67,7 @@ impl Profile {
             cwnd_validation: true,
             fast_path: false,
             answers_unsent_ack: false,
+            ack_repeats_fin: false,
             send_buffer: BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) },
             send_buffer_accounting: SendBufferAccounting::Memory { per_segment: 768 },
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(3 << 20) },

@@ -95,6 +95,9 @@ pub struct Profile {
     /// An ACK of data that was never sent is answered with an ACK in ESTABLISHED too (RFC 9293 section 3.10.7.4). Linux
     /// drops it.
     pub answers_unsent_ack: bool,
+    /// A pure ACK repeats our FIN until the peer acknowledges it, as `tcp_output` of 4.4BSD does: the flags of a segment
+    /// follow from the state alone.
+    pub ack_repeats_fin: bool,
     pub send_buffer: BufferRule,
     pub send_buffer_accounting: SendBufferAccounting,
     pub receive_buffer: BufferRule,

@@ -60,6 +60,7 @@ impl Profile {
             cwnd_validation: true,
             fast_path: false,
             answers_unsent_ack: true,
+            ack_repeats_fin: false,
             send_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },
             send_buffer_accounting: SendBufferAccounting::Stream,
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(16 << 20) },

@@ -38,6 +38,31 @@ fn the_end_that_closes_first_waits_a_minute() {
 }
 
 #[test]
+fn freebsd_repeats_its_fin_in_each_ack_until_it_is_acknowledged() {
+    // 4.4BSD's tcp_output takes the flags from the state, and steps back over a FIN that was sent already. RFC 9293
+    // figure 13: both ends close at the same time.
+    let mut t = Script::established(freebsd(), PEER);
+    t.close(100);
+    t.expect(100, "F. 1:1 ack 1");
+    t.inject(120, "1:1001 ack 1");
+    t.inject(130, "1001:2001 ack 1");
+    t.expect(130, "F. 1:1 ack 2001");
+    t.inject(150, "F 2001:2001 ack 1");
+    t.expect(150, "F. 1:1 ack 2002");
+    t.expect_state(State::Closing);
+    t.inject(200, "ack 2");
+    t.expect_state(State::TimeWait);
+    t.inject(300, "F 2001:2001 ack 2");
+    t.expect(300, ". 2:2 ack 2002");
+    // Linux repeats a FIN only by its timer.
+    let mut t = established();
+    t.close(100);
+    t.expect(100, "F. 1:1 ack 1");
+    t.inject(150, "F 1:1 ack 1");
+    t.expect(150, ". 2:2 ack 2");
+}
+
+#[test]
 fn the_end_that_closes_second_is_done_with_the_last_acknowledgement() {
     let mut t = established();
     t.inject(100, "F 1:1");

@@ -443,7 +443,10 @@ impl Script {
     fn collect(&mut self) {
         if self.interface_full {
             let mut header = TcpHeader::default();
-            assert!(self.connection.write_segment_without_data(self.now, &mut header).is_none(), "it has an ACK to send");
+            assert!(
+                self.connection.write_segment_without_data(self.now, &mut header).is_none(),
+                "it has an ACK to send"
+            );
             return;
         }
         while let Some(segment) = self.connection.poll_segment(self.now) {
