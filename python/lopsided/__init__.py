@@ -132,7 +132,8 @@ _HOMES = {
 fill_in(
     {
         "Scenario.run": "lopsided.worlds:run_scenario",
-        "Table.view": "lopsided.views.view:view",
+        "Table.view": "lopsided.data.view:view",
+        "View.grid": "lopsided.views.grid:Grid",
         "Run.plot": "lopsided.views.plot:plot",
         "Run.report": "lopsided.views.html:render",
         "Run.notebook": "lopsided.views.html:notebook",

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from lopsided import Scenario, cli
 from lopsided.cli import commands
-from lopsided.views.view import Heading, View
+from lopsided.data.view import Heading, View
 
 pytestmark = pytest.mark.slow
 

@@ -17,9 +17,9 @@ from lopsided.studies.verdicts.fairness import verdict
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lopsided.data.view import View
     from lopsided.studies.fairness import Matrix, Study
     from lopsided.studies.fairness.matrix import HeatMapGrid
-    from lopsided.views.view import View
 
 USUAL = FairnessOptions()
 _MOST_PAIRS = 30
@@ -117,14 +117,12 @@ def _runs(study: Study) -> str:
 
 def _square(matrix: Matrix, square: HeatMapGrid) -> View:
     """The shares of one square."""
-    from rich.text import Text
-
-    from lopsided.views.view import Heading, View
+    from lopsided.data.view import Heading, Styled, View
 
     values, share = matrix.values("share"), matrix.cells.column("share")
     against = [Heading(f"vs {label}") for label in square.labels]
     rows = [
-        [label, *(Text(share.text(part), style=_style(part)) for part in (values.get((side, o)) for o in square.sides))]
+        [label, *(Styled(share.text(part), _style(part)) for part in (values.get((side, o)) for o in square.sides))]
         for side, label in zip(square.sides, square.labels, strict=True)
     ]
     return View([Heading(f"{square.heading}: share", numeric=False), *against], rows)
@@ -138,8 +136,8 @@ def _style(share: float | None) -> str:
 
 def _pairs(matrix: Matrix) -> View:
     """A row for each pair, the least fair ones where there are many."""
+    from lopsided.data.view import Heading, View
     from lopsided.studies.fairness import Contender
-    from lopsided.views.view import Heading, View
 
     cells = {
         (Contender(row["cc"], row["rtt_ms"]), Contender(row["against_cc"], row["against_rtt_ms"])): row

@@ -21,10 +21,10 @@ from lopsided.studies.doubts import direction_doubt, rate_doubt
 from lopsided.studies.options import SIZE_QUEUES, SizeOptions
 
 if TYPE_CHECKING:
+    from lopsided.data.view import View
     from lopsided.studies.size_disciplines import Advice
     from lopsided.studies.size_plan import Plan
     from lopsided.studies.sizing import Sizing
-    from lopsided.views.view import View
 
 USUAL = SizeOptions()
 USUAL_RTT = "30ms"
@@ -160,7 +160,7 @@ def _show(found: Sizing) -> None:
     out().print(_answers(found))
     print_prose(f"{found.why} {found.assumed}\n")
     if advice is not None:
-        from lopsided.views.view import view
+        from lopsided.data.view import view
 
         out().print(view(advice.candidates, caption=_CHOSEN))
     for config in found.configs:
@@ -212,8 +212,8 @@ def _advised(queue: str) -> str:
 
 
 def _answers(found: Sizing) -> View:
+    from lopsided.data.view import Heading, View
     from lopsided.studies.sizing import PACKET_BYTES
-    from lopsided.views.view import Heading, View
 
     measured, model = found.measured, found.model
     rows: list[list[str]] = []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lopsided.data import units
+from lopsided.data.view import View, view
 from lopsided.studies.ackpath import REMEDIES
-from lopsided.views.view import View, view
 
 if TYPE_CHECKING:
     from lopsided.studies.ackpath import AckPath

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lopsided.data import units
+from lopsided.data.view import Heading, View
 from lopsided.studies.analyze import LIMITS
 from lopsided.studies.verdicts.analyze import name
-from lopsided.views.view import Heading, View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

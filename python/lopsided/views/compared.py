@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from lopsided.data import units
-from lopsided.views.view import Cell, Heading, View, heading
+from lopsided.data.view import Heading, Styled, View, heading
 
 if TYPE_CHECKING:
     from lopsided.studies.compare import Comparison, Row
@@ -24,16 +22,16 @@ def table(found: Comparison) -> View:
     reference, others = found.reference, found.worlds[:-1]
     repeated = any(len(values) > 1 for row in found.rows for values in row.values.values())
     quiet = _quiet(found)
-    rows: list[list[Cell]] = []
+    rows: list[list[str]] = []
     before = None
     for row in found.rows:
         if row.what in quiet:
             continue
         column = row.column
-        cells: list[Cell] = [column.text(row.median(world)) for world in found.worlds]
+        cells: list[str] = [column.text(row.median(world)) for world in found.worlds]
         for world in others:
             style = "red" if row.exceeds(world, reference) else ""
-            cells.append(Text(_percent(row.error(world, reference)), style=style))
+            cells.append(Styled(_percent(row.error(world, reference)), style))
         if repeated:
             spreads = [row.spread(world, reference) for world in others]
             cells.append(", ".join(f"{_percent(least)} to {_percent(most)}" for least, most in spreads))

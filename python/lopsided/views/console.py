@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from rich.text import Text
 
 from lopsided import metrics
 from lopsided.data import series, units
 from lopsided.data.catalogue import Column
 from lopsided.data.table import Row
+from lopsided.data.view import Heading, Styled, View, heading, view
 from lopsided.studies.options import SWEEP_METRIC
 from lopsided.studies.sweep import axis_columns, axis_label
 from lopsided.studies.sweep_metrics import goodput_column, measured_by
 from lopsided.views import notable_links
 from lopsided.views.sparkline import sparkline
-from lopsided.views.view import Cell, Heading, View, heading, view
 
 if TYPE_CHECKING:
     from lopsided.data.table import Table
@@ -69,7 +68,7 @@ def repeated_flows(runs: Sequence[Run]) -> View:
     goodput, rtt = (first.flows.column(name) for name in ("goodput_bps", "rtt_mean_ms"))
     names = ("name", "cc", "goodput_bps", "rtt_mean_ms", "retransmits")
     flow, cc, *_, retransmits = (heading(first.flows.column(name)) for name in names)
-    rows: list[list[Cell]] = []
+    rows: list[list[str]] = []
     every = list(first.flows.rows())
     for index, row in enumerate(every[:_MOST_ROWS]):
         rates = [float(run.flows["goodput_bps"][index]) for run in runs]
@@ -111,7 +110,7 @@ def repeated_links(runs: Sequence[Run]) -> View:
     notable = notable_links.links(first)
     tables = [{(row["link"], row["direction"]): row for row in run.links.rows()} for run in runs]
     alike = _alike(run.digest for run in runs)
-    rows: list[list[Cell]] = []
+    rows: list[list[str]] = []
     for row in notable[:_MOST_ROWS]:
         found = [table[row["link"], row["direction"]] for table in tables]
         cells = [cell for column in columns for cell in _spread(column, [each[column.name] for each in found], alike)]
@@ -145,7 +144,7 @@ def sweep(table: Table, metric: str = SWEEP_METRIC, most: int = _MOST_ARMS) -> V
     goodput = goodput_column(frame)
     others = [table.column(name) for name in (goodput, "rtt_mean_ms", "performance")]
     others = [column for column in others if column != first and frame[column.name].null_count() < len(table)]
-    rows: list[list[Cell]] = []
+    rows: list[list[str]] = []
     arms = frame.partition_by([*axes, "name"], maintain_order=True)
     for arm in arms[:most]:
         place = [str(arm[axis][0]) for axis in axes]
@@ -213,9 +212,9 @@ def _joined(*parts: str) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _spark(run: Run, flow: str, direction: str) -> Text:
+def _spark(run: Run, flow: str, direction: str) -> Styled:
     if len(run.samples) == 0:
-        return Text("not sampled", style="dim")
+        return Styled("not sampled", "dim")
     window = run.scenario.duration_s / _SPARKS
     curve = series.goodput(run, flow, window)
     # A flow's curve starts with the flow; the line of text spans the run.
@@ -224,4 +223,4 @@ def _spark(run: Run, flow: str, direction: str) -> Text:
         np.interp(middles, curve.time_s, curve.value, left=0.0, right=0.0) if len(curve.time_s) else np.zeros(_SPARKS)
     )
     style = {"down": "blue", "up": "yellow"}.get(direction, "green")
-    return Text(sparkline([float(value) for value in values]), style=style)
+    return Styled(sparkline([float(value) for value in values]), style)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lopsided.data import units
-from lopsided.views.view import View, view
+from lopsided.data.view import View, view
 
 if TYPE_CHECKING:
     from lopsided.data.table import Table

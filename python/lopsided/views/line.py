@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from lopsided.data import units
+from lopsided.data.view import Heading, View, heading
 from lopsided.views import inks
 from lopsided.views.chart import Chart, Curve, Panel
 from lopsided.views.sparkline import sparkline
-from lopsided.views.view import Heading, View, heading
 
 if TYPE_CHECKING:
     from lopsided.data.series import Floats

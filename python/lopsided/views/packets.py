@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from lopsided.data.catalogue import run_tables
-from lopsided.views.view import Cell, Heading, View
+from lopsided.data.view import Heading, Styled, View
 
 if TYPE_CHECKING:
     from lopsided.studies.packets import AtHost, Divergence, Packets, Scene
@@ -55,7 +53,7 @@ def _words(fields: tuple[str, ...]) -> str:
 
 def many(found: Mapping[str, Packets]) -> View:
     """For each pair of runs, after how many packets at a host they first differ, and part."""
-    rows: list[list[Cell]] = []
+    rows: list[list[str]] = []
     for name, one in found.items():
         first, parted = one.first, one.parted
         places = (first.first if first else None), (parted.parted if parted else None)
@@ -93,18 +91,18 @@ def fields(one: AtHost) -> str:
 def context(found: Packets, scene: Scene) -> View:
     """The packets before a difference, once where both runs have the same one, and from there on by run."""
     names = [side.name for side in found.sides]
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[str]] = []
     for row in scene.context:
         if not row["differ"]:
             rows.append(["both", *_cells(row["one"], scene.at.sends)])
             continue
         for name, packet in zip(names, (row["one"], row["other"]), strict=True):
             cells = ["none", *[""] * 7] if packet is None else _cells(packet, scene.at.sends)
-            rows.append([Text(cell, style="bold") for cell in (name, *cells)])
+            rows.append([Styled(cell, "bold") for cell in (name, *cells)])
     for name, then in zip(names, scene.then, strict=True):
         for number, packet in enumerate(then):
             which = f"{name}, then" if number == 0 else ""
-            rows.append([Text(cell, style="dim") for cell in (which, *_cells(packet, scene.at.sends))])
+            rows.append([Styled(cell, "dim") for cell in (which, *_cells(packet, scene.at.sends))])
     headings = [
         *_words_above(""),
         Heading("s after SYN"),
@@ -145,7 +143,7 @@ _STATES = (
 
 def states(found: Packets, scene: Scene) -> View:
     """Both ends' state before a difference: of the capture at that instant, and of the last sample."""
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[str]] = []
     for end, what in (("opener", "sender"), ("answerer", "receiver")):
         cells = [f"{sent:,} / {acked:,}" for sent, acked in (one[end] for one in scene.standing)]
         rows.append([f"octets sent / acknowledged, {what}", *cells])
@@ -160,7 +158,7 @@ def drift(found: Packets, one: AtHost) -> View:
     """What becomes of the flow: how many packets are found again, how many in time, and who is ahead by how much."""
     pair = one.pair(one.first)
     assert pair is not None
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[str]] = []
     for part in pair["drift"]:
         count, other = part["packets"]
         later = part["later_ns"]

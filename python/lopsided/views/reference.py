@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lopsided.data.catalogue import Column, TableSpec, Unit, drop_reasons, mark_reasons, run_tables
-from lopsided.views.view import Heading, View
+from lopsided.data.view import Heading, View
 
 _UNITS: dict[Unit, str] = {
     **dict.fromkeys(("s", "tenths", "start", "instant"), "s"),

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lopsided.data import units
+from lopsided.data.view import Heading, View, heading
 from lopsided.studies.starts import varies
-from lopsided.views.view import Heading, View, heading
 
 if TYPE_CHECKING:
     from lopsided.studies.search import Search, Trial

@@ -20,10 +20,10 @@ from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from lopsided.data.run_folder import MANIFEST
+from lopsided.data.view import Heading, View
 from lopsided.errors import UsageError
 from lopsided.views.html import template
 from lopsided.views.page import page
-from lopsided.views.view import Heading, View
 
 _MOST_FOLDERS = 200
 _MOST_ROWS = 2000

@@ -10,7 +10,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from lopsided.data import units
-from lopsided.views.view import Heading, View
+from lopsided.data.view import Heading, View
 
 if TYPE_CHECKING:
     from lopsided.studies.explain import Connection, Episode, Story

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from lopsided.data import units
+from lopsided.data.view import Heading, Styled, View, view
 from lopsided.studies.suite import reverse
 from lopsided.studies.suite.cases import LeftOut, SuiteSpec
-from lopsided.views.view import Cell, Heading, View, view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,9 +62,9 @@ def checks(found: SuiteResult, line: str, *, styled: bool = True) -> View:
     plain = view(found.checks, columns, rows=rows, keys=1, most=len(rows))
     if not styled:
         return plain
-    shown: list[Sequence[Cell]] = [
+    shown: list[Sequence[str]] = [
         [
-            Text(str(cell), style=_STYLES.get(str(cell), "")) if name == "verdict" else cell
+            Styled(str(cell), _STYLES.get(str(cell), "")) if name == "verdict" else cell
             for name, cell in zip(columns, row, strict=True)
         ]
         for row in plain.rows

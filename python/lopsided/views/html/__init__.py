@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, cast
 from lopsided._native import __version__
 from lopsided.data import units
 from lopsided.data.catalogue import run_tables
+from lopsided.data.view import View, view
 from lopsided.errors import UsageError
 from lopsided.studies.verdict import verdict
 from lopsided.views import figure_data, linux, notable_links, page, plot, svg
-from lopsided.views.view import View, view
 
 if TYPE_CHECKING:
     import jinja2

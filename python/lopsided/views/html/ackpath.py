@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from lopsided.data import run_folder as folders
 from lopsided.data import units
+from lopsided.data.view import view
 from lopsided.studies.verdicts.ackpath import verdict
 from lopsided.views import ackpath, html
 from lopsided.views.plot import remedies, style
-from lopsided.views.view import view
 
 if TYPE_CHECKING:
     from lopsided.studies.ackpath import AckPath

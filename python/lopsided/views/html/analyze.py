@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from lopsided._native import __version__
 from lopsided.data import run_folder as folders
 from lopsided.data import units
+from lopsided.data.view import view
 from lopsided.studies.verdicts.analyze import name, sentences
 from lopsided.views import analyze as shown
 from lopsided.views import html
 from lopsided.views.plot import style, time_sequence
-from lopsided.views.view import view
 
 if TYPE_CHECKING:
     from lopsided.studies.analyze import Capture

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from lopsided.data import run_folder as folders
 from lopsided.data import units
+from lopsided.data.view import View, view
 from lopsided.studies.verdicts.aqm import suite_verdict, verdict
 from lopsided.views import disciplines, html
 from lopsided.views.plot import disciplines as figures
 from lopsided.views.plot import style
-from lopsided.views.view import View, view
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from lopsided.data import run_folder as folders
 from lopsided.data import units
+from lopsided.data.view import view
 from lopsided.errors import UsageError
 from lopsided.studies.verdicts.fairness import verdict
 from lopsided.views import html
 from lopsided.views.plot import heat_maps, style
-from lopsided.views.view import view
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

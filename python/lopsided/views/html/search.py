@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from lopsided.data import run_folder as folders
 from lopsided.data import units
+from lopsided.data.view import view
 from lopsided.errors import UsageError
 from lopsided.views import html
 from lopsided.views import search as shown
 from lopsided.views.plot import search as figures
 from lopsided.views.plot import style
-from lopsided.views.view import view
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

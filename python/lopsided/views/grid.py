@@ -1,0 +1,118 @@
+"""A table on a console.
+
+No number is ever cut. If the columns do not fit, decoration goes first, then headings are wrapped, then columns move
+together, then the table is split into parts that all have the first columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from lopsided.data.view import Styled, View
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+_WIDEST_KEY = 28
+_ANY_WIDTH = 100_000
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How close the columns of a table are."""
+
+    wrapped: bool
+    """Headings take several lines if that is narrower."""
+    padding: int
+
+
+_LAYOUTS = (_Layout(wrapped=False, padding=1), _Layout(wrapped=True, padding=1), _Layout(wrapped=True, padding=0))
+"""From wide to narrow; the first that fits is taken."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A view as rich prints it."""
+
+    view: View
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for part in self._parts(console, options, list(range(len(self.view.headings)))):
+            yield self._grid(part, self._layout(console, options, part) or _LAYOUTS[-1])
+        if self.view.caption:
+            yield Text(self.view.caption, style="dim italic")
+
+    def _parts(self, console: Console, options: ConsoleOptions, columns: list[int]) -> list[list[int]]:
+        """The columns of each table that this one is shown as."""
+        if self._fits(console, options, columns, _LAYOUTS[0]):
+            return [columns]
+        columns = [column for column in columns if not self.view.headings[column].spare]
+        if self._layout(console, options, columns) is not None:
+            return [columns]
+        keys, rest = columns[: self.view.keys], columns[self.view.keys :]
+        parts: list[list[int]] = []
+        part = list(keys)
+        for column in rest:
+            if len(part) > len(keys) and self._layout(console, options, [*part, column]) is None:
+                parts.append(part)
+                part = list(keys)
+            part = [*part, column]
+        return [*parts, part]
+
+    def _layout(self, console: Console, options: ConsoleOptions, columns: list[int]) -> _Layout | None:
+        """The widest in which these columns fit."""
+        return next((each for each in _LAYOUTS if self._fits(console, options, columns, each)), None)
+
+    def _fits(self, console: Console, options: ConsoleOptions, columns: list[int], layout: _Layout) -> bool:
+        unbounded = options.update(width=_ANY_WIDTH)
+        return Measurement.get(console, unbounded, self._grid(columns, layout)).maximum <= options.max_width
+
+    def _grid(self, columns: list[int], layout: _Layout) -> Table:
+        grid = Table(
+            box=box.SIMPLE_HEAD,
+            header_style="dim",
+            pad_edge=False,
+            padding=(0, layout.padding),
+            collapse_padding=layout.wrapped,
+        )
+        for column in columns:
+            heading = self.view.headings[column]
+            justify = "right" if heading.numeric else "left"
+            if not layout.wrapped:
+                grid.add_column(heading.text, justify=justify, no_wrap=True)
+                continue
+            words = _words(heading.text)
+            width = max([*(len(str(row[column])) for row in self.view.rows), *map(len, words)], default=0)
+            width = width if heading.numeric else min(width, _WIDEST_KEY)
+            grid.add_column(_filled(words, width), justify=justify, width=width, overflow="fold")
+        for row in self.view.rows:
+            grid.add_row(*(_cell(row[column]) for column in columns))
+        return grid
+
+
+def _cell(cell: str) -> str | Text:
+    return Text(cell, style=cell.style) if isinstance(cell, Styled) else cell
+
+
+def _words(text: str) -> list[str]:
+    """The words of a heading; a number and its percent sign are one."""
+    return re.split(r" (?!%)", text)
+
+
+def _filled(words: Sequence[str], width: int) -> str:
+    """The words in lines of that width."""
+    lines: list[str] = []
+    for word in words:
+        if lines and len(lines[-1]) + 1 + len(word) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return "\n".join(lines)
