@@ -141,6 +141,8 @@ fill_in(
         "Run.fairness": "lopsided.studies.fairness:of_run",
         "Comparison.figure": "lopsided.views.plot.compared:figure",
         "Packets.figure": "lopsided.views.plot.packets:figure",
+        "Study.report": "lopsided.views.study:render",
+        "Study.save": "lopsided.views.study:save",
         "Search.plot": "lopsided.views.plot.search:draw",
         "Search.report": "lopsided.views.html.search:render",
         "Search.save": "lopsided.views.html.search:save",

@@ -4,9 +4,10 @@ import polars as pl
 import pytest
 
 import lopsided as lop
+from lopsided.studies import options
 from lopsided.studies import sweep as sweeps
-from lopsided.studies import sweep_metrics
 from lopsided.studies.jobs import run_repeated
+from lopsided.studies.sweep import metrics as sweep_metrics
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +115,7 @@ def test_a_failing_run_stops_the_sweep(adsl):
 def test_a_sweep_is_drawn_by_the_metric_of_choice(swept):
     from lopsided.views.plot import style, sweep_curves
 
-    for metric in sweep_metrics.METRICS:
+    for metric in options.METRICS:
         if metric == "completion":
             with pytest.raises(lop.UsageError, match="no flow of this sweep has a completion"):
                 swept.plot(metric)

@@ -10,8 +10,10 @@ from lopsided.data.table import Table
 from lopsided.studies import probe as probe_study
 from lopsided.studies.arms import Arm
 from lopsided.studies.compare import Comparison, Row, compare_arms
-from lopsided.studies.verdicts import ackpath, aqm, compare, fairness, probe, sweep
-from lopsided.views import console, search
+from lopsided.studies.sweep import verdict as sweep
+from lopsided.studies.sweep.result import Sweep
+from lopsided.studies.verdicts import ackpath, aqm, compare, fairness, probe
+from lopsided.views import search
 
 
 def table(spec, rows):
@@ -163,7 +165,8 @@ def test_a_sweep_by_another_metric_opens_with_that(swept):
     ]
     (together,) = sweep.verdict(swept, "performance")
     assert together.startswith("Performance is lowest, 30 %, with link.up.queue.limit 50 packets, and highest, 60 %,")
-    headings = [heading.text for heading in console.sweep(swept, "delay").headings]
+    scenario = SimpleNamespace(name="line")
+    headings = [heading.text for heading in Sweep(swept.rows(), scenario, metric="delay").means().headings]
     assert headings[:1] == ["link.up.queue.limit (packets)"] and headings.index("RTT mean") < headings.index("goodput")
 
 

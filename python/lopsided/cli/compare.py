@@ -35,8 +35,7 @@ from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
 from lopsided.scenario import Run
 from lopsided.studies.arms import in_worlds
-from lopsided.studies.options import COMPARED_RUNS, COMPARED_WORLDS, PACKETS_APART_S
-from lopsided.studies.sweep_metrics import COLUMNS
+from lopsided.studies.options import COMPARED_RUNS, COMPARED_WORLDS, METRIC_COLUMNS, PACKETS_APART_S
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -251,7 +250,7 @@ def _is_beyond(result: Comparison | Packets) -> bool:
 def _tolerance(text: str) -> tuple[str, float]:
     quantity, _, value = text.partition("=")
     # The words of `sweep` and `search`.
-    quantity = {"goodput": "goodput_bps", **COLUMNS}.get(quantity, quantity)
+    quantity = {"goodput": "goodput_bps", **METRIC_COLUMNS}.get(quantity, quantity)
     try:
         return quantity, float(value.removesuffix("%")) / 100
     except ValueError:

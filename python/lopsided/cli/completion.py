@@ -222,14 +222,14 @@ def _plots(_line: _Line, _word: str) -> Iterator[Candidate]:
 
 
 def _metrics(_line: _Line, _word: str) -> Iterator[Candidate]:
-    from lopsided.studies.sweep_metrics import METRICS
+    from lopsided.studies.options import METRICS
 
     return ((metric, "") for metric in METRICS)
 
 
 def _goals(line: _Line, _word: str) -> Iterator[Candidate]:
     """Metrics of all flows, and of one of them."""
-    from lopsided.studies.sweep_metrics import METRICS
+    from lopsided.studies.options import METRICS
 
     for metric in METRICS:
         yield metric, "of all flows"

@@ -28,13 +28,13 @@ from lopsided.cli.options import (
     picture_at,
     split,
 )
-from lopsided.cli.terminal import heading, link, out, print_json, print_line, print_path, print_prose, progress
+from lopsided.cli.study import show
+from lopsided.cli.terminal import link, print_json, print_line, print_path, print_prose, progress
 from lopsided.data import output
 from lopsided.data.free_names import dated
 from lopsided.errors import UsageError
 from lopsided.studies.options import SWEEP_METRIC
 from lopsided.studies.starts import Starts
-from lopsided.studies.sweep_metrics import check_metric, measured_by
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -106,6 +106,7 @@ def sweep(
         Draw two axes as a heat map instead of lines.
     """
     from lopsided.studies import sweep as sweeps
+    from lopsided.studies.sweep.metrics import check_metric, measured_by
 
     scenario = load(file, own=own)
     given = {key: sweeps.arms_of(key, values) for key, values in map(split, axes)}
@@ -132,6 +133,7 @@ def sweep(
             swept or None,
             repeat=repeat,
             start_jitter=start_jitter,
+            metric=metric,
             world=world,
             kernel=kernel,
             workers=workers,
@@ -149,17 +151,15 @@ def sweep(
     numbers = data_at(data, overwrite=overwrite)
     with progress(f"sweep of {scenario.name}", quiet=quiet or as_json) as report:
         table = study(report)
-    with output.whole_file(table_path) as temporary:
-        if table_path.suffix == ".tex":
-            from lopsided.views import console
-
-            temporary.write_text(console.sweep(table, metric, most=len(table)).latex(), encoding="utf-8")
-        else:
-            table.write(temporary)
     try:
         measured_by(table, metric)
     except UsageError as error:
+        _write(table, table_path)
         raise UsageError(f"{error}; its table is {link(table_path)}") from None
+    # polars and matplotlib, which writing and drawing take, load slowly: the answer comes first.
+    if not (as_json or quiet):
+        show(table)
+    _write(table, table_path)
     if picture:
         from lopsided.views.plot import style, sweep_curves
 
@@ -173,19 +173,17 @@ def sweep(
     if as_json:
         print_json(list(table.rows()))
     elif not quiet:
-        from lopsided.studies.verdicts.sweep import verdict
-        from lopsided.views import console
-
-        runs = table.to_polars().select(*sweeps.axis_columns(table), "repetition").n_unique()
-        heading(scenario.title or scenario.name, f"{world} · {runs} runs")
-        if said := verdict(table, metric):
-            print_prose(" ".join(said) + "\n")
-        if table.starts.said:
-            print_prose(table.starts.said + "\n")
-        out().print(console.sweep(table, metric))
         print_path("table", table_path)
         if picture:
             print_path("plot", picture)
+
+
+def _write(table: sweeps.Sweep, path: Path) -> None:
+    with output.whole_file(path) as temporary:
+        if path.suffix == ".tex":
+            temporary.write_text(table.means(most=len(table)).latex(), encoding="utf-8")
+        else:
+            table.write(temporary)
 
 
 def _on_cluster(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
-from numpy.typing import NDArray
+
+from lopsided.data.rows import Lazy
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
 
 _KINDS = {"u32": np.uint32, "u64": np.uint64, "f64": np.float64}
 
@@ -18,6 +22,8 @@ def frame(columns: dict[str, tuple[str, Any]]) -> pl.DataFrame:
 
 
 def _column(name: str, kind: str, data: Any) -> pl.Series:
+    import polars as pl
+
     if kind == "text":
         return pl.Series(name, data, dtype=pl.String)
     if kind == "maybe":
@@ -32,7 +38,7 @@ def _column(name: str, kind: str, data: Any) -> pl.Series:
     return pl.Series(name, values.astype(np.int64))
 
 
-class Columns:
+class Columns(Lazy):
     """One table as the native module hands it over: each column becomes a series when it is read.
 
     A study takes a few numbers from each of hundreds of runs; a frame of all columns would cost it more than the rest.
@@ -40,27 +46,28 @@ class Columns:
 
     def __init__(self, raw: dict[str, tuple[str, Any]]) -> None:
         self._raw = raw
+        self.columns = list(raw)
         self._series: dict[str, pl.Series] = {}
 
     @property
-    def columns(self) -> list[str]:
-        """Their names."""
-        return list(self._raw)
-
-    @property
     def height(self) -> int:
-        """How many rows there are."""
-        return len(self[next(iter(self._raw))]) if self._raw else 0
+        if not self._raw:
+            return 0
+        kind, data = next(iter(self._raw.values()))
+        if kind == "word":
+            return len(data[0]) // np.dtype(np.uint32).itemsize
+        return len(data) // np.dtype(_KINDS[kind]).itemsize if kind in _KINDS else len(data)
 
     def __getitem__(self, name: str) -> pl.Series:
         if name not in self._series:
             if name not in self._raw:
+                import polars as pl
+
                 raise pl.exceptions.ColumnNotFoundError(f'"{name}" not found')
             self._series[name] = _column(name, *self._raw[name])
         return self._series[name]
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        """A column of numbers without a series, NaN where there is none."""
         kind, data = self._raw[name]
         if kind not in _KINDS:
             return self[name].to_numpy().astype(np.float64)
@@ -69,7 +76,6 @@ class Columns:
         return np.frombuffer(data, dtype=_KINDS[kind]).astype(np.int64).astype(np.float64)
 
     def among(self, name: str, words: Collection[str]) -> NDArray[np.bool_]:
-        """In which rows a column of texts has one of these, without a series."""
         kind, data = self._raw[name]
         if kind != "word":
             return self[name].is_in(list(words)).to_numpy()
@@ -77,13 +83,16 @@ class Columns:
         wanted = np.array([word in words for word in known], dtype=bool)
         return wanted[np.frombuffer(codes, dtype=np.uint32)]
 
+    def values(self, name: str) -> list[Any]:
+        return _values(*self._raw[name])
+
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows as dictionaries."""
         values = [_values(kind, data) for kind, data in self._raw.values()]
         return (dict(zip(self._raw, row, strict=True)) for row in zip(*values, strict=True))
 
     def frame(self) -> pl.DataFrame:
-        """All of them."""
+        import polars as pl
+
         return pl.DataFrame([self[name] for name in self._raw])
 
 
@@ -100,7 +109,7 @@ def _values(kind: str, data: Any) -> list[Any]:
     return values.astype(np.int64).tolist()
 
 
-class Frames(Mapping[str, pl.DataFrame]):
+class Frames(Mapping[str, "pl.DataFrame"]):
     """The tables that the native module hands over, each made a frame when it is first read: a sweep reads two."""
 
     def __init__(self, tables: dict[str, dict[str, tuple[str, Any]]]) -> None:

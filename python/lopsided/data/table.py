@@ -8,13 +8,14 @@ reading, what is stored is not.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lopsided.accessors import filled_in
 from lopsided.data import catalogue
+from lopsided.data.rows import Lazy, Rows
 from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
     import polars as pl
     from numpy.typing import NDArray
-
-    from lopsided.data.columns import Columns
 
 Row: TypeAlias = dict[str, Any]
 """A line of a table, by column: a number or a text, None where there is none. Its columns stand in the catalogue."""
@@ -42,15 +41,18 @@ class Table:
     the catalogue says of its columns; a column that it does not know goes by its name.
     """
 
-    def __init__(self, source: pl.DataFrame | Columns, spec: catalogue.TableSpec | None = None) -> None:
+    def __init__(self, source: pl.DataFrame | Lazy, spec: catalogue.TableSpec | None = None) -> None:
         self._source = source
         self._spec = spec
 
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]], spec: catalogue.TableSpec | None = None) -> Table:
+        """A table of rows with the columns of `spec`, or those that occur in the rows."""
+        return Table(Rows(rows, spec), spec)
+
     @cached_property
     def _frame(self) -> pl.DataFrame:
-        from lopsided.data.columns import Columns
-
-        return self._source.frame() if isinstance(self._source, Columns) else self._source
+        return self._source.frame() if isinstance(self._source, Lazy) else self._source
 
     @property
     def columns(self) -> list[str]:
@@ -62,35 +64,34 @@ class Table:
         for column in self._spec.columns if self._spec else ():
             if column.name == name:
                 return column
-        return catalogue.unknown(name, numeric=self._frame[name].dtype.is_numeric())
+        numeric = self._source.is_numeric(name) if isinstance(self._source, Rows) else None
+        return catalogue.unknown(name, numeric=self._frame[name].dtype.is_numeric() if numeric is None else numeric)
 
     def __len__(self) -> int:
         return self._source.height
 
     def __getitem__(self, column: str) -> pl.Series:
-        return self._source[column]
+        return self._frame[column] if isinstance(self._source, Rows) else self._source[column]
+
+    def values(self, column: str) -> list[Any]:
+        """The values of a column as numbers and texts, `None` for a missing one; no frame is made for it."""
+        return self._source.values(column) if isinstance(self._source, Lazy) else self._source[column].to_list()
 
     def numbers(self, column: str) -> NDArray[np.float64]:
         """A numeric column as an array, NaN where there is no number; of a fresh run, no frame is made for it."""
-        from lopsided.data.columns import Columns
-
-        if isinstance(self._source, Columns):
+        if isinstance(self._source, Lazy):
             return self._source.numbers(column)
         return self._source[column].to_numpy().astype("float64")
 
     def among(self, column: str, words: Collection[str]) -> NDArray[np.bool_]:
         """In which rows a column of texts has one of these; of a fresh run, no frame is made for it."""
-        from lopsided.data.columns import Columns
-
-        if isinstance(self._source, Columns):
+        if isinstance(self._source, Lazy):
             return self._source.among(column, words)
         return self._source[column].is_in(list(words)).to_numpy()
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The rows as dictionaries."""
-        from lopsided.data.columns import Columns
-
-        return self._source.rows() if isinstance(self._source, Columns) else self._source.iter_rows(named=True)
+        return self._source.rows() if isinstance(self._source, Lazy) else self._source.iter_rows(named=True)
 
     def to_polars(self) -> pl.DataFrame:
         """The polars frame, not copied."""

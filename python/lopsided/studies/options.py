@@ -25,7 +25,19 @@ ACKPATH_REMEDIES = (
 ACKPATH_REPEAT = 3
 """Runs of each."""
 SWEEP_METRIC = "goodput"
-"""What a sweep is drawn by where nothing else is named."""
+"""The default metric of a sweep."""
+METRIC_COLUMNS = {
+    "delay": "rtt_mean_ms",
+    "delay95": "rtt_p95_ms",
+    "loss": "loss_share",
+    "retransmits": "retransmits",
+    "completion": "completion_s",
+    "jain": "jain",
+    "performance": "performance",
+}
+"""The column of each metric but goodput. A numeric column of the table is a metric by its own name."""
+METRICS = ("goodput", *METRIC_COLUMNS)
+"""The metrics of a sweep, in addition to the columns of its table."""
 COMPARED_WORLDS = ("sim", "kernel")
 """Held against each other where none are named; the last is the reference."""
 COMPARED_RUNS = 3

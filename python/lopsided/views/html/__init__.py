@@ -36,6 +36,7 @@ _LINK_COLUMNS = (
     *("sojourn_mean_ms", "sojourn_p95_ms", "sojourn_max_ms", "dropped_packets", "marked_packets", "lost_packets"),
 )
 _BACKTICKS = re.compile(r"`([^`]+)`")
+_BOLD = re.compile(r"\*\*([^*]+)\*\*")
 _QUANTITIES = re.compile(r"(?<=[0-9]) (?=(?:%|[nµm]?s|[kMG]?bit/s|[kMG]?B)(?![A-Za-z0-9]))")
 _MOST_ROWS = 60
 _WHERE = " in the table files"
@@ -131,14 +132,16 @@ def template(name: str) -> jinja2.Template:
 
 
 def environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
-    """How pages are made of templates, with the filter `commands` for sentences: what stands between backticks is code,
-    and a number keeps its unit on its line."""
+    """How pages are made of templates, with the filter `commands` for sentences.
+
+    Text in backticks is code, text in double asterisks is bold, and a number stays on one line with its unit.
+    """
     import jinja2
     from markupsafe import Markup, escape
 
     def commands(text: str) -> Markup:
         together = _QUANTITIES.sub("\N{NO-BREAK SPACE}", str(escape(text)))
-        return Markup(_BACKTICKS.sub(r"<code>\1</code>", together))
+        return Markup(_BOLD.sub(r"<b>\1</b>", _BACKTICKS.sub(r"<code>\1</code>", together)))
 
     found = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     cast("dict[str, Any]", found.filters)["commands"] = commands  # pyright: ignore[reportUnknownMemberType]

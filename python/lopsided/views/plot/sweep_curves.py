@@ -16,8 +16,8 @@ from lopsided.data.table import Table, number
 from lopsided.errors import UsageError
 from lopsided.metrics import mean_interval
 from lopsided.studies import sweep as sweeps
-from lopsided.studies.options import SWEEP_METRIC
-from lopsided.studies.sweep_metrics import COLUMNS, OF_RUN, goodput_column, measured_by
+from lopsided.studies.options import METRIC_COLUMNS, SWEEP_METRIC
+from lopsided.studies.sweep.metrics import OF_RUN, goodput_column, measured_by
 from lopsided.views.plot import style
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def draw(
 
 def _named(metric: str) -> tuple[str, str, float]:
     """Its column, what stands at its axis, and the scale of its values there."""
-    return COLUMNS.get(metric, metric), *_AXES.get(metric, (metric.replace("_", " "), 1.0))
+    return METRIC_COLUMNS.get(metric, metric), *_AXES.get(metric, (metric.replace("_", " "), 1.0))
 
 
 _MOST_PANELS = 4
@@ -127,7 +127,7 @@ def _of_metric(frame: pl.DataFrame, metric: str) -> tuple[str, str, float]:
     """The metric's column, what stands at its axis, and the scale of its values there."""
     if metric != "goodput":
         return _named(metric)
-    column = goodput_column(frame)
+    column = goodput_column(Table(frame))
     per_unit, unit = style.rate_unit(number(frame[column].max(), 0.0))
     return column, f"goodput ({unit})", 1 / per_unit
 
@@ -215,7 +215,7 @@ def data(table: Table, metric: str = SWEEP_METRIC) -> pl.DataFrame:
 
 def _curves(table: Table, scenario: Scenario, axis: str) -> Figure:
     frame = table.to_polars()
-    goodput = goodput_column(frame)
+    goodput = goodput_column(Table(frame))
     directions = [name for name in ("down", "up", "") if name in frame["direction"]]
     performance = "performance" in frame.columns and frame["performance"].null_count() < len(table)
     heights = (1.9,) * (len(directions) + performance)

@@ -1,18 +1,21 @@
-"""What a sweep says: with which settings the flows perform best and worst, and where each does best by itself; of
-another metric than goodput, where that is lowest and highest."""
+"""The sentences of a sweep: the settings with which the flows perform best and worst, and where each flow does best.
+
+Of another metric than goodput, the settings with which it is lowest and highest.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from lopsided.data import units
+from lopsided.data.table import Row
+from lopsided.metrics import mean_interval
 from lopsided.studies.options import SWEEP_METRIC
-from lopsided.studies.sweep import axis_columns, axis_setting
-from lopsided.studies.sweep_metrics import OF_RUN, goodput_column, measured_by
+from lopsided.studies.sweep.axes import axis_columns, axis_setting
+from lopsided.studies.sweep.metrics import OF_RUN, goodput_column, measured_by
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from lopsided.data.catalogue import Column
     from lopsided.data.table import Table
 
@@ -26,30 +29,47 @@ _WORDS = {
     "completion_s": "mean completion time",
     "jain": "Jain's index",
 }
-"""Columns in a sentence, where the heading does not do."""
+"""Words for columns whose heading does not fit a sentence."""
 
 
 def verdict(table: Table, metric: str = SWEEP_METRIC) -> list[str]:
-    """The sentences, of means over the seeds."""
+    """The sentences, of means over the seeds; none for a single arm."""
     axes = axis_columns(table)
-    frame = table.to_polars()
-    if not axes or frame.select(axes).n_unique() < 2:
+    rows = list(table.rows())
+    if not axes or len({tuple(row[axis] for axis in axes) for row in rows}) < 2:
         return []
-    return _of_goodput(frame, axes) if metric == "goodput" else _of_metric(*measured_by(table, metric), metric, axes)
+    if metric == "goodput":
+        return _of_goodput(rows, goodput_column(table), axes)
+    measured, column = measured_by(table, metric)
+    return _of_metric(list(measured.rows()), column, metric, axes)
 
 
-def _of_metric(table: Table, column: Column, metric: str, axes: list[str]) -> list[str]:
+def _means(rows: Iterable[Row], keys: Sequence[str], columns: Sequence[str]) -> list[Row]:
+    """One row for each combination of the keys: the means of the columns, `None` if no row has a value."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    return [
+        {**dict(zip(keys, key, strict=True)), **{column: _mean(row[column] for row in group) for column in columns}}
+        for key, group in groups.items()
+    ]
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    found = mean_interval(values)
+    return found.mean if found.of else None
+
+
+def _of_metric(rows: list[Row], column: Column, metric: str, axes: list[str]) -> list[str]:
     """Where the metric of each flow, or of the run, is lowest and highest."""
-    import polars as pl
-
     of_run = metric in OF_RUN
-    keys = axes if of_run else [*axes, "name"]
-    means = table.to_polars().group_by(keys, maintain_order=True).agg(pl.col(column.name).mean())
-    means = means.drop_nulls(column.name)
-    names = [""] if of_run else means["name"].unique(maintain_order=True).to_list()
+    means = [
+        row for row in _means(rows, axes if of_run else [*axes, "name"], [column.name]) if row[column.name] is not None
+    ]
+    names = [""] if of_run else list(dict.fromkeys(row["name"] for row in means))
     said: list[str] = []
     for name in names if len(names) <= _MOST_FLOWS else ():
-        arms = means if of_run else means.filter(pl.col("name") == name)
+        arms = means if of_run else [row for row in means if row["name"] == name]
         if len(arms) < 2:
             continue
         highest, lowest = _extremes(arms, column.name)
@@ -72,16 +92,12 @@ def _of_metric(table: Table, column: Column, metric: str, axes: list[str]) -> li
     return said
 
 
-def _of_goodput(frame: pl.DataFrame, axes: list[str]) -> list[str]:
-    """How well all perform together, and what each flow gets."""
-    import polars as pl
-
-    goodput = goodput_column(frame)
-    means = frame.group_by([*axes, "name"], maintain_order=True).agg(
-        pl.col(goodput).mean(), pl.col("rtt_mean_ms").mean(), pl.col("performance").mean()
-    )
+def _of_goodput(rows: list[Row], goodput: str, axes: list[str]) -> list[str]:
+    """How well all flows perform together, and the share of each flow."""
+    means = _means(rows, [*axes, "name"], [goodput, "rtt_mean_ms", "performance"])
     said: list[str] = []
-    arms = means.group_by(axes, maintain_order=True).agg(pl.col("performance").first()).drop_nulls("performance")
+    once = {tuple(row[axis] for axis in axes): row for row in reversed(means)}
+    arms = [row for row in reversed(once.values()) if row["performance"] is not None]
     if len(arms) > 1:
         best, worst = _extremes(arms, "performance")
         if worst["performance"] > (1 - _ALIKE) * best["performance"]:
@@ -91,14 +107,14 @@ def _of_goodput(frame: pl.DataFrame, axes: list[str]) -> list[str]:
                 f"Performance is best, {units.percent(best['performance'])}, with {_place(best, axes, named=True)}, "
                 f"and worst, {units.percent(worst['performance'])}, with {_place(worst, axes)}."
             )
-    names = means["name"].unique(maintain_order=True).to_list()
+    names = list(dict.fromkeys(row["name"] for row in means))
     for name in names if len(names) <= _MOST_FLOWS else ():
-        said.extend(_of_flow(means.filter(pl.col("name") == name), name, goodput, axes, named=not said))
+        said.extend(_of_flow([row for row in means if row["name"] == name], name, goodput, axes, named=not said))
     return said
 
 
-def _of_flow(arms: pl.DataFrame, name: str, goodput: str, axes: list[str], *, named: bool) -> list[str]:
-    arms = arms.drop_nulls(goodput)
+def _of_flow(arms: list[Row], name: str, goodput: str, axes: list[str], *, named: bool) -> list[str]:
+    arms = [row for row in arms if row[goodput] is not None]
     if len(arms) < 2:
         return []
     most, least = _extremes(arms, goodput)
@@ -109,7 +125,7 @@ def _of_flow(arms: pl.DataFrame, name: str, goodput: str, axes: list[str], *, na
             f"{name} gets most, {units.rate(most[goodput])}, with {_place(most, axes, named=named)}, and least, "
             f"{units.rate(least[goodput])}, with {_place(least, axes)}"
         )
-    timed = arms.drop_nulls("rtt_mean_ms")
+    timed = [row for row in arms if row["rtt_mean_ms"] is not None]
     if len(timed) > 1:
         longest, shortest = _extremes(timed, "rtt_mean_ms")
         if shortest["rtt_mean_ms"] < (1 - _ALIKE) * longest["rtt_mean_ms"]:
@@ -118,13 +134,13 @@ def _of_flow(arms: pl.DataFrame, name: str, goodput: str, axes: list[str], *, na
     return [f"{told}."]
 
 
-def _extremes(rows: pl.DataFrame, column: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _extremes(rows: list[Row], column: str) -> tuple[Row, Row]:
     """The rows with the largest and the smallest value, the first of equals."""
-    return rows.row(rows[column].arg_max(), named=True), rows.row(rows[column].arg_min(), named=True)
+    return max(rows, key=lambda row: row[column]), min(rows, key=lambda row: row[column])
 
 
-def _place(row: dict[str, Any], axes: list[str], *, named: bool = False) -> str:
-    """Where it is; of a single key the value says that, once the key was named."""
+def _place(row: Row, axes: list[str], *, named: bool = False) -> str:
+    """The settings of a row. Of a single axis the value is enough once its key was named."""
     found = [(*axis_setting(axis), row[axis]) for axis in axes]
     if len(axes) == 1 and not named:
         return " ".join(filter(None, (str(found[0][2]), found[0][1])))

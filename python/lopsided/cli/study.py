@@ -1,0 +1,74 @@
+"""The steps that all commands with a study take: run it, print it, save it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from lopsided.cli.terminal import heading, out, print_json, print_line, print_path, print_prose, progress
+from lopsided.data import run_folder as folders
+from lopsided.data.view import View
+from lopsided.studies.study import Headline, Note, Source, Study, Terms, paragraphs
+
+if TYPE_CHECKING:
+    from lopsided.cli.options import Answer
+    from lopsided.studies.jobs import Progress
+
+Found = TypeVar("Found", bound=Study)
+
+
+def carry_out(
+    run: Callable[[Progress | None], Found], name: str, what: str, answer: Answer, *, as_json: bool, quiet: bool
+) -> Found:
+    """Runs a study into the folder of `answer` and prints the result.
+
+    The result is printed before the figures are drawn: matplotlib takes longer to load than many studies take.
+
+    Parameters
+    ----------
+    run
+        Runs the study, given the function to report progress to.
+    name
+        Of the folder, if the user names none.
+    what
+        The text of the progress bar.
+    """
+    from lopsided.views import study as views
+
+    folder = answer.folder(name)
+    with folders.writing(folder, overwrite=answer.overwrite) as staged:
+        with progress(what, quiet=quiet or as_json) as report:
+            found = run(report)
+        if not (as_json or quiet):
+            show(found)
+        with answer.drawing():
+            views.write(found, staged, report=answer.report)
+    if as_json:
+        print_json({**found.to_dict(), "folder": folder})
+    elif not quiet:
+        print_path(*answer.page(folder))
+    return found
+
+
+def show(found: Study) -> None:
+    """Prints the title, the sentences and the blocks of a study."""
+    if found.details:
+        heading(found.title, found.details)
+    for said in paragraphs(found.conclusions()):
+        print_prose(f"{said}\n")
+    for block in found.shown():
+        if isinstance(block, str):
+            print_prose(block)
+        elif isinstance(block, View):
+            out().print(block)
+        elif isinstance(block, Headline):
+            heading(block.title, block.details)
+        elif isinstance(block, Source):
+            if block.name:
+                print_line(block.name, style="dim")
+            print_line(block.text)
+        elif isinstance(block, Note):
+            print_line(block.text, style="dim")
+        elif isinstance(block, Terms):
+            for term, meaning in block.pairs:
+                print_prose(f"{term}: {meaning}")

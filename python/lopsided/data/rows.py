@@ -1,0 +1,120 @@
+"""A table made of rows. A polars frame is made only when it is needed, because polars loads slowly."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from lopsided.data.catalogue import TableSpec
+
+
+class Lazy:
+    """The data of a table of which no frame has been made."""
+
+    columns: list[str]
+    """The names of the columns, in order."""
+
+    @property
+    def height(self) -> int:
+        """The number of rows."""
+        raise NotImplementedError
+
+    def __getitem__(self, name: str) -> pl.Series:
+        raise NotImplementedError
+
+    def is_numeric(self, name: str) -> bool:
+        """Whether the values of a column are numbers."""
+        return all(isinstance(value, int | float) for value in self.values(name) if value is not None)
+
+    def values(self, name: str) -> list[Any]:
+        """The values of a column as numbers and texts, `None` for a missing one."""
+        raise NotImplementedError
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """A numeric column, NaN for a missing value."""
+        raise NotImplementedError
+
+    def among(self, name: str, words: Collection[str]) -> NDArray[np.bool_]:
+        """For each row, whether a column of texts has one of these words."""
+        raise NotImplementedError
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows as dictionaries."""
+        raise NotImplementedError
+
+    def frame(self) -> pl.DataFrame:
+        """All columns as a frame of polars."""
+        raise NotImplementedError
+
+
+class Rows(Lazy):
+    """Rows with the same columns: those of `spec`, or those that occur in the rows. A missing value is `None`.
+
+    Values have the type that the frame gives them: in a column of floats an integer is a float.
+    """
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]], spec: TableSpec | None = None) -> None:
+        found = [dict(row) for row in rows]
+        self._spec = spec
+        self.columns = (
+            [column.name for column in spec.columns]
+            if spec
+            else list(dict.fromkeys(key for row in found for key in row))
+        )
+        values = {name: _alike([row.get(name) for row in found], self._is_float(name)) for name in self.columns}
+        self._rows = [dict(zip(self.columns, row, strict=True)) for row in zip(*values.values(), strict=True)]
+
+    def _is_float(self, name: str) -> bool:
+        return self._spec is not None and self._spec[name].kind == "float"
+
+    @property
+    def height(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, name: str) -> pl.Series:
+        return self.frame()[name]
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        import numpy as np
+
+        return np.array([np.nan if row[name] is None else row[name] for row in self._rows], dtype=np.float64)
+
+    def among(self, name: str, words: Collection[str]) -> NDArray[np.bool_]:
+        import numpy as np
+
+        return np.array([row[name] in words for row in self._rows], dtype=bool)
+
+    def values(self, name: str) -> list[Any]:
+        return [row[name] for row in self._rows]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        return (dict(row) for row in self._rows)
+
+    def frame(self) -> pl.DataFrame:
+        import polars as pl
+
+        if self._spec is not None:
+            return self._spec.frame(self._rows)
+        return pl.DataFrame(self._rows, infer_schema_length=None)
+
+
+_PLAIN = (bool, int, float, str)
+
+
+def _python(value: Any) -> Any:
+    """A number of numpy as a number of Python."""
+    item = getattr(value, "item", None)
+    return value if item is None else item()
+
+
+def _alike(values: list[Any], is_float: bool) -> list[Any]:
+    """The values of a column as plain numbers and texts: all floats if one is, as in a frame."""
+    plain = [value if value is None or isinstance(value, _PLAIN) else _python(value) for value in values]
+    if is_float or any(isinstance(value, float) for value in plain):
+        return [float(value) if isinstance(value, int) and not isinstance(value, bool) else value for value in plain]
+    return plain

@@ -1,0 +1,23 @@
+"""Many runs: seeds, and the values of a scenario's settings against each other."""
+
+from lopsided.studies.sweep.axes import Arm, Axes, arms_of, axes_of, axis_column, axis_columns, axis_label, axis_words
+from lopsided.studies.sweep.measures import flow_rows, performance_of, together_goodput
+from lopsided.studies.sweep.result import Sweep, summary
+from lopsided.studies.sweep.study import sweep
+
+__all__ = [
+    "Arm",
+    "Axes",
+    "Sweep",
+    "arms_of",
+    "axes_of",
+    "axis_column",
+    "axis_columns",
+    "axis_label",
+    "axis_words",
+    "flow_rows",
+    "performance_of",
+    "summary",
+    "sweep",
+    "together_goodput",
+]

@@ -1,0 +1,125 @@
+"""The axes of a sweep: the values of settings, and how a column of the table is named for each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from lopsided import _native
+from lopsided.errors import UsageError
+from lopsided.settings import setting_text
+
+if TYPE_CHECKING:
+    from lopsided.data.table import Table
+    from lopsided.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One value of an axis: its label, and the settings that it makes."""
+
+    label: str
+    settings: Mapping[str, str]
+
+
+Axes = Mapping[str, str | Iterable[Any]]
+
+
+def axes_of(scenario: Scenario) -> tuple[dict[str, list[Arm]], int]:
+    """The axes of the scenario's `[sweep]` and its repetitions."""
+    axes, repeat = scenario.native.axes()
+    return {name: [Arm(label, dict(settings)) for label, settings in arms] for name, arms in axes}, repeat
+
+
+def arms_of(name: str, values: str | Iterable[Any]) -> list[Arm]:
+    """The arms of an axis from `5..50:5 packets`, `a,b,c`, or a list of values or of dictionaries.
+
+    Raises UsageError for an axis without values.
+    """
+    if isinstance(values, str):
+        _, arms = _native.axis(f"{name}={values}")
+        return [Arm(label, dict(settings)) for label, settings in arms]
+    arms = [_arm(name, value) for value in values]
+    if not arms:
+        raise UsageError(f"the axis {name!r} has no values")
+    return arms
+
+
+def _arm(name: str, value: Any) -> Arm:
+    if not isinstance(value, Mapping):
+        text = setting_text(value)
+        return Arm(text, {name: text})
+    named = cast("Mapping[str, Any]", value)
+    settings = {key: setting_text(inner) for key, inner in named.items() if key != "label"}
+    return Arm(str(named.get("label", ", ".join(settings.values()))), settings)
+
+
+_QUANTITY = re.compile(r"\s*([+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([^0-9\s].*?)?\s*")
+
+
+def axis_column(setting: str, values: Sequence[str]) -> tuple[str, dict[str, float | int | str]]:
+    """The name of an axis's column, and the entry for each value: numbers if all have one unit, else text."""
+    matches = [_QUANTITY.fullmatch(value) for value in values]
+    units = {match[2] or "" for match in matches if match}
+    if not all(matches) or len(units) != 1:
+        return setting, {value: value for value in values}
+    numbers = [float(match[1]) for match in matches if match]
+    whole = all(number == int(number) for number in numbers)
+    unit = units.pop()
+    name = f"{setting}_{re.sub(r'[^A-Za-z0-9]+', '_', unit)}" if unit else setting
+    return name, {value: int(number) if whole else number for value, number in zip(values, numbers, strict=True)}
+
+
+_WITH_UNIT = re.compile(
+    r"(.+\..+?)_((?:[kKMGT]i?)?(?:bits?_s|bps|bits?|b|B)|bytes?|packets?|p|segments?|[num]?s|min|h|_)"
+)
+
+
+def axis_setting(column: str) -> tuple[str, str]:
+    """The setting and the unit of an axis's column; the unit is `""` if there is none.
+
+    The name of the column has an underscore for each character of the unit that is no letter.
+    """
+    found = _WITH_UNIT.fullmatch(column)
+    if not found:
+        return column, ""
+    return found[1], "%" if found[2] == "_" else found[2].replace("_", "/")
+
+
+def axis_label(column: str) -> str:
+    """An axis in a heading: `link.up.queue.limit (packets)`."""
+    setting, unit = axis_setting(column)
+    return f"{setting} ({unit})" if unit else setting
+
+
+_WORDS = {
+    "stack.cc": "congestion control",
+    "stack.profile": "TCP stack",
+    "link.preset": "access line",
+    "link.rtt": "round-trip time",
+    "queue.limit": "buffer",
+    "queue.kind": "queue discipline",
+    "queue": "queue",
+    "rate": "rate",
+    "loss.random": "random loss",
+    "loss": "loss",
+    "delay": "delay",
+}
+"""Words for settings, by the end of their key."""
+_WAYS = {"up": "uplink ", "down": "downlink "}
+
+
+def axis_words(column: str) -> str:
+    """An axis in the words of a figure: `uplink buffer (packets)`."""
+    setting, unit = axis_setting(column)
+    where = next((_WAYS[part] for part in setting.split(".") if part in _WAYS), "")
+    end = next((end for end in sorted(_WORDS, key=len, reverse=True) if f".{setting}".endswith(f".{end}")), None)
+    words = f"{where}{_WORDS[end]}" if end else f"{where}{setting.rpartition('.')[2].replace('_', ' ')}"
+    return f"{words} ({unit})" if unit else words
+
+
+def axis_columns(table: Table) -> list[str]:
+    """The columns of a sweep's table that are its axes."""
+    return table.columns[: table.columns.index("repetition")]

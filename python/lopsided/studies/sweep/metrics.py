@@ -1,0 +1,85 @@
+"""The metrics of a sweep: names, columns, and columns that follow from others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lopsided.data.catalogue import Column
+from lopsided.data.rows import Rows
+from lopsided.data.study_tables import SWEEP
+from lopsided.data.suggestions import meant
+from lopsided.data.table import Table
+from lopsided.errors import UsageError
+from lopsided.metrics import jain_index
+from lopsided.studies.options import METRIC_COLUMNS, METRICS
+from lopsided.studies.sweep.axes import axis_columns
+
+OF_RUN = ("jain", "performance")
+"""Metrics of a whole run, not of a flow."""
+
+_MADE = {
+    "loss_share": Column("loss_share", "share", "loss", "Retransmitted segments, over all that were sent."),
+    "jain": Column("jain", "index", "Jain", "Jain's index of the flows' goodput."),
+}
+
+
+def check_metric(metric: str) -> None:
+    """Raises UsageError for a name that is no metric, before anything runs."""
+    columns = [column.name for column in SWEEP.columns if column.kind != "text"]
+    if metric not in METRICS and metric not in columns:
+        said = f"; there are {', '.join(METRICS)}, and the table's columns"
+        if found := meant(metric, METRICS) or meant(metric, columns):
+            said = f"; did you mean {found!r}?"
+        raise UsageError(f"no metric {metric!r}{said}")
+
+
+def measured_by(table: Table, metric: str) -> tuple[Table, Column]:
+    """The table with the metric's column, and what that column is.
+
+    Raises
+    ------
+    UsageError
+        If there is no such metric, or no flow has a value.
+    """
+    name = goodput_column(table) if metric == "goodput" else METRIC_COLUMNS.get(metric, metric)
+    if name not in table.columns and name in _MADE:
+        table = _with(table, name)
+    if name not in table.columns:
+        raise UsageError(f"no metric {metric!r}; there are {', '.join(METRICS)}, and the table's columns")
+    known = [value for value in table.values(name) if value is not None]
+    if not known:
+        raise UsageError(f"no flow of this sweep has a {metric}")
+    if isinstance(known[0], str):
+        raise UsageError(f"no metric {metric!r}; there are {', '.join(METRICS)}, and the table's columns")
+    return table, _MADE.get(name) or table.column(name)
+
+
+def goodput_column(table: Table) -> str:
+    """Goodput while all flows are active, or over each flow's life if they never are.
+
+    Raises UsageError for a sweep that measured neither.
+    """
+    if "goodput_bps" not in table.columns or "name" not in table.columns:
+        raise UsageError("this sweep measured something of its own; draw from its table")
+    together = table.values("goodput_overlap_bps")
+    return "goodput_overlap_bps" if any(value is not None for value in together) else "goodput_bps"
+
+
+def _with(table: Table, name: str) -> Table:
+    """The table with a column that follows from others, if those are there."""
+    rows = list(table.rows())
+    if name == "jain" and "goodput_bps" in table.columns:
+        rate = goodput_column(table)
+        of_run = [*axis_columns(table), "repetition"]
+        rates: dict[tuple[Any, ...], list[float]] = {}
+        for row in rows:
+            rates.setdefault(tuple(row[key] for key in of_run), []).append(row[rate] or 0.0)
+        for row in rows:
+            row[name] = jain_index(rates[tuple(row[key] for key in of_run)])
+        return Table(Rows(rows), SWEEP)
+    if name == "loss_share" and {"retransmits", "data_segments_out"} <= set(table.columns):
+        for row in rows:
+            sent = row["data_segments_out"]
+            row[name] = row["retransmits"] / sent if sent else None
+        return Table(Rows(rows), SWEEP)
+    return table

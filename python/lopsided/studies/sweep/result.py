@@ -1,0 +1,241 @@
+"""The result of a sweep: one tidy table, with its sentences, its printed form and its figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from lopsided.accessors import filled_in
+from lopsided.data.rows import Rows
+from lopsided.data.study_tables import SWEEP
+from lopsided.data.table import Row, Table
+from lopsided.data.view import Heading, View, heading
+from lopsided.metrics import mean_interval
+from lopsided.studies.options import SWEEP_METRIC
+from lopsided.studies.spread import ALIKE, ARROW, ARROWS, INTERVAL, all_alike, spread
+from lopsided.studies.starts import Starts
+from lopsided.studies.study import Block, Drawing, Headline, Source, Study, counted, digest_of
+from lopsided.studies.sweep.axes import axis_columns, axis_label, axis_words
+from lopsided.studies.sweep.metrics import goodput_column, measured_by
+from lopsided.studies.sweep.verdict import verdict
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from lopsided.scenario import Scenario
+
+_MOST_ARMS = 100
+_MOST_AXES = 2
+"""More have no one figure."""
+
+
+class Sweep(Table, Study):
+    """The table of a sweep. It has the methods of a `Table` and those of a `Study`."""
+
+    kind: ClassVar[str] = "sweep"
+    footer: ClassVar[str] = (
+        "`sweep.parquet` beside this page holds every number behind it; a column's name ends in its unit."
+    )
+
+    def __init__(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        scenario: Scenario,
+        starts: Starts | None = None,
+        metric: str = SWEEP_METRIC,
+        world: str = "sim",
+    ) -> None:
+        super().__init__(Rows(rows), SWEEP)
+        self.scenario = scenario
+        self.starts = starts or Starts([scenario])
+        """The variation of when flows start."""
+        self.metric = metric
+        """The metric of sentences, printed table and report."""
+        self.world = world
+
+    @property
+    def axes(self) -> list[str]:
+        """The columns that are axes."""
+        return axis_columns(self)
+
+    @property
+    def digest(self) -> str:
+        """The digest of all runs."""
+        return digest_of(self._of_runs().values())
+
+    def _of_runs(self) -> dict[tuple[Any, ...], str]:
+        """The digest of each run."""
+        keys = [*self.axes, "repetition"]
+        return {tuple(row[key] for key in keys): row["digest"] for row in self.rows()}
+
+    @property
+    def title(self) -> str:
+        return self.scenario.title or self.scenario.name
+
+    @property
+    def details(self) -> str:
+        return f"{self.world} · {len(self._of_runs())} runs"
+
+    def conclusions(self) -> list[str]:
+        said = verdict(self, self.metric)
+        return [*said, "", self.starts.said] if self.starts.said else said
+
+    def conditions(self) -> list[tuple[str, str]]:
+        seeds = len({row["seed"] for row in self.rows()})
+        return [
+            ("world", self.world),
+            ("axes", ", ".join(map(axis_words, self.axes))),
+            ("runs", f"{len(self._of_runs())}, {counted(seeds, 'seed')} from {self.scenario.seed}"),
+            ("digest of all", self.digest),
+        ]
+
+    def identity(self) -> dict[str, Any]:
+        return {
+            "name": self.scenario.name,
+            "world": self.world,
+            "axes": self.axes,
+            "metric": self.metric,
+            "runs": len(self._of_runs()),
+            "seed": self.scenario.seed,
+            "start_jitter_s": self.starts.unasked_s,
+            "digest": self.digest,
+        }
+
+    def results(self) -> dict[str, Any]:
+        return {"rows": list(self.rows())}
+
+    def files(self) -> Mapping[str, Table | str]:
+        return {"scenario.toml": self.scenario.to_toml(), "sweep.parquet": self, "sweep.csv": self}
+
+    def shown(self) -> Iterable[Block]:
+        return [self.means()]
+
+    def page(self) -> Iterable[Block]:
+        if len(self.axes) <= _MOST_AXES:
+            yield Drawing(self.metric, f"{self.metric} against {' and '.join(map(axis_words, self.axes))}")
+        yield Headline("Means over the seeds")
+        yield self.means()
+        yield Headline("Scenario")
+        yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
+
+    def means(self, most: int = _MOST_ARMS) -> View:
+        """One row for each arm and flow: means over the repetitions, that of the metric with its 95 % interval.
+
+        Goodput, RTT and performance follow, if the metric is another.
+        """
+        axes = self.axes
+        table, first = measured_by(self, self.metric)
+        goodput = goodput_column(table)
+        others = [table.column(name) for name in (goodput, "rtt_mean_ms", "performance") if name != first.name]
+        others = [column for column in others if any(value is not None for value in table.values(column.name))]
+        arms: dict[tuple[Any, ...], list[Row]] = {}
+        for row in table.rows():
+            arms.setdefault(tuple(row[key] for key in (*axes, "name")), []).append(row)
+        rows = [
+            [
+                *map(str, key),
+                ARROWS.get(arm[0]["direction"], ""),
+                *spread(first, [row[first.name] for row in arm], all_alike(row["digest"] for row in arm)),
+                *(column.text(_middle(arm, column.name)) for column in others),
+            ]
+            for key, arm in list(arms.items())[:most]
+        ]
+        seeds = len(set(table.values("repetition")))
+        same = sum(all_alike(row["digest"] for row in arm) for arm in arms.values())
+        all_or_some = "all runs" if same == len(arms) else f"of {same} rows all runs"
+        remark = f" ({all_or_some} were one and the same: {ALIKE})" if seeds > 1 and same else ""
+        of_seeds = f"means over {seeds} seeds, ±: 95 % interval{remark}" if seeds > 1 else "one seed"
+        when = "while all flows are active" if goodput == "goodput_overlap_bps" else "over each flow's life"
+        more = f"; and {len(arms) - most:,} more rows in the table" if len(arms) > most else ""
+        return View(
+            [
+                *(Heading(axis_label(axis), numeric=False) for axis in axes),
+                heading(table.column("name")),
+                ARROW,
+                heading(first),
+                INTERVAL,
+                *map(heading, others),
+            ],
+            rows,
+            keys=len(axes) + 2,
+            caption=f"{of_seeds}; goodput {when}{more}",
+        )
+
+    def plot(
+        self,
+        metric: str = SWEEP_METRIC,
+        *,
+        cdf: bool = False,
+        heat_map: bool = False,
+        column: Literal["single", "double"] | None = None,
+    ) -> Figure:
+        """Draws a metric against the axes: two axes as lines with 95 % bands, one for each value of the second.
+
+        Parameters
+        ----------
+        metric
+            goodput, delay, delay95, loss, retransmits, completion, jain, performance, or a numeric column.
+        cdf
+            Draw the distribution over the seeds instead.
+        heat_map
+            Draw two axes as a heat map instead of lines.
+        column
+            Draw for a journal's column: smaller letters, no title.
+
+        Returns
+        -------
+        Figure
+            Save it with `savefig("figure.pdf")`.
+
+        Raises
+        ------
+        UsageError
+            For more than two axes without `cdf`, and for a metric that no flow has.
+        """
+        return filled_in("Sweep.plot")(self, self.scenario, metric, cdf=cdf, heat_map=heat_map, column=column)
+
+
+def _middle(arm: list[Row], column: str) -> float | None:
+    found = mean_interval(row[column] for row in arm)
+    return found.mean if found.of else None
+
+
+def summary(table: Table) -> Table:
+    """Statistics over the repetitions, for every arm and flow of a sweep's table.
+
+    Returns
+    -------
+    Table
+        Median, least, greatest, and mean with the half width of its 95 % interval (`..._ci95`, null with one
+        repetition, and if all runs were the same).
+    """
+    import polars as pl
+
+    keys = [*axis_columns(table), "name"]
+    spread = [
+        column
+        for column in ("goodput_overlap_bps", "goodput_bps", "rtt_mean_ms", "performance")
+        if column in table.columns
+    ]
+    frame = table.to_polars()
+    together = [column for column in spread if frame[column].null_count() < len(table)]
+    aggregates: list[pl.Expr] = []
+    for column in together:
+        stem = column.rpartition("_")[0] if column.endswith(("_bps", "_ms")) else column
+        unit = column.removeprefix(stem)
+        aggregates += [
+            pl.col(column).median().alias(f"{stem}_median{unit}"),
+            pl.col(column).min().alias(f"{stem}_least{unit}"),
+            pl.col(column).max().alias(f"{stem}_greatest{unit}"),
+            pl.col(column).mean().alias(f"{stem}_mean{unit}"),
+            pl.when(pl.col("digest").n_unique() > 1)
+            .then(pl.col(column).map_batches(_half_width, return_dtype=pl.Float64, returns_scalar=True))
+            .alias(f"{stem}_ci95{unit}"),
+        ]
+    return Table(frame.group_by(keys, maintain_order=True).agg(aggregates))
+
+
+def _half_width(values: pl.Series) -> float | None:
+    found = mean_interval(values.to_list())
+    return found.half_width if found.of > 1 else None

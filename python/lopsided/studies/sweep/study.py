@@ -1,0 +1,121 @@
+"""Runs a sweep.
+
+Every arm runs with the same seeds, so that arms differ by their setting and not by luck.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lopsided.data.table import Row
+from lopsided.errors import UsageError
+from lopsided.studies.jobs import Progress, check_count, repeated, run_jobs, seeds
+from lopsided.studies.options import SWEEP_METRIC
+from lopsided.studies.starts import varied
+from lopsided.studies.sweep.axes import Arm, Axes, arms_of, axes_of, axis_column
+from lopsided.studies.sweep.measures import flow_rows
+from lopsided.studies.sweep.result import Sweep
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Run, Scenario
+
+
+def sweep(
+    scenario: Scenario,
+    axes: Axes | None = None,
+    *,
+    repeat: int | None = None,
+    start_jitter: str | float | None = None,
+    measure: Callable[[Run], Iterable[Mapping[str, Any]]] | None = None,
+    metric: str = SWEEP_METRIC,
+    world: str = "sim",
+    kernel: str | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Sweep:
+    """Runs every combination of the axes' values and returns one tidy table.
+
+    Parameters
+    ----------
+    scenario
+        What is changed.
+    axes
+        Settings and their values: `{"link.up.queue.limit": "5..50:5 packets"}`, a list of values, or a list of
+        dictionaries with a `label` and several settings each; default: the axes of the scenario's `[sweep]`.
+    repeat
+        Seeds for each combination; default: the scenario's `[sweep]`, or 1.
+    start_jitter
+        With several seeds, the time (seconds or text) by which each flow may start later, drawn from the seed.
+        Default: up to 1 s if nothing else is random.
+    measure
+        Returns the rows of a run, as mappings; default: its flows, see `flow_rows`.
+    metric
+        The metric that the sentences, the printed table and the report are about, by a name of
+        `lopsided.studies.sweep.metrics.METRICS` or of a column.
+    world, kernel
+        Where to run: `sim`, `kernel` or `live`, and the kernel for `kernel`.
+    workers
+        Threads to run on; default: every core.
+    progress
+        Called with the share of the work that is done.
+
+    Returns
+    -------
+    Sweep
+        A table with a column for each axis (numbers with their unit in the column's name if all values have the same
+        unit), then `repetition`, `seed` and `digest`, then the columns of `measure`.
+
+    Raises
+    ------
+    UsageError
+        If there is nothing to sweep, or no value of an axis changes anything.
+    """
+    found, file_repeat = axes_of(scenario)
+    if axes is not None:
+        found = {name: arms_of(name, values) for name, values in axes.items()}
+    repeat = file_repeat if repeat is None else repeat
+    if not found:
+        raise UsageError("nothing to sweep: give axes, or a [sweep] section in the scenario")
+    if repeat < 1:
+        raise UsageError(f"cannot repeat a sweep {repeat} times")
+    check_count(math.prod(len(arms) for arms in found.values()) * repeat)
+    of_seeds = seeds(scenario.seed, repeat)
+    columns = {name: axis_column(name, [arm.label for arm in arms]) for name, arms in found.items()}
+    measure = measure or flow_rows
+
+    scenarios: list[Scenario] = []
+    keys: list[Row] = []
+    for combination in itertools.product(*found.values()):
+        scenarios.append(scenario.with_(**{key: value for arm in combination for key, value in arm.settings.items()}))
+        label = {columns[name][0]: columns[name][1][arm.label] for name, arm in zip(found, combination, strict=True)}
+        keys += [{**label, "repetition": repetition, "seed": seed} for repetition, seed in enumerate(of_seeds)]
+    _check_axes(found, scenarios)
+    starts = varied(scenarios, repeat, start_jitter, workers)
+    jobs = repeated(starts.scenarios, scenario.seed, repeat)
+
+    def rows(number: int, run: Run) -> list[Row]:
+        return [{**keys[number], "digest": run.digest, **row} for row in measure(run)]
+
+    collected = run_jobs(jobs, rows, world=world, kernel=kernel, workers=workers, progress=progress, divided=True)
+    return Sweep(itertools.chain.from_iterable(collected), scenario, starts, metric, world)
+
+
+def _check_axes(axes: Mapping[str, Sequence[Arm]], scenarios: Sequence[Scenario]) -> None:
+    """Refuses an axis whose values change nothing, whatever the other axes' values are. `scenarios` are in the order
+    of the product of the axes."""
+    counts = [len(arms) for arms in axes.values()]
+    for place, (name, arms) in enumerate(axes.items()):
+        if len(arms) < 2:
+            continue
+        step = math.prod(counts[place + 1 :])
+        for start in range(len(scenarios)):
+            if (start // step) % len(arms):
+                continue
+            alike = {scenarios[start + number * step].to_toml() for number in range(len(arms))}
+            if len(alike) > 1:
+                break
+        else:
+            raise UsageError(f"no value of {name} changes anything: every one gives the same scenario")

@@ -1,0 +1,96 @@
+"""The report of a study, and the files that it leaves in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lopsided.data import run_folder as folders
+from lopsided.errors import UsageError
+from lopsided.studies.study import Drawing, Headline, Note, Source, Terms, paragraphs
+from lopsided.views import html
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lopsided.data.view import View
+    from lopsided.studies.study import Block, Study
+
+_NAMES = {Headline: "headline", Terms: "terms", Source: "source", Drawing: "drawing", Note: "note", str: "text"}
+
+
+def render(found: Study, drawn: Mapping[str, Figure] | None = None) -> str:
+    """The page of a study. Figures of its own that are drawn already are in `drawn`."""
+    figures = dict(_figures(found) if drawn is None else drawn)
+    return html.template("study.html.j2").render(
+        found=found,
+        lead=paragraphs(found.conclusions()),
+        conditions=found.conditions(),
+        blocks=list(_blocks(found, figures)),
+    )
+
+
+def _blocks(found: Study, figures: Mapping[str, Figure]) -> Iterator[tuple[str, Block | View, str]]:
+    """Each block with the name of its form, and the SVG of a drawing. Drawings without content are left out."""
+    for number, block in enumerate(found.page()):
+        svg = ""
+        if isinstance(block, Drawing):
+            of = found if block.of is None else block.of
+            figure = figures.get(block.kind) if of is found else None
+            svg = _svg(of, block.kind, figure, f"{number}-{found.manifest().get('digest', '')}")
+            if not svg:
+                continue
+        yield _NAMES.get(type(block), "view"), block, svg
+
+
+def _svg(found: Study, kind: str, figure: Figure | None, salt: str) -> str:
+    from lopsided.views.plot import style
+
+    if figure is None:
+        try:
+            figure = found.plot(kind)
+        except UsageError:
+            return ""  # Nothing of this kind was measured.
+    return style.svg(figure, salt=f"{kind}-{salt}")
+
+
+def write(found: Study, folder: Path, *, report: bool = True, more: Mapping[str, Any] | None = None) -> None:
+    """Writes a study into a folder that `lopsided.data.run_folder.writing` gave. `more` are entries of its manifest."""
+    for name, content in found.files().items():
+        place = folder / name
+        place.parent.mkdir(exist_ok=True)
+        if isinstance(content, str):
+            place.write_text(content, encoding="utf-8")
+        else:
+            content.write(place)
+    for name, part in found.parts().items():
+        (folder / name).mkdir()
+        write(part, folder / name, report=report)
+    drawn = _figures(found)
+    if drawn:
+        from lopsided.views.plot import style
+
+        (folder / "figures").mkdir(exist_ok=True)
+        style.save_all(drawn, lambda: _figures(found), folder / "figures")
+    if report:
+        (folder / "report.html").write_text(render(found, drawn), encoding="utf-8")
+    folders.write_manifest(folder, {**found.manifest(), **(more or {})})
+
+
+def save(found: Study, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
+    """Writes a study into any folder and returns its path: see `Study.save`."""
+    place = Path(folder)
+    with folders.writing(place, overwrite=overwrite) as staged:
+        write(found, staged, report=report)
+    return place
+
+
+def _figures(found: Study) -> dict[str, Figure]:
+    drawn: dict[str, Figure] = {}
+    for kind in found.drawn():
+        try:
+            drawn[kind] = found.plot(kind)
+        except UsageError:
+            continue  # Nothing of this kind was measured.
+    return drawn
