@@ -13,6 +13,7 @@ from lopsided.data import run_folder as folders
 from lopsided.errors import UsageError
 from lopsided.studies.options import AQM_QUEUES, AqmOptions
 from lopsided.studies.verdicts.aqm import suite_verdict, verdict
+from lopsided.views import disciplines
 
 if TYPE_CHECKING:
     from lopsided.studies.aqm import Aqm
@@ -105,7 +106,6 @@ def _suite(
     quiet: bool,
 ) -> None:
     from lopsided.studies import aqm as study
-    from lopsided.views import disciplines
     from lopsided.views.html import aqm as page
 
     if file is not None:
@@ -143,8 +143,6 @@ def _suite(
 
 
 def _show(found: Aqm) -> None:
-    from lopsided.views import disciplines
-
     heading(disciplines.title(found), disciplines.details(found))
     print_prose(" ".join(verdict(found)) + "\n")
     for way, link in found.links.items():

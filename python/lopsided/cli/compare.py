@@ -36,6 +36,7 @@ from lopsided.errors import UsageError
 from lopsided.scenario import Run
 from lopsided.studies.arms import in_worlds
 from lopsided.studies.options import COMPARED_RUNS, COMPARED_WORLDS, METRIC_COLUMNS, PACKETS_APART_S
+from lopsided.views import compared
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -269,7 +270,6 @@ def _span(start: str | None, stop: str | None) -> tuple[float, float] | None:
 
 def _show(comparison: Comparison, repeat: int) -> None:
     from lopsided.studies.verdicts.compare import verdict
-    from lopsided.views import compared
 
     print_prose(" ".join(verdict(comparison)) + "\n")
     out().print(compared.table(comparison))

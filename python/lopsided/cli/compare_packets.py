@@ -11,6 +11,7 @@ from lopsided.data.units import parse_time
 from lopsided.scenario import Run
 from lopsided.studies import packets
 from lopsided.studies.jobs import part_of
+from lopsided.views import packets as views
 
 if TYPE_CHECKING:
     from lopsided.studies.arms import Arm
@@ -63,15 +64,11 @@ def _rules(apart: str, ignore: str) -> tuple[float, list[str]]:
 
 def show_many(found: dict[str, Packets]) -> None:
     """One line for each run."""
-    from lopsided.views import packets as views
-
     out().print(views.many(found))
 
 
 def show_packets(found: Packets) -> None:
     """The first difference, the packets before it and both ends' state; what differs first in each field; the drift."""
-    from lopsided.views import packets as views
-
     print_prose(views.headline(found))
     out().print(views.flows(found))
     first = found.first

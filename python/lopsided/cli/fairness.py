@@ -11,13 +11,13 @@ from lopsided.cli.terminal import heading, out, print_json, print_path, print_pr
 from lopsided.data import run_folder as folders
 from lopsided.data import units
 from lopsided.data.units import parse_time
+from lopsided.data.view import Heading, Styled, View
 from lopsided.studies.options import FairnessOptions
 from lopsided.studies.verdicts.fairness import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lopsided.data.view import View
     from lopsided.studies.fairness import Matrix, Study
     from lopsided.studies.fairness.matrix import HeatMapGrid
 
@@ -117,8 +117,6 @@ def _runs(study: Study) -> str:
 
 def _square(matrix: Matrix, square: HeatMapGrid) -> View:
     """The shares of one square."""
-    from lopsided.data.view import Heading, Styled, View
-
     values, share = matrix.values("share"), matrix.cells.column("share")
     against = [Heading(f"vs {label}") for label in square.labels]
     rows = [
@@ -136,7 +134,6 @@ def _style(share: float | None) -> str:
 
 def _pairs(matrix: Matrix) -> View:
     """A row for each pair, the least fair ones where there are many."""
-    from lopsided.data.view import Heading, View
     from lopsided.studies.fairness import Contender
 
     cells = {

@@ -14,6 +14,7 @@ from lopsided.errors import UsageError
 from lopsided.studies import search as study
 from lopsided.studies.search import log
 from lopsided.studies.search.options import BATCH, TRIALS
+from lopsided.views import search as shown
 
 if TYPE_CHECKING:
     from lopsided.studies.search import Search, Searcher
@@ -149,8 +150,6 @@ def _write(found: Search, searcher: Searcher, folder: Path, *, replace: bool, re
 
 
 def _show(found: Search) -> None:
-    from lopsided.views import search as shown
-
     heading(shown.title(found), shown.details(found))
     print_prose(" ".join(shown.answer(found)) + "\n")
     out().print(shown.best(found))

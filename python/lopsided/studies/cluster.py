@@ -37,6 +37,7 @@ from lopsided.scenario import Scenario
 from lopsided.studies import jobs as many
 from lopsided.studies import starts
 from lopsided.studies import sweep as sweeps
+from lopsided.worlds import sim
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
@@ -127,8 +128,6 @@ def using(client: Any) -> Generator[None]:
 
 
 def _run_many(client: Any, jobs: Sequence[Job], progress: Progress | None) -> Iterator[tuple[int, Run]]:
-    from lopsided.worlds import sim
-
     def batch(first: int, last: int) -> tuple[Any, ...]:
         return _raw_runs, [(job.scenario.source, job.scenario.controllers, job.seed) for job in jobs[first:last]]
 
@@ -147,8 +146,6 @@ def _run_many(client: Any, jobs: Sequence[Job], progress: Progress | None) -> It
 
 def _raw_runs(jobs: Sequence[tuple[Any, Any, int]]) -> tuple[list[Any], float]:
     """On a worker: the runs as the simulator gives them, or why there is none, and the seconds of CPU they took."""
-    from lopsided.worlds import sim
-
     begun = time.thread_time()
     found: list[Any] = []
     for source, controllers, seed in jobs:
@@ -377,8 +374,6 @@ def _part(
     types: Any,
 ) -> tuple[tuple[bytes, list[Row], int], float]:
     """On a worker: the rows of these runs as Parquet, what failed, and the seconds of CPU they took."""
-    from lopsided.worlds import sim
-
     begun = time.thread_time()
     base = Scenario.from_source(source, controllers)
     rows: list[Row] = []
