@@ -11,8 +11,9 @@ import pytest
 
 import guest_shell
 from lopsided.errors import UsageError
-from lopsided.studies import device_configs, size_disciplines
+from lopsided.studies import device_configs
 from lopsided.studies.device_configs import DeviceConfig, Shaped
+from lopsided.studies.sizing import disciplines
 from lopsided.worlds.kernel import KernelUnavailable, backend
 
 DOWN_BPS, UP_BPS = 4_000_000, 1_000_000
@@ -33,7 +34,7 @@ def lines(name: str, framing: str = "none") -> DeviceConfig:
     down, up = (Shaped(rate, FRAMINGS[framing]) for rate in (DOWN_BPS, UP_BPS))
     if name == "fifo":
         return device_configs.configs(up, 20, "eth0")[0]
-    settings = tuple(size_disciplines.managed(name, rate, 0.03) for rate in (DOWN_BPS, UP_BPS))
+    settings = tuple(disciplines.managed(name, rate, 0.03) for rate in (DOWN_BPS, UP_BPS))
     return device_configs.discipline_configs(name, (down, up), (settings[0], settings[1]), "eth0")[0]
 
 
@@ -200,7 +201,7 @@ def test_cake_knows_the_framing():
 
 
 def test_every_kind_of_device_has_commands_that_undo():
-    settings = size_disciplines.managed("cake", UP_BPS, 0.03)
+    settings = disciplines.managed("cake", UP_BPS, 0.03)
     shaped = Shaped(UP_BPS, PLAIN)
     for config in (
         *device_configs.configs(shaped, 20, "eth0"),

@@ -8,8 +8,9 @@ import lopsided as lop
 from lopsided import metrics
 from lopsided.data import units
 from lopsided.errors import UsageError
-from lopsided.studies import device_configs, size_plan, sizing
+from lopsided.studies import device_configs, sizing
 from lopsided.studies.options import SizeOptions
+from lopsided.studies.sizing import plan as size_plan
 
 pytestmark = pytest.mark.slow
 
@@ -195,7 +196,7 @@ def test_a_target_delay_bounds_the_buffer_with_framing_accounted_for():
     assert found.target_packets == 4 and found.packets == min(4, found.measured.knee_packets)
     assert found.drain_s(found.target_packets) <= 0.1 < found.drain_s(found.target_packets + 1)
     # 1500 octets and 40 of PPPoE, LLC and AAL5 take 33 cells.
-    line = sizing.line_of("8M", "512k", "40ms", sizing.SizeOptions(framing="pppoe-llcsnap"))
+    line = sizing.line_of("8M", "512k", "40ms", SizeOptions(framing="pppoe-llcsnap"))
     assert line.wire_s == pytest.approx(33 * 53 * 8 / 512e3)
     assert line.packets_within(0.1) == 3 and line.packets_within(0.001) == 1
     # What a shaper lets through in full packets stays 5 % below the line.

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from lopsided import _native
 from lopsided.accessors import filled_in
 from lopsided.data import units
+from lopsided.data.suggestions import choices
 from lopsided.data.table import Table
 from lopsided.data.view import View
+from lopsided.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,7 +79,7 @@ class Study:
     kind: ClassVar[str]
     """The name of the command, which the manifest of a saved study has too."""
     figures: ClassVar[Mapping[str, str]] = {}
-    """The figures that a saved study has as files: their titles, by the kind that `plot` takes."""
+    """Titles of the figures, by the kind that `plot` takes."""
     footer: ClassVar[str] = ""
     """The last line of the page: where the numbers behind it are."""
 
@@ -118,7 +120,7 @@ class Study:
         return {}
 
     def drawn(self) -> Iterable[str]:
-        """The kinds of `figures` that this study has."""
+        """The kinds of figures that a saved study has as files."""
         return self.figures
 
     def shown(self) -> Iterable[Block]:
@@ -139,7 +141,10 @@ class Study:
         UsageError
             If there is no figure of this kind, or nothing to draw.
         """
-        return filled_in(f"{type(self).__name__}.plot")(self, *([kind] if kind else []))
+        if kind and kind not in self.figures:
+            raise UsageError(f"no figure of {self.kind} is called {kind!r}; {choices(kind, self.figures)}")
+        draw = filled_in(f"{type(self).__name__}.plot")
+        return draw(self, kind) if kind and len(self.figures) > 1 else draw(self)
 
     def manifest(self) -> dict[str, Any]:
         """The fingerprint of the study: version, kind, settings and digest."""

@@ -1,0 +1,129 @@
+"""The access line to find a buffer for, and the buffers to try on it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from lopsided import metrics
+from lopsided.data import units
+from lopsided.errors import UsageError
+from lopsided.scenario import Scenario
+from lopsided.studies import device_configs
+from lopsided.studies.inventory import check_preset
+from lopsided.studies.options import SizeOptions
+
+USUAL = SizeOptions()
+PACKET_BYTES = int(metrics.FULL_PACKET_BYTES)
+
+
+@dataclass(frozen=True)
+class Line:
+    """The access line to find a buffer for. `rtt_s` is the propagation round trip, without any queueing."""
+
+    down_bps: int
+    up_bps: int
+    rtt_s: float
+    queue_down: units.QueueLimit
+    cc: str
+    stack: str
+    preset: str | None
+    """The access line whose way to send and framing this one has."""
+    framing: str | None = None
+    """What the line adds to each packet, by a scenario's name for it."""
+
+    @cached_property
+    def framings(self) -> tuple[Any, Any]:
+        """What the line adds to packets, down and up."""
+        link = self.scenario(0.0, 1.0).resolved["links"][0]
+        return link["down"]["framing"], link["up"]["framing"]
+
+    @property
+    def wire_s(self) -> float:
+        """How long the uplink takes to send a full packet."""
+        return device_configs.Shaped(self.up_bps, self.framings[1]).wire_bytes * 8 / self.up_bps
+
+    def packets_within(self, delay_s: float) -> int:
+        """The largest buffer of full packets that empties into the uplink within so many seconds, one at least."""
+        return max(1, math.floor(delay_s / self.wire_s + 1e-9))
+
+    def scenario(self, alone_s: float, both_s: float) -> Scenario:
+        """A download, alone for a while, then an upload beside it; starts vary by up to a second with the seed."""
+        jitter_s = min(1.0, (alone_s + both_s) / 10)
+        down, up = (
+            {"rate": f"{rate} bit/s", "queue": {"kind": "fifo", "limit": limit}}
+            for rate, limit in ((self.down_bps, str(self.queue_down)), (self.up_bps, "50 packets"))
+        )
+        line = {"preset": self.preset, "framing": self.framing, "rtt": f"{self.rtt_s * 1e3:g} ms"}
+        upload = {"start": f"{alone_s:g} s", "start_jitter": f"{jitter_s:g} s"}
+        return Scenario.build(
+            {
+                "scenario": {"name": "size", "duration": f"{alone_s + both_s + jitter_s:g} s"},
+                "link": {**line, "down": down, "up": up},
+                "stack": {"profile": self.stack, "cc": self.cc},
+                "flow": [
+                    {"name": "download", "direction": "down"},
+                    {"name": "upload", "direction": "up", **upload},
+                ],
+                "record": {"interval": "100 ms"},
+            },
+            name="size",
+        )
+
+
+def line_of(
+    down: str | int | None,
+    up: str | int | None,
+    rtt: str | float | None,
+    asked: SizeOptions = USUAL,
+) -> Line:
+    """The line from what people type. Raises UsageError for rates, a round trip or a preset that make no line."""
+    if asked.preset is not None:
+        usual = _preset_rates(asked.preset)
+        if usual[0] is None or usual[1] is None:
+            raise UsageError(f"the rate of {asked.preset} is drawn anew all the time: no one buffer is right for it")
+        down, up = down or usual[0], up or usual[1]
+        rtt = usual[2] if rtt is None else rtt
+    if down is None or up is None or rtt is None:
+        raise UsageError("a line has rates down and up and a round trip, or the name of a preset")
+    down_bps, up_bps, rtt_s = units.parse_rate(down), units.parse_rate(up), units.parse_time(rtt)
+    if not 0 <= rtt_s <= 100:
+        raise UsageError(f"an RTT of {rtt_s:g} s is not one of a line on Earth")
+    one_bdp = math.ceil(metrics.one_bdp_buffer_packets(down_bps, rtt_s))
+    limit = units.parse_limit(asked.queue_down) if asked.queue_down else units.QueueLimit(max(50, one_bdp), "packets")
+    return Line(down_bps, up_bps, rtt_s, limit, asked.cc, asked.stack, asked.preset, asked.framing)
+
+
+def _preset_rates(name: str) -> tuple[int | None, int | None, float]:
+    """A preset's rates down and up, where it has some, and its round trip."""
+    link = _preset_link(name)
+    return link["down"]["rate_bps"], link["up"]["rate_bps"], link["down"]["delay_s"] + link["up"]["delay_s"]
+
+
+def _preset_link(name: str) -> Any:
+    check_preset(name)
+    tables = {"scenario": {"duration": "1 s"}, "link": {"preset": name}, "flow": [{"direction": "up"}]}
+    return Scenario.build(tables, name="preset").resolved["links"][0]
+
+
+def default_sizes(line: Line, count: int = 14) -> list[int]:
+    """Buffers to try, closer together where small, up to twice what the model could ever allow and at least 50 packets.
+
+    The download's window cannot exceed its own pipe and buffer, so half of those bounds inequality 6.6 from above.
+    """
+    pipe = metrics.bandwidth_delay_product_bytes(line.down_bps, line.rtt_s)
+    queue = line.queue_down.count * (PACKET_BYTES if line.queue_down.unit == "packets" else 1)
+    bound = (pipe + queue) / 2 / PACKET_BYTES
+    largest = max(50, min(2 * bound, 2000))
+    steps = [3 * (largest / 3) ** (step / (count - 1)) for step in range(count)]
+    return sorted({round_size(step) for step in steps})
+
+
+def round_size(size: float) -> int:
+    """A size people would choose: whole below 20, then in fives, tens, ..."""
+    if size < 20:
+        return round(size)
+    grain = 5 * 10 ** max(0, math.floor(math.log10(size)) - 1)
+    return round(size / grain) * grain

@@ -1,0 +1,338 @@
+"""The answer of `lopsided size`: the buffers by each rule, the discipline to use, the reasons and the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from textwrap import indent
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lopsided import metrics
+from lopsided.data import units
+from lopsided.data.table import Table
+from lopsided.data.view import Heading, View, view
+from lopsided.studies import device_configs
+from lopsided.studies.options import USUAL_INTERFACE
+from lopsided.studies.sizing.curve import TOLERANCE, Measured, Model
+from lopsided.studies.sizing.disciplines import Advice
+from lopsided.studies.sizing.line import PACKET_BYTES, Line
+from lopsided.studies.sizing.plan import Plan
+from lopsided.studies.study import Block, Drawing, Headline, Source, Study
+
+
+@dataclass(frozen=True)
+class Sizing(Study):
+    """The answer. `curve` has one row per buffer size (medians over the repetitions), `runs` one per run."""
+
+    kind: ClassVar[str] = "size"
+    figures: ClassVar[Mapping[str, str]] = {"curve": "Performance against the uplink buffer"}
+    footer: ClassVar[str] = (
+        "The tables beside this page (`curve`, `runs`, `candidates`) hold every number behind it; a column's name ends in "
+        "its unit."
+    )
+
+    line: Line
+    model: Model
+    """With the largest windows of the whole procedure, as in the thesis; often the first slow start's overshoot."""
+    model_both: Model
+    """With the download's largest window while both flows are active, which leaves that overshoot out."""
+    measured: Measured
+    curve: Table
+    runs: Table
+    repeat: int
+    both_s: float
+    digest: str
+    advice: Advice | None = None
+    """Which queue discipline serves the line best, where that was asked."""
+    plan: Plan | None = None
+    """How much was simulated."""
+    interface: str = USUAL_INTERFACE
+    """Name of the Linux interface towards the line, in `configs`."""
+    target_delay_s: float | None = None
+    """What a full buffer may add to a packet's time, where a bound was asked for."""
+
+    @property
+    def target_packets(self) -> int | None:
+        """The largest buffer that empties within the target delay; one packet where not even that one does."""
+        return None if self.target_delay_s is None else self.line.packets_within(self.target_delay_s)
+
+    @property
+    def packets(self) -> int:
+        """The uplink buffer that is advised: the largest that keeps performance, and the target delay where one is
+        given."""
+        return min(self.measured.knee_packets, self.target_packets or self.measured.knee_packets)
+
+    @property
+    def assumed(self) -> str:
+        """The assumptions behind the answer, in a paragraph."""
+        return _assumed(self)
+
+    @property
+    def rule_of_thumb_packets(self) -> float:
+        """B = RTT C of the uplink, in packets (merritt2010 eq 2.2), with the line's propagation RTT."""
+        return metrics.one_bdp_buffer_packets(self.line.up_bps, self.line.rtt_s)
+
+    def many_flows_packets(self, flows: int) -> float:
+        """B = RTT C / sqrt(N) of the uplink, in packets (merritt2010 eq 2.3)."""
+        return metrics.many_flow_buffer_packets(self.line.up_bps, self.line.rtt_s, flows)
+
+    def drain_s(self, packets: float) -> float:
+        """How long a full buffer of so many packets takes to empty into the uplink, with what the line adds to them."""
+        return packets * self.line.wire_s
+
+    def performance_at(self, packets: float | None) -> float | None:
+        """Median performance at a buffer size, interpolated between those tried; None outside of them."""
+        tried = self.curve.numbers("buffer_packets")
+        if packets is None or not tried[0] <= packets <= tried[-1]:
+            return None
+        return float(np.interp(packets, tried, self.curve.numbers("performance")))
+
+    @property
+    def configs(self) -> tuple[device_configs.DeviceConfig, ...]:
+        """The commands that set what is recommended, discipline or uplink buffer, on Linux, Cisco IOS and OpenWrt."""
+        if self.advice is None or self.advice.recommended in ("fifo", "unmanaged"):
+            return device_configs.configs(self._shaped[1], self.packets, self.interface)
+        chosen = self.advice.recommended
+        return device_configs.discipline_configs(chosen, self._shaped, self.advice.settings[chosen], self.interface)
+
+    @property
+    def _shaped(self) -> tuple[device_configs.Shaped, device_configs.Shaped]:
+        line = self.line
+        return (
+            device_configs.Shaped(line.down_bps, line.framings[0]),
+            device_configs.Shaped(line.up_bps, line.framings[1]),
+        )
+
+    @property
+    def shaped_bps(self) -> tuple[int, int]:
+        """What to shape to, down and up: below the line, in bytes of Ethernet frames."""
+        down, up = self._shaped
+        return down.frames_bps, up.frames_bps
+
+    @property
+    def why(self) -> str:
+        """The reason in one paragraph, from this line's numbers."""
+        return _why(self)
+
+    @property
+    def title(self) -> str:
+        line = self.line
+        return f"Uplink buffer for {line.preset or f'{units.rate(line.down_bps)} down, {units.rate(line.up_bps)} up'}"
+
+    def conclusions(self) -> list[str]:
+        if self.advice is None:
+            return [_answer(self)]
+        return [*filter(None, [_felt(self.advice)]), _answer(self), _advised(self.advice.recommended)]
+
+    def conditions(self) -> list[tuple[str, str]]:
+        line = self.line
+        return [
+            ("round trip", units.millis(line.rtt_s * 1e3)),
+            ("both flows", units.seconds(self.both_s)),
+            ("congestion control", line.cc),
+            ("stack", line.stack),
+            ("seeds", str(self.repeat)),
+            ("digest of all", self.digest),
+        ]
+
+    def identity(self) -> dict[str, Any]:
+        return {"repeat": self.repeat, "digest": self.digest}
+
+    def files(self) -> Mapping[str, Table | str]:
+        found = {"curve.csv": self.curve, "runs.csv": self.runs}
+        if self.advice is not None:
+            found["candidates.csv"] = self.advice.candidates
+        return {**found, **{f"{config.device}.txt": f"{config.lines}\n" for config in self.configs}}
+
+    def shown(self) -> Iterable[Block]:
+        yield _answers(self)
+        yield f"{self.why} {self.assumed}\n"
+        if self.advice is not None:
+            yield view(self.advice.candidates, caption=_CHOSEN)
+        for config in self.configs:
+            yield Headline(config.device, config.note)
+            yield Source("", f"{config.lines}\n")
+            yield Source("undo:", indent(config.undo, "    ") + "\n")
+
+    def page(self) -> Iterable[Block]:
+        yield Drawing("curve", self.figures["curve"])
+        yield Headline("The buffer by each rule")
+        yield _answers(self)
+        yield self.why
+        yield self.assumed
+        if self.advice is not None:
+            yield Headline("Queue disciplines under a household's traffic")
+            yield view(self.advice.candidates, caption=_CHOSEN)
+        yield Headline("How to set it")
+        for config in self.configs:
+            yield Source(f"{config.device}: {config.note}", config.lines)
+            yield Source(f"{config.device}: undo", config.undo)
+        yield Headline("Everything measured")
+        yield view(self.curve)
+
+    def results(self) -> dict[str, Any]:
+        sizes = {
+            "measured": self.measured.knee_packets,
+            "measured_best": self.measured.best_packets,
+            "model": self.model.packets,
+            "model_both_active": self.model_both.packets,
+            "rule_of_thumb": self.rule_of_thumb_packets,
+            "rule_of_thumb_2_flows": self.many_flows_packets(2),
+        }
+        return {
+            "line": {**asdict(self.line), "queue_down": str(self.line.queue_down)},
+            "advised": self.packets,
+            "when_full_s": self.drain_s(self.packets),
+            "target_delay_s": self.target_delay_s,
+            "shaped_bps": dict(zip(("down", "up"), self.shaped_bps, strict=True)),
+            "assumed": self.assumed,
+            "packets": sizes,
+            "bytes": {name: None if size is None else round(size * PACKET_BYTES) for name, size in sizes.items()},
+            "model": vars(self.model),
+            "model_both_active": vars(self.model_both),
+            "measured": vars(self.measured),
+            "why": self.why,
+            "configs": {config.device: config.lines for config in self.configs},
+            "undo": {config.device: config.undo for config in self.configs},
+            "curve": list(self.curve.rows()),
+            "recommended": None if self.advice is None else self.advice.recommended,
+            "candidates": None if self.advice is None else list(self.advice.candidates.rows()),
+            "settings": None if self.advice is None else dict(self.advice.settings),
+        }
+
+
+def _assumed(sizing: Sizing) -> str:
+    line = sizing.line
+    frames = f"{line.framing} framing" if line.framing else f"{line.preset}'s framing" if line.preset else "no framing"
+    down, up = sizing.shaped_bps
+    return (
+        f"Assumed: one download and one upload of full packets ({PACKET_BYTES} bytes) with {line.cc} on {line.stack}, "
+        f"{units.millis(line.rtt_s * 1e3)} there and back without queues, {line.queue_down} before the downlink, "
+        f"{frames} on the line. The settings below shape to {device_configs.SHAPED_SHARE * 100:.0f} % of it, counted "
+        "as Ethernet frames: "
+        f"{units.rate(down)} down, {units.rate(up)} up."
+    )
+
+
+def _why(sizing: Sizing) -> str:
+    line, measured = sizing.line, sizing.measured
+    largest = int(sizing.curve.values("buffer_packets")[-1])
+    carries = (
+        "The uplink carries the upload and the download's acknowledgements through one buffer, and at "
+        f"{units.rate(line.up_bps)} each full packet in it makes an acknowledgement wait "
+        f"{units.millis(sizing.drain_s(1) * 1e3)}."
+    )
+    if measured.falls:
+        found = (
+            f"Up to {measured.knee_packets} packets ({units.millis(sizing.drain_s(measured.knee_packets) * 1e3)} when "
+            f"full) the slower of the two flows keeps {units.percent(measured.knee_performance)} of its link. Beyond, "
+            "the wait outgrows what the download's window can bridge, its downlink runs empty, and with "
+            f"{largest} packets ({units.millis(sizing.drain_s(largest) * 1e3)}) "
+            f"{units.percent(measured.worst_performance)} is left."
+        )
+    else:
+        found = (
+            f"With all the sizes tried, up to {largest} packets, performance stays within "
+            f"{units.percent(TOLERANCE)} of its best, {units.percent(measured.best_performance)}: a larger buffer "
+            "only adds waiting."
+        )
+    estimated = "" if sizing.plan is None or sizing.plan.whole else f" All this is {sizing.plan.said}."
+    return f"{carries} {found} {_model_says(sizing)}{estimated}"
+
+
+def _model_says(sizing: Sizing) -> str:
+    model, both = sizing.model, sizing.model_both
+    verdicts = {"above": "allows every size tried", "below": "allows none of the sizes tried"}
+    says = f"puts the limit at {model.packets} packets" if model.packets else verdicts.get(model.side, "gives no limit")
+    text = (
+        f"Merritt's model {says}, from largest windows of {units.size(model.window_down_bytes)} down and "
+        f"{units.size(model.window_up_bytes)} up and an RTT of {units.millis(model.rtt_ms)} with the uplink idle"
+    )
+    if both.packets == model.packets:
+        return f"{text}."
+    instead = f"{both.packets} packets" if both.packets else verdicts.get(both.side, "gives no limit")
+    return (
+        f"{text}; the download's window was largest in its first slow start, and with its largest while both flows are "
+        f"active ({units.size(both.window_down_bytes)}) the model {'says' if both.packets else ''} {instead}."
+    )
+
+
+def _felt(advice: Advice) -> str:
+    """Waits of calls and pages that a person notices, now and with the queue that is advised."""
+    rows = {row["queue"]: row for row in advice.candidates.rows()}
+    now = rows.get("unmanaged") or rows.get("fifo")
+    then = rows[advice.recommended]
+    if now is None or now is then:
+        return ""
+    said: list[str] = []
+    for what, column, to_ms in (("a call's packets wait", "call_p95_ms", 1.0), ("a page takes", "page_s", 1e3)):
+        if now[column] is not None and then[column] is not None:
+            before, after = (f"{units.millis(row[column] * to_ms)} with {row['queue']}" for row in (now, then))
+            said.append(f"{what} {before}, {after}")
+    return f"While the line is busy {'; '.join(said)}. " if said else ""
+
+
+def _answer(found: Sizing) -> str:
+    """The buffer to set, and its cost."""
+    full = units.millis(found.drain_s(found.packets) * 1e3)
+    said = f"Set the uplink buffer to {found.packets} packets: {full} when full."
+    if found.target_delay_s is None or found.target_packets is None:
+        return said
+    target = units.millis(found.target_delay_s * 1e3)
+    if found.drain_s(1) > found.target_delay_s:
+        alone = units.millis(found.drain_s(1) * 1e3)
+        return f"{said} No buffer stays below {target}: one full packet alone takes {alone} at this rate."
+    if found.target_packets >= found.measured.knee_packets:
+        return f"{said} That is within {target}, and more would not perform better."
+    best, here = found.measured.best_performance, found.performance_at(found.packets)
+    cost = "" if here is None else f" Performance is then {units.percent(here)}; at best it is {units.percent(best)}."
+    return f"{said} More would take longer than {target}.{cost}"
+
+
+_CHOSEN = "chosen: the soonest page of those that use at least four fifths of what the best uses of the line"
+
+
+def _advised(queue: str) -> str:
+    if queue in ("fifo", "unmanaged"):
+        return "No queue discipline serves a household better here than that buffer."
+    return f"Better than any buffer under a household's traffic is {queue} in both directions."
+
+
+def _answers(found: Sizing) -> View:
+    """The buffers by each rule, with what they cost."""
+    measured, model = found.measured, found.model
+    rows: list[list[str]] = []
+
+    def row(name: str, packets: float | None, performance: float | None = None, otherwise: str = "none") -> None:
+        if packets is None:
+            rows.append([name, otherwise, "–", "–", "–"])
+            return
+        shown = f"{packets}" if isinstance(packets, int) else f"{packets:.1f}"
+        wait = units.millis(found.drain_s(packets) * 1e3)
+        rows.append([name, shown, units.size(packets * PACKET_BYTES), wait, units.percent(performance)])
+
+    falls = "largest before performance falls" if measured.falls else "largest tried; performance never falls"
+    row(f"measured: {falls}", measured.knee_packets, measured.knee_performance)
+    row("measured: best performance", measured.best_packets, measured.best_performance)
+    row(
+        "model: Merritt's inequality 6.6",
+        model.packets,
+        found.performance_at(model.packets),
+        _none(model.side),
+    )
+    if model.packets != found.model_both.packets:
+        both = found.model_both
+        row("  with windows while both are active", both.packets, found.performance_at(both.packets), _none(both.side))
+    if found.target_delay_s is not None:
+        target, most = units.millis(found.target_delay_s * 1e3), found.target_packets
+        row(f"largest within {target} when full", most, found.performance_at(most))
+    row("rule of thumb: RTT x C", found.rule_of_thumb_packets)
+    row("for 2 flows: RTT x C / sqrt(2)", found.many_flows_packets(2))
+    headings = map(Heading, ("packets", "bytes", "when full", "performance"))
+    return View([Heading("", numeric=False), *headings], rows)
+
+
+def _none(side: str) -> str:
+    return {"above": "all tried", "below": "none tried"}.get(side, "none")

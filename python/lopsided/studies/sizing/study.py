@@ -1,0 +1,147 @@
+"""Finds the uplink buffer for a line, by Merritt's model and by a measured sweep.
+
+The model is inequality 6.6 of merritt2010, fed by the thesis's own field procedure (section 6.4) carried out in the
+simulator: a download alone for 30 s gives the RTT, then an upload beside it for 30 s, and the largest congestion
+windows of both. Each configured buffer gives one estimate; the largest buffer that keeps the two flows out of phase is
+where the estimates cross the diagonal (figure 6.2). The measurement is a sweep over the same buffers:
+min-normalised goodput (equation 1.2) while both flows are active. Left out: more than one flow in each direction, and
+traffic other than bulk transfers.
+
+In addition to the buffer, `disciplines` finds which queue discipline would serve the line better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from lopsided.data import units
+from lopsided.data.table import Row, Table
+from lopsided.errors import UsageError
+from lopsided.studies import device_configs
+from lopsided.studies.jobs import check_count, part_of
+from lopsided.studies.options import SIZE_QUEUES, SizeOptions
+from lopsided.studies.sizing import disciplines
+from lopsided.studies.sizing.curve import Curve, curve_of, measured, model
+from lopsided.studies.sizing.line import PACKET_BYTES, Line, default_sizes, line_of
+from lopsided.studies.sizing.plan import Plan, plan_for
+from lopsided.studies.sizing.result import Sizing
+from lopsided.studies.study import digest_of
+
+_ADVICE_SEEDS = 3
+_CURVE_SHARE = 0.8
+"""Share of the work that the curve takes."""
+
+
+def size(
+    down: str | int | None = None,
+    up: str | int | None = None,
+    rtt: str | float | None = None,
+    *,
+    sizes: Sequence[int] | None = None,
+    queues: str | Sequence[str] = SIZE_QUEUES,
+    workers: int | None = None,
+    progress: Callable[[float], object] | None = None,
+    estimate: Callable[[Plan], object] | None = None,
+    preset: str | None = SizeOptions.preset,
+    queue_down: str | None = SizeOptions.queue_down,
+    target_delay: str | float | None = SizeOptions.target_delay,
+    framing: str | None = SizeOptions.framing,
+    cc: str = SizeOptions.cc,
+    stack: str = SizeOptions.stack,
+    repeat: int = SizeOptions.repeat,
+    seed: int = SizeOptions.seed,
+    interface: str = SizeOptions.interface,
+) -> Sizing:
+    """Finds the uplink buffer and the queue discipline for a line: `size("2.4M", "196k", "200ms")`.
+
+    On a fast line runs are shorter and buffers fewer (`lopsided.studies.sizing.plan`).
+
+    Parameters
+    ----------
+    down, up
+        Rates in bit/s, as numbers or text; default: those of the preset.
+    rtt
+        Propagation round trip in seconds, as a number or text; default: that of the preset.
+    sizes
+        Buffers to try, in packets; default: chosen for the line.
+    queues
+        Disciplines to compare under a household's traffic; an empty list compares none.
+    workers
+        Threads to run on; default: every core.
+    progress
+        Called with the share of the work that is done.
+    estimate
+        Called with the plan before anything runs.
+    preset, queue_down, target_delay, framing, cc, stack, repeat, seed, interface
+        As in `SizeOptions` and `lopsided size`.
+
+    Raises
+    ------
+    UsageError
+        For a line, a delay or sizes that cannot be.
+    """
+    asked = SizeOptions(
+        preset=preset,
+        queue_down=queue_down,
+        target_delay=target_delay,
+        framing=framing,
+        cc=cc,
+        stack=stack,
+        repeat=repeat,
+        seed=seed,
+        interface=interface,
+    )
+    device_configs.checked_interface(asked.interface)
+    if isinstance(queues, str):
+        queues = [name.strip() for name in queues.split(",") if name.strip()]
+    line = line_of(down, up, rtt, asked)
+    target_s = None if asked.target_delay is None else units.parse_time(asked.target_delay)
+    if target_s is not None and not 0 < target_s < math.inf:
+        raise UsageError(f"no buffer keeps a target delay of {target_s:g} s: write --target-delay 100ms")
+    given, sizes = sizes, default_sizes(line) if sizes is None else sorted(set(sizes))
+    if target_s is not None and given is None:
+        # Measured too, so that what it costs need not be guessed.
+        sizes = sorted({*sizes, min(line.packets_within(target_s), sizes[-1])})
+    if not sizes or sizes[0] < 1:
+        raise UsageError("buffer sizes are whole numbers of packets, at least 1")
+    check_count(len(sizes) * repeat)
+    disciplines.check(queues, (line.down_bps, line.up_bps), line.rtt_s)
+    plan = _plan(line, len(sizes), repeat, len(queues))
+    if estimate is not None:
+        estimate(plan)
+    share = _CURVE_SHARE if queues else 1.0
+    runner = Curve(line, plan, seed, workers, part_of(progress, 0.0, share))
+    rows = runner.whole(sizes) if plan.whole else runner.estimate(sizes, chosen=given is not None)
+    found = replace(_summarize(line, rows, plan.both_s), plan=plan, target_delay_s=target_s, interface=asked.interface)
+    if not queues:
+        return found
+    advice = disciplines.advise(
+        line.scenario(0.0, plan.advice_s),
+        (line.down_bps, line.up_bps),
+        line.rtt_s,
+        (line.queue_down, units.QueueLimit(found.packets, "packets")),
+        queues,
+        repeat=plan.advice_repeat,
+        seed=seed,
+        workers=workers,
+        progress=part_of(progress, share, 1 - share),
+    )
+    return replace(found, advice=advice)
+
+
+def _plan(line: Line, sizes: int, repeat: int, candidates: int) -> Plan:
+    packets_per_second = (line.down_bps + line.up_bps) / 8 / PACKET_BYTES
+    return plan_for(packets_per_second, line.rtt_s, sizes, repeat, candidates, min(repeat, _ADVICE_SEEDS))
+
+
+def _summarize(line: Line, rows: list[Row], both_s: float) -> Sizing:
+    curve = curve_of(rows)
+    digest = digest_of(row["digest"] for row in rows)
+    models = (
+        model(curve, "estimate_packets", "window_down_bytes"),
+        model(curve, "estimate_both_packets", "window_down_both_bytes"),
+    )
+    repeat = max(row["repetition"] for row in rows) + 1
+    return Sizing(line, *models, measured(curve), Table.of(curve), Table.of(rows), repeat, both_s, digest)
