@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lopsided.data import run_folder as folders
 from lopsided.errors import UsageError
-from lopsided.studies.study import Drawing, Headline, Note, Source, Terms, paragraphs
+from lopsided.studies.study import Drawing, paragraphs
 from lopsided.views import html
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from lopsided.data.view import View
     from lopsided.studies.study import Block, Study
-
-_NAMES = {Headline: "headline", Terms: "terms", Source: "source", Drawing: "drawing", Note: "note", str: "text"}
 
 
 def render(found: Study, drawn: Mapping[str, Figure] | None = None) -> str:
@@ -32,7 +30,7 @@ def render(found: Study, drawn: Mapping[str, Figure] | None = None) -> str:
 
 
 def _blocks(found: Study, figures: Mapping[str, Figure]) -> Iterator[tuple[str, Block | View, str]]:
-    """Each block with the name of its form, and the SVG of a drawing. Drawings without content are left out."""
+    """Each block with the name of its type, and the SVG of a drawing. Drawings without content are left out."""
     for number, block in enumerate(found.page()):
         svg = ""
         if isinstance(block, Drawing):
@@ -41,7 +39,7 @@ def _blocks(found: Study, figures: Mapping[str, Figure]) -> Iterator[tuple[str, 
             svg = _svg(of, block.kind, figure, f"{number}-{found.manifest().get('digest', '')}")
             if not svg:
                 continue
-        yield _NAMES.get(type(block), "view"), block, svg
+        yield type(block).__name__, block, svg
 
 
 def _svg(found: Study, kind: str, figure: Figure | None, salt: str) -> str:
