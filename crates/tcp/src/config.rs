@@ -11,26 +11,28 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// One end of a connection.
+/// The address and port of one end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
+    /// The IP address.
     pub addr: IpAddr,
+    /// The TCP port.
     pub port: u16,
 }
 
-/// A router's report about the path to a destination.
+/// A path MTU that a router reported for a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathMtu {
-    /// The largest IP packet that the path carries.
+    /// The largest IP packet that the path can carry, in bytes.
     pub mtu: Bytes,
-    /// When larger packets are tried again.
+    /// Time at which larger packets are tried again.
     pub until: Time,
 }
 
-/// Keep-alive times and limits. The default is Linux's.
+/// Keep-alive times and limits. The default is that of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
-    /// Silence before the first probe (TCP_KEEPIDLE).
+    /// Time without a segment from the peer before the first probe (TCP_KEEPIDLE).
     pub idle: Duration,
     /// Time between two probes (TCP_KEEPINTVL).
     pub interval: Duration,
@@ -44,9 +46,10 @@ impl Default for KeepAlive {
     }
 }
 
-/// Error: no built-in congestion control has that name.
+/// Error: no built-in congestion control has this name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownController {
+    /// The unknown name.
     pub name: String,
 }
 
@@ -60,27 +63,53 @@ impl fmt::Display for UnknownController {
 impl Error for UnknownController {}
 
 /// The settings of one end of a connection.
+///
+/// # Examples
+///
+/// A Linux 6.1 end with Reno, over an interface with an MTU of 1500 bytes:
+///
+/// ```
+/// use lopsided_core::Bytes;
+/// use lopsided_tcp::{ConnConfig, Endpoint, Profile};
+/// use std::net::Ipv4Addr;
+///
+/// let local = Endpoint { addr: Ipv4Addr::new(10, 0, 0, 1).into(), port: 40_000 };
+/// let remote = Endpoint { addr: Ipv4Addr::new(10, 0, 0, 2).into(), port: 80 };
+/// let config = ConnConfig::new(local, remote, 1, Bytes::new(1500), Profile::linux_6_1(), "reno").unwrap();
+/// assert_eq!(config.ack_policy.name(), "linux");
+/// assert!(ConnConfig::new(local, remote, 1, Bytes::new(1500), Profile::linux_6_1(), "renu").is_err());
+/// ```
 #[derive(Debug)]
 pub struct ConnConfig {
+    /// This end's address and port.
     pub local: Endpoint,
+    /// The peer's address and port.
     pub remote: Endpoint,
     /// The initial sequence number.
     pub iss: u32,
-    /// Added to the clock for timestamps (RFC 7323 section 5.4 recommends a random offset).
+    /// Offset of the timestamp clock in ms (RFC 7323 section 5.4 recommends a random one).
     pub timestamp_offset: u32,
-    /// The largest IP packet of the interface.
+    /// The largest IP packet of the interface, in bytes.
     pub mtu: Bytes,
-    /// An earlier router's report about the path to this destination.
+    /// A path MTU that is known for this destination.
     pub path_mtu: Option<PathMtu>,
-    /// Shared by connections of one kind.
+    /// The behaviour of the stack, shared by connections of one kind.
     pub profile: Arc<Profile>,
+    /// The congestion control.
     pub controller: Box<dyn Controller>,
-    /// When this end acknowledges.
+    /// The policy that decides when this end acknowledges.
     pub ack_policy: Box<dyn AckPolicy>,
 }
 
 impl ConnConfig {
-    /// Creates a configuration with a built-in congestion control. Fails if no control has that name.
+    /// Creates a configuration with a built-in congestion control.
+    ///
+    /// `iss` is the initial sequence number and `mtu` the largest IP packet of the interface in bytes. `cc` is one of
+    /// [`CONTROLLERS`](crate::CONTROLLERS).
+    ///
+    /// # Errors
+    ///
+    /// If no built-in congestion control has the name `cc`.
     pub fn new(
         local: Endpoint,
         remote: Endpoint,
@@ -94,6 +123,10 @@ impl ConnConfig {
     }
 
     /// Creates a configuration with the congestion control that `make` creates.
+    ///
+    /// # Panics
+    ///
+    /// If the profile names an unknown acknowledgement policy.
     pub fn with(
         local: Endpoint,
         remote: Endpoint,
@@ -103,7 +136,8 @@ impl ConnConfig {
         make: impl Fn(&Setup) -> Box<dyn Controller>,
     ) -> ConnConfig {
         let profile = profile.into();
-        // For the largest possible segments: the handshake decides the size, and with it the initial window.
+        // The controller gets the largest possible segment size. The handshake sets the agreed size, and with it the
+        // initial window.
         let mss = Bytes::new(u64::from(payload_limit(mtu, false)));
         let controller = make(&Setup::new(&profile, mss, u64::from(iss)));
         let ack_policy = ack_policy::build(&profile.ack).expect("a profile names a policy that is known");
@@ -120,15 +154,15 @@ impl ConnConfig {
         }
     }
 
-    /// The MSS option: the largest payload of an IP packet without options (RFC 6691), reduced by a known path MTU
-    /// (Linux).
+    /// The value of the MSS option in bytes: the largest payload of an IP packet without options (RFC 6691), limited by
+    /// a known path MTU (Linux).
     pub(crate) fn mss_option(&self) -> u16 {
         let mtu = self.path_mtu.map_or(self.mtu, |known| known.mtu.min(self.mtu));
         payload_limit(mtu, false) as u16
     }
 }
 
-/// The largest payload of a segment with or without timestamps.
+/// The largest payload of a segment with or without timestamps, in bytes.
 fn payload_limit(mtu: Bytes, timestamps: bool) -> u32 {
     let options = if timestamps { 12 } else { 0 };
     (mtu.get().min(65_535) as u32).saturating_sub(IPV4_HEADER + TCP_HEADER + options).max(64)

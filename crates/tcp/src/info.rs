@@ -1,120 +1,161 @@
-//! The state of a connection: the fields of Linux's `tcp_info`, and counters of a whole run.
+//! The state of a connection: the fields of Linux's `tcp_info`, and the counters of a connection.
 
 use lopsided_core::tcp_event::{CaState, State};
 use lopsided_core::{BitRate, Bytes, Duration};
 
-/// The options that a connection has agreed on (`tcpi_options`).
+/// The options that both ends agreed on (`tcpi_options`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionsInUse {
+    /// Timestamps (RFC 7323).
     pub timestamps: bool,
+    /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
+    /// Window scaling (RFC 7323).
     pub window_scaling: bool,
+    /// Explicit congestion notification, in any form.
     pub ecn: bool,
 }
 
-/// The state of a connection, with the fields and meanings of Linux's `tcp_info` (6.1, and `rcv_wnd` of 6.2), except
-/// that windows and delivered data are in bytes.
+/// The state of a connection, with the fields and meanings of Linux's `tcp_info` (6.1, and `rcv_wnd` of 6.2). Windows
+/// and delivered data are in bytes instead of segments.
 ///
 /// Not included: `tcpi_fackets` and `tcpi_last_ack_sent`, which Linux does not fill, and the fields of TCP Fast Open.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpInfo {
+    /// State of the connection (`tcpi_state`).
     pub state: State,
-    /// `tcpi_ca_state`.
+    /// State of congestion control and loss recovery (`tcpi_ca_state`).
     pub ca_state: CaState,
     /// Number of timeouts in a row without progress.
     pub retransmits: u32,
-    /// Number of window probes since the peer last answered.
+    /// Number of window probes since the peer's last answer.
     pub probes: u32,
+    /// Number of doublings of the RTO since the last RTT sample.
     pub backoff: u32,
+    /// The options that both ends agreed on.
     pub options: OptionsInUse,
+    /// Shift of the windows that the peer sends.
     pub snd_wscale: u8,
+    /// Shift of the windows that this end sends.
     pub rcv_wscale: u8,
+    /// The retransmission timeout.
     pub rto: Duration,
     /// The delayed-ACK timeout.
     pub ato: Duration,
+    /// Payload of a full segment that this end sends.
     pub snd_mss: Bytes,
+    /// Measured payload of the peer's full segments.
     pub rcv_mss: Bytes,
-    /// The largest payload that this end accepts, without its usual options.
+    /// The largest payload that this end accepts in a segment with the usual options.
     pub advmss: Bytes,
-    /// The largest packet that this end sends.
+    /// The largest IP packet that this end may send on the path.
     pub pmtu: Bytes,
-    /// Number of outstanding segments; `sacked`, `lost` and `retrans` count parts of them.
+    /// Number of outstanding segments.
     pub unacked: u32,
+    /// Number of outstanding segments that are SACKed.
     pub sacked: u32,
+    /// Number of outstanding segments that are marked lost.
     pub lost: u32,
+    /// Number of retransmitted segments that are outstanding.
     pub retrans: u32,
-    /// Bytes in the network according to the sender.
+    /// Bytes that the sender assumes to be in the network.
     pub in_flight: Bytes,
-    /// Written bytes that were never sent.
+    /// Number of written bytes that were never sent.
     pub notsent: Bytes,
-    /// Time since data was last sent, and since data and an acknowledgement were last received.
+    /// Time since data was last sent; `None` if never.
     pub last_data_sent: Option<Duration>,
+    /// Time since data was last received; `None` if never.
     pub last_data_recv: Option<Duration>,
+    /// Time since an acknowledgement was last received; `None` if never.
     pub last_ack_recv: Option<Duration>,
+    /// The smoothed RTT; `None` before the first sample.
     pub srtt: Option<Duration>,
+    /// The mean deviation of the RTT.
     pub rttvar: Duration,
+    /// The minimum RTT of the last 5 minutes.
     pub min_rtt: Option<Duration>,
+    /// The congestion window in force.
     pub snd_cwnd: Bytes,
+    /// The slow-start threshold; `None` before the first reduction.
     pub snd_ssthresh: Option<Bytes>,
     /// The peer's receive window.
     pub snd_wnd: Bytes,
-    /// The window that this end offers, the largest that it would offer with an empty buffer, and the bytes that its
-    /// application read in the last round trip (`tcpi_rcv_space`), which took `rcv_rtt`.
+    /// The unused part of the window that this end offers.
     pub rcv_wnd: Bytes,
+    /// The largest window that this end would offer with an empty buffer.
     pub rcv_ssthresh: Bytes,
+    /// Bytes that the application read in the last round trip (`tcpi_rcv_space`).
     pub rcv_space: Bytes,
+    /// The RTT as the receiver estimates it.
     pub rcv_rtt: Option<Duration>,
-    /// Number of duplicate ACKs that mean a loss, and number of segments that reached the peer out of order.
+    /// Number of duplicate ACKs that mean a loss.
     pub reordering: u32,
+    /// Number of ACKs that reported segments delivered out of order.
     pub reord_seen: u32,
+    /// The pacing rate of the congestion control; `None` without pacing.
     pub pacing_rate: Option<BitRate>,
-    /// The application's limit.
+    /// The application's limit of the pacing rate.
     pub max_pacing_rate: Option<BitRate>,
-    /// The newest delivery rate, and whether the application limited it.
+    /// The rate of the last delivery-rate sample that counts.
     pub delivery_rate: Option<BitRate>,
+    /// True if the application limited that sample.
     pub delivery_rate_app_limited: bool,
-    /// Bytes that reached the peer, including those only SACKed.
+    /// Bytes delivered to the peer, including SACKed bytes.
     pub delivered: Bytes,
-    /// Time with data to send; `rwnd_limited` and `sndbuf_limited`: the parts limited by the peer's window and by the
-    /// send buffer.
+    /// Time with data to send.
     pub busy_time: Duration,
+    /// Part of `busy_time` during which the peer's window limited the sender.
     pub rwnd_limited: Duration,
+    /// Part of `busy_time` during which the send buffer limited the sender.
     pub sndbuf_limited: Duration,
+    /// The counters since the connection began.
     pub counters: Counters,
 }
 
 /// Counts since the connection began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
+    /// Bytes of data sent, including retransmissions.
     pub bytes_sent: Bytes,
     /// Retransmitted bytes (`tcpi_bytes_retrans`).
     pub bytes_retransmitted: Bytes,
-    /// Bytes that the peer reported as marked (`tcpi_delivered_ce`).
+    /// Bytes that the peer reported as CE-marked (`tcpi_delivered_ce`, in bytes).
     pub bytes_marked: Bytes,
-    /// Bytes of the stream that the peer acknowledged.
+    /// Bytes of the stream that the peer has acknowledged.
     pub bytes_acked: Bytes,
     /// Bytes received in order.
     pub bytes_received: Bytes,
+    /// Segments sent, including SYNs, ACKs and resets.
     pub segments_out: u64,
+    /// Segments received.
     pub segments_in: u64,
+    /// Segments sent with data or a FIN, including retransmissions.
     pub data_segments_out: u64,
+    /// Segments received with data or a FIN.
     pub data_segments_in: u64,
     /// Retransmitted segments, including SYNs (`tcpi_total_retrans`).
     pub retransmits: u64,
-    /// Retransmissions that were lost.
+    /// Retransmissions that were marked lost.
     pub lost_retransmits: u64,
-    /// Retransmission timeouts, including a SYN's (`TCPTimeouts`).
+    /// Retransmission timeouts, including those of a SYN (`TCPTimeouts`).
     pub timeouts: u64,
+    /// Fast recoveries.
     pub fast_retransmits: u64,
+    /// Tail loss probes that became due.
     pub tail_probes: u64,
-    /// Reductions undone as spurious.
+    /// Reductions that were undone as spurious.
     pub undos: u64,
+    /// DSACK blocks received.
     pub dsacks_received: u64,
+    /// Segments received whose data had all arrived before, or was not acceptable.
     pub duplicates_received: u64,
+    /// Segments received out of order.
     pub out_of_order_received: u64,
+    /// ACKs sent without data.
     pub pure_acks_out: u64,
+    /// Window reductions because of ECE or marks.
     pub ecn_reductions: u64,
-    /// Reductions because the host's interface refused a segment.
+    /// Window reductions because the host's interface queue was full.
     pub local_congestion: u64,
 }
 
@@ -148,15 +189,19 @@ impl std::ops::Add for Counters {
     }
 }
 
-/// RTTs as a packet capture at the sender shows them: one for each ACK that advances, from the transmission of the
-/// newest segment that it covers; none for an ACK that also covers a retransmission (Karn's rule).
+/// RTTs as in a packet capture at the sender: one sample for each ACK that advances, measured from the transmission of
+/// the newest segment that the ACK covers. An ACK that also covers a retransmission gives no sample (Karn's rule).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttStats {
+    /// Number of samples.
     pub count: u64,
+    /// Sum of all samples, in ns.
     pub sum_ns: u64,
-    /// In square milliseconds.
+    /// Sum of the squares of all samples, in square milliseconds.
     pub sum_of_squares_ms2: f64,
+    /// The shortest sample.
     pub min: Option<Duration>,
+    /// The longest sample.
     pub max: Option<Duration>,
 }
 
@@ -171,6 +216,7 @@ impl RttStats {
         self.max = Some(self.max.map_or(rtt, |max| max.max(rtt)));
     }
 
+    /// The mean of all samples; `None` without a sample.
     pub fn mean(&self) -> Option<Duration> {
         self.sum_ns.checked_div(self.count).map(Duration::from_nanos)
     }

@@ -1,10 +1,11 @@
-//! A listening socket: connections for those who open one, and a queue of them until they are accepted (listen(2)).
+//! A listening socket: it creates a connection for each peer that opens one, and queues the connections until the
+//! application accepts them (listen(2)).
 //!
-//! As in Linux the backlog bounds both queues. A SYN is dropped where as many handshakes are under way, or where more
-//! connections than that wait to be accepted; the acknowledgement that would complete a handshake then is dropped too,
-//! so that the SYN ACK is sent again and the peer tries once more.
+//! As in Linux the backlog limits both queues. A SYN is dropped if that number of handshakes is under way, or if more
+//! connections than that wait to be accepted. In the second case the ACK that completes a handshake is dropped too, so
+//! that the SYN-ACK is retransmitted and the peer repeats the ACK.
 //!
-//! A real endpoint may let a new SYN take the place of the oldest handshake ([`Listener::evicting`]).
+//! A real endpoint may let a new SYN replace the oldest handshake ([`Listener::evicting`]).
 //!
 //! Left out: SYN cookies, TCP Fast Open, `tcp_abort_on_overflow`.
 
@@ -16,23 +17,50 @@ use lopsided_core::{Ecn, Payload, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-/// Makes the settings of a connection with the peer.
+/// Creates the settings of a connection with a peer.
 type MakeConfig = Box<dyn FnMut(Endpoint) -> ConnConfig + Send>;
 
-/// A listening socket. It is polled as a connection is, and each segment goes to or comes from some peer. A connection
-/// that was [accepted](Listener::accept) is its owner's: segments of that peer go there and no longer here.
+/// A listening socket. It is polled like a connection, and each segment has a peer. Once a connection is
+/// [accepted](Listener::accept), pass the segments of that peer to the connection instead of the listener.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::{Bytes, Ecn, Time};
+/// use lopsided_tcp::{ConnConfig, Connection, Endpoint, Listener, Profile, State};
+/// use std::net::Ipv4Addr;
+///
+/// let client = Endpoint { addr: Ipv4Addr::new(10, 0, 0, 1).into(), port: 40_000 };
+/// let server = Endpoint { addr: Ipv4Addr::new(10, 0, 0, 2).into(), port: 80 };
+/// let config = |from, to| ConnConfig::new(from, to, 1, Bytes::new(1500), Profile::linux_6_1(), "cubic").unwrap();
+/// let mut listener = Listener::new(128, move |peer| config(server, peer));
+/// let mut connection = Connection::connect(config(client, server));
+/// let now = Time::ZERO;
+/// for _ in 0..2 {
+///     while let Some(segment) = connection.poll_segment(now) {
+///         listener.handle_segment(now, client, &segment.header, &segment.payload, Ecn::NotEct);
+///     }
+///     while let Some((_, segment)) = listener.poll_segment(now) {
+///         connection.handle_segment(now, &segment.header, &segment.payload, Ecn::NotEct);
+///     }
+/// }
+/// let accepted = listener.accept().expect("the handshake is complete");
+/// assert_eq!(accepted.state(), State::Established);
+/// ```
 pub struct Listener {
     backlog: usize,
     make: MakeConfig,
-    /// Connections that nobody has accepted, their handshakes complete or not.
+    /// Connections that were not accepted yet, with or without a complete handshake.
     waiting: BTreeMap<Endpoint, Connection>,
-    /// Those whose handshakes are complete, the oldest first.
+    /// Peers whose handshakes are complete, the oldest first.
     complete: VecDeque<Endpoint>,
-    /// Peers whose connections may have something to send.
+    /// Peers whose connections may have a segment to send.
     ready: Vec<Endpoint>,
+    /// Resets to send.
     pending_rsts: VecDeque<(Endpoint, Segment)>,
-    /// Peers whose handshakes are under way, the oldest first; may hold some that are over.
+    /// Peers whose handshakes are under way, the oldest first. May contain peers whose handshakes have ended.
     opening: VecDeque<Endpoint>,
+    /// True if a SYN may replace the oldest handshake.
     evicts: bool,
     closed: bool,
     overflows: u64,
@@ -40,7 +68,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// A socket that makes its connections by `make`, called with the peer's address.
+    /// Creates a listener. `make` returns the settings of a connection with the given peer. `backlog` is the length of
+    /// both queues.
     pub fn new(backlog: usize, make: impl FnMut(Endpoint) -> ConnConfig + Send + 'static) -> Listener {
         Listener {
             backlog,
@@ -57,25 +86,25 @@ impl Listener {
         }
     }
 
-    /// A SYN that finds as many handshakes under way as the backlog allows takes the place of the oldest handshake
-    /// (RFC 4987, section 3.3), so that SYNs of invented senders do not keep others out.
+    /// Lets a SYN replace the oldest handshake if the number of handshakes under way has reached the backlog (RFC 4987,
+    /// section 3.3). SYNs from forged addresses then cannot keep other peers out.
     #[must_use]
     pub fn evicting(mut self) -> Listener {
         self.evicts = true;
         self
     }
 
-    /// From now on the queues are of this length, as after another call of listen(2). What waits stays.
+    /// Changes the length of both queues, as another call of listen(2). Queued connections stay.
     pub fn set_backlog(&mut self, backlog: usize) {
         self.backlog = backlog;
     }
 
-    /// Connections that can be accepted now.
+    /// Number of connections that can be accepted now.
     pub fn acceptable(&self) -> usize {
         self.complete.len()
     }
 
-    /// Handshakes under way.
+    /// Number of handshakes under way.
     pub fn half_open(&self) -> usize {
         self.waiting.len() - self.complete.len()
     }
@@ -90,19 +119,21 @@ impl Listener {
         self.drops
     }
 
-    /// The connection that has waited longest.
+    /// Removes and returns the connection that has waited longest; `None` if none is complete.
     pub fn accept(&mut self) -> Option<Connection> {
         let peer = self.complete.pop_front()?;
         self.waiting.remove(&peer)
     }
 
-    /// A segment from `peer` arrived for this socket.
+    /// Processes a segment from `peer` for this socket. Any segment but a SYN from an unknown peer is answered with a
+    /// reset.
     pub fn handle_segment(&mut self, now: Time, peer: Endpoint, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
         if let Some(connection) = self.waiting.get_mut(&peer) {
             let completes = connection.state() == State::SynReceived
                 && header.flags.has(Flags::ACK)
                 && !header.flags.has(Flags::SYN)
                 && !header.flags.has(Flags::RST);
+            // sk_acceptq_is_full: drop the ACK, so that the handshake completes later.
             if completes && self.complete.len() > self.backlog {
                 self.overflows += 1;
                 self.drops += 1;
@@ -129,7 +160,7 @@ impl Listener {
         self.waiting.insert(peer, connection);
         self.ready.push(peer);
         if self.evicts {
-            // Handshakes end in about the order in which they began.
+            // Handshakes usually end in the order in which they began.
             while self.opening.front().is_some_and(|oldest| !self.is_opening(oldest)) {
                 self.opening.pop_front();
             }
@@ -141,7 +172,7 @@ impl Listener {
         self.waiting.contains_key(peer) && !self.complete.contains(peer)
     }
 
-    /// Forgets the oldest handshake that is under way.
+    /// Drops the oldest handshake that is under way.
     fn evict(&mut self) {
         while let Some(peer) = self.opening.pop_front() {
             if self.is_opening(&peer) {
@@ -152,7 +183,7 @@ impl Listener {
         }
     }
 
-    /// The next segment to send, and to whom. Call until it gives none.
+    /// Returns the next segment to send and its peer. Call it until it returns `None`.
     pub fn poll_segment(&mut self, now: Time) -> Option<(Endpoint, Segment)> {
         if let Some(rst) = self.pending_rsts.pop_front() {
             return Some(rst);
@@ -171,12 +202,12 @@ impl Listener {
         None
     }
 
-    /// When `handle_timeout` is due; `None` for never.
+    /// Time at which `handle_timeout` must be called; `None` if no timer is armed.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.waiting.values().filter_map(Connection::poll_timeout).min()
     }
 
-    /// Does what is due by `now`.
+    /// Handles the timers that are due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         let due = |connection: &Connection| connection.poll_timeout().is_some_and(|due| due <= now);
         let peers: Vec<Endpoint> = self.waiting.iter().filter(|(_, conn)| due(conn)).map(|(peer, _)| *peer).collect();
@@ -188,21 +219,22 @@ impl Listener {
         }
     }
 
-    /// Listens no more: connections that nobody accepted are reset, and who comes is refused.
+    /// Stops listening. Connections that were not accepted are reset, and new peers are refused.
     pub fn close(&mut self) {
         self.closed = true;
         self.complete.clear();
+        // Linux's inet_csk_listen_stop resets connections that were never accepted.
         self.waiting.values_mut().for_each(Connection::abort);
         self.ready = self.waiting.keys().copied().collect();
     }
 
-    /// It was closed and has nothing more to send.
+    /// True if the listener was closed and has nothing left to send.
     pub fn is_finished(&self) -> bool {
         self.closed && self.waiting.is_empty() && self.pending_rsts.is_empty()
     }
 
-    /// Something happened to the peer's connection. One that failed before it was accepted is not seen by anybody; one
-    /// that the peer closed is.
+    /// Updates the queues after an event of the peer's connection. A connection that fails before it is accepted is
+    /// dropped. A connection that the peer closed can still be accepted.
     fn settle(&mut self, peer: Endpoint) {
         let Some(connection) = self.waiting.get(&peer) else { return };
         self.ready.push(peer);
@@ -231,8 +263,8 @@ impl fmt::Debug for Listener {
     }
 }
 
-/// What a segment for no connection and no listening socket is answered with (RFC 9293 section 3.10.7.1). `None`: a
-/// reset, which nobody answers.
+/// Returns the reset for a segment without a connection and without a listener (RFC 9293 section 3.10.7.1). `None` if
+/// the segment is a reset itself. `payload_octets` is the number of its data bytes.
 pub fn refuse(header: &TcpHeader, payload_octets: u32) -> Option<Segment> {
     if header.flags.has(Flags::RST) {
         return None;

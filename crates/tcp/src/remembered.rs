@@ -1,43 +1,45 @@
-//! What a host remembers of a destination from one connection to the next (Linux's `tcp_metrics`).
+//! The metrics of a destination that a host keeps from one connection to the next (Linux's `tcp_metrics`).
 
 use crate::info::TcpInfo;
 use crate::profile::{MetricsSave, Profile};
 use lopsided_core::tcp_event::CaState;
 use lopsided_core::{Bytes, Duration};
 
-/// The metrics of one destination: what ended connections have left for the next one.
+/// The metrics of one destination, stored at the end of a connection for the next one.
 ///
-/// Left out: the congestion window, which Linux saves and does not use; the deviation of the round trip, which it uses
-/// with its old clock only; and that entries are dropped after an hour.
+/// Left out: the congestion window, which Linux saves and does not use; the deviation of the RTT, which Linux uses only
+/// with its old clock; and the expiry of entries after an hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remembered {
     /// Smoothed round-trip time.
     rtt: Option<Duration>,
-    /// Threshold of slow start.
+    /// Slow-start threshold.
     ssthresh: Option<Bytes>,
-    /// Duplicate ACKs that mean a loss, if reordering has raised the number.
+    /// Number of duplicate ACKs that mean a loss, if reordering has raised it.
     reordering: Option<u32>,
 }
 
 impl Remembered {
-    /// Takes over what a connection under `profile` knows at its end.
+    /// Stores the metrics of a connection under `profile` at its end (Linux's tcp_update_metrics).
     ///
-    /// The window of a connection that ends in congestion avoidance is reliable: its half is the least threshold of the
-    /// next. One that ends before its first loss or in recovery can only correct what is remembered already.
+    /// The window of a connection that ends in congestion avoidance is reliable, and half of it is the least threshold
+    /// of the next connection. A connection that ends before its first loss or in recovery only corrects a stored
+    /// threshold.
     pub fn learn(&mut self, info: &TcpInfo, profile: &Profile) {
         if profile.metrics_save == MetricsSave::Off {
             return;
         }
         let Some(srtt) = info.srtt.filter(|_| info.backoff == 0) else {
-            // After timeouts the estimate is not reliable.
+            // After timeouts the RTT estimate is not reliable.
             self.rtt = None;
             return;
         };
-        // A longer round trip is taken as it is, a shorter one by an eighth: an overestimate does less harm.
+        // A longer RTT replaces the stored one. A shorter RTT counts 1/8, because an overestimate does less harm.
         self.rtt = Some(match self.rtt {
             Some(known) if known > srtt => known - (known - srtt) / 8,
             _ => srtt,
         });
+        // tcp_update_metrics stores reordering only if it differs from the default.
         if info.reordering != profile.dup_threshold {
             self.reordering = Some(self.reordering.map_or(info.reordering, |known| known.max(info.reordering)));
         }
@@ -49,7 +51,7 @@ impl Remembered {
     fn next_threshold(&self, info: &TcpInfo) -> Option<Bytes> {
         let half = Bytes::new(info.snd_cwnd.get() / 2);
         match info.snd_ssthresh {
-            // Still in its first slow start.
+            // The connection is still in its first slow start.
             None => self.ssthresh.map(|known| known.max(half)),
             Some(threshold) if info.snd_cwnd >= threshold && info.ca_state == CaState::Open => {
                 Some(half.max(threshold))
@@ -58,7 +60,7 @@ impl Remembered {
         }
     }
 
-    /// The profile of the next connection to this destination; `None` if nothing is remembered that changes it.
+    /// The profile of the next connection to this destination; `None` if no stored metric changes it.
     pub fn apply(&self, profile: &Profile) -> Option<Profile> {
         if *self == Remembered::default() {
             return None;

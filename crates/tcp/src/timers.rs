@@ -5,7 +5,7 @@ use lopsided_core::tcp_event::TimerKind;
 use lopsided_core::{Duration, Time};
 
 impl TimerGrain {
-    /// The same kind of clock with another tick.
+    /// The same kind of clock with a different tick.
     pub(crate) fn with_tick(self, tick: Duration) -> TimerGrain {
         match self {
             TimerGrain::Exact | TimerGrain::Tick(_) => TimerGrain::Tick(tick),
@@ -13,7 +13,7 @@ impl TimerGrain {
         }
     }
 
-    /// When a timer set at `now` for `after` fires.
+    /// Time at which a timer expires that is armed at `now` for `after`.
     pub(crate) fn deadline(self, now: Time, after: Duration) -> Time {
         match self {
             TimerGrain::Exact => now + after,
@@ -22,7 +22,7 @@ impl TimerGrain {
         }
     }
 
-    /// What the clock shows.
+    /// The time that the clock shows at `now`, rounded down to a tick.
     pub(crate) fn floor(self, now: Time) -> Time {
         match self.tick().as_nanos() {
             0 => now,
@@ -39,14 +39,15 @@ impl TimerGrain {
     }
 }
 
-/// A wheel has 64 slots a level, each level eight times as coarse as the one below; a timer waits in the first level
-/// that reaches it and fires at the end of its slot.
+/// The deadline of a timer in Linux's timer wheel. Each level has 64 slots and is eight times as coarse as the level
+/// below. A timer is placed in the lowest level that reaches its expiry, and expires at the end of its slot.
 fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
     let tick = tick.as_nanos();
-    // The clock shows the last tick that passed; the span is rounded up to whole ticks from there.
+    // The clock shows the last tick. The duration is rounded up to whole ticks from there.
     let expires = now.as_nanos() / tick + after.as_nanos().div_ceil(tick);
     let ahead = expires - now.as_nanos() / tick;
     let mut shift = 0;
+    // calc_wheel_index: the lowest level whose 64 slots reach the expiry.
     while shift < 24 && ahead >= (63 << shift) {
         shift += 3;
     }
@@ -54,25 +55,28 @@ fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
     Time::from_nanos(slot * tick)
 }
 
-/// Added to the timers that follow from measured times, so that the grain of the clock does not cut them short: Linux's
-/// 2 ms.
+/// Added to timers that are computed from measured times, so that the tick of the clock does not shorten them (Linux's
+/// TCP_TIMEOUT_MIN, 2 ms).
 pub(crate) const TIMER_MARGIN: Duration = Duration::from_millis(2);
 
-/// All timers of a connection. The four that guard what was sent share one slot, as in Linux: setting one of them stops
-/// the others.
+/// All timers of a connection. The four loss timers, which guard outstanding data, share one slot, as in Linux: arming
+/// one of them cancels the others.
 #[derive(Debug)]
 pub(crate) struct TimerTable {
-    /// [`UNSET`] where a timer does not run.
+    /// Deadlines; [`UNSET`] if a timer is not armed.
     slots: [Time; SLOTS],
-    /// The earliest of the rare ones, so that who asks for the next at each segment need not look at each of them.
+    /// The earliest deadline of the rare timers, so that [`TimerTable::next`] need not compare all of them.
     earliest_rare: Time,
+    /// The loss timer that the shared slot belongs to.
     loss: TimerKind,
 }
 
 const SLOTS: usize = 6;
+/// Slot of the loss timers.
 const LOSS: usize = 0;
-/// The first of those that run where no data flows.
+/// First slot of the rare timers, which run while no data flows.
 const RARE: usize = 3;
+/// Deadline of a timer that is not armed.
 const UNSET: Time = Time::MAX;
 
 #[inline]
@@ -92,6 +96,7 @@ impl TimerTable {
         TimerTable { slots: [UNSET; SLOTS], earliest_rare: UNSET, loss: TimerKind::Retransmission }
     }
 
+    /// Arms a timer for the time `at`.
     #[inline]
     pub fn set(&mut self, kind: TimerKind, at: Time) {
         self.put(slot(kind), at);
@@ -108,7 +113,7 @@ impl TimerTable {
         }
     }
 
-    /// Sets one of the four that guard what was sent.
+    /// Arms a loss timer for the time `at`.
     #[inline]
     pub fn set_loss(&mut self, kind: TimerKind, at: Time) {
         debug_assert_eq!(slot(kind), LOSS);
@@ -116,6 +121,7 @@ impl TimerTable {
         self.loss = kind;
     }
 
+    /// Cancels a timer.
     #[inline]
     pub fn stop(&mut self, kind: TimerKind) {
         if self.is_set(kind) {
@@ -123,7 +129,7 @@ impl TimerTable {
         }
     }
 
-    /// Stops whichever of the four runs that guard what was sent.
+    /// Cancels the loss timer that is armed, if any.
     #[inline]
     pub fn stop_loss(&mut self) {
         self.slots[LOSS] = UNSET;
@@ -134,6 +140,7 @@ impl TimerTable {
         self.earliest_rare = UNSET;
     }
 
+    /// Deadline of a timer; `None` if it is not armed.
     #[inline]
     pub fn get(&self, kind: TimerKind) -> Option<Time> {
         let at = self.slots[slot(kind)];
@@ -145,13 +152,13 @@ impl TimerTable {
         self.get(kind).is_some()
     }
 
-    /// Whether one of the four runs that guard what was sent.
+    /// True if a loss timer is armed.
     #[inline]
     pub fn guards_loss(&self) -> bool {
         self.slots[LOSS] != UNSET
     }
 
-    /// Stops the timer if it is due, and says whether it was.
+    /// Cancels the timer if it is due, and returns true if it was due.
     #[inline]
     pub fn take_due(&mut self, kind: TimerKind, now: Time) -> bool {
         let due = self.slots[slot(kind)] <= now;
@@ -161,13 +168,13 @@ impl TimerTable {
         due
     }
 
-    /// As [`TimerTable::take_due`] for the four that guard what was sent: the one that was due.
+    /// As [`TimerTable::take_due`] for the loss timers. Returns the kind that was due.
     #[inline]
     pub fn take_due_loss(&mut self, now: Time) -> Option<TimerKind> {
         self.take_due(self.loss, now).then_some(self.loss)
     }
 
-    /// The earliest of all.
+    /// The earliest deadline of all timers.
     #[inline]
     pub fn next(&self) -> Option<Time> {
         let next = earliest(&self.slots[..RARE]).min(self.earliest_rare);

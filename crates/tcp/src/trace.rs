@@ -1,14 +1,16 @@
-//! The events of a connection on their way to a listener. Without one nothing is built: a bit is looked at.
+//! The recorded events of a connection. Without a listener no event is built; the only cost is the check of a bit.
 
 use lopsided_core::Time;
 use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimedTcpEvent};
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
+/// Recorded events and the kinds to record.
 pub(crate) struct Trace {
     mask: TcpEventMask,
     now: Time,
     events: VecDeque<TimedTcpEvent>,
+    /// The limit that was recorded last.
     limit: Option<Limit>,
 }
 
@@ -17,13 +19,13 @@ impl Trace {
         self.mask = mask;
     }
 
-    /// The connection is called at `now`: what follows happens then.
+    /// Sets the time of the events that follow.
     #[inline]
     pub fn set_now(&mut self, now: Time) {
         self.now = now;
     }
 
-    /// Nobody listens.
+    /// True if no kind of event is recorded.
     #[inline]
     pub fn is_off(&self) -> bool {
         self.mask == TcpEventMask::NONE
@@ -34,7 +36,7 @@ impl Trace {
         self.mask.has(kinds)
     }
 
-    /// Notes what `event` makes, if someone listens to events of that kind.
+    /// Records the event that `event` builds, if events of this kind are recorded.
     #[inline]
     pub fn emit(&mut self, kind: TcpEventMask, event: impl FnOnce() -> TcpEvent) {
         if self.mask.has(kind) {
@@ -42,7 +44,7 @@ impl Trace {
         }
     }
 
-    /// Something holds the sender back: told when it is something else than the last time.
+    /// Records the limit that holds the sender back, if it differs from the last one.
     #[inline]
     pub fn limited(&mut self, by: Limit) {
         if self.mask.has(TcpEventMask::LIMIT) && self.limit != Some(by) {

@@ -1,15 +1,16 @@
-//! BBR, version 1 as in Linux: a model of the path, its bottleneck bandwidth and its round-trip propagation time, sets
-//! rate and window (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, BBR: Congestion-Based Congestion Control, ACM Queue
-//! 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00).
+//! BBR version 1 as in Linux: a model of the path (bottleneck bandwidth and round-trip propagation time) sets rate and
+//! window (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, BBR: Congestion-Based Congestion Control, ACM Queue 14(5),
+//! 2016; draft-cardwell-iccrg-bbr-congestion-control-00).
 //!
-//! With what Linux added since: the allowance for aggregated ACKs, the detection of policers (in `policer`), and packet
-//! conservation in the first round of a recovery. BBR owns the window in recovery and needs the sender's pacing.
+//! It includes Linux's later additions: the allowance for aggregated ACKs, the detection of policers (in `policer`),
+//! and packet conservation in the first round of a recovery. BBR owns the window in recovery and requires the sender's
+//! pacing.
 //!
-//! Rates and gains are in Linux's fixed point, and the ten seconds of an RTT's minimum and ProbeRTT's 200 ms in ticks
-//! of its clock.
+//! Rates and gains are in Linux's fixed point. The lifetime of the minimum RTT (10 s) and the duration of ProbeRTT (200
+//! ms) are in ticks of the stack's clock.
 //!
-//! Deviation from Linux: the phase in which ProbeBW begins is drawn from another generator. Segments leave one by one
-//! (the reference set-up has no segmentation offload), but the window's allowance for offload is there.
+//! Deviation from Linux: the first phase of ProbeBW is drawn from a different random generator. Segments are sent one
+//! by one (the reference setup has no segmentation offload), but the window includes Linux's allowance for offload.
 
 mod fixed_point;
 mod policer;
@@ -21,29 +22,34 @@ use fixed_point::{RunningMax, Ticks, UNIT, microseconds, octets_per_second};
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
 use policer::{Judgement, Policer};
 
-/// 2 / ln 2 in 256ths, rounded up: doubles the delivery rate every round.
+/// 2 / ln 2 in 1/256, rounded up: doubles the delivery rate every round.
 const HIGH_GAIN: u64 = 739;
-/// Its inverse, rounded down.
+/// The inverse of HIGH_GAIN, rounded down.
 const DRAIN_GAIN: u64 = 88;
 const CWND_GAIN: u64 = 2 * UNIT;
-/// The phases of ProbeBW.
+/// The gains of ProbeBW's phases.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Rounds over which the maximum of the delivery rate is taken.
+/// Number of rounds in the maximum of the delivery rate.
 const BANDWIDTH_ROUNDS: u64 = 10;
+/// Lifetime of the minimum RTT.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+/// Duration of ProbeRTT.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// The smallest window, in segments.
 const LEAST_WINDOW: u64 = 4;
-/// Startup has filled the line after three rounds in a row with less than 25 % growth.
+/// Growth that a round of Startup needs, in 1/256.
 const FULL_GROWTH: u64 = UNIT * 5 / 4;
+/// Number of rounds in a row without that growth after which the line counts as full.
 const FULL_ROUNDS: u32 = 3;
 /// Linux's initial window, used instead of the BDP while there is no RTT.
 const INITIAL_SEGMENTS: u64 = 10;
-/// Lifetime of an aggregation maximum in rounds, and the largest allowance, as time at the bandwidth.
+/// Number of rounds in each half of the aggregation maximum.
 const AGGREGATION_ROUNDS: u32 = 5;
+/// The largest allowance for aggregation, as time at the bandwidth.
 const AGGREGATION_MAX: Duration = Duration::from_millis(100);
 /// Number of segments after which an aggregation epoch restarts.
 const AGGREGATION_EPOCH: u64 = 1 << 20;
+/// The largest window in bytes.
 const LARGEST: u64 = 1 << 30;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +67,10 @@ pub struct Bbr {
     ticks: Ticks,
     mss: u64,
     cwnd: u64,
-    /// The window before a recovery or ProbeRTT.
+    /// The window before a recovery or ProbeRTT, in bytes.
     prior_cwnd: u64,
     ca_state: CaState,
-    /// The first round of a recovery: send as much as is delivered.
+    /// True in the first round of a recovery, in which the sender sends as much as is delivered.
     conserve: bool,
 
     rounds: Rounds,
@@ -118,9 +124,9 @@ impl Bbr {
         }
     }
 
-    // The model.
+    // The model of the path.
 
-    /// The bandwidth that the model uses.
+    /// The bandwidth that the model uses, in fixed point: the maximum, or the rate of a policer.
     fn bandwidth(&self) -> u64 {
         match self.policer.rate() {
             None => self.bandwidth.max(),
@@ -128,9 +134,10 @@ impl Bbr {
         }
     }
 
+    /// Updates rounds and bandwidth (bbr_update_bw).
     fn update_bandwidth(&mut self, now: Time, ack: &Acked, path: &PathState) {
         let sample = &ack.rate;
-        // An interval shorter than any RTT comes from compressed ACKs.
+        // An interval shorter than the smallest RTT comes from compressed ACKs.
         let compressed = path.min_rtt.is_some_and(|min| microseconds(sample.interval) < microseconds(min));
         if sample.interval.is_zero() || compressed {
             self.rounds.start = false;
@@ -164,6 +171,7 @@ impl Bbr {
         }
     }
 
+    /// Updates the minimum RTT and enters ProbeRTT once it has expired (bbr_update_min_rtt).
     fn update_min_rtt(&mut self, now: Time, ack: &Acked, path: &PathState) {
         let now_ticks = self.ticks.at(now);
         let expired = now_ticks.saturating_since(self.min_rtt_at) > MIN_RTT_WINDOW;
@@ -174,6 +182,7 @@ impl Bbr {
                 self.min_rtt_at = now_ticks;
             }
         }
+        // After an idle time the queue is empty already, so no ProbeRTT is needed.
         if expired && !self.restarting && self.mode != Mode::ProbeRtt {
             self.mode = Mode::ProbeRtt;
             self.keep_window();
@@ -188,7 +197,7 @@ impl Bbr {
         }
     }
 
-    /// Holds the smallest window for 200 ms and a round: the queue is then empty and the RTT is the path's.
+    /// Holds the smallest window for 200 ms and a round. The queue is then empty, and the RTT is that of the path.
     fn probe_rtt(&mut self, now: Time, path: &PathState) {
         self.held_back.extend(path.delivered.get(), path.in_flight.get());
         match self.probe_rtt_until {
@@ -207,6 +216,7 @@ impl Bbr {
         }
     }
 
+    /// Leaves ProbeRTT if its time has passed.
     fn leave_probe_rtt(&mut self, now: Time) {
         let now_ticks = self.ticks.at(now);
         if self.probe_rtt_until.is_none_or(|until| now_ticks <= until) {
@@ -214,6 +224,7 @@ impl Bbr {
         }
         self.min_rtt_at = now_ticks;
         self.cwnd = self.cwnd.max(self.prior_cwnd);
+        // Once the pipe is full, grow only to the target.
         if self.filled { self.enter_probe_bw(now) } else { self.mode = Mode::Startup }
     }
 
@@ -221,7 +232,7 @@ impl Bbr {
 
     fn enter_probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
-        // Any phase except the draining one.
+        // Any phase except the draining one, so that flows are not synchronized.
         self.cycle = CYCLE.len() - 1 - self.rng.below(CYCLE.len() as u64 - 1) as usize;
         self.advance_cycle(now);
     }
@@ -237,11 +248,13 @@ impl Bbr {
         }
     }
 
+    /// True if the current phase of ProbeBW is over (bbr_is_next_cycle_phase).
     fn is_phase_over(&self, now: Time, ack: &Acked) -> bool {
         let since = microseconds(now.saturating_since(self.cycle_at));
         let full_length = self.min_rtt.is_some_and(|min| since > microseconds(min));
         let gain = self.pacing_gain();
         let in_flight = self.in_flight_at_departure(now, ack.prior_in_flight.get(), ack.next_departure);
+        // Probe until packets are lost, or the data in flight has reached the gain.
         if gain > UNIT {
             full_length && (ack.rate.lost > Bytes::ZERO || in_flight >= self.in_flight_for(self.bandwidth.max(), gain))
         } else if gain < UNIT {
@@ -251,6 +264,7 @@ impl Bbr {
         }
     }
 
+    /// Ends Startup's search if the bandwidth has stopped growing (bbr_check_full_bw_reached).
     fn check_full(&mut self, app_limited: bool) {
         if self.filled || !self.rounds.start || app_limited {
             return;
@@ -265,6 +279,7 @@ impl Bbr {
         }
     }
 
+    /// Enters Drain after Startup, and leaves it once the queue is empty (bbr_check_drain).
     fn check_drain(&mut self, now: Time, ack: &Acked, path: &PathState) {
         let left = self.in_flight_at_departure(now, path.in_flight.get(), ack.next_departure);
         if self.mode == Mode::Startup && self.filled {
@@ -275,8 +290,9 @@ impl Bbr {
         }
     }
 
-    /// Bytes in flight when pacing allows the next segment: the line carries whole segments until then. While BBR
-    /// raises the data in flight, the next segment counts too. At Drain's gain the departure is up to 3 segments away.
+    /// Bytes in flight when pacing allows the next segment (bbr_packets_in_net_at_edt). Until then the line delivers
+    /// whole segments. While BBR raises the bytes in flight, the next segment counts too. At Drain's gain the departure
+    /// is up to 3 segments away.
     fn in_flight_at_departure(&self, now: Time, in_flight: u64, departure: Time) -> u64 {
         let wait = microseconds(departure.saturating_since(now));
         let taken = (u128::from(self.bandwidth()) * u128::from(wait) / u128::from(fixed_point::BW_UNIT)) as u64;
@@ -304,28 +320,30 @@ impl Bbr {
 
     // Rate and window.
 
-    /// Segments of `gain` bandwidth-delay products, rounded up.
+    /// `gain` bandwidth-delay products in segments, rounded up.
     fn bdp(&self, bandwidth: u64, gain: u64) -> u64 {
         let Some(min_rtt) = self.min_rtt else { return INITIAL_SEGMENTS };
         fixed_point::bdp(bandwidth, min_rtt, gain).min(LARGEST / self.mss)
     }
 
-    /// Bytes in flight at a gain, with room for data held back by offload and delayed ACKs.
+    /// Bytes in flight for a gain, including the allowance for offload and delayed ACKs.
     fn in_flight_for(&self, bandwidth: u64, gain: u64) -> u64 {
         self.with_budget(self.bdp(bandwidth, gain)) * self.mss
     }
 
+    /// Adds the allowance for offload and delayed ACKs, in segments (bbr_quantization_budget).
     fn with_budget(&self, segments: u64) -> u64 {
         let even = (segments + 3 * self.burst()).next_multiple_of(2);
         if self.mode == Mode::ProbeBw && self.cycle == 0 { even + 2 } else { even }
     }
 
-    /// Segments that offload would send at once: 1 ms at the pacing rate.
+    /// Number of segments that offload would send at once: 1 ms at the pacing rate.
     fn burst(&self) -> u64 {
         let least = if self.pacer.rate < 1.2e6 / 8.0 { 1 } else { 2 };
         ((self.pacer.rate / 1024.0).min(65_535.0) as u64 / self.mss).clamp(least, 127)
     }
 
+    /// Sets the window after an ACK (bbr_set_cwnd).
     fn set_window(&mut self, ack: &Acked, path: &PathState) {
         let acked = ack.delivered.get();
         if !self.follow_recovery(ack, path) {
@@ -346,8 +364,8 @@ impl Bbr {
         self.cwnd = self.cwnd.clamp(self.mss, LARGEST.max(self.mss));
     }
 
-    /// Reduces the window by lost segments. In the first round of a recovery, sends as much as is delivered. True while
-    /// that applies.
+    /// Reduces the window by lost segments. In the first round of a recovery the window equals the bytes in flight and
+    /// the newly delivered ones. Returns true while that applies.
     fn follow_recovery(&mut self, ack: &Acked, path: &PathState) -> bool {
         let acked = ack.delivered.get();
         self.cwnd = self.cwnd.saturating_sub(ack.rate.lost.get()).max(self.mss);
@@ -366,14 +384,14 @@ impl Bbr {
         self.conserve
     }
 
-    /// Rate before the first bandwidth sample: one window per RTT.
+    /// Sets the rate before the first bandwidth sample: one window per RTT.
     fn guess_rate(&mut self, path: &PathState) {
         let rtt = path.srtt.unwrap_or(Duration::from_millis(1)).max(Duration::from_micros(1));
         let guess = fixed_point::bandwidth(Bytes::new(self.cwnd), self.mss, rtt);
         self.pacer.start(fixed_point::pacing_rate(guess, self.mss, HIGH_GAIN) as f64, path.srtt.is_some());
     }
 
-    /// Sets the rate; it only rises until the pipe was full once.
+    /// Sets the rate. Until the pipe was full once, the rate never falls.
     fn set_rate(&mut self, gain: u64) {
         let rate = fixed_point::pacing_rate(self.bandwidth(), self.mss, gain) as f64;
         if self.filled || rate > self.pacer.rate {
@@ -381,6 +399,7 @@ impl Bbr {
         }
     }
 
+    /// Saves the window before a recovery or ProbeRTT.
     fn keep_window(&mut self) {
         let settled = self.ca_state < CaState::Recovery && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if settled { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
@@ -402,7 +421,7 @@ impl Controller for Bbr {
         self.guess_rate(path);
     }
 
-    /// Before the handshake ends this sets the initial window. An idle time leaves the window as it is.
+    /// Sets the initial window before the handshake ends. An idle time leaves the window unchanged.
     fn on_idle(&mut self, _now: Time, window: Bytes) {
         if !self.established {
             self.cwnd = window.get().max(1);
@@ -416,7 +435,7 @@ impl Controller for Bbr {
         self.restarting = true;
         self.aggregation.epoch.restart(now);
         match self.mode {
-            // The queue is empty: do not probe above the bandwidth.
+            // The queue is empty: do not send faster than the bandwidth.
             Mode::ProbeBw => self.set_rate(UNIT),
             Mode::ProbeRtt => self.leave_probe_rtt(now),
             Mode::Startup | Mode::Drain => {}
@@ -445,13 +464,14 @@ impl Controller for Bbr {
         if let Signal::Timeout { .. } = signal {
             self.cwnd = path.in_flight.get().saturating_add(self.mss).min(LARGEST);
             self.ca_state = CaState::Loss;
+            // The restart after a timeout must not look like a full pipe.
             self.full = None;
             self.rounds.start = true;
             self.watch_policer(now, true, false, path);
         }
     }
 
-    /// Spurious losses must not end Startup or indicate a policer. The window is restored when the recovery ends.
+    /// Spurious losses must not end Startup or indicate a policer. The window is restored at the end of the recovery.
     fn on_undo(&mut self, _now: Time) {
         self.full = None;
         self.full_rounds = 0;
@@ -489,11 +509,11 @@ impl Controller for Bbr {
     }
 }
 
-/// The largest lead of ACKs over the bandwidth.
+/// The largest lead of ACKs over the bandwidth (bbr_update_ack_aggregation).
 #[derive(Debug, Default)]
 struct Aggregation {
     epoch: AckEpoch,
-    /// The most bytes beyond the expectation in this stretch of rounds and in the last.
+    /// The largest number of early bytes in this half of the rounds and in the last half.
     extra: [u64; 2],
     rounds: u32,
 }
@@ -514,7 +534,7 @@ impl Aggregation {
         self.extra[0] = self.extra[0].max(extra.min(cwnd));
     }
 
-    /// Extra window beyond the bandwidth-delay product, in bytes.
+    /// Window in addition to the bandwidth-delay product, in bytes.
     fn allowance(&self, bandwidth: f64) -> u64 {
         let most = (bandwidth * AGGREGATION_MAX.as_secs_f64()) as u64;
         self.extra[0].max(self.extra[1]).min(most)

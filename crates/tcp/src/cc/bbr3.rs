@@ -1,19 +1,23 @@
-//! BBR, version 3 (draft-ietf-ccwg-bbr-06, BBR Congestion Control, July 2026; sections below are its own).
+//! BBR version 3 (draft-ietf-ccwg-bbr-06, BBR Congestion Control, July 2026). Sections are those of the draft.
 //!
-//! Version 1's model of the path, bandwidth and propagation time, with a second pair of bounds beside it: what loss has
-//! shown to be too much, for the long term (what a probe found) and for the short (since the last probe). Here: the
-//! state, the order of steps on an ACK (5.2.3), and rate and window (5.6). The states are in `startup` (5.3.1, 5.3.2),
-//! `probe_bw` (5.3.3) and `probe_rtt` (5.3.4), what losses do to the model in `losses` (5.5.10, 5.5.11).
+//! In addition to version 1's model (bandwidth and propagation time), version 3 has two pairs of bounds set by loss:
+//! long-term bounds from the last probe, and short-term bounds since the last probe. This file has the state, the order
+//! of steps on an ACK (5.2.3), and rate and window (5.6). The states are in `startup` (5.3.1, 5.3.2), `probe_bw`
+//! (5.3.3) and `probe_rtt` (5.3.4). `losses` has the effect of losses on the model (5.5.10, 5.5.11).
 //!
-//! Deviations: the draft leaves the answer to ECN open but for "congestion" (3.5); an echo, at most one a round trip,
-//! is taken for a round with loss, and for too much in flight while probing. What an undo restores is saved once an
-//! episode of loss, at its first: saved in both of the draft's places, the second would overwrite it with what the loss
-//! had changed already. A round of ProbeRTT is taken for limited by the application without marking the connection so.
-//! Time at which a segment leaves the pacer is when it is sent, and segments leave one by one (the reference set-up has
-//! no segmentation offload), though the window's allowance for offload is there. In Startup six ranges of the stream
-//! must be lost in a round, counted as marked: neighbours marked one after another are one.
+//! Deviations:
 //!
-//! Left out: the choice among offload budgets of QUIC.
+//! - The draft defines an ECN echo only as "congestion" (3.5). Here an echo, at most one per round trip, counts as a
+//!   round with loss, and during a probe as too many bytes in flight.
+//! - The state for undo is saved once per loss episode, at its first loss. The draft saves it in two places, and the
+//!   second would overwrite it with values that the loss has already changed.
+//! - A round of ProbeRTT counts as app-limited, without marking the connection so.
+//! - A segment leaves the pacer when it is sent. Segments are sent one by one (the reference setup has no segmentation
+//!   offload), but the window includes the allowance for offload.
+//! - Startup ends if six ranges of the stream are lost in a round. Ranges are counted when they are marked, and
+//!   adjacent ranges that are marked in order count as one.
+//!
+//! Left out: QUIC's choice of offload budgets.
 
 mod losses;
 mod model;
@@ -30,11 +34,13 @@ use model::{
     State, UNBOUNDED, Undo,
 };
 
-/// Number of ProbeBW cycles in the delivery-rate maximum: this one and the one before.
+/// Number of ProbeBW cycles in the maximum of the delivery rate: the current and the last one.
 const BANDWIDTH_CYCLES: usize = 2;
 /// Number of rounds in the aggregation maximum.
 const AGGREGATION_ROUNDS: usize = 10;
+/// Largest amount that offload would send at once, in bytes.
 const MAX_QUANTUM: u64 = 64 << 10;
+/// The largest window in bytes.
 const LARGEST: u64 = 1 << 30;
 
 #[derive(Debug)]
@@ -45,16 +51,17 @@ pub struct Bbr3 {
     established: bool,
     initial_window: u64,
     cwnd: u64,
-    /// The window before a recovery or ProbeRTT.
+    /// The window before a recovery or ProbeRTT, in bytes.
     prior_cwnd: u64,
     ca_state: CaState,
-    /// Octets delivered by the connection.
+    /// Bytes delivered by the connection.
     delivered: u64,
 
     rounds: Rounds,
-    /// The maximum of the delivery rates by cycle, and the bandwidth with the short-term bound, in bytes per second.
+    /// The maximum of the delivery rate by cycle, in bytes per second.
     max_bw: MaxOf<BANDWIDTH_CYCLES>,
     cycle: u64,
+    /// The bandwidth: the maximum, limited by the short-term bound, in bytes per second.
     bw: f64,
     propagation: PropagationTime,
     epoch: AckEpoch,
@@ -66,7 +73,7 @@ pub struct Bbr3 {
     probe: ProbeBw,
     latest: DeliveryOfRound,
     short_term: ShortTerm,
-    /// The most in flight that did not lose too much when it was tried.
+    /// The long-term bound of the bytes in flight: the most that was tried without too much loss.
     inflight_longterm: u64,
     undo: Undo,
     pacer: Pacer,
@@ -105,7 +112,7 @@ impl Bbr3 {
         }
     }
 
-    /// Section 4.1.2.3, except that ProbeRTT counts as app-limited.
+    /// The sample of an ACK (section 4.1.2.3). ProbeRTT counts as app-limited.
     fn sample(&self, ack: &Acked, path: &PathState) -> Sample {
         let rate = &ack.rate;
         let exists = rate.delivered > Bytes::ZERO;
@@ -128,7 +135,7 @@ impl Bbr3 {
 
     // The model (section 5.5).
 
-    /// Sections 5.5.3 to 5.5.6.
+    /// Updates rounds and bandwidth (sections 5.5.3 to 5.5.6).
     fn update_max_bw(&mut self, ack: &Acked, path: &PathState, sample: &Sample) {
         self.rounds.update(ack, path);
         if self.rounds.start {
@@ -139,7 +146,7 @@ impl Bbr3 {
         }
     }
 
-    /// Section 5.5.9.
+    /// Updates the aggregation maximum (section 5.5.9).
     fn update_aggregation(&mut self, now: Time, sample: &Sample) {
         let extra = self.epoch.extra(now, sample.newly_acked, self.bw, u64::MAX).min(self.cwnd) as f64;
         let round = self.rounds.count;
@@ -151,11 +158,12 @@ impl Bbr3 {
         }
     }
 
-    /// Bandwidth-delay product in bytes; the initial window while there is no RTT.
+    /// Bandwidth-delay product in bytes; the initial window before the first RTT sample.
     fn bdp(&self, bw: f64) -> f64 {
         self.propagation.min_rtt.map_or(self.initial_window as f64, |min| bw * min.as_secs_f64())
     }
 
+    /// `gain` bandwidth-delay products in bytes; the initial window before the first RTT sample.
     fn bdp_multiple(&self, gain: f64) -> u64 {
         match self.propagation.min_rtt {
             None => self.initial_window,
@@ -163,12 +171,13 @@ impl Bbr3 {
         }
     }
 
-    /// Section 5.6.4.2, with room for what offload and delayed ACKs hold back.
+    /// Adds the allowance for offload and delayed ACKs, in bytes (section 5.6.4.2).
     fn with_budget(&self, inflight: u64) -> u64 {
         let least = (3 * self.quantum()).max(MIN_PIPE_WINDOW * self.mss);
         inflight.max(least) + if self.state == State::ProbeBwUp { 2 * self.mss } else { 0 }
     }
 
+    /// Bytes in flight for a bandwidth, including the allowance.
     fn inflight_at(&self, bw: f64) -> u64 {
         self.with_budget(self.bdp(bw).min(LARGEST as f64) as u64)
     }
@@ -178,12 +187,13 @@ impl Bbr3 {
         ((self.pacer.rate * 1e-3) as u64).min(MAX_QUANTUM).max(2 * self.mss)
     }
 
+    /// The largest window of the state, before the bounds apply (section 5.6.4.2).
     fn max_inflight(&self) -> u64 {
         let gained = self.bdp_multiple(self.state.cwnd_gain());
         self.with_budget(gained.saturating_add(self.extra_acked.max() as u64))
     }
 
-    /// The wanted data in flight: the path's, unless the window was reduced.
+    /// The bytes in flight that the model requires, or the window if that is smaller.
     fn target_inflight(&self) -> u64 {
         (self.bdp(self.bw) as u64).min(self.cwnd)
     }
@@ -194,7 +204,7 @@ impl Bbr3 {
         self.pacer.set(self.bw, gain, self.full_pipe.reached);
     }
 
-    /// Section 5.6.4.6.
+    /// Sets the window after an ACK (section 5.6.4.6).
     fn set_window(&mut self, sample: &Sample) {
         let max_inflight = self.max_inflight();
         if self.full_pipe.reached {
@@ -210,7 +220,7 @@ impl Bbr3 {
         self.cwnd = self.cwnd.clamp(self.mss, LARGEST.max(self.mss));
     }
 
-    /// Section 5.6.4.7.
+    /// Limits the window by the bounds (section 5.6.4.7).
     fn bound_window(&mut self) {
         let long_term = match self.state {
             State::ProbeBwDown | State::ProbeBwRefill | State::ProbeBwUp => self.inflight_longterm,
@@ -221,16 +231,18 @@ impl Bbr3 {
         self.cwnd = self.cwnd.min(cap);
     }
 
-    /// Section 5.6.4.4: the saved window is restored when a recovery or ProbeRTT ends.
+    /// Saves the window before a recovery or ProbeRTT, which restores it at the end (section 5.6.4.4).
     fn save_window(&mut self) {
         let settled = self.ca_state < CaState::Recovery && self.state != State::ProbeRtt;
         self.prior_cwnd = if settled { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
     }
 
+    /// Restores the saved window if it is larger.
     fn restore_window(&mut self) {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
     }
 
+    /// Follows the congestion state, and restores the window at the end of a recovery.
     fn follow_phase(&mut self, ca_state: CaState) {
         let before = std::mem::replace(&mut self.ca_state, ca_state);
         if ca_state < CaState::Recovery {
@@ -241,6 +253,7 @@ impl Bbr3 {
         }
     }
 
+    /// Reads the values of the connection.
     fn see(&mut self, path: &PathState) {
         self.mss = path.mss.get().max(1);
         self.sack = path.sack;
@@ -261,7 +274,7 @@ impl Controller for Bbr3 {
         self.pacer.guess(self.cwnd, path.srtt, STARTUP_PACING_GAIN);
     }
 
-    /// Section 5.4.1.
+    /// Restarts after an idle time (section 5.4.1).
     fn on_transmit_start(&mut self, now: Time, _idle: Duration, path: &PathState) {
         if !path.app_limited {
             return;
@@ -275,7 +288,7 @@ impl Controller for Bbr3 {
         }
     }
 
-    /// Before the handshake ends this sets the initial window. An idle time leaves the window as it is (section 5.4.1).
+    /// Sets the initial window before the handshake ends. An idle time leaves the window unchanged (section 5.4.1).
     fn on_idle(&mut self, _now: Time, window: Bytes) {
         if !self.established {
             self.initial_window = window.get().max(1);
@@ -291,6 +304,7 @@ impl Controller for Bbr3 {
         }
         let sample = self.sample(ack, path);
         let in_flight = path.in_flight.get();
+        // Section 5.2.3: first the model and the states.
         self.latest.update(&sample, self.delivered);
         self.update_max_bw(ack, path, &sample);
         self.adapt_to_round();
@@ -303,6 +317,7 @@ impl Controller for Bbr3 {
         self.check_probe_rtt(now, &sample, in_flight);
         self.latest.advance(&sample);
         self.bw = self.max_bw.max().min(self.short_term.bw);
+        // Then the control parameters.
         self.set_pacing_rate(self.state.pacing_gain());
         self.set_window(&sample);
     }

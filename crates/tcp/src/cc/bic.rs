@@ -1,39 +1,44 @@
-//! BIC: a binary search for the window at which the last loss came (Xu, Harfoush and Rhee, Binary Increase Congestion
-//! Control for Fast Long-Distance Networks, INFOCOM 2004), with Linux's constants.
+//! BIC: a binary search for the window at which the last loss occurred (Xu, Harfoush and Rhee, Binary Increase
+//! Congestion Control for Fast Long-Distance Networks, INFOCOM 2004), with Linux's constants.
 //!
-//! Below the last maximum the window goes a quarter of the way to it every RTT, at most 16 segments and slowly once it
-//! is there; beyond it, the search runs away from the maximum as slowly as it approached. Windows up to 14 segments
+//! Below the last maximum, the window moves by 1/4 of the distance per RTT, at most 16 segments, and slowly at the
+//! maximum. Beyond the maximum, the window departs from it as slowly as it approached it. Windows up to 14 segments
 //! follow Reno.
 //!
-//! Deviations from the paper that Linux has and this file keeps: a step of a quarter of the distance rather than of a
-//! half; on the last segment to the maximum and up to four beyond it, a segment for each five windows; the pace is
-//! raised by the receiver's segments for each ACK although ACKs already count with what they cover, so BIC grows twice
-//! as fast as intended behind delayed ACKs.
+//! Deviations from the paper, as in Linux: a step is 1/4 of the distance instead of 1/2; at the last segment before the
+//! maximum and up to four beyond it, the window grows by one segment per five round trips; the growth per ACK is
+//! multiplied by the receiver's segments per ACK. ACKs already count by their delivered bytes, so BIC grows twice as
+//! fast as intended with delayed ACKs.
 //!
-//! Left out: the paper's search for a maximum that no loss has shown yet begins after slow start, as in Linux.
+//! As in Linux, the paper's search for an unknown maximum begins after slow start.
 
 use super::{Acked, PathState, Setup, Signal, Window, WindowAlgorithm};
 use crate::CaState;
 use lopsided_core::{Duration, Time};
 
+/// Window after a loss, in 1/1024.
 const BETA: u64 = 819;
 const BETA_SCALE: u64 = 1024;
+/// Windows up to this size follow Reno, in segments.
 const LOW_WINDOW: u64 = 14;
 /// Largest growth per RTT in segments (Smax).
 const INCREMENT_MAX: u64 = 16;
-/// A step is the distance to the maximum divided by this.
+/// The step is the distance to the maximum divided by this.
 const SEARCH: u64 = 4;
-/// Round trips for the last segment to the maximum, times `SEARCH`.
+/// Round trips per segment of growth at the maximum, times `SEARCH`.
 const SMOOTH: u64 = 20;
-/// Before the first loss the window grows by a segment for at most this many acknowledged.
+/// Before the first loss: largest number of acknowledged segments per segment of growth.
 const EVERY_AT_FIRST: u64 = 20;
+/// The growth is recomputed after this time, or when the window has changed.
 const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);
 
 #[derive(Debug)]
 pub struct Bic {
-    /// The window at the last loss, reduced by fast convergence; 0 before the first.
+    /// The window at the last loss, lowered by fast convergence; 0 before the first loss.
     last_max: u64,
+    /// Time and window at the last computation of `every`.
     computed: Option<(Time, u64)>,
+    /// Acknowledged segments per segment of growth.
     every: u64,
     /// Smoothed number of segments per ACK, in 1/16.
     per_ack: u64,
@@ -45,6 +50,7 @@ impl Bic {
         Bic { last_max: 0, computed: None, every: 1, per_ack: 2 * 16, tick: setup.tick }
     }
 
+    /// Computes `every` (Linux's bictcp_update).
     fn update(&mut self, now: Time, cwnd: u64) {
         let tick = self.tick.as_nanos().max(1);
         let ticks = |span: u64| span / tick;
@@ -61,10 +67,11 @@ impl Bic {
         if self.last_max == 0 {
             self.every = self.every.min(EVERY_AT_FIRST);
         }
+        // Linux's compensation for delayed ACKs.
         self.every = (self.every * 16 / self.per_ack.max(1)).max(1);
     }
 
-    /// Number of acknowledged segments that grow the window by one.
+    /// Number of acknowledged segments per segment of growth.
     fn search(&self, cwnd: u64) -> u64 {
         let slow = cwnd * SMOOTH / SEARCH;
         if cwnd < self.last_max {
@@ -90,7 +97,7 @@ impl WindowAlgorithm for Bic {
         "bic"
     }
 
-    /// The ACK that ends a recovery still belongs to it and does not count.
+    /// Counts the segments per ACK. The ACK that ends a recovery still belongs to the recovery and does not count.
     fn on_arrival(&mut self, _now: Time, ack: &Acked, _path: &PathState, _window: &Window) {
         if ack.ca_state == CaState::Open {
             self.per_ack = (self.per_ack - self.per_ack / 16).saturating_add(u64::from(ack.segments)).min(16 * 1024);
@@ -107,7 +114,7 @@ impl WindowAlgorithm for Bic {
 
     fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
         let cwnd = window.segments();
-        // Fast convergence, as in CUBIC.
+        // Fast convergence as in CUBIC.
         self.last_max = if cwnd < self.last_max { cwnd * (BETA_SCALE + BETA) / (2 * BETA_SCALE) } else { cwnd };
         if cwnd <= LOW_WINDOW { cwnd / 2 } else { cwnd * BETA / BETA_SCALE }
     }
@@ -149,7 +156,7 @@ mod tests {
         assert_eq!(bic.ssthresh(Time::ZERO, Signal::Loss, &path, &window), 7, "Reno's half");
     }
 
-    /// Linux measures the ratio of segments to ACKs in the open state only: recovery says nothing about the receiver's
+    /// Linux measures the segments per ACK only in the Open state, because recovery does not show the receiver's
     /// delayed ACKs.
     #[test]
     fn only_the_acks_of_the_open_state_tell_how_many_segments_an_ack_covers() {

@@ -1,14 +1,15 @@
-//! Compound TCP: a delay-based window on top of Reno's (Tan, Song, Zhang and Sridharan, A Compound TCP Approach for
-//! High-Speed and Long Distance Networks, INFOCOM 2006, sections III and IV), the default of Windows from 2007 to 2017.
+//! Compound TCP: a delay-based window in addition to Reno's (Tan, Song, Zhang and Sridharan, A Compound TCP Approach
+//! for High-Speed and Long Distance Networks, INFOCOM 2006, sections III and IV), the default of Windows from 2007 to
+//! 2017.
 //!
-//! The window is cwnd + dwnd. In congestion avoidance cwnd gains 1 / (cwnd + dwnd) an ACK, and once a round trip dwnd
-//! changes by the queue that Vegas's estimate sees: below gamma segments it gains alpha win^k - 1, at gamma or above it
-//! loses zeta times the queue. A loss halves cwnd and leaves of both together 1 - beta. alpha = 1/8, beta = 1/2, k =
-//! 3/4, gamma = 30, zeta = 1.
+//! The window is cwnd + dwnd. In congestion avoidance cwnd grows by 1 / (cwnd + dwnd) per ACK. Once per round trip dwnd
+//! changes by the queue that Vegas's formula estimates: below gamma segments it grows by alpha win^k - 1, otherwise it
+//! shrinks by zeta times the queue. A loss halves cwnd and reduces the sum of both to 1 - beta. alpha = 1/8, beta =
+//! 1/2, k = 3/4, gamma = 30, zeta = 1.
 //!
-//! dwnd is used from a window of 38 segments on, HighSpeed TCP's lower end: below it Compound is Reno. What Windows
-//! itself adds is not published and not modelled. The RTT is the mean of the round, as section IV-B has it; the base
-//! RTT the smallest ever.
+//! dwnd is used from a window of 38 segments on, the lower end of HighSpeed TCP. Below it Compound is Reno. Microsoft's
+//! unpublished additions are not modelled. The RTT is the mean of the round, as in section IV-B; the base RTT is the
+//! smallest RTT so far.
 //!
 //! Left out: the tuning of gamma to small buffers (Tan, Song and Zhang, TUBE, 2007).
 
@@ -25,16 +26,18 @@ const LOW_WINDOW: u64 = 38;
 
 #[derive(Debug, Default)]
 pub struct Compound {
-    /// The delay-based part in segments: the loss-based one is the rest of the window.
+    /// The delay-based part of the window, in segments. The rest of the window is the loss-based part.
     dwnd: u64,
     base: Option<Duration>,
-    /// Of this round.
+    /// Sum of the RTT samples of this round, in ns.
     sum: u64,
+    /// Number of RTT samples in this round.
     count: u64,
     round: Round,
 }
 
 impl Compound {
+    /// Updates dwnd at the end of a round.
     fn end_round(&mut self, window: &mut Window) {
         let (Some(base), Some(mean)) = (self.base, self.sum.checked_div(self.count)) else { return };
         let win = window.segments();
@@ -49,7 +52,7 @@ impl Compound {
     }
 }
 
-/// Equation 5: the delay window after a round trip without loss.
+/// dwnd after a round trip without loss (equation 5).
 fn dwnd(dwnd: u64, win: u64, queued: u64) -> u64 {
     if queued < GAMMA {
         // win^(3/4) by two square roots.
@@ -90,6 +93,7 @@ impl WindowAlgorithm for Compound {
     fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
         let win = window.segments();
         let loss_based = win.saturating_sub(self.dwnd) / 2;
+        // A loss halves Reno's part and reduces the sum of both parts to 1 - beta.
         let kept = (win as f64 * (1.0 - BETA)) as u64;
         self.dwnd = kept.saturating_sub(loss_based);
         loss_based + self.dwnd

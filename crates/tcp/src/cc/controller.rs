@@ -6,48 +6,52 @@ use lopsided_core::tcp_event::CaState;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 use std::fmt::Debug;
 
-/// What one acknowledgement reports.
+/// The content of one acknowledgement, as a controller receives it.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
     /// Bytes delivered with this ACK: newly acknowledged or newly SACKed.
     pub delivered: Bytes,
     /// Bytes by which the cumulative acknowledgement advanced.
     pub cumulative: Bytes,
-    /// Number of segments that the ACK covers, SACKed before or not.
+    /// Number of segments that the ACK covers, including segments that were SACKed before.
     pub segments: u32,
-    /// Only the acknowledgement is new: the same window, no SACK, no ECN echo (4.4BSD's header prediction).
+    /// True if only the acknowledgement is new: the same window, no SACK, no ECN echo (4.4BSD's header prediction).
     pub predicted: bool,
-    /// [`Controller::on_arrival`] was called for this ACK.
+    /// True if [`Controller::on_arrival`] was called for this ACK.
     pub told: bool,
-    /// The ACK may raise the window: it advanced, or it SACKed data on a path that reorders more than usual.
+    /// True if the ACK may raise the window: it advanced, or it SACKed data on a path that reorders more than usual.
     pub may_raise: bool,
-    /// RTT of the oldest acknowledged segment, if it was sent once (Karn's rule).
+    /// RTT of the oldest acknowledged segment. `None` if it was sent more than once (Karn's rule).
     pub rtt: Option<Duration>,
-    /// RTT of the newest acknowledged segment, which excludes the peer's ACK delay.
+    /// RTT of the newest acknowledged segment, which usually excludes the peer's ACK delay. `None` if it was sent more
+    /// than once.
     pub newest_rtt: Option<Duration>,
-    /// The ACK covers one short segment that was outstanding alone: the peer may have delayed it nevertheless.
+    /// True if the peer may have delayed the ACK, because it covers one short segment that was outstanding alone.
     pub maybe_delayed: bool,
-    /// One-way delay to the peer by timestamps, in milliseconds, plus an unknown constant: only differences are
-    /// meaningful. It excludes the return path but includes the peer's ACK delay.
+    /// One-way delay to the peer by timestamps, in milliseconds, plus an unknown constant. Only differences are
+    /// meaningful. The delay excludes the return path but includes the peer's ACK delay.
     pub forward_ms: Option<u32>,
     /// Bytes in flight before this ACK.
     pub prior_in_flight: Bytes,
-    /// The window limited the sender in the last round trip, not the application or the receiver (RFC 7661).
+    /// True if the window limited the sender in the last round trip, instead of the application or the receiver (RFC
+    /// 7661).
     pub cwnd_limited: bool,
-    /// The window was used up at some time in the last round trip.
+    /// True if the window was full at some time in the last round trip.
     pub cwnd_full: bool,
-    /// Fast recovery or a reduction is under way: the connection owns the window until it ends.
+    /// True during fast recovery or a reduction. The connection then sets the window.
     pub in_recovery: bool,
-    /// The window of a reduction before this ACK, if one is under way.
+    /// The window in force before this ACK during a reduction.
     pub reduced_to: Option<Bytes>,
     /// The sender's congestion state after this ACK.
     pub ca_state: CaState,
-    /// When pacing allows the next segment; at most now if nothing must wait.
+    /// Time at which pacing allows the next segment; now or earlier if no segment must wait.
     pub next_departure: Time,
-    /// The ACK carried an ECN echo or a higher count of marks.
+    /// True if the ACK carried an ECN echo or a higher count of marks.
     pub ecn_echo: bool,
-    /// Bytes newly reported as marked: with an echo all delivered bytes, with accurate feedback the counted ones.
+    /// Bytes newly reported as marked: all delivered bytes with an ECN echo, or the counted bytes with accurate
+    /// feedback.
     pub marked: Bytes,
+    /// The delivery-rate sample of this ACK.
     pub rate: RateSample,
 }
 
@@ -56,150 +60,207 @@ pub struct Acked {
 pub struct RateSample {
     /// Bytes delivered in `interval`; 0 if there is no sample.
     pub delivered: Bytes,
+    /// The time in which the bytes were delivered.
     pub interval: Duration,
-    /// The connection's delivered count when the newest acknowledged segment was sent: a round ends when it passes the
-    /// end of the last round.
+    /// Bytes that the connection had delivered when the newest acknowledged segment was sent. A round ends when this
+    /// exceeds the delivered bytes at the end of the last round.
     pub prior_delivered: Bytes,
-    /// Bytes that this ACK marked lost.
+    /// Bytes that this ACK marked as lost.
     pub lost: Bytes,
-    /// Bytes in flight when the newest acknowledged segment was sent, including its own, and bytes marked lost since.
+    /// Bytes in flight when the newest acknowledged segment was sent, including its own.
     pub tx_in_flight: Bytes,
+    /// Bytes marked lost since the newest acknowledged segment was sent.
     pub lost_since_sent: Bytes,
+    /// True if the application limited the rate.
     pub app_limited: bool,
 }
 
 /// A segment that was marked lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Lost {
-    /// Stream offsets.
+    /// Stream offset of the first byte.
     pub start: u64,
+    /// Stream offset after the last byte.
     pub end: u64,
-    /// Bytes in flight when it was last sent, including its own, and bytes marked lost since, including its own.
+    /// Bytes in flight when the segment was last sent, including its own.
     pub tx_in_flight: Bytes,
+    /// Bytes marked lost since the segment was last sent, including its own.
     pub lost_since_sent: Bytes,
+    /// True if the application had no more data when the segment was sent.
     pub app_limited: bool,
 }
 
-/// The state of the connection for a controller.
+/// The state of the connection, as a controller receives it.
 #[derive(Clone, Copy, Debug)]
 pub struct PathState {
     /// The largest payload of a segment.
     pub mss: Bytes,
+    /// Bytes that the sender assumes to be in the network.
     pub in_flight: Bytes,
+    /// The smoothed RTT; `None` before the first sample.
     pub srtt: Option<Duration>,
+    /// The minimum RTT of the last 5 minutes; `None` before the first sample.
     pub min_rtt: Option<Duration>,
-    /// Bytes ever delivered, and bytes ever marked lost.
+    /// Bytes delivered since the beginning.
     pub delivered: Bytes,
+    /// Bytes marked lost since the beginning.
     pub lost: Bytes,
-    /// Stream offsets: the oldest unacknowledged byte, and the next byte never sent. Data sent in answer to an ACK lies
-    /// after that ACK's `nxt`.
+    /// Stream offset of the oldest unacknowledged byte.
     pub una: u64,
+    /// Stream offset of the next byte never sent. Data sent in answer to an ACK begins at or after that ACK's `nxt`.
     pub nxt: u64,
-    /// Some of the data in flight was sent when the application had no more data.
+    /// True if some of the data in flight was sent when the application had no more data.
     pub app_limited: bool,
-    /// The peer sends SACK, so several losses per round trip are visible.
+    /// True if the peer sends SACK. Several losses per round trip are then visible.
     pub sack: bool,
+    /// The sender's congestion state.
     pub ca_state: CaState,
 }
 
-/// Why the window must be reduced.
+/// The reason for a reduction of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// An ECN echo; at most one per round trip.
     EcnEcho,
-    /// Loss found by duplicate or selective ACKs; at most one per recovery.
+    /// A loss detected by duplicate or selective ACKs; at most one per recovery.
     Loss,
-    /// The retransmission timer; `consecutive` counts from 1. From the second on, the threshold must not fall further
-    /// (RFC 5681 section 3.1).
-    Timeout { consecutive: u32 },
+    /// The retransmission timer expired. From the second timeout in a row on, the threshold must not fall further (RFC
+    /// 5681 section 3.1).
+    Timeout {
+        /// Number of timeouts in a row, from 1.
+        consecutive: u32,
+    },
 }
 
-/// The ECN mode that a controller needs.
+/// The ECN mode that a controller requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnUse {
     /// RFC 3168, if the profile enables ECN.
     Classic,
-    /// ECN regardless of the profile, and as a receiver an echo of each mark (RFC 8257 section 3.2).
+    /// ECN whatever the profile says. As a receiver, this end echoes each mark (RFC 8257 section 3.2).
     DctcpEcho,
-    /// Accurate feedback regardless of the profile, and data sent as ECT(1) if the peer agrees (RFC 9331).
+    /// Accurate feedback whatever the profile says. Data is sent as ECT(1) if the peer agrees (RFC 9331).
     Accurate,
 }
 
-/// A controller's state.
+/// A controller's state, for traces and logs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CcState {
     /// The algorithm's own name of its phase.
     pub phase: &'static str,
+    /// The congestion window.
     pub cwnd: Bytes,
+    /// The slow-start threshold; `None` if there is none.
     pub ssthresh: Option<Bytes>,
+    /// The pacing rate; `None` without pacing.
     pub pacing_rate: Option<BitRate>,
 }
 
-/// An algorithm that sets the congestion window.
+/// A congestion control algorithm, which sets the congestion window.
 ///
-/// The connection calls it in this order: `on_feedback_agreed`, `on_established`, then the other methods as events
-/// occur. A controller sets targets; it neither detects losses nor selects segments.
+/// The connection calls `on_feedback_agreed`, then `on_established`, then the other methods as events occur. A
+/// controller sets targets. It does not detect losses and does not select segments.
+///
+/// # Examples
+///
+/// A controller with a constant window, as a baseline for experiments:
+///
+/// ```
+/// use lopsided_core::{Bytes, Time};
+/// use lopsided_tcp::{Acked, ConnConfig, Connection, Controller, Endpoint, PathState, Profile, Signal};
+/// use std::net::Ipv4Addr;
+///
+/// #[derive(Debug)]
+/// struct Constant(Bytes);
+///
+/// impl Controller for Constant {
+///     fn name(&self) -> &str {
+///         "constant"
+///     }
+///     fn on_ack(&mut self, _now: Time, _ack: &Acked, _path: &PathState) {}
+///     fn on_congestion(&mut self, _now: Time, _signal: Signal, _path: &PathState) {}
+///     fn on_undo(&mut self, _now: Time) {}
+///     fn cwnd(&self) -> Bytes {
+///         self.0
+///     }
+///     fn ssthresh(&self) -> Option<Bytes> {
+///         None
+///     }
+/// }
+///
+/// let end = |port| Endpoint { addr: Ipv4Addr::LOCALHOST.into(), port };
+/// let config = ConnConfig::with(end(40_000), end(80), 1, Bytes::new(1500), Profile::linux_6_1(), |_| {
+///     Box::new(Constant(Bytes::new(64_000)))
+/// });
+/// assert_eq!(Connection::connect(config).cwnd(), Bytes::new(64_000));
+/// ```
 pub trait Controller: Debug + Send {
-    /// The algorithm's name, as in a scenario.
+    /// The name of the algorithm, as in a scenario.
     fn name(&self) -> &str;
-    /// The handshake agreed on the kind of ECN feedback. Called before `on_established`.
+    /// Sets the kind of ECN feedback that the handshake agreed on. Called before `on_established`.
     fn on_feedback_agreed(&mut self, _feedback: Feedback) {}
-    /// The handshake is over: the segment size, and perhaps an RTT, are known.
+    /// The handshake is complete. The segment size is known, and possibly an RTT.
     fn on_established(&mut self, _now: Time, _path: &PathState) {}
-    /// Data is sent into an empty network: for the first time, after an idle time or after a timeout. The last new data
+    /// Data is sent into an empty network, for the first time, after an idle time or after a timeout. The last new data
     /// was sent `idle` ago.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
-    /// An ACK that may change the congestion state, window or threshold, before it does: all its values except the
-    /// delivery rate, in the old state. Other ACKs are reported by [`Controller::on_ack`] only.
+    /// An ACK arrived that may change the congestion state, window or threshold. Called before the change, with all
+    /// values of the ACK except the delivery rate. Other ACKs are reported only by [`Controller::on_ack`].
     fn on_arrival(&mut self, _now: Time, _ack: &Acked, _path: &PathState) {}
-    /// An ACK that delivered something.
+    /// An ACK that delivered data.
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState);
-    /// A congestion signal. On a timeout `path.in_flight` counts the data still assumed to be in the network.
+    /// The window must be reduced. After a timeout `path.in_flight` counts the data that is still assumed to be in the
+    /// network.
     fn on_congestion(&mut self, now: Time, signal: Signal, path: &PathState);
-    /// A segment was marked lost, before the congestion signal and the ACK that belong to it. Called only if
-    /// [`Controller::needs_losses`] is true.
+    /// A segment was marked lost. Called before the congestion signal and the ACK that the loss belongs to, and only if
+    /// [`Controller::needs_losses`] returns true.
     fn on_lost(&mut self, _now: Time, _lost: &Lost, _path: &PathState) {}
+    /// True if [`Controller::on_lost`] must be called.
     fn needs_losses(&self) -> bool {
         false
     }
-    /// A reduction is complete: the data outstanding at its beginning is acknowledged.
+    /// A reduction is complete: the data that was outstanding at its beginning is acknowledged.
     fn on_recovered(&mut self, _now: Time, _path: &PathState) {}
-    /// The last congestion signal was spurious: restore the window and the threshold.
+    /// The last congestion signal was spurious. The controller must restore window and threshold.
     fn on_undo(&mut self, now: Time);
-    /// Sending resumes after an idle time of more than one RTO (RFC 5681 section 4.1).
+    /// Sending resumes after an idle time of more than one RTO (RFC 5681 section 4.1). The window must not exceed
+    /// `restart_window`.
     fn on_idle(&mut self, _now: Time, _restart_window: Bytes) {}
-    /// The window was not used for an RTO, by sending less or by being idle: the used part becomes the window, and the
-    /// threshold keeps 3/4 of the old window (RFC 2861 section 3).
+    /// The window was not full for an RTO, or the sender was idle. The window becomes `window`, and the threshold at
+    /// least 3/4 of the old window (RFC 2861 section 3).
     fn on_unused(&mut self, now: Time, window: Bytes) {
         self.on_idle(now, window);
     }
-    /// Takes over a connection whose window another controller has set so far. Called after `on_established`.
+    /// Continues a connection whose window another controller has set. Called after `on_established`.
     fn adopt(&mut self, now: Time, cwnd: Bytes, _ssthresh: Option<Bytes>) {
         self.on_idle(now, cwnd);
     }
-    /// The segment size changed to `mss`; window and threshold already have the same number of segments as before.
+    /// The segment size changed to `mss`. `cwnd` and `ssthresh` have the same number of segments as before.
     fn on_segment_size(&mut self, now: Time, _mss: Bytes, cwnd: Bytes, ssthresh: Option<Bytes>) {
         self.adopt(now, cwnd, ssthresh);
     }
-    /// The state for a trace or a log. The default distinguishes slow start from congestion avoidance.
+    /// The state for a trace or a log. The default names the phases slow start and congestion avoidance.
     fn state(&self) -> CcState {
         let (cwnd, ssthresh) = (self.cwnd(), self.ssthresh());
         let slow_start = ssthresh.is_none_or(|ssthresh| cwnd < ssthresh);
         let phase = if slow_start { "slow start" } else { "congestion avoidance" };
         CcState { phase, cwnd, ssthresh, pacing_rate: self.pacing_rate() }
     }
+    /// The congestion window in bytes.
     fn cwnd(&self) -> Bytes;
-    /// `None` before the first congestion signal.
+    /// The slow-start threshold in bytes; `None` before the first congestion signal.
     fn ssthresh(&self) -> Option<Bytes>;
-    /// Pacing rate in payload per second, or `None`. A controller that paces does so from its first window on.
+    /// Pacing rate in payload per second; `None` without pacing. A controller that paces returns a rate from its first
+    /// window on.
     fn pacing_rate(&self) -> Option<BitRate> {
         None
     }
-    /// True if the controller sets the window in recovery too. Otherwise the connection leads the window down to the
+    /// True if the controller also sets the window during recovery. Otherwise the connection reduces the window to the
     /// new target (RFC 6937).
     fn owns_recovery(&self) -> bool {
         false
     }
+    /// The ECN mode that the controller requires.
     fn ecn_use(&self) -> EcnUse {
         EcnUse::Classic
     }
@@ -208,19 +269,22 @@ pub trait Controller: Debug + Send {
 /// The inputs for creating a controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
+    /// The initial window in bytes.
     pub initial_window: Bytes,
-    /// Threshold of the first slow start; `None` if the host remembers nothing about the destination.
+    /// Threshold of the first slow start in bytes; `None` if the host has stored none for the destination.
     pub remembered_threshold: Option<Bytes>,
+    /// The unit in which ACKs grow the window.
     pub counting: ByteCounting,
-    /// Reduce less for a mark than for a loss (RFC 8511), for algorithms that can.
+    /// True if a mark reduces the window less than a loss (RFC 8511), for algorithms that support it.
     pub abe: bool,
-    /// Tick of the stack's clock, for algorithms that measure in ticks; 0 for an exact clock.
+    /// Tick of the stack's clock, for algorithms that measure in ticks; zero for an exact clock.
     pub tick: Duration,
-    /// Seed for algorithms that draw random numbers.
+    /// Seed for algorithms with random numbers.
     pub seed: u64,
 }
 
 impl Setup {
+    /// The inputs for a profile, a segment size of `mss` bytes and a seed.
     pub fn new(profile: &Profile, mss: Bytes, seed: u64) -> Setup {
         Setup {
             initial_window: profile.initial_window(mss),

@@ -1,18 +1,22 @@
-//! CUBIC (RFC 9438) as Linux 6.1 behaves: the window is a cubic function of the time since the last reduction.
+//! CUBIC (RFC 9438) as in Linux 6.1: the window is a cubic function of the time since the last reduction.
 //!
-//! Everything is computed in integers: time in ticks of the stack's clock and 1024ths of a second, factors in 1024ths,
-//! windows in whole segments. The target of an RTT ahead becomes a number of segments to be acknowledged
-//! for the next segment of window, at least two (RFC 9438 section 4.4 limits the target to 1.5 windows). Fast
-//! convergence (section 4.7) and the Reno-friendly region (section 4.3) are on.
+//! All values are integers: time in ticks of the stack's clock and in 1/1024 s, factors in 1/1024, windows in whole
+//! segments. The target of an RTT ahead is converted to a number of acknowledged segments per segment of growth, at
+//! least two (RFC 9438 section 4.4 limits the target to 1.5 windows). Fast convergence (section 4.7) and the
+//! Reno-friendly region (section 4.3) are on.
 //!
-//! Deviations from RFC 9438 that Linux has and this file keeps: the function is computed at most 32 times a second
-//! while the window stands still; `alpha_cubic` does not become 1 once the friendly window reaches the window before
-//! the reduction; an idle time moves the epoch rather than ending it (section 5.8 asks for that); until the first
-//! reduction congestion avoidance grows by at least a segment for each 20; an undo restores the window and the
-//! threshold but not the epoch (section 4.9 would); a timeout forgets the epoch and W_max. Deviation from Linux: a
-//! formula for the first estimate of a cube root where Linux has a table.
+//! Deviations from RFC 9438, as in Linux:
 //!
-//! With alternative back-off (RFC 8511 section 3.1) an ECN mark leaves 0.85 of the window; Linux has none.
+//! - While the window is constant, the function is computed at most 32 times per second.
+//! - `alpha_cubic` does not become 1 when the friendly window reaches the window before the reduction.
+//! - An idle time shifts the epoch (section 5.8 recommends to end it).
+//! - Until the first reduction, congestion avoidance grows by at least one segment per 20 acknowledged.
+//! - An undo restores window and threshold but not the epoch (unlike section 4.9).
+//! - A timeout resets the epoch and W_max.
+//!
+//! Deviation from Linux: the first estimate of a cube root comes from a formula instead of a table.
+//!
+//! With alternative back-off (RFC 8511 section 3.1) an ECN mark reduces the window to 85 %; Linux does not have it.
 //!
 //! Left out: pacing.
 
@@ -24,63 +28,69 @@ use lopsided_core::{Duration, Time};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {
     name: &'static str,
-    /// Share of the window after a signal, in 1/1024.
+    /// Window after a signal, in 1/1024 of the window before.
     beta: u64,
     exit: SlowStartExit,
 }
 
+/// The event that ends slow start, except a loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum SlowStartExit {
+    /// None: only a loss.
     Loss,
+    /// HyStart, as in Linux.
     HyStart,
+    /// HyStart++ (RFC 9406).
     PlusPlus,
 }
 
-/// Linux 6.1: beta is 717/1024.
+/// Linux 6.1, with a beta of 717/1024 and HyStart.
 pub const LINUX: Constants = Constants { name: "cubic", beta: 717, exit: SlowStartExit::HyStart };
 /// RFC 9438 with RFC 9406.
 pub const HYSTART_PLUS_PLUS: Constants =
     Constants { name: "cubic-hystart++", beta: 717, exit: SlowStartExit::PlusPlus };
 /// Slow start until the first loss.
 pub const SLOW_START: Constants = Constants { name: "cubic-slow-start", exit: SlowStartExit::Loss, ..LINUX };
-/// Ha, Rhee and Xu, CUBIC: a new TCP-friendly high-speed TCP variant (2008), and Linux until 2.6.25: beta is 819/1024,
-/// no HyStart.
+/// CUBIC until Linux 2.6.25, with a beta of 819/1024 and without HyStart (Ha, Rhee and Xu, CUBIC: a new TCP-friendly
+/// high-speed TCP variant, 2008).
 pub const OLDER: Constants = Constants { name: "cubic-0.8", beta: 819, exit: SlowStartExit::Loss };
 
-/// The unit of factors, and of time within the function.
+/// The unit of factors, and units of time per second in the cubic function.
 const SCALE: u64 = 1024;
-/// C of RFC 9438, 0.4 segments for a cubic second, in 1024ths.
+/// C of RFC 9438, 0.4 segments per cubic second, in 1/1024.
 const C: u64 = 410;
-/// RFC 8511 section 3.1: 0.85.
+/// Window after a mark in 1/1024, with alternative back-off: 0.85 (RFC 8511 section 3.1).
 const BETA_ECN: u64 = 870;
-/// Linux recomputes the function after this time, in whole ticks, or when the window has changed.
+/// Linux recomputes the function after this time in whole ticks, or when the window has changed.
 const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);
 const SECOND: u64 = 1_000_000_000;
-/// Ignore RTT samples for 1 s after a reduction, while the queue drains.
+/// RTT samples are ignored for this time after a reduction, while the queue drains.
 const DEAF_AFTER_REDUCTION: Duration = Duration::from_secs(1);
-/// Before the first reduction: one segment for at most this many acknowledged.
+/// Before the first reduction: largest number of acknowledged segments per segment of growth.
 const EVERY_AT_FIRST: u64 = 20;
-/// Acknowledged segments per segment of growth where the function is flat.
+/// Acknowledged windows per segment of growth at the flat part of the function.
 const EVERY_ON_PLATEAU: u64 = 100;
 
+/// CUBIC's growth and reduction.
 #[derive(Debug)]
 pub struct Cubic {
     constants: Constants,
     abe: bool,
-    /// A tick of the stack's clock; zero for an exact one.
+    /// Tick of the stack's clock in ns; 1 for an exact clock.
     tick: u64,
-    /// Eighths of a window to be acknowledged for one segment of the friendly window: 8 (1 + beta) / (3 (1 - beta))
-    /// (RFC 9438 equation 4).
+    /// Acknowledged windows, in 1/8, per segment of growth of the friendly window: 8 (1 + beta) / (3 (1 - beta)) (RFC
+    /// 9438 equation 4).
     friendly_every: u64,
-    /// The smallest RTT ever.
+    /// The smallest RTT since the last timeout.
     min_rtt: Option<Duration>,
-    /// The window before the last reduction, lowered by fast convergence; 0 before the first.
+    /// The window before the last reduction, lowered by fast convergence; 0 before the first reduction.
     w_max: u64,
     epoch: Option<Epoch>,
-    /// Acknowledged segments that have not yet grown the friendly window.
+    /// Acknowledged segments that have not yet increased the friendly window.
     ack_cnt: u64,
-    /// Time and window for which `every` was computed.
+    /// Time and window at the last computation of `every`.
     computed: Option<(Time, u64)>,
+    /// Acknowledged segments per segment of growth.
     every: u64,
     hystart: HyStart,
 }
@@ -89,15 +99,16 @@ pub struct Cubic {
 #[derive(Debug)]
 struct Epoch {
     begun: Time,
-    /// The inflection point: its time in 1/1024 s since the epoch began, and its window.
+    /// Time of the inflection point, in 1/1024 s since the epoch began (K).
     k: u64,
+    /// The window at the inflection point, in segments.
     origin: u64,
-    /// The window that Reno would have.
+    /// The window that Reno would have, in segments.
     friendly: u64,
 }
 
 impl Cubic {
-    /// Creates the algorithm for a stack whose clock has this tick.
+    /// Creates a variant for a stack with this tick.
     pub fn new(constants: Constants, tick: Duration) -> Cubic {
         let beta = constants.beta;
         let hystart = match constants.exit {
@@ -120,17 +131,18 @@ impl Cubic {
         }
     }
 
+    /// Sets whether a mark reduces the window less than a loss (RFC 8511).
     #[must_use]
     pub fn with_abe(self, abe: bool) -> Cubic {
         Cubic { abe, ..self }
     }
 
-    /// The time in ticks of the stack's clock.
+    /// The time, rounded down to a tick of the stack's clock.
     fn ticks(&self, now: Time) -> Time {
         Time::from_nanos(now.as_nanos() / self.tick * self.tick)
     }
 
-    /// Computes `every` for an ACK of `acked` segments in congestion avoidance.
+    /// Computes `every` for an ACK of `acked` segments in congestion avoidance (Linux's bictcp_update).
     fn update(&mut self, now: Time, cwnd: u64, acked: u64) {
         let now = self.ticks(now);
         self.ack_cnt = self.ack_cnt.saturating_add(acked);
@@ -138,15 +150,17 @@ impl Cubic {
         if self.computed.is_some_and(|(at, window)| window == cwnd && now.saturating_since(at) <= stale_after) {
             return;
         }
-        // Within one tick the function is constant, and only the friendly window grows.
+        // Within one tick the cubic function is constant, so only the friendly window grows.
         if self.epoch.is_none() || self.computed.is_none_or(|(at, _)| at != now) {
             self.computed = Some((now, cwnd));
             self.follow_curve(now, cwnd, acked);
         }
         self.follow_reno(cwnd);
+        // RFC 9438 section 4.4: at most 1.5 windows per round trip.
         self.every = self.every.max(2);
     }
 
+    /// Computes `every` from the cubic function one RTT ahead (RFC 9438 section 4.2).
     fn follow_curve(&mut self, now: Time, cwnd: u64, acked: u64) {
         let (w_max, ack_cnt) = (self.w_max, &mut self.ack_cnt);
         let epoch = self.epoch.get_or_insert_with(|| {
@@ -158,16 +172,17 @@ impl Cubic {
         let ahead = now.saturating_since(epoch.begun).as_nanos() + min_rtt;
         let target = curve((u128::from(ahead) * u128::from(SCALE) / u128::from(SECOND)) as u64, epoch.k, epoch.origin);
         self.every = if target > cwnd { cwnd / (target - cwnd) } else { EVERY_ON_PLATEAU * cwnd };
+        // No loss so far: search for the maximum faster than the flat function.
         if self.w_max == 0 {
             self.every = self.every.min(EVERY_AT_FIRST);
         }
     }
 
-    /// Follows the window that Reno would have by now (RFC 9438 section 4.3).
+    /// Follows the window that Reno would have now (RFC 9438 section 4.3), and lowers `every` if that window is larger.
     fn follow_reno(&mut self, cwnd: u64) {
         let Some(epoch) = &mut self.epoch else { return };
         let every = (cwnd * self.friendly_every / 8).max(1);
-        // Strictly greater: one segment stays as credit.
+        // Linux compares with `>`, so one segment stays as credit.
         let whole = self.ack_cnt.saturating_sub(1) / every;
         self.ack_cnt -= whole * every;
         epoch.friendly = epoch.friendly.saturating_add(whole);
@@ -177,21 +192,21 @@ impl Cubic {
     }
 }
 
-/// K of RFC 9438 equation 2 in 1024ths of a second, for a window `below` segments under the origin.
+/// K of RFC 9438 equation 2 in 1/1024 s, for a window that is `below` segments under the origin.
 fn inflection(below: u64) -> u64 {
     estimated_root(below.min(1 << 30) * ((1 << 40) / C))
 }
 
-/// A cube root as coarse as Linux's: one step of Newton's method, with 341/1024 for a third, from a first guess by the
-/// leading bits, in 64ths. The guess is some hundredths too high, which the step turns into a root that is mostly a
-/// little too small. Linux has its guesses in a table; this formula comes to the same root for five of six distances up
-/// to 400 segments, and to one off by 1 for the others.
+/// A cube root with Linux's precision: a first guess by the leading bits in 1/64, then one step of Newton's method with
+/// 341/1024 for a third. The guess is some hundredths too high, so the result is mostly slightly too small. Linux has a
+/// table for the guess. This formula gives the same root for five of six distances up to 400 segments, and a root that
+/// differs by 1 for the others.
 fn estimated_root(cube: u64) -> u64 {
     let bits = u64::BITS - cube.leading_zeros();
     if bits < 7 {
         return cube_root(cube.into());
     }
-    // Number of bits of the root beyond those of the guess: four to six leading bits of the cube.
+    // Number of bits of the root beyond those of the guess. The guess uses four to six leading bits of the cube.
     let beyond = (bits - 1) / 3 - 1;
     let leading = cube >> (3 * beyond);
     let in_64ths = cube_root(256 * u128::from(1093 * leading - 172)) + 4;
@@ -212,7 +227,7 @@ fn cube_root(cube: u128) -> u64 {
     root as u64
 }
 
-/// W_cubic of RFC 9438 equation 1 in whole segments, at 1024ths of a second.
+/// W_cubic of RFC 9438 equation 1 in whole segments, at the time `t` in 1/1024 s.
 fn curve(t: u64, k: u64, origin: u64) -> u64 {
     let offset = u128::from(t.abs_diff(k).min(1 << 36));
     let rise = ((u128::from(C) * offset * offset * offset) >> 40).min(1_000_000_000_000) as u64;
@@ -224,7 +239,7 @@ impl WindowAlgorithm for Cubic {
         self.constants.name
     }
 
-    /// An idle time moves the epoch (RFC 9438 section 5.8).
+    /// Shifts the epoch by the idle time (RFC 9438 section 5.8).
     fn on_transmit_start(&mut self, now: Time, idle: Duration, _path: &PathState) {
         let (begins, sent) = (self.ticks(now), self.ticks(now - idle));
         if let Some(epoch) = &mut self.epoch {
@@ -242,7 +257,7 @@ impl WindowAlgorithm for Cubic {
         self.min_rtt = Some(min_rtt);
         match ack.reduced_to {
             None if window.in_slow_start() => self.hystart.watch(now, rtt, min_rtt, path, window),
-            // During a reduction the window is below the threshold, which Linux takes for slow start.
+            // During a reduction the window is below the threshold. Linux treats that as slow start.
             Some(cwnd) if window.ssthresh().is_some_and(|ssthresh| cwnd.get() < ssthresh * window.mss()) => {
                 let mut reduced = *window;
                 reduced.set_octets(cwnd.get());

@@ -6,8 +6,8 @@ use lopsided_core::Bytes;
 /// RFC 9438 equation 2: K is the cube root of (W_max - cwnd_epoch) / C.
 #[test]
 fn k_is_the_time_to_regain_what_was_lost() {
-    // W_max 1000, beta 0.7: the cube root of 750 is 9.0856 s with a C of 0.4; this is 410/1024.
-    // As Linux computes it, which is not the whole part.
+    // With a W_max of 1000 and a beta of 0.7, the cube root of 750 is 9.0856 s with a C of 0.4; here C is 410/1024. The
+    // values are those that Linux computes, which are not the integer parts.
     assert_eq!([10, 17, 25, 60, 100, 300].map(inflection), [2992, 3573, 4062, 5436, 6451, 9294]);
     assert_eq!(inflection(0), 0);
     for cube in [0u128, 1, 7, 8, 26, 27, 1 << 90] {
@@ -16,7 +16,7 @@ fn k_is_the_time_to_regain_what_was_lost() {
     }
 }
 
-/// Figure 1's curve: concave up to W_max at K, flat there, convex beyond.
+/// The curve of figure 1: concave up to W_max at K, flat there, convex beyond.
 #[test]
 fn the_curve_starts_at_the_reduced_window_and_passes_w_max_at_k() {
     let k = inflection(300);
@@ -27,7 +27,7 @@ fn the_curve_starts_at_the_reduced_window_and_passes_w_max_at_k() {
     assert_eq!(curve(u64::MAX, k, 1000), 1000 + 1_000_000_000_000, "no overflow however late");
 }
 
-/// Linux's clock has ticks: within one the window of an RTT ahead does not move.
+/// Linux's clock has ticks. Within a tick the target of an RTT ahead is constant.
 #[test]
 fn the_function_moves_by_ticks() {
     let every = |ms: u64| {
@@ -44,7 +44,7 @@ fn the_function_moves_by_ticks() {
 fn lossy(constants: Constants, cwnd: u64) -> WindowController<Cubic> {
     let mut cubic = WindowController::new(&setup(), Cubic::new(constants, Duration::ZERO));
     let state = path_state();
-    // Slow start to the wanted window by one ACK of the rest.
+    // One ACK grows slow start to the wanted window.
     let rest = cwnd - cubic.cwnd().get() / MSS;
     cubic.on_ack(Time::from_nanos(1), &Acked { newest_rtt: None, ..acked(rest, Duration::from_millis(100)) }, &state);
     assert_eq!(cubic.cwnd().get(), cwnd * MSS);
@@ -61,7 +61,7 @@ fn beta_and_fast_convergence() {
         assert_eq!(cubic.algorithm().w_max, 1000);
         cubic.on_congestion(Time::from_nanos(3), Signal::Loss, &path_state());
         assert_eq!(cubic.cwnd().get() / MSS, second, "{}", constants.name);
-        // It fell again before it was back: W_max is not this window but less, (1 + beta) / 2 of it.
+        // The window was reduced before it reached W_max again, so W_max becomes (1 + beta) / 2 of this window.
         assert_eq!(cubic.algorithm().w_max, first * (SCALE + constants.beta) / (2 * SCALE));
     }
 }
@@ -92,7 +92,7 @@ fn a_fast_long_path_follows_the_cubic_function() {
     }
 }
 
-/// Section 4.3: on a short path the window keeps up with a Reno of the same average, whose increase is 3 (1 - beta) /
+/// Section 4.3: on a short path the window follows a Reno of the same average window, whose increase is 3 (1 - beta) /
 /// (1 + beta).
 #[test]
 fn a_short_path_is_in_the_friendly_region() {
@@ -100,12 +100,12 @@ fn a_short_path_is_in_the_friendly_region() {
     let mut cubic = lossy(LINUX, 100);
     cubic.on_congestion(Time::from_nanos(2), Signal::Loss, &path_state());
     let window = grown(cubic, rtt, Duration::from_secs(2));
-    // 200 round trips at 0.529 segments from 70 segments, where the cubic function would be at 99.
+    // 200 round trips at 0.529 segments from 70 segments. The cubic function would be at 99 segments.
     let reno = 70.0 + 200.0 * 3.0 * (1.0 - 0.7) / (1.0 + 0.7);
     assert!((window as f64 - reno).abs() < 6.0, "{window} segments, friendly {reno}");
 }
 
-/// Section 5.8: an idle time is no time of the cubic function.
+/// Section 5.8: the cubic function does not advance during an idle time.
 #[test]
 fn an_idle_time_does_not_count() {
     let rtt = Duration::from_millis(100);
@@ -123,11 +123,11 @@ fn an_idle_time_does_not_count() {
     assert!(window < 730, "{window} segments after one round trip of sending");
 }
 
-/// HyStart leaves slow start at about the BDP, where plain slow start runs on until the queue overflows.
+/// HyStart leaves slow start at about the BDP, whereas plain slow start continues until the queue overflows.
 #[test]
 fn hystart_leaves_slow_start_before_the_queue_overflows() {
     let rtt = Duration::from_millis(100);
-    // 20 Mbit/s and 100 ms: 172 segments, and as much again of queue.
+    // 20 Mbit/s and 100 ms are 172 segments, and the queue holds 172 segments too.
     for (name, early) in [("cubic", true), ("cubic-slow-start", false)] {
         let mut path = Path::new(controller(name), 20.0, rtt, 172);
         path.run(Duration::from_secs(1));
@@ -139,7 +139,7 @@ fn hystart_leaves_slow_start_before_the_queue_overflows() {
     }
 }
 
-/// The undo of a needless reduction restores window and threshold.
+/// The undo of a spurious reduction restores window and threshold.
 #[test]
 fn undo_restores() {
     let mut cubic = lossy(LINUX, 1000);
@@ -148,8 +148,7 @@ fn undo_restores() {
     assert_eq!((cubic.cwnd(), cubic.ssthresh()), (Bytes::new(1000 * MSS), None));
 }
 
-/// On its way down in a repair the window is below the threshold. Linux takes that for slow start, and HyStart may end
-/// it there.
+/// During a repair the window is below the threshold. Linux treats that as slow start, and HyStart may end it.
 #[test]
 fn hystart_may_lower_the_threshold_in_a_repair() {
     let after = |reduced_to: Option<u64>| {

@@ -1,24 +1,26 @@
-//! DCTCP: the window falls in proportion to the share of marked octets (RFC 8257).
+//! DCTCP: the window shrinks in proportion to the share of marked bytes (RFC 8257).
 //!
-//! alpha, the smoothed share of octets acknowledged with an ECN echo, is updated once a round trip with g = 1/16 from
-//! an initial 1; a mark costs alpha / 2 of the window, at most once a round trip; a loss costs a half. Growth is
-//! Reno's. The receiver's echo of each mark (section 3.2) is the connection's, which negotiates ECN for this controller
-//! whatever the profile says; where the profile has accurate ECN its counts take the place of the echo.
+//! alpha is the smoothed share of bytes that were acknowledged with an ECN echo. It begins at 1 and is updated once per
+//! round trip with g = 1/16. A mark reduces the window by alpha / 2, at most once per round trip, and a loss by half.
+//! Growth is Reno's. The connection echoes each mark (section 3.2) and negotiates ECN for this controller whatever the
+//! profile says. With accurate ECN, its counters replace the echo.
 //!
-//! Left out: ECN-capable SYNs and retransmissions (section 3.5), the advice for RTTs that differ (section 5).
+//! Left out: ECN-capable SYNs and retransmissions (section 3.5), and the advice for different RTTs (section 5).
 
 use super::round::Round;
 use super::{Acked, EcnUse, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;
 
-/// g.
+/// g, the weight of the newest sample.
 const GAIN: f64 = 1.0 / 16.0;
 
 #[derive(Debug)]
 pub struct Dctcp {
+    /// The smoothed share of marked bytes.
     alpha: f64,
-    /// Octets of this round: acknowledged, and of these marked.
+    /// Bytes acknowledged in this round.
     acked: u64,
+    /// Bytes marked in this round.
     marked: u64,
     round: Round,
 }
@@ -38,11 +40,12 @@ impl WindowAlgorithm for Dctcp {
         self.round = Round::begin(path);
     }
 
-    /// Section 3.3.
+    /// Updates alpha at the end of a round (section 3.3).
     fn pkts_acked(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
         self.acked = self.acked.saturating_add(ack.delivered.get());
         self.marked = self.marked.saturating_add(ack.marked.get());
         if self.round.is_acknowledged(path) && self.acked > 0 {
+            // Equation in section 3.3: alpha = alpha * (1 - g) + g * M.
             let share = self.marked as f64 / self.acked as f64;
             self.alpha += GAIN * (share - self.alpha);
             (self.acked, self.marked) = (0, 0);
@@ -102,7 +105,7 @@ mod tests {
         assert_eq!(dctcp.ssthresh(Time::ZERO, Signal::Loss, &path_state(), &window), 50);
     }
 
-    /// With marks from a short queue on, the line stays full and the queue short: what DCTCP is for.
+    /// With marks from a short queue on, the line stays full and the queue short, which is DCTCP's purpose.
     #[test]
     fn a_short_marking_threshold_keeps_the_line_full() {
         let mut path = Path::new(controller("dctcp"), 100.0, Duration::from_millis(5), 1000);

@@ -1,8 +1,8 @@
-//! Runs a controller alone, for its tests: a line, a queue, and a sender that fills its window and sees losses one RTT
-//! later. Deterministic, and exact enough to compare an algorithm with its published rules.
+//! Runs a controller alone, for tests: a line with a queue, and a sender that fills its window and detects losses one
+//! RTT later. It is deterministic and exact enough to compare an algorithm with its published rules.
 //!
-//! Not modelled: TCP around it. Each segment is acknowledged separately, lost segments are known and retransmitted at
-//! once, and no timer expires.
+//! Not modelled: TCP. Each segment is acknowledged separately, lost segments are detected and retransmitted at once,
+//! and no timer expires.
 
 use crate::cc::{Acked, Controller, Lost, PathState, RateSample, Setup, Signal};
 use crate::{ByteCounting, CaState};
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// Payload of every segment in bytes.
 pub const MSS: u64 = 1448;
 
-/// Inputs of a controller: an initial window of 10 segments.
+/// Inputs of a controller with an initial window of 10 segments.
 pub fn setup() -> Setup {
     Setup {
         abe: false,
@@ -24,7 +24,7 @@ pub fn setup() -> Setup {
     }
 }
 
-/// The state of a fresh connection.
+/// The state of a new connection.
 pub fn path_state() -> PathState {
     PathState {
         mss: Bytes::new(MSS),
@@ -82,18 +82,35 @@ struct Sent {
 }
 
 /// A line with a queue, and one sender.
+///
+/// # Examples
+///
+/// Reno on 20 Mbit/s and 50 ms, with a queue of one bandwidth-delay product:
+///
+/// ```
+/// use lopsided_core::Duration;
+/// use lopsided_tcp::cc::{build, harness};
+///
+/// let reno = build("reno", &harness::setup()).unwrap();
+/// let mut path = harness::Path::new(reno, 20.0, Duration::from_millis(50), 86);
+/// let share = path.run(Duration::from_secs(30));
+/// assert!(share > 0.9 && path.losses > 0);
+/// ```
 #[derive(Debug)]
 pub struct Path {
+    /// The controller.
     pub controller: Box<dyn Controller>,
+    /// The current time.
     pub now: Time,
-    /// Bytes per second.
+    /// Rate of the line in bytes per second.
     rate: u64,
     /// Size of the queue in segments.
     room: u64,
+    /// RTT without a queue.
     rtt: Duration,
-    /// Mark packets instead of dropping them from this backlog on.
+    /// Queue length in segments from which segments are marked; `None` without marks.
     pub mark_from: Option<u64>,
-    /// When the line is free again.
+    /// Time at which the line becomes idle.
     free: Time,
     flight: VecDeque<Sent>,
     state: PathState,
@@ -101,13 +118,15 @@ pub struct Path {
     next: u64,
     /// In recovery until this segment is acknowledged.
     recovery: Option<u64>,
+    /// Time at which pacing allows the next segment.
     may_send: Time,
-    /// Number of delivered and of lost segments.
+    /// Number of delivered segments.
     pub delivered: u64,
+    /// Number of lost segments.
     pub losses: u64,
     /// Times of the congestion signals.
     pub signals: Vec<Time>,
-    /// Time and window in segments, one entry per ACK.
+    /// Time and window in segments, for each ACK.
     pub trace: Vec<(Time, u64)>,
 }
 
@@ -137,11 +156,12 @@ impl Path {
         path
     }
 
+    /// Time to send one segment.
     fn serialize(&self) -> Duration {
         Duration::from_nanos(MSS * 1_000_000_000 / self.rate)
     }
 
-    /// Runs for `span` and returns the share of the line's capacity that was delivered.
+    /// Runs for `span` and returns the share of the line's capacity that was used for delivered segments.
     pub fn run(&mut self, span: Duration) -> f64 {
         let (end, before) = (self.now + span, self.delivered);
         loop {
@@ -185,7 +205,7 @@ impl Path {
                 delivered_at: self.delivered_at,
                 in_flight: self.state.in_flight.get() + MSS,
                 losses: self.losses,
-                // A hole is seen when the following segment arrives.
+                // The loss is detected when the following segment would arrive.
                 acked_at: self.free + self.rtt,
                 lost,
                 marked,

@@ -1,18 +1,18 @@
 //! HighSpeed TCP: AIMD whose increase and decrease depend on the window (RFC 3649).
 //!
-//! Up to 38 segments it is Reno. Above, a(w) segments an RTT are gained and b(w) of the window is lost, from the
-//! response function p = 0.078 / w^1.2 (section 5), by the table of appendix B.
+//! Up to 38 segments it is Reno. Above, the window grows by a(w) segments per RTT and a loss reduces it by b(w). Both
+//! follow from the response function p = 0.078 / w^1.2 (section 5) and the table of appendix B.
 //!
-//! Deviations that Linux has and this file keeps: the increase is made once an ACK, not once a segment acknowledged, so
-//! delayed ACKs halve it; the table's row is that of the last ACK in congestion avoidance, so that a loss in the first
-//! slow start costs a half.
+//! Deviations, as in Linux: the increase is made once per ACK instead of once per acknowledged segment, so delayed ACKs
+//! halve it; the row of the table is that of the last ACK in congestion avoidance, so a loss in the first slow start
+//! halves the window.
 //!
 //! Left out: limited slow start (RFC 3742), which section 10 recommends and Linux does not have.
 
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;
 
-/// Appendix B: the largest window for which the increase is 1, 2, 3 ... segments.
+/// Appendix B: the largest window in segments for an increase of 1, 2, 3 ... segments.
 const WINDOWS: [u64; 73] = [
     38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778, 4177, 4596, 5036,
     5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082, 12834, 13614, 14424, 15265, 16137,
@@ -20,21 +20,21 @@ const WINDOWS: [u64; 73] = [
     37253, 38992, 40808, 42707, 44694, 46776, 48961, 51258, 53677, 56230, 58932, 61799, 64851, 68113, 71617, 75401,
     79517, 84035, 89053, 94717,
 ];
-/// Section 5: the windows between which the decrease goes from a half to a tenth.
+/// Section 5: between these windows the decrease changes from 1/2 to 1/10.
 const LOW_WINDOW: f64 = 38.0;
 const HIGH_WINDOW: f64 = 83_000.0;
 const HIGH_DECREASE: f64 = 0.1;
 
 #[derive(Debug, Default)]
 pub struct HighSpeed {
-    /// The table's row for the present window: one less than the increase.
+    /// Row of the table for the current window: one less than the increase.
     row: usize,
-    /// Segments of increase, in parts of a window, that wait to become one.
+    /// Segments of increase, in parts of a window, that are not yet a whole segment.
     cwnd_cnt: u64,
 }
 
 impl HighSpeed {
-    /// a(w): segments an RTT. The window moves little between ACKs, so the row is near.
+    /// a(w) in segments per RTT. The window changes little between ACKs, so the new row is close to the old one.
     fn increase(&mut self, cwnd: u64) -> u64 {
         while self.row + 1 < WINDOWS.len() && cwnd > WINDOWS[self.row] {
             self.row += 1;
@@ -46,12 +46,13 @@ impl HighSpeed {
     }
 }
 
-/// b(w) of section 5 for the table's window of this row, to two decimals as the table has it.
+/// b(w) of section 5 for the window of a row, with two decimals as in the table.
 fn decrease(row: usize) -> f64 {
     let exact = decrease_of(WINDOWS[row] as f64);
     libm::round(exact * 100.0) / 100.0
 }
 
+/// b(w) of section 5 for any window.
 fn decrease_of(window: f64) -> f64 {
     let way = (libm::log(window) - libm::log(LOW_WINDOW)) / (libm::log(HIGH_WINDOW) - libm::log(LOW_WINDOW));
     (0.5 + (HIGH_DECREASE - 0.5) * way).clamp(0.0, 0.5)
@@ -69,6 +70,7 @@ impl WindowAlgorithm for HighSpeed {
         }
         let cwnd = window.segments();
         self.cwnd_cnt += self.increase(cwnd);
+        // a(w) parts of a window per ACK add up to a(w) segments per window of ACKs.
         if self.cwnd_cnt >= cwnd {
             self.cwnd_cnt -= cwnd;
             window.set_segments(cwnd + 1);
@@ -86,7 +88,7 @@ impl WindowAlgorithm for HighSpeed {
 mod tests {
     use super::*;
 
-    /// The response function of section 5 gives a(w) = w^2 p(w) 2 b(w) / (2 - b(w)).
+    /// a(w) = w^2 p(w) 2 b(w) / (2 - b(w)), from the response function of section 5.
     fn increase_of(window: f64) -> f64 {
         let (p, b) = (0.078 / libm::pow(window, 1.2), decrease_of(window));
         window * window * p * 2.0 * b / (2.0 - b)
@@ -121,7 +123,7 @@ mod tests {
         }
     }
 
-    /// The table's windows are where the response function passes a whole number of segments.
+    /// Each window of the table is one where the response function passes a whole number of segments.
     #[test]
     fn the_table_follows_from_the_response_function() {
         for (row, window) in WINDOWS.iter().enumerate().skip(1) {

@@ -1,59 +1,74 @@
-//! H-TCP: the increase grows with the time since the last congestion, the decrease follows the depth of the queue
+//! H-TCP: the increase grows with the time since the last congestion, and the decrease follows the depth of the queue
 //! (Leith and Shorten, H-TCP: TCP for high-speed and long-distance networks, PFLDnet 2004; draft-leith-tcp-htcp-06).
 //!
-//! alpha = 1 + 10 (d - 1 s) + ((d - 1 s) / 2)^2 segments an RTT from one second after the last congestion, scaled to an
-//! RTT of 100 ms within a factor of 0.1 to 2 and by 2 (1 - beta); beta = RTTmin / RTTmax within 0.5 and 0.8, but a half
-//! when the throughput changed by more than a fifth since the last congestion. Both options of the draft are on, as in
-//! Linux.
+//! alpha is the increase in segments per RTT: 1 + 10 (d - 1 s) + ((d - 1 s) / 2)^2, from d = 1 s after the last
+//! congestion. It is scaled to an RTT of 100 ms, within a factor of 0.1 to 2, and by 2 (1 - beta). beta is RTTmin /
+//! RTTmax within 0.5 and 0.8, but 0.5 if the throughput changed by more than 20 % since the last congestion. Both
+//! options of the draft are on, as in Linux.
 //!
-//! As in Linux, times are the stack's ticks (at 4 ms a short RTT is coarse), rates whole segments a second, alpha and
-//! beta in 128ths, and the increase is of whole segments and, before beta's factor, at least one: a path shorter than
-//! 100 ms is not slower than Reno, as the draft's scaling would have it. An ACK counts with what it covers in the open
-//! state only, and any other as one segment; the first rate is taken over all time before, and so none. Where alpha
-//! exceeds the window, no rate is taken.
+//! As in Linux:
+//!
+//! - Times are ticks of the stack's clock (at 4 ms a short RTT is coarse), rates are whole segments per second, alpha
+//!   and beta are in 1/128.
+//! - The increase is whole segments and at least one, before beta's factor. On a path shorter than 100 ms H-TCP is
+//!   therefore not slower than Reno, unlike with the draft's scaling.
+//! - An ACK counts by its segments in the Open state, and as one segment in any other state.
+//! - The first throughput sample covers all time before it, and is therefore 0.
+//! - While alpha exceeds the window, no throughput is sampled.
 
 use super::{Acked, PathState, Setup, Signal, Window, WindowAlgorithm};
 use crate::CaState;
 use lopsided_core::{Duration, Time};
 
-/// 1 in the units of alpha and beta.
+/// The value 1 of alpha and beta.
 const ONE: u64 = 128;
+/// Smallest beta: 0.5.
 const BETA_MIN: u64 = 64;
+/// Largest beta: 0.8.
 const BETA_MAX: u64 = 102;
-/// The RTT at which growth is unscaled is so many to a second, and the bounds of the divisor in eighths.
+/// RTTs per second at which the growth is not scaled.
 const REFERENCE_RTTS: u64 = 10;
+/// Bounds of the divisor of the growth, in 1/8.
 const SCALE: (u64, u64) = (4, 80);
-/// Below this RTT the queue's depth is not believed.
+/// Below this RTT the queue's depth is ignored.
 const LEAST_RTT: Duration = Duration::from_millis(10);
-/// RTTmax is raised by at most this much a sample.
+/// RTTmax rises by at most this per sample.
 const RTT_STEP: Duration = Duration::from_millis(20);
-/// What is left of RTTmax - RTTmin after a congestion: an old path is forgotten slowly.
+/// Factor of RTTmax - RTTmin after each congestion, so that an old path is forgotten slowly.
 const RTT_MEMORY: (u64, u64) = (95, 100);
 
-/// Times are in ticks, but for `tick` itself.
+/// H-TCP's growth and reduction. Times are in ticks, except `tick`.
 #[derive(Debug)]
 pub struct Htcp {
+    /// Tick of the stack's clock in ns.
     tick: u64,
-    /// Ticks in a second.
+    /// Ticks per second.
     hz: u64,
+    /// The increase in segments per window, in 1/128.
     alpha: u64,
+    /// The window after a loss, in 1/128.
     beta: u64,
+    /// Time of the last congestion.
     last_congestion: u64,
-    /// What the last congestion replaced, for undo; none once its repair is over.
+    /// Value of `last_congestion` before the last congestion, for undo; `None` after its repair.
     before: Option<u64>,
     min_rtt: Option<u64>,
     max_rtt: u64,
-    /// The largest throughput since the last congestion, at it, and smoothed; segments a second.
+    /// The largest throughput since the last congestion, in segments per second.
     best: u64,
+    /// The largest throughput before the last congestion, in segments per second.
     old_best: u64,
+    /// The smoothed throughput, in segments per second.
     throughput: u64,
-    /// Segments acknowledged since `since`; none for the beginning of time.
+    /// Segments acknowledged since `since`.
     count: u64,
+    /// Start of the throughput sample; `None` for the beginning of time.
     since: Option<u64>,
-    /// The decrease may adapt: a congestion at a steady throughput has been seen.
+    /// True if beta may adapt, because a congestion at a steady throughput has occurred.
     adaptive: bool,
-    /// Segments that count for the next ACK, and those counted towards the next increase.
+    /// Segments by which the next ACK counts.
     segments: u64,
+    /// Segments acknowledged since the last increase.
     cwnd_cnt: u64,
 }
 
@@ -80,10 +95,12 @@ impl Htcp {
         }
     }
 
+    /// The time in ticks.
     fn ticks(&self, now: Time) -> u64 {
         now.as_nanos() / self.tick
     }
 
+    /// Adds an RTT sample (Linux's measure_rtt).
     fn measure_rtt(&mut self, sample: Duration, ca_state: CaState) {
         let rtt = sample.min(Duration::from_secs(3600)).as_nanos().div_ceil(self.tick);
         let min = self.min_rtt.map_or(rtt, |min| min.min(rtt));
@@ -96,7 +113,8 @@ impl Htcp {
         }
     }
 
-    /// Throughput over about a window of segments and no less than an RTT.
+    /// Samples the throughput over about a window of segments, and at least an RTT (Linux's
+    /// measure_achieved_throughput).
     fn measure_throughput(&mut self, now: u64, segments: u64, cwnd: u64) {
         self.count = self.count.saturating_add(segments);
         let Some(min_rtt) = self.min_rtt.filter(|min| *min > 0) else { return };
@@ -105,6 +123,7 @@ impl Htcp {
             return;
         }
         let now_at = self.since.map_or(0, |since| self.count * self.hz / (now - since));
+        // Right after a congestion the old average does not apply.
         if now - self.last_congestion < min_rtt * 4 {
             self.throughput = now_at;
             self.best = now_at;
@@ -116,16 +135,18 @@ impl Htcp {
         self.since = Some(now);
     }
 
+    /// Computes alpha (Linux's htcp_alpha_update).
     fn update_alpha(&mut self, now: u64) {
         let increase = scaled_increase(now - self.last_congestion, self.min_rtt, self.hz);
         let alpha = 2 * increase * (ONE - self.beta);
         self.alpha = if alpha == 0 { ONE } else { alpha };
     }
 
+    /// Computes beta (Linux's htcp_beta_update).
     fn update_beta(&mut self) {
         let (best, old) = (self.best, self.old_best);
         self.old_best = best;
-        // Within a fifth they are the same.
+        // The throughput counts as equal within 20 %.
         if !(4 * old..=6 * old).contains(&(5 * best)) {
             self.beta = BETA_MIN;
             self.adaptive = false;
@@ -142,15 +163,15 @@ impl Htcp {
         }
     }
 
-    /// A congestion has come, whose repair begins.
+    /// Records a congestion, at the beginning of its repair.
     fn begin_repair(&mut self, now: Time) {
         self.before = Some(self.last_congestion);
         self.last_congestion = self.ticks(now);
     }
 }
 
-/// alpha without beta's factor, `since` ticks after the last congestion, `hz` to a second: whole segments and at least
-/// one, as Linux has it. Up to a second the window grows as Reno's.
+/// alpha without beta's factor, `since` ticks after the last congestion, with `hz` ticks per second. It is whole
+/// segments and at least one, as in Linux. In the first second the window grows as Reno's.
 fn scaled_increase(since: u64, min_rtt: Option<u64>, hz: u64) -> u64 {
     let beyond = u128::from(since.saturating_sub(hz));
     let hz = u128::from(hz);
@@ -177,6 +198,7 @@ impl WindowAlgorithm for Htcp {
 
     fn on_arrival(&mut self, now: Time, ack: &Acked, _path: &PathState, window: &Window) {
         if ack.ca_state == CaState::Open {
+            // Linux counts the covered segments in the Open state only.
             self.segments = u64::from(ack.segments);
         }
         if let Some(rtt) = ack.newest_rtt {
@@ -193,7 +215,7 @@ impl WindowAlgorithm for Htcp {
 
     fn pkts_acked(&mut self, now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
         if ack.ca_state == CaState::Open && self.before.take().is_some() {
-            // The clock starts when the repair is complete.
+            // The time since the last congestion counts from the end of the repair.
             self.last_congestion = self.ticks(now);
         }
     }
@@ -243,7 +265,7 @@ mod tests {
     use super::super::tests::path::{acked, path_state, setup};
     use super::*;
 
-    /// Section 2 of the draft: alpha for times since the last congestion, at the reference RTT.
+    /// Section 2 of the draft: alpha at several times since the last congestion, at the reference RTT.
     #[test]
     fn alpha_grows_from_the_second_second_on() {
         let scaled = |since_ms: u64, rtt_ms: u64| scaled_increase(since_ms / 4, Some(rtt_ms / 4), 250);
@@ -275,7 +297,7 @@ mod tests {
         assert_eq!(htcp.beta, 64, "the throughput changed by more than a fifth");
     }
 
-    /// Linux: the ACK that ends a repair comes in the repair, and counts one segment.
+    /// Linux: the ACK that ends a repair belongs to the repair, and counts as one segment.
     #[test]
     fn an_ack_counts_with_what_it_covers_in_the_open_state_only() {
         let mut htcp = Htcp::new(&setup());
@@ -292,7 +314,7 @@ mod tests {
         assert_eq!([CaState::Open, CaState::Recovery, CaState::Disorder].map(&mut counted), [30, 1, 1]);
     }
 
-    /// Linux compares without a sign: a window smaller than what an RTT adds is never counted full.
+    /// Linux's comparison is unsigned: a window smaller than the growth per RTT never counts as full.
     #[test]
     fn no_throughput_is_taken_while_the_increase_exceeds_the_window() {
         let measured = |alpha| {

@@ -1,11 +1,11 @@
-//! Hybla: what a path with a short reference RTT would gain, whatever the RTT (Caini and Firrincieli, TCP Hybla: a TCP
+//! Hybla: the growth of a path with a short reference RTT, at any RTT (Caini and Firrincieli, TCP Hybla: a TCP
 //! enhancement for heterogeneous networks, Int. J. Satellite Communications and Networking 22, 2004, section 3).
 //!
 //! With rho = RTT / 25 ms, at least 1, an ACK adds 2^rho - 1 segments in slow start and rho^2 / cwnd after it. rho
 //! follows the smallest smoothed RTT. The connection begins with rho segments. A loss halves the window.
 //!
-//! As in Linux an ACK counts once, however much it covers; below one 128th of a segment an ACK, the window still grows
-//! by one an RTT; outside the open phase it is Reno.
+//! As in Linux, an ACK counts once, however many segments it covers. If an ACK adds less than 1/128 segment, the window
+//! still grows by one segment per RTT. Outside the Open state Hybla is Reno.
 //!
 //! Left out: the paper's other parts (packet spacing, bandwidth estimate for the initial threshold, mandatory SACK).
 
@@ -13,20 +13,22 @@ use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use crate::CaState;
 use lopsided_core::{Duration, Time};
 
-/// RTT0.
+/// RTT0, the reference RTT.
 const REFERENCE: Duration = Duration::from_millis(25);
-/// Windows grow in parts of a segment.
+/// The window grows in parts of this fraction of a segment.
 const PART: f64 = 128.0;
-/// 2^rho must stay finite.
+/// Largest rho, so that 2^rho stays finite.
 const RHO_MAX: f64 = 16.0;
 
 #[derive(Debug)]
 pub struct Hybla {
+    /// RTT / 25 ms, at least 1.
     rho: f64,
+    /// The smallest smoothed RTT.
     min_srtt: Option<Duration>,
-    /// Parts of a segment gained, in 128ths.
+    /// Growth that is not yet a whole segment, in 1/128 segment.
     parts: u64,
-    /// ACKs that gained too little to count.
+    /// Number of ACKs that added less than a segment, since the last whole segment.
     small: u64,
 }
 
@@ -37,6 +39,7 @@ impl Default for Hybla {
 }
 
 impl Hybla {
+    /// Updates rho if the smoothed RTT is a new minimum.
     fn follow(&mut self, path: &PathState) {
         if let Some(srtt) = path.srtt {
             if self.min_srtt.is_none_or(|min| srtt < min) {
@@ -47,13 +50,13 @@ impl Hybla {
     }
 }
 
-/// In eighths, at least one.
+/// rho for a smoothed RTT, in steps of 1/8 and at least 1.
 fn rho(srtt: Duration) -> f64 {
     let eighths = u128::from(srtt.as_nanos()) * 8 / u128::from(REFERENCE.as_nanos());
     eighths.clamp(8, 1 << 20) as f64 / 8.0
 }
 
-/// What an ACK adds, in 128ths of a segment.
+/// Growth per ACK, in 1/128 segment.
 fn step(rho: f64, slow_start: bool, cwnd: u64) -> u64 {
     if slow_start {
         ((libm::exp2(rho.min(RHO_MAX)) - 1.0) * PART) as u64
@@ -106,7 +109,7 @@ impl WindowAlgorithm for Hybla {
 mod tests {
     use super::*;
 
-    /// Section 3: at the reference RTT Hybla is Reno; at four times it, 16 times Reno's increase an ACK.
+    /// Section 3: at the reference RTT Hybla is Reno; at four times that RTT its increase per ACK is 16 times Reno's.
     #[test]
     fn the_increase_is_that_of_the_reference_path() {
         assert_eq!(rho(Duration::from_millis(10)), 1.0);

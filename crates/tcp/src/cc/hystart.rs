@@ -1,46 +1,56 @@
-//! Leaving slow start before it overflows the queue: HyStart and HyStart++.
+//! HyStart and HyStart++, which end slow start before it overflows the queue.
 //!
 //! HyStart (Ha and Rhee, Taming the elephants: new TCP slow start, Computer Networks 55, 2011) with both of its signs,
-//! in the form that Linux gives them: a train of closely spaced ACKs that has become as long as half the smallest RTT
-//! (section 4.1), or a smallest RTT of a round that lies an eighth, within 4 to 16 ms, above the smallest ever (section
-//! 4.2). Linux adds to the length of the train what a sender's own bursts may add, at most 1 ms; the train is cut by a
-//! pause of 2 ms.
+//! as in Linux. The first sign is a train of closely spaced ACKs that lasts longer than half the smallest RTT (section
+//! 4.1). The second sign is a minimum RTT of a round that exceeds the smallest RTT by 1/8, limited to 4 to 16 ms
+//! (section 4.2). Linux extends the permitted length of the train by the duration of the sender's own bursts, at most 1
+//! ms. A pause of 2 ms ends the train.
 //!
-//! HyStart++ (RFC 9406): the delay sign only, and a conservative phase at a quarter of the pace that is left again if
-//! the RTT falls.
+//! HyStart++ (RFC 9406) uses only the delay sign. It continues with a conservative phase at 1/4 of the pace, and
+//! returns to slow start if the RTT falls.
 //!
-//! Left out: HyStart++'s paced variant without the limit of eight segments an ACK.
+//! Left out: HyStart++'s variant for paced senders, without the limit of eight segments per ACK.
 
 use super::round::Round;
 use super::{PathState, Window};
 use lopsided_core::{Duration, Time};
 
-/// Linux ignores HyStart below this window, in segments.
+/// HyStart is off below this window, in segments.
 const LOW_WINDOW: u64 = 16;
+/// Longest gap between two ACKs of a train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
+/// Largest extension of the train for the sender's own bursts.
 const BURST_MAX: Duration = Duration::from_millis(1);
-/// Bytes that a Linux sender may send in one burst, times four.
+/// Bytes that a Linux sender may send in one burst, times 4.
 const BURST_OCTETS: u64 = 4 * 65_536;
-/// RFC 9406 section 4.3: MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR, N_RTT_SAMPLE, CSS_GROWTH_DIVISOR, CSS_ROUNDS,
-/// L.
+/// RFC 9406 section 4.3: MIN_RTT_THRESH.
 const RISE_MIN: Duration = Duration::from_millis(4);
+/// MAX_RTT_THRESH.
 const RISE_MAX: Duration = Duration::from_millis(16);
+/// MIN_RTT_DIVISOR.
 const RISE_DIVISOR: u64 = 8;
+/// N_RTT_SAMPLE.
 const SAMPLES: u32 = 8;
+/// CSS_GROWTH_DIVISOR.
 const CSS_GROWTH_DIVISOR: u64 = 4;
+/// CSS_ROUNDS.
 const CSS_ROUNDS: u32 = 5;
+/// L.
 const SEGMENTS_PER_ACK: u64 = 8;
 
 /// The variant of HyStart.
 #[derive(Debug)]
 pub(super) enum HyStart {
+    /// No HyStart.
     Off,
+    /// HyStart as in Linux.
     Linux(Train),
+    /// HyStart++.
     PlusPlus(Rounds),
 }
 
 impl HyStart {
-    /// Processes an ACK in slow start with its RTT and the smallest RTT ever; ends slow start if a sign appears.
+    /// Processes an ACK in slow start with its RTT and the smallest RTT. Ends slow start if a sign appears.
     #[inline]
     pub fn watch(&mut self, now: Time, rtt: Duration, min_rtt: Duration, path: &PathState, window: &mut Window) {
         let found = match self {
@@ -61,7 +71,7 @@ impl HyStart {
         }
     }
 
-    /// Restarts after a timeout, which restarts slow start.
+    /// Restarts after a timeout, which begins a new slow start.
     pub fn restart(&mut self, now: Time, path: &PathState) {
         match self {
             HyStart::Off => {}
@@ -72,14 +82,18 @@ impl HyStart {
     }
 }
 
-/// HyStart's state of a round.
+/// State of Linux's HyStart in a round.
 #[derive(Debug, Default)]
 pub(super) struct Train {
     round: Round,
+    /// Start of the train.
     begun: Time,
+    /// Time of the last ACK of the train.
     last: Time,
+    /// Minimum RTT of the first samples of the round.
     round_min: Option<Duration>,
     samples: u32,
+    /// True once a sign has appeared.
     found: bool,
 }
 
@@ -88,6 +102,7 @@ impl Train {
         Train { round: Round::begin(path), begun: now, last: now, round_min: None, samples: 0, found: false }
     }
 
+    /// Processes an ACK and returns true if a sign appears (`hystart_update`).
     fn watch(&mut self, now: Time, rtt: Duration, min_rtt: Duration, path: &PathState, window: &Window) -> bool {
         if self.found {
             return false;
@@ -98,12 +113,14 @@ impl Train {
         if window.segments() < LOW_WINDOW {
             return false;
         }
+        // First sign: a train of ACKs that lasts longer than half the RTT.
         if now.saturating_since(self.last) <= TRAIN_GAP {
             self.last = now;
             let length = (min_rtt + burst_time(path, window)) / 2;
             self.found = now.saturating_since(self.begun) > length;
         }
         self.round_min = Some(self.round_min.map_or(rtt, |min| min.min(rtt)));
+        // Second sign: the minimum RTT of the round has risen.
         if self.samples < SAMPLES {
             self.samples += 1;
         } else if self.round_min.is_some_and(|min| min > min_rtt + rise(min_rtt)) {
@@ -113,30 +130,35 @@ impl Train {
     }
 }
 
-/// The time of a burst of the sender itself at twice the window per RTT.
+/// Duration of the sender's own burst at twice the window per RTT.
 fn burst_time(path: &PathState, window: &Window) -> Duration {
     let Some(srtt) = path.srtt else { return BURST_MAX };
     let nanos = u128::from(BURST_OCTETS) * u128::from(srtt.as_nanos()) / u128::from(2 * window.octets());
     Duration::from_nanos(nanos.min(u128::from(BURST_MAX.as_nanos())) as u64)
 }
 
+/// Smallest rise of the RTT that counts as a sign.
 fn rise(min_rtt: Duration) -> Duration {
     (min_rtt / RISE_DIVISOR).clamp(RISE_MIN, RISE_MAX)
 }
 
-/// HyStart++'s state of a slow start.
+/// State of HyStart++ in a slow start.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
     round: Round,
+    /// Minimum RTT of this round.
     current: Option<Duration>,
+    /// Minimum RTT of the last round.
     last: Option<Duration>,
     samples: u32,
-    /// In conservative slow start: its baseline RTT and number of rounds.
+    /// Baseline RTT and number of rounds in conservative slow start; `None` outside.
     conservative: Option<(Duration, u32)>,
+    /// True once slow start is no longer monitored.
     over: bool,
 }
 
 impl Rounds {
+    /// Processes an ACK and returns true if slow start must end.
     fn watch(&mut self, rtt: Duration, path: &PathState) -> bool {
         if self.over {
             return false;
@@ -161,13 +183,14 @@ impl Rounds {
         }
         match (self.conservative, self.last) {
             (None, Some(last)) if current >= last + rise(last) => self.conservative = Some((current, 0)),
-            // The increase was temporary.
+            // The rise of the RTT was temporary.
             (Some((baseline, _)), _) if current < baseline => self.conservative = None,
             _ => {}
         }
         false
     }
 
+    /// Bytes by which slow start may grow with an ACK of `octets` bytes.
     fn growth(&mut self, octets: u64, mss: u64) -> u64 {
         if self.over {
             return octets;
@@ -182,14 +205,14 @@ mod tests {
     use super::super::tests::path::{MSS, path_state};
     use super::*;
 
-    /// A round of `samples` ACKs with this RTT. True if slow start should end.
+    /// Plays a round of `samples` ACKs with this RTT. Returns true if slow start should end.
     fn round(rounds: &mut Rounds, number: u64, rtt_ms: u64, samples: u32) -> bool {
         let path = PathState { una: number * 1000 + 1, nxt: (number + 1) * 1000, ..path_state() };
         (0..samples).any(|_| rounds.watch(Duration::from_millis(rtt_ms), &path))
     }
 
-    /// RFC 9406 section 4.2: the window grows by a quarter once a round's RTT lies an eighth above the last's, after
-    /// eight samples.
+    /// RFC 9406 section 4.2: the window grows at 1/4 of the pace once a round's RTT exceeds that of the last round by
+    /// 1/8, after eight samples.
     #[test]
     fn a_rise_of_the_rtt_makes_slow_start_conservative() {
         let mut rounds = Rounds::default();

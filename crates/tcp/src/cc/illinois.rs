@@ -1,52 +1,57 @@
-//! Illinois: a loss says that the window must fall, the delay by how much and how fast it may rise (Liu, Basar and
-//! Srikant, TCP-Illinois: A loss- and delay-based congestion control algorithm for high-speed networks, Performance
-//! Evaluation 65, 2008, section 2).
+//! Illinois: a loss reduces the window, and the delay determines the amount of the reduction and the speed of growth
+//! (Liu, Basar and Srikant, TCP-Illinois: A loss- and delay-based congestion control algorithm for high-speed networks,
+//! Performance Evaluation 65, 2008, section 2).
 //!
-//! Once a round trip, from the mean queueing delay d and the largest ever D: the increase is 10 segments up to D/100
-//! and falls as kappa1 / (kappa2 + d) to 0.3 at D; the decrease is an eighth up to D/10, a half from 8/10 D on, and
-//! linear between. Windows below 15 segments are Reno's. After a queue the largest increase comes back only after five
-//! round trips without one (theta).
+//! Once per round trip it uses the mean queueing delay d and the largest delay so far, D. The increase is 10 segments
+//! up to D/100, and falls as kappa1 / (kappa2 + d) to 0.3 at D. The decrease is 1/8 up to D/10, 1/2 from 8/10 D on, and
+//! linear in between. Windows below 15 segments are Reno's. After a queue the largest increase returns only after five
+//! round trips without a queue (theta).
 //!
-//! As in Linux, which counts in integers: slow start is Reno's, a timeout resets both parameters to Reno's, an ACK
-//! counts all segments that it covers, SACKed before or not, and rounds end also while the application limits the
-//! sender.
+//! As in Linux, which uses integers: slow start is Reno's, a timeout resets both parameters to Reno's, an ACK counts
+//! all segments that it covers, including SACKed ones, and rounds also end while the application limits the sender.
 
 use super::round::Round;
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;
 
-/// Fractional bits of the increase, in segments for each window.
+/// Fractional bits of the increase, which is in segments per window.
 const ALPHA_SHIFT: u32 = 7;
 const ALPHA_ONE: u64 = 1 << ALPHA_SHIFT;
 const ALPHA_MIN: u64 = 3 * ALPHA_ONE / 10;
 const ALPHA_MAX: u64 = 10 * ALPHA_ONE;
-/// Fractional bits of the decrease, a share of the window.
+/// Fractional bits of the decrease, which is a share of the window.
 const BETA_SHIFT: u32 = 6;
 const BETA_MIN: u64 = (1 << BETA_SHIFT) / 8;
 const BETA_MAX: u64 = (1 << BETA_SHIFT) / 2;
-/// Smaller windows, in segments, are Reno's.
+/// Windows below this size, in segments, are Reno's.
 const SMALL_WINDOW: u64 = 15;
-/// Round trips without a queue before the increase is the largest again.
+/// Number of round trips without a queue after which the increase is the largest again.
 const THETA: u32 = 5;
-/// Longer RTTs count as this one, in microseconds: the largest of 32 bits that ALPHA_MAX may be multiplied with.
+/// Largest RTT in microseconds; longer RTTs are clamped. Its product with ALPHA_MAX fits in 32 bits.
 const RTT_MAX_US: u64 = u32::MAX as u64 / ALPHA_MAX;
 
 #[derive(Debug)]
 pub struct Illinois {
+    /// The increase in segments per window, in 1/128.
     alpha: u64,
+    /// The decrease as a share of the window, in 1/64.
     beta: u64,
-    /// The smallest and the largest RTT ever, in microseconds.
+    /// The smallest RTT so far, in microseconds.
     base_us: Option<u64>,
+    /// The largest RTT so far, in microseconds.
     max_us: u64,
-    /// Sum and number of this round's RTTs.
+    /// Sum of this round's RTT samples, in microseconds.
     sum_us: u64,
+    /// Number of this round's RTT samples.
     count: u64,
     round: Round,
-    /// There was a queue, and the number of round trips since without a queue.
+    /// True if there was a queue.
     above: bool,
+    /// Number of round trips without a queue since then.
     low: u32,
-    /// Segments that the last ACK covers, and segments acknowledged towards the next increase.
+    /// Segments that the last ACK covers.
     acked: u64,
+    /// Segments acknowledged since the last increase.
     cwnd_cnt: u64,
 }
 
@@ -69,6 +74,7 @@ impl Default for Illinois {
 }
 
 impl Illinois {
+    /// Updates both parameters at the end of a round (Linux's update_params).
     fn end_round(&mut self, cwnd: u64, path: &PathState) {
         if cwnd < SMALL_WINDOW {
             (self.alpha, self.beta) = (ALPHA_ONE, BETA_MAX);
@@ -80,13 +86,15 @@ impl Illinois {
         self.begin_round(path);
     }
 
-    /// `delay` is the mean queueing delay of the round and `largest` the largest ever, in microseconds.
+    /// Updates the increase. `delay` is the mean queueing delay of the round and `largest` the largest so far, in
+    /// microseconds.
     fn update_alpha(&mut self, delay: u64, largest: u64) {
         if delay > largest / 100 {
             self.above = true;
             self.alpha = alpha(delay, largest);
             return;
         }
+        // After a queue, wait for theta round trips without one.
         if self.above {
             self.low += 1;
             if self.low < THETA {
@@ -98,6 +106,7 @@ impl Illinois {
         self.alpha = ALPHA_MAX;
     }
 
+    /// Begins a round.
     fn begin_round(&mut self, path: &PathState) {
         self.round = Round::begin(path);
         self.sum_us = 0;
@@ -105,14 +114,14 @@ impl Illinois {
     }
 }
 
-/// Equation 3, for delays beyond D/100: ALPHA_MAX at D/100, ALPHA_MIN at D.
+/// The increase for delays beyond D/100 (equation 3): ALPHA_MAX at D/100, ALPHA_MIN at D.
 fn alpha(delay: u64, largest: u64) -> u64 {
     let least = largest / 100;
     let (range, beyond) = (largest - least, delay - least);
     range * ALPHA_MAX / (range + beyond * (ALPHA_MAX - ALPHA_MIN) / ALPHA_MIN)
 }
 
-/// Equation 4.
+/// The decrease (equation 4).
 fn beta(delay: u64, largest: u64) -> u64 {
     let (low, high) = (largest / 10, 8 * largest / 10);
     if delay <= low {
@@ -120,7 +129,7 @@ fn beta(delay: u64, largest: u64) -> u64 {
     } else if delay >= high || high <= low {
         BETA_MAX
     } else {
-        // Grows from BETA_MIN at `low` to BETA_MAX at `high`.
+        // Linear from BETA_MIN at `low` to BETA_MAX at `high`.
         (BETA_MIN * high + (BETA_MAX - BETA_MIN) * delay - BETA_MAX * low) / (high - low)
     }
 }
@@ -189,16 +198,16 @@ mod tests {
 
     const SECOND: u64 = 1_000_000;
 
-    /// The ends of the curves of figure 1, and a point between, in units of 1/128 and 1/64.
+    /// The ends of the curves of figure 1, and a point in between, in 1/128 and 1/64.
     #[test]
     fn increase_and_decrease_follow_the_delay() {
         assert_eq!(alpha(SECOND / 100, SECOND), ALPHA_MAX);
-        // 10 / (1 + 0.5 x 9.7 / 0.3) segments halfway; the quotients are rounded down.
+        // Halfway: 10 / (1 + 0.5 x 9.7 / 0.3) segments. The quotients are rounded down.
         assert_eq!((alpha(505_000, SECOND), alpha(SECOND, SECOND)), (73, ALPHA_MIN));
         assert_eq!([50_000, 100_000, 450_000, 800_000, SECOND].map(|delay| beta(delay, SECOND)), [8, 8, 20, 32, 32]);
     }
 
-    /// Section 2.3: alpha returns to its largest only after theta round trips without a queue.
+    /// Section 2.3: alpha returns to its maximum only after theta round trips without a queue.
     #[test]
     fn the_largest_increase_comes_back_after_five_round_trips() {
         let mut illinois = Illinois::default();
@@ -224,8 +233,8 @@ mod tests {
         assert_eq!((illinois.alpha, illinois.beta), (ALPHA_MAX, BETA_MIN));
     }
 
-    /// Linux's `ca->acked = sample->pkts_acked`: segments that SACK reported before count again when the cumulative ACK
-    /// covers them.
+    /// Linux's `ca->acked = sample->pkts_acked`: segments that SACK reported earlier count again when the cumulative
+    /// ACK covers them.
     #[test]
     fn an_ack_counts_all_segments_that_it_covers() {
         let mut illinois = Illinois::default();
@@ -236,11 +245,11 @@ mod tests {
         let ack = Acked { segments: 10, ..acked(1, Duration::from_millis(100)) };
         illinois.pkts_acked(Time::ZERO, &ack, &path_state(), &mut window);
         illinois.cong_avoid(Time::ZERO, &ack, &path_state(), &mut window);
-        // The increase is 10 segments for each window: 10 x 10 / 100.
+        // The increase is 10 segments per window: 10 x 10 / 100.
         assert_eq!(window.segments(), 101);
     }
 
-    /// 2^32 / 1280 microseconds, 3.36 s: longer RTTs are counted as that long.
+    /// Longer RTTs count as 2^32 / 1280 microseconds, which is 3.36 s.
     #[test]
     fn long_rtts_are_clamped() {
         let (mut illinois, mut window) = (Illinois::default(), Window::new(setup().initial_window, setup().counting));

@@ -1,38 +1,46 @@
-//! LEDBAT: yields to everything else by keeping its own queueing delay at a target (RFC 6817).
+//! LEDBAT: yields to other traffic by keeping its own queueing delay at a target (RFC 6817).
 //!
-//! The window moves by GAIN * off_target * octets acknowledged * MSS / cwnd (section 2.4.2), with a target of 100 ms
-//! and a gain of 1, and never beyond what is in flight and one segment more. The delay is that of the way to the peer
-//! alone, from timestamps: the smallest of the last four samples over the smallest of the last ten minutes. Without
-//! timestamps the RTT takes its place, which section 2.2 does not want: then the way back counts too. A loss halves the
-//! window; below two segments it does not fall.
+//! The window changes by GAIN * off_target * bytes acknowledged * MSS / cwnd (section 2.4.2), with a target of 100 ms
+//! and a gain of 1. It never exceeds the bytes in flight by more than one segment. The delay is that of the path to the
+//! peer, from timestamps: the smallest of the last four samples minus the smallest of the last ten minutes. Without
+//! timestamps the RTT replaces the delay. Section 2.2 advises against it, because it includes the return path. A loss
+//! halves the window, but not below two segments.
 //!
-//! Deviations: timestamps have milliseconds and the peer's ACK delay in them (the filter's smallest takes most of that
-//! away); no slow start, as the RFC has none; a threshold exists only after a timeout, from which the window grows back
-//! as Reno's.
+//! Deviations: timestamps are in milliseconds and include the peer's ACK delay, most of which the filter's minimum
+//! removes; there is no slow start, as in the RFC; a threshold exists only after a timeout, and the window grows back
+//! to it as Reno's.
 //!
-//! Left out: correction of clock skew (appendix A.2), which these hosts do not have.
+//! Left out: correction of clock skew (appendix A.2), because these hosts have none.
 
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
 
-/// Section 4: TARGET in milliseconds, INIT_CWND and MIN_CWND in segments, ALLOWED_INCREASE in segments.
+/// Section 4: TARGET in milliseconds.
 const TARGET_MS: f64 = 100.0;
 const GAIN: f64 = 1.0;
+/// INIT_CWND in segments.
 const INITIAL_WINDOW: u64 = 2;
+/// MIN_CWND in segments.
 const LEAST_WINDOW: u64 = 2;
+/// ALLOWED_INCREASE in segments.
 const ALLOWED_INCREASE: u64 = 1;
-/// CURRENT_FILTER and BASE_HISTORY.
+/// CURRENT_FILTER, in samples.
 const CURRENT: usize = 4;
+/// BASE_HISTORY, in minutes.
 const HISTORY: usize = 10;
 const MINUTE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub struct Ledbat {
-    /// Delays relative to the first sample, which a wrapping clock makes signed.
+    /// The first sample. Delays are relative to it and signed, because the clock wraps.
     origin: Option<u32>,
+    /// The last samples, in ms.
     current: [i64; CURRENT],
+    /// Position of the next sample.
     next: usize,
+    /// The minimum of each of the last minutes, in ms.
     base: [i64; HISTORY],
+    /// Start of the current minute.
     minute: Time,
 }
 
@@ -43,6 +51,7 @@ impl Default for Ledbat {
 }
 
 impl Ledbat {
+    /// Adds a delay sample in ms.
     fn sample(&mut self, now: Time, delay: u32) {
         let origin = *self.origin.get_or_insert(delay);
         let delay = i64::from(delay.wrapping_sub(origin) as i32);
@@ -64,8 +73,8 @@ impl Ledbat {
     }
 }
 
-/// Section 2.4.2: 1 without a queue, 0 at the target, negative beyond it; at worst as fast down as up (section 2.4.3
-/// lets it be faster).
+/// Section 2.4.2: 1 without a queue, 0 at the target, negative beyond it. The fall is at most as fast as the rise
+/// (section 2.4.3 allows a faster fall).
 fn off_target(queueing_ms: f64) -> f64 {
     ((TARGET_MS - queueing_ms) / TARGET_MS).max(-1.0)
 }
@@ -95,6 +104,7 @@ impl WindowAlgorithm for Ledbat {
         let (cwnd, mss) = (window.octets(), window.mss());
         let change = GAIN * off_target(queueing) * octets as f64 * mss as f64 / cwnd as f64;
         let wanted = (cwnd as f64 + change).max((LEAST_WINDOW * mss) as f64) as u64;
+        // Section 2.4.2: an unused window must not grow.
         let allowed = ack.prior_in_flight.get().saturating_add(ALLOWED_INCREASE * mss);
         window.set_octets(wanted.min(allowed.max(cwnd)));
     }
@@ -115,7 +125,7 @@ mod tests {
         assert_eq!([0.0, 50.0, 100.0, 150.0, 500.0].map(off_target), [1.0, 0.5, 0.0, -0.5, -1.0]);
     }
 
-    /// A window's worth of ACKs moves the window by the gain: section 2.4.2's at most one segment an RTT.
+    /// A window of ACKs changes the window by the gain: at most one segment per RTT (section 2.4.2).
     #[test]
     fn a_round_trip_moves_the_window_by_its_distance_from_the_target() {
         for (queue_ms, expected) in [(0, 101.0), (50, 100.5), (100, 100.0), (200, 99.0)] {
@@ -126,7 +136,7 @@ mod tests {
             while ledbat.cwnd().get() < 100 * MSS {
                 ledbat.on_ack(Time::ZERO, &ack, &path_state());
             }
-            // The filter forgets the empty queue without a window's growth.
+            // Fill the filter with the new delay, without growth of the window.
             ack.forward_ms = Some(20 + queue_ms);
             let unlimited = Acked { cwnd_limited: false, ..ack };
             (0..4).for_each(|_| ledbat.on_ack(Time::ZERO, &unlimited, &path_state()));

@@ -1,11 +1,11 @@
-//! Congestion control: the contract, and one file for each algorithm.
+//! Congestion control: the contract, and one file per algorithm.
 //!
-//! A controller sets targets (window, threshold, pacing rate). It does not detect loss and does not decide which
-//! segment to send: that is the connection's part, and during fast recovery the connection paces the way down to the
-//! target itself (RFC 6937), unless the controller says that it [owns the recovery](Controller::owns_recovery).
+//! A controller sets targets (window, threshold, pacing rate). The connection detects losses and selects the segments
+//! to send. During fast recovery the connection also reduces the window to the target (RFC 6937), unless the controller
+//! [owns the recovery](Controller::owns_recovery).
 //!
-//! Most algorithms only say how the window grows and how far it falls: a [`WindowAlgorithm`]. [`WindowController`]
-//! makes a controller of it.
+//! Most algorithms define only the growth of the window and its reduction, as a [`WindowAlgorithm`].
+//! [`WindowController`] turns such an algorithm into a controller.
 
 mod bbr;
 mod bbr3;

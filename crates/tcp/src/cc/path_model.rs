@@ -1,24 +1,26 @@
-//! Path measurements shared by BBR's versions: packet-timed rounds, maxima over the last rounds, the lead of ACKs over
-//! the bandwidth, and the pacing rate. Sections are those of draft-ietf-ccwg-bbr-06.
+//! Path measurements shared by both BBR versions: packet-timed rounds, maxima over the last rounds, the lead of ACKs
+//! over the bandwidth, and the pacing rate. Sections are those of draft-ietf-ccwg-bbr-06.
 
 use super::{Acked, PathState};
 use lopsided_core::{BitRate, Duration, Time};
 
-/// The rate is slightly below the bandwidth, so that the queue stays short (section 5.6.2).
+/// The pacing rate is slightly below the bandwidth, so that the queue stays short (section 5.6.2).
 const PACING_MARGIN: f64 = 0.99;
 
-/// Packet-timed round trips (section 5.5.1): a round ends with the ACK of a segment that was sent after the last round
-/// ended.
+/// Packet-timed round trips (section 5.5.1). A round ends with the ACK of a segment that was sent after the previous
+/// round ended.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
+    /// Number of rounds so far.
     pub count: u64,
-    /// The latest ACK began a round.
+    /// True if the last ACK began a round.
     pub start: bool,
-    /// The round ends when a segment is acknowledged that was sent with at least this delivered count.
+    /// The round ends with the ACK of a segment that was sent when at least this number of bytes had been delivered.
     end: u64,
 }
 
 impl Rounds {
+    /// Processes an ACK.
     pub fn update(&mut self, ack: &Acked, path: &PathState) {
         self.start = ack.rate.delivered.get() > 0 && ack.rate.prior_delivered.get() >= self.end;
         if self.start {
@@ -27,7 +29,7 @@ impl Rounds {
         }
     }
 
-    /// Restarts the current round at `delivered` bytes.
+    /// Restarts the current round at `delivered` delivered bytes.
     pub fn restart(&mut self, delivered: u64) {
         self.end = delivered;
     }
@@ -36,7 +38,7 @@ impl Rounds {
 /// The exact maximum over the last `N` rounds.
 #[derive(Debug)]
 pub(super) struct MaxOf<const N: usize> {
-    /// Maximum of each round, in the round's place.
+    /// Number and maximum of each round, at the place of the round number modulo `N`.
     maxima: [(u64, f64); N],
     max: f64,
 }
@@ -48,11 +50,12 @@ impl<const N: usize> Default for MaxOf<N> {
 }
 
 impl<const N: usize> MaxOf<N> {
+    /// The maximum.
     pub fn max(&self) -> f64 {
         self.max
     }
 
-    /// Adds a value. Rounds must not decrease.
+    /// Adds a value. `round` must not decrease.
     pub fn add(&mut self, round: u64, value: f64) {
         let place = &mut self.maxima[(round % N as u64) as usize];
         if place.0 == round {
@@ -67,35 +70,36 @@ impl<const N: usize> MaxOf<N> {
         self.max = recent.fold(0.0, |max, (_, value)| max.max(*value));
     }
 
-    /// Forgets all other values.
+    /// Discards all other values.
     pub fn reset(&mut self, round: u64, value: f64) {
         *self = MaxOf::default();
         self.add(round, value);
     }
 }
 
-/// Data sent with ProbeRTT's small window, which says little about the bandwidth (section 5.3.4.3's
-/// MarkConnectionAppLimited).
+/// Data sent with ProbeRTT's small window, which does not show the bandwidth (MarkConnectionAppLimited in section
+/// 5.3.4.3).
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
-    /// Delivered count when the first byte was sent, and when the last one will be delivered.
+    /// Delivered bytes when the first of this data was sent, and when the last of it will be delivered.
     octets: Option<(u64, u64)>,
 }
 
 impl HeldBack {
+    /// Adds `in_flight` bytes, sent while `delivered` bytes had been delivered.
     pub fn extend(&mut self, delivered: u64, in_flight: u64) {
         let first = self.octets.map_or(delivered, |(first, _)| first);
         self.octets = Some((first, delivered.saturating_add(in_flight)));
     }
 
-    /// True if a segment sent at this delivered count belongs to that data.
+    /// True if a segment sent at this delivered count belongs to this data.
     pub fn covers(&self, prior_delivered: u64) -> bool {
         self.octets.is_some_and(|(first, last)| (first..=last).contains(&prior_delivered))
     }
 }
 
-/// How far ACKs run ahead of the bandwidth (section 5.5.9): data that a shared medium holds back and delivers at once
-/// must not stop the sender.
+/// The lead of ACKs over the bandwidth (section 5.5.9). Data that a shared medium holds back and delivers at once must
+/// not stop the sender.
 #[derive(Debug, Default)]
 pub(super) struct AckEpoch {
     begun: Time,
@@ -103,14 +107,15 @@ pub(super) struct AckEpoch {
     acked: u64,
 }
 
+/// Begins an epoch.
 impl AckEpoch {
     pub fn restart(&mut self, now: Time) {
         self.begun = now;
         self.acked = 0;
     }
 
-    /// Bytes beyond those that the bandwidth (bytes per second) explains since the epoch began. A new epoch begins when
-    /// the ACKs fall behind the bandwidth, or at `limit` bytes.
+    /// Bytes acknowledged since the epoch began, minus those that the bandwidth (in bytes per second) explains. A new
+    /// epoch begins when the ACKs fall behind the bandwidth, or at `limit` bytes.
     pub fn extra(&mut self, now: Time, delivered: u64, bandwidth: f64, limit: u64) -> u64 {
         let mut expected = (bandwidth * now.saturating_since(self.begun).as_secs_f64()) as u64;
         if self.acked <= expected || self.acked.saturating_add(delivered) >= limit {
@@ -125,30 +130,31 @@ impl AckEpoch {
 /// The pacing rate (section 5.6.2).
 #[derive(Debug, Default)]
 pub(super) struct Pacer {
-    /// Bytes per second.
+    /// The rate in bytes per second.
     pub rate: f64,
+    /// True once a rate was computed from an RTT.
     seen_rtt: bool,
 }
 
 impl Pacer {
-    /// Sets the rate before there is a bandwidth: one window per RTT, per millisecond if no RTT is known.
+    /// Sets the rate before the first bandwidth sample: one window per RTT, or per millisecond if no RTT is known.
     pub fn guess(&mut self, window: u64, srtt: Option<Duration>, gain: f64) {
         let rtt = srtt.unwrap_or(Duration::from_millis(1)).max(Duration::from_micros(1));
         self.start(gain * PACING_MARGIN * window as f64 / rtt.as_secs_f64(), srtt.is_some());
     }
 
-    /// Sets the first rate, guessed with or without an RTT.
+    /// Sets the first rate. `of_rtt`: it was computed from an RTT.
     pub fn start(&mut self, rate: f64, of_rtt: bool) {
         self.seen_rtt |= of_rtt;
         self.rate = rate;
     }
 
-    /// True if the rate was guessed without an RTT and an RTT is known now.
+    /// True if the rate was set without an RTT and an RTT is known now.
     pub fn is_to_guess_anew(&self, srtt: Option<Duration>) -> bool {
         !self.seen_rtt && srtt.is_some()
     }
 
-    /// Sets the rate; it only rises until the pipe was full once.
+    /// Sets the rate. Until the pipe was full once, the rate never falls.
     pub fn set(&mut self, bandwidth: f64, gain: f64, filled: bool) {
         let rate = bandwidth * gain * PACING_MARGIN;
         if filled || rate > self.rate {
@@ -156,6 +162,7 @@ impl Pacer {
         }
     }
 
+    /// The rate in bit/s.
     pub fn bit_rate(&self) -> BitRate {
         BitRate::from_bps((self.rate * 8.0) as u64)
     }
@@ -180,7 +187,7 @@ mod tests {
         assert_eq!(max.max(), 10.0, "rounds without a sample age too");
     }
 
-    /// 1,000 bytes per second are expected; 500 more arrive at once, then nothing until the ACKs are behind again.
+    /// The bandwidth is 1,000 bytes per second. 500 bytes arrive early, then none until the ACKs are behind again.
     #[test]
     fn an_epoch_counts_what_comes_early_and_ends_when_acks_fall_behind() {
         let mut epoch = AckEpoch::default();

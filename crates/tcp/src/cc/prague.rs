@@ -1,55 +1,63 @@
-//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04): DCTCP made fit for the Internet, for queues that mark
+//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04): DCTCP adapted to the Internet, for queues that mark
 //! early and often (L4S, RFC 9330).
 //!
-//! - **alpha** is the smoothed share of octets reported as marked, with a gain of 1/16 once a virtual round trip: the
-//!   smoothed RTT, but at least 25 ms. It begins at 1 with the first mark.
-//! - **A mark** takes alpha / 2 of the window, at most once a virtual round trip; growth goes on meanwhile. **A loss**
-//!   takes a half, less what a mark took in the same virtual round trip.
-//! - **Growth** is a segment a round trip, of which octets that were marked bring nothing. From the 500th round trip
-//!   on, a flow with an RTT below the virtual one grows (RTT / virtual RTT)^2 of that, so that its rate rises as if it
-//!   had the virtual RTT.
-//! - **Pacing** at window / RTT, twice that in slow start, which the first mark ends.
-//! - **ECT(1)** and accurate feedback (RFC 9768) are asked for whatever the profile says. Where the peer does not give
-//!   that, the flow sends ECT(0) and behaves as Reno (RFC 9331 section 4.1 lets nobody else send ECT(1)).
+//! - **alpha** is the smoothed share of bytes reported as marked, with a gain of 1/16 once per virtual round trip. That
+//!   is the smoothed RTT, but at least 25 ms. alpha begins at 1 with the first mark.
+//! - **A mark** reduces the window by alpha / 2, at most once per virtual round trip; growth continues in the meantime.
+//!   **A loss** reduces the window by half, minus the reduction of a mark in the same virtual round trip.
+//! - **Growth** is one segment per round trip. Marked bytes do not grow the window. From the 500th round trip on, a
+//!   flow with an RTT below the virtual one grows by (RTT / virtual RTT)^2 segments, so that its rate rises as with the
+//!   virtual RTT.
+//! - **Pacing** is at window / RTT, and at twice that rate in slow start, which the first mark ends.
+//! - **ECT(1)** and accurate feedback (RFC 9768) are requested whatever the profile says. If the peer does not support
+//!   them, the flow sends ECT(0) and behaves as Reno (RFC 9331 section 4.1 restricts ECT(1) to such senders).
 //!
-//! Deviations: whether a mark falls within the virtual round trip is decided when a real one ends, as the connection
-//! reports marks once for each. Left out: windows below two segments, detection of a classic queue that marks ECT(1)
-//! (section 2.4.6 has it as an option), ECT(1) on ACKs and retransmissions, tolerance of reordering (RACK is the
-//! connection's), the CUBIC of some implementations after a loss, bursts of less than 250 us of segmentation offload.
+//! Deviation: a mark is checked against the virtual round trip only when a real one ends, because the connection
+//! reports marks once per real round trip. Left out: windows below two segments, detection of a classic queue that
+//! marks ECT(1) (an option in section 2.4.6), ECT(1) on ACKs and retransmissions, tolerance of reordering (the
+//! connection has RACK), some implementations' use of CUBIC after a loss, and segmentation-offload bursts of less than
+//! 250 us.
 
 use super::round::Round;
 use super::{Acked, Controller, EcnUse, PathState, Setup, Signal};
 use crate::{CaState, Feedback};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
+/// Weight of the newest sample of alpha.
 const GAIN: f64 = 1.0 / 16.0;
+/// The smallest virtual RTT.
 const LEAST_VIRTUAL_RTT: Duration = Duration::from_millis(25);
-/// Round trips before RTT matters less: short flows keep their speed.
+/// Number of round trips after which the RTT affects growth less. Short flows keep their speed.
 const INDEPENDENT_AFTER: u32 = 500;
-/// Until a round trip was measured.
+/// Assumed RTT before the first sample.
 const UNKNOWN_RTT: Duration = Duration::from_millis(1);
+/// The smallest window after a reduction, in segments.
 const LEAST_SEGMENTS: f64 = 2.0;
+/// The largest window in bytes.
 const LARGEST: f64 = (1 << 30) as f64;
 
 #[derive(Debug)]
 pub struct Prague {
-    /// In octets, with the fraction that small steps need.
+    /// The window in bytes, with a fraction for small steps.
     cwnd: f64,
     ssthresh: Option<f64>,
     mss: f64,
     srtt: Duration,
-    /// Marks are counted, and data is sent as ECT(1).
+    /// True if marks are counted and data is sent as ECT(1).
     accurate: bool,
+    /// The smoothed share of marked bytes; `None` before the first mark.
     alpha: Option<f64>,
-    /// Octets since alpha was updated: delivered, and of these marked.
+    /// Bytes delivered since alpha was updated.
     acked: u64,
+    /// Bytes marked since alpha was updated.
     marked: u64,
     updated: Time,
     round: Round,
+    /// Number of round trips since the beginning.
     rounds: u32,
-    /// When a mark last took something, and the window before.
+    /// Time of the last reduction by a mark, and the window before it.
     reduced: Option<(Time, f64)>,
-    /// The window and threshold before the last signal.
+    /// Window and threshold before the last signal, for undo.
     before: Option<(f64, Option<f64>)>,
 }
 
@@ -72,6 +80,7 @@ impl Prague {
         }
     }
 
+    /// Reads segment size and RTT.
     fn see(&mut self, path: &PathState) {
         self.mss = path.mss.get().max(1) as f64;
         self.srtt = path.srtt.unwrap_or(self.srtt).max(Duration::from_nanos(1));
@@ -89,7 +98,7 @@ impl Prague {
         self.cwnd = octets.clamp(self.mss, LARGEST);
     }
 
-    /// Comes down to `octets`, where congestion avoidance begins.
+    /// Reduces the window to `octets` bytes and begins congestion avoidance.
     fn reduce_to(&mut self, octets: f64) {
         self.before = Some((self.cwnd, self.ssthresh));
         let window = octets.max(LEAST_SEGMENTS * self.mss);
@@ -97,6 +106,7 @@ impl Prague {
         self.ssthresh = Some(self.cwnd);
     }
 
+    /// Counts marks and updates alpha once per virtual round trip.
     fn measure(&mut self, now: Time, ack: &Acked, path: &PathState) {
         self.acked += ack.delivered.get();
         self.marked += ack.marked.get();
@@ -105,6 +115,7 @@ impl Prague {
         }
         self.round = Round::begin(path);
         self.rounds = self.rounds.saturating_add(1);
+        // RTT independence: short round trips update alpha only once per virtual one.
         if now.saturating_since(self.updated) >= self.virtual_rtt() && self.acked > 0 {
             let share = (self.marked as f64 / self.acked as f64).min(1.0);
             self.alpha = self.alpha.map(|alpha| alpha + GAIN * (share - alpha));
@@ -113,6 +124,7 @@ impl Prague {
         }
     }
 
+    /// Grows the window by the unmarked bytes of an ACK.
     fn grow(&mut self, ack: &Acked) {
         let unmarked = ack.delivered.get().saturating_sub(ack.marked.get()) as f64;
         if self.in_slow_start() {
@@ -123,7 +135,7 @@ impl Prague {
         }
     }
 
-    /// In segments a round trip.
+    /// The growth in segments per round trip.
     fn pace_of_growth(&self) -> f64 {
         if !self.accurate || self.rounds < INDEPENDENT_AFTER {
             return 1.0;
@@ -145,6 +157,7 @@ impl Prague {
         self.reduce_to(self.cwnd * (1.0 - alpha / 2.0));
     }
 
+    // The loss reduces the window by half of the value before a mark of the same virtual round trip.
     fn on_loss(&mut self, now: Time) {
         let virtual_rtt = self.virtual_rtt();
         let since_mark = self.reduced.take().filter(|(at, _)| now.saturating_since(*at) < virtual_rtt);
@@ -171,6 +184,7 @@ impl Controller for Prague {
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState) {
         self.see(path);
         self.measure(now, ack, path);
+        // Growth continues after a mark, but not during the repair of a loss.
         let repairing = ack.in_recovery && ack.ca_state != CaState::Cwr;
         if !repairing && ack.cwnd_limited && ack.may_raise {
             self.grow(ack);
@@ -231,7 +245,7 @@ mod tests {
     use super::super::tests::path::{MSS, Path, acked, controller, path_state, setup};
     use super::*;
 
-    /// One with accurate feedback and a window of so many segments, in congestion avoidance.
+    /// A controller with accurate feedback and a window of `segments`, in congestion avoidance.
     fn prague(segments: u64) -> Prague {
         let mut prague = Prague::new(&setup());
         prague.on_feedback_agreed(Feedback::Accurate);
@@ -250,7 +264,7 @@ mod tests {
         PathState { srtt: Some(rtt), una: una * MSS, nxt: (una + 10) * MSS, ..path_state() }
     }
 
-    /// A round trip in which `marked` of ten segments were.
+    /// A round trip of ten segments, of which `marked` are marked.
     fn round(prague: &mut Prague, now: Time, rtt: Duration, una: u64, marked: u64) {
         let ack = Acked { marked: Bytes::new(marked * MSS), ..acked(10, rtt) };
         prague.on_ack(
@@ -268,7 +282,7 @@ mod tests {
         assert_eq!(prague.alpha, None);
         prague.on_congestion(at(40), Signal::EcnEcho, &path_of(rtt, 20));
         assert_eq!(prague.alpha, Some(1.0));
-        // 10 ms rounds: alpha may move 25 ms after it did.
+        // With rounds of 10 ms, alpha may change 25 ms after its last update.
         round(&mut prague, at(45), rtt, 20, 5);
         assert_eq!(prague.alpha, Some(1.0));
         round(&mut prague, at(55), rtt, 30, 0);
@@ -301,7 +315,7 @@ mod tests {
         prague.cwnd = (10 * MSS) as f64;
         round(&mut prague, at(2), rtt, 20, 0);
         assert_eq!(prague.cwnd, (10 * MSS) as f64 + MSS as f64 / 25.0);
-        // What was marked brings nothing; an RTT above the virtual one changes nothing.
+        // Marked bytes do not grow the window. An RTT above the virtual one changes nothing.
         prague.cwnd = (10 * MSS) as f64;
         round(&mut prague, at(3), Duration::from_millis(100), 30, 10);
         assert_eq!(prague.cwnd().get(), 10 * MSS);

@@ -1,4 +1,4 @@
-//! The congestion controls by name: the built-in ones and those that a caller adds.
+//! The congestion controls by name: the built-in ones and those that a run adds.
 
 use super::controller::{Controller, Setup};
 use super::cubic::{self, Cubic};
@@ -14,7 +14,7 @@ fn window_controller<L: WindowAlgorithm + 'static>(setup: &Setup, algorithm: L) 
     Box::new(WindowController::new(setup, algorithm))
 }
 
-/// Every algorithm: name, description with source, constructor. The default is first.
+/// Every algorithm: name, description with source, constructor. The default is the first.
 const TABLE: &[(&str, &str, Build)] = &[
     ("reno", "Reno (RFC 5681), its window counted as the stack does", |setup| {
         window_controller(setup, Reno::named("reno").with_abe(setup.abe))
@@ -82,7 +82,7 @@ const TABLE: &[(&str, &str, Build)] = &[
     }),
 ];
 
-/// The names that [`build`] knows.
+/// The names that [`build`] accepts.
 pub const CONTROLLERS: &[&str] = &names();
 
 const fn names() -> [&'static str; TABLE.len()] {
@@ -95,12 +95,12 @@ const fn names() -> [&'static str; TABLE.len()] {
     names
 }
 
-/// The description and source of an algorithm; `None` for an unknown name.
+/// The description and source of an algorithm; `None` if the name is unknown.
 pub fn text(name: &str) -> Option<&'static str> {
     TABLE.iter().find(|(known, _, _)| *known == name).map(|(_, text, _)| *text)
 }
 
-/// Creates the controller of that name for a profile; `None` for an unknown name.
+/// Creates the controller with this name; `None` if the name is unknown.
 pub fn build(name: &str, setup: &Setup) -> Option<Box<dyn Controller>> {
     maker(name).map(|build| build(setup))
 }
@@ -109,20 +109,38 @@ pub(crate) fn maker(name: &str) -> Option<Build> {
     TABLE.iter().find(|(known, _, _)| *known == name).map(|(_, _, build)| *build)
 }
 
-/// Creates a controller for a connection. The same `Setup` must give the same controller, or runs are not repeatable.
+/// Creates a controller for a connection. The same `Setup` must create the same controller, otherwise runs are not
+/// repeatable.
 pub type ControllerFactory = Arc<dyn Fn(&Setup) -> Box<dyn Controller> + Send + Sync>;
 
 /// The congestion controls that a run may use: the built-in ones and those that its caller adds.
 ///
-/// They belong to the run, unlike the kinds of a [`lopsided_spec::Registry`], which belong to the process: a factory is
-/// a closure that may hold the run's own state (a Python factory holds what ends the run if it fails), and two runs may
+/// They belong to the run, whereas a [`lopsided_spec::Registry`] belongs to the process. A factory is a closure that
+/// may own state of the run (a Python factory owns the object that ends the run if the factory fails), and two runs may
 /// use different code under one name.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_tcp::RunControllers;
+/// use lopsided_tcp::cc::{Reno, WindowController};
+///
+/// let mut controllers = RunControllers::default();
+/// controllers.add("my-reno", |setup| Box::new(WindowController::new(setup, Reno::named("my-reno")))).unwrap();
+/// assert!(controllers.get("my-reno").is_some() && controllers.get("cubic").is_some());
+/// assert!(controllers.add("cubic", |setup| Box::new(WindowController::new(setup, Reno::named("cubic")))).is_err());
+/// ```
 #[derive(Clone, Default)]
 pub struct RunControllers {
     own: Vec<(String, ControllerFactory)>,
 }
 
 impl RunControllers {
+    /// Adds a controller under a new name.
+    ///
+    /// # Errors
+    ///
+    /// If a built-in or added controller has the name.
     pub fn add<M>(&mut self, name: &str, make: M) -> Result<(), NameTaken>
     where
         M: Fn(&Setup) -> Box<dyn Controller> + Send + Sync + 'static,
@@ -134,11 +152,12 @@ impl RunControllers {
         Ok(())
     }
 
-    /// The added names, in order.
+    /// The names of the added controllers, in the order of addition.
     pub fn names(&self) -> Vec<&str> {
         self.own.iter().map(|(name, _)| name.as_str()).collect()
     }
 
+    /// The factory of a controller, added or built in; `None` if the name is unknown.
     pub fn get(&self, name: &str) -> Option<ControllerFactory> {
         let own = self.own.iter().find(|(own, _)| own == name).map(|(_, make)| Arc::clone(make));
         own.or_else(|| maker(name).map(|make| Arc::new(make) as ControllerFactory))
@@ -151,9 +170,10 @@ impl fmt::Debug for RunControllers {
     }
 }
 
-/// Error: a congestion control of this name exists.
+/// Error: a congestion control with this name exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameTaken {
+    /// The name.
     pub name: String,
 }
 

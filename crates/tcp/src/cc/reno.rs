@@ -1,15 +1,16 @@
-//! Reno: slow start and additive increase, multiplicative decrease (RFC 5681), with the ways of counting ACKs that
-//! stacks differ in.
+//! Reno: slow start and additive increase, multiplicative decrease (RFC 5681), with the ACK-counting variants of
+//! different stacks.
 //!
-//! With alternative back-off (RFC 8511 section 3.1) an ECN mark leaves 0.8 of the window, as in FreeBSD: a queue that
+//! With alternative back-off (RFC 8511 section 3.1) an ECN mark reduces the window to 80 %, as in FreeBSD: a queue that
 //! marks is short, and half a window would leave the line idle.
 //!
-//! Recovery itself (NewReno, SACK, PRR) is the connection's, so `newreno` is the same algorithm.
+//! The connection performs recovery (NewReno, SACK, PRR), so `newreno` is the same algorithm.
 
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use crate::ByteCounting;
 use lopsided_core::Time;
 
+/// Reno's growth and reduction.
 #[derive(Debug)]
 pub struct Reno {
     name: &'static str,
@@ -17,10 +18,12 @@ pub struct Reno {
 }
 
 impl Reno {
+    /// Reno under a name.
     pub fn named(name: &'static str) -> Reno {
         Reno { name, abe: false }
     }
 
+    /// Sets whether a mark reduces the window less than a loss (RFC 8511).
     #[must_use]
     pub fn with_abe(self, abe: bool) -> Reno {
         Reno { abe, ..self }
@@ -52,8 +55,8 @@ impl WindowAlgorithm for Reno {
     }
 }
 
-/// One step an ACK, however much it covers (RFC 5681 equation 3), in octets as 4.4BSD has it, rounded down: what
-/// thinned ACKs slow down.
+/// Adds one step per ACK, however many segments the ACK covers (RFC 5681 equation 3). The step is computed in bytes and
+/// rounded down, as in 4.4BSD. With fewer ACKs the window therefore grows more slowly.
 fn grow_by_acks(window: &mut Window, slow_start: bool) {
     let (cwnd, mss) = (window.octets(), window.mss());
     let step = if slow_start { mss } else { (mss * mss / cwnd).max(1) };

@@ -1,11 +1,11 @@
-//! A round trip by sequence numbers: it ends when the data sent before its start is acknowledged.
+//! A round trip by stream offsets: it ends when the data sent before its beginning is acknowledged.
 
 use super::PathState;
 
 /// The current round of a controller.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
-    /// The next sequence number to be sent when the round began.
+    /// The value of `nxt` when the round began.
     end: u64,
 }
 
@@ -15,13 +15,13 @@ impl Round {
         Round { end: path.nxt }
     }
 
-    /// True if data sent after the round began is acknowledged: Linux's `after(ack, beg_snd_nxt)`.
+    /// True if data sent after the round began is acknowledged (Linux's `after(ack, beg_snd_nxt)`).
     pub fn is_passed(self, path: &PathState) -> bool {
         path.una > self.end
     }
 
-    /// True if all data of the round is acknowledged, which may be one ACK earlier: `!before(snd_una, next_seq)` in
-    /// Linux's DCTCP.
+    /// True if all data of the round is acknowledged, which may be one ACK earlier (`!before(snd_una, next_seq)` in
+    /// Linux's DCTCP).
     pub fn is_acknowledged(self, path: &PathState) -> bool {
         path.una >= self.end
     }

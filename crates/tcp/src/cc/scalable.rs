@@ -1,14 +1,16 @@
-//! Scalable TCP: a fixed part of the window is gained every RTT and a fixed part lost (Kelly, Scalable TCP: Improving
-//! Performance in Highspeed Wide Area Networks, CCR 33(2), 2003, section 3).
+//! Scalable TCP: the window grows by a fixed share per RTT and shrinks by a fixed share per loss (Kelly, Scalable TCP:
+//! Improving Performance in Highspeed Wide Area Networks, CCR 33(2), 2003, section 3).
 //!
-//! A hundredth of a segment for each segment acknowledged, an eighth of the window for a loss. Below 100 segments a
-//! window gains a segment an RTT as Reno's does: Linux's form of the paper's switch to the traditional algorithm below
-//! a low window, which there also halves on a loss.
+//! Each acknowledged segment adds 1/100 segment, and a loss reduces the window by 1/8. Below 100 segments the window
+//! grows by one segment per RTT, as Reno's. That is Linux's form of the paper's switch to the traditional algorithm at
+//! low windows. In the paper, a loss then halves the window too.
 
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;
 
+/// Acknowledged segments per segment of growth.
 const EVERY: u64 = 100;
+/// A loss reduces the window by 1 in this number of segments.
 const LOSS_SHARE: u64 = 8;
 
 #[derive(Debug, Default)]
@@ -22,6 +24,7 @@ impl WindowAlgorithm for Scalable {
     fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
         let octets = window.slow_start(window.acked_bytes_for_growth(ack));
         if octets > 0 {
+            // Below 100 segments this is Reno's growth.
             window.add_one_per(window.segments().min(EVERY), octets);
         }
     }

@@ -1,28 +1,30 @@
-//! Veno: Reno that takes a loss without a queue for a random one (Fu and Liew, TCP Veno: TCP Enhancement for
-//! Transmission over Wireless Access Networks, JSAC 21(2), 2003, section II).
+//! Veno: Reno that treats a loss without a queue as random (Fu and Liew, TCP Veno: TCP Enhancement for Transmission
+//! over Wireless Access Networks, JSAC 21(2), 2003, section II).
 //!
-//! Vegas's estimate of the queue with beta = 3 segments: below it a loss costs a fifth of the window instead of a half;
-//! at or above it, the window grows by a segment every other round trip. Slow start is Reno's.
+//! Veno uses Vegas's estimate of the queue with beta = 3 segments. Below beta, a loss reduces the window by 20 %
+//! instead of 50 %. From beta on, the window grows by one segment every other round trip. Slow start is Reno's.
 //!
-//! With at most two RTT samples, or outside the open phase, Veno grows as Reno. As in Linux the smallest RTT is of the
-//! samples since the last ACK that grew the window, and samples are counted over the connection.
+//! With at most two RTT samples, or outside the Open state, Veno grows as Reno. As in Linux, the smallest RTT is that
+//! since the last ACK that grew the window, and samples are counted over the whole connection.
 
 use super::delay::{RoundRtt, share};
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use crate::CaState;
 use lopsided_core::{Duration, Time};
 
-/// In half segments: three segments.
+/// Three segments, in 1/2 segment.
 const BETA: u64 = 6;
+/// This number of samples or fewer may all come from delayed ACKs.
 const TOO_FEW: u32 = 2;
 
 #[derive(Debug, Default)]
 pub struct Veno {
     rtt: RoundRtt,
-    /// The last estimate of the queue, in half segments.
+    /// The last estimate of the queue, in 1/2 segment.
     queued: u64,
-    /// It is the other round trip's turn.
+    /// True if the next increase must be skipped.
     skip: bool,
+    /// True once there are enough RTT samples.
     enough: bool,
 }
 
@@ -67,6 +69,7 @@ impl WindowAlgorithm for Veno {
                 self.skip = !self.skip;
             }
         }
+        // Linux restarts the minimum after each ACK that may grow the window.
         self.rtt.min = None;
     }
 

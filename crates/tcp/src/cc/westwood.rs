@@ -1,40 +1,47 @@
-//! Westwood+: after a loss the window becomes what the path was seen to deliver (Grieco and Mascolo, Performance
-//! evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion control, CCR 34(2), 2004, section 2).
+//! Westwood+: after a loss the window becomes the measured bandwidth times the smallest RTT (Grieco and Mascolo,
+//! Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion control, CCR 34(2), 2004,
+//! section 2).
 //!
-//! Once an RTT, but no oftener than every 50 ms, the octets acknowledged give a bandwidth sample, smoothed twice with
-//! 7/8 (Linux's form of the low-pass filter). After fast recovery window and threshold are bandwidth times RTTmin;
-//! after a timeout the threshold is. Growth is Reno's.
+//! Once per RTT, but at most every 50 ms, the acknowledged bytes give a bandwidth sample, which is smoothed twice with
+//! 7/8 (Linux's form of the low-pass filter). After fast recovery, window and threshold are bandwidth times RTTmin;
+//! after a timeout, the threshold is. Growth is Reno's.
 //!
-//! As in Linux all is counted in the stack's ticks and whole octets a tick: RTTs are rounded up, so RTTmin may be a tick
-//! too large. A duplicate counts as one segment, which is taken off the next ACK that covers more than one; so is an ACK
-//! that offers another window and covers nothing. The first ACK counts nothing. The estimate is brought up to date
-//! before an ACK is judged: what the ACK that ends a repair covers is in the next sample. During fast recovery the way
-//! down leads to a half of the window, and the bandwidth's window holds from its end.
+//! As in Linux:
+//!
+//! - Values are in ticks of the stack's clock and whole bytes per tick. RTTs are rounded up, so RTTmin may be a tick
+//!   too long.
+//! - A duplicate ACK counts as one segment, which is subtracted from the next ACK that covers more than one. An ACK
+//!   that changes the window and covers nothing counts likewise.
+//! - The first ACK counts nothing.
+//! - The estimate is updated before an ACK is counted, so the ACK that ends a repair counts in the next sample.
+//! - Fast recovery reduces the window towards half; the bandwidth's window applies from its end.
 //!
 //! With an exact clock the estimate is exact too.
 
 use super::{Acked, PathState, Setup, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
 
-/// The shortest bandwidth sample.
+/// The shortest time of a bandwidth sample.
 const SAMPLE_MIN: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub struct Westwood {
     tick: Duration,
-    /// Bandwidth in bytes per tick (per second without ticks): smoothed once, and twice.
+    /// Bandwidth after the first filter, in bytes per tick (per second without ticks).
     once: f64,
+    /// Bandwidth after the second filter.
     twice: f64,
+    /// Start of the current sample.
     begun: Time,
-    /// Bytes delivered since then.
+    /// Bytes acknowledged in the current sample.
     count: u64,
-    /// Bytes of duplicates, which the ACK that covers them does not count again.
+    /// Bytes counted for duplicate ACKs. They are subtracted from the ACK that covers them.
     accounted: u64,
-    /// An ACK has arrived.
+    /// True once an ACK has arrived.
     heard: bool,
     rtt: Option<Duration>,
     min_rtt: Option<Duration>,
-    /// The path may have changed: take the next RTT as the minimum.
+    /// True if the next RTT replaces the minimum, because the path may have changed.
     forget_min: bool,
 }
 
@@ -54,6 +61,7 @@ impl Westwood {
         }
     }
 
+    /// Ends the sample if it is long enough (Linux's westwood_update_window).
     fn end_sample(&mut self, now: Time) {
         let span = self.floor(now).saturating_since(self.floor(self.begun));
         let Some(rtt) = self.rtt else { return };
@@ -71,13 +79,13 @@ impl Westwood {
         self.begun = now;
     }
 
-    /// What a clock of ticks shows.
+    /// The time, rounded down to a tick.
     fn floor(&self, now: Time) -> Time {
         let tick = self.tick.as_nanos().max(1);
         Time::from_nanos(now.as_nanos() / tick * tick)
     }
 
-    /// The span in ticks (in seconds without ticks).
+    /// The duration in ticks (in seconds without ticks).
     fn units(&self, span: Duration) -> f64 {
         match self.tick.as_nanos() {
             0 => span.as_secs_f64(),
@@ -85,11 +93,12 @@ impl Westwood {
         }
     }
 
+    /// Rounds down to whole bytes per tick.
     fn whole(&self, value: f64) -> f64 {
         if self.tick.is_zero() { value } else { libm::floor(value) }
     }
 
-    /// Bytes that an ACK counts for.
+    /// Bytes by which an ACK counts (Linux's westwood_acked_count).
     fn acked_octets(&mut self, ack: &Acked, mss: u64) -> u64 {
         let covered = if self.heard { ack.cumulative.get() } else { 0 };
         self.heard = true;
@@ -103,6 +112,7 @@ impl Westwood {
         if covered <= mss {
             return covered;
         }
+        // Duplicates have counted these segments already, except one.
         if self.accounted >= covered {
             self.accounted -= covered;
             return mss;
@@ -110,7 +120,7 @@ impl Westwood {
         covered - std::mem::take(&mut self.accounted)
     }
 
-    /// Bandwidth times RTTmin in segments.
+    /// Bandwidth times RTTmin, in segments.
     fn window(&self, mss: u64) -> u64 {
         let min_rtt = self.units(self.min_rtt.unwrap_or(Duration::ZERO));
         (self.twice * min_rtt / mss as f64) as u64
@@ -165,12 +175,13 @@ mod tests {
     use crate::cc::{Controller, WindowController};
     use lopsided_core::Bytes;
 
-    /// A steady path: bandwidth times RTTmin, whatever the queue.
+    /// A steady path: the window is bandwidth times RTTmin, whatever the queue.
     #[test]
     fn after_a_loss_the_window_is_the_bandwidth_times_the_smallest_rtt() {
         let mut westwood = WindowController::new(&setup(), Westwood::new(&setup()));
         let mut now = Time::from_nanos(1);
-        // A segment a millisecond: 100 segments in an RTTmin of 100 ms. First an empty queue, then one of 60 ms.
+        // One segment per millisecond is 100 segments in an RTTmin of 100 ms. The queue is empty at first, then 60 ms
+        // long.
         for step in 0..5000 {
             let rtt = Duration::from_millis(if step < 1000 { 100 } else { 160 });
             westwood.on_ack(now, &acked(1, rtt), &path_state());
@@ -183,7 +194,8 @@ mod tests {
         assert_eq!(westwood.ssthresh(), Some(westwood.cwnd()));
     }
 
-    /// Linux's `westwood_acked_count`: what duplicates told is not told again by the ACK that covers it.
+    /// Linux's `westwood_acked_count`: segments that duplicate ACKs counted are not counted again by the ACK that
+    /// covers them.
     #[test]
     fn duplicates_count_a_segment_each_and_are_taken_off_what_covers_them() {
         let mut westwood = Westwood::new(&setup());
@@ -200,7 +212,7 @@ mod tests {
         assert_eq!(counts(4, false), 4);
     }
 
-    /// What the ACK that ends a repair covers is no part of the estimate that ends it.
+    /// The ACK that ends a repair does not affect the estimate at the end of that repair.
     #[test]
     fn the_window_after_a_repair_is_that_of_the_acks_before() {
         let mut westwood = WindowController::new(&setup(), Westwood::new(&setup()));
@@ -223,8 +235,7 @@ mod tests {
         assert!(westwood.cwnd().get() / MSS > 100, "counted once, in the next sample");
     }
 
-    /// The filter: after a change, one sample moves the estimate by an eighth of an eighth, the first sample all the
-    /// way.
+    /// The filter: a sample changes the estimate by 1/64, except the first sample, which sets it.
     #[test]
     fn the_filter_smooths_twice() {
         let mut algorithm = Westwood::new(&setup());

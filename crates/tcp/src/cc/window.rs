@@ -1,36 +1,41 @@
 //! Shared parts of loss-based algorithms: window and threshold, slow start, and the effect of a congestion signal.
 //!
-//! The algorithm itself is a [`WindowAlgorithm`]: how the window grows in congestion avoidance, and what remains after
-//! a signal. Windows are stored in bytes and changed in whole segments, as in stacks that count segments.
+//! An algorithm is a [`WindowAlgorithm`], which defines the growth in congestion avoidance and the window after a
+//! signal. Windows are stored in bytes and changed in whole segments, as in stacks that count segments.
 
 use super::{Acked, Controller, EcnUse, PathState, Setup, Signal};
 use crate::ByteCounting;
 use lopsided_core::{Bytes, Duration, Time};
 use std::fmt::Debug;
 
-/// The largest TCP window (RFC 7323 section 2.3), and so the largest useful congestion window.
+/// The largest TCP window in bytes (RFC 7323 section 2.3), which is also the largest useful congestion window.
 const LARGEST: u64 = 1 << 30;
-/// RFC 5681 section 3.1: a threshold is at least two segments.
+/// Least threshold in segments (RFC 5681 section 3.1).
 const LEAST_THRESHOLD: u64 = 2;
 
 /// A congestion window and its threshold.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
+    /// The window in bytes.
     cwnd: u64,
+    /// The threshold in bytes; `None` before the first congestion signal.
     ssthresh: Option<u64>,
     mss: u64,
     counting: ByteCounting,
-    /// Bytes acknowledged towards the next increase; with `AcksExactly` the fraction of a byte, in bytes per window.
+    /// Bytes acknowledged towards the next increase. With `AcksExactly` it is the remainder of the last division, in
+    /// square bytes.
     cwnd_cnt: u64,
-    /// The window and threshold before the last congestion signal, for undo.
+    /// Window and threshold before the last congestion signal, for undo.
     before: Option<(u64, Option<u64>)>,
 }
 
 impl Window {
+    /// A window in slow start. The segment size is set when the connection is established.
     pub fn new(initial_window: Bytes, counting: ByteCounting) -> Window {
         Window { cwnd: initial_window.get().max(1), ssthresh: None, mss: 1, counting, cwnd_cnt: 0, before: None }
     }
 
+    /// The window in bytes.
     pub fn octets(&self) -> u64 {
         self.cwnd
     }
@@ -40,10 +45,12 @@ impl Window {
         (self.cwnd / self.mss).max(1)
     }
 
+    /// Sets the window in segments.
     pub fn set_segments(&mut self, segments: u64) {
         self.set_octets(segments.saturating_mul(self.mss));
     }
 
+    /// Sets the window in bytes: at least one segment, at most the largest TCP window.
     pub fn set_octets(&mut self, octets: u64) {
         self.cwnd = octets.clamp(self.mss, LARGEST.max(self.mss));
     }
@@ -53,30 +60,32 @@ impl Window {
         self.ssthresh.map(|ssthresh| ssthresh / self.mss)
     }
 
+    /// Sets the threshold in segments, at least two.
     pub fn set_ssthresh(&mut self, segments: u64) {
         self.ssthresh = Some(segments.max(LEAST_THRESHOLD).saturating_mul(self.mss).min(LARGEST));
     }
 
-    /// Enters congestion avoidance: the threshold becomes the window.
+    /// Ends slow start: the threshold becomes the window.
     pub fn end_slow_start(&mut self) {
         self.ssthresh = Some(self.cwnd);
     }
 
-    /// Lowers the threshold to the window, if it is higher.
+    /// Lowers the threshold to the window if it is higher.
     pub fn end_slow_start_at_window(&mut self) {
         self.ssthresh = Some(self.ssthresh.map_or(self.cwnd, |ssthresh| ssthresh.min(self.cwnd)));
     }
 
-    /// Raises a threshold far below a used window, which is out of date, to 3/4 of the window (RFC 2861 section 3).
+    /// Raises an outdated threshold to 3/4 of the window (RFC 2861 section 3).
     pub fn freshen_ssthresh(&mut self) {
         self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.three_quarters()));
     }
 
-    /// 3/4 of the window in whole segments, each part rounded down as in Linux.
+    /// 3/4 of the window in whole segments, with each part rounded down as in Linux.
     fn three_quarters(&self) -> u64 {
         (self.segments() / 2 + self.segments() / 4) * self.mss
     }
 
+    /// True if the window is below the threshold.
     pub fn in_slow_start(&self) -> bool {
         self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh)
     }
@@ -86,15 +95,17 @@ impl Window {
         self.ssthresh == Some(self.cwnd)
     }
 
+    /// The segment size in bytes.
     pub fn mss(&self) -> u64 {
         self.mss
     }
 
+    /// The unit in which ACKs grow the window.
     pub fn counting(&self) -> ByteCounting {
         self.counting
     }
 
-    /// Bytes that an ACK counts for: one segment or the delivered bytes, by the profile's rule.
+    /// Bytes by which an ACK counts: one segment or the delivered bytes, by the profile's rule.
     pub fn acked_bytes_for_growth(&self, ack: &Acked) -> u64 {
         let delivered = ack.delivered.get();
         match self.counting {
@@ -105,7 +116,8 @@ impl Window {
         }
     }
 
-    /// Grows by `octets` up to the threshold (RFC 5681 equation 2); returns the rest for congestion avoidance.
+    /// Grows the window by `octets` bytes up to the threshold (RFC 5681 equation 2). Returns the bytes that are left
+    /// for congestion avoidance.
     #[inline]
     pub fn slow_start(&mut self, octets: u64) -> u64 {
         if !self.in_slow_start() {
@@ -117,12 +129,12 @@ impl Window {
         octets - step
     }
 
-    /// Adds one segment for each `every` acknowledged segments: exact for any ACK rate (RFC 3465 section 2.1).
+    /// Adds one segment for each `every` acknowledged segments, at any ACK rate (RFC 3465 section 2.1).
     #[inline]
     pub fn add_one_per(&mut self, every: u64, octets: u64) {
         let step = every.max(1).saturating_mul(self.mss);
         if self.cwnd_cnt >= step {
-            // The growth became faster: old credit gives one segment instead of a burst.
+            // `every` has decreased: old credit adds one segment instead of a burst (Linux's tcp_cong_avoid_ai).
             self.cwnd_cnt = 0;
             self.set_octets(self.cwnd + self.mss);
         }
@@ -134,7 +146,7 @@ impl Window {
         }
     }
 
-    /// Adds `square_octets / cwnd` bytes to cwnd and carries the remainder over.
+    /// Adds `square_octets / cwnd` bytes to the window and keeps the remainder for the next call.
     pub fn add_exactly(&mut self, square_octets: u64) {
         self.cwnd_cnt += square_octets;
         let step = self.cwnd_cnt / self.cwnd;
@@ -142,7 +154,7 @@ impl Window {
         self.set_octets(self.cwnd + step);
     }
 
-    /// Reno's growth: slow start, then one segment per acknowledged window.
+    /// Reno's growth: slow start, then one segment for each acknowledged window.
     #[inline]
     pub fn reno_cong_avoid(&mut self, octets: u64) {
         let left = self.slow_start(octets);
@@ -151,6 +163,7 @@ impl Window {
         }
     }
 
+    /// Half of the window in segments, Reno's threshold after a loss.
     pub fn reno_ssthresh(&self) -> u64 {
         self.segments() / 2
     }
@@ -163,7 +176,7 @@ impl Window {
         self.mss = mss.get().max(1);
     }
 
-    /// Changes the segment size; window and threshold are in bytes.
+    /// Changes the segment size. `cwnd` and `ssthresh` are the new values in bytes.
     fn resize(&mut self, mss: Bytes, cwnd: u64, ssthresh: Option<u64>) {
         let before = self.mss;
         self.set_mss(mss);
@@ -174,13 +187,13 @@ impl Window {
         self.ssthresh = ssthresh;
     }
 
-    /// Saves the window for undo. A threshold far below a used window is out of date: 3/4 of the window replaces it
-    /// (RFC 2861 section 3).
+    /// Saves window and threshold for undo. An outdated threshold is saved as 3/4 of the window (RFC 2861 section 3).
     fn keep(&mut self) {
         let ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.three_quarters()));
         self.before = Some((self.cwnd, ssthresh));
     }
 
+    /// Restores the saved values, or keeps the current ones if they are larger.
     fn restore(&mut self) {
         if let Some((cwnd, ssthresh)) = self.before.take() {
             self.cwnd = self.cwnd.max(cwnd);
@@ -192,33 +205,68 @@ impl Window {
     }
 }
 
-/// How a window grows, and what remains of it after a congestion signal: all that most algorithms define. All values
-/// are in segments.
+/// The growth of a window and its reduction after a congestion signal, which is all that most algorithms define. All
+/// values are in segments.
+///
+/// # Examples
+///
+/// An algorithm that grows by one segment per 4 windows and reduces by 10 %:
+///
+/// ```
+/// use lopsided_core::Time;
+/// use lopsided_tcp::Controller;
+/// use lopsided_tcp::cc::{Acked, PathState, Signal, Window, WindowAlgorithm, WindowController, harness};
+///
+/// #[derive(Debug)]
+/// struct Gentle;
+///
+/// impl WindowAlgorithm for Gentle {
+///     fn name(&self) -> &str {
+///         "gentle"
+///     }
+///     fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
+///         let left = window.slow_start(window.acked_bytes_for_growth(ack));
+///         window.add_one_per(4 * window.segments(), left);
+///     }
+///     fn ssthresh(&mut self, _now: Time, _signal: Signal, _path: &PathState, window: &Window) -> u64 {
+///         window.segments() * 9 / 10
+///     }
+/// }
+///
+/// let (mut gentle, path) = (WindowController::new(&harness::setup(), Gentle), harness::path_state());
+/// gentle.on_established(Time::ZERO, &path);
+/// gentle.on_congestion(Time::ZERO, Signal::Loss, &path);
+/// assert_eq!(gentle.cwnd().get(), 9 * harness::MSS);
+/// ```
 pub trait WindowAlgorithm: Debug + Send {
-    /// The algorithm's name, as in a scenario.
+    /// The name of the algorithm, as in a scenario.
     fn name(&self) -> &str;
+    /// The handshake is complete. The segment size is known, and possibly an RTT.
     fn on_established(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
-    /// Data is sent into an empty network; the last data was sent `idle` ago.
+    /// Data is sent into an empty network. The last data was sent `idle` ago.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
-    /// Every ACK, before it changes state, window or threshold: Linux measures here.
+    /// An ACK arrived, and has not yet changed the state, the window or the threshold. Linux takes its measurements
+    /// here.
     #[inline]
     fn on_arrival(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &Window) {}
-    /// Every ACK that delivered something, in recovery too, after its changes: measurements of the algorithm.
+    /// An ACK delivered data, in recovery or outside, and its changes are made. For measurements of the algorithm.
     #[inline]
     fn pkts_acked(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &mut Window) {}
-    /// An ACK that may raise the window: it advanced, recovery does not own the window, and the window limited the
-    /// sender.
+    /// An ACK may raise the window: it advanced, recovery does not own the window, and the window limited the sender.
     fn cong_avoid(&mut self, now: Time, ack: &Acked, path: &PathState, window: &mut Window);
-    /// The threshold after a signal, in segments; at least 2 are used.
+    /// The threshold after a signal, in segments. At least 2 are used.
     fn ssthresh(&mut self, now: Time, signal: Signal, path: &PathState, window: &Window) -> u64;
-    /// The retransmission timer expired; the window is already reduced.
+    /// The retransmission timer expired. The window is already reduced.
     fn on_timeout(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
+    /// A reduction is complete: the data that was outstanding at its beginning is acknowledged.
     fn on_recovered(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
+    /// The last congestion signal was spurious. Window and threshold are already restored.
     fn on_undo(&mut self, _now: Time) {}
     /// True if `cong_avoid` must also be called while the application or the receiver limits the sender.
     fn increase_when_app_limited(&self) -> bool {
         false
     }
+    /// The ECN mode that the algorithm requires.
     fn ecn_use(&self) -> EcnUse {
         EcnUse::Classic
     }
@@ -233,11 +281,13 @@ pub struct WindowController<L> {
 }
 
 impl<L: WindowAlgorithm> WindowController<L> {
+    /// A controller with an initial window and an algorithm.
     pub fn new(setup: &Setup, algorithm: L) -> WindowController<L> {
         let window = Window::new(setup.initial_window, setup.counting);
         WindowController { window, remembered_threshold: setup.remembered_threshold, algorithm }
     }
 
+    /// The algorithm.
     pub fn algorithm(&self) -> &L {
         &self.algorithm
     }
@@ -279,6 +329,7 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
 
     fn on_congestion(&mut self, now: Time, signal: Signal, path: &PathState) {
         self.window.set_mss(path.mss);
+        // RFC 5681 section 3.1: repeated timeouts of the same data keep the threshold.
         let first = !matches!(signal, Signal::Timeout { consecutive } if consecutive > 1);
         if first {
             let threshold = self.algorithm.ssthresh(now, signal, path, &self.window);
@@ -286,6 +337,7 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
             self.window.set_ssthresh(threshold);
         }
         self.window.reset_cwnd_cnt();
+        // RFC 5681 section 3.1: one segment more than is still assumed to be in the network.
         match signal {
             Signal::Timeout { .. } => {
                 self.window.set_octets(path.in_flight.get().saturating_add(path.mss.get()));

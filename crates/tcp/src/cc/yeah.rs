@@ -1,10 +1,10 @@
-//! YeAH: Scalable while the queue is short, Reno with early decongestion when it is not (Baiocchi, Castellani and
-//! Vacirca, YeAH-TCP: Yet Another Highspeed TCP, PFLDnet 2007, sections 2 and 3).
+//! YeAH: Scalable while the queue is short, otherwise Reno with early decongestion (Baiocchi, Castellani and Vacirca,
+//! YeAH-TCP: Yet Another Highspeed TCP, PFLDnet 2007, sections 2 and 3).
 //!
-//! Once a round trip the queue is estimated from the smallest RTT. It is slow mode if more than 80 segments are queued
-//! or the queueing delay exceeds an eighth of the base RTT; with more than 80 queued and more than a Reno would have,
-//! the queue is taken off the window, at most half of it. In fast mode the window grows as Scalable's. A loss costs
-//! what is queued, between an eighth and a half of the window, or a half once slow mode has lasted 16 round trips.
+//! Once per round trip, the queue is estimated from the smallest RTT. The mode is slow if more than 80 segments are
+//! queued or the queueing delay exceeds 1/8 of the base RTT. If more than 80 segments are queued and the window exceeds
+//! Reno's, the window shrinks by the queue, at most by half. In fast mode the window grows as Scalable's. A loss
+//! reduces the window by the queue, between 1/8 and 1/2, or by 1/2 once slow mode has lasted 16 round trips.
 //!
 //! The constants are Linux's.
 
@@ -15,18 +15,19 @@ use lopsided_core::{Duration, Time};
 
 /// Largest number of queued segments (Qmax).
 const QUEUE_MAX: u64 = 80;
-/// The queueing delay may be the base RTT divided by this.
+/// The queueing delay of fast mode is at most the base RTT divided by this.
 const DELAY_SHARE: u64 = 8;
-/// Decongestion removes at most the window divided by this (epsilon); a loss in fast mode at least (delta).
+/// Decongestion reduces the window at most by the window divided by this (epsilon).
 const DECONGEST_SHARE: u64 = 2;
+/// A loss in fast mode reduces the window at least by the window divided by this (delta).
 const LOSS_SHARE: u64 = 8;
-/// Round trips of slow mode after which a competing Reno is assumed (rho), and of fast mode after which it is not
-/// (zeta).
+/// Number of round trips in slow mode after which a competing Reno flow is assumed (rho).
 const RENO_AFTER: u32 = 16;
+/// Number of round trips in fast mode after which no competing Reno flow is assumed (zeta).
 const FAST_AFTER: u32 = 50;
-/// In fast mode, one segment is added for this many acknowledged, as in Scalable.
+/// Acknowledged segments per segment of growth in fast mode, as in Scalable.
 const SCALABLE_PER_SEGMENT: u64 = 100;
-/// A round trip with at most this many RTT samples says nothing about the queue.
+/// A round trip with at most this many RTT samples does not show the queue.
 const TOO_FEW_SAMPLES: u32 = 2;
 
 #[derive(Debug)]
@@ -34,10 +35,11 @@ pub struct Yeah {
     rtt: RoundRtt,
     /// Number of segments queued in the last round.
     queued: u64,
-    /// The window that Reno would have.
+    /// The window that Reno would have, in segments.
     reno: u64,
-    /// Round trips in a row in slow mode, and in fast mode since the last loss.
+    /// Round trips in a row in slow mode.
     slow_rounds: u32,
+    /// Round trips in fast mode since the last loss.
     fast_rounds: u32,
 }
 
@@ -48,6 +50,7 @@ impl Default for Yeah {
 }
 
 impl Yeah {
+    /// Chooses the mode at the end of a round, and reduces the window for a long queue.
     fn end_round(&mut self, window: &mut Window, base: u64, rtt: u64) {
         let cwnd = window.segments();
         let queued = share(cwnd, rtt - base, rtt);
@@ -60,6 +63,7 @@ impl Yeah {
             self.slow_rounds = self.slow_rounds.saturating_add(1);
         } else {
             self.fast_rounds += 1;
+            // No competing Reno flow is left.
             if self.fast_rounds > FAST_AFTER {
                 self.reno = 2;
                 self.fast_rounds = 0;
@@ -132,7 +136,7 @@ mod tests {
     #[test]
     fn decongestion_takes_the_queue_off_but_not_below_reno() {
         let (mut yeah, mut window) = (Yeah::default(), window(1000));
-        // 100 ms of base RTT and 111 ms now: 99 of 1000 segments are queued.
+        // The base RTT is 100 ms and the RTT 111 ms: 99 of 1000 segments are queued.
         yeah.end_round(&mut window, 100_000_000, 111_000_000);
         assert_eq!((window.segments(), yeah.queued), (901, 99));
         assert_eq!(yeah.slow_rounds, 1);

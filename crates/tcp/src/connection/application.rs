@@ -1,4 +1,4 @@
-//! The application's calls: writing, reading, and the three ways to end a connection (RFC 9293 section 3.9.1; RFC 1122
+//! The application's calls: writing, reading, and three ways to end a connection (RFC 9293 section 3.9.1; RFC 1122
 //! section 4.2.2.13 for data that the application will not read).
 
 use super::Connection;
@@ -10,30 +10,34 @@ use std::net::Shutdown;
 use std::ops::Range;
 
 impl Connection {
-    /// Bytes that arrived in order and wait for the application.
+    /// Number of bytes that arrived in order and wait for the application.
     pub fn readable(&self) -> u64 {
         self.recv.unread()
     }
 
-    /// Bytes that the application may write now.
+    /// Number of bytes that the application may write now.
     pub fn writable(&self) -> u64 {
         if self.send.is_closed() || self.state > State::CloseWait { 0 } else { self.send.room() }
     }
 
-    /// Why the connection failed, or `None`. Reading it does not clear it, unlike SO_ERROR.
+    /// The error that ended the connection, or `None`. Unlike SO_ERROR, reading it does not clear it.
     pub fn error(&self) -> Option<ConnError> {
         self.error
     }
 
     /// Enables [`ConnEvent::Readable`] and [`ConnEvent::Writable`]. Each event is reported once, to an application that
-    /// waits: a reader waits after a read that returned less than its limit and before its first read, a writer after a
-    /// partial write. As in Linux, a writer that filled the buffer is notified when 1/3 of the buffer is free.
+    /// waits. A reader waits before its first read and after a read that returned less than its limit. A writer waits
+    /// after a partial write. As in Linux, a writer that filled the buffer is notified when 1/3 of the buffer is free.
     pub fn watch_readiness(&mut self) {
         self.readiness = Readiness { watched: true, reader_waits: true, writer_waits: false };
         self.tell_readiness();
     }
 
-    /// Queues as much of the payload as fits and returns the number of bytes queued: 0 if the application must wait.
+    /// Queues as much of the payload as fits and returns the number of queued bytes, which is 0 if the buffer is full.
+    ///
+    /// # Errors
+    ///
+    /// If this end has closed its direction or the connection has failed.
     pub fn write(&mut self, payload: &Payload) -> Result<u64, WriteError> {
         if self.send.is_closed() || self.state > State::CloseWait {
             return Err(self.error.map_or(WriteError::Closed, WriteError::Failed));
@@ -45,8 +49,8 @@ impl Connection {
         Ok(len)
     }
 
-    /// Returns the ranges of the peer's stream that were not received but count as received (`placeholders` of the
-    /// profile), since the last call. Reads return zeros for them.
+    /// Returns the ranges of the peer's stream that were acknowledged without being received (`placeholders` of the
+    /// profile), as stream offsets since the last call. Reads return zeros for these ranges.
     pub fn take_placeholders(&mut self) -> Vec<Range<u64>> {
         self.recv.take_placeholders()
     }
@@ -57,7 +61,12 @@ impl Connection {
         self.recv.takes_placeholders()
     }
 
-    /// Returns up to `limit` bytes that arrived in order.
+    /// Reads up to `limit` bytes that arrived in order.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Blocked`] if no data is unread, [`ReadError::Ended`] after the peer's FIN, [`ReadError::Failed`] if
+    /// the connection has failed.
     pub fn read(&mut self, now: Time, limit: u64) -> Result<Payload, ReadError> {
         let unread = self.recv.unread();
         self.readiness.reader_waits = unread < limit;
@@ -79,6 +88,7 @@ impl Connection {
         Ok(payload)
     }
 
+    /// The reason why no data can be read.
     #[cold]
     fn nothing_to_read(&self) -> ReadError {
         match self.error {
@@ -89,8 +99,7 @@ impl Connection {
     }
 
     /// Closes one direction or both, as shutdown(2). `Write` sends a FIN after the written data. `Read` ends reading
-    /// once the buffer is empty and sends nothing to the peer. After `Both`, data that arrives is answered with a
-    /// reset.
+    /// once the buffer is empty and sends nothing to the peer. After `Both`, arriving data is answered with a reset.
     pub fn shutdown(&mut self, how: Shutdown) {
         if matches!(how, Shutdown::Read | Shutdown::Both) {
             self.read_shut = true;
@@ -101,8 +110,8 @@ impl Connection {
     }
 
     /// Closes the connection, as close(2): the application will neither read nor write. Written data is still
-    /// delivered, followed by a FIN. If data is unread or arrives later, the peer gets a reset. A peer that never
-    /// closes its direction is waited for at most Linux's tcp_fin_timeout.
+    /// delivered, followed by a FIN. If data is unread or arrives later, the peer gets a reset. The connection waits
+    /// for the peer's FIN for 60 s (Linux's tcp_fin_timeout).
     pub fn close(&mut self, now: Time) {
         self.orphaned = true;
         if self.recv.unread() > 0 {
@@ -119,7 +128,7 @@ impl Connection {
     fn shut_write(&mut self) {
         let may_send = self.may_send_data();
         match self.state {
-            // Data written before the handshake ends is still delivered.
+            // Data written before the end of the handshake is still delivered.
             State::SynSent if self.send.has_unsent_data() => self.send.close(may_send),
             State::Listen | State::SynSent => self.finish(None),
             State::SynReceived | State::Established => {
@@ -134,9 +143,9 @@ impl Connection {
         }
     }
 
-    /// Aborts the connection and resets the peer.
+    /// Aborts the connection and sends the peer a reset.
     pub fn abort(&mut self) {
-        // RFC 9293 section 3.10.5: an end that has nothing more to send or receive closes without a reset.
+        // RFC 9293 section 3.10.5: if both directions are closed, the connection ends without a reset.
         let resets = matches!(
             self.state,
             State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait
@@ -153,11 +162,12 @@ impl Connection {
         !self.events.is_empty()
     }
 
+    /// Removes and returns the oldest event for the application.
     pub fn poll_event(&mut self) -> Option<ConnEvent> {
         self.events.pop_front()
     }
 
-    /// Reports readable and writable to the waiting application.
+    /// Reports readable and writable data to the application if it waits.
     #[inline]
     pub(super) fn tell_readiness(&mut self) {
         if self.readiness.watched {

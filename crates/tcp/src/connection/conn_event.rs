@@ -6,22 +6,22 @@ use std::fmt;
 /// An event for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnEvent {
+    /// The handshake is complete.
     Established,
-    /// Data can be read, after a read that found less than it asked for. Reported if
-    /// [watched](super::Connection::watch_readiness).
+    /// Data can be read. Reported after a read that returned less than its limit, if
+    /// [enabled](super::Connection::watch_readiness).
     Readable,
-    /// Data can be written, after a write that found less room than it needed. Reported if
-    /// [watched](super::Connection::watch_readiness).
+    /// Data can be written. Reported after a write that did not fit, if [enabled](super::Connection::watch_readiness).
     Writable,
-    /// The peer sent its FIN: all data before it is readable.
+    /// The peer sent its FIN. All data before the FIN is readable.
     PeerClosed,
     /// Both directions are closed and acknowledged.
     Closed,
-    /// The connection is over before both directions were closed.
+    /// The connection ended before both directions were closed.
     Failed(ConnError),
 }
 
-/// Whether a reader or a writer waits. Without [`super::Connection::watch_readiness`] no readiness is reported.
+/// The state of readiness events. Without [`super::Connection::watch_readiness`] none is reported.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Readiness {
     pub watched: bool,
@@ -29,32 +29,34 @@ pub(super) struct Readiness {
     pub writer_waits: bool,
 }
 
-/// Why a connection failed.
+/// The reason why a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnError {
-    /// The peer answered the SYN with a reset: no listener there (ECONNREFUSED).
+    /// The peer answered the SYN with a reset, because nothing listens there (ECONNREFUSED).
     Refused,
     /// The peer reset the connection (ECONNRESET).
     Reset,
-    /// No answer to repeated retransmissions (ETIMEDOUT).
+    /// The peer did not answer repeated retransmissions (ETIMEDOUT).
     TimedOut,
 }
 
-/// Why a write failed.
+/// The reason why a write failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteError {
     /// This end has closed its direction (EPIPE).
     Closed,
+    /// The connection has failed.
     Failed(ConnError),
 }
 
-/// Why a read failed.
+/// The reason why a read returned no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
     /// No unread data has arrived (EAGAIN).
     Blocked,
-    /// The peer's FIN was reached and all data was read.
+    /// All data before the peer's FIN was read.
     Ended,
+    /// The connection has failed.
     Failed(ConnError),
 }
 

@@ -1,27 +1,32 @@
-//! The state of the SYN exchange: what was sent, and how often.
+//! The state of the SYN exchange: the SYNs that were sent, and their retransmissions.
 
 use lopsided_core::Time;
 
-/// Retransmissions of a SYN, and of the answer to one, before the attempt is given up (Linux's tcp_syn_retries and
-/// tcp_synack_retries).
+/// Number of retransmissions of a SYN before the attempt fails (Linux's tcp_syn_retries).
 pub(super) const SYN_RETRIES: u32 = 6;
+/// Number of retransmissions of a SYN-ACK before the attempt fails (Linux's tcp_synack_retries).
 pub(super) const SYN_ACK_RETRIES: u32 = 5;
 
+/// The state of the SYN exchange.
 #[derive(Debug, Default)]
 pub(super) struct Handshake {
+    /// True if a SYN must be sent.
     syn_due: bool,
+    /// Time of the first SYN.
     sent_at: Option<Time>,
+    /// Number of SYNs after the first.
     resent: u32,
+    /// Number of timeouts.
     retries: u32,
 }
 
 impl Handshake {
-    /// Schedules a SYN, or a SYN-ACK, to be sent.
+    /// Schedules a SYN or a SYN-ACK.
     pub fn request_syn(&mut self) {
         self.syn_due = true;
     }
 
-    /// The handshake is over, completed or failed.
+    /// Cancels a scheduled SYN, because the handshake is complete or has failed.
     pub fn give_up(&mut self) {
         self.syn_due = false;
     }
@@ -31,7 +36,7 @@ impl Handshake {
         self.syn_due
     }
 
-    /// Records that a SYN was sent. True if it was a retransmission.
+    /// Records a sent SYN and returns true if it was a retransmission.
     pub fn on_sent(&mut self, now: Time) -> bool {
         self.syn_due = false;
         let again = self.sent_at.is_some();
@@ -40,34 +45,35 @@ impl Handshake {
         again
     }
 
-    /// Records a timeout. False if all `retries` are used up.
+    /// Records a timeout and schedules a retransmission. Returns false if all `retries` are used.
     pub fn retry(&mut self, retries: u32) -> bool {
         self.retries += 1;
         self.syn_due = self.retries <= retries;
         self.syn_due
     }
 
-    /// True if the SYN was sent more than once: an answer may belong to any of them (Karn's rule).
+    /// True if more than one SYN was sent. An answer may belong to any of them (Karn's rule).
     pub fn is_resent(&self) -> bool {
         self.resent > 0
     }
 
-    /// True if the SYN timed out and was retransmitted more than once, by a timeout or because the peer's SYN arrived
-    /// again.
+    /// True if the SYN timed out and was sent at least three times. A repeated SYN of the peer causes retransmissions
+    /// too.
     pub fn was_lost_twice(&self) -> bool {
         self.retries > 0 && self.resent > 1
     }
 
+    /// Number of timeouts of the SYN.
     pub fn retries(&self) -> u32 {
         self.retries
     }
 
-    /// The time of the SYN, if it was sent exactly once.
+    /// Time of the SYN if exactly one was sent.
     pub fn sent_once_at(&self) -> Option<Time> {
         self.sent_at.filter(|_| !self.is_resent())
     }
 
-    /// The time of the first SYN.
+    /// Time of the first SYN.
     pub fn first_sent_at(&self) -> Option<Time> {
         self.sent_at
     }

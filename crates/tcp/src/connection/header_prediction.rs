@@ -1,9 +1,9 @@
-//! Header prediction: one call processes a segment that brings nothing unusual, as most segments do (Van Jacobson, in
-//! 4.4BSD; RFC 1323 section 4.2.2 has the conditions with timestamps).
+//! Header prediction: one call processes the usual segment, which only acknowledges new data or carries the next data
+//! (Van Jacobson, in 4.4BSD; RFC 1323 section 4.2.2 has the conditions with timestamps).
 //!
-//! [`Connection::predicts`] and the two functions after it check the conditions, each with its reason. All other
-//! segments take the general path in `input`, and predicted segments could too: `tests/prediction.rs` compares both
-//! paths on the same segments, timers and counters.
+//! [`Connection::predicts`] and the two functions after it check the conditions. All other segments take the general
+//! path in `input`, which has the same result for predicted segments: `tests/prediction.rs` compares the segments,
+//! timers and counters of both paths.
 
 use super::Connection;
 use super::input::DataSegment;
@@ -18,15 +18,15 @@ use lopsided_core::{Ecn, Payload, Time};
 #[cfg(test)]
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
-    /// True sends all segments through the general path.
+    /// True if all segments must take the general path.
     pub off: bool,
     /// Number of segments that were predicted.
     pub taken: u64,
 }
 
 impl Connection {
-    /// Processes a segment that is only progress: an acknowledgement of new data, or the next data. Returns false, and
-    /// changes nothing, for any other segment.
+    /// Processes a segment that only acknowledges new data or carries the next data. Returns false and changes nothing
+    /// for any other segment.
     #[inline(always)]
     pub(super) fn take_predicted(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) -> bool {
         if !self.predicts(header) {
@@ -44,9 +44,9 @@ impl Connection {
         taken
     }
 
-    /// True if the connection is open and the segment is the next in order, has no flag but PSH, no option but
-    /// timestamps that are not older than the last, and no ECN mark to echo. Such a segment is acceptable, and only its
-    /// acknowledgement and its data matter. In an open connection neither end has closed.
+    /// True if the connection is open and the segment is the next in order and usual: no flag but PSH, no option but
+    /// timestamps that are not older than the last, and no ECN mark to echo. Such a segment is acceptable, and neither
+    /// end has closed, so only its acknowledgement and its data matter.
     #[inline(always)]
     fn predicts(&self, header: &TcpHeader) -> bool {
         #[cfg(test)]
@@ -66,7 +66,7 @@ impl Connection {
             && self.acks.option_room() == 0
     }
 
-    /// A segment without data: processes it if it acknowledges new data and the sender finds nothing unusual.
+    /// Processes a segment without data if it acknowledges new data and the sender has no losses.
     #[inline(always)]
     fn take_progress(&mut self, now: Time, header: &TcpHeader) -> bool {
         let flight = &self.send.flight;
@@ -84,7 +84,7 @@ impl Connection {
         true
     }
 
-    /// A segment with data: processes it if no earlier data is missing, nothing is outstanding, and the data fits the
+    /// Processes a segment with data if no earlier data is missing, nothing is outstanding, and the data fits the
     /// window.
     #[inline(always)]
     fn take_next(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) -> bool {
@@ -106,6 +106,7 @@ impl Connection {
         true
     }
 
+    /// The fields for the send side of a segment without SACK blocks and marks.
     #[inline(always)]
     fn plain_ack_info(&self, header: &TcpHeader, ack: u64, has_data: bool) -> AckInfo<'static> {
         let stamps = header.options.timestamps;

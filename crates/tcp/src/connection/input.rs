@@ -1,5 +1,5 @@
-//! The arrival of segments (RFC 9293 section 3.10.7): the handshake, the acceptability checks and their answers (RFC
-//! 5961, RFC 7323), then acknowledgement, data and FIN.
+//! The arrival of segments (RFC 9293 section 3.10.7): handshake, acceptability checks and their answers (RFC 5961, RFC
+//! 7323), then acknowledgement, data and FIN.
 
 use super::conn_event::{ConnError, ConnEvent};
 use super::urgent::OldAck;
@@ -11,9 +11,9 @@ use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::tcp_event::{AckReason, State, TimerKind};
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Seq, Time};
 
-/// The time in TIME-WAIT, and the time that an orphaned connection waits for the peer's FIN: 60 s in Linux and FreeBSD.
+/// Duration of TIME-WAIT, and the time that an orphaned connection waits for the peer's FIN: 60 s in Linux and FreeBSD.
 pub(super) const TIME_WAIT: Duration = Duration::from_secs(60);
-/// The least time between two answers to unacceptable segments without data. It stops two ends that disagree from
+/// The least time between two answers to unacceptable segments without data. It prevents two ends that disagree from
 /// answering each other forever (Linux's tcp_invalid_ratelimit).
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -22,15 +22,15 @@ const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 pub(super) struct DataSegment<'a> {
     pub header: &'a TcpHeader,
     pub payload: &'a Payload,
-    /// The ECN field that it arrived with.
+    /// The ECN field of its IP header.
     pub ecn: Ecn,
-    /// Its offset in the peer's stream.
+    /// Offset in the peer's stream.
     pub start: i64,
 }
 
 impl Connection {
-    /// Processes a segment of this connection. Unacceptable segments are answered or ignored as RFC 9293 and RFC 5961
-    /// say.
+    /// Processes a segment of this connection. Unacceptable segments are answered or ignored according to RFC 9293 and
+    /// RFC 5961.
     pub fn handle_segment(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
         self.send.flight.trace.set_now(now);
         self.clock = now;
@@ -49,8 +49,8 @@ impl Connection {
         self.tell_readiness();
     }
 
-    /// Fixes the window of an ACK that is due now, before the application reads: what it reads opens the window for the
-    /// next segment only.
+    /// Fixes the window of an ACK that is due now, before the application reads. The read then opens only the window of
+    /// later segments.
     fn settle_answer(&mut self, now: Time) {
         let Some(why) = self.acks.due() else { return };
         if self.state >= State::Established && self.state != State::Closed {
@@ -60,14 +60,15 @@ impl Connection {
         }
     }
 
+    /// Processes a segment in all states with a known peer.
     fn on_segment(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
         let start = self.recv.offset(header.seq);
         if !self.is_acceptable(now, header, start, payload) {
             return;
         }
         if header.flags.has(Flags::RST) {
-            // Only the exact next sequence number resets. A reset elsewhere in the window is challenged (RFC 5961
-            // section 3.2).
+            // Only a reset with exactly the next sequence number is accepted. A reset elsewhere in the window is
+            // challenged (RFC 5961 section 3.2).
             if start != self.recv.rcv_nxt() {
                 self.challenge(now);
             } else if self.state == State::TimeWait {
@@ -86,12 +87,14 @@ impl Connection {
         }
         let was_open = self.state == State::Established;
         if self.awaits_ack_of_syn() {
+            // RFC 9293 section 3.10.7.4, SYN-RECEIVED: an unacceptable ACK is answered with a reset.
             if header.ack != self.send.seq(0) {
                 self.urgent_mut().refused = Some(header.ack);
                 return;
             }
             self.establish(now, header);
         }
+        // RFC 9768 section 3.2.2.5.1: some marks must be acknowledged at once.
         if self.ecn.is_accurate() && self.ecn.count(header, payload.len(), ecn) {
             self.acks.ack_now(AckReason::Ecn);
         }
@@ -105,6 +108,7 @@ impl Connection {
         if !self.on_ack(now, header, payload) {
             return;
         }
+        // RFC 1122 section 4.2.2.13: data that the application will never read is answered with a reset.
         if self.read_shut && self.refuses_data(start, payload) {
             self.urgent_mut().refused = Some(header.ack);
             self.fail(ConnError::Reset);
@@ -117,21 +121,22 @@ impl Connection {
         }
     }
 
-    /// True if new data arrives after the application closed both directions (RFC 1122 section 4.2.2.13).
+    /// True if the segment has new data after the application closed both directions (RFC 1122 section 4.2.2.13).
     #[cold]
     fn refuses_data(&self, start: i64, payload: &Payload) -> bool {
         let is_closed = matches!(self.state, State::FinWait1 | State::FinWait2);
         is_closed && start + i64::from(payload.len()) > self.recv.next() as i64
     }
 
-    /// RFC 9293 section 3.10.7.4 first check, and PAWS (RFC 7323 section 5.3).
+    /// Checks acceptability (RFC 9293 section 3.10.7.4 first check) and PAWS (RFC 7323 section 5.3), and answers a
+    /// segment that fails. Returns true if the segment must be processed.
     fn is_acceptable(&mut self, now: Time, header: &TcpHeader, start: i64, payload: &Payload) -> bool {
         if let Some(timestamps) = header.options.timestamps {
             if self.options.timestamps
                 && !header.flags.has(Flags::RST)
                 && (timestamps.value.wrapping_sub(self.ts_recent) as i32) < 0
             {
-                // An old duplicate or an attack: an ACK shows a live peer our state.
+                // An old duplicate or an attack. The ACK informs a live peer about the state of this end.
                 if payload.is_empty() {
                     self.challenge(now)
                 } else {
@@ -144,15 +149,15 @@ impl Connection {
         let end =
             start + i64::from(payload.len()) + i64::from(header.flags.has(Flags::FIN) || header.flags.has(Flags::SYN));
         let edge = next.max(self.recv.next() as i64 + self.recv.open_window() as i64);
-        // The segment is outside the window, or before the last ACK, which the peer may have missed. A segment that
-        // ends exactly at the last ACK is acceptable: its timestamp and its acknowledgement count, though its data are
-        // old.
+        // The segment is outside the window, or ends before the last ACK, which the peer may have missed. A segment
+        // that ends exactly at the last ACK is acceptable: its data is old, but its timestamp and its acknowledgement
+        // count.
         let outside = start > edge || end < self.recv.offset(self.last_ack_sent);
         if outside {
             if !header.flags.has(Flags::RST) {
                 if payload.is_empty() { self.challenge(now) } else { self.on_unacceptable(now, start, payload) }
             }
-            // An acknowledgement below the window edge still counts.
+            // A pure ACK from before the window still counts: its acknowledgement may be new.
             return start <= edge
                 && header.flags.has(Flags::ACK)
                 && payload.is_empty()
@@ -170,6 +175,7 @@ impl Connection {
         self.acks.on_unacceptable(now, again, self.ack_context(), &mut self.send.flight.timers);
     }
 
+    /// Handles a SYN on a connection that has already received one.
     fn on_repeated_syn(&mut self, now: Time, header: &TcpHeader) {
         if self.awaits_ack_of_syn() && self.recv.offset(header.seq) == -1 {
             self.handshake.request_syn();
@@ -177,12 +183,12 @@ impl Connection {
             if header.flags.has(Flags::ACK) {
                 self.ecn.answer_handshake_again();
             }
-            // RFC 5961 section 4.2.
+            // RFC 5961 section 4.2: challenge a SYN instead of resetting the connection.
             self.challenge(now);
         }
     }
 
-    /// Answers an unacceptable segment without data with an ACK, so that a live peer learns our state.
+    /// Answers an unacceptable segment without data with an ACK that informs a live peer about the state of this end.
     fn challenge(&mut self, now: Time) {
         if self.last_challenge.is_none_or(|last| now.saturating_since(last) >= CHALLENGE_INTERVAL) {
             self.last_challenge = Some(now);
@@ -190,7 +196,8 @@ impl Connection {
         }
     }
 
-    /// RFC 7323 section 4.3, for segments whose acknowledgement counts too.
+    /// Stores the peer's timestamp for the echo (RFC 7323 section 4.3). Called for segments with an acceptable
+    /// acknowledgement.
     #[inline(always)]
     pub(super) fn note_timestamp(&mut self, header: &TcpHeader) {
         let start = self.recv.offset(header.seq);
@@ -204,7 +211,7 @@ impl Connection {
         }
     }
 
-    /// The stream offset of an acknowledgement number: the one nearest to what is acknowledged.
+    /// The stream offset of an acknowledgement number: the offset nearest to the acknowledged data.
     pub(super) fn ack_offset(&self, ack: Seq) -> i64 {
         let expected = self.send.seq(0) + self.send.flight.una() as u32;
         self.send.flight.una() as i64 + i64::from(ack.get().wrapping_sub(expected.get()) as i32)
@@ -216,23 +223,24 @@ impl Connection {
         if ack > self.send.flight.nxt() as i64 { 0 } else { (ack - una).max(0) as u64 }
     }
 
-    /// Processes the acknowledgement. True if the segment's data should be processed too.
+    /// Processes the acknowledgement. Returns true if the segment's data must be processed too.
     fn on_ack(&mut self, now: Time, header: &TcpHeader, payload: &Payload) -> bool {
         let ack = self.ack_offset(header.ack);
         if ack > self.send.flight.nxt() as i64 {
-            // It acknowledges what was never sent. RFC 9293 section 3.10.7.4 answers it; Linux's tcp_ack drops it without
-            // an answer in ESTABLISHED.
+            // The segment acknowledges data that was never sent. RFC 9293 section 3.10.7.4 answers it; Linux's tcp_ack
+            // drops it without an answer in ESTABLISHED.
             if self.state != State::Established || self.send.flight.profile.answers_unsent_ack {
                 self.challenge(now);
             }
             return false;
         }
         if ack < self.send.flight.una() as i64 - self.send.window.largest().max(65_535) as i64 {
-            // Older than any segment that may still be in the network (RFC 5961 section 5).
+            // The segment is older than any that may still be in the network (RFC 5961 section 5).
             self.challenge(now);
             return false;
         }
         self.last_ack_recv = Some(now);
+        // An old ACK may still carry SACK blocks and data, but is no duplicate ACK.
         let old = ack < self.send.flight.una() as i64;
         if !old {
             self.note_timestamp(header);
@@ -261,8 +269,9 @@ impl Connection {
         true
     }
 
-    /// FreeBSD's tcp_sack_partialack sends a segment at once: an empty one if there is nothing to retransmit and no
-    /// retransmission is outstanding. Data that the acknowledgement releases follows.
+    /// Answers a partial acknowledgement as FreeBSD's tcp_sack_partialack: a segment at once, which is empty if there
+    /// is nothing to retransmit and no retransmission is outstanding. New data that the acknowledgement permits
+    /// follows.
     fn answer_partial(&mut self, now: Time) {
         let board = &self.send.flight.scoreboard;
         if board.retrans_bytes() == 0 && board.retransmit_pending() == 0 {
@@ -272,10 +281,12 @@ impl Connection {
         }
     }
 
+    /// Changes the state after the peer acknowledged the FIN.
     fn on_fin_acked(&mut self, now: Time) {
         match self.state {
             State::FinWait1 => {
                 self.set_state(State::FinWait2);
+                // No application waits for the peer's FIN, so the wait is limited (tcp_fin_timeout).
                 if self.orphaned {
                     self.send.flight.timers.set(TimerKind::TimeWait, now + TIME_WAIT);
                 }
@@ -286,6 +297,7 @@ impl Connection {
         }
     }
 
+    /// Processes data and a FIN: ECN, reassembly, and the decision about an ACK.
     fn on_data(&mut self, now: Time, segment: &DataSegment<'_>) {
         let &DataSegment { header, payload, ecn, start } = segment;
         match self.ecn.feedback() {
@@ -293,7 +305,8 @@ impl Connection {
             Feedback::Classic => {
                 let (reduced, mark) = self.ecn.on_classic_data(header.flags, ecn);
                 let marked = mark.is_some_and(|first| self.acks.on_mark(first));
-                // After a reduction the peer's window may be one or two segments: the peer should not wait for the ACK.
+                // After a reduction the peer's window may be one or two segments, so the peer should not wait for the
+                // ACK.
                 if reduced || marked {
                     self.acks.ack_now(AckReason::Ecn);
                 }
@@ -301,6 +314,7 @@ impl Connection {
             Feedback::None | Feedback::Accurate => {}
         }
         self.note_data(now, header, payload);
+        // A held duplicate ACK must be sent before the new block would hide its block.
         let prepared = self.acks.holds_duplicate() && self.recv.hides_a_block(start, payload);
         if prepared {
             self.prepare_ack(now, AckReason::OutOfOrder);
@@ -315,12 +329,13 @@ impl Connection {
         }
         self.settle_arrival(now, segment, before, arrival, prepared);
         if self.recv.fin_reached() {
+            // This end probably answers soon; see `on_fin`.
             self.acks.withdraw_quick();
             self.on_fin(now);
         }
     }
 
-    /// Counts a data segment, whether it is accepted or not.
+    /// Counts an acceptable data segment, even if its data is not accepted.
     #[inline(always)]
     pub(super) fn note_data(&mut self, now: Time, header: &TcpHeader, payload: &Payload) {
         self.counters_mut().data_segments_in += 1;
@@ -328,8 +343,8 @@ impl Connection {
         self.note_echo(now, header, payload.len());
     }
 
-    /// Takes an RTT sample from the echo of an acceptable segment with `len` bytes of data: of a full segment only, and
-    /// only if the previous segment had another echo.
+    /// Takes an RTT sample from the echo of an acceptable segment with `len` bytes of data. Only a full segment whose
+    /// echo differs from that of the segment before gives a sample.
     #[inline(always)]
     pub(super) fn note_echo(&mut self, now: Time, header: &TcpHeader, len: u32) {
         let Some(stamps) = header.options.timestamps.filter(|_| self.options.timestamps) else { return };
@@ -339,8 +354,8 @@ impl Connection {
         }
     }
 
-    /// Grows the receive window and decides on an ACK for what the receiver accepted. `before` is the next expected
-    /// offset before the segment; `prepared` is true if its ACK was prepared already.
+    /// Grows the receive window and decides about an ACK for the accepted data. `before` is the next expected offset
+    /// before the segment arrived. `prepared` is true if an ACK was already prepared.
     #[inline(always)]
     pub(super) fn settle_arrival(
         &mut self,
@@ -356,6 +371,7 @@ impl Connection {
             self.acks.measure(payload.len(), header.options.sack_len(), ends);
         }
         let received = self.recv.next() - before;
+        // FreeBSD's receive buffer counts only data without gaps.
         if let (Arrival::InOrder { closed_gap: false, gaps_left: false }, Some(stamps)) =
             (arrival, header.options.timestamps)
         {
@@ -383,7 +399,8 @@ impl Connection {
         }
     }
 
-    /// The CE mark changed: data received before the change is acknowledged separately, with its own echo.
+    /// Handles data whose CE mark differs from that of the data before (DCTCP). Data received before the change is
+    /// acknowledged separately, with its own echo (RFC 8257 section 3.2).
     fn note_mark(&mut self, now: Time, marked: bool) {
         if marked != self.ecn.echo() {
             if self.acks.is_pending() {
@@ -395,6 +412,7 @@ impl Connection {
         }
     }
 
+    /// Processes the peer's FIN once all data before it has arrived.
     fn on_fin(&mut self, now: Time) {
         // This end may soon send data or a FIN, which carries the acknowledgement.
         if !self.peer_closed && matches!(self.state, State::SynReceived | State::Established) {
@@ -403,6 +421,7 @@ impl Connection {
             self.acks.ack_now(AckReason::Fin);
         }
         if self.peer_closed {
+            // RFC 9293 section 3.10.7.4: a repeated FIN restarts TIME-WAIT.
             if self.state == State::TimeWait {
                 self.send.flight.timers.set(TimerKind::TimeWait, now + TIME_WAIT);
             }
@@ -419,8 +438,8 @@ impl Connection {
         }
     }
 
-    /// Acknowledges a filled gap, or a full count of segments, before the application learns of the FIN and closes. A
-    /// quick ACK is not sent: after a FIN an answer is expected.
+    /// Acknowledges a filled gap, or a full count of segments, before the application is notified of the FIN and
+    /// closes. A quick ACK is not sent, because after a FIN this end probably answers.
     fn answer_before_close(&mut self, now: Time) {
         let at_once = |why: &AckReason| matches!(why, AckReason::GapFilled | AckReason::Count);
         if let Some(why) = self.acks.due().filter(at_once) {

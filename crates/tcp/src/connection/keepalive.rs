@@ -23,18 +23,20 @@ impl Connection {
         }
     }
 
+    /// Arms the keep-alive timer.
     fn arm_keepalive(&mut self, now: Time, after: Duration) {
         let deadline = self.send.flight.profile.grain.deadline(now, after);
         self.send.flight.timers.set(TimerKind::KeepAlive, deadline);
     }
 
+    /// Handles the keep-alive timer: probes a silent peer, or ends the connection after too many probes.
     #[cold]
     pub(super) fn on_keepalive_timeout(&mut self, now: Time) {
         let Some(KeepAlive { idle, interval, probes }) = self.keepalive.as_deref().copied() else { return };
         if matches!(self.state, State::Closed | State::TimeWait) {
             return;
         }
-        // Outstanding data, or data that waits for a window, has its own timers.
+        // Data that is outstanding or waits for a window has its own timers.
         if self.send.flight.outstanding() > 0 || self.send.unsent() > 0 {
             return self.arm_keepalive(now, idle);
         }
@@ -44,6 +46,7 @@ impl Connection {
             return self.arm_keepalive(now, idle - silent);
         }
         if self.send.probes_out() >= probes {
+            // tcp_keepalive_timer resets a peer that answers no probe.
             self.urgent_mut().reset = true;
             self.fail(ConnError::TimedOut);
             return;

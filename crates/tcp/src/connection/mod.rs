@@ -1,9 +1,9 @@
 //! One end of a TCP connection (RFC 9293): its states and the calls of its host.
 //!
-//! The host calls `handle_segment` and `handle_timeout` as things happen, and `write`, `read`, `shutdown` and `close`
-//! for its application (in `application`). It then takes segments from `poll_segment` until that returns `None`, takes
-//! events from `poll_event`, and reads `poll_timeout` again. `input` processes arriving segments, `output` decides what
-//! is sent.
+//! The host calls `handle_segment` and `handle_timeout` when a segment arrives or a timer expires, and `write`, `read`,
+//! `shutdown` and `close` for its application (in `application`). After each call it takes segments from `poll_segment`
+//! until that returns `None`, takes events from `poll_event`, and reads `poll_timeout` again. `input` processes
+//! arriving segments; `output` decides which segments are sent.
 
 mod application;
 mod conn_event;
@@ -38,7 +38,43 @@ use segment_limits::SegmentLimits;
 use std::collections::VecDeque;
 use urgent::Urgent;
 
-/// One end of a connection.
+/// One end of a connection, without I/O and without a clock.
+///
+/// Call `handle_segment` for each arriving segment and `handle_timeout` at the time that `poll_timeout` returned. After
+/// every call, take segments from `poll_segment` until it returns `None`, then read `poll_timeout` again.
+///
+/// # Examples
+///
+/// A client sends 100 kB to a server over a path of 20 ms each way:
+///
+/// ```
+/// use lopsided_core::{Bytes, Duration, Ecn, Payload, Time};
+/// use lopsided_tcp::{ConnConfig, Connection, Endpoint, Profile};
+/// use std::{collections::VecDeque, net::Ipv4Addr};
+///
+/// let end = |port| Endpoint { addr: Ipv4Addr::LOCALHOST.into(), port };
+/// let config = |from, to| ConnConfig::new(end(from), end(to), 1, Bytes::new(1500), Profile::linux_6_1(), "cubic");
+/// let client = Connection::connect(config(40_000, 80).unwrap());
+/// let server = Connection::listen(config(80, 40_000).unwrap());
+/// let (mut ends, mut path) = ([client, server], VecDeque::new());
+/// ends[0].write(&Payload::virtual_len(100_000)).unwrap();
+/// let mut now = Time::ZERO;
+/// while ends[1].readable() < 100_000 {
+///     for from in [0, 1] {
+///         while let Some(segment) = ends[from].poll_segment(now) {
+///             path.push_back((now + Duration::from_millis(20), 1 - from, segment));
+///         }
+///     }
+///     let timers = ends.iter().filter_map(Connection::poll_timeout);
+///     now = timers.chain(path.front().map(|(at, ..)| *at)).min().expect("a segment or a timer");
+///     while path.front().is_some_and(|(at, ..)| *at <= now) {
+///         let (_, to, segment) = path.pop_front().unwrap();
+///         ends[to].handle_segment(now, &segment.header, &segment.payload, Ecn::NotEct);
+///     }
+///     ends.each_mut().map(|end| end.handle_timeout(now));
+/// }
+/// assert!(now < Time::ZERO + Duration::from_millis(150), "the handshake and three round trips");
+/// ```
 #[derive(Debug)]
 pub struct Connection {
     local: Endpoint,
@@ -53,22 +89,24 @@ pub struct Connection {
     handshake: Handshake,
     /// Segments to send before any data; `None` if there are none.
     urgent: Option<Box<Urgent>>,
-    /// An ACK that was decided before the application read, for stacks that acknowledge before reading.
+    /// An ACK that was decided before the application read. Only stacks that acknowledge before reading use it.
     answer: Option<Answer>,
-    /// The peer's timestamp to echo, and the last acknowledgement sent, which decides when `ts_recent` may change (RFC
-    /// 7323 section 4.3).
+    /// The peer's timestamp to echo.
     ts_recent: u32,
+    /// The last acknowledgement number sent. It decides when `ts_recent` may change (RFC 7323 section 4.3).
     last_ack_sent: Seq,
-    /// The time that outgoing timestamps show: that of the last clock reading.
+    /// The time of the last clock reading, from which outgoing timestamps are computed.
     clock: Time,
-    /// Time of the last answer to an unacceptable segment without data (RFC 5961 section 7 throttles them).
+    /// Time of the last answer to an unacceptable segment without data. RFC 5961 section 7 limits their rate.
     last_challenge: Option<Time>,
     last_data_recv: Option<Time>,
     last_ack_recv: Option<Time>,
     events: VecDeque<ConnEvent>,
+    /// True if the peer's FIN has arrived.
     peer_closed: bool,
-    /// `read_shut`: the application reads no more. `orphaned`: it has closed the connection.
+    /// True if the application will read no more.
     read_shut: bool,
+    /// True if the application has closed the connection.
     orphaned: bool,
     readiness: Readiness,
     keepalive: Option<Box<KeepAlive>>,
@@ -77,38 +115,41 @@ pub struct Connection {
     pub(crate) prediction: header_prediction::Watched,
 }
 
-/// The options in force: what this end offers, and after the handshake what both ends agreed on.
+/// The options in force: those that this end offers, and after the handshake those that both ends agreed on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgreedOptions {
-    /// The MSS option of this end.
+    /// The MSS option of this end, in bytes.
     pub mss_option: u16,
+    /// True if segments carry timestamps.
     pub timestamps: bool,
+    /// True if windows are scaled.
     pub scaling: bool,
-    /// Shift of the windows that arrive, and of the windows that are sent.
+    /// Shift of the windows that the peer sends.
     pub snd_wscale: u8,
+    /// Shift of the windows that this end sends.
     pub rcv_wscale: u8,
 }
 
-/// An ACK that was due before the application read, with the window of that time.
+/// An ACK that was due before the application read, with the window at that time.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     window: u16,
     why: AckReason,
 }
 
-/// What a call of [`Connection::handle_timeout`] found due.
+/// The timers that a call of [`Connection::handle_timeout`] found due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expired {
-    /// Nothing.
+    /// No timer.
     Nothing,
-    /// At most the pacing timer: there may be a segment to send, but nothing new for the application.
+    /// At most the pacing timer. A segment may be due, but there is no news for the application.
     Pacing,
-    /// Some other timer: the state, the window or the events may have changed.
+    /// Another timer. The state, the window or the events may have changed.
     Timer,
 }
 
 impl Connection {
-    /// Opens actively: the SYN is the first segment of `poll_segment`.
+    /// Opens a connection actively. `poll_segment` returns the SYN first.
     pub fn connect(config: ConnConfig) -> Connection {
         let mut connection = Connection::new(config, State::SynSent);
         connection.handshake.request_syn();
@@ -116,7 +157,7 @@ impl Connection {
         connection
     }
 
-    /// Opens passively for the peer in `config`: answers that peer's SYN.
+    /// Opens a connection passively, for the peer in `config`. The connection answers that peer's SYN.
     pub fn listen(config: ConnConfig) -> Connection {
         Connection::new(config, State::Listen)
     }
@@ -171,24 +212,27 @@ impl Connection {
 
     // State.
 
+    /// The state of the connection (RFC 9293 section 3.3.2).
     pub fn state(&self) -> State {
         self.state
     }
 
+    /// This end's address and port.
     pub fn local(&self) -> Endpoint {
         self.local
     }
 
+    /// The peer's address and port.
     pub fn remote(&self) -> Endpoint {
         self.remote
     }
 
-    /// True if its stack keeps what a connection learned of a path.
+    /// True if the stack stores the metrics of a path for later connections.
     pub fn saves_metrics(&self) -> bool {
         self.send.flight.profile.metrics_save != MetricsSave::Off
     }
 
-    /// Leaves what it knows of the path to the connections that come after it.
+    /// Stores the metrics of the path in `remembered`, for later connections to the same destination.
     pub fn leave_metrics(&self, now: Time, remembered: &mut Remembered) {
         remembered.learn(&self.info(now), &self.send.flight.profile);
     }
@@ -198,21 +242,23 @@ impl Connection {
         self.state == State::Closed && self.urgent.as_ref().is_none_or(|urgent| !urgent.outlives())
     }
 
+    /// The counters of this connection.
     pub fn counters(&self) -> Counters {
         let flight = &self.send.flight;
         Counters { lost_retransmits: flight.scoreboard.lost_retransmits(), ..flight.counters }
     }
 
-    /// Statistics of all RTT samples so far.
+    /// Statistics of all RTT samples since the beginning or the last [`Connection::take_rtt_stats`].
     pub fn rtt_stats(&self) -> &RttStats {
         &self.send.rtt_stats
     }
 
-    /// As [`Connection::rtt_stats`], and resets them: for statistics per interval.
+    /// Returns the statistics of the RTT samples and resets them, for statistics per interval.
     pub fn take_rtt_stats(&mut self) -> RttStats {
         std::mem::take(&mut self.send.rtt_stats)
     }
 
+    /// The behaviour of this end's stack.
     pub fn profile(&self) -> &Profile {
         &self.send.flight.profile
     }
@@ -222,7 +268,7 @@ impl Connection {
         Bytes::new(self.send.cwnd())
     }
 
-    /// The state of the connection at `now`.
+    /// The state of the connection at `now`, in the form of Linux's `tcp_info`.
     pub fn info(&self, now: Time) -> TcpInfo {
         let send = &self.send;
         let flight = &send.flight;
@@ -283,7 +329,7 @@ impl Connection {
 
     // Trace of internal events.
 
-    /// Keeps events of these kinds for [`Connection::poll_trace`] from now on. Other kinds cost nothing.
+    /// Records events of these kinds for [`Connection::poll_trace`] from now on. Other kinds cost nothing.
     pub fn listen_to(&mut self, mask: TcpEventMask) {
         self.send.flight.trace.listen_to(mask);
     }
@@ -294,22 +340,25 @@ impl Connection {
         self.send.flight.trace.pop()
     }
 
-    // Time.
+    // Timers.
 
-    /// When `handle_timeout` must be called; `None` if no timer runs.
+    /// Time at which `handle_timeout` must be called; `None` if no timer is armed.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         self.send.flight.timers.next()
     }
 
-    /// Runs the timers that are due by `now` and returns which kind expired.
+    /// Handles the timers that are due at `now` and returns the kind that expired. A call before any timer is due
+    /// changes nothing.
     pub fn handle_timeout(&mut self, now: Time) -> Expired {
         self.send.flight.trace.set_now(now);
+        // The pacing timer changes no state, and is the most frequent one.
         let paced = self.take_due(TimerKind::Pacing, now);
         if self.poll_timeout().is_none_or(|due| now < due) {
             return if paced { Expired::Pacing } else { Expired::Nothing };
         }
         let of_ack = self.poll_timeout() == self.send.flight.timers.get(TimerKind::DelayedAck);
+        // Some ACK timers of Linux do not read the clock, so the ACK's timestamp is that of the last arrival.
         if !of_ack || self.acks.timer_reads_clock(now) {
             self.clock = now;
         }
@@ -326,14 +375,14 @@ impl Connection {
             self.on_keepalive_timeout(now);
         }
         if self.take_due(TimerKind::TimeWait, now) {
-            // The peer did not close in time: the connection ends.
+            // The peer did not close in time, so the connection ends.
             let given_up = self.state == State::FinWait2;
             self.finish(given_up.then_some(ConnEvent::Closed));
         }
         Expired::Timer
     }
 
-    /// Stops a timer if it is due. True if it was due.
+    /// Stops a timer if it is due. Returns true if it was due.
     #[inline]
     fn take_due(&mut self, kind: TimerKind, now: Time) -> bool {
         let due = self.send.flight.timers.take_due(kind, now);
@@ -343,13 +392,13 @@ impl Connection {
         due
     }
 
-    // Shared by input and output.
+    // Shared by `input` and `output`.
 
     fn mss(&self) -> u32 {
         self.send.flight.mss() as u32
     }
 
-    /// Segment sizes that the receive window is computed from.
+    /// Segment sizes from which the receive window is computed.
     #[inline]
     fn segment_sizes(&self) -> SegmentSizes {
         SegmentSizes { agreed: self.mss(), full: self.acks.rcv_mss(), own: self.own_mss() }
@@ -371,7 +420,7 @@ impl Connection {
         self.recv.offer_window(sizes, scale)
     }
 
-    /// The largest payload that this end's MSS option allows the peer.
+    /// The largest payload that this end's MSS option allows the peer, in bytes.
     #[inline]
     fn own_mss(&self) -> u32 {
         u32::from(self.options.mss_option) - if self.options.timestamps { 12 } else { 0 }
@@ -386,6 +435,7 @@ impl Connection {
         &mut self.send.flight.counters
     }
 
+    /// The inputs of the ACK policy.
     #[inline]
     fn ack_context(&self) -> AckContext {
         let rtt = &self.send.flight.rtt;
@@ -396,7 +446,7 @@ impl Connection {
         AckContext { rtt: known, srtt: rtt.srtt(), rto: rtt.rto(), window: self.recv.offered() }
     }
 
-    /// This end's sender, as an ACK policy sees it.
+    /// This end's sender as an ACK policy sees it.
     fn sender_view(&self, has_data: bool) -> SenderView {
         let window = self.cwnd().min(Bytes::new(self.send.window.size())).min(Bytes::new(self.send.buffered()));
         let (mss, srtt) = (Bytes::new(self.send.flight.mss()), self.send.flight.rtt.srtt());
@@ -405,6 +455,7 @@ impl Connection {
         SenderView { cwnd: self.cwnd(), mss, srtt, window, has_data, outstanding, undisturbed }
     }
 
+    /// Changes the state and records the change.
     fn set_state(&mut self, to: State) {
         let from = std::mem::replace(&mut self.state, to);
         if from != to {
@@ -412,12 +463,14 @@ impl Connection {
         }
     }
 
+    /// Ends the connection and reports `event`.
     fn finish(&mut self, event: Option<ConnEvent>) {
         self.set_state(State::Closed);
         self.stop_timers();
         self.events.extend(event);
     }
 
+    /// Ends the connection with an error.
     fn fail(&mut self, error: ConnError) {
         self.error = Some(error);
         self.finish(Some(ConnEvent::Failed(error)));

@@ -1,5 +1,5 @@
-//! The opening of a connection: arriving SYNs, the options they agree on, and the SYN timeout (RFC 9293 sections
-//! 3.10.7.2 and 3.10.7.3).
+//! The opening of a connection: arriving SYNs, the negotiated options, and the SYN timeout (RFC 9293 sections 3.10.7.2
+//! and 3.10.7.3).
 
 use super::Connection;
 use super::conn_event::{ConnError, ConnEvent};
@@ -10,6 +10,7 @@ use lopsided_core::tcp_event::{AckReason, State, TimerKind};
 use lopsided_core::{Bytes, Ecn, Time};
 
 impl Connection {
+    /// Answers a SYN in LISTEN (RFC 9293 section 3.10.7.2).
     pub(super) fn on_segment_in_listen(&mut self, now: Time, header: &TcpHeader, ecn: Ecn) {
         if header.flags.has(Flags::RST) {
             return;
@@ -27,6 +28,7 @@ impl Connection {
         self.handshake.request_syn();
     }
 
+    /// Processes the answer to the SYN in SYN-SENT (RFC 9293 section 3.10.7.3). Simultaneous open is left out.
     pub(super) fn on_segment_in_syn_sent(&mut self, now: Time, header: &TcpHeader, ecn: Ecn) {
         let has_ack = header.flags.has(Flags::ACK);
         let acks_syn = has_ack && header.ack == self.send.seq(0);
@@ -49,31 +51,32 @@ impl Connection {
         if self.send.has_unsent_data() {
             self.acks.ack_now(AckReason::Handshake);
         } else {
-            // The stack answers before the application learns of the connection and can write: this ACK carries no
-            // data.
+            // The stack answers before the application is notified and can write, so this ACK carries no data.
             let why = AckReason::Handshake;
             let ack = OldAck { ack: self.recv.ack(), echo: self.ecn.echo(), why };
             self.urgent_mut().old_ack = Some(ack);
         }
     }
 
-    /// Sets the options from the peer's SYN: an option is on if both ends offer it.
+    /// Sets the options from the peer's SYN. An option is in force if both ends offer it.
     pub(super) fn negotiate(&mut self, syn: &TcpHeader, now: Time) {
         let options = &syn.options;
         let profile = &self.send.flight.profile;
         let sack = profile.sack && options.sack_permitted();
         self.options.timestamps = profile.timestamps && options.timestamps.is_some();
         self.options.scaling = profile.window_scaling && options.window_scale().is_some();
+        // RFC 7323 section 2.3: a larger shift counts as 14.
         self.options.snd_wscale = if self.options.scaling { options.window_scale().unwrap_or(0).min(14) } else { 0 };
         if !self.options.scaling {
             self.options.rcv_wscale = 0;
         }
         self.send.window.set_limit(65_535 << self.options.snd_wscale);
         self.ts_recent = options.timestamps.map_or(0, |timestamps| timestamps.value);
+        // RFC 9293 section 3.7.1: 536 bytes if the peer sent no MSS option.
         let peer = u32::from(options.mss().unwrap_or(536)).max(64);
         let mss = peer.min(u32::from(self.options.mss_option)) - if self.options.timestamps { 12 } else { 0 };
         let mss = self.limit_segments(mss);
-        // The initial window counts segments of the agreed size.
+        // The initial window counts segments of the negotiated size.
         let window = self.send.flight.profile.initial_window(Bytes::new(u64::from(mss)));
         self.send.flight.controller.on_idle(now, window);
         self.send.agree(mss, sack);
@@ -83,12 +86,12 @@ impl Connection {
         }
         self.acks.agree(sack, mss, self.recv.offered());
         self.last_ack_sent = self.recv.ack();
-        // The window in a SYN is never scaled.
+        // The window in a SYN is never scaled (RFC 7323 section 2.2).
         self.send.open(u64::from(syn.window), syn.seq, syn.ack);
     }
 
-    /// Takes the first RTT sample: from a SYN that was sent once, or by the echoed timestamp if it was retransmitted.
-    /// Without a sample the timeout starts from RFC 6298 rule 5.7.
+    /// Takes the first RTT sample, from a SYN that was sent once, or from the echoed timestamp. Without a sample the
+    /// timeout is set by RFC 6298 rule 5.7.
     pub(super) fn sample_handshake(&mut self, now: Time, header: &TcpHeader) {
         let once = self.handshake.sent_once_at().map(|sent_at| now - sent_at);
         let sample = once.or_else(|| {
@@ -108,23 +111,26 @@ impl Connection {
             None => self.send.flight.rtt.fall_back(),
         }
         if self.handshake.was_lost_twice() && !self.answers_first_syn(header) {
-            // RFC 5681 section 3.1. The first timeout is short (RFC 6298), so one lost SYN does not reduce the window.
+            // RFC 5681 section 3.1: a lost SYN reduces the initial window to one segment. The first timeout is short
+            // (RFC 6298), so one retransmission does not count as a loss.
             self.send.flight.controller.on_idle(now, Bytes::new(u64::from(self.mss())));
         }
     }
 
-    /// Eifel (RFC 3522) for a SYN, Linux's tcp_try_undo_spurious_syn: true if the echoed timestamp is that of the first
-    /// SYN, so that no SYN was lost.
+    /// True if the echoed timestamp is that of the first SYN, so that no SYN was lost: Eifel (RFC 3522) as in Linux's
+    /// tcp_try_undo_spurious_syn.
     fn answers_first_syn(&self, header: &TcpHeader) -> bool {
         let echo = header.options.timestamps.filter(|_| self.options.timestamps).map(|timestamps| timestamps.echo);
         let first = self.handshake.first_sent_at().map(|at| self.send.flight.clock.value(at));
         self.send.flight.profile.undo.timestamps && echo.is_some() && echo == first
     }
 
+    /// Completes the handshake.
     pub(super) fn establish(&mut self, now: Time, header: &TcpHeader) {
         self.sample_handshake(now, header);
         self.send.flight.timers.stop(TimerKind::Handshake);
         self.handshake.give_up();
+        // The last segment of a passive open has the first scaled window.
         if !header.flags.has(Flags::SYN) {
             self.send.open(u64::from(header.window) << self.options.snd_wscale, header.seq, header.ack);
             self.ecn.check_handshake_ack(header);
@@ -145,12 +151,13 @@ impl Connection {
         self.events.push_back(ConnEvent::Established);
     }
 
-    /// True in SYN-RECEIVED, also after the application closed.
+    /// True in SYN-RECEIVED, including a connection that the application closed in that state.
     pub(super) fn awaits_ack_of_syn(&self) -> bool {
         self.state == State::SynReceived
             || (self.state == State::FinWait1 && self.send.flight.timers.is_set(TimerKind::Handshake))
     }
 
+    /// Handles a timeout of the SYN or SYN-ACK.
     pub(super) fn on_handshake_timeout(&mut self) {
         self.counters_mut().timeouts += 1;
         let retries = if self.awaits_ack_of_syn() { SYN_ACK_RETRIES } else { SYN_RETRIES };

@@ -1,4 +1,4 @@
-//! The segments that a connection sends (SYNs, data, probes, acknowledgements and refusals) and their headers.
+//! The segments that a connection sends (SYNs, data, probes, acknowledgements and resets) and their headers.
 
 use super::Connection;
 use super::segment::{Next, Outgoing, Segment};
@@ -8,19 +8,19 @@ use lopsided_core::packet::{Flags, MAX_TCP_OPTIONS, TcpHeader, TcpOptions, Times
 use lopsided_core::tcp_event::{AckReason, State, TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{Ecn, Seq, Time};
 
-/// Room that the other options leave in a SYN's header, in bytes.
+/// Room that the other options leave in the header of a SYN, in bytes.
 const SYN_OPTION_ROOM: u32 = 20;
 
 impl Connection {
-    /// Returns the next segment to send, or `None`. Call it until it returns `None`.
+    /// Returns the next segment to send; `None` if nothing is due. Call it until it returns `None`.
     pub fn poll_segment(&mut self, now: Time) -> Option<Segment> {
         let mut header = TcpHeader::default();
         let outgoing = self.write_segment(now, &mut header)?;
         Some(Segment::of(header, outgoing))
     }
 
-    /// As [`Connection::poll_segment`], but writes the header into the caller's packet. The header is meaningless if
-    /// the result is `None`.
+    /// As [`Connection::poll_segment`], but writes the header into the caller's packet. If the result is `None`, the
+    /// content of `header` is unspecified.
     #[inline]
     pub fn write_segment(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
         self.send.flight.trace.set_now(now);
@@ -47,7 +47,8 @@ impl Connection {
         self.write_ack(now, header)
     }
 
-    /// As [`Connection::write_segment`] after a [`Next::Full`], at the same time and with no call in between.
+    /// Writes the segment that [`Next::Full`] announced. Call it at the same time as the call that returned
+    /// [`Next::Full`], with no other call in between.
     #[inline]
     pub fn write_full_segment(&mut self, now: Time, header: &mut TcpHeader) -> Outgoing {
         let piece = self.send.send_full(now);
@@ -55,9 +56,9 @@ impl Connection {
         Outgoing { next: self.send.follows_full(now), ..outgoing }
     }
 
-    /// What [`Connection::write_segment`] would return now, without building the segment. Records the same limits as a
-    /// call that finds nothing. [`Next::Open`] also if data waits for its turn, something precedes data, or events are
-    /// traced.
+    /// Predicts the result of [`Connection::write_segment`] without building the segment. If that is [`Next::Nothing`],
+    /// the limit is recorded as by the call itself. Returns [`Next::Open`] also if data waits for pacing, another
+    /// segment precedes data, or events are recorded.
     #[inline(always)]
     pub fn what_is_next(&mut self, now: Time) -> Next {
         let only_data = self.acks.due().is_none()
@@ -75,8 +76,8 @@ impl Connection {
         next
     }
 
-    /// As [`Connection::poll_segment`] for an interface that has no room for data. Due data is refused as by Linux's
-    /// interface queue: it does not count as sent, and the window is reduced once.
+    /// As [`Connection::write_segment`], but for an interface whose queue has no room for data. Due data is refused as
+    /// in Linux: it does not count as sent, and the window is reduced once.
     #[cold]
     pub fn write_segment_without_data(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
         self.send.flight.trace.set_now(now);
@@ -90,7 +91,7 @@ impl Connection {
         self.write_ack(now, header)
     }
 
-    /// True if a segment precedes data. Rare.
+    /// True if a segment precedes data, which is rare.
     #[inline]
     fn has_urgent(&self) -> bool {
         self.urgent.is_some() || self.handshake.is_syn_due()
@@ -108,7 +109,9 @@ impl Connection {
         self.urgent = self.urgent.take().filter(|urgent| !urgent.is_empty());
     }
 
+    /// The next segment that precedes data, in order of precedence.
     fn urgent_segment(&mut self, now: Time) -> Option<Segment> {
+        // First the ACKs that were decided before the last segment was processed.
         if let Some(prepared) = self.urgent.as_mut().and_then(|urgent| urgent.prepared.take()) {
             return Some(prepared);
         }
@@ -117,7 +120,7 @@ impl Connection {
         }
         let urgent = self.urgent.as_mut()?;
         if std::mem::take(&mut urgent.reset) {
-            // Linux's tcp_send_active_reset reads the clock: the timestamp is of now, not of the last segment.
+            // Linux's tcp_send_active_reset reads the clock, so the timestamp is the current time.
             self.clock = now;
             return Some(self.rare_covering(now, Flags::RST.with(Flags::ACK)));
         }
@@ -130,6 +133,7 @@ impl Connection {
         std::mem::take(&mut urgent.keepalive).then(|| self.window_probe(now))
     }
 
+    /// Writes an ACK if one is due.
     #[inline(always)]
     fn write_ack(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
         let why = match self.answer {
@@ -152,10 +156,11 @@ impl Connection {
         Some(Outgoing::BARE)
     }
 
+    /// Turns an ACK into a repetition of the FIN, for stacks that repeat it until it is acknowledged.
     #[cold]
     fn repeat_fin(&self, header: &mut TcpHeader) {
         let flight = &self.send.flight;
-        // A FIN that was not sent yet follows with the data.
+        // A FIN that was not sent yet is sent with the data.
         let fin = self.send.fin_offset().filter(|fin| (flight.una()..flight.nxt()).contains(fin));
         if let Some(fin) = fin.filter(|_| flight.profile.ack_repeats_fin) {
             header.flags = header.flags.with(Flags::FIN);
@@ -163,7 +168,7 @@ impl Connection {
         }
     }
 
-    /// Builds an acknowledgement of what has arrived so far, before the current segment is processed.
+    /// Builds an ACK of the data received so far, before the current segment is processed.
     #[cold]
     pub(super) fn prepare_ack(&mut self, now: Time, why: AckReason) {
         self.counters_mut().pure_acks_out += 1;
@@ -177,13 +182,15 @@ impl Connection {
         self.send.flight.trace.emit(TcpEventMask::ACK, || TcpEvent::AckSent { ack, why });
     }
 
+    /// True if the state allows sending data and the handshake is complete.
     #[inline]
     pub(super) fn may_send_data(&self) -> bool {
         matches!(self.state, State::Established | State::CloseWait | State::FinWait1 | State::Closing | State::LastAck)
             && !self.send.flight.timers.is_set(TimerKind::Handshake)
     }
 
-    /// Builds a segment without data from one byte below the window, which the peer must answer with its window.
+    /// Builds a segment without data whose sequence number is one below the window. The peer must answer it with its
+    /// window.
     #[cold]
     fn window_probe(&mut self, now: Time) -> Segment {
         let mut segment = self.rare_covering(now, Flags::ACK);
@@ -192,6 +199,7 @@ impl Connection {
         segment
     }
 
+    /// Writes the segment of a piece of data.
     #[inline(always)]
     fn write_data(&mut self, now: Time, piece: &Piece, header: &mut TcpHeader) -> Outgoing {
         if piece.kind == PieceKind::WindowProbe {
@@ -215,12 +223,13 @@ impl Connection {
         if !payload.is_empty() {
             self.acks.on_data_sent(now);
         }
+        // RFC 3168 section 6.1.5: retransmissions and segments without data are not ECN-capable.
         let capable = piece.kind == PieceKind::New && !payload.is_empty();
         let ecn = if capable { self.ecn.data_codepoint() } else { Ecn::NotEct };
         Outgoing { payload, ecn, next: Next::Open }
     }
 
-    /// A segment without data that acknowledges everything, for rare cases: kept out of the hot path.
+    /// A segment without data that acknowledges all received data, for rare cases outside of the hot path.
     fn rare_covering(&mut self, now: Time, flags: Flags) -> Segment {
         self.bare_segment(now, flags, Covers::All)
     }
@@ -232,8 +241,8 @@ impl Connection {
         Segment::bare(header)
     }
 
-    /// Builds the ACK that was owed when a mark began or ended (RFC 8257 section 3.2). Data that arrived since is not
-    /// covered: its own ACK stays due.
+    /// Builds the ACK that was pending when a mark began or ended (RFC 8257 section 3.2). Data that arrived since then
+    /// is not covered; its ACK stays due.
     fn old_ack(&mut self, now: Time, old: OldAck) -> Segment {
         self.counters_mut().pure_acks_out += 1;
         let echo = self.ecn.echo();
@@ -246,7 +255,7 @@ impl Connection {
         segment
     }
 
-    /// RFC 9293 section 3.10.7.3: `<SEQ=SEG.ACK><CTL=RST>`.
+    /// The reset for an unacceptable acknowledgement (RFC 9293 section 3.10.7.3): `<SEQ=SEG.ACK><CTL=RST>`.
     fn refusal(&mut self, seq: Seq) -> Segment {
         self.counters_mut().segments_out += 1;
         Segment::bare(TcpHeader {
@@ -262,7 +271,7 @@ impl Connection {
 
     // Header fields and options.
 
-    /// Number of SACK blocks that fit with or without timestamps.
+    /// Number of SACK blocks that fit the header, with or without timestamps.
     #[inline]
     fn most_sack_blocks(&self) -> usize {
         if self.options.timestamps { 3 } else { 4 }
@@ -273,7 +282,7 @@ impl Connection {
         self.most_sack_blocks().min((self.mss().saturating_sub(len + 4) / 8) as usize)
     }
 
-    /// Payload of a full segment with the options of this moment (RFC 9293 section 3.7.1).
+    /// Payload of a full segment with the options that apply now, in bytes (RFC 9293 section 3.7.1).
     #[inline]
     pub(super) fn full_segment(&self) -> u64 {
         let options = self.recv.sack_option_len(self.most_sack_blocks()) + self.acks.option_room();
@@ -294,12 +303,12 @@ impl Connection {
         }
         let sack_room = if self.recv.has_sack_to_send() { Some(self.sack_room(len)) } else { None };
         if sack_room == Some(0) {
-            // A full retransmission has no room for SACK blocks: they stay due.
+            // A full retransmission has no room for SACK blocks, so they stay due.
         } else {
             if let Some(room) = sack_room {
                 options.set_sack(self.recv.sack_blocks(room));
             }
-            // A prepared answer was accounted for when it became due. ACKs that became due since follow it.
+            // A prepared answer was recorded as sent when it became due. Later ACKs are still due and follow it.
             if covers == Covers::All && self.answer.take().is_none() {
                 self.acks.on_ack_sent(now, &mut self.send.flight.timers);
             }
@@ -313,6 +322,7 @@ impl Connection {
                 flags = flags.with(bits);
             }
         }
+        // The policy's options come last, and only if they fit.
         let most = self.acks.option_room();
         if most > 0 {
             let sender = self.sender_view(len > 0);
@@ -333,6 +343,7 @@ impl Connection {
         self.last_ack_sent = header.ack;
     }
 
+    /// Builds a SYN or SYN-ACK and arms the handshake timer.
     fn syn(&mut self, now: Time) -> Segment {
         self.clock = now;
         let again = self.handshake.on_sent(now);
@@ -353,7 +364,7 @@ impl Connection {
             .with_window_scale(self.options.scaling.then_some(self.options.rcv_wscale))
             .with_sack_permitted(sack_permitted)
             .with_timestamps(self.timestamp());
-        // A SYN never carries the option (RFC 9768 section 3.2.3), and a retransmitted SYN-ACK omits it.
+        // A SYN never carries the accurate-ECN option (RFC 9768 section 3.2.3), and a retransmitted SYN-ACK omits it.
         let first = !self.handshake.is_resent();
         let accurate_ecn = if first { self.ecn.option_for_syn_ack(SYN_OPTION_ROOM) } else { None };
         let options = options.with_accurate_ecn(accurate_ecn);
@@ -370,16 +381,18 @@ impl Connection {
         Segment::bare(header)
     }
 
+    /// The timestamps option of a segment; `None` if not negotiated.
     fn timestamp(&self) -> Option<Timestamps> {
         let value = || self.send.flight.clock.value(self.clock);
         self.options.timestamps.then(|| Timestamps { value: value(), echo: self.ts_recent })
     }
 }
 
-/// Which part of the received data a segment acknowledges.
+/// The part of the received data that a segment acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Covers {
+    /// All of it.
     All,
-    /// Only a part: an ACK stays due for the rest.
+    /// Only a part. An ACK for the rest stays due.
     Some,
 }

@@ -1,9 +1,9 @@
-//! Path-MTU discovery by ICMP messages (RFC 1191, RFC 8201): segments are never fragmented, and a "too big" message
-//! makes the following segments smaller.
+//! Path-MTU discovery by ICMP messages (RFC 1191, RFC 8201). Segments are never fragmented, and a "too big" message
+//! reduces the size of later segments.
 //!
-//! As in Linux, a message counts if it quotes an outstanding sequence number, its MTU is valid for 10 minutes, and
+//! As in Linux, a message counts if it quotes an outstanding sequence number. The MTU is valid for 10 minutes, and
 //! outstanding data is retransmitted at once, see [`crate::recovery`]. Not implemented: probing (RFC 4821,
-//! tcp_mtu_probing) and fragments; an MTU below [`LEAST_V4`] counts as that.
+//! tcp_mtu_probing) and fragmentation. An MTU below [`LEAST_V4`] is raised to it.
 
 use super::Connection;
 use crate::config::PathMtu;
@@ -11,23 +11,26 @@ use lopsided_core::packet::{IPV4_HEADER, IPV6_HEADER, TCP_HEADER};
 use lopsided_core::tcp_event::State;
 use lopsided_core::{Bytes, Duration, Seq, Time};
 
-/// Linux's min_pmtu, and the least MTU of IPv6 (RFC 8200 section 5).
+/// The least MTU of IPv4, in bytes (Linux's min_pmtu).
 const LEAST_V4: u64 = 552;
+/// The least MTU of IPv6, in bytes (RFC 8200 section 5).
 const LEAST_V6: u64 = 1280;
-/// Lifetime of a path MTU: Linux's mtu_expires (RFC 1191 section 6.3).
+/// Lifetime of a path MTU (Linux's mtu_expires, RFC 1191 section 6.3).
 const HOLDS: Duration = Duration::from_secs(600);
-/// The smallest payload that a path MTU may impose.
+/// The smallest payload that a path MTU may impose, in bytes.
 const LEAST_SEGMENT: u32 = 64;
 
 impl Connection {
-    /// Handles a router's message that a segment beginning at `seq` exceeds the path MTU `mtu`. Returns what the host
-    /// may store for the destination; `None` if the message does not belong to this connection or changes nothing.
+    /// Handles a router's message that a segment beginning at `seq` exceeds the path MTU `mtu`. Returns the path MTU
+    /// for the host to store for this destination. Returns `None` if the message does not belong to this connection or
+    /// changes nothing.
     pub fn handle_too_big(&mut self, now: Time, seq: Seq, mtu: Bytes) -> Option<PathMtu> {
         self.send.flight.trace.set_now(now);
         if matches!(self.state, State::Closed | State::Listen) {
             return None;
         }
         let start = self.ack_offset(seq);
+        // RFC 5927 section 4.1: a message that quotes no outstanding data may be forged.
         if start < self.send.flight.una() as i64 || start > self.send.flight.nxt() as i64 {
             return None;
         }
@@ -44,12 +47,13 @@ impl Connection {
         Some(known)
     }
 
-    /// Limits the agreed segment size `agreed` by the known path MTU and returns the result.
+    /// Stores the negotiated segment size `agreed` and returns it, limited by a known path MTU.
     pub(super) fn limit_segments(&mut self, agreed: u32) -> u32 {
         self.limits.agreed = agreed;
         self.largest_segment()
     }
 
+    /// The negotiated segment size, limited by a known path MTU.
     fn largest_segment(&self) -> u32 {
         let ip = if self.remote.addr.is_ipv4() { IPV4_HEADER } else { IPV6_HEADER };
         let headers = ip + TCP_HEADER + if self.options.timestamps { 12 } else { 0 };
@@ -62,7 +66,7 @@ impl Connection {
         }
     }
 
-    /// The path MTU expired: larger segments are tried again.
+    /// Forgets a path MTU that has expired, so that larger segments are tried again.
     #[inline]
     pub(super) fn forget_old_path(&mut self, now: Time) {
         if self.limits.known.is_some_and(|known| known.until <= now) {
@@ -71,7 +75,7 @@ impl Connection {
         }
     }
 
-    /// Recomputes the segment size. True if segments become shorter.
+    /// Recomputes the segment size. Returns true if segments became shorter.
     fn resize_segments(&mut self, now: Time) -> bool {
         let (before, after) = (self.mss(), self.largest_segment());
         if self.limits.agreed == u32::MAX || after == before {

@@ -1,4 +1,4 @@
-//! The segments that a connection hands to its host.
+//! The segments that a connection passes to its host.
 
 use lopsided_core::packet::TcpHeader;
 use lopsided_core::{Ecn, Payload};
@@ -6,30 +6,34 @@ use lopsided_core::{Ecn, Payload};
 /// A segment to send.
 #[derive(Clone, Debug)]
 pub struct Segment {
+    /// The TCP header.
     pub header: TcpHeader,
+    /// The data.
     pub payload: Payload,
-    /// The ECN field of its IP header.
+    /// The ECN field of the IP header.
     pub ecn: Ecn,
-    /// True if no segment follows at this time: another call would return `None` and change nothing.
+    /// True if no segment follows at this time. Another call would return `None` and change nothing.
     pub last: bool,
 }
 
-/// A segment without its header, which was written elsewhere.
+/// A segment whose header was written into the caller's packet.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
+    /// The data.
     pub payload: Payload,
-    /// As in [`Segment`].
+    /// The ECN field of the IP header.
     pub ecn: Ecn,
+    /// The segment that follows at the same time.
     pub next: Next,
 }
 
-/// What follows a segment at the same time.
+/// The segment that follows another one at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing: another call would change nothing.
+    /// None. Another call would change nothing.
     Nothing,
-    /// A full segment of new data: [`write_full_segment`](super::Connection::write_full_segment) returns it, if no
-    /// other call comes first.
+    /// A full segment of new data. [`write_full_segment`](super::Connection::write_full_segment) writes it, if no other
+    /// call comes first.
     Full,
     /// Unknown: call [`write_segment`](super::Connection::write_segment).
     Open,

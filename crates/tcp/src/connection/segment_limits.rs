@@ -3,13 +3,14 @@
 use crate::config::PathMtu;
 use lopsided_core::Bytes;
 
-/// The sizes that bound a connection's segments.
+/// The sizes that limit a connection's segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SegmentLimits {
-    /// MTU of the interface.
+    /// MTU of the interface, in bytes.
     mtu: Bytes,
+    /// The path MTU, if a router has reported one.
     pub known: Option<PathMtu>,
-    /// Payload of a full segment that both ends agreed on, in bytes.
+    /// Payload of a full segment as negotiated, in bytes; `u32::MAX` before the handshake.
     pub agreed: u32,
 }
 
@@ -18,7 +19,7 @@ impl SegmentLimits {
         SegmentLimits { mtu, known, agreed: u32::MAX }
     }
 
-    /// The largest IP packet that may be sent.
+    /// The largest IP packet that may be sent, in bytes.
     pub fn mtu(&self) -> Bytes {
         self.known.map_or(self.mtu, |known| known.mtu.min(self.mtu))
     }

@@ -7,37 +7,37 @@ use lopsided_core::tcp_event::State;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 impl Connection {
-    /// True sends short segments at once (TCP_NODELAY); false restores the profile's rule. Turning it on sends waiting
-    /// data now, even if the socket is corked.
+    /// If `on`, short segments are sent at once (TCP_NODELAY), and waiting data is sent now, even if the socket is
+    /// corked. Otherwise the profile's rule applies.
     pub fn set_nodelay(&mut self, on: bool) {
         self.send.hold.set_nodelay(on);
     }
 
-    /// True holds short segments until they are full, or for an RTO if nothing is outstanding (TCP_CORK).
+    /// If `on`, short segments are held until they are full, or for an RTO if nothing is outstanding (TCP_CORK).
     pub fn set_cork(&mut self, on: bool) {
         self.send.hold.set_cork(on);
     }
 
-    /// Fixes the size of the send buffer, which then no longer follows the window (SO_SNDBUF). Data beyond the new size
-    /// stays.
+    /// Fixes the size of the send buffer, which then no longer follows the window (SO_SNDBUF). Buffered data beyond the
+    /// new size stays.
     pub fn set_send_buffer(&mut self, size: Bytes) {
         self.send.set_buffer(size);
         self.tell_readiness();
     }
 
     /// Fixes the size of the receive buffer, which then no longer grows (SO_RCVBUF). The window scale stays that of the
-    /// handshake, and an offered window is not taken back.
+    /// handshake, and an offered window is never reduced.
     pub fn set_receive_buffer(&mut self, size: Bytes) {
         self.recv.set_buffer(size);
     }
 
-    /// Limits the rate of data (SO_MAX_PACING_RATE). A congestion control without pacing is then paced as in Linux:
-    /// twice its window per round trip in the first half of slow start, 1.2 windows later.
+    /// Limits the rate of data (SO_MAX_PACING_RATE). A congestion control without a pacing rate is then paced as in
+    /// Linux: 2 windows per round trip in the first half of slow start, 1.2 windows later.
     pub fn set_max_pacing_rate(&mut self, rate: Option<BitRate>) {
         self.send.set_max_pacing_rate(rate);
     }
 
-    /// Replaces the congestion control; window and threshold are kept (TCP_CONGESTION). The ECN mode of the handshake
+    /// Replaces the congestion control (TCP_CONGESTION). Window and threshold are kept. The negotiated ECN feedback
     /// stays.
     pub fn set_controller(&mut self, now: Time, controller: Box<dyn Controller>) {
         if self.state < State::Established {
@@ -51,13 +51,13 @@ impl Connection {
         self.send.flight.controller.adopt(now, cwnd, ssthresh);
     }
 
-    /// Replaces the rule for acknowledgements.
+    /// Replaces the acknowledgement policy.
     pub fn set_ack_policy(&mut self, policy: Box<dyn AckPolicy>) {
         self.acks.set_policy(policy);
     }
 
-    /// How long data may stay unacknowledged, or a closed window unanswered, before the connection fails
-    /// (TCP_USER_TIMEOUT, RFC 5482). `None`: 15 retransmissions or probes.
+    /// Sets the time after which the connection fails if data stays unacknowledged or a closed window unanswered
+    /// (TCP_USER_TIMEOUT, RFC 5482). With `None` it fails after 15 retransmissions or probes.
     pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {
         self.send.flight.user_timeout = timeout;
     }

@@ -1,31 +1,34 @@
-//! Accurate ECN feedback (RFC 9768): the counters at both ends, the field of three bits and the option that carry them.
+//! Accurate ECN feedback (RFC 9768): the counters at both ends, and the field of three bits and the option that carry
+//! the counters.
 //!
-//! The receiver counts packets that arrived marked, and octets of data by codepoint. Each segment carries the packet
-//! count's last three bits; an option with the octets goes with every segment that has room for it, if they changed
-//! since the last one, in the order that puts the codepoint in use first and with the counters that are in use. An ACK
-//! goes out at once when data of another codepoint arrives than before, and for the second marked packet (section
-//! 3.2.2.5.1).
+//! The receiver counts packets that arrived with a mark, and bytes of data by codepoint. Each segment carries the last
+//! three bits of the packet count. A segment with enough room also carries an option with the byte counts, if they
+//! changed since the last option. The option begins with the codepoint in use and has only the counters in use. The
+//! receiver sends an ACK at once for data with a different codepoint than the data before, and for the second marked
+//! packet (section 3.2.2.5.1).
 //!
-//! The sender takes the octets from the option. Without one it takes the packets for full segments, and if so many were
-//! acknowledged at once that the three bits may have gone round and no option ever came, the most that there can have
-//! been (section 3.2.2.5.2). Where option and field disagree the field decides whether there were marks (section
-//! 3.2.3.2.4).
+//! The sender uses the byte counts of the option. Without an option it uses the packet count and assumes full segments.
+//! If one ACK covers so much data that the three bits may have wrapped, and no option has ever arrived, the sender
+//! assumes the largest possible number of marks (section 3.2.2.5.2). If option and field disagree, the field decides
+//! whether there were marks (section 3.2.3.2.4).
 //!
-//! SACK has the first claim to the header's room. Left out: the check whether options pass the path (section 3.2.3.2),
-//! as a segment without one is understood anyway.
+//! SACK blocks take precedence in the room of the header. Left out: the check whether options pass the path (section
+//! 3.2.3.2), because a segment without an option works too.
 
 use super::feedback::{ace_of, flags_of, handshake_ace};
 use lopsided_core::Ecn;
 use lopsided_core::packet::{AccEcnOption, AccEcnOrder, Flags, TcpHeader};
 
-/// Initial value of both ends' packet counts (section 3.2.1): not zero, which a middlebox may write into any field.
+/// Initial value of the packet counts of both ends (section 3.2.1). It is not zero, because a middlebox may set any
+/// field to zero.
 const FIRST_COUNT: u8 = 5;
-/// Initial value of the ECT(0) and ECT(1) byte counts.
+/// Initial value of the byte counts of ECT(0) and ECT(1).
 const FIRST_OCTETS: u32 = 1;
 const OCTETS_MASK: u32 = (1 << AccEcnOption::COUNTER_BITS) - 1;
-/// Number of marked packets after which an ACK is sent: with data that waits for it, and without data, when the ACK
-/// would itself be acknowledged.
+/// Number of marked packets after which an ACK is sent if data waits for an ACK.
 const MARKS_WITH_DATA: u32 = 2;
+/// Number of marked packets without data after which an ACK is sent. It is higher, because the ACK itself would be
+/// acknowledged.
 const MARKS_WITHOUT_DATA: u32 = 3;
 
 /// The receiver's counters.
@@ -33,17 +36,21 @@ const MARKS_WITHOUT_DATA: u32 = 3;
 pub(crate) struct AccEcnReceiver {
     /// The ECN field of the peer's SYN.
     pub syn_arrived_as: Ecn,
+    /// Number of marked packets, modulo 8.
     packets: u8,
+    /// Bytes of data by codepoint.
     octets: Octets,
     /// ECN field of the last ECN-capable data.
     last: Ecn,
+    /// Number of marked packets since the last segment was sent.
     marks_since_ack: u32,
-    /// What the next segment reports about the SYN-ACK instead of the count.
+    /// The report about the SYN-ACK, which the next segment carries instead of the packet count.
     handshake: Option<u8>,
-    /// The counters of the last option sent.
+    /// The byte counts of the last option sent.
     told: Option<Octets>,
 }
 
+/// Bytes of data by codepoint, modulo 2^24.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Octets {
     ect0: u32,
@@ -52,7 +59,7 @@ struct Octets {
 }
 
 impl AccEcnReceiver {
-    /// `arrived` is the ECN field of the peer's SYN or SYN-ACK, which counts as a packet.
+    /// Creates the counters. `arrived` is the ECN field of the peer's SYN or SYN-ACK, which counts as a packet.
     pub fn new(arrived: Ecn) -> AccEcnReceiver {
         AccEcnReceiver {
             syn_arrived_as: arrived,
@@ -70,7 +77,7 @@ impl AccEcnReceiver {
         self.handshake = Some(handshake_ace(arrived));
     }
 
-    /// Counts an arriving segment with `len` bytes of data. True if it must be acknowledged at once.
+    /// Counts an arriving segment with `len` bytes of data. Returns true if it must be acknowledged at once.
     pub fn take(&mut self, ecn: Ecn, len: u32) -> bool {
         if ecn == Ecn::Ce {
             self.packets = (self.packets + 1) & 7;
@@ -103,6 +110,7 @@ impl AccEcnReceiver {
         if self.told == Some(self.octets) {
             return None;
         }
+        // ECT(1) in use means L4S: its counter comes first.
         let low_latency = ect1 != FIRST_OCTETS;
         let (order, first, last) =
             if low_latency { (AccEcnOrder::Ect1First, ect1, ect0) } else { (AccEcnOrder::Ect0First, ect0, ect1) };
@@ -116,7 +124,7 @@ impl AccEcnReceiver {
     }
 }
 
-/// The peer's counters in a segment.
+/// The peer's counters in an arriving segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AceFeedback<'a> {
     packets: u8,
@@ -128,7 +136,7 @@ impl<'a> AceFeedback<'a> {
         AceFeedback { packets: ace_of(header.flags), option: header.options.accurate_ecn() }
     }
 
-    /// True if the count is zero although no packet can have been marked (section 3.2.2.4).
+    /// True if the packet count is zero although no packet can have been marked (section 3.2.2.4).
     pub fn is_zeroed(&self) -> bool {
         self.packets == 0 && self.option.and_then(AccEcnOption::ce).unwrap_or(0) == 0
     }
@@ -137,8 +145,11 @@ impl<'a> AceFeedback<'a> {
 /// The peer's reports about this end's packets.
 #[derive(Debug)]
 pub(crate) struct AccEcnSender {
+    /// The packet count of the last segment.
     packets: u8,
+    /// The byte count of CE marks: reported, or estimated from the packet count.
     octets: u32,
+    /// True if an option has ever arrived.
     option_seen: bool,
 }
 
@@ -149,8 +160,8 @@ impl Default for AccEcnSender {
 }
 
 impl AccEcnSender {
-    /// Number of bytes that an ACK newly reports as marked. `delivered` bytes are newly delivered, in segments of
-    /// `mss`.
+    /// Number of bytes that an ACK newly reports as marked. The ACK delivers `delivered` bytes in segments of `mss`
+    /// bytes.
     pub fn newly_marked(&mut self, counts: AceFeedback<'_>, delivered: u64, mss: u64) -> u64 {
         let field = u64::from(counts.packets.wrapping_sub(self.packets) & 7);
         self.packets = counts.packets;
@@ -160,12 +171,14 @@ impl AccEcnSender {
             Some(octets) => {
                 let outcome = octets.wrapping_sub(self.octets) & OCTETS_MASK;
                 self.octets = octets;
-                // An earlier guess without an option may have been above the count: then nothing is new.
+                // An earlier estimate without an option may exceed the count. Then no byte is newly marked.
                 let outcome = if outcome > OCTETS_MASK / 2 { 0 } else { u64::from(outcome) };
+                // Section 3.2.3.2.4: without a change of the field there was no mark.
                 if field == 0 && outcome < mss { 0 } else { outcome.min(delivered.max(outcome.min(mss))) }
             }
             None => {
                 let segments = delivered.div_ceil(mss);
+                // Section 3.2.2.5.2: the field may have wrapped once for each 8 segments.
                 let rounds = if self.option_seen { 0 } else { segments.saturating_sub(field) / 8 };
                 let guess = ((field + 8 * rounds) * mss).min(delivered.max(field.min(1) * mss));
                 self.octets = (self.octets + guess as u32) & OCTETS_MASK;
@@ -191,7 +204,7 @@ mod tests {
         assert_eq!(reported.newly_marked(feedback(5, None), 2 * MSS, MSS), 0);
         assert_eq!(reported.newly_marked(feedback(7, None), 2 * MSS, MSS), 2 * MSS);
         assert_eq!(reported.newly_marked(feedback(0, None), 2 * MSS, MSS), MSS);
-        // Twenty segments at once, and the count went from 0 to 2: it may have been 2, 10 or 18.
+        // 20 segments in one ACK, and the count went from 0 to 2, so 2, 10 or 18 packets are marked.
         assert_eq!(reported.newly_marked(feedback(2, None), 20 * MSS, MSS), 18 * MSS);
     }
 
@@ -200,9 +213,9 @@ mod tests {
         let mut reported = AccEcnSender::default();
         let option = AccEcnOption::new(AccEcnOrder::Ect0First, &[10_001, 10_000]);
         assert_eq!(reported.newly_marked(feedback(7, Some(&option)), 20 * MSS, MSS), 10 * MSS);
-        // A later missing option does not imply the worst case.
+        // Once an option has arrived, a missing option does not imply the worst case.
         assert_eq!(reported.newly_marked(feedback(1, None), 20 * MSS, MSS), 2 * MSS);
-        // Guessed bytes are not counted again.
+        // Bytes that were estimated before are not counted again.
         let option = AccEcnOption::new(AccEcnOrder::Ect0First, &[10_001, 12_500]);
         assert_eq!(reported.newly_marked(feedback(2, Some(&option)), MSS, MSS), 500);
     }

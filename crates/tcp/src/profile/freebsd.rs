@@ -8,11 +8,13 @@ use super::{
 use lopsided_core::{Bytes, Duration};
 
 impl Profile {
-    /// FreeBSD 7.2, the hosts of merritt2010: RFC 3390 window, one window step an ACK, SACK recovery by counted
-    /// duplicates, ACK of every second segment or after 100 ms, and window updates on reading that make it two ACKs for
-    /// three segments, RTO of at least 30 ms with 200 ms of slop, buffers growing to 256 KiB. Held to FreeBSD's own TCP
-    /// on a line of 2400/196 kbit/s, see docs/fidelity/freebsd.md. Its "inflight" limiter is left out: the thesis
-    /// switched it off.
+    /// FreeBSD 7.2, the hosts of merritt2010. It has the initial window of RFC 3390, grows by one step per ACK, and
+    /// begins SACK recovery by counting duplicates. It sends an ACK for every second segment or after 100 ms. Window
+    /// updates after reads raise that to two ACKs for three segments. The RTO is at least 30 ms plus 200 ms of slop.
+    /// Buffers grow to 256 KiB.
+    ///
+    /// Compared with FreeBSD's own TCP on a line of 2400/196 kbit/s, see docs/fidelity/freebsd.md. The "inflight"
+    /// limiter is left out, because the thesis switched it off.
     pub fn freebsd_7() -> Profile {
         Profile {
             name: "freebsd-7",

@@ -8,7 +8,7 @@ use super::{
 use lopsided_core::{Bytes, Duration};
 
 impl Profile {
-    /// Linux 6.1 as Debian 12 ships it, HZ=250: RFC 6928 window, RACK-TLP, PRR, F-RTO and Eifel undo.
+    /// Linux 6.1 as in Debian 12, with HZ=250: RFC 6928 window, RACK-TLP, PRR, F-RTO and Eifel undo.
     pub fn linux_6_1() -> Profile {
         Profile {
             name: "linux-6.1",
@@ -75,20 +75,20 @@ impl Profile {
         }
     }
 
-    /// Linux 2.6.22, the hosts of orosz2010 and about those of yahya2011, with HZ=1000: three segments of initial
-    /// window, one window step an ACK, FACK, rate halving, no F-RTO, an initial RTO of 3 s (Sarolahti and Kuznetsov,
+    /// Linux 2.6.22 with HZ=1000, the hosts of orosz2010 and roughly those of yahya2011: an initial window of three
+    /// segments, one window step per ACK, FACK, rate halving, no F-RTO, an initial RTO of 3 s (Sarolahti and Kuznetsov,
     /// Congestion Control in Linux TCP, USENIX 2002).
     ///
-    /// Left out: FACK ends for good once reordering is seen; some controls' rate halving may go below the threshold;
-    /// during a repair segments older than the RTO are lost. The window's limits after idle, undo and disorder are
-    /// those of `linux-6.1`.
+    /// Left out: Linux disables FACK for good once it detects reordering; with some controllers rate halving may go
+    /// below the threshold; during a repair, segments older than the RTO are lost. The window's limits after idle time,
+    /// undo and disorder are those of `linux-6.1`.
     pub fn linux_2_6() -> Profile {
         Profile {
             name: "linux-2.6",
             metrics_save: MetricsSave::All,
             initial_window_segments: 3,
             byte_counting: ByteCounting::Acks,
-            // ACKs were not compressed before 4.18.
+            // Linux compresses ACKs only since 4.18.
             ack: AckSettings {
                 policy: "linux",
                 min_delay: Duration::from_millis(40),

@@ -6,11 +6,13 @@ use super::{
 use lopsided_core::{Bytes, Duration};
 
 impl Profile {
-    /// ns-2's one-way `Agent/TCP/Reno` and `TCPSink`, the simulations of balakrishnan1999: an ACK for every segment, an
-    /// initial window of one, no options, Reno's recovery once for each window of losses, round trips in ticks of 100
-    /// ms, RTO of at least 200 ms; 100 ms for those that delay ACKs. Its window is the receive buffer here, with
-    /// balakrishnan1999's 100 kB. There is no handshake in ns-2: here there is one, which gives no round trip, so that the first timeout is the
-    /// initial one of 6 s. Deviation: sequence numbers count octets.
+    /// ns-2's one-way `Agent/TCP/Reno` and `TCPSink`, the simulations of balakrishnan1999. It acknowledges every
+    /// segment, and has an initial window of one segment, no options, and Reno's recovery once for each window with
+    /// losses. Round trips are measured in ticks of 100 ms, the RTO is at least 200 ms, and delayed ACKs, if enabled,
+    /// wait 100 ms. ns-2's window parameter is the receive buffer here, with balakrishnan1999's 100 kB.
+    ///
+    /// Deviations: ns-2 has no handshake. Here there is one, which gives no RTT sample, so that the first timeout is
+    /// the initial one of 6 s. Sequence numbers count bytes.
     pub fn ns2_reno() -> Profile {
         Profile {
             name: "ns2-reno",

@@ -1,4 +1,4 @@
-//! What a scenario may change in a profile: one line for each key.
+//! The settings that a scenario may change in a profile: one entry for each key.
 
 use super::{
     BufferRule, ByteCounting, CwndReduction, DuplicateCount, EcnRule, FastRecovery, LossDetection, MetricsSave,
@@ -10,23 +10,24 @@ use lopsided_spec::ValueType::{Flag, Integer, Part as Table, Size, Time, Window,
 use lopsided_spec::{Amount, Choice, Fault, Key, KeyInfo, Part, PartInfo, Setting, Value, ValueType, key};
 use std::collections::BTreeMap;
 
-/// Ethernet's, where nothing else is said.
+/// MTU if the scenario sets no MSS, in bytes: that of Ethernet.
 const MTU: u64 = 1500;
-/// The MSS option counts IPv4 and TCP headers without options (RFC 6691).
+/// Bytes of IPv4 and TCP headers without options, which the MSS option counts (RFC 6691).
 const HEADERS: u64 = 40;
-/// Octets of the timestamps option with its padding (RFC 7323 appendix A), which the payload loses.
+/// Bytes of the timestamps option with its padding, by which the payload shrinks (RFC 7323 appendix A).
 const TIMESTAMPS: u64 = 12;
-/// Linux's usual bound of a receive buffer (tcp_rmem), less its overhead.
+/// Linux's default maximum of a receive window, in bytes (half of `tcp_rmem[2]`).
 const LARGEST_BUFFER: Bytes = Bytes::new(3 << 20);
-/// What 4.4BSD's descendants and RFC 1122 section 4.2.3.2 allow for, where a profile that never delays is told to.
+/// Delayed ACKs for a profile that has none, in segments and time: as in 4.4BSD's descendants (RFC 1122 section
+/// 4.2.3.2).
 const USUAL_DELAY: (u32, Duration) = (2, Duration::from_millis(100));
 
-/// A tick is a microsecond at least.
+/// Largest tick frequency: one tick per microsecond.
 const MOST_TICKS: u64 = 1_000_000;
-/// DSCP has six bits (RFC 2474 section 3).
+/// Largest DSCP, which has six bits (RFC 2474 section 3).
 const MOST_DSCP: u64 = 63;
 
-/// The keys, in the order in which they are applied. A new one is an entry here.
+/// The keys in the order in which they are applied. Add an entry here for a new key.
 const SETTINGS: &[StackKey] = &[
     field("sack", |p| &mut p.sack, "Selective acknowledgements (RFC 2018)."),
     field("dsack", |p| &mut p.dsack, "Duplicate SACK (RFC 2883)."),
@@ -206,47 +207,62 @@ const SETTINGS: &[StackKey] = &[
     },
 ];
 
-/// An end of a connection as plain data: a profile, a congestion control, and what is changed in the profile.
+/// One end of a connection as plain data: a profile, a congestion control, and changes to the profile.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_spec::Value;
+/// use lopsided_tcp::StackConfig;
+///
+/// let mut stack = StackConfig::new("linux-6.1", "cubic");
+/// stack.set("sack", Value::Flag(false));
+/// let profile = stack.to_profile().unwrap();
+/// assert!(!profile.sack);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct StackConfig {
     /// One of [`crate::PROFILES`].
     pub profile: String,
-    /// One of [`crate::CONTROLLERS`], or one that is given to the run.
+    /// One of [`crate::CONTROLLERS`], or a controller that is added to the run.
     pub cc: String,
-    /// The MSS option's value: the MTU less 40. TCP options come out of it (RFC 6691).
+    /// The value of the MSS option in bytes: the MTU minus 40. TCP options reduce the payload further (RFC 6691).
+    /// `None` uses the MTU of Ethernet.
     pub mss: Option<u16>,
     changes: BTreeMap<&'static str, Value>,
 }
 
 impl StackConfig {
-    /// A profile as it is, with the given congestion control.
+    /// An unchanged profile with a congestion control.
     pub fn new(profile: &str, cc: &str) -> StackConfig {
         StackConfig { profile: profile.to_owned(), cc: cc.to_owned(), mss: None, changes: BTreeMap::new() }
     }
 
-    /// The keys beside `profile`, `cc` and `mss`.
+    /// The keys other than `profile`, `cc` and `mss`.
     pub fn keys() -> Vec<KeyInfo> {
         SETTINGS.iter().map(StackKey::info).collect()
     }
 
-    /// The value that was given for a key; `None`: as the profile says.
+    /// The value that was set for a key; `None` if the profile's value applies.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.changes.get(key)
     }
 
-    /// Gives a key a value of its type.
+    /// Sets a key to a value of the key's type.
     ///
     /// # Panics
-    /// If there is no such key.
+    ///
+    /// If the key does not exist.
     pub fn set(&mut self, key: &str, value: Value) {
         let setting = SETTINGS.iter().find(|setting| setting.name == key);
         self.changes.insert(setting.expect("a key of the table").name, value);
     }
 
-    /// What is wrong with a value of a key.
+    /// Checks the range of a value.
     ///
     /// # Errors
-    /// A window of nothing; a DSCP of more than six bits.
+    ///
+    /// If a window is 0, a DSCP exceeds six bits, or a number is outside of the key's range.
     pub fn check(key: &'static str, value: &Value) -> Result<(), Fault> {
         match (key, value) {
             (_, Value::Amount(Amount::Segments(0) | Amount::Bytes(Bytes::ZERO))) => {
@@ -268,7 +284,7 @@ impl StackConfig {
         }
     }
 
-    /// The differentiated services codepoint of what this end sends.
+    /// The differentiated services codepoint of this end's packets.
     pub fn dscp(&self) -> u8 {
         match self.get("dscp") {
             Some(Value::Integer(dscp)) => (*dscp).min(MOST_DSCP) as u8,
@@ -276,12 +292,12 @@ impl StackConfig {
         }
     }
 
-    /// The MTU that follows from the MSS.
+    /// The MTU that corresponds to the MSS, in bytes.
     pub fn mtu(&self) -> Bytes {
         Bytes::new(self.mss.map_or(MTU, |mss| u64::from(mss) + HEADERS))
     }
 
-    /// The profile with its changes; `None` for an unknown profile.
+    /// The profile with its changes; `None` if the profile is unknown.
     pub fn to_profile(&self) -> Option<Profile> {
         let mut profile = Profile::named(&self.profile)?;
         for setting in SETTINGS {
@@ -306,11 +322,13 @@ struct StackKey {
     change: Change,
 }
 
-/// What a value does to a profile; a function is told the MTU too.
+/// The effect of a value on a profile.
 enum Change {
+    /// Sets the field that the function returns.
     Field(fn(&mut Profile) -> &mut dyn Setting),
+    /// Calls a function with the value and the MTU in bytes.
     By(ValueType, fn(&mut Profile, &Value, u64)),
-    /// Nothing: the host reads it.
+    /// None, because the host reads the key.
     OfHost(ValueType),
 }
 
@@ -369,18 +387,23 @@ impl Choice for FastRecovery {
     ];
 }
 
-/// When a receiver holds its ACK back (RFC 5681 section 4.2). What is not given is as the profile says.
+/// The delay of a receiver's ACKs (RFC 5681 section 4.2). `None` keeps the profile's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
+    /// Whether ACKs are delayed.
     pub mode: Switch,
+    /// Number of segments per ACK.
     pub segments: Option<u32>,
+    /// Longest delay of an ACK.
     pub timeout: Option<Duration>,
 }
 
 /// `on` or `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
+    /// The feature is on.
     On,
+    /// The feature is off.
     Off,
 }
 
@@ -496,7 +519,7 @@ fn initial_window(profile: &mut Profile, value: &Value, _mtu: u64) {
     }
 }
 
-/// A window in octets: a full segment is the MTU without headers and options.
+/// A window in bytes. A full segment is the MTU without headers and options.
 fn octets(profile: &Profile, value: &Value, mtu: u64) -> Option<Bytes> {
     let payload = mtu - HEADERS - if profile.timestamps { TIMESTAMPS } else { 0 };
     match *value {
@@ -509,7 +532,7 @@ fn octets(profile: &Profile, value: &Value, mtu: u64) -> Option<Bytes> {
 fn buffer(base: BufferRule, value: &Value) -> BufferRule {
     match (value, base) {
         (Value::Size(size), _) => BufferRule::Fixed(*size),
-        // A stack of fixed buffers that is told to let them grow starts from its own and goes as far as Linux does.
+        // A stack with fixed buffers starts from its own size and grows to Linux's maximum.
         (_, BufferRule::Fixed(initial)) => BufferRule::Auto { initial, max: LARGEST_BUFFER.max(initial) },
         _ => base,
     }

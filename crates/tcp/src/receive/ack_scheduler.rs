@@ -1,4 +1,4 @@
-//! The owed acknowledgement: what it covers, whether it is due, and its timer.
+//! The pending acknowledgement: the data that it covers, whether it is due, and its timer.
 
 use super::ack_policy::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 use super::answer_window::AnswerWindow;
@@ -11,16 +11,17 @@ use lopsided_core::{Duration, Time};
 #[derive(Debug)]
 pub(crate) struct AckScheduler {
     policy: Box<dyn AckPolicy>,
-    /// The policy's view: unacknowledged data, and whether an ACK is due or its timer runs.
+    /// The policy's view: unacknowledged data, and whether an ACK is scheduled.
     view: AckView,
+    /// Measured size of the peer's full segments.
     size: SegmentSize,
-    /// The reason of an ACK that must be sent now.
+    /// Reason of an ACK that must be sent now.
     due: Option<AckReason>,
     /// Bytes of the policy's own options in each segment.
     option_room: u32,
 }
 
-/// The part of the policy's view that the rest of the connection supplies.
+/// The part of the policy's view that the connection supplies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckContext {
     pub rtt: Option<Duration>,
@@ -48,20 +49,20 @@ impl AckScheduler {
         AckScheduler { option_room: policy.option_room(), policy, view, size, due: None }
     }
 
-    /// Replaces the policy. An owed ACK stays owed.
+    /// Replaces the policy. A pending ACK stays pending.
     pub fn set_policy(&mut self, policy: Box<dyn AckPolicy>) {
         self.option_room = policy.option_room();
         self.policy = policy;
     }
 
-    /// Sets the results of the handshake.
+    /// Stores the results of the handshake: SACK, the segment size and the first window.
     pub fn agree(&mut self, sack: bool, mss: u32, window: u64) {
         self.view.sack = sack;
         self.size.agree(mss, window);
         self.view.rcv_mss = self.size.full();
     }
 
-    /// Measures an in-order data segment: see [`SegmentSize::measure`].
+    /// Measures an in-order data segment as [`SegmentSize::measure`].
     #[inline]
     pub fn measure(&mut self, len: u32, sack: u32, ends: bool) {
         self.size.measure(len, sack, ends);
@@ -72,7 +73,7 @@ impl AckScheduler {
         self.policy.ato()
     }
 
-    /// Payload of the peer's full segments.
+    /// Payload of the peer's full segments, in bytes.
     pub fn rcv_mss(&self) -> u32 {
         self.view.rcv_mss
     }
@@ -112,10 +113,11 @@ impl AckScheduler {
     /// The policy's own options for a segment.
     pub fn options(&mut self, now: Time, sender: &SenderView) -> OtherOptions {
         let options = self.policy.options(now, sender);
+        // A policy that exceeds its room sends no options.
         if options.padded_len() <= self.option_room { options } else { OtherOptions::new() }
     }
 
-    /// Passes a segment's options to a policy that has its own.
+    /// Passes a segment's options to the policy. Called only if the policy has options.
     pub fn on_feedback(&mut self, now: Time, feedback: &PeerFeedback<'_>, sender: &SenderView) {
         self.policy.on_feedback(now, feedback, sender);
     }
@@ -135,6 +137,7 @@ impl AckScheduler {
         self.view.half_filled = answer.half_filled;
     }
 
+    /// A data segment arrived: counts it and schedules an ACK as the policy decides.
     #[inline(always)]
     pub fn on_data(&mut self, now: Time, data: &ArrivedData, context: AckContext, timers: &mut TimerTable) {
         self.update_view(context);
@@ -147,7 +150,7 @@ impl AckScheduler {
         self.decide(decision, timers);
     }
 
-    /// Marked data arrived: see [`AckPolicy::on_mark`].
+    /// Marked data arrived: see [`AckPolicy::on_mark`]. True if it must be acknowledged at once.
     pub fn on_mark(&mut self, first: bool) -> bool {
         self.policy.on_mark(first)
     }
@@ -159,7 +162,7 @@ impl AckScheduler {
         self.decide(decision, timers);
     }
 
-    /// True if data waits for an ACK that is not due: the policy must be called when the application reads it.
+    /// True if data waits for an ACK that is not due. The policy must then be called when the application reads.
     #[inline]
     pub fn awaits_read(&self) -> bool {
         self.due.is_none() && self.view.unacked_bytes > 0
@@ -172,7 +175,7 @@ impl AckScheduler {
         self.decide(decision, timers);
     }
 
-    /// Cancels a due quick ACK after a FIN: an answer is expected, which carries the acknowledgement.
+    /// Cancels a due quick ACK after a FIN: this end probably answers soon, and the answer carries the acknowledgement.
     pub fn withdraw_quick(&mut self) {
         if self.due == Some(AckReason::Quick) {
             self.due = None;
@@ -186,13 +189,13 @@ impl AckScheduler {
         self.decide(decision, timers);
     }
 
-    /// Data is sent.
+    /// Data is sent: see [`AckPolicy::on_data_sent`].
     #[inline]
     pub fn on_data_sent(&mut self, now: Time) {
         self.policy.on_data_sent(now);
     }
 
-    /// The time of a delayed ACK has come.
+    /// The delayed-ACK timer expired.
     pub fn on_timeout(&mut self, now: Time, context: AckContext, timers: &mut TimerTable) {
         if self.due.is_none() && self.view.scheduled {
             self.update_view(context);
@@ -212,7 +215,7 @@ impl AckScheduler {
         }
     }
 
-    /// Clears the owed acknowledgement.
+    /// Clears the pending acknowledgement.
     #[inline]
     pub fn forget(&mut self) {
         self.view.unacked_bytes = 0;
@@ -228,6 +231,7 @@ impl AckScheduler {
             AckDecision::Now(why) => self.ack_now(why),
             AckDecision::By(time) => {
                 if self.due.is_none() {
+                    // An earlier deadline stays.
                     let sooner = timers.get(TimerKind::DelayedAck).filter(|_| self.view.scheduled);
                     self.view.scheduled = true;
                     timers.set(TimerKind::DelayedAck, sooner.map_or(time, |set| set.min(time)));

@@ -7,7 +7,7 @@ use super::rounds::Rounds;
 use crate::profile::{BufferRule, Profile, ReceiveWindow, WindowUpdate};
 use lopsided_core::{Bytes, Time};
 
-/// FreeBSD: in ticks of 1 ms, as its timestamps count.
+/// FreeBSD: a round trip of this length or more does not count, in ticks of 1 ms, the unit of its timestamps.
 const LONGEST_ROUND_MS: i32 = 1000;
 
 #[derive(Debug)]
@@ -15,22 +15,24 @@ pub(super) struct Buffer {
     rule: BufferRule,
     update: WindowUpdate,
     window: Window,
-    /// FreeBSD: the timestamp at the start of the current round trip, and the bytes since the last one ended.
+    /// FreeBSD: the timestamp at the start of the current round trip.
     round: Option<u32>,
+    /// FreeBSD: bytes received since the last round trip ended.
     octets: u64,
-    /// FreeBSD: bytes that the last round trip brought.
+    /// FreeBSD: bytes received in the last round trip.
     brought: u64,
     pub rounds: Rounds,
 }
 
 #[derive(Debug)]
 enum Window {
-    /// The window is the free room of the buffer.
+    /// The window is the free room of the buffer, in bytes.
     Room {
         capacity: u64,
         /// The buffer holds whole segments only.
         whole: bool,
     },
+    /// The window follows from the memory that Linux counts.
     Memory(Memory),
 }
 
@@ -39,7 +41,7 @@ impl Buffer {
         let rule = profile.receive_buffer;
         let window = match (profile.receive_window, rule) {
             (ReceiveWindow::Memory { per_segment }, _) => Window::Memory(Memory::new(rule, per_segment)),
-            // Buffers that grow automatically follow Linux.
+            // Automatic buffers of all stacks grow by Linux's rule.
             (_, BufferRule::Auto { .. }) => Window::Memory(Memory::new(rule, 0)),
             (held, _) => Window::Room { capacity: rule.initial().get(), whole: held == ReceiveWindow::Segments },
         };
@@ -74,8 +76,8 @@ impl Buffer {
         }
     }
 
-    /// Cheap check: true if this many bytes and records leave enough room, so that [`Buffer::answer_window`] need not
-    /// be computed.
+    /// Cheap check: if true, this many bytes and records leave so much room that [`Buffer::answer_window`] is the
+    /// default.
     #[inline(always)]
     pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
         match &self.window {
@@ -84,7 +86,7 @@ impl Buffer {
         }
     }
 
-    /// The window of an ACK that is sent before the application reads, if unread data affects it.
+    /// The window of an ACK that is sent before the application reads. The default if unread data does not affect it.
     pub fn answer_window(&self, filling: Filling) -> AnswerWindow {
         match &self.window {
             Window::Room { .. } => AnswerWindow::default(),
@@ -98,7 +100,7 @@ impl Buffer {
         matches!(self.window, Window::Memory(_))
     }
 
-    /// Bytes that the last round trip brought, as the growth of the buffer counts them.
+    /// Bytes received in the last round trip, as the growth of the buffer counts them.
     pub fn space(&self) -> u64 {
         match &self.window {
             Window::Room { .. } => self.brought,
@@ -114,9 +116,9 @@ impl Buffer {
         }
     }
 
-    /// The window to offer; at most the open window if it must not grow. It grows by at least a segment or stays (RFC
-    /// 9293 section 3.8.6.2.2, silly window avoidance). 4.4BSD's grows by any amount, but not from less than a segment
-    /// and 1/4 of the buffer.
+    /// The window to offer; the open window if it must not grow. The window grows by at least a segment or stays (RFC
+    /// 9293 section 3.8.6.2.2, silly window avoidance). In 4.4BSD the window grows by any amount if the room is at
+    /// least a segment or 1/4 of the buffer.
     pub fn window(&self, filling: Filling) -> u64 {
         match &self.window {
             Window::Room { capacity, .. } => {
@@ -140,7 +142,7 @@ impl Buffer {
         }
     }
 
-    /// True if reading opened the window so far that the peer must be notified.
+    /// True if reading opened the window so far that the peer must be notified. `ended`: the peer's FIN has arrived.
     pub fn is_update_due(&self, filling: Filling, ended: bool) -> bool {
         match &self.window {
             Window::Room { capacity, .. } => {
@@ -148,7 +150,7 @@ impl Buffer {
                 let opens = room >= filling.open + (2 * filling.agreed()).min(capacity / 2);
                 match self.update {
                     WindowUpdate::NearlyClosed => filling.open < filling.agreed() && opens,
-                    // No update if no data can follow.
+                    // After a FIN the peer sends no more data, so an update would be useless.
                     WindowUpdate::TwoSegments => opens && !ended,
                 }
             }
@@ -183,16 +185,15 @@ impl Buffer {
         }
     }
 
-    /// FreeBSD: the first segment sent after a round trip ended begins the next.
+    /// FreeBSD: starts a round trip with the first segment sent after the last round trip ended.
     pub fn begin_round(&mut self, stamp: u32) {
         if let (BufferRule::Stepped { .. }, None) = (self.rule, self.round) {
             self.round = Some(stamp);
         }
     }
 
-    /// FreeBSD: the first data with a later echo ends the round trip. The buffer grows by a step if the round trip
-    /// brought 7/8 of the buffer, counting the data since the previous round trip. An echo older than 1 s never ends a
-    /// round trip.
+    /// FreeBSD: ends the round trip at the first data with a later echo. The buffer grows by a step if more than 7/8 of
+    /// it arrived since the last round trip ended. An echo that is more than 1 s later ends no round trip.
     pub fn count(&mut self, echo: u32, len: u32) {
         let BufferRule::Stepped { step, max, .. } = self.rule else { return };
         let later = self.round.map_or(0, |stamp| echo.wrapping_sub(stamp) as i32);
@@ -209,7 +210,7 @@ impl Buffer {
         self.forget_round();
     }
 
-    /// FreeBSD: a segment off the fast path restarts the count.
+    /// FreeBSD: restarts the count, because a segment left the fast path.
     #[inline]
     pub fn forget_round(&mut self) {
         self.round = None;
@@ -217,8 +218,8 @@ impl Buffer {
     }
 }
 
-/// The window-scale shift for a buffer that may grow to its maximum (RFC 7323 section 2.2). Linux counts the buffer's
-/// memory and offers half of it as window.
+/// The window-scale shift for a buffer that may grow to its maximum (RFC 7323 section 2.2). For Linux the maximum is
+/// memory, twice the window.
 pub(crate) fn window_scale(rule: BufferRule) -> u8 {
     let max = match rule {
         BufferRule::Auto { max, .. } => memory::of_window(max.get()),

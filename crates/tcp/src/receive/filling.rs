@@ -3,27 +3,31 @@
 /// Payload sizes of segments, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentSizes {
-    /// Agreed by both ends.
+    /// Payload of a full segment as agreed in the handshake.
     pub agreed: u32,
     /// Measured size of the peer's full segments (Linux's rcv_mss).
     pub full: u32,
-    /// The largest payload that this end's MSS option allows, without timestamps (Linux's advmss).
+    /// Largest payload that this end's MSS option allows, without timestamps (Linux's advmss).
     pub own: u32,
 }
 
 /// The inputs of the window other than the buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filling {
-    /// In-order bytes that the application has not read, and their memory records.
+    /// Bytes in order that the application has not read.
+    /// Number of memory records of the unread bytes.
     pub unread: u64,
     pub unread_records: u64,
-    /// The same for data held behind a gap.
+    /// Bytes held behind a gap.
     pub held: u64,
+    /// Number of memory records of the held bytes.
     pub held_records: u64,
     pub sizes: SegmentSizes,
-    /// The last offered window, and what is left of it.
+    /// The last offered window, in bytes.
     pub offered: u64,
+    /// Part of the offered window that no data has used yet, in bytes.
     pub open: u64,
+    /// Window-scale shift of this end (RFC 7323).
     pub scale: u8,
 }
 

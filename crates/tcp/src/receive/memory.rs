@@ -1,6 +1,6 @@
 //! Linux's receive window. Linux counts the memory of the buffer and offers half of it as window (`tcp_adv_win_scale`
-//! 1, ip-sysctl). The window opens by two segments for each segment that arrives, and the buffer grows with what the
-//! application reads in a round trip (`tcp_moderate_rcvbuf`).
+//! 1, ip-sysctl). Each arriving segment opens the window by two segments. The buffer grows with the number of bytes
+//! that the application reads in a round trip (`tcp_moderate_rcvbuf`).
 //!
 //! Verified with captures of Linux 6.1. Not modelled: other values of `tcp_app_win`, memory pressure, pruning.
 
@@ -9,36 +9,40 @@ use super::filling::Filling;
 use crate::profile::BufferRule;
 use lopsided_core::Bytes;
 
-/// Linux opens its window only for in-order segments of at least this size: small segments take more memory than they
-/// bring data.
+/// Smallest in-order segment that opens the window, in bytes: smaller segments use more memory than they carry data
+/// (`tcp_event_data_recv`).
 const WORTH_A_LARGER_WINDOW: u32 = 128;
-/// Number of segments that the first round trip is expected to bring, and that a larger buffer provides for in
-/// addition.
+/// Segments of an initial window (RFC 6928). A round trip with at most this many does not grow the buffer.
 const INITIAL_SEGMENTS: u64 = 10;
+/// Segments that a grown buffer can hold in addition to two round trips (`tcp_rcv_space_adjust`).
 const SPARE_SEGMENTS: u64 = 16;
-/// Linux's memory allowance for a segment in addition to its payload; also the step by which it grows until half of it
-/// holds the payload.
+/// Memory that a grown buffer reserves for each segment in addition to its payload, in bytes.
 const PROVISION: u64 = 768;
+/// Step by which the reservation grows until half of it holds the payload, in bytes.
 const PROVISION_STEP: u64 = 128;
-/// The least memory of a buffer (Linux's SOCK_MIN_RCVBUF, socket(7)).
+/// Smallest buffer, in bytes of memory (Linux's SOCK_MIN_RCVBUF, socket(7)).
 const LEAST_MEMORY: u64 = 2304;
-/// Default maximum of an automatic buffer (Linux's tcp_rmem).
+/// Default maximum of an automatic buffer, in bytes of memory (`tcp_rmem[2]`).
 const USUAL_MAX: u64 = 6 << 20;
+/// Largest window without window scaling, in bytes.
 const LARGEST_UNSCALED: u64 = 65_535;
 
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// Current size of the buffer and its maximum (`tcp_rmem[2]`), in bytes of memory.
+    /// Current size of the receive buffer, in bytes of memory.
     size: u64,
+    /// Maximum size of the receive buffer (`tcp_rmem[2]`), in bytes of memory.
     max: u64,
     /// Memory of a segment in addition to its payload, in bytes.
     per_segment: u32,
-    /// Maximum memory of any buffer.
+    /// The maximum that limits `tcp_grow_window`: the buffer's own, or Linux's default if this buffer does not grow by
+    /// Linux's rule.
     most: u32,
-    /// The window that may be offered now, and the bound that it grows to.
+    /// Largest window that may be offered now, in bytes (`rcv_ssthresh`).
     threshold: u64,
+    /// Largest value of the threshold, in bytes (`window_clamp`).
     bound: u64,
-    /// The most that a round trip has brought, in bytes.
+    /// Most bytes that the application has read in a round trip (`rcvq_space.space`).
     space: u64,
 }
 
@@ -85,14 +89,16 @@ impl Memory {
         whole.min(LARGEST_UNSCALED)
     }
 
+    /// Sets the first threshold and the first bytes per round trip at the end of the handshake.
     pub fn establish(&mut self, filling: Filling) {
         let (room, mss) = (window_of(self.size), filling.own());
-        // One segment is kept in reserve.
+        // Keep one segment in reserve (`tcp_init_buffer_space`).
         self.bound = if room > 2 * mss { (room - mss).max(2 * mss) } else { room };
         self.threshold = filling.offered.min(self.bound);
-        // A round trip of one initial window does not grow the buffer, nor does filling all of a small buffer.
+        // A round trip with one initial window must not grow the buffer.
         let first = self.threshold.min(filling.offered);
-        // Other stacks that are set to grow like Linux start below the bound that growth could exceed.
+        // A stack that counts no memory per segment offers the whole buffer, and a round trip can never bring more.
+        // Start from half of it, or the buffer would never grow.
         let first = if self.per_segment == 0 { first.min(room / 2) } else { first };
         self.space = first.min(INITIAL_SEGMENTS * mss);
     }
@@ -105,6 +111,7 @@ impl Memory {
         self.space
     }
 
+    /// The window that remains if `octets` bytes in `records` memory records occupy the buffer.
     #[inline(always)]
     fn room_beside(&self, octets: u64, records: u64) -> u64 {
         window_of(self.size.saturating_sub(octets + u64::from(self.per_segment) * records))
@@ -114,17 +121,21 @@ impl Memory {
         self.room_beside(filling.unread + filling.held, filling.unread_records + filling.held_records)
     }
 
+    /// The window to offer, in bytes (`__tcp_select_window`). It never moves the right edge back.
     pub fn window(&self, filling: Filling) -> u64 {
         let whole = window_of(self.size);
         let mss = filling.full().min(whole.min(self.bound));
         let mut room = self.room(filling);
         if self.is_half_filled(room) {
             room = room >> filling.scale << filling.scale;
+            // Silly window avoidance: a nearly full buffer offers nothing new.
             if room < whole / 16 || room < mss {
                 return filling.open;
             }
         }
         let room = room.min(self.threshold);
+        // With scaling round up, so that the header's unit does not move the edge back. Without scaling keep the old
+        // window until it changes by a whole segment.
         let wanted = if filling.scale > 0 {
             room.next_multiple_of(1 << filling.scale)
         } else if filling.offered + mss <= room || filling.offered > room {
@@ -140,8 +151,8 @@ impl Memory {
         AnswerWindow { falls: self.falls(filling), half_filled: self.is_half_filled(self.room(filling)) }
     }
 
-    /// Cheap check: true if the room is so large that unread data cannot affect the window. An offered window is
-    /// rounded up to the header's unit; a SYN's is exact.
+    /// Cheap check: true if the room is so large that unread data cannot affect the window. Offered windows are
+    /// multiples of the header's unit, except that of a SYN.
     #[inline(always)]
     pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
         let room = self.room_beside(octets, records);
@@ -149,32 +160,36 @@ impl Memory {
         !self.is_half_filled(room) && below_unit > 0 && (room.min(self.threshold) + below_unit) & !below_unit >= offered
     }
 
-    /// True if an ACK now would offer less than the last one, were the window not open already.
+    /// True if an ACK now would offer less than the last one. The part of the last window that is still open is
+    /// ignored.
     fn falls(&self, filling: Filling) -> bool {
         self.window(Filling { open: 0, ..filling }) < filling.offered
     }
 
-    /// True if less than half of the offered window's room is free.
+    /// True if less than half of the largest window is free.
     #[inline]
     fn is_half_filled(&self, room: u64) -> bool {
         room < window_of(self.size).min(self.bound) / 2
     }
 
+    /// Cheap check: if false, [`Memory::is_update_due`] is false too.
     #[inline]
     pub fn could_be_updated(&self, open: u64) -> bool {
         2 * open <= self.bound
     }
 
-    /// True if the remaining window can at least be doubled.
+    /// True if the remaining window can at least double (`__tcp_cleanup_rbuf`).
     pub fn is_update_due(&self, filling: Filling) -> bool {
         self.could_be_updated(filling.open) && self.window(filling) >= (2 * filling.open).max(1)
     }
 
+    /// True if a segment of `len` bytes may open the window.
     #[inline]
     pub fn could_grow(&self, len: u32, in_order: bool) -> bool {
         (len >= WORTH_A_LARGER_WINDOW || !in_order) && self.threshold < self.bound
     }
 
+    /// Opens the window after a segment of `len` bytes and returns whether it opened (`tcp_grow_window`).
     #[inline(always)]
     pub fn grow(&mut self, len: u32, in_order: bool, filling: Filling) -> bool {
         if !self.could_grow(len, in_order) {
@@ -189,14 +204,17 @@ impl Memory {
         true
     }
 
-    /// Window growth for an out-of-order segment. It counts with its full memory (`tcp_grow_window`): if less than half
-    /// of that is payload, the window opens less, and a large window not at all.
+    /// Window growth for an out-of-order segment, in bytes. The segment counts with its full memory
+    /// (`__tcp_grow_window`): if less than half of the memory is payload, the window opens by less, and not at all if
+    /// it is large already.
     fn step_out_of_order(&self, len: u32, filling: Filling) -> u64 {
         let (len, taken) = (u64::from(len), window_of(u64::from(self.per_segment) + u64::from(len)));
         if taken <= len {
             return 2 * filling.own();
         }
         let (mut taken, mut window) = (taken / 2, window_of(u64::from(self.most)) / 2);
+        // Linux halves both values until the memory fits the payload: the smaller the window, the more overhead is
+        // accepted.
         while self.threshold <= window {
             if taken <= len {
                 return 2 * filling.full();
@@ -206,7 +224,8 @@ impl Memory {
         0
     }
 
-    /// Grows the buffer to twice what a round trip brought, and more while that grows fast (slow start).
+    /// Grows the buffer to twice the `read` bytes of the last round trip. If `read` increases, as in slow start, the
+    /// buffer grows by twice the relative increase in addition (`tcp_rcv_space_adjust`).
     pub fn tune(&mut self, read: u64, mss: u64) {
         if read <= self.space {
             return;
@@ -223,7 +242,7 @@ impl Memory {
     }
 }
 
-/// The memory that a larger buffer provides for each segment.
+/// Memory that a grown buffer reserves for each segment, in bytes.
 fn provision(mss: u64) -> u64 {
     let least = mss + PROVISION;
     least + (2 * mss - 1).saturating_sub(least).next_multiple_of(PROVISION_STEP)
@@ -252,7 +271,7 @@ mod tests {
     }
 
     /// The windows that a Linux 6.1 receiver offered on a 3 Mbit/s download, in units of 2^7. Every segment opens the
-    /// window by two segments, up to half of the memory without that of the segment that just arrived.
+    /// window by two segments, until the window reaches half of the memory minus the memory of the last segment.
     #[test]
     fn the_window_opens_as_in_a_capture() {
         let mut memory = Memory::new(AUTO, 768);
@@ -278,7 +297,7 @@ mod tests {
         memory.establish(filling(0, 59_368, 59_368));
         let full = memory.window(filling(0, 59_368, 59_368 - MSS));
         assert_eq!(full, (60_000 - MSS).next_multiple_of(128));
-        // Twenty unread segments, in two records, take half of their memory off the window.
+        // 20 unread segments in two records reduce the window by half of their memory.
         let room = 60_000u64 - 10 * MSS - 768;
         assert_eq!(memory.window(filling(20 * MSS, full, 20_000)), room.next_multiple_of(128));
         assert_eq!(memory.window(filling(70 * MSS, full, 9_000)), 9_000, "what was offered stays offered");

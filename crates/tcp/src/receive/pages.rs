@@ -1,18 +1,21 @@
-//! The memory pages that a sender's writes filled, in order from the first byte of the stream: 32 KiB each, but Linux
-//! begins a new page if a full segment leaves less than 32 bytes (`skb_page_frag_refill`).
+//! The memory pages that the peer's writes filled, in stream order. A page has 32 KiB. Linux begins a new page early if
+//! a full segment leaves less than 32 bytes (`skb_page_frag_refill`).
 //!
-//! Verified with captures of Linux 6.1. Not modelled: writes that end within a segment, and segments of another size,
-//! which may begin a page too.
+//! Verified with captures of Linux 6.1. Not modelled: writes that end within a segment, and segments of another size.
+//! Both may begin a page too.
 
-/// Bytes of a page, and the least rest that is still filled.
+/// Bytes of a page.
 const PAGE: u64 = 32_768;
+/// Smallest rest of a page that the next segment still uses, in bytes.
 const SCRAP: u64 = 32;
 
 #[derive(Debug, Default)]
 pub(super) struct Pages {
+    /// Payload of a full segment, in bytes; 0 before the handshake.
     mss: u64,
-    /// Start of the first page that may still be needed, and the page of the last look-up.
+    /// Start of the first page that may still be needed.
     first: u64,
+    /// Start and end of the page of the last look-up.
     start: u64,
     end: u64,
 }
@@ -52,6 +55,7 @@ impl Pages {
 
     /// Makes the page that contains `offset` the current one.
     fn find(&mut self, offset: u64) {
+        // Earlier than the cached page: search again from the first page that is still needed.
         if offset < self.start {
             (self.start, self.end) = (self.first, self.end_of(self.first));
         }
@@ -60,6 +64,7 @@ impl Pages {
         }
     }
 
+    /// End of the page that begins at `start`.
     fn end_of(&self, start: u64) -> u64 {
         let end = start + PAGE;
         let left = end.checked_rem(self.mss).unwrap_or(SCRAP);
@@ -78,7 +83,7 @@ mod tests {
         let segment = |n: u64| (n * 1448, (n + 1) * 1448);
         let mut fragments = |n| pages.fragments(segment(n).0, segment(n).1);
         assert_eq!((fragments(21), fragments(22)), (1, 2), "912 octets of the first page are left for the 23rd");
-        // The 27th page would end 8 bytes into the 612th segment.
+        // The 27th page would end 8 bytes into the 612th segment, so that segment begins a new page.
         assert_eq!((fragments(610), fragments(611), fragments(633)), (1, 1, 2));
         assert_eq!((fragments(22), fragments(23)), (2, 1), "and back");
         pages.forget_before(611 * 1448);

@@ -1,17 +1,17 @@
 //! Placeholders: a receiver behind a lossy channel acknowledges missing data, so that the sender does not take the
-//! channel's loss for congestion ("compatible TCP", Havey 2015, section 3.3.3). The application learns which bytes are
-//! missing and fetches them itself.
+//! channel's loss for congestion ("compatible TCP", Havey 2015, section 3.3.3). The application receives the missing
+//! ranges and must fetch the data itself.
 //!
-//! The receiver hides only the loss that the channel is known to have. In each round trip it counts the bytes that were
-//! missing when later ones arrived. If they exceed the expected loss, the receiver returns to normal duplicate ACKs, so
-//! that congestion control reacts. After a round trip with less loss it hides loss again.
+//! The receiver hides only the loss that the channel is expected to have. In each round trip it counts the bytes that
+//! were missing when later bytes arrived. If they exceed the expected loss, the receiver returns to normal duplicate
+//! ACKs, so that congestion control reacts. After a round trip with less loss it hides loss again.
 //!
-//! Choices here: the dissertation compares the measured rate with the expected rate, which a channel with exactly the
-//! expected loss exceeds in half of the round trips. This receiver adds `margin` standard deviations of independent
-//! losses; 0 is the literal rule. It reacts before the round trip ends if the loss already exceeds that of a whole one.
-//! Data that arrives late in a placeholder's place is a duplicate.
+//! Deviations: the dissertation compares the measured loss with the expected loss. A channel with exactly the expected
+//! loss exceeds it in half of the round trips. This receiver therefore adds `margin` standard deviations of independent
+//! losses; a margin of 0 is the literal rule. It also reacts before the round trip ends if the loss already exceeds
+//! that of a whole round trip. Data that arrives after its placeholder is a duplicate.
 //!
-//! Not handled: a lost segment at the end of the stream leaves no hole; the sender's timer repairs it.
+//! Not handled: a lost segment at the end of the stream leaves no gap. The sender's timer repairs it.
 
 use lopsided_core::{Duration, Time};
 use std::ops::Range;
@@ -21,22 +21,24 @@ const UNKNOWN_RTT: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(super) struct Placeholders {
-    /// Expected share of bytes that the channel loses.
+    /// Expected share of bytes that the channel loses, from 0 to 1.
     expected: f64,
-    /// Number of standard deviations above it.
+    /// Number of standard deviations above the expected loss that are still hidden.
     margin: u32,
+    /// True while the loss exceeds the margin: gaps get normal duplicate ACKs.
     normal: bool,
-    /// End of the stream seen so far.
+    /// End of the stream received so far, as an offset.
     seen: u64,
     window: Window,
-    /// Bytes of the previous window.
+    /// Bytes of the previous round trip.
     last_octets: u64,
-    /// Filled ranges that were not reported yet.
+    /// Ranges filled since the last call of [`Placeholders::take`].
     filled: Vec<Range<u64>>,
+    /// Bytes of all placeholders.
     pub octets: u64,
 }
 
-/// Counts since the round trip began.
+/// Counts since the current round trip began.
 #[derive(Debug, Default)]
 struct Window {
     began: Option<Time>,
@@ -58,7 +60,7 @@ impl Placeholders {
         }
     }
 
-    /// Records data up to `end` and returns whether the missing data before it is filled.
+    /// Records data of `[start, end)` and returns whether to fill the missing data before it.
     pub fn fills(&mut self, now: Time, rtt: Option<Duration>, start: u64, end: u64, mss: u32) -> bool {
         let began = *self.window.began.get_or_insert(now);
         if now.saturating_since(began) >= rtt.unwrap_or(UNKNOWN_RTT) {
@@ -69,11 +71,13 @@ impl Placeholders {
         self.window.missing += start.saturating_sub(self.seen);
         self.window.octets += end.saturating_sub(self.seen);
         self.seen = self.seen.max(end);
+        // At its beginning a round trip has few bytes. The previous one's size keeps one early loss from exceeding the
+        // margin.
         self.normal |= self.passes(self.window.octets.max(self.last_octets), mss);
         !self.normal
     }
 
-    /// True if more is missing than the expected loss of this many bytes.
+    /// True if the missing bytes of this round trip exceed the expected loss of `octets` bytes by more than the margin.
     fn passes(&self, octets: u64, mss: u32) -> bool {
         let (segments, missing) = (octets as f64 / f64::from(mss), self.window.missing as f64 / f64::from(mss));
         let spread = (segments * self.expected * (1.0 - self.expected)).sqrt();
@@ -101,7 +105,7 @@ mod tests {
     const MSS: u32 = 1000;
     const RTT: Option<Duration> = Some(Duration::from_millis(40));
 
-    /// A round trip of 100 segments of which every `nth` is missing: was the last hole filled?
+    /// Plays a round trip of 100 segments without every `nth`. Returns whether the last gap was filled.
     fn round(placeholders: &mut Placeholders, number: u64, nth: u64) -> bool {
         let mut fills = false;
         for segment in (number * 100..(number + 1) * 100).filter(|segment| segment % nth != nth - 1) {
@@ -115,9 +119,9 @@ mod tests {
     fn what_is_expected_is_filled_and_more_is_left_for_congestion_control() {
         let mut placeholders = Placeholders::new(0.1, 4);
         assert!(round(&mut placeholders, 0, 10) && round(&mut placeholders, 1, 10));
-        // One third is lost: more than 10 plus 4 times 3 of 100.
+        // A third is lost: more than the expected 10 plus 4 standard deviations of 3.
         assert!(!round(&mut placeholders, 2, 3));
-        // Only the round trip after one with less loss is filled again.
+        // The receiver hides loss again only after a whole round trip with less loss.
         assert!(!round(&mut placeholders, 3, 10));
         assert!(round(&mut placeholders, 4, 10));
     }

@@ -14,8 +14,9 @@ use lopsided_core::{Bytes, Duration, Payload, Seq, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Number of blocks that a receiver remembers for SACK, and that it expects to fit in an ACK (Linux).
+/// Number of blocks that a receiver remembers for SACK (Linux).
 const BLOCKS_REMEMBERED: usize = 4;
+/// Number of SACK blocks that fit in every ACK with timestamps and DSACK (Linux).
 const BLOCKS_EXPECTED: usize = 2;
 
 #[derive(Debug)]
@@ -26,41 +27,51 @@ pub(crate) struct Receiver {
     next: u64,
     /// Runs held beyond `next`: ordered and disjoint.
     held: Runs,
+    /// Number of bytes in `held`.
     held_octets: u64,
+    /// Memory records of the unread and held data.
     records: Records,
-    /// Bytes and records held before the last out-of-order segment arrived.
+    /// Bytes and memory records held before the last out-of-order segment arrived.
     held_before: (u64, u64),
-    /// End of the last in-order segment, and all records, before held data was joined to it.
+    /// End of the last in-order segment, before held data was joined to it, and the number of all records at that time.
     before_joining: (u64, u64),
-    /// The window of a due ACK that must be sent before the application reads.
+    /// Window of an ACK that is due before the application reads, fixed when the ACK became due.
     due_window: Option<u64>,
-    /// True if nothing has changed the window since it was last offered: computing it again would give the same.
+    /// True if nothing has changed the window since the last offer. Computing it again would return the same value.
     settled: bool,
     /// Blocks to report by SACK, most recently changed first (RFC 2018 section 4).
     recent: Vec<(u64, u64)>,
+    /// A duplicate range to report once (RFC 2883).
     dsack: Option<(u64, u64)>,
+    /// Offset of the peer's FIN, once it has arrived.
     fin: Option<u64>,
-    /// In-order bytes that the application has not read; `bytes` has them if they are real.
+    /// Number of in-order bytes that the application has not read.
     unread: u64,
+    /// Contents of unread and held data; `None` while all data is synthetic.
     bytes: Option<Box<RealBytes>>,
-    /// Right edge of the offered window: it never moves back (RFC 9293 section 3.8.6).
+    /// Right edge of the offered window as an offset. It never moves back (RFC 9293 section 3.8.6).
     edge: u64,
-    /// The last offered window.
+    /// The last offered window, in bytes.
     offered: u64,
     buffer: Buffer,
     sack: bool,
-    /// A held FIN without data is reported as a SACK block.
+    /// True if a held FIN without data is reported as a SACK block.
     sack_fin: bool,
+    /// True if duplicates are reported (DSACK).
     report_duplicates: bool,
-    /// Limit of full segments held out of order, and their size.
+    /// Maximum number of full segments held out of order; `None` without a limit.
     reassembly_limit: Option<u32>,
     placeholders: Option<Box<Placeholders>>,
+    /// Payload of a full segment, in bytes.
     mss: u32,
 }
 
 #[derive(Debug, Default)]
+/// Real contents of received data.
 struct RealBytes {
+    /// Bytes in order, ready to read.
     ready: VecDeque<u8>,
+    /// Bytes behind a gap, or not yet moved to `ready`, by their offset.
     held: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -111,18 +122,18 @@ impl Receiver {
         self.sack = sack;
     }
 
-    /// Sets the segment size (without timestamps): a SYN-ACK offers a window of whole segments.
+    /// Sets the segment size (without timestamps), because a SYN-ACK offers a window of whole segments.
     pub fn answer_with(&mut self, mss: u32) {
         self.settled = false;
         self.offered = self.buffer.first_window(u64::from(mss));
     }
 
-    /// The last offered window; before any data, the first one.
+    /// The last offered window, in bytes. Before any data it is the window of the SYN.
     pub fn offered(&self) -> u64 {
         self.offered
     }
 
-    /// The window of a SYN, which is never scaled.
+    /// Offers and returns the window of a SYN, which is never scaled (RFC 7323 section 2.2).
     pub fn syn_window(&mut self) -> u16 {
         self.settled = false;
         let window = self.offered.min(65_535);
@@ -130,7 +141,7 @@ impl Receiver {
         window as u16
     }
 
-    /// The handshake ended: data of these segment sizes may arrive.
+    /// Ends the handshake: data of these segment sizes may arrive.
     pub fn establish(&mut self, now: Time, sizes: SegmentSizes) {
         self.settled = false;
         self.mss = sizes.agreed;
@@ -157,16 +168,17 @@ impl Receiver {
         self.next
     }
 
-    /// The acknowledgement number to send, after a FIN that was reached.
+    /// The acknowledgement number to send. It includes the FIN if all data before the FIN has arrived.
     pub fn ack(&self) -> Seq {
         self.origin + self.next as u32 + u32::from(self.fin_reached())
     }
 
+    /// True if the FIN and all data before it have arrived.
     pub fn fin_reached(&self) -> bool {
         self.fin == Some(self.next)
     }
 
-    /// RCV.NXT as an offset: the next expected byte, after a FIN that was reached.
+    /// RCV.NXT as an offset: the next expected byte, or the number after the FIN if that was reached.
     pub fn rcv_nxt(&self) -> i64 {
         self.next as i64 + i64::from(self.fin_reached())
     }
@@ -193,7 +205,7 @@ impl Receiver {
         self.buffer.rounds.rtt()
     }
 
-    /// The stream offset of a sequence number near `next`; negative before the first byte.
+    /// The stream offset of a sequence number near `next`; negative before the first data byte.
     pub fn offset(&self, seq: Seq) -> i64 {
         let expected = self.origin + self.next as u32;
         self.next as i64 + i64::from(seq.get().wrapping_sub(expected.get()) as i32)
@@ -205,13 +217,13 @@ impl Receiver {
         self.settled.then_some((self.offered >> scale) as u16)
     }
 
-    /// Notes that segment sizes changed.
+    /// Marks the window as changed, because the segment sizes changed.
     pub fn note_sizes(&mut self) {
         self.settled = false;
     }
 
-    /// Computes and offers a window; returns the header's field. Rounded up as in Linux: rounding down would move the
-    /// edge back after an odd number of bytes.
+    /// Computes and offers a window; returns the header's field. The field is rounded up as in Linux: rounding down
+    /// would move the edge back after an odd number of bytes.
     pub fn offer_window(&mut self, sizes: SegmentSizes, scale: u8) -> u16 {
         let field = self.header_window(sizes, scale);
         self.settled = self.due_window.take().is_none();
@@ -226,7 +238,7 @@ impl Receiver {
         window.div_ceil(1 << scale).min(65_535)
     }
 
-    /// The buffer's window for an ACK sent before the application reads.
+    /// How an ACK sent before the application reads would change the window.
     #[inline(always)]
     pub fn answer_window(&self, sizes: SegmentSizes, scale: u8) -> AnswerWindow {
         let (octets, records) = (self.unread + self.held_octets, self.records.unread() + self.records.held());
@@ -237,25 +249,27 @@ impl Receiver {
         self.closer_answer_window(sizes, scale)
     }
 
+    /// The slow path of [`Receiver::answer_window`].
     #[inline(never)]
     fn closer_answer_window(&self, sizes: SegmentSizes, scale: u8) -> AnswerWindow {
         self.buffer.answer_window(self.filling(sizes, scale))
     }
 
-    /// Fixes the window of an ACK that is due before the application reads, if unread data affects it.
+    /// Fixes the window of an ACK that is due before the application reads. Only stacks whose window counts unread data
+    /// need this.
     #[inline(always)]
     pub fn note_ack_due(&mut self, sizes: SegmentSizes, scale: u8) {
         self.settled = false;
         self.due_window = self.buffer.counts_unread().then(|| self.buffer.window(self.filling(sizes, scale)));
     }
 
-    /// True if the next segment has a SACK option, room permitting.
+    /// True if there is a block to report by SACK.
     #[inline(always)]
     pub fn has_sack_to_send(&self) -> bool {
         self.sack && (!self.recent.is_empty() || self.dsack.is_some())
     }
 
-    /// Bytes of the SACK option in the next segment, with at most `room` blocks.
+    /// Bytes of the SACK option in the next segment, with at most `room` blocks; 0 without one.
     #[inline]
     pub fn sack_option_len(&self, room: usize) -> u32 {
         if !self.has_sack_to_send() {
@@ -281,8 +295,8 @@ impl Receiver {
         self.buffer.is_update_due(self.filling(sizes, scale), self.fin_reached())
     }
 
-    /// True if a payload at the next expected byte can be [taken](Receiver::take_next) by counting: it fits the window,
-    /// no data is held, the end of the stream is unknown, and the payload is synthetic.
+    /// True if [`Receiver::take_next`] may accept a payload at the next expected byte. The payload must fit the window
+    /// and be synthetic, no data may be held, and the end of the stream must be unknown.
     #[inline(always)]
     pub fn takes_next(&self, payload: &Payload) -> bool {
         let end = self.next + u64::from(payload.len());
@@ -290,7 +304,8 @@ impl Receiver {
         end <= self.edge && self.held.is_empty() && self.fin.is_none() && counted
     }
 
-    /// Accepts `len` in-order bytes, as [`Receiver::accept`] does if [`Receiver::takes_next`] holds.
+    /// Accepts `len` in-order bytes by counting, with the result of [`Receiver::accept`]. [`Receiver::takes_next`] must
+    /// be true.
     #[inline(always)]
     pub fn take_next(&mut self, len: u32) {
         self.settled = false;
@@ -301,7 +316,7 @@ impl Receiver {
         self.unread += u64::from(len);
     }
 
-    /// Accepts `[start, start + payload)` as far as it fits the window. `fin`: the stream ends after it.
+    /// Accepts the part of `[start, start + payload)` that fits the window. `fin`: the stream ends after the payload.
     pub fn accept(&mut self, start: i64, payload: &Payload, fin: bool) -> Arrival {
         self.settled = false;
         let end = start + i64::from(payload.len());
@@ -312,6 +327,7 @@ impl Receiver {
         }
         let next = self.next as i64;
         if end <= next {
+            // An empty segment at the next byte is a FIN alone, and in order.
             if payload.is_empty() && end == next {
                 return Arrival::InOrder { closed_gap: false, gaps_left: false };
             }
@@ -320,10 +336,12 @@ impl Receiver {
             }
             return Arrival::Duplicate;
         }
+        // Cut off data after the FIN and beyond the window.
         let limit = self.fin.unwrap_or(u64::MAX).min(self.edge.max(self.next));
         let from = start.max(next) as u64;
         let to = (end as u64).min(limit);
         if to <= from {
+            // A FIN alone behind a gap: some stacks report its sequence number as a SACK block.
             if self.sack_fin && payload.is_empty() && self.fin == Some(to) && to > self.next {
                 self.remember(to, to);
                 return Arrival::OutOfOrder;
@@ -331,6 +349,7 @@ impl Receiver {
             return Arrival::Duplicate;
         }
         if from > self.next {
+            // Over the limit: drop the data, but still send a duplicate ACK.
             if self.is_full_of_held() {
                 return Arrival::OutOfOrder;
             }
@@ -342,7 +361,7 @@ impl Receiver {
             self.report_duplicate(start.max(0) as u64, self.next);
         }
         match self.advance(to) {
-            // Only the FIN that came with it had waited.
+            // A FIN that arrives with this data was not held, so no gap closed.
             Arrival::InOrder { gaps_left, .. } if brings_fin && !waited => {
                 Arrival::InOrder { closed_gap: false, gaps_left }
             }
@@ -350,7 +369,8 @@ impl Receiver {
         }
     }
 
-    /// With hidden channel loss: marks the data missing before an arriving segment as received, if allowed.
+    /// With hidden channel loss: fills the gaps before an arriving segment with placeholders if the loss is as
+    /// expected.
     pub fn put_placeholders(&mut self, now: Time, start: i64, payload: &Payload) {
         self.settled = false;
         let rtt = self.buffer.rounds.rtt();
@@ -363,6 +383,7 @@ impl Receiver {
         if !placeholders.fills(now, rtt, start, end as u64, self.mss) || start <= self.next || start >= self.edge {
             return;
         }
+        // Collect the gaps between the held runs before `start`.
         let mut gaps: Vec<Range<u64>> = Vec::new();
         let mut reached = self.next;
         for (from, to) in self.held.touching(self.next, start).take_while(|(from, _)| *from < start) {
@@ -374,7 +395,7 @@ impl Receiver {
         }
         for gap in gaps {
             let len = (gap.end - gap.start) as u32;
-            // Placeholders of a real stream are zeros.
+            // If the stream has real contents, the placeholders are zeros.
             if self.bytes.is_some() || payload.bytes().is_some() {
                 self.keep_bytes(gap.start, gap.end, gap.start as i64, &Payload::real(vec![0; len as usize]));
             }
@@ -391,12 +412,12 @@ impl Receiver {
         self.placeholders.is_some()
     }
 
-    /// Returns the placeholder ranges since the last call.
+    /// Returns the placeholder ranges since the last call, as stream offsets.
     pub fn take_placeholders(&mut self) -> Vec<Range<u64>> {
         self.placeholders.as_mut().map_or_else(Vec::new, |placeholders| placeholders.take())
     }
 
-    /// Records a discarded segment; if all of it was received before, the next ACK reports it (DSACK).
+    /// Records a discarded segment. If all of it was received before, the next ACK reports it (DSACK).
     pub fn note_old(&mut self, start: i64, payload: &Payload) {
         let end = start + i64::from(payload.len());
         if end <= self.next as i64 {
@@ -404,8 +425,8 @@ impl Receiver {
         }
     }
 
-    /// Reads up to `limit` bytes; synthetic data returns a synthetic payload. An automatic buffer follows what is read
-    /// in a round trip and checks after each record, so a round that ends now does so after the first record.
+    /// Reads up to `limit` bytes. Synthetic data returns a synthetic payload. An automatic buffer counts the bytes read
+    /// in a round trip and grows at its end.
     #[inline(always)]
     pub fn read(&mut self, now: Time, limit: u64, own_mss: u32) -> Payload {
         self.settled = false;
@@ -415,6 +436,8 @@ impl Receiver {
         self.unread -= count;
         self.records.release(self.next - self.unread);
         if count > 0 {
+            // Linux copies record by record and checks after each one whether the round trip has ended
+            // (`tcp_rcv_space_adjust`). If it has, only the first record counts for it.
             self.buffer.rounds.on_read(first);
             self.buffer.tune(now, u64::from(own_mss));
             self.buffer.rounds.on_read(count - first);
@@ -425,12 +448,11 @@ impl Receiver {
         }
     }
 
-    /// The SACK blocks of the next ACK, at most `room`; a duplicate is reported once (RFC 2883 section 4).
+    /// The SACK blocks of the next ACK, at most `room`. A duplicate is reported once (RFC 2883 section 4).
     #[cold]
     pub fn sack_blocks(&mut self, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        // A run at the end of the stream includes the FIN's number. Otherwise the sender would believe that its last
-        // segment is missing.
+        // The last run includes the FIN's sequence number. Otherwise the sender would mark its last segment as missing.
         let fin_at = |end: u64| u32::from(self.fin == Some(end));
         let wire = |(start, end): (u64, u64)| SackBlock {
             start: self.origin + start as u32,
@@ -443,15 +465,13 @@ impl Receiver {
         blocks
     }
 
-    /// Records the echo of a segment; a segment `full` of data gives an RTT sample.
+    /// Records the echoed timestamp of a segment. A segment `full` of data with a new echo gives an RTT sample.
     #[inline(always)]
     pub fn sample_echo(&mut self, echo: u32, full: bool, rtt: impl FnOnce() -> Option<Duration>) {
         self.buffer.rounds.sample_echo(echo, full, rtt);
     }
 
-    /// Records a segment of `len` bytes and returns whether the window opened. Without SACK, out-of-order data opens
-    /// nothing: its ACK must stay a duplicate. A segment that fills a gap is evaluated before the gap closes: the held
-    /// data is not part of a timed window and is still in its own records (captures of Linux 6.1).
+    /// Records a segment of `len` bytes and returns whether the window opened.
     #[inline(always)]
     pub fn grow(&mut self, now: Time, arrival: Arrival, len: u32, sizes: SegmentSizes) -> bool {
         self.settled = false;
@@ -461,6 +481,8 @@ impl Receiver {
                 true
             }
             Arrival::OutOfOrder => self.sack,
+            // Without SACK, out-of-order data must not change the window: its ACK would not count as a duplicate (RFC
+            // 5681).
             Arrival::Duplicate => false,
         };
         let in_order = arrival != Arrival::OutOfOrder;
@@ -469,31 +491,34 @@ impl Receiver {
         }
         let mut filling = self.filling(sizes, 0);
         if in_order {
+            // Evaluate a segment that fills a gap before the gap closes: the held data is still in records of its own
+            // (captures of Linux 6.1).
             (filling.unread_records, filling.held_records) = (self.before_joining.1, 0);
         } else if filling.held_records > self.held_before.1 {
-            // Without the segment itself, unless it was joined to a record.
+            // Without the segment itself, unless it was joined to an earlier record.
             (filling.held, filling.held_records) = self.held_before;
         }
         self.buffer.grow(len, in_order, filling)
     }
 
-    /// Notes the timestamp of an outgoing segment: for a buffer that grows by steps, it may begin a round trip.
+    /// Records the timestamp of an outgoing segment. For a buffer that grows by steps it may begin a round trip.
     pub fn note_stamp(&mut self, stamp: u32) {
         self.buffer.begin_round(stamp);
     }
 
-    /// Counts in-order bytes with this echo, with nothing missing before or after them.
+    /// FreeBSD: counts in-order bytes with this echo. Nothing may be missing before or after them.
     pub fn count_for_step(&mut self, echo: u32, len: u32) {
         self.settled = false;
         self.buffer.count(echo, len);
     }
 
-    /// Restarts the count: data was or is missing.
+    /// FreeBSD: restarts the count, because data was or is missing.
     #[inline]
     pub fn forget_step(&mut self) {
         self.buffer.forget_round();
     }
 
+    /// Moves the next expected byte to `to`, and beyond held data that is now in order.
     fn advance(&mut self, to: u64) -> Arrival {
         let had_gaps = self.has_gaps();
         let before = self.next;
@@ -505,6 +530,7 @@ impl Receiver {
             while let Some((start, end)) = self.held.pop_reached(self.next) {
                 self.next = self.next.max(end);
                 self.held_octets -= end - start;
+                // The segment also covers held data: report the overlap as a duplicate.
                 if start < to {
                     self.extend_duplicate(start, to.min(end));
                 }
@@ -513,6 +539,7 @@ impl Receiver {
             if covered {
                 self.records.advance(self.next);
                 let next = self.next;
+                // Data below the acknowledgement is no longer reported.
                 self.recent.retain(|(start, _)| *start > next);
             }
         }
@@ -527,20 +554,21 @@ impl Receiver {
         Arrival::InOrder { closed_gap: had_gaps && !gaps_left, gaps_left }
     }
 
-    /// True if data, or a FIN alone, is held behind a gap.
+    /// True if data, or a FIN without data, is held behind a gap.
     fn has_gaps(&self) -> bool {
         !self.held.is_empty() || (self.sack_fin && self.fin.is_some_and(|fin| fin > self.next))
     }
 
-    /// True if the limit of held data is reached: in full segments, whereas FreeBSD counts segments of any size.
+    /// True if the limit of held data is reached. The limit counts full segments; FreeBSD counts segments of any size.
     fn is_full_of_held(&self) -> bool {
         let Some(limit) = self.reassembly_limit else { return false };
         self.held_octets >= u64::from(limit) * u64::from(self.mss)
     }
 
+    /// Holds `[from, to)` behind a gap.
     fn hold(&mut self, from: u64, to: u64) -> Arrival {
         self.held_before = (self.held_octets, self.records.held());
-        // Usually after all held data.
+        // Usual case: the segment follows all held data.
         if self.held.append(from, to) {
             self.held_octets += to - from;
             self.records.hold(from, to);
@@ -552,6 +580,7 @@ impl Receiver {
             let (first, last) = (from.max(start), to.min(end));
             if first < last {
                 duplicate = Some((first, last));
+                // Part of the segment was received before: report the last overlap as a duplicate.
             }
             if start <= from && to <= end {
                 covered = true;
@@ -572,11 +601,11 @@ impl Receiver {
     }
 
     /// Moves the block of an out-of-order segment, joined with the remembered blocks that it touches, to the front of
-    /// the SACK report. A forgotten block stays forgotten, even if the segment touches its data.
+    /// the SACK report. Blocks that were forgotten are not restored.
     fn remember(&mut self, from: u64, to: u64) {
         let mut front = (from, to);
         if let Some(((start, end), others)) = self.recent.split_first_mut().filter(|((_, end), _)| *end == from) {
-            // Usually the block that grew last grows on.
+            // Usual case: the block that grew last grows again.
             if others.iter().all(|other| other.1 < *start || to < other.0) {
                 *end = to;
                 return;
@@ -594,15 +623,17 @@ impl Receiver {
             });
         }
         self.recent.insert(0, front);
+        // Linux's tp->selective_acks has four places.
         self.recent.truncate(BLOCKS_REMEMBERED);
     }
 
+    /// Position in the report of the first block that `[from, to)` touches.
     fn touched_block(&self, from: u64, to: u64) -> Option<usize> {
         self.recent.iter().position(|&(start, end)| from <= end && start <= to)
     }
 
-    /// True if out-of-order data from `start` belongs to none of the blocks that fit in every ACK: a delayed ACK would
-    /// hide a block.
+    /// True if a delayed ACK would hide the block of this out-of-order data, because the block is not among those that
+    /// fit in every ACK.
     pub fn hides_a_block(&self, start: i64, payload: &Payload) -> bool {
         let end = start + i64::from(payload.len());
         start > self.next as i64
@@ -618,12 +649,14 @@ impl Receiver {
         }
     }
 
+    /// Stores a duplicate for the next ACK (RFC 2883).
     fn report_duplicate(&mut self, start: u64, end: u64) {
         if self.report_duplicates && self.sack && end > start {
             self.dsack = Some((start, end));
         }
     }
 
+    /// Keeps the contents of `[from, to)` if they are real. `start` is the offset of the payload.
     #[inline]
     fn keep_bytes(&mut self, from: u64, to: u64, start: i64, payload: &Payload) {
         if let Some(real) = payload.bytes() {
@@ -643,7 +676,7 @@ impl Receiver {
         }
     }
 
-    /// Moves held bytes that are now in order to the readable data.
+    /// Moves held contents that are now in order to the readable data.
     fn make_readable(&mut self) {
         let Some(bytes) = &mut self.bytes else { return };
         let mut reached = self.next - (self.unread - bytes.ready.len() as u64);

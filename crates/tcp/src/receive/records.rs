@@ -1,6 +1,6 @@
-//! The memory records of received data, joined as in Linux: a segment joins the record that ends where the segment
-//! begins, and the records around a filled hole join, as long as a record has at most 17 fragments (MAX_SKB_FRAGS). A
-//! full record is never split. A segment is one fragment, or two if it spans two of the [pages](Pages) that the
+//! The memory records of received data (socket buffers), joined as in Linux. A segment joins the record that ends where
+//! the segment begins. The records around a filled hole join too. A record has at most 17 fragments (MAX_SKB_FRAGS),
+//! and a full record is never split. A segment is one fragment, or two if it spans two of the [pages](Pages) that the
 //! sender's writes filled, because no data is copied between two hosts of one kernel.
 //!
 //! Verified with captures of Linux 6.1.
@@ -8,13 +8,14 @@
 use super::pages::Pages;
 use std::collections::{BTreeMap, VecDeque};
 
+/// Maximum number of fragments of a record.
 const RECORD_FRAGMENTS: u32 = 17;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
-    /// Stream offset of its end.
+    /// Stream offset of the end of the record.
     end: u64,
-    /// 0 if there is no record.
+    /// Number of memory fragments; 0 if there is no record.
     fragments: u32,
 }
 
@@ -28,7 +29,7 @@ impl Record {
         (self.end == offset).then_some(self)
     }
 
-    /// Joins two records, if the result is not too large.
+    /// Joins two records, or returns `None` if the result had too many fragments.
     #[inline(always)]
     fn joined_by(self, next: Record) -> Option<Record> {
         let fragments = self.fragments + next.fragments;
@@ -39,30 +40,33 @@ impl Record {
 /// The records of unread in-order data and of held data.
 #[derive(Debug, Default)]
 pub(super) struct Records {
+    /// All unread records except the last.
     unread: VecDeque<Record>,
-    /// The last record, which may still grow: usually the only one, because data is read at once.
+    /// The last unread record, which may still grow. Usually it is the only one, because the application reads at once.
     last: Record,
-    /// Held records by their start.
+    /// Held records by their start offset.
     held: BTreeMap<u64, Record>,
     pages: Pages,
 }
 
 impl Records {
+    /// Number of unread records.
     pub fn unread(&self) -> u64 {
         self.unread.len() as u64 + u64::from(!self.last.is_none())
     }
 
+    /// Number of held records.
     pub fn held(&self) -> u64 {
         self.held.len() as u64
     }
 
-    /// End of the first unread record.
+    /// End of the first unread record, as a stream offset.
     pub fn first_end(&self) -> Option<u64> {
         let first = self.unread.front().copied().unwrap_or(self.last);
         (!first.is_none()).then_some(first.end)
     }
 
-    /// Sets the payload of full segments.
+    /// Sets the payload of full segments, in bytes.
     pub fn expect(&mut self, mss: u32) {
         self.pages.expect(mss);
     }
@@ -81,10 +85,10 @@ impl Records {
         Record { end, fragments: self.pages.fragments(start, end) }
     }
 
-    /// Adds a held segment and removes what it covers.
+    /// Adds a held segment and removes the records that it covers.
     pub fn hold(&mut self, start: u64, end: u64) {
         let record = self.record(start, end);
-        // Usually after all held data.
+        // Usual case: the segment follows all held data.
         if let Some(mut last) = self.held.last_entry().filter(|last| *last.key() < start) {
             match last.get().reaching(start).and_then(|before| before.joined_by(record)) {
                 Some(joined) => *last.get_mut() = joined,
@@ -105,7 +109,7 @@ impl Records {
         }
     }
 
-    /// Joins everything before `next`, which is in order now.
+    /// Moves the held records before `next` to the unread records: their data is in order now.
     pub fn advance(&mut self, next: u64) {
         while let Some(first) = self.held.first_entry().filter(|first| *first.key() < next) {
             let record = first.remove();
@@ -124,12 +128,14 @@ impl Records {
         }
     }
 
+    /// Drops the whole records before `offset`, except the last.
     fn release_whole(&mut self, offset: u64) {
         while self.unread.front().is_some_and(|record| record.end <= offset) {
             self.unread.pop_front();
         }
     }
 
+    /// Adds a record behind the unread records, joined with the last if possible.
     #[inline(always)]
     fn queue(&mut self, record: Record) {
         if self.last.is_none() {
@@ -150,8 +156,8 @@ mod tests {
         segments.for_each(|number| records.hold(number, number + 1));
     }
 
-    /// Captures of Linux 6.1: next to a hole of one segment, runs of 20, 55 and 18 segments take one record more than
-    /// their number, counting the hole's segment, requires.
+    /// Captures of Linux 6.1: next to a hole of one segment, runs of 20, 55 and 18 segments need one record more than
+    /// their segments and that of the hole would fill at 17 each.
     #[test]
     fn the_segment_that_fills_a_hole_joins_no_full_record() {
         for (run, expected) in [(20, 3), (55, 5), (18, 3), (16, 1), (17, 2)] {
@@ -167,8 +173,8 @@ mod tests {
         }
     }
 
-    /// A capture of Linux 6.1: next to a hole of one segment at byte 1,633,344, a run of 85 segments of 1,448 bytes,
-    /// four of them across two pages, takes six records.
+    /// A capture of Linux 6.1. A hole of one segment is at byte 1,633,344. The run of 85 segments of 1,448 bytes after
+    /// it takes six records, because four of the segments span two pages.
     #[test]
     fn a_segment_across_two_pages_counts_twice() {
         let (first, mss) = (1_633_344, 1448);

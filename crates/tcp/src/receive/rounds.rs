@@ -1,40 +1,45 @@
-//! Round trips as seen by a receiver, and what the application reads in each (dynamic right-sizing, Fisk and Feng
-//! 2001).
+//! Round trips as a receiver sees them, and the bytes that the application reads in each (dynamic right-sizing, Fisk
+//! and Feng 2001).
 
 use lopsided_core::{Duration, Time};
 
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
-    /// Start of the current round trip, and the bytes read before it.
+    /// Start of the current round trip.
     began: Time,
+    /// Bytes read before the current round trip.
     read_before: u64,
+    /// Bytes read since the beginning.
     read: u64,
     /// Earliest end of the round trip; `None` while the RTT is unknown.
     ends: Option<Time>,
     /// The RTT in 1/8 µs, as Linux keeps it.
     eighths: Option<u64>,
-    /// The echoed timestamp of the last sample: the same echo again would time the queue of a burst.
+    /// The echoed timestamp of the last sample. A second sample with the same echo would include the queueing delay of
+    /// a burst.
     last_echo: Option<u32>,
-    /// The window that is being timed: its start time and its end.
+    /// The offered window that is being timed: its start time and its end offset.
     window: Option<(Time, u64)>,
 }
 
 impl Rounds {
+    /// Begins a round trip.
     pub fn begin(&mut self, now: Time) {
         self.began = now;
         self.foretell_end();
     }
 
-    /// Sets the end one RTT after the start, on a clock of microseconds.
+    /// Sets the end one RTT after the start, in whole microseconds.
     fn foretell_end(&mut self) {
         self.ends = self.eighths.map(|eighths| Time::from_nanos(1000 * (micros(self.began) + eighths / 8)));
     }
 
+    /// Counts bytes that the application read.
     pub fn on_read(&mut self, count: u64) {
         self.read += count;
     }
 
-    /// Bytes read in the round trip, if it has ended.
+    /// Bytes read in the round trip if it has ended, and begins the next one.
     pub fn end(&mut self, now: Time) -> Option<u64> {
         if now < self.ends? {
             return None;
@@ -50,7 +55,8 @@ impl Rounds {
         self.eighths.map(|eighths| Duration::from_micros(eighths / 8))
     }
 
-    /// Records the echo of a segment, with or without data. A segment `full` of data with a new echo gives a sample.
+    /// Records the echoed timestamp of a segment, with or without data. A segment `full` of data with a new echo gives
+    /// a sample.
     #[inline(always)]
     pub fn sample_echo(&mut self, echo: u32, full: bool, rtt: impl FnOnce() -> Option<Duration>) {
         if self.last_echo != Some(echo) {
@@ -61,8 +67,8 @@ impl Rounds {
         }
     }
 
-    /// Adds a sample: a shorter one replaces the estimate, a longer one counts 1/8. The buffer must follow the path,
-    /// not its queue.
+    /// Adds a sample (`tcp_rcv_rtt_update`). A shorter one replaces the estimate, a longer one counts 1/8: the buffer
+    /// must follow the delay of the path without its queue.
     fn sample(&mut self, micros: u64) {
         self.eighths = Some(match self.eighths {
             Some(old) if 8 * micros >= old => old - old / 8 + micros,

@@ -1,9 +1,9 @@
-//! Runs of bytes held behind a gap: ordered, disjoint, and found in logarithmic time for any segment.
+//! Runs of bytes held behind a gap: ordered, disjoint, and searched in logarithmic time.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// Runs `[start, end)` by their start. `T` is a stream offset.
+/// Runs `[start, end)` by their start. `T` is the type of a stream offset.
 #[derive(Clone, Debug)]
 pub(super) struct Runs<T = u64>(BTreeMap<T, T>);
 
@@ -25,8 +25,8 @@ impl<T: Copy + Ord> Runs<T> {
         before.into_iter().chain(after).map(|(start, end)| (*start, *end))
     }
 
-    /// Appends `[from, to)` if it lies after all runs or extends the last one. Returns false, and changes nothing,
-    /// otherwise.
+    /// Appends `[from, to)` if it begins after the end of the last run or extends it. Otherwise returns false and
+    /// changes nothing.
     pub fn append(&mut self, from: T, to: T) -> bool {
         match self.0.last_entry() {
             Some(mut last) if *last.get() == from => *last.get_mut() = to,
@@ -36,7 +36,7 @@ impl<T: Copy + Ord> Runs<T> {
         true
     }
 
-    /// Inserts `[from, to)` joined with all runs that it touches, and returns those.
+    /// Inserts `[from, to)` joined with all runs that it touches, and returns the joined runs.
     pub fn insert(&mut self, from: T, to: T) -> Vec<(T, T)> {
         let joined: Vec<(T, T)> = self.touching(from, to).collect();
         let mut whole = (from, to);
@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    /// Comparisons needed to hold a byte before each hole, in this order, and to fill all holes.
+    /// Comparisons needed to hold one byte after each hole, in this order, and to fill all holes.
     fn cost(order: impl Iterator<Item = u64>) -> u64 {
         COMPARISONS.set(0);
         let (mut runs, mut held) = (Runs::default(), 0);
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn holes_in_any_order_cost_n_log_n() {
         const MANY: u64 = 100_000;
-        // 61,681 is coprime to 100,000, so each place occurs once, scattered.
+        // 61,681 is coprime to 100,000, so the product visits each place once, scattered.
         let orders: [(&str, Box<dyn Iterator<Item = u64>>); 3] = [
             ("up", Box::new(0..MANY)),
             ("down", Box::new((0..MANY).rev())),
@@ -106,8 +106,8 @@ mod tests {
         ];
         for (order, places) in orders {
             let each = cost(places) as f64 / MANY as f64;
-            // Two searches, an insertion and a removal in a tree of 100,000, with up to 11 comparisons at each of 5
-            // levels.
+            // Each hole costs two searches, an insertion and a removal. A tree of 100,000 runs has 5 levels with up to
+            // 11 comparisons each.
             assert!(each < 12.0 * (MANY as f64).log2(), "{order}: {each} comparisons a hole");
         }
     }

@@ -1,6 +1,6 @@
-//! How far a path reorders, in segments. SACK shows it (Linux's tcp_check_sack_reordering). Without SACK duplicate ACKs
-//! are counted: each reports that one segment has left the network, but not which (RFC 6582; Linux attributes more
-//! duplicates than there can be to reordering).
+//! The reordering degree of a path, in segments. With SACK it is measured (Linux's tcp_check_sack_reordering). Without
+//! SACK only duplicate ACKs are counted: each reports that one segment has left the network, but not which one (RFC
+//! 6582). Linux attributes more duplicates than possible to reordering (tcp_check_reno_reordering).
 
 use super::Recovery;
 use crate::profile::LossDetection;
@@ -22,8 +22,9 @@ impl Recovery {
         }
     }
 
-    /// Adjusts the duplicates after an ACK without SACK that covered `segments`: one filled the hole, the duplicates
-    /// had reported the others. FreeBSD restarts its count.
+    /// Adjusts the count of duplicates after an ACK without SACK that covered `segments` (Linux's
+    /// tcp_remove_reno_sacks): one of them filled the hole, and the duplicates had reported the others. FreeBSD
+    /// restarts its count.
     pub fn on_covered(&mut self, flight: &Flight, segments: u32) {
         if flight.counts_duplicates() {
             self.dupacks = 0;
@@ -33,8 +34,8 @@ impl Recovery {
         }
     }
 
-    /// There cannot be more duplicates than outstanding segments besides the holes. More duplicates mean reordering:
-    /// from now on the threshold is the number of outstanding segments.
+    /// Limits the count of duplicates to the outstanding segments without the holes (Linux's tcp_limit_reno_sacked).
+    /// More duplicates mean reordering, and the threshold rises to the number of outstanding segments.
     fn bound_duplicates(&mut self, flight: &Flight, covered: u32) {
         if !notices_reordering(flight) {
             return;
@@ -47,12 +48,12 @@ impl Recovery {
         }
     }
 
-    /// After a timeout, reordering is trusted only while the timeout can be undone.
+    /// True if reordering may be measured. After a timeout that is so only while the timeout can be undone.
     pub fn believes_order(&self) -> bool {
         self.ca_state != CaState::Loss || self.undo.can_undo()
     }
 
-    /// With SACK: learns the reordering degree from a segment delivered out of order.
+    /// With SACK: measures the reordering degree from a segment delivered out of order.
     #[inline]
     pub fn note_reordering(&mut self, flight: &Flight, outcome: &mut AckOutcome) {
         if let Some(from) = outcome.reordered_from.take() {
@@ -60,17 +61,20 @@ impl Recovery {
         }
     }
 
-    /// An original that was retransmitted filled the hole at `from` (Linux's tcp_try_undo_partial).
+    /// Measures reordering after the original of a retransmitted segment filled the hole at `from` (Linux's
+    /// tcp_try_undo_partial).
     pub(super) fn note_late_original(&mut self, flight: &Flight, from: u64) {
         if notices_reordering(flight) {
             self.extend_reordering(flight, from);
         }
     }
 
+    /// Raises the reordering degree to the distance from `from` to the highest SACKed byte.
     #[cold]
     fn extend_reordering(&mut self, flight: &Flight, from: u64) {
         let highest = flight.scoreboard.highest_sacked().unwrap_or(flight.una());
         if from < highest {
+            // RFC 8985 section 6.2 step 3: reordering enables the reordering window.
             self.rack.note_reordering();
             let extent = (highest - from).div_ceil(flight.mss()) as u32;
             if notices_reordering(flight) && extent > self.duplicate_threshold(flight) {
@@ -79,7 +83,8 @@ impl Recovery {
         }
     }
 
-    /// True if the path reorders more than usual: SACK then counts as progress (Linux's tcp_may_raise_cwnd).
+    /// True if the path reorders more than the profile's threshold. SACK then counts as progress (Linux's
+    /// tcp_may_raise_cwnd).
     #[inline]
     pub fn expects_reordering(&self, flight: &Flight) -> bool {
         self.reordering > flight.profile.dup_threshold
@@ -90,8 +95,8 @@ impl Recovery {
         self.reordering.max(flight.profile.dup_threshold)
     }
 
-    /// After a timeout the count of duplicates is void. If enough of them led to no recovery, so is the raised
-    /// threshold.
+    /// Resets the count of duplicates after a timeout. The raised threshold is reset too if enough duplicates began no
+    /// recovery (Linux's tcp_timeout_mark_lost).
     pub(super) fn forget_duplicates(&mut self, flight: &Flight) {
         let told = if flight.sack() { flight.scoreboard.sacked_segments() } else { self.dupacks };
         if self.ca_state <= CaState::Disorder && told >= flight.profile.dup_threshold {
@@ -101,7 +106,8 @@ impl Recovery {
     }
 }
 
-/// True for Linux's stacks, which also stay in a recovery until data beyond its point is acknowledged.
+/// True for Linux's stacks, which measure reordering and stay in recovery until data beyond the recovery point is
+/// acknowledged.
 pub(super) fn notices_reordering(flight: &Flight) -> bool {
     matches!(flight.profile.loss_detection, LossDetection::Rack | LossDetection::Fack)
 }

@@ -1,17 +1,20 @@
 //! Limited transmit as FreeBSD counts it (RFC 3042): the first and the second duplicate ACK release one segment each,
-//! whatever SACK reports. A segment that the first could not use is available for the second.
+//! whatever SACK reports. If the first duplicate's segment could not be sent, the second duplicate releases both.
 
 /// Number of duplicates that release a segment.
 const DUPLICATES: u32 = 2;
 
 #[derive(Debug, Default)]
+/// State of limited transmit.
 pub(super) struct LimitedTransmit {
+    /// Number of segments sent since the first duplicate.
     sent: u32,
+    /// Number of segments that may still be sent.
     credit: u32,
 }
 
 impl LimitedTransmit {
-    /// The `count`th duplicate in a row arrived.
+    /// Handles the `count`th duplicate in a row.
     pub fn on_duplicate(&mut self, count: u32) {
         if count == 1 {
             self.sent = 0;
@@ -19,7 +22,7 @@ impl LimitedTransmit {
         self.credit = if count <= DUPLICATES { count - self.sent.min(count) } else { 0 };
     }
 
-    /// Number of segments released before the last recovery.
+    /// Number of segments that limited transmit released before the last recovery.
     pub fn sent(&self) -> u32 {
         self.sent
     }
@@ -30,6 +33,7 @@ impl LimitedTransmit {
         self.credit
     }
 
+    /// Records a sent segment.
     #[inline]
     pub fn on_sent(&mut self) {
         if self.credit > 0 {
@@ -38,7 +42,7 @@ impl LimitedTransmit {
         }
     }
 
-    /// Drops unused credit: another event occurred.
+    /// Drops unused credit, because another event occurred.
     #[inline]
     pub fn end(&mut self) {
         self.credit = 0;

@@ -1,8 +1,8 @@
 //! Loss recovery.
 //!
-//! `states` has the congestion states and their transitions, `loss_detection` the rules by which data is lost,
-//! `reduction` the way down to the new window, `undo` the undo of spurious recoveries, `rto` timeouts and `tlp` tail
-//! loss probes. [`Recovery`] owns the state of all of them and works on a borrowed [`Flight`].
+//! Files: `states` has the congestion states and their transitions, `loss_detection` the rules that mark data as lost.
+//! `reduction` has the ways in which the window shrinks, and `undo` the undo of spurious recoveries. `rto` handles
+//! timeouts and `tlp` tail loss probes. [`Recovery`] owns the state of all of them and works on a borrowed [`Flight`].
 
 mod duplicates;
 mod limited_transmit;
@@ -29,6 +29,7 @@ use reduction::progress::Reduction;
 use tail_probe::TailProbe;
 use undo_state::UndoState;
 
+/// State of loss detection and recovery of one connection.
 #[derive(Debug)]
 pub(crate) struct Recovery {
     ca_state: CaState,
@@ -37,29 +38,33 @@ pub(crate) struct Recovery {
     /// Highest offset sent when the current state began. The state ends when it is acknowledged (RFC 6675's
     /// RecoveryPoint).
     point: u64,
+    /// The reduction under way; `None` if the controller's window is in force.
     reduction: Option<Reduction>,
     undo: UndoState,
     rack: Rack,
-    /// F-RTO is checking whether a timeout was spurious.
+    /// True while F-RTO checks whether a timeout was spurious.
     frto: bool,
-    /// F-RTO sends new data before any retransmission.
+    /// True if F-RTO sends new data before any retransmission (RFC 5682 section 3.1 step 2b).
     defer_retransmits: bool,
+    /// The outstanding tail loss probe.
     tlp: Option<TailProbe>,
+    /// True if a tail loss probe must be sent.
     tlp_due: bool,
-    /// Number of duplicate ACKs in a row: the only loss signal without SACK.
+    /// Number of duplicate ACKs in a row, which is the only loss signal without SACK.
     dupacks: u32,
     limited_transmit: LimitedTransmit,
-    /// End of the last transmission, new or retransmitted: after a timeout it restarts at the acknowledgement (4.4BSD's
-    /// SND.NXT).
+    /// End of the last transmission, new or retransmitted (4.4BSD's SND.NXT). A timeout resets it to the
+    /// acknowledgement.
     sent_to: u64,
-    /// Reordering degree in segments, if it exceeds the usual; otherwise 0.
+    /// Reordering degree in segments if it exceeds the profile's threshold; otherwise 0.
     reordering: u32,
+    /// Number of timeouts in a row without progress.
     timeouts_in_a_row: u32,
-    /// Number of segments that DSACKs have reported.
+    /// Number of segments that DSACKs have reported as duplicates.
     duplicates_told: u64,
-    /// The next new segment carries CWR (RFC 3168 section 6.1.2).
+    /// True if the next new segment carries CWR (RFC 3168 section 6.1.2).
     cwr_due: bool,
-    /// FreeBSD: a partial acknowledgement arrived, which must be answered with a segment.
+    /// FreeBSD: true if a partial acknowledgement arrived, which must be answered with a segment.
     answer_due: bool,
 }
 
@@ -105,12 +110,12 @@ impl Recovery {
         self.rack.reordered()
     }
 
-    /// True during a reduction: recovery then sets the window.
+    /// True during a reduction. The window is then recovery's instead of the controller's.
     pub fn is_reducing(&self) -> bool {
         self.reduction.is_some()
     }
 
-    // The window and the data in it.
+    // Window and bytes in flight.
 
     /// Bytes estimated to be in the network (RFC 6675's pipe): usually all outstanding data.
     #[inline]
@@ -121,12 +126,13 @@ impl Recovery {
         self.estimate_in_flight(flight)
     }
 
+    /// The slow path of [`Recovery::in_flight`].
     fn estimate_in_flight(&self, flight: &Flight) -> u64 {
         let out = flight.window_taken();
         let board = &flight.scoreboard;
         if flight.sack() {
             if let Some(budget) = self.budget(flight) {
-                // All outstanding data fills the window while no retransmission is outstanding (`sack_bytes_rxmt` of
+                // While no retransmission is outstanding, all outstanding data counts (`sack_bytes_rxmt` of
                 // tcp_output).
                 return if budget.again == 0 { out } else { budget.in_flight() };
             }
@@ -134,17 +140,17 @@ impl Recovery {
                 return out;
             }
             if flight.counts_duplicates() && self.ca_state != CaState::Recovery {
-                // All data up to the next transmission counts, whatever SACK reports: after a timeout that excludes
-                // what it skips.
+                // FreeBSD counts all data up to the next transmission, whatever SACK reports. After a timeout the
+                // skipped data therefore does not count.
                 return board.first_pending().map_or(out, |start| start - flight.una());
             }
             (out + board.retrans_bytes()).saturating_sub(board.sacked_bytes() + board.lost_bytes())
         } else if flight.counts_duplicates() {
-            // All data up to the next transmission counts. Duplicates raise the window instead.
+            // FreeBSD without SACK: all data up to the next transmission counts. Duplicates enlarge the window instead.
             board.first_pending().map_or(out, |start| start - flight.una())
         } else {
             // Each duplicate ACK reports one segment that left the network. Without limited transmit the first two
-            // count nothing, nor do duplicates after a timeout: the window alone releases retransmissions.
+            // duplicates do not count, and after a timeout none does: only the window releases retransmissions.
             let left = u64::from(self.dupacks) * flight.mss();
             let counts = flight.profile.limited_transmit
                 || self.ca_state == CaState::Recovery
@@ -161,16 +167,17 @@ impl Recovery {
         window.min(flight.max_window())
     }
 
-    /// Bytes in flight that limit a retransmission.
+    /// Bytes in flight as they limit a retransmission.
     pub fn in_flight_for_retransmission(&self, flight: &Flight) -> u64 {
         self.budget(flight).map_or_else(|| self.in_flight(flight), |budget| budget.again)
     }
 
-    /// The amount of data that may be in flight now: the window, or what duplicates release beyond it.
+    /// The amount of data that may be in flight now, in bytes: the window, or more if limited transmit allows it.
     #[inline]
     pub fn send_limit(&self, flight: &Flight) -> u64 {
         match self.limited_transmit.credit() {
             0 => self.cwnd(flight),
+            // RFC 3042: one segment beyond the window for each of the first two duplicates.
             segments => {
                 let to = if self.ca_state == CaState::Loss { self.sent_to } else { flight.nxt() };
                 to.saturating_sub(flight.una()) + u64::from(segments) * flight.mss()
@@ -178,7 +185,7 @@ impl Recovery {
         }
     }
 
-    /// The state of the path for the controller.
+    /// The state of the path, as passed to the controller.
     pub fn path(&self, flight: &Flight) -> PathState {
         PathState {
             mss: Bytes::new(flight.mss()),
@@ -213,21 +220,22 @@ impl Recovery {
         std::mem::take(&mut self.answer_due)
     }
 
-    /// True in the open state without reduction or probe.
+    /// True in the Open state without a reduction and without a probe.
     #[inline]
     pub fn is_calm(&self) -> bool {
         self.ca_state == CaState::Open && self.reduction.is_none() && self.tlp.is_none()
     }
 
-    /// True if calm and no duplicate was counted or released a segment: the window is the controller's.
+    /// True if calm, no duplicate was counted and no segment was released by limited transmit. The window is then the
+    /// controller's.
     #[inline]
     pub fn is_undisturbed(&self) -> bool {
         self.is_calm() && self.dupacks == 0 && self.limited_transmit.credit() == 0
     }
 
-    // The effects of an ACK before it is judged.
+    // Effects of an ACK before loss detection.
 
-    /// Prepares for an acceptable acknowledgement.
+    /// Prepares for an acceptable ACK.
     #[inline]
     pub fn begin_ack(&mut self, flight: &mut Flight) {
         flight.end_burst();
@@ -243,7 +251,7 @@ impl Recovery {
         }
     }
 
-    /// Records a delivered segment. `highest_sacked` is the highest offset SACKed before.
+    /// Records a delivered segment. `highest_sacked` is the highest offset that was SACKed before.
     #[inline]
     pub fn on_delivered(
         &mut self,
@@ -256,6 +264,7 @@ impl Recovery {
         self.rack.on_delivered(now, sent, min_rtt);
         if !sent.was_ever_retransmitted() {
             outcome.original_delivered |= sent.end() <= self.point;
+            // An original delivered below the highest SACK means reordering (Linux's tcp_check_sack_reordering).
             if highest_sacked.is_some_and(|highest| sent.end() < highest) {
                 let from = outcome.reordered_from.unwrap_or(sent.start());
                 outcome.reordered_from = Some(from.min(sent.start()));
@@ -263,26 +272,27 @@ impl Recovery {
         }
     }
 
-    /// As [`Recovery::on_delivered`] if nothing is SACKed or lost: segments were delivered in order, `newest` last, and
-    /// none was retransmitted.
+    /// Records segments that were delivered in order, `newest` last. Same result as [`Recovery::on_delivered`] for each
+    /// of them, if no data is SACKed or lost and none was retransmitted.
     #[inline]
     pub fn on_delivered_in_order(&mut self, now: Time, newest: &TxRecord) {
         self.rack.on_delivered(now, newest, None);
     }
 
-    /// Processes a DSACK for `start` to `end` and returns the number of segments that were delivered twice. Linux takes
-    /// a DSACK as reordering only if reordering was seen before and the DSACK does not answer a probe. A DSACK above
-    /// the acknowledgement does not count towards undo. If DSACKs report more segments than were retransmitted, Linux
-    /// ignores the DSACK: another host sent the duplicates.
+    /// Processes a DSACK for `start` to `end` and returns the number of segments that were delivered twice (Linux's
+    /// tcp_check_dsack).
     pub fn on_dsack(&mut self, flight: &Flight, start: i64, end: i64) -> u32 {
         let segments = ((end - start).max(1) as u64).div_ceil(flight.mss()) as u32;
         self.duplicates_told += u64::from(segments);
+        // More duplicates than retransmissions: another host sent them, so ignore the DSACK.
         if flight.profile.loss_detection == LossDetection::Rack && self.duplicates_told > flight.counters.retransmits {
             return 0;
         }
+        // A DSACK above the acknowledgement does not count towards undo.
         if end <= flight.una() as i64 {
             self.undo.on_dsack(end, segments);
         }
+        // A DSACK means reordering only if reordering was detected before, and not if it answers a probe.
         let of_probe = self.tlp.is_some_and(|probe| probe.end as i64 == end);
         if self.rack.reordering_seen() && !of_probe {
             self.rack.widen_for_reordering(flight.nxt(), flight.una());
@@ -290,19 +300,19 @@ impl Recovery {
         segments
     }
 
-    /// The cumulative acknowledgement advanced, with SACK: earlier duplicates no longer count.
+    /// Resets the count of duplicates, because the acknowledgement advanced. For connections with SACK.
     #[inline]
     pub fn on_sack_progress(&mut self) {
         self.dupacks = 0;
     }
 
-    /// An ACK advanced: the series of timeouts is over.
+    /// Ends the series of timeouts, because an ACK advanced.
     #[inline]
     pub fn on_progress(&mut self) {
         self.timeouts_in_a_row = 0;
     }
 
-    /// Records a retransmission.
+    /// Records a retransmission at the timestamp clock value `stamp`.
     pub fn on_retransmit(&mut self, stamp: u32) {
         self.undo.on_retransmit(stamp);
     }

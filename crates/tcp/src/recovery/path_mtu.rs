@@ -1,8 +1,8 @@
-//! Recovery after the path MTU shrank: segments that were too long are lost and are retransmitted in pieces (RFC 1191
-//! section 6.4: at once, without a reduction).
+//! Recovery after the path MTU decreased. Segments that were too long are lost and are retransmitted in pieces, at once
+//! and without a reduction (RFC 1191 section 6.4).
 //!
-//! As in Linux, the window keeps its number of segments, the repair runs in the Loss state, and it is never undone.
-//! Other profiles do the same, although FreeBSD keeps the window in bytes.
+//! As in Linux, the window keeps its number of segments, the repair runs in the Loss state, and the repair is never
+//! undone. Other profiles do the same, although FreeBSD keeps the window in bytes.
 
 use super::Recovery;
 use super::loss_detection::mark_lost;
@@ -11,12 +11,13 @@ use lopsided_core::tcp_event::{CaReason, CaState, LossRule};
 use lopsided_core::{Bytes, Time};
 
 impl Recovery {
-    /// Changes the segment size; the window keeps its number of segments.
+    /// Changes the segment size. The window keeps its number of segments.
     pub fn on_segment_size(&mut self, now: Time, flight: &mut Flight, mss: u32) {
         let from = flight.mss();
         let scale = |octets: u64| octets / from * u64::from(mss);
         let cwnd = scale(self.cwnd(flight));
         let mut ssthresh = flight.controller.ssthresh().map(|ssthresh| scale(ssthresh.get()));
+        // Linux's tcp_current_ssthresh: at least 3/4 of the window outside of recovery.
         if self.ca_state <= CaState::Disorder {
             let segments = cwnd / u64::from(mss);
             ssthresh = ssthresh.map(|ssthresh| ssthresh.max((segments / 2 + segments / 4) * u64::from(mss)));
@@ -27,7 +28,7 @@ impl Recovery {
         flight.controller.on_segment_size(now, size, Bytes::new(cwnd), ssthresh.map(Bytes::new));
     }
 
-    /// Marks outstanding segments longer than `full` bytes as lost.
+    /// Marks outstanding segments longer than `full` bytes as lost and splits them.
     pub fn repair_too_long(&mut self, now: Time, flight: &mut Flight, full: u64) {
         mark_lost(flight, LossRule::TooLong, |flight| flight.scoreboard.mark_too_long_lost(full));
         flight.scoreboard.cut_to(full);

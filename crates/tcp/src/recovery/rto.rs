@@ -13,17 +13,18 @@ use lopsided_core::{Bytes, Time};
 /// Number of timeouts in a row after which a connection fails (RFC 9293 section 3.8.3 R2; Linux's tcp_retries2).
 pub(crate) const TIMEOUTS_MAX: u32 = 15;
 
-/// Error: no answer to [`TIMEOUTS_MAX`] retransmissions in a row, or within the user timeout.
+/// Error: no answer to [`TIMEOUTS_MAX`] retransmissions in a row, or none within the user timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoAnswer;
 
 impl Recovery {
-    /// The retransmission timer expired.
+    /// Handles the expiry of the retransmission timer. Fails if the connection must be given up.
     pub fn on_rto(&mut self, now: Time, flight: &mut Flight) -> Result<(), NoAnswer> {
         if flight.scoreboard.is_empty() {
             return Ok(());
         }
         self.timeouts_in_a_row += 1;
+        // RFC 9293 section 3.8.3: R2 has passed.
         if self.timeouts_in_a_row > TIMEOUTS_MAX || flight.ran_out(now) {
             return Err(NoAnswer);
         }
@@ -31,7 +32,8 @@ impl Recovery {
         flight.counters.timeouts += 1;
         let repeated = self.timeouts_in_a_row > 1;
         let early_ack = flight.profile.undo.early_ack;
-        // Linux reduces the window once for the same flight; 4.4BSD, its descendants and ns-2 with every timeout.
+        // Linux reduces the window once for the same flight (tcp_enter_loss). 4.4BSD, its descendants and ns-2 reduce
+        // it at every timeout.
         let fresh = self.ca_state <= CaState::Disorder
             || flight.profile.fast_recovery != FastRecovery::NewReno
             || flight.una() >= self.point
@@ -42,13 +44,16 @@ impl Recovery {
         }
         let before = self.cwnd(flight);
         self.mark_lost_on_timeout(now, flight);
+        // The timeout ends a reduction. 4.4BSD's undo may restore it.
         let reduction = self.reduction.take();
         self.cwr_due = true;
         self.tell_losses(now, flight);
         self.heed_peer_window(now, flight);
         let path = self.path(flight);
+        // A timeout of data sent after the last reduction counts as the first.
         let consecutive = if fresh { 1 } else { self.timeouts_in_a_row.max(2) };
         flight.controller.on_congestion(now, Signal::Timeout { consecutive }, &path);
+        // No F-RTO if the first timeout interrupts a recovery (tcp_enter_loss).
         self.frto = flight.profile.undo.frto && (self.ca_state < CaState::Recovery || repeated);
         if early_ack {
             let early_until = (!repeated).then(|| now + early_ack_window(flight));
@@ -56,9 +61,11 @@ impl Recovery {
                 (self.ca_state == CaState::Recovery).then_some(Interrupted { point: self.point, reduction });
             self.undo.on_timeout(early_until, interrupted);
         }
+        // The retransmission replaces the probe.
         self.tlp = None;
         self.forget_duplicates(flight);
         self.limited_transmit.end();
+        // 4.4BSD restarts the transmission at SND.UNA.
         self.sent_to = flight.una();
         self.defer_retransmits = false;
         self.point = flight.nxt();
@@ -67,11 +74,13 @@ impl Recovery {
         let event = || TcpEvent::CwndReduced { signal: Reason::Timeout, from, to };
         flight.trace.emit(TcpEventMask::WINDOW, event);
         self.set_ca_state(flight, CaState::Loss, CaReason::Timeout);
+        // RFC 6298 rules 5.5 and 5.6.
         flight.rtt.back_off();
         flight.arm_rto(now);
         Ok(())
     }
 
+    /// Marks all outstanding data as lost. RACK exempts data sent within the last RTT.
     fn mark_lost_on_timeout(&mut self, now: Time, flight: &mut Flight) {
         let spare = spares_recent(flight);
         let rack = &self.rack;
@@ -81,13 +90,13 @@ impl Recovery {
         });
     }
 
-    /// The reordering timer expired.
+    /// Handles the expiry of RACK's reordering timer.
     pub fn on_reorder_timeout(&mut self, now: Time, flight: &mut Flight) {
         let lost_before = flight.scoreboard.lost_segments();
         let armed = self.detect_by_rack(now, flight);
         if flight.scoreboard.lost_segments() > lost_before && self.ca_state != CaState::Recovery {
             self.enter_recovery(now, flight);
-            // No ACK will set the first window of this recovery.
+            // No ACK sets the first window of this recovery, so set it here.
             self.update_cwnd_in_reduction(flight, flight.mss(), false);
         }
         if !armed {

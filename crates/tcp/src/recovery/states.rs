@@ -1,4 +1,4 @@
-//! The congestion states of a sender, and how each handles an ACK that is not plain progress: fast retransmit and
+//! The congestion states of a sender, and how each of them handles an ACK that may mean loss: fast retransmit and
 //! recovery (RFC 5681, 6582, 6675).
 
 use super::Recovery;
@@ -12,14 +12,15 @@ use lopsided_core::Time;
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, TcpEvent, TcpEventMask, UndoRule};
 
 impl Recovery {
-    /// Linux's tcp_fastretrans_alert: processes an ACK in trouble, or one that may begin trouble. True if it armed a
-    /// loss timer that the ACK must not change.
+    /// Processes an ACK during or at the beginning of a loss (Linux's tcp_fastretrans_alert). Returns true if it armed
+    /// a loss timer that the ACK must not change.
     pub fn fastretrans_alert(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
+        // Without a loss there is no retransmission to compare timestamps with.
         if self.ca_state == CaState::Open {
             self.undo.forget_stamp();
         }
         if flight.scoreboard.is_reneged() {
-            // The receiver discarded SACKed data: ignore all SACK state.
+            // The receiver discarded SACKed data, so ignore all SACK state (RFC 2018 section 8).
             mark_lost(flight, LossRule::Reneged, |flight| flight.scoreboard.mark_all_lost(true, |_| false));
         }
         if self.leave_if_done(now, flight, outcome) {
@@ -32,12 +33,14 @@ impl Recovery {
         }
     }
 
-    /// Ends a state whose recovery point is acknowledged. True if the ACK needs no further processing.
+    /// Ends a state whose recovery point is acknowledged. Returns true if the ACK needs no further processing.
     pub(super) fn leave_if_done(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         if flight.una() < self.point {
             return false;
         }
         match self.ca_state {
+            // CWR lasts until data beyond its point is acknowledged, so that the CWR flag has reached the receiver
+            // (tcp_fastretrans_alert).
             CaState::Cwr if flight.una() > self.point => {
                 self.end_reduction(now, flight);
                 self.set_ca_state(flight, CaState::Open, CaReason::Completed);
@@ -54,7 +57,8 @@ impl Recovery {
                 let why = self.finish_repair(now, flight, outcome);
                 let newreno = flight.profile.fast_recovery == FastRecovery::NewReno && !flight.counts_duplicates();
                 if waits && newreno && flight.outstanding() > 0 {
-                    // Duplicates for the recovery point itself may still arrive: wait for more (RFC 6582 section 3.2).
+                    // Duplicates for the recovery point itself may still arrive. Disorder waits for three more (RFC
+                    // 6582 section 3.2).
                     self.set_ca_state(flight, CaState::Disorder, why);
                     return true;
                 }
@@ -66,14 +70,14 @@ impl Recovery {
         false
     }
 
-    /// Linux without SACK: a state stays until data beyond its point is acknowledged. Duplicates for the point itself
-    /// may belong to spurious retransmissions (RFC 6582 section 4.1).
+    /// True if a state must stay until data beyond its point is acknowledged: Linux without SACK. Duplicates for the
+    /// point itself may belong to spurious retransmissions (RFC 6582 section 4.1).
     pub(super) fn holds_state(&self, flight: &Flight) -> bool {
         !flight.sack() && flight.una() == self.point && notices_reordering(flight)
     }
 
-    /// Handles a retransmitted SYN, which Linux treats as any timeout: the first new data carries CWR, and without SACK
-    /// the Loss state outlasts the handshake. F-RTO then does not judge a timeout of the first data.
+    /// Handles a retransmitted SYN, which Linux treats as any timeout. The first new data carries CWR. Without SACK the
+    /// Loss state outlasts the handshake, so that F-RTO does not run for a timeout of the first data.
     pub fn after_lost_syn(&mut self, flight: &mut Flight) {
         self.cwr_due = notices_reordering(flight);
         if self.holds_state(flight) {
@@ -81,7 +85,8 @@ impl Recovery {
         }
     }
 
-    /// Ends a repair whose data is all acknowledged: undoes the reduction if it was spurious.
+    /// Ends a repair whose data is all acknowledged, and undoes the reduction if it was spurious. Returns the reason
+    /// for the change of state.
     pub(super) fn finish_repair(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> CaReason {
         match self.undo_evidence(flight, outcome.echo) {
             Some(by) => {
@@ -96,23 +101,25 @@ impl Recovery {
         }
     }
 
+    /// Handles an ACK in the Recovery state.
     pub(super) fn on_ack_in_recovery(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         if outcome.una_advanced {
             if self.undo.can_undo() && echo_is_older(outcome.echo, self.undo.first_stamp()) {
-                // The original filled the hole, that much out of order. While retransmissions are outstanding, keep
-                // sending but repair no more.
+                // The original filled the hole, so it was reordered. While retransmissions are outstanding, send new
+                // data but mark no more as lost (Linux's tcp_try_undo_partial).
                 self.note_late_original(flight, flight.una() - outcome.cumulative);
                 if flight.scoreboard.retrans_out() > 0 {
                     return false;
                 }
                 self.undo_reduction(now, flight, UndoRule::Eifel);
                 self.try_keep_open(flight);
+            // RFC 5681 without NewReno: the first ACK that advances ends the recovery.
             } else if !flight.sack() && flight.profile.fast_recovery != FastRecovery::NewReno {
                 let why = self.finish_repair(now, flight, outcome);
                 self.dupacks = 0;
                 self.set_ca_state(flight, CaState::Open, why);
             } else if !flight.sack() {
-                // A partial acknowledgement: the next segment is lost too (RFC 6582 section 3.2 step 4).
+                // A partial acknowledgement: the next segment is lost too (RFC 6582 section 3.2 step 3).
                 mark_lost(flight, LossRule::PartialAck, |flight| flight.scoreboard.mark_first_lost());
             }
         } else if !flight.sack() && outcome.duplicate {
@@ -130,6 +137,7 @@ impl Recovery {
         timer
     }
 
+    /// Handles an ACK in the Loss state, after a timeout.
     pub(super) fn on_ack_in_loss(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         self.progress_after_timeout(now, flight, outcome);
         if self.ca_state == CaState::Loss && flight.counts_duplicates() {
@@ -147,6 +155,7 @@ impl Recovery {
         timer
     }
 
+    /// Handles an ACK in the states Open, Disorder and CWR.
     pub(super) fn on_ack_outside_recovery(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         if !flight.sack() {
             if outcome.una_advanced {
@@ -164,6 +173,7 @@ impl Recovery {
         {
             self.undo_reduction(now, flight, UndoRule::Dsack);
         }
+        // An ACK filter marked the ACK: retransmit at once (balakrishnan1999 section 6.3).
         if outcome.asks_retransmit && flight.outstanding() > 0 {
             mark_lost(flight, LossRule::MarkedAck, |flight| flight.scoreboard.mark_first_lost());
         }
@@ -173,6 +183,7 @@ impl Recovery {
             return timer;
         }
         self.forget_stale_stamp(flight);
+        // RFC 3168 section 6.1.2: at most one reduction per round trip.
         if outcome.ecn_echo && self.ca_state < CaState::Cwr {
             flight.counters.ecn_reductions += 1;
             self.enter_cwr(now, flight, Signal::EcnEcho, CaReason::EcnEcho);
@@ -183,7 +194,7 @@ impl Recovery {
     }
 
     /// Forgets the time of the first retransmission once no retransmission is outstanding (Linux's tcp_try_to_open).
-    /// Otherwise the stamp of a finished recovery hides from Eifel that a later timeout was spurious.
+    /// Otherwise the stamp of a finished recovery would keep Eifel from detecting that a later timeout was spurious.
     fn forget_stale_stamp(&mut self, flight: &Flight) {
         let board = &flight.scoreboard;
         let head_went_again = board.first().is_some_and(TxRecord::was_ever_retransmitted);
@@ -192,7 +203,7 @@ impl Recovery {
         }
     }
 
-    /// FreeBSD: retransmissions after a timeout may be lost too, and three duplicates begin a normal recovery.
+    /// FreeBSD: retransmissions after a timeout may be lost too, so three duplicates begin a normal recovery.
     fn count_duplicates_after_timeout(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) {
         if !outcome.duplicate {
             return;
@@ -202,7 +213,7 @@ impl Recovery {
             return;
         }
         if !flight.sack() {
-            // The duplicates are for data that was outstanding at the timeout.
+            // The duplicates answer data that was outstanding at the timeout.
             self.dupacks = 0;
         } else if flight.scoreboard.highest_sacked().is_some() {
             mark_lost(flight, LossRule::FreeBsdSack, |flight| flight.scoreboard.mark_holes_lost_again());
@@ -212,6 +223,7 @@ impl Recovery {
 
     // State transitions.
 
+    /// Begins a fast recovery with a reduction. CWR and Recovery have reduced the window already.
     pub(super) fn enter_recovery(&mut self, now: Time, flight: &mut Flight) {
         flight.counters.fast_retransmits += 1;
         self.undo.begin(flight.una(), flight.scoreboard.retrans_out());
@@ -223,6 +235,7 @@ impl Recovery {
         self.set_ca_state(flight, CaState::Recovery, CaReason::LossDetected);
     }
 
+    /// Begins a reduction without a retransmission.
     pub(super) fn enter_cwr(&mut self, now: Time, flight: &mut Flight, signal: Signal, why: CaReason) {
         self.undo.forget();
         self.begin_reduction(now, flight, signal, why);
@@ -230,7 +243,7 @@ impl Recovery {
         self.set_ca_state(flight, CaState::Cwr, why);
     }
 
-    /// Handles a full interface queue: the window is reduced once for the outstanding data.
+    /// Handles a full interface queue: reduces the window once for the outstanding data (Linux's tcp_enter_cwr).
     pub fn on_local_congestion(&mut self, now: Time, flight: &mut Flight) {
         if self.ca_state < CaState::Cwr {
             flight.counters.local_congestion += 1;
@@ -238,9 +251,11 @@ impl Recovery {
         }
     }
 
-    /// Linux's tcp_try_keep_open: Open, or Disorder while a segment is SACKed, lost or retransmitted.
+    /// Sets the state to Open, or to Disorder while a segment is SACKed, lost or retransmitted (Linux's
+    /// tcp_try_keep_open).
     pub(super) fn try_keep_open(&mut self, flight: &mut Flight) {
         let board = &flight.scoreboard;
+        // Any segment with a mark may still be lost.
         let troubled = board.sacked_segments() + board.lost_segments() + board.retrans_out() > 0
             || (!flight.sack() && self.dupacks > 0);
         let (to, why) = if troubled {
@@ -254,6 +269,7 @@ impl Recovery {
         }
     }
 
+    /// Changes the state and records the change.
     #[inline]
     pub(super) fn set_ca_state(&mut self, flight: &mut Flight, to: CaState, why: CaReason) {
         flight.end_burst();

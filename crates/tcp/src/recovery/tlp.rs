@@ -9,7 +9,7 @@ use lopsided_core::tcp_event::{CaReason, CaState, TimerKind};
 use lopsided_core::{Duration, Time};
 
 impl Recovery {
-    /// The probe timer expired: a probe is due, unless one is outstanding.
+    /// Handles the expiry of the probe timer: a probe becomes due, unless one is outstanding.
     pub fn on_probe_timeout(&mut self, now: Time, flight: &mut Flight) {
         if !flight.scoreboard.is_empty() && self.tlp.is_none() {
             self.tlp_due = true;
@@ -32,7 +32,7 @@ impl Recovery {
         self.tlp_due
     }
 
-    /// Records a sent probe and arms a full timeout for its answer.
+    /// Records a sent probe and arms a full retransmission timeout for its answer.
     pub fn on_probe_sent(&mut self, now: Time, flight: &mut Flight, retransmitted: bool) {
         self.tlp = Some(TailProbe { end: flight.nxt(), retransmitted });
         flight.arm_rto(now);
@@ -46,10 +46,13 @@ impl Recovery {
         }
     }
 
+    /// Clears the probe if this ACK answers it, and reduces the window if the probe repaired a loss.
     fn settle_probe(&mut self, now: Time, flight: &mut Flight, ack: u64, outcome: &AckOutcome, probe: TailProbe) {
+        // RFC 8985 section 7.4: the ACK does not cover the probe yet.
         if ack < probe.end {
             return;
         }
+        // The probe was new data, or a DSACK shows that the original arrived: it repaired no loss.
         if !probe.retransmitted || outcome.dsack {
             self.tlp = None;
         } else if ack > probe.end {
@@ -62,12 +65,12 @@ impl Recovery {
                 self.try_keep_open(flight);
             }
         } else if !outcome.una_advanced && !outcome.sacked && outcome.duplicate {
-            // Both the original and the probe arrived.
+            // A duplicate ACK: both the original and the probe arrived.
             self.tlp = None;
         }
     }
 
-    /// Arms a timer after progress: the probe timer if a probe may help, otherwise the retransmission timer (RFC 6298
+    /// Arms a timer after progress: the probe timer if a probe can help, otherwise the retransmission timer (RFC 6298
     /// rule 5.3).
     pub fn arm_after_ack(&mut self, now: Time, flight: &mut Flight) {
         if flight.scoreboard.is_empty() {
@@ -80,9 +83,10 @@ impl Recovery {
         }
     }
 
-    /// Arms a timer after new data was sent.
+    /// Arms a timer after new data was sent. `was_idle`: no data was outstanding before.
     pub fn arm_after_send(&mut self, now: Time, flight: &mut Flight, was_idle: bool) {
         let probe_after = |flight: &Flight| self.probe_after(flight, flight.rto_left(now));
+        // Further segments of the same burst would set the same deadline.
         if flight.guards_burst(now) {
             debug_assert_eq!(probe_after(flight), Some(flight.armed_after()), "nothing has changed it");
             return;
@@ -90,6 +94,7 @@ impl Recovery {
         if let Some(after) = probe_after(flight) {
             return flight.arm_for_burst(now, after);
         }
+        // RFC 6298 rule 5.1: the first outstanding segment starts the timer.
         if was_idle {
             flight.arm_rto(now);
         } else if flight.timers.is_set(TimerKind::TailProbe) || !flight.timers.guards_loss() {
@@ -97,7 +102,7 @@ impl Recovery {
         }
     }
 
-    /// The probe timeout: two round trips, at most `rto`; `None` if no probe is useful.
+    /// The probe timeout: two round trips, at most `rto` (section 7.2). `None` if no probe is useful.
     fn probe_after(&self, flight: &Flight, rto: Duration) -> Option<Duration> {
         let may_probe = flight.profile.tlp && flight.sack() && matches!(self.ca_state, CaState::Open | CaState::Cwr);
         if !may_probe || flight.scoreboard.is_empty() {
@@ -105,12 +110,13 @@ impl Recovery {
         }
         let mut after = match flight.rtt.srtt() {
             Some(srtt) => {
-                // The peer may delay the ACK of a single segment.
+                // The peer may delay the ACK of a single segment (Linux's tcp_schedule_loss_probe).
                 let ack_delay = if flight.scoreboard.segments() == 1 { flight.rtt.rule().min() } else { TIMER_MARGIN };
                 srtt * 2 + ack_delay
             }
             None => flight.rtt.rule().initial(),
         };
+        // The probe must not be later than the RTO.
         if !rto.is_zero() {
             after = after.min(rto);
         }

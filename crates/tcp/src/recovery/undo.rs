@@ -11,7 +11,7 @@ use lopsided_core::tcp_event::{CaReason, CaState, TcpEvent, TcpEventMask, UndoRu
 use lopsided_core::{Bytes, Duration, Time};
 
 impl Recovery {
-    /// The evidence that the reduction was spurious; `None` without.
+    /// The evidence that the reduction was spurious; `None` if there is none.
     pub(super) fn undo_evidence(&self, flight: &Flight, echo: Option<u32>) -> Option<UndoRule> {
         let rules = flight.profile.undo;
         if !self.undo.can_undo() {
@@ -37,8 +37,8 @@ impl Recovery {
         flight.trace.emit(TcpEventMask::WINDOW, || TcpEvent::Undone { by, cwnd });
     }
 
-    /// Restores window and threshold within a state that stays. Linux continues with PRR up to the restored threshold
-    /// and ends with the resulting window.
+    /// Restores window and threshold, but keeps the state. Linux continues PRR up to the restored threshold and keeps
+    /// the window that results.
     pub(super) fn undo_within_reduction(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
         let reduction = self.reduction.take();
         self.undo_reduction(now, flight, by);
@@ -48,10 +48,12 @@ impl Recovery {
         }
     }
 
-    /// Processes an ACK after a timeout: was the timeout spurious (F-RTO, Eifel), and is the repair complete?
+    /// Processes an ACK after a timeout: detects a spurious timeout (F-RTO, Eifel, early ACK) and the end of the
+    /// repair.
     pub(super) fn progress_after_timeout(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) {
         let recovered = flight.una() >= self.point;
         if outcome.una_advanced {
+            // 4.4BSD: an ACK this soon must answer the original segment.
             let early = self.undo.take_early_until().is_some_and(|until| now < until);
             let evidence = if early { Some(UndoRule::EarlyAck) } else { self.undo_evidence(flight, outcome.echo) };
             if let Some(by) = evidence {
@@ -61,10 +63,12 @@ impl Recovery {
         }
         if self.frto {
             if outcome.original_delivered {
-                // Step 3b: data that was never retransmitted was delivered.
+                // RFC 5682 section 3.1 step 3b: data that was never retransmitted was delivered, so the timeout was
+                // spurious.
                 self.undo_timeout(now, flight, UndoRule::FRto);
                 return;
             }
+            // New data was sent after the timeout, so this is the second ACK after it (step 3).
             if flight.nxt() > self.point {
                 if outcome.sacked || outcome.duplicate {
                     // Step 3a: the loss was real.
@@ -72,7 +76,7 @@ impl Recovery {
                 }
             } else if outcome.una_advanced && !recovered {
                 self.point = flight.nxt();
-                // Step 2b: new data first, if any fits the peer's window.
+                // Step 2b: send new data first, if any fits the peer's window.
                 if outcome.new_data_fits {
                     self.defer_retransmits = true;
                     return;
@@ -93,22 +97,25 @@ impl Recovery {
         } else if !flight.sack() && outcome.una_advanced {
             self.dupacks = 0;
         } else if !flight.sack() && !flight.counts_duplicates() && outcome.duplicate && flight.nxt() > self.point {
-            // New data sent by F-RTO was delivered.
+            // New data sent by F-RTO was delivered, so the duplicate counts.
             self.count_duplicate(flight);
         }
     }
 
+    /// Undoes a timeout and returns to the state before it.
     fn undo_timeout(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
         let interrupted = self.undo.take_interrupted();
         self.undo_reduction(now, flight, by);
         self.dupacks = 0;
+        // The RTO was right, so later timeouts must not be backed off.
         flight.rtt.forget_backoff();
         let original = by == UndoRule::FRto && !self.holds_state(flight);
         if !original && !flight.sack() && notices_reordering(flight) {
-            // Other retransmissions cause duplicate ACKs, which do not mean a loss.
+            // Other retransmissions still cause duplicate ACKs, which do not mean a loss: stay in Loss.
             return;
         }
         self.frto = false;
+        // 4.4BSD resumes the recovery that the timeout interrupted.
         match interrupted {
             Some(interrupted) if interrupted.point > flight.una() => {
                 self.point = interrupted.point;
@@ -121,7 +128,7 @@ impl Recovery {
     }
 }
 
-/// 4.4BSD: half the smoothed RTT, within which an ACK must belong to the original.
+/// 4.4BSD: half the smoothed RTT after a timeout. An ACK within this time must answer the original.
 pub(super) fn early_ack_window(flight: &Flight) -> Duration {
     flight.rtt.srtt().unwrap_or(Duration::ZERO) / 2
 }

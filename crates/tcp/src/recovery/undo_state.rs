@@ -1,4 +1,4 @@
-//! The state of one recovery's retransmissions that decides whether they were spurious.
+//! The state of a recovery that decides whether its retransmissions were spurious.
 
 use super::reduction::progress::Reduction;
 use lopsided_core::Time;
@@ -9,16 +9,17 @@ pub(crate) struct UndoState {
     marker: Option<u64>,
     /// Number of retransmissions that no DSACK has reported as duplicates yet.
     unconfirmed: u32,
+    /// True if a segment was retransmitted in this recovery.
     retransmitted: bool,
     /// Timestamp clock at the first retransmission.
     first_stamp: Option<u32>,
-    /// 4.4BSD: an ACK before this time belongs to the original segment. `interrupted`: the recovery that the timeout
-    /// interrupted.
+    /// 4.4BSD: an ACK before this time answers the original segment.
     early_until: Option<Time>,
+    /// The recovery that the timeout interrupted.
     interrupted: Option<Box<Interrupted>>,
 }
 
-/// A recovery that a timeout interrupted: its point and its reduction.
+/// A recovery that a timeout interrupted: its recovery point and its reduction.
 #[derive(Debug)]
 pub(crate) struct Interrupted {
     pub point: u64,
@@ -26,23 +27,25 @@ pub(crate) struct Interrupted {
 }
 
 impl UndoState {
-    /// Begins a recovery while `out` earlier retransmissions are outstanding.
+    /// Begins a recovery at the offset `una`, while `out` earlier retransmissions are outstanding.
     pub fn begin(&mut self, una: u64, out: u32) {
         self.marker = Some(una);
         self.unconfirmed = out;
         self.retransmitted = out > 0;
     }
 
-    /// Records a timeout: `early_until` for 4.4BSD's rule, and the recovery that it interrupted.
+    /// Records a timeout with the deadline of 4.4BSD's rule and the recovery that it interrupted.
     pub fn on_timeout(&mut self, early_until: Option<Time>, interrupted: Option<Interrupted>) {
         self.early_until = early_until;
         self.interrupted = interrupted.map(Box::new);
     }
 
+    /// Forgets the time of the first retransmission.
     pub fn forget_stamp(&mut self) {
         self.first_stamp = None;
     }
 
+    /// Forgets the recovery: it can no longer be undone.
     pub fn forget(&mut self) {
         self.marker = None;
         self.first_stamp = None;
@@ -58,13 +61,14 @@ impl UndoState {
         self.retransmitted = true;
     }
 
-    /// Records a DSACK for `segments` that end at `end`.
+    /// Records a DSACK for `segments` segments that end at the offset `end`.
     pub fn on_dsack(&mut self, end: i64, segments: u32) {
         if self.marker.is_some_and(|marker| end as u64 > marker) && end >= 0 {
             self.unconfirmed = self.unconfirmed.saturating_sub(segments);
         }
     }
 
+    /// True if a reduction could still be undone.
     pub fn can_undo(&self) -> bool {
         self.marker.is_some()
     }
@@ -81,12 +85,13 @@ impl UndoState {
         self.interrupted.take()
     }
 
+    /// True if DSACKs reported every retransmission of the recovery as a duplicate (RFC 3708).
     pub fn all_retransmissions_were_duplicates(&self) -> bool {
         self.marker.is_some() && self.retransmitted && self.unconfirmed == 0
     }
 }
 
-/// Eifel: true if the ACK echoes a time before the first retransmission at `first_stamp`.
+/// True if the ACK echoes a time before the first retransmission at `first_stamp` (Eifel, RFC 3522).
 pub(super) fn echo_is_older(echo: Option<u32>, first_stamp: Option<u32>) -> bool {
     match (echo, first_stamp) {
         (Some(echo), Some(stamp)) if echo != 0 => (echo.wrapping_sub(stamp) as i32) < 0,

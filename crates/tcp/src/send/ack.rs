@@ -1,7 +1,9 @@
-//! What an acknowledgement does to the send side: it updates the peer's window, removes delivered data (RFC 9293
-//! section 3.10.7.4, RFC 2018, RFC 2883), samples RTT and delivery rate, and notifies the controller and recovery.
+//! The effects of an acknowledgement on the send side. An ACK updates the peer's window, removes delivered data (RFC
+//! 9293 section 3.10.7.4, RFC 2018, RFC 2883), gives RTT and delivery-rate samples, and notifies the controller and
+//! recovery.
 
 use super::ack_outcome::{AckInfo, AckOutcome};
+use super::ack_ranges::{Range, Ranges};
 use super::buffer_limit::Growth;
 use super::flight::Flight;
 use super::sender::Sender;
@@ -12,7 +14,7 @@ use lopsided_core::tcp_event::{CaState, TimerKind};
 use lopsided_core::{Bytes, Seq, Time};
 
 impl Sender {
-    /// Sets the first window of the connection. Acknowledgements may follow.
+    /// Sets the first window of the connection. Call before the first acknowledgement.
     pub fn open(&mut self, window: u64, seq: Seq, ack: Seq) {
         self.window.open(window, seq, ack);
         self.flight.set_peer_window(window);
@@ -40,8 +42,8 @@ impl Sender {
         self.recovery.on_no_duplicate(&self.flight);
     }
 
-    /// Header prediction for an end that only receives: nothing is outstanding or written, and the segment reports
-    /// nothing about sent data. The acknowledgement can only change the window.
+    /// Header prediction for an end that only receives. True if nothing is outstanding or written and the segment
+    /// reports nothing about sent data. The acknowledgement can then change only the window.
     #[inline(always)]
     pub fn has_nothing_to_learn(&self, info: &AckInfo<'_>) -> bool {
         self.flight.outstanding() == 0
@@ -55,6 +57,7 @@ impl Sender {
             && !info.asks_retransmit
     }
 
+    /// Processes an acknowledgement completely (Linux's tcp_ack).
     fn learn(&mut self, now: Time, info: &AckInfo<'_>) {
         let mut outcome = AckOutcome {
             echo: info.echo,
@@ -68,6 +71,7 @@ impl Sender {
         if info.ack > self.flight.una() || self.flight.outstanding() == 0 {
             self.flight.end_waiting();
         }
+        // Controllers need the bytes in flight before this ACK changes them.
         let prior_in_flight = self.in_flight();
         let was_out = self.flight.outstanding() > 0;
         let prior_fack = self.flight.scoreboard.highest_sacked();
@@ -76,6 +80,7 @@ impl Sender {
         outcome.predicted = !window_changed && info.sack.is_empty() && !info.ecn_echo;
         self.recovery.begin_ack(&mut self.flight);
 
+        // SACK blocks first: a segment is out of order relative to the blocks of earlier ACKs.
         if self.flight.sack() && !info.sack.is_empty() {
             self.process_sack(now, info, prior_fack, &mut outcome);
             if self.recovery.believes_order() {
@@ -103,6 +108,7 @@ impl Sender {
         }
         self.sample_rtt(now, &mut outcome);
         self.recovery.process_tlp_ack(now, &mut self.flight, info.ack, &outcome);
+        // Count the delivered bytes before `drive_controller` takes the rate sample (tcp_rate_gen).
         self.flight.delivery.add(now, outcome.delivered);
         let mut timer_set = false;
         let dubious =
@@ -110,15 +116,17 @@ impl Sender {
         let was_reducing = self.recovery.is_reducing();
         outcome.reduced_to = was_reducing.then(|| Bytes::new(self.cwnd()));
         let judged = self.recovery.ca_state() != CaState::Open || dubious;
+        // Vegas and others count ACKs before recovery changes the window.
         if (judged || outcome.delivered == 0) && was_out {
             self.tell_arrival(now, &mut outcome, prior_in_flight);
         }
         if judged {
             let (nxt, window_end) = (self.flight.nxt(), self.flight.una() + self.window.size());
+            // F-RTO may send new data only if some is left and fits the peer's window (RFC 5682 section 3.1).
             outcome.new_data_fits = self.stream_end() > nxt && window_end > nxt;
             timer_set = self.recovery.fastretrans_alert(now, &mut self.flight, &outcome);
         }
-        // FreeBSD leaves recovery after the window's growth: the ACK that ends recovery adds nothing.
+        // FreeBSD leaves recovery after the window has grown, so the ACK that ends recovery adds nothing to the window.
         outcome.ended_reduction = was_reducing && self.flight.profile.cwnd_reduction == CwndReduction::PerDuplicate;
         self.drive_controller(now, &outcome, prior_in_flight);
         if outcome.una_advanced {
@@ -132,15 +140,16 @@ impl Sender {
         self.grow_send_buffer();
     }
 
-    /// Linux: true if the SACKed data was sent before the oldest segment was retransmitted, whose own ACK may still be
-    /// in the network.
+    /// Linux's FLAG_SET_XMIT_TIMER: true if the SACKed data was sent before the oldest segment was retransmitted. The
+    /// ACK of that retransmission may still be in the network, so the timer restarts.
     fn repair_is_younger(&self, now: Time, outcome: &AckOutcome) -> bool {
+        // tcp_clean_rtx_queue compares the RTT of the SACKed data with the age of the oldest segment.
         let rule = self.flight.profile.loss_detection == LossDetection::Rack;
         let oldest = self.flight.scoreboard.first().map(|sent| now - sent.sent_at);
         rule && outcome.sack_rtt > oldest && oldest.is_some()
     }
 
-    /// Applies the window of the newest segment. True if the window changed.
+    /// Applies the window of the newest segment. Returns true if the window changed.
     #[inline(always)]
     pub(super) fn update_window(&mut self, info: &AckInfo<'_>) -> bool {
         let advances = self.flight.una() < info.ack;
@@ -150,8 +159,9 @@ impl Sender {
             let end = self.buffer.end();
             let wanted = (end - self.flight.nxt().min(end)).min(self.flight.mss());
             let size = self.window.size();
+            // The window is large enough for the waiting data, so no probe is needed.
             if size > 0 && size >= wanted.min(self.window.largest() / 2) {
-                // The backoff of window probes says nothing about the data that is sent now.
+                // Window probes backed off the timeout, which says nothing about the data that is sent now.
                 self.flight.timers.stop(TimerKind::Persist);
                 self.flight.rtt.forget_backoff();
             }
@@ -159,7 +169,8 @@ impl Sender {
         changed
     }
 
-    /// `prior_fack` is the highest offset SACKed before this ACK: a segment is out of order only relative to it.
+    /// Marks the segments that SACK blocks newly cover. `prior_fack` is the highest offset that was SACKed before this
+    /// ACK. A segment is out of order relative to this offset.
     fn process_sack(&mut self, now: Time, info: &AckInfo<'_>, prior_fack: Option<u64>, outcome: &mut AckOutcome) {
         let una = self.flight.una();
         let expected = self.seq(una);
@@ -170,20 +181,23 @@ impl Sender {
         }
         let mut blocks = ranges.as_slice();
         if let Some(&first) = blocks.first() {
+            // RFC 2883 section 4: the first block is a DSACK if it lies below the ACK or within the second block.
             let covered = blocks.get(1).is_some_and(|outer| outer.start <= first.start && first.end <= outer.end);
             if first.start < first.end && (first.end <= info.ack as i64 || covered) {
                 self.process_dsack(first, outcome);
-                // A DSACK block that was ignored is not new data either.
+                // If a DSACK block is ignored, it still reports no new data.
                 blocks = &blocks[1..];
             }
         }
         let mut sorted = [Range::default(); 4];
         let sorted = &mut sorted[..blocks.len()];
         sorted.copy_from_slice(blocks);
+        // In stream order, so that the first and last samples come from the first and last segment.
         sorted.sort_unstable_by_key(|range| range.start);
         let Sender { flight, recovery, .. } = self;
         let before = flight.scoreboard.sacked_segments();
         for &Range { start, end } in sorted.iter() {
+            // Ignore blocks that are empty, already acknowledged or beyond the sent data (tcp_is_sackblock_valid).
             if start < end && start >= info.ack as i64 && end <= flight.nxt() as i64 {
                 let min_rtt = flight.rtt.min_rtt();
                 flight.scoreboard.sack(start as u64, end as u64, |sent| {
@@ -201,16 +215,18 @@ impl Sender {
         outcome.sacked = flight.scoreboard.sacked_segments() > before;
     }
 
+    /// Counts a DSACK block and passes it to recovery.
     fn process_dsack(&mut self, block: Range, outcome: &mut AckOutcome) {
         self.flight.counters.dsacks_received += 1;
         let segments = self.recovery.on_dsack(&self.flight, block.start, block.end);
         outcome.dsack = segments > 0;
-        // Linux counts a retransmission that was not needed as delivered (`tp->delivered`).
+        // Linux counts an unnecessary retransmission as delivered (`tp->delivered`).
         if self.flight.profile.loss_detection == LossDetection::Rack && self.flight.outstanding() > 0 {
             outcome.delivered += u64::from(segments) * self.flight.mss();
         }
     }
 
+    /// Removes the segments that the acknowledgement covers and takes their samples.
     fn process_cumulative_ack(
         &mut self,
         now: Time,
@@ -230,7 +246,7 @@ impl Sender {
             covered += 1;
             if !sent.is_sacked() {
                 outcome.delivered += sent.weight();
-                // The echo belongs to an earlier transmission: this one was not needed, and its delivery time is
+                // The echo belongs to an earlier transmission, so the last one was unnecessary and its delivery time is
                 // unknown (Linux's tcp_skb_spurious_retrans).
                 let sent_stamp = || flight.clock.value(sent.sent_at);
                 let spurious = sent.was_ever_retransmitted()
@@ -260,6 +276,7 @@ impl Sender {
         }
         let mut whole = true;
         if let Some(first) = flight.scoreboard.first() {
+            // The ACK ends within a segment (a middlebox or a smaller segment size): the rest stays outstanding.
             if first.start() < ack {
                 outcome.delivered += ack - first.start();
                 flight.scoreboard.trim_first(ack);
@@ -278,8 +295,8 @@ impl Sender {
     }
 
     /// Records that an ACK covers exactly one segment without any disturbance. Linux assumes that the peer delayed the
-    /// ACK of a short segment if nothing else was delivered since it was sent. Such a sample does not replace an
-    /// expired minimum RTT (`FLAG_ACK_MAYBE_DELAYED`).
+    /// ACK of a short segment if nothing else was delivered since the segment was sent. Such a sample does not replace
+    /// an expired minimum RTT (`FLAG_ACK_MAYBE_DELAYED`).
     #[inline(always)]
     pub(super) fn note_delay(&self, outcome: &mut AckOutcome) {
         let alone = outcome.newest.is_some_and(|newest| newest.stamp.delivered == self.flight.delivery.total() as u32);
@@ -287,7 +304,7 @@ impl Sender {
         outcome.maybe_delayed = linux && alone && outcome.cumulative < self.flight.mss();
     }
 
-    /// Removes the records of everything before `ack`.
+    /// Removes everything before `ack` from the buffer and the counters.
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, ack: u64) {
         let flight = &mut self.flight;
@@ -300,8 +317,8 @@ impl Sender {
         self.push_marks.release(data);
     }
 
-    /// Without SACK a duplicate ACK reports one delivered segment, and an advance covers segments that duplicates
-    /// reported before (RFC 6937 section 3).
+    /// Estimates the delivered bytes without SACK. A duplicate ACK reports one delivered segment, and an advance covers
+    /// segments that duplicates reported before (RFC 6937 section 3).
     fn count_delivered_without_sack(&mut self, outcome: &mut AckOutcome) {
         let mss = self.flight.mss();
         let told = u64::from(self.recovery.dupacks()) * mss;
@@ -315,7 +332,7 @@ impl Sender {
         }
     }
 
-    /// An ACK that brings nothing new may be old: its ECN counters are ignored.
+    /// Processes the ECN counters of an ACK. An ACK without news may be old, so its counters are ignored.
     #[cold]
     fn process_accecn(&mut self, counts: AceFeedback<'_>, outcome: &mut AckOutcome) {
         if let Some(reported) = &mut self.accurate {
@@ -326,10 +343,11 @@ impl Sender {
         }
     }
 
-    /// Takes the RTT samples of an ACK. Linux uses segments sent once, SACKed ones too, and the echoed timestamp after
-    /// a retransmission. The newest sample, SACKed segments first, updates the minimum RTT and goes to the controller.
-    /// Other stacks use the echo of any ACK that advances (RFC 7323 section 4.1), without timestamps segments sent once
-    /// (Karn's rule), and stacks with a tick clock one segment in each window.
+    /// Takes the RTT samples of an ACK. Linux uses segments that were sent once, including SACKed segments, and after a
+    /// retransmission the echoed timestamp. The newest sample, SACKed segments first, updates the minimum RTT and is
+    /// passed to the controller. Other stacks use the echo of any ACK that advances (RFC 7323 section 4.1). Without
+    /// timestamps they use segments that were sent once (Karn's rule), and stacks with a tick clock use one segment in
+    /// each window.
     #[inline(always)]
     pub(super) fn sample_rtt(&mut self, now: Time, outcome: &mut AckOutcome) {
         let flight = &mut self.flight;
@@ -337,6 +355,7 @@ impl Sender {
         let echo = outcome.echo.filter(|_| outcome.una_advanced);
         let echoed = || clock.rtt_of_echo(now, echo?);
         let has_timestamps = outcome.echo.is_some();
+        // A SACKed segment is newer than an acknowledged one (tcp_ack_update_rtt).
         outcome.newest_rtt = outcome.newest_sack_rtt.or(outcome.newest_rtt);
         let sample = match flight.profile.rto {
             RtoRule::Linux { .. } => match outcome.first_rtt.or(outcome.sack_rtt) {
@@ -354,6 +373,7 @@ impl Sender {
             RtoRule::FreeBsd { .. } => flight.take_timed(now),
             RtoRule::Rfc6298 { .. } => echoed().or(outcome.first_rtt),
         };
+        // A delayed ACK must not set a minimum that is too long.
         if let Some(rtt) = outcome.newest_rtt {
             if !outcome.maybe_delayed || flight.rtt.min_rtt().is_none_or(|min| rtt <= min) {
                 flight.rtt.update_min(now, rtt);
@@ -364,6 +384,7 @@ impl Sender {
         }
     }
 
+    /// Notifies the controller of delivered data, then runs a step of the reduction if one is under way.
     #[inline(always)]
     pub(super) fn drive_controller(&mut self, now: Time, outcome: &AckOutcome, prior_in_flight: u64) {
         self.recovery.tell_losses(now, &mut self.flight);
@@ -386,7 +407,7 @@ impl Sender {
         self.trace_phase();
     }
 
-    /// Notifies the controller of an ACK before recovery judges it.
+    /// Notifies the controller of an ACK before recovery processes it.
     fn tell_arrival(&mut self, now: Time, outcome: &mut AckOutcome, prior_in_flight: u64) {
         let acked = self.acked(now, outcome, prior_in_flight, RateSample::default());
         let Sender { flight, recovery, .. } = self;
@@ -395,9 +416,11 @@ impl Sender {
         outcome.told = true;
     }
 
+    /// The ACK as the controller receives it.
     #[inline(always)]
     fn acked(&self, now: Time, outcome: &AckOutcome, prior_in_flight: u64, rate: RateSample) -> Acked {
         let Sender { flight, recovery, .. } = self;
+        // Without accurate feedback an echo marks all delivered bytes (RFC 8257 section 3.3).
         let accurate = self.accurate.is_some() || !outcome.ecn_echo;
         Acked {
             delivered: Bytes::new(outcome.delivered),
@@ -423,7 +446,7 @@ impl Sender {
         }
     }
 
-    /// RFC 7661 as in Linux: in slow start a window may grow if more than half of it was used.
+    /// RFC 7661 as in Linux (tcp_is_cwnd_limited): in slow start a window may grow if more than half of it was used.
     fn is_cwnd_limited(&self) -> bool {
         let Flight { controller, profile, .. } = &self.flight;
         let cwnd = controller.cwnd();
@@ -446,7 +469,7 @@ impl Sender {
         controller.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh) && cwnd.get() < 2 * self.window_use.most_out()
     }
 
-    /// True for 4.4BSD's header prediction: an ACK that only advances, while the peer's window keeps cwnd from growing.
+    /// True for 4.4BSD's header prediction: the ACK only advances, and the peer's window keeps cwnd from growing.
     fn takes_fast_path(&self, outcome: &AckOutcome) -> bool {
         self.flight.profile.fast_path
             && self.recovery.ca_state() == CaState::Open
@@ -455,6 +478,7 @@ impl Sender {
             && self.flight.controller.cwnd().get() >= self.window.size()
     }
 
+    /// Grows the send buffer after an ACK if the profile's rule requires it.
     #[inline(always)]
     pub(super) fn grow_send_buffer(&mut self) {
         match self.limit.growth() {
@@ -466,32 +490,5 @@ impl Sender {
                 self.limit.step(self.buffer.len(), self.window.size(), windows_take_it);
             }
         }
-    }
-}
-
-/// Stream offsets `[start, end)`; negative before the first byte.
-#[derive(Clone, Copy, Debug, Default)]
-struct Range {
-    start: i64,
-    end: i64,
-}
-
-/// At most four ranges, without allocation.
-#[derive(Debug, Default)]
-struct Ranges {
-    items: [Range; 4],
-    count: usize,
-}
-
-impl Ranges {
-    fn push(&mut self, range: Range) {
-        if self.count < self.items.len() {
-            self.items[self.count] = range;
-            self.count += 1;
-        }
-    }
-
-    fn as_slice(&self) -> &[Range] {
-        &self.items[..self.count]
     }
 }

@@ -1,4 +1,4 @@
-//! The data that the application wrote and the peer has not acknowledged: real bytes, or only their number.
+//! The data that the application wrote and the peer has not acknowledged: its real bytes, or only its length.
 
 use lopsided_core::Payload;
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ pub(crate) struct SendBuffer {
     start: u64,
     /// Offset after the last written byte.
     end: u64,
-    /// The bytes from `start` to `end`, once real bytes were written.
+    /// The bytes from `start` to `end`; `None` while all written data is synthetic.
     bytes: Option<VecDeque<u8>>,
 }
 
@@ -24,7 +24,7 @@ impl SendBuffer {
         self.end - self.start
     }
 
-    /// Appends the first `len` bytes of the payload. A stream becomes real with its first real byte: earlier synthetic
+    /// Appends the first `len` bytes of the payload. The first real payload makes the stream real: earlier synthetic
     /// data reads as zeros.
     pub fn push(&mut self, payload: &Payload, len: u32) {
         match (payload.bytes(), &mut self.bytes) {
@@ -38,7 +38,7 @@ impl SendBuffer {
         self.end += u64::from(len);
     }
 
-    /// Returns the bytes `[from, from + len)`.
+    /// Returns `[from, from + len)`.
     pub fn slice(&self, from: u64, len: u32) -> Payload {
         match &self.bytes {
             None => Payload::virtual_len(len),
@@ -58,7 +58,7 @@ impl SendBuffer {
     }
 }
 
-/// Copies a part of a ring by its two halves. Copying byte by byte would cost more than the rest of TCP.
+/// Copies a part of a ring in two slices. Copying byte by byte would cost more than the rest of TCP.
 pub(crate) fn copied(ring: &VecDeque<u8>, part: Range<usize>) -> Vec<u8> {
     let (front, back) = ring.as_slices();
     let cut = front.len();

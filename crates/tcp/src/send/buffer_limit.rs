@@ -1,25 +1,27 @@
-//! How much the application may write, and when an application that filled the buffer is notified of room.
+//! The number of bytes that the application may write, and the time at which a waiting application is notified of room.
 
 use crate::profile::{BufferRule, SendBufferAccounting};
 use lopsided_core::Bytes;
 
-/// Linux's allowance for a segment when it sizes the buffer, in addition to the payload with headers rounded up to a
-/// power of two.
+/// Linux's allowance for headers when it sizes the buffer, in bytes. Payload and headers together are rounded up to a
+/// power of two (`tcp_sndbuf_expand`).
 const HEADERS: u64 = 512;
+/// Linux's allowance for the memory record of a segment, in bytes.
 const RECORD: u64 = 256;
-/// The smallest window that Linux provides for, in segments.
+/// The smallest window for which Linux sizes the buffer, in segments.
 const LEAST_SEGMENTS: u64 = 10;
 
-/// The least memory of a buffer (Linux's SOCK_MIN_SNDBUF, socket(7): 2 x 2304 bytes).
+/// The smallest buffer in bytes of memory (Linux's SOCK_MIN_SNDBUF, socket(7): 2 x 2304 bytes).
 const LEAST_MEMORY: u64 = 4608;
 
+/// The limit of the send buffer, by the profile's rules.
 #[derive(Debug)]
 pub(crate) struct SendBufferLimit {
     rule: BufferRule,
     room: SendBufferAccounting,
-    /// Size of a buffer that grows: in bytes of the stream or of memory, as `room` interprets it.
+    /// Size of a buffer that grows, in bytes of the stream or of memory, depending on `room`.
     capacity: u64,
-    /// The application filled the buffer and waits for room.
+    /// True if the application filled the buffer and waits for room.
     waiting: bool,
 }
 
@@ -28,24 +30,27 @@ pub(crate) struct SendBufferLimit {
 pub(crate) struct SendBufferState {
     /// Bytes in the buffer.
     pub len: u64,
-    /// Number of SACKed segments that follow another SACKed one. Linux merges each run into its first segment, so the
-    /// others take no more memory than their payload.
+    /// Number of SACKed segments that follow another SACKed segment. Linux merges each run into its first segment, so
+    /// the others need memory only for their payload.
     pub joined: u64,
-    /// Bytes that the last segment lacks to be full, if it was not sent.
+    /// Bytes that the last unsent segment lacks to be full.
     pub unfilled: u64,
+    /// Payload of a full segment, in bytes.
     pub mss: u64,
+    /// The congestion window, in bytes.
     pub cwnd: u64,
-    /// Number of windows that an automatic buffer holds, so that the application never limits the sender.
+    /// Number of congestion windows that an automatic buffer holds, so that the buffer never limits the sender.
     pub windows: u64,
 }
 
-/// When a buffer grows.
+/// The way in which an ACK grows the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Growth {
+    /// The buffer does not grow.
     None,
-    /// See [`SendBufferLimit::step`].
+    /// By a step: see [`SendBufferLimit::step`].
     Step,
-    /// See [`SendBufferLimit::provide`].
+    /// To a number of windows: see [`SendBufferLimit::provide`].
     Windows,
 }
 
@@ -59,7 +64,7 @@ impl SendBufferLimit {
         self.room_for(filling, u64::MAX)
     }
 
-    /// As [`SendBufferLimit::room`], for an application that wants to write `wanted` bytes.
+    /// Number of bytes that the application may write now if it has `wanted` bytes to write.
     pub fn room_for(&self, filling: SendBufferState, wanted: u64) -> u64 {
         match self.room {
             SendBufferAccounting::Stream => self.stream_capacity(filling).saturating_sub(filling.len),
@@ -70,10 +75,11 @@ impl SendBufferLimit {
             }
             SendBufferAccounting::Memory { per_segment } => {
                 let (used, free) = self.memory(filling, per_segment);
+                // Linux's sk_stream_write_space: a waiting writer is woken once a third of the buffer is free.
                 if self.waiting && free < used / 2 {
                     return 0;
                 }
-                // The last segment is filled in any case. Another one begins if room is left, and is filled too.
+                // The last segment is always filled. If room is left, another segment begins and is filled too.
                 let begun = free.saturating_sub(filling.unfilled).div_ceil(filling.mss + per_segment);
                 filling.unfilled + begun * filling.mss
             }
@@ -91,14 +97,14 @@ impl SendBufferLimit {
         self.waiting
     }
 
-    /// Records a write: if it filled the buffer, the application waits for room.
+    /// Records a write. If it filled the buffer, the application waits for room.
     pub fn note_written(&mut self, filling: SendBufferState) {
         if let SendBufferAccounting::Memory { per_segment } = self.room {
             self.waiting = filling.unfilled == 0 && self.memory(filling, per_segment).1 == 0;
         }
     }
 
-    /// How an ACK may grow the buffer.
+    /// The way in which the next ACK may grow the buffer.
     #[inline]
     pub fn growth(&self) -> Growth {
         match (self.room, self.rule) {
@@ -114,8 +120,9 @@ impl SendBufferLimit {
         }
     }
 
-    /// Grows the buffer by a step after an ACK that left `len` bytes in it, if it is nearly full, the windows would
-    /// take all of it, and it exceeds the peer's window by at most 25 %.
+    /// FreeBSD: grows the buffer by a step after an ACK that left `len` bytes in it. The buffer must be nearly full,
+    /// the windows must have room for all of its unsent data, and the buffer must exceed the peer's window by at most
+    /// 25 %.
     pub fn step(&mut self, len: u64, peer_window: u64, windows_take_it: bool) {
         if let BufferRule::Stepped { step, max, .. } = self.rule {
             if len >= self.capacity / 8 * 7 && peer_window / 4 * 5 >= self.capacity && windows_take_it {
@@ -124,7 +131,7 @@ impl SendBufferLimit {
         }
     }
 
-    /// Sets the size of a full segment: 4.4BSD's buffers hold whole segments.
+    /// Sets the size of a full segment. 4.4BSD's buffers hold whole segments.
     pub fn agree(&mut self, mss: u64) {
         if !matches!(self.room, SendBufferAccounting::Segments { .. }) {
             return;
@@ -135,8 +142,8 @@ impl SendBufferLimit {
         }
     }
 
-    /// Grows the buffer to `windows` windows of `cwnd`, at least the smallest one. Called when the congestion control
-    /// sets its first window, and on an ACK while the application waits.
+    /// Linux: grows the buffer to `windows` windows of `cwnd` bytes. Called when the controller sets its first window,
+    /// and on an ACK while the application waits (`tcp_sndbuf_expand`).
     pub fn provide(&mut self, mss: u64, cwnd: u64, windows: u64) {
         if let (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) = (self.room, self.rule) {
             let segments = (cwnd / mss).max(LEAST_SEGMENTS);
@@ -144,6 +151,7 @@ impl SendBufferLimit {
         }
     }
 
+    /// Size of a buffer that counts bytes of the stream.
     fn stream_capacity(&self, filling: SendBufferState) -> u64 {
         match self.rule {
             BufferRule::Fixed(size) => size.get(),
@@ -154,7 +162,7 @@ impl SendBufferLimit {
         }
     }
 
-    /// Bytes of memory used and free.
+    /// Used and free memory of the buffer, in bytes.
     fn memory(&self, filling: SendBufferState, per_segment: u64) -> (u64, u64) {
         let capacity = match self.rule {
             BufferRule::Fixed(size) => 2 * size.get(),
@@ -167,7 +175,7 @@ impl SendBufferLimit {
     }
 }
 
-/// Memory provided for one segment.
+/// Memory that Linux reserves for one segment when it sizes the buffer, in bytes.
 fn provision(mss: u64) -> u64 {
     (mss + HEADERS).next_power_of_two() + RECORD
 }
@@ -187,7 +195,7 @@ mod tests {
         SendBufferLimit::new(BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) }, LINUX)
     }
 
-    /// Where the writes of a greedy application ended on Linux 6.1, in segments, by the PSH flags of a capture: slow
+    /// The end of each write of a greedy application on Linux 6.1, in segments, from the PSH flags of a capture: slow
     /// start on an idle path.
     #[test]
     fn the_writes_of_slow_start_end_where_they_do_on_linux() {
@@ -214,7 +222,7 @@ mod tests {
         }
     }
 
-    /// With 4 MiB of memory, the outstanding data of the capture ends at 1,893 segments.
+    /// With 4 MiB of memory, the outstanding data of the capture reaches 1,893 segments.
     #[test]
     fn a_segment_takes_more_than_its_payload() {
         let mut space = auto();
@@ -227,7 +235,7 @@ mod tests {
         assert!(space.room(joined) > 150 * MSS, "what SACK reported gives memory back");
     }
 
-    /// A write of 128 KiB ends within a segment: the bytes that the segment lacks come out of the room for others.
+    /// A write of 128 KiB ends within a segment. The bytes that the segment lacks reduce the room for other segments.
     #[test]
     fn a_segment_that_a_write_left_short_is_filled_before_another_begins() {
         let mut space = auto();

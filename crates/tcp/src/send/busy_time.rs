@@ -1,13 +1,15 @@
-//! How long a sender had data to send, and what limited it (Linux's tcp_chrono: `tcpi_busy_time` and its parts).
+//! The time that a sender had data to send, and the limits during that time (Linux's tcp_chrono: `tcpi_busy_time` and
+//! its parts).
 
 use lopsided_core::{Duration, Time};
 
-/// What a sender does at an instant.
+/// The state of a sender at an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Occupation {
-    /// Everything written is acknowledged.
+    /// All written data is acknowledged.
     #[default]
     Idle,
+    /// Data is outstanding or waits for the congestion window.
     Busy,
     /// The peer's window limits the sender.
     ReceiverLimited,
@@ -15,23 +17,28 @@ pub(super) enum Occupation {
     BufferLimited,
 }
 
+/// Accumulated time in each state.
 #[derive(Debug, Default)]
 pub(super) struct BusyTime {
     occupation: Occupation,
     since: Time,
+    /// Time spent in each state before `since`, indexed by [`Occupation`].
     spent: [Duration; 4],
 }
 
 /// Accumulated times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spent {
-    /// Time with data to send, including the two limited times.
+    /// Time with data to send, including both limited times.
     pub busy: Duration,
+    /// Time limited by the peer's window.
     pub receiver_limited: Duration,
+    /// Time limited by the send buffer.
     pub buffer_limited: Duration,
 }
 
 impl BusyTime {
+    /// Begins the state `to` at `now`.
     #[inline]
     pub fn switch(&mut self, now: Time, to: Occupation) {
         if self.occupation != to {
@@ -41,6 +48,7 @@ impl BusyTime {
         }
     }
 
+    /// The accumulated times up to `now`.
     pub fn so_far(&self, now: Time) -> Spent {
         let spent = |of: Occupation| {
             let running = if self.occupation == of { now.saturating_since(self.since) } else { Duration::ZERO };

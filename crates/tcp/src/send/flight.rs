@@ -1,4 +1,4 @@
-//! The data in the network and its measurements: the part of the send side that recovery works on.
+//! The data in the network and its measurements. This is the part of the send side that recovery works on.
 
 use super::rate_sample::{Delivery, RateStamp};
 use super::rtt::RttEstimator;
@@ -13,16 +13,18 @@ use lopsided_core::tcp_event::TimerKind;
 use lopsided_core::{Bytes, Duration, Time};
 use std::sync::Arc;
 
-/// Cache of a timer's deadline: set at `now` for `after`. Segments that leave together share it.
+/// Cache of a timer's deadline, computed at `now` for the duration `after`. Segments that are sent together share it.
 #[derive(Debug)]
 struct Armed {
     now: Time,
     after: Duration,
+    /// The deadline.
     due: Time,
-    /// True for a burst of at least two segments: further segments of it set the same deadline.
+    /// True for a burst of at least two segments. Further segments of the burst would set the same deadline.
     for_burst: bool,
 }
 
+/// Outstanding data, windows, RTT, timers and counters of the send side.
 #[derive(Debug)]
 pub(crate) struct Flight {
     pub profile: Arc<Profile>,
@@ -34,8 +36,9 @@ pub(crate) struct Flight {
     pub clock: TimestampClock,
     pub counters: Counters,
     pub trace: Trace,
-    /// The application's limit for unanswered retransmissions.
+    /// The application's limit for the time without an answer (TCP_USER_TIMEOUT).
     pub user_timeout: Option<Duration>,
+    /// Time at which the user timeout ends the connection.
     give_up_at: Option<Time>,
     armed: Armed,
     mss: u32,
@@ -43,9 +46,9 @@ pub(crate) struct Flight {
     una: u64,
     nxt: u64,
     max_window: u64,
-    /// The window that the peer offers.
+    /// The window that the peer offers, in bytes.
     peer_window: u64,
-    /// The one segment whose RTT is measured: its end, and when it was sent.
+    /// The one segment whose RTT is measured: its end offset and the time it was sent.
     timed: Option<(u64, Time)>,
 }
 
@@ -74,13 +77,13 @@ impl Flight {
         }
     }
 
-    /// Sets the size of a full segment, and whether the peer sends SACK, as the handshake agreed.
+    /// Sets the size of a full segment, and whether the peer sends SACK, after the handshake.
     pub fn agree(&mut self, mss: u32, sack: bool) {
         self.mss = mss;
         self.sack = sack;
     }
 
-    /// Sets the size of a full segment that the path takes.
+    /// Sets the size of a full segment that the path can carry.
     pub fn set_mss(&mut self, mss: u32) {
         self.mss = mss;
     }
@@ -107,13 +110,13 @@ impl Flight {
         self.nxt - self.una
     }
 
-    /// Outstanding data, as bytes of the congestion window.
+    /// Outstanding data as the congestion window counts it, in bytes.
     #[inline]
     pub fn window_taken(&self) -> u64 {
         self.nxt - self.una + self.scoreboard.padding()
     }
 
-    /// The peer's window according to the newest segment.
+    /// The peer's window according to the newest segment, in bytes.
     pub fn peer_window(&self) -> u64 {
         self.peer_window
     }
@@ -122,11 +125,12 @@ impl Flight {
         self.peer_window = size;
     }
 
-    /// FreeBSD: losses are found, and new data is released, by counting duplicates, whatever SACK reports.
+    /// FreeBSD: true if duplicate ACKs are counted to detect losses and to release new data, whatever SACK reports.
     pub fn counts_duplicates(&self) -> bool {
         self.profile.loss_detection == LossDetection::FreeBsd
     }
 
+    /// The profile's upper limit of the congestion window, in bytes.
     pub fn max_window(&self) -> u64 {
         self.max_window
     }
@@ -136,14 +140,16 @@ impl Flight {
         self.una = ack;
     }
 
-    /// Records a new segment up to `end`. `pad` is the part of the window that it takes in addition to its bytes.
+    /// Records a new segment that ends at `end`. `pad` is the part of the congestion window that the segment uses in
+    /// addition to its bytes.
     pub fn push(&mut self, end: u64, pad: u16, now: Time, stamp: RateStamp) {
         self.scoreboard.push(self.nxt, end, pad, now, stamp);
         self.nxt = end;
+        // Only one segment at a time is timed.
         self.timed.get_or_insert((end, now));
     }
 
-    /// The RTT of the timed segment, if it is acknowledged: what a stack without timestamps measures, one segment in
+    /// Returns the RTT of the timed segment if it is acknowledged. Stacks without timestamps measure one segment in
     /// each window (4.4BSD's t_rtt, ns-2's rtt_active_).
     pub fn take_timed(&mut self, now: Time) -> Option<Duration> {
         let (_, sent) = self.timed.filter(|(end, _)| *end <= self.una)?;
@@ -151,15 +157,17 @@ impl Flight {
         Some(now - sent)
     }
 
-    /// Drops the timed segment after a retransmission, which its ACK may belong to (Karn's rule).
+    /// Drops the timed segment after a retransmission, because its ACK may belong to the retransmission (Karn's rule).
     pub fn forget_timed(&mut self) {
         self.timed = None;
     }
 
-    // The timer that guards outstanding data.
+    // The timer of the outstanding data.
 
+    /// Arms the loss timer `kind` at `now` for the duration `after`, at most until the user timeout.
     #[inline(always)]
     pub fn arm(&mut self, now: Time, kind: TimerKind, after: Duration) {
+        // The deadline of a timer wheel needs divisions, so the segments of a burst share one result.
         if self.armed.now != now || self.armed.after != after {
             self.armed = Armed { now, after, due: self.profile.grain.deadline(now, after), for_burst: false };
         }
@@ -168,36 +176,36 @@ impl Flight {
         self.timers.set_loss(kind, self.give_up_at.map_or(due, |at| at.min(due)));
     }
 
-    /// Arms the probe timer for a burst of at least two segments that leaves now.
+    /// Arms the probe timer for a segment that is sent now, possibly in a burst.
     #[inline]
     pub fn arm_for_burst(&mut self, now: Time, after: Duration) {
         self.arm(now, TimerKind::TailProbe, after);
         self.armed.for_burst = self.scoreboard.segments() > 1;
     }
 
-    /// True if the current burst has armed the probe timer: any further segment would set the same deadline.
+    /// True if the current burst has armed the probe timer. Any further segment would set the same deadline.
     #[inline]
     pub fn guards_burst(&self, now: Time) -> bool {
         self.armed.for_burst && self.armed.now == now && self.timers.is_set(TimerKind::TailProbe)
     }
 
-    /// The duration that the loss timer was last armed for.
+    /// The duration for which the loss timer was last armed.
     pub fn armed_after(&self) -> Duration {
         self.armed.after
     }
 
-    /// Invalidates the cached probe timeout after a change of its inputs.
+    /// Invalidates the cached probe timeout, because its inputs changed.
     #[inline]
     pub fn end_burst(&mut self) {
         self.armed.for_burst = false;
     }
 
-    /// Arms the retransmission timer from now.
+    /// Arms the retransmission timer for one RTO from now.
     pub fn arm_rto(&mut self, now: Time) {
         self.arm(now, TimerKind::Retransmission, self.rtt.rto());
     }
 
-    /// Arms the retransmission timer counted from when the oldest segment was sent.
+    /// Arms the retransmission timer for one RTO from the time at which the oldest segment was sent.
     pub fn arm_rto_since_first(&mut self, now: Time) {
         if self.scoreboard.is_empty() {
             self.timers.stop_loss();
@@ -207,19 +215,20 @@ impl Flight {
         self.arm(now, TimerKind::Retransmission, left);
     }
 
+    /// Time until the RTO of the oldest segment expires.
     pub fn rto_left(&self, now: Time) -> Duration {
         let Some(first) = self.scoreboard.first() else { return self.rtt.rto() };
         (first.sent_at + self.rtt.rto()).saturating_since(now)
     }
 
-    /// Starts the application's user timeout with the first timeout in a row.
+    /// Starts the user timeout at the first of several timeouts in a row.
     pub fn begin_waiting(&mut self, now: Time) {
         if self.give_up_at.is_none() {
             self.give_up_at = self.user_timeout.map(|timeout| now + timeout);
         }
     }
 
-    /// Stops the user timeout: the peer answered.
+    /// Stops the user timeout, because the peer answered.
     #[inline]
     pub fn end_waiting(&mut self) {
         self.give_up_at = None;
@@ -230,8 +239,8 @@ impl Flight {
         self.give_up_at.is_some_and(|at| at <= now)
     }
 
-    /// Arms the persist timer: the peer closed its window, and nothing outstanding can reopen it (RFC 9293 section
-    /// 3.8.6.1).
+    /// Arms the persist timer, because the peer closed its window and no outstanding data can reopen it (RFC 9293
+    /// section 3.8.6.1).
     pub fn arm_persist(&mut self, now: Time) {
         if !self.timers.guards_loss() {
             self.arm(now, TimerKind::Persist, self.rtt.rto());

@@ -1,7 +1,8 @@
-//! The send side: the stream, its outstanding part, the room for more, and the processing of acknowledgements.
+//! The send side: the stream, its outstanding part, the room for new data, and the processing of acknowledgements.
 
 mod ack;
 mod ack_outcome;
+mod ack_ranges;
 mod buffer;
 mod buffer_limit;
 mod busy_time;

@@ -1,7 +1,7 @@
-//! Data written before the segment size changed stays in segments of the old size, as in a stack that cuts the stream
-//! when it is written (Linux). The rest of an old segment is sent by itself.
+//! Data that was written before the segment size changed stays in segments of the old size, as in a stack that cuts the
+//! stream at the write (Linux). The rest of an old segment is sent in a segment of its own.
 
-/// The range of old segments in the stream.
+/// The range of the stream that is cut into segments of the old size.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OldSegments {
     from: u64,
@@ -10,14 +10,14 @@ pub(super) struct OldSegments {
 }
 
 impl OldSegments {
-    /// From `nxt` to `end` the stream was cut into segments of `size` bytes; a full segment now has `full`. The last
-    /// old segment still grows if it is not full.
+    /// Records that the stream from `nxt` to `end` was cut into segments of `size` bytes. A full segment now has `full`
+    /// bytes. If the last old segment is shorter, it still grows.
     pub fn new(nxt: u64, end: u64, size: u64, full: u64) -> OldSegments {
         let last = (end.saturating_sub(nxt)) % size.max(1);
         OldSegments { from: nxt, end: if last > full { end } else { end - last }, size }
     }
 
-    /// Number of bytes from `nxt` to the end of its segment.
+    /// Number of bytes from `nxt` to the end of its old segment; `None` if `nxt` is not in an old segment.
     #[inline]
     pub fn left(&self, nxt: u64) -> Option<u64> {
         if nxt < self.end { Some(self.left_of(nxt)) } else { None }

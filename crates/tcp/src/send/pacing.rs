@@ -1,16 +1,17 @@
-//! Pacing: when the next segment may be sent, for controllers that set a rate.
+//! Pacing: the time at which the next segment may be sent, for controllers that set a rate.
 
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 #[derive(Debug, Default)]
 pub(crate) struct Pacing {
     on: bool,
+    /// Time at which the next segment may be sent.
     next: Time,
-    /// Time of the last segment, and number of segments at that instant.
+    /// Time of the last segment, and number of segments sent at that time.
     burst: (Time, u32),
 }
 
-/// Linux does not pace the first segments of a connection.
+/// Number of segments at the beginning of a connection that Linux does not pace (`tcp_update_skb_after_send`).
 const UNPACED_SEGMENTS: u64 = 10;
 
 impl Pacing {
@@ -22,14 +23,14 @@ impl Pacing {
         self.on
     }
 
-    /// When a segment may be sent, if that is after `now`.
+    /// Time at which a segment may be sent; `None` if that is now.
     #[inline]
     pub fn holds_until(&self, now: Time) -> Option<Time> {
         (self.next > now).then_some(self.next)
     }
 
-    /// Checks a segment against the burst limit. False if the burst is full: the next burst follows after `pause`
-    /// (balakrishnan1999 figure 19), on the next multiple of `tick` if that is not zero.
+    /// Checks a segment against the burst limit `most`. Returns false if the burst is full. The next burst then follows
+    /// after `pause` (balakrishnan1999 figure 19), at the next multiple of `tick` if `tick` is not zero.
     #[inline]
     pub fn lets_burst_go_on(&mut self, now: Time, most: u32, tick: Duration, pause: impl FnOnce() -> Duration) -> bool {
         if most == 0 || self.burst.0 != now || self.burst.1 < most {
@@ -37,7 +38,7 @@ impl Pacing {
         }
         self.next = now + pause();
         if !tick.is_zero() {
-            // A callout fires at the first tick after the time has passed, one from now at the earliest.
+            // A callout fires at the first tick after its time, which is at least one tick from now.
             let after = (self.next - Time::ZERO).max(now - Time::ZERO + Duration::from_nanos(1));
             self.next = Time::ZERO + after.ceil_to(tick);
         }
@@ -50,8 +51,8 @@ impl Pacing {
         self.burst = (now, if self.burst.0 == now { self.burst.1 + 1 } else { 1 });
     }
 
-    /// Computes the next departure after `len` bytes of data, with `sent` segments sent before. A late timer credits up
-    /// to half a segment's time.
+    /// Computes the next departure after `len` bytes of data. `sent` segments were sent before. If a timer was late, up
+    /// to half of a segment's time is credited (Linux's tcp_update_skb_after_send).
     #[inline]
     pub fn on_sent(&mut self, now: Time, len: u64, sent: u64, rate: impl FnOnce() -> Option<BitRate>) {
         if !self.on || sent + 1 < UNPACED_SEGMENTS {

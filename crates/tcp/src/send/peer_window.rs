@@ -2,6 +2,7 @@
 
 use lopsided_core::Seq;
 
+/// The peer's window and the segment that last set it.
 #[derive(Debug)]
 pub(crate) struct PeerWindow {
     size: u64,
@@ -32,8 +33,8 @@ impl PeerWindow {
         self.largest
     }
 
-    /// The largest window that the peer could ever offer: the end of growth for stacks that do not check whether the
-    /// window is used.
+    /// The largest window that the header can express. Stacks that do not check whether the window is used stop growing
+    /// there.
     pub fn limit(&self) -> u64 {
         self.limit
     }
@@ -49,13 +50,16 @@ impl PeerWindow {
         self.updated_by = Numbers { seq, ack };
     }
 
-    /// Applies the window of a newer segment. `advances`: it acknowledges new data. True if the window changed.
+    /// Applies the window of a newer segment and returns true if the window changed. `advances`: the segment
+    /// acknowledges new data.
     pub fn update(&mut self, size: u64, seq: Seq, ack: Seq, advances: bool) -> bool {
         let last = self.updated_by;
+        // RFC 9293 section 3.10.7.4: only a newer segment may change the window.
         let newer = last.seq.before(seq) || (last.seq == seq && last.ack.at_or_before(ack)) || advances;
         let changed = newer && self.size != size;
         if newer {
             self.size = size;
+            // Max(SND.WND) estimates the peer's buffer size (RFC 9293 section 3.8.6.2.1).
             self.largest = self.largest.max(size);
             self.updated_by = Numbers { seq, ack };
         }

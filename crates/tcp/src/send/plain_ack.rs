@@ -1,5 +1,5 @@
-//! Fast path for an ACK of new data in undisturbed times: the same as [`Sender::handle_ack`] without the checks that
-//! cannot apply.
+//! Fast path for an ACK of new data without losses. It has the same result as [`Sender::handle_ack`], but omits the
+//! checks that cannot apply.
 
 use super::ack_outcome::{AckInfo, AckOutcome};
 use super::rate_sample::NewestDelivered;
@@ -7,10 +7,15 @@ use super::sender::Sender;
 use lopsided_core::Time;
 
 impl Sender {
-    /// Processes an ACK of new data without SACK blocks or marks. Returns false, and changes nothing, unless the state
-    /// is open, no outstanding segment is SACKed, lost or retransmitted, none was since it was last sent, no probe is
-    /// outstanding, no duplicate was counted, and the ACK ends at a segment's end. Then each covered segment was
-    /// delivered as sent, and nothing must be judged or repaired.
+    /// Processes an ACK of new data without SACK blocks or marks. Returns false and changes nothing unless all of these
+    /// are true:
+    ///
+    /// - The state is Open, no probe is outstanding and no duplicate was counted.
+    /// - No outstanding segment is SACKed, lost or retransmitted.
+    /// - No segment that the ACK covers was ever retransmitted.
+    /// - The ACK ends at the end of a segment.
+    ///
+    /// Each covered segment was then delivered as sent, and recovery has nothing to do.
     #[inline]
     pub fn take_plain_ack(&mut self, now: Time, info: &AckInfo<'_>) -> bool {
         let undisturbed = self.recovery.is_calm()

@@ -1,9 +1,10 @@
-//! Which segments carry PSH.
+//! The choice of the segments that carry PSH.
 //!
 //! RFC 9293 section 3.9.1.2 leaves the choice to the sender if a write has no PUSH. 4.4BSD's descendants set PSH on a
-//! segment that empties the send buffer. Linux sets it on the segment in which a write ends, and within a long write on
-//! the first segment beyond half of the largest offered window since the last mark (`forced_push`). If a write
-//! continues in a short unsent segment, the mark moves along. A FIN alone has no PSH.
+//! segment that empties the send buffer. Linux sets PSH on the segment in which a write ends. Within a long write it
+//! sets PSH on the first segment that is more than half of the largest offered window beyond the last mark
+//! (`forced_push`). If a write continues in a short unsent segment, the mark moves to the new end. A FIN without data
+//! has no PSH.
 //!
 //! Not modelled: MSG_MORE, corking, and segmentation offload, which marks whole trains of segments.
 
@@ -11,28 +12,31 @@ use crate::profile::PushRule;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Marked segment ends, as stream offsets.
+/// The ends of the segments with PSH, as stream offsets.
 #[derive(Debug, Default)]
 pub(super) struct PushMarks {
     /// In ascending order.
     marks: VecDeque<u64>,
-    /// Start of the segment at the tail.
+    /// Start of the last segment of the stream.
     tail: u64,
-    /// The last mark (Linux's `pushed_seq`).
+    /// The last marked end (Linux's `pushed_seq`).
     pushed: u64,
-    /// A range without marks, after a segment that was checked.
+    /// A range without marks: the cached result of the last look-up.
     clear: Range<u64>,
 }
 
-/// The inputs of the marks.
+/// The state of the stream at a write.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WriteState {
-    /// End of the stream before and after this write.
+    /// End of the stream before this write.
     pub from: u64,
+    /// End of the stream after this write.
     pub to: u64,
-    /// The first byte never sent.
+    /// The first byte that was never sent.
     pub nxt: u64,
+    /// Payload of a full segment, in bytes.
     pub mss: u64,
+    /// The largest window that the peer has offered, in bytes.
     pub largest_window: u64,
 }
 
@@ -43,17 +47,18 @@ impl PushMarks {
             return;
         }
         if write.nxt >= write.from {
-            // All data is sent: a sent segment cannot grow.
+            // All data is sent, and a sent segment cannot grow.
             self.tail = write.from;
         } else if self.marks.back() == Some(&write.from) && write.from - self.tail < write.mss {
             self.marks.pop_back();
         }
         if write.from - self.tail > write.mss {
-            // The segment size is now smaller than the segment at the tail.
+            // The segment size has decreased below the size of the last segment.
             self.tail = write.from;
         }
         let mut end = self.tail + write.mss;
         while end < write.to {
+            // forced_push: the receiver should get data to its application before its window is used up.
             if end > self.pushed + write.largest_window / 2 {
                 self.mark(end);
             }
@@ -63,7 +68,7 @@ impl PushMarks {
         self.mark(write.to);
     }
 
-    /// Bytes that the tail segment lacks to be full, if it was not sent.
+    /// Bytes that the last segment lacks to be full; 0 if it was sent.
     pub fn unfilled(&self, nxt: u64, data_end: u64, mss: u64) -> u64 {
         if nxt < data_end { mss.saturating_sub(data_end - self.tail.max(nxt)) } else { 0 }
     }
@@ -90,7 +95,7 @@ impl PushMarks {
         next == Some(end)
     }
 
-    /// Drops the marks before this acknowledged offset.
+    /// Drops the marks up to the acknowledged offset.
     #[inline]
     pub fn release(&mut self, offset: u64) {
         while self.marks.front().is_some_and(|mark| *mark <= offset) {

@@ -1,19 +1,23 @@
-//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation): the delivered counts, and the counts stored with
-//! each segment.
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation): the delivery counters, and their values stored
+//! with each segment.
 
 use crate::cc::RateSample;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
-/// Counts stored with a segment when it is sent.
+/// Counter values stored with a segment when it is sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RateStamp {
-    /// Bytes delivered until then; wraps.
+    /// Bytes delivered before the segment was sent; wraps.
     pub delivered: u32,
+    /// Time of the last delivery before the segment was sent.
     pub delivered_at: Time,
+    /// Time at which the first segment of the current sampling interval was sent.
     pub first_sent_at: Time,
-    /// Bytes in flight including this segment, and bytes ever marked lost; both wrap.
+    /// Bytes in flight including this segment.
     pub in_flight: u32,
+    /// Bytes ever marked lost; wraps.
     pub lost: u32,
+    /// True if the application had no more data when the segment was sent.
     pub app_limited: bool,
 }
 
@@ -24,16 +28,19 @@ pub(crate) struct NewestDelivered {
     pub sent_at: Time,
 }
 
-/// Delivery counters.
+/// The delivery counters of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Delivery {
+    /// Bytes delivered in total.
     total: u64,
+    /// Time of the last delivery.
     at: Time,
+    /// Time at which the segment delivered last was sent.
     first_sent_at: Time,
-    /// The delivered count up to which samples are app-limited: delivered plus in flight when the application last ran
-    /// out of data.
+    /// The delivered count up to which samples are app-limited: the bytes delivered and in flight when the application
+    /// last ran out of data.
     app_limited_until: Option<u64>,
-    /// The last valid sample.
+    /// The last sample that is not app-limited, or a higher app-limited one.
     told: RateSample,
 }
 
@@ -43,13 +50,13 @@ impl Delivery {
         self.total
     }
 
-    /// True from the moment the sender runs out of data until a segment sent after that is delivered: samples in
+    /// True from the time the sender runs out of data until a segment sent after that time is delivered. Samples in
     /// between are app-limited.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some_and(|until| self.total <= until)
     }
 
-    /// Marks the sender as out of data, with `in_flight` bytes in flight.
+    /// Marks the sender as out of data while `in_flight` bytes are in flight.
     pub fn set_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = Some(self.total + in_flight);
     }
@@ -63,11 +70,11 @@ impl Delivery {
         }
     }
 
-    /// Returns the stamp of a segment about to be sent; `in_flight` includes it. `first`: no other segment is
+    /// Returns the stamp of a segment that is sent now; `in_flight` includes the segment. `first`: no other segment is
     /// outstanding.
     pub fn stamp(&mut self, now: Time, first: bool, in_flight: u64, total_lost: u64) -> RateStamp {
         if first {
-            // A new flight: idle time does not count as delivery time.
+            // A new flight begins, so that idle time does not count as delivery time.
             self.at = now;
             self.first_sent_at = now;
         }
@@ -81,11 +88,14 @@ impl Delivery {
         }
     }
 
-    /// Returns the sample of an ACK that marked `lost` bytes lost; `total_lost` counts all.
+    /// Returns the sample of an ACK that marked `lost` bytes as lost. `total_lost`: bytes ever marked lost.
     pub fn sample(&mut self, now: Time, newest: Option<NewestDelivered>, lost: u64, total_lost: u64) -> RateSample {
         let Some(NewestDelivered { stamp, sent_at }) = newest else { return RateSample::default() };
+        // The interval is the longer of the sending and the ACK interval, so that ACK compression cannot inflate the
+        // rate.
         let send_span = sent_at.saturating_since(stamp.first_sent_at);
         let ack_span = now.saturating_since(stamp.delivered_at);
+        // The next sampling interval begins with this segment.
         self.first_sent_at = sent_at;
         let delivered = u64::from((self.total as u32).wrapping_sub(stamp.delivered));
         let sample = RateSample {
@@ -100,14 +110,14 @@ impl Delivery {
         let product = |sample: &RateSample, over: &RateSample| {
             u128::from(sample.delivered.get()) * u128::from(over.interval.as_nanos())
         };
+        // An app-limited sample counts only if its rate is higher, because the path can carry at least that rate.
         if !sample.app_limited || product(&sample, &self.told) >= product(&self.told, &sample) {
             self.told = sample;
         }
         sample
     }
 
-    /// The rate of the last sample, or of a better one before the application limited it; and whether it is
-    /// app-limited.
+    /// The rate of the last sample that counts, and whether that sample is app-limited. `None` before the first sample.
     pub fn rate(&self) -> Option<(BitRate, bool)> {
         let RateSample { delivered, interval, app_limited, .. } = self.told;
         let bits = u128::from(delivered.get()) * 8 * u128::from(Duration::from_secs(1).as_nanos());

@@ -1,35 +1,40 @@
-//! Round-trip time estimation and the retransmission timeout (RFC 6298; Linux's variant).
+//! Round-trip time estimation and the retransmission timeout (RFC 6298 and the variants of each stack).
 
 use crate::profile::{RtoRule, TickSamples};
 use lopsided_core::{Duration, Time};
 
-/// Lifetime of a minimum RTT (Linux's default; RFC 8985 section 6.2 leaves it open).
+/// Lifetime of a minimum RTT (Linux's `tcp_min_rtt_wlen`; RFC 8985 section 6.2 leaves it open).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
-/// FreeBSD's largest backoff exponent: 64 times.
+/// FreeBSD's largest backoff exponent: the timeout is multiplied by at most 64.
 const BACKOFF_MAX: u32 = 6;
 
-/// Least time that a host takes to read its clock, so that a timeout of exactly N ticks needs N + 1: an RTT of 20 ms
-/// gives 224 ms with a tick of 4 ms (captures of Linux 6.1, which counts microseconds).
+/// Least time between sending and reading the clock. A timeout of exactly N ticks therefore takes N + 1 ticks: an RTT
+/// of 20 ms gives 224 ms with a tick of 4 ms (captures of Linux 6.1, which counts microseconds).
 const MOMENT: Duration = Duration::from_micros(1);
 
+/// RTT estimator and retransmission timeout of a connection.
 #[derive(Debug)]
 pub(crate) struct RttEstimator {
     rule: RtoRule,
+    /// Grain of the stack's timers.
     grain: Duration,
     srtt: Option<Duration>,
-    /// Smoothed RTT of every ACK, if `srtt` uses one segment in each window.
+    /// RTT smoothed over every ACK, if `srtt` uses one segment in each window.
     by_ack: Option<Duration>,
-    /// SRTT in 1/8 and the deviation in 1/4 of a tick, if the RTO is computed in ticks.
+    /// SRTT in eighths and mean deviation in quarters of a tick, if the RTO is computed in ticks.
     in_ticks: Option<(u64, u64)>,
-    /// RFC 6298's RTTVAR; for Linux the current smoothed deviation.
+    /// RFC 6298's RTTVAR; for Linux the current mean deviation (`mdev`).
     deviation: Duration,
-    /// Linux: 4 times the deviation: the maximum of this round trip, and the one in the RTO.
+    /// Linux: 4 times the largest mean deviation in this round trip (`mdev_max`).
     round_max: Duration,
+    /// Linux: 4 times the deviation that the RTO uses (`rttvar`).
     held: Duration,
-    /// Linux: offset whose acknowledgement ends the round trip.
+    /// Linux: the offset whose acknowledgement ends the round trip (`rtt_seq`).
     round_end: u64,
+    /// Number of doublings since the last sample.
     backoff: u32,
     rto: Duration,
+    /// The minimum RTT and the time of its sample.
     min_rtt: Option<(Duration, Time)>,
 }
 
@@ -55,17 +60,17 @@ impl RttEstimator {
         self.srtt
     }
 
-    /// The RTT smoothed over every ACK: SRTT, unless SRTT uses one segment in each window.
+    /// The RTT smoothed over every ACK. It equals SRTT unless SRTT uses one segment in each window.
     pub fn srtt_by_ack(&self) -> Option<Duration> {
         self.by_ack.or(self.srtt)
     }
 
-    /// Adds an ACK's sample if the timeout uses only one sample in each window.
+    /// Adds the sample of an ACK for a stack whose timeout uses one segment in each window.
     pub fn sample_by_ack(&mut self, rtt: Duration) {
         self.by_ack = Some(self.by_ack.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
     }
 
-    /// The current RTTVAR, as in `tcp_info`.
+    /// The current mean deviation, as `tcp_info` reports it.
     pub fn rttvar(&self) -> Duration {
         self.deviation
     }
@@ -86,7 +91,7 @@ impl RttEstimator {
         self.rule
     }
 
-    /// Updates the minimum RTT of the last minutes with a sample free of ACK delay.
+    /// Updates the minimum RTT of the last 5 minutes. The sample must not include a delayed ACK.
     pub fn update_min(&mut self, now: Time, rtt: Duration) {
         match self.min_rtt {
             Some((min, at)) if rtt > min && now.saturating_since(at) < MIN_RTT_WINDOW => {}
@@ -94,7 +99,7 @@ impl RttEstimator {
         }
     }
 
-    /// Adds a sample at `now`. `una` and `nxt` are the acknowledged and sent stream offsets.
+    /// Adds a sample. `una` and `nxt` are the stream offsets acknowledged and sent so far.
     pub fn sample(&mut self, now: Time, rtt: Duration, una: u64, nxt: u64) {
         match self.rule {
             RtoRule::Rfc6298 { .. } => self.sample_rfc6298(rtt),
@@ -109,8 +114,8 @@ impl RttEstimator {
         self.set_rto();
     }
 
-    /// The host remembers a longer round trip of this destination: the timeout starts from that one, and the estimate
-    /// stays the handshake's (Linux's tcp_init_metrics).
+    /// Starts the timeout from a longer RTT that the host remembers for this destination. The RTT estimate stays that
+    /// of the handshake (Linux's tcp_init_metrics).
     pub fn start_from(&mut self, remembered: Duration) {
         if let RtoRule::Linux { min, max, .. } = self.rule {
             if self.srtt.is_some_and(|srtt| remembered > srtt) {
@@ -119,22 +124,23 @@ impl RttEstimator {
         }
     }
 
-    /// Starts from RFC 6298 rule 5.7: the handshake was retransmitted and gave no sample.
+    /// Sets the timeout for a handshake that was retransmitted and therefore gave no sample (RFC 6298 rule 5.7).
     pub fn fall_back(&mut self) {
         self.backoff = 0;
         self.rto = self.rule.initial().max(Duration::from_secs(3));
     }
 
-    /// Doubles the timeout (RFC 6298 rule 5.5). The backed-off value stays until a new sample.
+    /// Doubles the timeout (RFC 6298 rule 5.5). The doubled value stays until a new sample.
     pub fn back_off(&mut self) {
         self.backoff += 1;
         match self.rule {
+            // FreeBSD multiplies the computed timeout, without the slop.
             RtoRule::FreeBsd { .. } if self.srtt.is_some() => self.set_rto(),
             _ => self.rto = (self.rto * 2).min(self.rule.max()),
         }
     }
 
-    /// Takes back the backoff of a spurious timeout.
+    /// Cancels the backoff after a spurious timeout.
     pub fn forget_backoff(&mut self) {
         self.backoff = 0;
         if self.srtt.is_some() {
@@ -142,6 +148,7 @@ impl RttEstimator {
         }
     }
 
+    /// RFC 6298 section 2 with alpha 1/8 and beta 1/4.
     fn sample_rfc6298(&mut self, rtt: Duration) {
         let Some(srtt) = self.srtt else {
             self.srtt = Some(rtt);
@@ -153,6 +160,7 @@ impl RttEstimator {
         self.srtt = Some((srtt * 7 + rtt) / 8);
     }
 
+    /// 4.4BSD's tcp_xmit_timer: the same filter in scaled integers.
     fn sample_in_ticks(&mut self, ticks: u64) {
         let (srtt, deviation) = match self.in_ticks {
             None => (ticks * 8, ticks * 2),
@@ -165,6 +173,7 @@ impl RttEstimator {
         self.in_ticks = Some((srtt, deviation));
     }
 
+    /// Linux's tcp_rtt_estimator.
     fn sample_linux(&mut self, rtt: Duration, min: Duration, una: u64, nxt: u64) {
         let Some(srtt) = self.srtt else {
             self.srtt = Some(rtt);
@@ -174,7 +183,8 @@ impl RttEstimator {
             self.round_end = nxt;
             return;
         };
-        // A falling RTT must not inflate the timeout: the difference counts 1/8, and only beyond the current deviation.
+        // A falling RTT must not increase the timeout: the part of the difference beyond the current deviation counts
+        // 1/32.
         if rtt >= srtt {
             let error = rtt - srtt;
             self.deviation = (self.deviation * 3 + error) / 4;
@@ -190,6 +200,7 @@ impl RttEstimator {
         self.round_max = self.round_max.max(self.deviation * 4);
         self.held = self.held.max(self.round_max);
         if una > self.round_end {
+            // A lower deviation reduces the timeout slowly, by 1/4 of the difference per round trip.
             if self.round_max < self.held {
                 self.held = self.held - (self.held - self.round_max) / 4;
             }
@@ -210,7 +221,7 @@ impl RttEstimator {
                 let least = (srtt + (self.deviation * 4).max(self.grain)).max(min);
                 least * (1 << self.backoff.min(BACKOFF_MAX)) + slop
             }
-            // Kept in ticks.
+            // Linux keeps the timeout in ticks.
             RtoRule::Linux { .. } if self.grain.is_zero() => srtt + self.held,
             RtoRule::Linux { .. } => (srtt + self.held + MOMENT).ceil_to(self.grain),
         };
@@ -218,7 +229,7 @@ impl RttEstimator {
     }
 }
 
-/// The RTT in ticks, for a round trip that ends now.
+/// The RTT in ticks, for a round trip that ends at `now`.
 fn ticks_of(now: Time, rtt: Duration, tick: Duration, samples: TickSamples) -> u64 {
     let ticks = |time: Duration| time.as_nanos() / tick.as_nanos();
     match samples {
@@ -296,18 +307,18 @@ mod tests {
     fn a_coarse_clock_leaves_whole_ticks() {
         let rule =
             |samples| RtoRule::Ticks { tick: MS(100), samples, min: MS(200), max: MS(60_000), initial: MS(3000) };
-        // One tick is 8 eighths and 2 quarters; more samples of one tick change nothing: 1 + 2 ticks.
+        // One tick is 8 eighths and 2 quarters. More samples of one tick change nothing: the RTO stays 1 + 2 ticks.
         let mut rtt = RttEstimator::new(rule(TickSamples::Nearest), MS(0));
         for at in 1..20 {
             rtt.sample(at_ms(at * 80), MS(64), 0, 0);
         }
         assert_eq!(rtt.rto(), MS(300));
-        // 149 ms is one tick, 150 ms two: the deviation becomes 2 + 1 - 0, SRTT 9 eighths.
+        // 149 ms is one tick, 150 ms two. The deviation becomes 2 + 1 - 0, and SRTT 9 eighths.
         rtt.sample(at_ms(2000), MS(149), 0, 0);
         assert_eq!(rtt.rto(), MS(300));
         rtt.sample(at_ms(2200), MS(150), 0, 0);
         assert_eq!(rtt.rto(), MS(400));
-        // 64 ms within a tick, and over its edge.
+        // 64 ms within one tick, and across the edge of a tick.
         let counted = |at| {
             let mut rtt = RttEstimator::new(rule(TickSamples::Counted), MS(0));
             rtt.sample(at_ms(at), MS(64), 0, 0);

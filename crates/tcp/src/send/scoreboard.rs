@@ -1,9 +1,10 @@
 //! The outstanding data: one record per segment, with its SACK, loss and retransmission state.
 //!
-//! A ring holds the records in sequence order, so the oldest leave and the newest enter in constant time. SACKed runs
-//! are kept as intervals: a block that repeats known data costs one look-up, and walks skip a run as a whole. Trees
-//! hold the segments to retransmit and those retransmitted. The cost of an ACK therefore depends neither on the window
-//! nor on the number of holes: n segments cost at most n log n, in any order of SACK, loss and retransmission.
+//! A ring holds the records in stream order, so the oldest record is removed and a new one appended in constant time.
+//! Runs of SACKed segments are stored as intervals: a block that repeats old information costs one look-up, and walks
+//! skip a whole run. Trees hold the segments to retransmit and the retransmitted ones. The cost of an ACK therefore
+//! depends neither on the window nor on the number of holes. Any order of SACK, loss and retransmission of n segments
+//! costs at most n log n.
 
 #[cfg(test)]
 mod cost;
@@ -19,36 +20,42 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// One transmitted segment, `[start, end)` in stream offsets.
 ///
-/// A flow has one record per outstanding segment, and a large network has a million, so records are kept small.
+/// Records are small, because a flow has one per outstanding segment, and a large network has a million.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TxRecord {
-    /// The start offset, in units of [`ONE_OCTET`], with the state in the bits below.
+    /// The start offset in units of [`ONE_OCTET`], with the state in the lower bits.
     start_and_state: u64,
     /// Time of the latest transmission.
     pub sent_at: Time,
-    /// For the delivery rate: the time of the last delivery when the segment was last sent, and the time when the first
-    /// segment of that flight was sent.
+    /// For the delivery rate: time of the last delivery before the segment was last sent.
     pub delivered_at: Time,
+    /// For the delivery rate: time at which the first segment of that sampling interval was sent.
     pub first_sent_at: Time,
-    /// Bytes delivered by then; wraps.
+    /// Bytes delivered before the segment was last sent; wraps.
     pub delivered: u32,
-    /// Bytes in flight when it was last sent, including its own; and bytes ever marked lost by then, which wraps.
+    /// Bytes in flight when the segment was last sent, including its own.
     pub in_flight: u32,
+    /// Bytes ever marked lost before the segment was last sent; wraps.
     pub lost: u32,
+    /// Number of bytes.
     len: u16,
-    /// Room of the window that the segment takes in addition to its bytes, see [`resegment`].
+    /// Bytes of the congestion window that the segment uses in addition to its own, see [`resegment`].
     pad: u16,
 }
 
-/// The ring grows by this number of records at once, and shrinks if fewer than 1 in [`SPARSE`] places is used and there
-/// are more than [`ROOMY`]: freed memory then fits another flow.
+/// The ring grows by this number of records at once.
 const STEP: usize = 16;
+/// The ring does not shrink below this number of places.
 const ROOMY: usize = 2 * STEP;
+/// The ring shrinks if fewer than 1 in this number of places is used. The freed memory then fits the ring of another
+/// flow.
 const SPARSE: usize = 2;
 
-/// Unit of the offset in `start_and_state`: the state has the lowest 8 bits.
+/// Unit of the offset in `start_and_state`. The lowest 8 bits are the state.
 const ONE_OCTET: u64 = 1 << 8;
+/// The segment is SACKed.
 const SACKED: u8 = 1;
+/// The segment is marked lost.
 const LOST: u8 = 2;
 /// A retransmission is in the network.
 const RETRANS: u8 = 4;
@@ -60,9 +67,11 @@ const APP_LIMITED: u8 = 16;
 const FATE: u8 = SACKED | LOST | RETRANS | EVER_RETRANS;
 
 impl TxRecord {
+    /// Creates the record of a new segment.
+    ///
     /// # Panics
     ///
-    /// If it is longer than a segment can be.
+    /// If the segment is longer than an IP packet can be.
     #[inline]
     fn new(start: u64, end: u64, pad: u16, now: Time, stamp: RateStamp) -> TxRecord {
         let len = u16::try_from(end - start).expect("a segment fits an IP packet");
@@ -137,7 +146,7 @@ impl TxRecord {
         piece
     }
 
-    /// Room that the segment takes in the window: usually its number of bytes.
+    /// Bytes of the congestion window that the segment uses: usually its length.
     pub fn weight(&self) -> u64 {
         self.len() + u64::from(self.pad)
     }
@@ -164,15 +173,18 @@ impl TxRecord {
     }
 }
 
-/// The segments that an acknowledgement covers: send times of the first and the last.
+/// The segments that an acknowledgement covers.
 #[derive(Debug)]
 pub(crate) struct Covered {
+    /// Time at which the first covered segment was sent.
     pub first_sent_at: Time,
+    /// The last covered segment.
     pub newest: TxRecord,
+    /// Number of covered segments.
     pub segments: u32,
 }
 
-/// The records of the send side. A segment's number never repeats.
+/// The records of the outstanding segments. Records are numbered in stream order; a number is never used again.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     ring: VecDeque<TxRecord>,
@@ -183,28 +195,29 @@ pub(crate) struct Scoreboard {
     sacked_segments: u32,
     lost_bytes: u64,
     lost_segments: u32,
-    /// Lost segments that wait for retransmission.
+    /// Numbers of the lost segments that wait for retransmission.
     pending: BTreeSet<u64>,
-    /// Room of the window that pieces take in addition to their bytes.
+    /// Bytes of the congestion window that the records use in addition to their own.
     padding: u64,
     /// Bytes ever marked lost, including lost retransmissions.
     total_lost: u64,
     retrans_bytes: u64,
+    /// Number of retransmissions in the network.
     retrans_out: u32,
     /// Every record before this number is SACKed, lost or retransmitted.
     first_open: u64,
-    /// Search bound: no open original transmission at or after this number was sent before the newest delivered
-    /// segment.
+    /// Search bound. At or after this number, no unmarked original was sent before the newest delivered segment.
     not_before_newest: u64,
     /// Number of retransmissions that were lost.
     lost_retransmits: u64,
-    /// Retransmissions in the network, by send time.
+    /// Retransmissions in the network, by send time and number.
     retransmitted: BTreeSet<(Time, u64)>,
-    /// Segments marked lost since the last [`Scoreboard::take_losses`]; `None` if they are not recorded.
+    /// Segments marked lost since the last [`Scoreboard::take_losses`]; `None` if losses are not recorded.
     losses: Option<Vec<Lost>>,
-    /// True if the trees hold memory.
+    /// True if the trees may hold memory.
     keeps_marks: bool,
     #[cfg(test)]
+    /// Number of steps of all walks.
     steps: std::cell::Cell<u64>,
 }
 
@@ -223,7 +236,7 @@ impl Scoreboard {
         self.sacked_bytes | self.lost_bytes | self.retrans_bytes == 0
     }
 
-    /// Room of the window that the records take in addition to their bytes.
+    /// Bytes of the congestion window that the records use in addition to their own.
     #[inline]
     pub fn padding(&self) -> u64 {
         self.padding
@@ -305,11 +318,12 @@ impl Scoreboard {
         self.sack_ranges.last().map(|run| run.end)
     }
 
-    /// Frees memory after the window shrank, for example after slow start.
+    /// Frees memory of the ring after the window shrank, for example after slow start.
     #[inline]
     pub fn give_back_room(&mut self) {
         let capacity = self.ring.capacity();
         if capacity > ROOMY && SPARSE * self.ring.len() < capacity {
+            // By a quarter, so that a window that grows again does not reallocate at once.
             self.ring.shrink_to((capacity - capacity / 4) / STEP * STEP);
         }
         if self.keeps_marks && self.is_unmarked() {
@@ -317,7 +331,7 @@ impl Scoreboard {
         }
     }
 
-    /// Frees the trees if no segment is SACKed, lost or retransmitted: empty trees keep a node.
+    /// Frees the trees if no segment is SACKed, lost or retransmitted. An empty tree would keep a node.
     #[cold]
     fn give_back_marks(&mut self) {
         self.sack_ranges.clear();
@@ -326,14 +340,14 @@ impl Scoreboard {
         self.keeps_marks = false;
     }
 
-    /// Grows the ring in small steps, because records are much of a flow's memory.
+    /// Grows the ring in small steps, because the records are a large part of a flow's memory.
     #[cold]
     fn grow_ring(&mut self) {
         let len = self.ring.len();
         self.ring.reserve_exact((len + len / 4 + 1).next_multiple_of(STEP) - len);
     }
 
-    /// Appends a segment of new data; `pad` is the room that it takes in addition to its bytes.
+    /// Appends a segment of new data. `pad` is the number of bytes of the window that it uses in addition to its own.
     pub fn push(&mut self, start: u64, end: u64, pad: u16, now: Time, stamp: RateStamp) {
         self.padding += u64::from(pad);
         if self.ring.len() == self.ring.capacity() {
@@ -342,7 +356,7 @@ impl Scoreboard {
         self.ring.push_back(TxRecord::new(start, end, pad, now, stamp));
     }
 
-    /// Removes and returns the first segment if `una` covers it.
+    /// Removes and returns the first segment if an acknowledgement up to `una` covers it.
     pub fn pop_acked(&mut self, una: u64) -> Option<TxRecord> {
         if self.ring.front()?.end() > una {
             return None;
@@ -350,6 +364,7 @@ impl Scoreboard {
         let sent = self.ring.pop_front()?;
         self.base += 1;
         self.padding -= u64::from(sent.pad);
+        // Usual case: the segment has no state, so no sum changes.
         if sent.state() & FATE != 0 {
             self.forget_counts(self.base - 1, &sent);
             if sent.is_sacked() {
@@ -359,8 +374,8 @@ impl Scoreboard {
         Some(sent)
     }
 
-    /// Removes the segments before `una` if none was ever retransmitted and `una` is a segment's end. Requires that
-    /// nothing is SACKed or lost and no segment is padded.
+    /// Removes the segments before `una`; returns `None` and changes nothing if one was ever retransmitted or `una` is
+    /// not the end of a segment. No segment may be SACKed, lost or padded.
     #[inline(always)]
     pub fn pop_plain(&mut self, una: u64) -> Option<Covered> {
         let first_sent_at = self.ring.front()?.sent_at;
@@ -384,7 +399,7 @@ impl Scoreboard {
         Some(Covered { first_sent_at, newest, segments: covered as u32 })
     }
 
-    /// Cuts the first segment at an acknowledgement within it.
+    /// Removes the acknowledged part of the first segment, if the acknowledgement ends within it.
     pub fn trim_first(&mut self, una: u64) {
         let Some(sent) = self.ring.front_mut() else { return };
         if una <= sent.start() {
@@ -405,6 +420,7 @@ impl Scoreboard {
         }
     }
 
+    /// Subtracts a record from all sums and lists.
     fn forget_counts(&mut self, number: u64, sent: &TxRecord) {
         if sent.is_sacked() {
             self.sacked_bytes -= sent.weight();
@@ -424,7 +440,7 @@ impl Scoreboard {
         }
     }
 
-    /// Number of the record that contains `offset`, or of the first after it.
+    /// Number of the record that contains `offset`, or of the first record after it.
     fn locate(&self, offset: u64) -> u64 {
         self.base + self.ring.partition_point(|sent| sent.end() <= offset) as u64
     }
@@ -434,15 +450,15 @@ impl Scoreboard {
         self.base + self.ring.partition_point(|sent| sent.end() < offset) as u64
     }
 
-    /// Counts one step of a walk (tests).
+    /// Counts one step of a walk, for the tests of the cost.
     #[inline]
     fn count_step(&self) {
         #[cfg(test)]
         self.steps.set(self.steps.get() + 1);
     }
 
-    /// Marks the segments that `[start, end)` newly covers as SACKed and calls `seen` with each record as it was
-    /// before. Only whole segments count.
+    /// Marks the segments that `[start, end)` newly covers as SACKed. Calls `seen` with each record before the change.
+    /// Only whole segments count.
     pub fn sack(&mut self, start: u64, end: u64, mut seen: impl FnMut(&TxRecord)) {
         // The first run that ends at or after the start may touch the block.
         let mut above = self.sack_ranges.reaching(start);
@@ -462,7 +478,7 @@ impl Scoreboard {
                 if number >= self.next_number() {
                     return;
                 }
-                // A block that begins inside a segment leaves that segment open.
+                // A block that begins within a segment does not cover that segment.
                 if self.get(number).start() < start {
                     if number + 1 >= self.next_number() {
                         return;
@@ -490,14 +506,14 @@ impl Scoreboard {
                     None => joined = Some(SackRange { start: low, end: reach, first: low_number, next: number }),
                 }
             }
-            // Continue after the next run if the block reaches it and the gap is closed.
+            // Continue after the next run if the block reaches it and no gap is left.
             let Some(run) = above.filter(|run| run.start <= end) else { break };
             match &mut joined {
                 Some(whole) if whole.end == run.start => {
                     whole.end = run.end;
                     whole.next = run.next;
                 }
-                // The block began inside the segment before the run.
+                // The block began within the segment before the run.
                 None if low == run.start => joined = Some(run),
                 _ => break,
             }
@@ -530,7 +546,7 @@ impl Scoreboard {
         self.pending.first().copied()
     }
 
-    /// The run that contains a SACKed segment.
+    /// The run that contains the SACKed segment `number`.
     fn sack_range_of(&self, number: u64) -> SackRange {
         let within = self.sack_ranges.at_or_below(self.get(number).start());
         within.expect("a segment that is SACKed is in a run")
@@ -541,6 +557,7 @@ impl Scoreboard {
         let sent = self.get_mut(number);
         let sent_before = std::mem::replace(&mut sent.sent_at, now);
         sent.set_stamp(stamp);
+        // A segment may be retransmitted again while its last retransmission is outstanding.
         let (len, was_out, was_pending) = (sent.weight(), sent.is_retransmitted(), sent.is_retransmit_pending());
         sent.set_state(sent.state() | RETRANS | EVER_RETRANS);
         if was_pending {
@@ -565,7 +582,7 @@ impl Scoreboard {
 
 #[cfg(test)]
 impl Scoreboard {
-    /// Recomputes everything from the records and compares (tests).
+    /// Recomputes all sums and lists from the records and compares them, for tests.
     pub fn check(&self) {
         let sum = |keep: fn(&TxRecord) -> bool| {
             let chosen = self.ring.iter().filter(|sent| keep(sent));

@@ -1,6 +1,6 @@
-//! One end's sender: the stream that the application writes, and the state of what was sent.
+//! The sender of one end: the stream that the application writes, and the state of the sent data.
 //!
-//! `ack` processes acknowledgements, `transmit` chooses the next segment.
+//! `ack` processes acknowledgements; `transmit` chooses the next segment.
 
 use super::buffer::SendBuffer;
 use super::buffer_limit::{SendBufferLimit, SendBufferState};
@@ -22,6 +22,7 @@ use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimerKind};
 use lopsided_core::{BitRate, Bytes, Duration, Payload, Seq, Time};
 use std::sync::Arc;
 
+/// The send side of a connection.
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub flight: Flight,
@@ -33,31 +34,34 @@ pub(crate) struct Sender {
     pub(super) old_segments: OldSegments,
     pub(super) pacing: Pacing,
     pub(super) window_use: WindowUse,
-    /// Number of full segments that follow each other, if nothing else happens.
+    /// Number of further full segments that may be sent if nothing else happens.
     pub(super) run: u64,
     pub(super) limit: SendBufferLimit,
     /// Sequence number of the first data byte.
     first_data_seq: Seq,
-    /// The application has closed its direction.
+    /// True if the application has closed its direction.
     closed: bool,
-    /// The FIN follows in its own segment: a write before the close is still being sent.
+    /// True if the FIN follows in its own segment, because data written before the close is still being sent.
     pub(super) fin_follows: bool,
+    /// True if the FIN is acknowledged.
     pub(super) fin_acked: bool,
     pub hold: HoldingBack,
+    /// The application's limit of the pacing rate (SO_MAX_PACING_RATE).
     max_pacing_rate: Option<BitRate>,
-    /// End of the last short segment (Minshall's SND.SML).
+    /// End offset of the last short segment (Minshall's SND.SML).
     pub(super) snd_sml: u64,
-    /// When data was last sent, new or retransmitted.
+    /// Time at which data was last sent, new or retransmitted.
     pub(super) last_data_at: Option<Time>,
-    /// When an acceptable segment last arrived.
+    /// Time at which an acceptable segment last arrived.
     pub(super) last_heard_at: Option<Time>,
+    /// True if a window probe must be sent.
     pub(super) window_probe_due: bool,
-    /// Number of window probes since the peer last answered.
+    /// Number of window probes since the peer's last answer.
     pub(super) probes_out: u32,
     busy: BusyTime,
-    /// The peer's counters of CE marks, with accurate ECN.
+    /// State of accurate ECN: the peer's counters of CE marks.
     pub(super) accurate: Option<Box<AccEcnSender>>,
-    /// The last phase of the congestion control that was reported.
+    /// The phase of the congestion control that the trace reported last.
     phase: &'static str,
 }
 
@@ -103,7 +107,7 @@ impl Sender {
         self.first_data_seq + offset as u32
     }
 
-    /// Written bytes that are not acknowledged.
+    /// Number of written bytes that are not acknowledged.
     pub fn buffered(&self) -> u64 {
         self.buffer.len()
     }
@@ -116,29 +120,29 @@ impl Sender {
         self.fin_acked
     }
 
-    /// Closes the stream. `may_send`: written data is sent as far as possible first, as a write(2) does before the
-    /// following close. The FIN joins the last segment only if that must wait.
+    /// Closes the stream. `may_send`: written data is sent as far as possible before the FIN, as a write(2) does before
+    /// a close. The FIN joins the last segment only if that segment must wait.
     pub fn close(&mut self, may_send: bool) {
         self.closed = true;
         self.fin_follows = may_send;
     }
 
-    /// Expects accurate ECN counters from the peer.
+    /// Enables accurate ECN: the peer will report counters.
     pub fn expect_accurate_feedback(&mut self) {
         self.accurate = Some(Box::new(AccEcnSender::default()));
     }
 
-    /// Offset of the FIN, once the application closed.
+    /// Offset of the FIN; `None` until the application closes.
     pub fn fin_offset(&self) -> Option<u64> {
         self.closed.then(|| self.buffer.end())
     }
 
-    /// End of everything to send, including the FIN.
+    /// End of all data to send, including the FIN.
     pub fn stream_end(&self) -> u64 {
         self.buffer.end() + u64::from(self.closed)
     }
 
-    /// True if a segment with this range carries PSH.
+    /// True if a segment with this range must carry PSH.
     #[inline]
     pub fn is_pushed(&mut self, start: u64, len: u32) -> bool {
         len > 0 && self.push_marks.is_marked(self.flight.profile.push, start + u64::from(len), self.buffer.end())
@@ -166,25 +170,25 @@ impl Sender {
         self.recovery.path(&self.flight)
     }
 
-    /// Sets the segment size, and whether the peer sends SACK, as the handshake agreed.
+    /// Sets the segment size, and whether the peer sends SACK, after the handshake.
     pub fn agree(&mut self, mss: u32, sack: bool) {
         self.flight.agree(mss, sack);
         self.limit.agree(u64::from(mss));
     }
 
-    /// Changes the segment size.
+    /// Changes the segment size after the path MTU changed.
     pub fn resize_segments(&mut self, now: Time, mss: u32) {
         let (nxt, end) = (self.flight.nxt(), self.buffer.end());
         self.old_segments = OldSegments::new(nxt.min(end), end, self.flight.mss(), u64::from(mss));
         self.recovery.on_segment_size(now, &mut self.flight, mss);
     }
 
-    /// Repairs outstanding segments longer than `full` bytes, which the path dropped.
+    /// Marks outstanding segments longer than `full` bytes as lost, because the path dropped them, and splits them.
     pub fn repair_too_long(&mut self, now: Time, full: u64) {
         self.recovery.repair_too_long(now, &mut self.flight, full);
     }
 
-    /// Starts the controller after the handshake: it sets its window and rate.
+    /// Starts the controller after the handshake. The controller sets its window and rate.
     pub fn start_controller(&mut self, now: Time) {
         let path = self.path();
         self.flight.controller.on_established(now, &path);
@@ -196,11 +200,12 @@ impl Sender {
         self.trace_phase();
     }
 
+    /// Enables pacing if the controller or the application sets a rate.
     fn switch_pacing(&mut self) {
         self.pacing.switch(self.max_pacing_rate.is_some() || self.flight.controller.pacing_rate().is_some());
     }
 
-    /// Limits the pacing rate.
+    /// Sets or removes the application's limit of the pacing rate.
     pub fn set_max_pacing_rate(&mut self, rate: Option<BitRate>) {
         self.max_pacing_rate = rate;
         self.switch_pacing();
@@ -222,8 +227,9 @@ impl Sender {
         }
     }
 
-    /// Notifies the controller that data goes into an empty network.
+    /// Notifies the controller that data is sent into an empty network.
     pub(super) fn on_restart(&mut self, now: Time) {
+        // CUBIC shifts its epoch by this time (tcp_cwnd_event, CA_EVENT_TX_START).
         let idle = self.last_data_at.map_or(Duration::ZERO, |last| now.saturating_since(last));
         let path = self.path();
         self.flight.controller.on_transmit_start(now, idle, &path);
@@ -231,7 +237,7 @@ impl Sender {
 
     // State for `tcp_info` and the trace.
 
-    /// Records what limits the sender.
+    /// Records the limit that keeps the sender from sending now.
     #[inline]
     pub(super) fn limited(&mut self, now: Time, by: Limit) {
         self.flight.trace.limited(by);
@@ -244,7 +250,7 @@ impl Sender {
         self.busy.switch(now, occupation);
     }
 
-    /// Time with data to send, by limit.
+    /// Time with data to send, and its parts by limit.
     pub fn spent(&self, now: Time) -> Spent {
         self.busy.so_far(now)
     }
@@ -254,17 +260,17 @@ impl Sender {
         self.probes_out += 1;
     }
 
-    /// Number of window probes since the peer last answered.
+    /// Number of window probes since the peer's last answer.
     pub fn probes_out(&self) -> u32 {
         self.probes_out
     }
 
-    /// When data was last sent.
+    /// Time at which data was last sent.
     pub fn last_data_at(&self) -> Option<Time> {
         self.last_data_at
     }
 
-    /// Written bytes that were never sent.
+    /// Number of written bytes that were never sent.
     pub fn unsent(&self) -> u64 {
         self.buffer.end().saturating_sub(self.flight.nxt())
     }
@@ -276,7 +282,7 @@ impl Sender {
         self.limit.room(self.buffer_state())
     }
 
-    /// As [`Sender::room`], for an application that wants to write `wanted` bytes.
+    /// Number of bytes that the application may write if it has `wanted` bytes.
     pub fn room_for(&self, wanted: u64) -> u64 {
         self.limit.room_for(self.buffer_state(), wanted)
     }
@@ -304,13 +310,13 @@ impl Sender {
         self.limit.note_written(self.buffer_state());
     }
 
-    /// Grows an automatic buffer to a number of current windows.
+    /// Grows an automatic send buffer to a number of congestion windows.
     pub(super) fn provide_buffer(&mut self) {
         let cwnd = self.flight.controller.cwnd().get();
         self.limit.provide(self.flight.mss(), cwnd, self.windows_to_buffer());
     }
 
-    /// 3 windows if the window may grow during recovery (Linux's sndbuf_expand).
+    /// Number of windows in an automatic buffer. 3 if the window may grow during recovery (Linux's sndbuf_expand).
     fn windows_to_buffer(&self) -> u64 {
         if self.flight.controller.owns_recovery() { 3 } else { 2 }
     }
@@ -326,9 +332,9 @@ impl Sender {
         }
     }
 
-    // Time.
+    // Timeouts.
 
-    /// Runs the loss timer if it is due.
+    /// Handles the expiry of the loss timer if it is due. Fails if the connection must be given up.
     pub fn handle_timeout(&mut self, now: Time) -> Result<(), NoAnswer> {
         let Some(kind) = self.flight.timers.take_due_loss(now) else { return Ok(()) };
         self.flight.trace.emit(TcpEventMask::TIMER, || TcpEvent::Timer { kind });
@@ -336,6 +342,7 @@ impl Sender {
             TimerKind::TailProbe => self.recovery.on_probe_timeout(now, &mut self.flight),
             TimerKind::Reordering => self.recovery.on_reorder_timeout(now, &mut self.flight),
             TimerKind::Persist => {
+                // The peer has answered none of the probes (tcp_probe_timer).
                 if self.probes_out >= TIMEOUTS_MAX || self.flight.ran_out(now) {
                     return Err(NoAnswer);
                 }

@@ -1,4 +1,4 @@
-//! The clock behind the timestamps option: milliseconds (RFC 7323 section 5.4 asks for 1 ms to 1 s).
+//! The clock of the timestamps option, in milliseconds (RFC 7323 section 5.4 allows 1 ms to 1 s).
 
 use lopsided_core::{Duration, Time};
 
@@ -8,7 +8,7 @@ pub(crate) struct TimestampClock {
 }
 
 impl TimestampClock {
-    /// A clock that shows `offset` at time zero.
+    /// A clock with the value `offset` at time zero.
     pub fn new(offset: u32) -> TimestampClock {
         TimestampClock { offset }
     }
@@ -17,8 +17,8 @@ impl TimestampClock {
         self.offset.wrapping_add((now.as_nanos() / 1_000_000) as u32)
     }
 
-    /// The RTT that an echoed clock value implies, at least the clock's grain. `None` for an echo of the future or of
-    /// hours ago, which no live peer sends.
+    /// The RTT that an echoed clock value implies, at least 1 ms. `None` for an echo from the future or from hours ago,
+    /// which no live peer sends.
     pub fn rtt_of_echo(self, now: Time, echo: u32) -> Option<Duration> {
         const HOURS: u32 = 1 << 24;
         let millis = self.value(now).wrapping_sub(echo);

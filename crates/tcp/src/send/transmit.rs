@@ -1,4 +1,4 @@
-//! The choice of the next segment: a probe, lost data, or new data within the windows.
+//! The choice of the next segment: a probe, lost data, or new data that fits both windows.
 
 use super::flight::Flight;
 use super::sender::Sender;
@@ -15,22 +15,26 @@ const RESOURCE_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PieceKind {
     /// Sent for the first time.
+    /// A retransmission.
     New,
     Again,
-    /// Without data: a probe of the peer's window.
+    /// A probe of the peer's window, without data.
     WindowProbe,
 }
 
-/// A piece of the stream to send.
+/// A piece of the stream to send in one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
+    /// Stream offset of the first byte.
     pub start: u64,
+    /// Number of data bytes.
     pub len: u32,
+    /// True if the segment has the FIN.
     pub fin: bool,
     pub kind: PieceKind,
-    /// Bytes in flight before this piece.
+    /// Bytes in flight before this piece was sent.
     pub in_flight: u64,
-    /// The first new data after a reduction (RFC 3168 section 6.1.2).
+    /// True for the first new data after a reduction (RFC 3168 section 6.1.2).
     pub reduced: bool,
 }
 
@@ -45,7 +49,7 @@ impl Piece {
 }
 
 impl Sender {
-    /// True if nothing is outstanding, nothing is left to send and no probe is due.
+    /// True if nothing is outstanding, no data is left to send and no probe is due.
     #[inline]
     pub fn is_done(&mut self, now: Time) -> bool {
         let done = self.flight.scoreboard.is_empty() && self.has_sent_all() && !self.window_probe_due;
@@ -61,26 +65,28 @@ impl Sender {
         self.flight.nxt() == self.stream_end()
     }
 
-    /// Returns the next piece and records it as sent. Requires that the sender is not [done](Sender::is_done). `full`
-    /// is the payload of a full segment with the options of this moment (RFC 9293 section 3.7.1).
+    /// Returns the next piece and records it as sent. The sender must not be [done](Sender::is_done). `full` is the
+    /// payload of a full segment with the options that apply now (RFC 9293 section 3.7.1).
     #[inline(always)]
     pub fn poll(&mut self, now: Time, full: u64) -> Option<Piece> {
         let piece = self.next_piece(now, full);
         if piece.is_none() && self.fin_follows { self.poll_fin(now, full) } else { piece }
     }
 
-    /// Lets the FIN join the rest of the data.
+    /// Sends the FIN with the rest of the data, because that data must wait otherwise.
     #[cold]
     fn poll_fin(&mut self, now: Time, full: u64) -> Option<Piece> {
         self.fin_follows = false;
         self.next_piece(now, full)
     }
 
+    /// Chooses the next piece: a tail loss probe, a retransmission, a window probe, new data.
     #[inline(always)]
     fn next_piece(&mut self, now: Time, full: u64) -> Option<Piece> {
         if self.recovery.take_probe_due() {
             return self.send_tail_probe(now, full);
         }
+        // Pacing delays all segments except tail loss probes.
         if let Some(until) = self.pacing.holds_until(now) {
             self.flight.timers.set(TimerKind::Pacing, until);
             self.limited(now, Limit::Pacing);
@@ -104,9 +110,10 @@ impl Sender {
         Some(self.send_new(now, piece, full))
     }
 
-    /// What [`Sender::poll`] would return next, without sending: nothing, because the window is full or no data is left
-    /// (recorded as `poll` would); or a full segment for [`Sender::send_full`], only if data is outstanding.
-    /// [`Next::Open`] if the answer may differ, or if a trace needs each segment separately.
+    /// Predicts the result of the next [`Sender::poll`] without sending:
+    /// - [`Next::Nothing`] if the window is full or no data is left. The limit is recorded as `poll` would.
+    /// - [`Next::Full`] if [`Sender::send_full`] can send a full segment. Only while data is outstanding.
+    /// - [`Next::Open`] if the result may differ, or if a trace needs each segment separately.
     #[inline(always)]
     pub fn what_follows(&mut self, now: Time, full: u64) -> Next {
         let (end, nxt) = (self.buffer.end(), self.flight.nxt());
@@ -135,7 +142,7 @@ impl Sender {
             self.note_window_use(now, full_window);
             return Next::Nothing;
         }
-        // Options of this moment leave less room than the next segment has.
+        // The options that apply now leave less room than a full segment needs.
         let goes_on = fits_peer && full == self.flight.mss() && self.flight.profile.max_burst == 0 && in_flight > 0;
         if !goes_on {
             return Next::Open;
@@ -144,8 +151,8 @@ impl Sender {
         Next::Full
     }
 
-    /// Number of full segments that may be sent now, at least one. More than one only if each takes exactly its bytes
-    /// of the windows.
+    /// Number of full segments that may be sent now, at least one. It exceeds one only if each segment uses exactly its
+    /// bytes of both windows.
     #[inline]
     fn full_segments(&self, in_flight: u64, full: u64) -> u64 {
         let alike = self.recovery.is_undisturbed() && self.flight.scoreboard.is_unmarked() && !self.pacing.is_on();
@@ -157,7 +164,8 @@ impl Sender {
         octets / full
     }
 
-    /// Sends the full segment that [`Sender::what_follows`] or [`Sender::follows_full`] found, with no call in between.
+    /// Sends the full segment that [`Sender::what_follows`] or [`Sender::follows_full`] predicted. No other call may
+    /// come in between.
     #[inline(always)]
     pub fn send_full(&mut self, now: Time) -> Piece {
         let full = self.flight.mss();
@@ -167,15 +175,15 @@ impl Sender {
         self.send_new(now, piece, full)
     }
 
-    /// As [`Sender::what_follows`], after [`Sender::send_full`].
+    /// Predicts the result of the next [`Sender::poll`] after [`Sender::send_full`].
     #[inline(always)]
     pub fn follows_full(&mut self, now: Time) -> Next {
         if self.run > 0 { Next::Full } else { self.what_follows(now, self.flight.mss()) }
     }
 
-    /// Handles an interface without room for due data. As in Linux, nothing counts as sent, so nothing needs a
-    /// retransmission. The window is reduced once for the outstanding data, as after a mark. The next ACK tries again,
-    /// or the persist timer if no ACK can arrive.
+    /// Handles a full interface queue while data is due. As in Linux, nothing counts as sent, so nothing needs a
+    /// retransmission. The window is reduced once for the outstanding data, as after a mark. The next ACK sends the
+    /// data, or the persist timer if no ACK can arrive.
     pub fn refuse(&mut self, now: Time, full: u64) {
         let probe = std::mem::take(&mut self.window_probe_due);
         if !probe && self.next_to_retransmit().is_none() && self.next_refused(now, full).is_none() {
@@ -191,8 +199,8 @@ impl Sender {
         }
     }
 
-    /// True if the burst limit is reached. The next burst waits for its share of the round trip, smoothed over every
-    /// ACK (the authors of balakrishnan1999 use their own estimate).
+    /// True if the burst limit is reached. The next burst waits for its share of the round trip. The RTT is smoothed
+    /// over every ACK; the authors of balakrishnan1999 use an estimate of their own.
     fn ends_burst(&mut self, now: Time) -> bool {
         let most = self.flight.profile.max_burst;
         let segments = (self.cwnd() / self.flight.mss()).max(1);
@@ -207,12 +215,13 @@ impl Sender {
         true
     }
 
-    /// The first lost segment to retransmit within the window: lost data precedes new data.
+    /// Number of the first lost segment that the window allows to retransmit. Lost data precedes new data.
     #[inline(always)]
     fn next_to_retransmit(&mut self) -> Option<u64> {
         if self.flight.scoreboard.lost_segments() == 0 { None } else { self.next_lost() }
     }
 
+    /// The slow path of [`Sender::next_to_retransmit`].
     fn next_lost(&mut self) -> Option<u64> {
         if !self.recovery.may_retransmit() {
             return None;
@@ -225,25 +234,26 @@ impl Sender {
             // The peer shrank its window below the segment.
             return None;
         }
+        // The first retransmission of a recovery ignores the window (RFC 6675 section 5 step 4.3).
         let limit = self.recovery.send_limit(&self.flight);
         let fits = in_flight + len <= limit || in_flight == 0 || self.recovery.owes_fast_retransmit();
         fits.then_some(number)
     }
 
-    /// As [`Sender::next_new`], for rare cases.
+    /// As [`Sender::next_new`]; a separate function keeps the hot path small.
     #[cold]
     fn next_refused(&mut self, now: Time, full: u64) -> Option<Piece> {
         self.next_new(now, full)
     }
 
-    /// The next new piece, if both windows and the rules for short segments allow it.
+    /// The next new piece; `None` if a window or the rules for short segments forbid it.
     #[inline(always)]
     fn next_new(&mut self, now: Time, full: u64) -> Option<Piece> {
         let (end, nxt) = (self.buffer.end(), self.flight.nxt());
         let left = end.saturating_sub(nxt);
         let fin_left = self.is_closed() && nxt <= end;
         if left == 0 && !fin_left {
-            // Without room for another segment, the window also counts as full.
+            // The window also counts as full if it has no room for another segment.
             let full_window = self.in_flight() + full > self.cwnd();
             self.limited(now, if full_window { Limit::Congestion } else { Limit::Application });
             self.note_window_use(now, full_window);
@@ -262,9 +272,9 @@ impl Sender {
             self.note_window_use(now, false);
             return None;
         }
-        // A piece that fills neither a segment nor half the peer's buffer waits for more window (silly-window
-        // avoidance, RFC 9293 section 3.8.6.2.1; a timer overrides it). The end of the written data waits for
-        // outstanding data (Nagle, section 3.7.4).
+        // Silly-window avoidance (RFC 9293 section 3.8.6.2.1): a piece that fills neither a segment nor half of the
+        // peer's buffer waits for a larger window, or for the persist timer. Nagle (section 3.7.4): the end of the
+        // written data waits for the ACK of outstanding data.
         let short = len < full && !fin && (len < self.window.largest() / 2 || len == 0);
         if short && (len < wanted || (len == left && self.holds_short_back())) {
             if self.flight.outstanding() == 0 {
@@ -277,6 +287,7 @@ impl Sender {
         }
         let in_flight = self.in_flight();
         let beyond = fin && self.flight.profile.fin_beyond_cwnd;
+        // A piece of an old, larger segment uses the room of a full segment, because Linux counts segments.
         let room = if old.is_some() { full } else { len };
         if !beyond && in_flight + room > self.recovery.send_limit(&self.flight) && in_flight > 0 {
             self.limited(now, Limit::Congestion);
@@ -300,7 +311,7 @@ impl Sender {
     /// Records at the end of a burst whether the congestion window ended it.
     fn note_window_use(&mut self, now: Time, blocked_by_cwnd: bool) {
         let flight = &self.flight;
-        // No data is left to send, new or lost, though the window has room.
+        // App-limited (tcp_rate_check_app_limited): no data is left to send, new or lost, though the window has room.
         if !blocked_by_cwnd
             && flight.nxt() == self.stream_end()
             && self.in_flight() + flight.mss() <= self.cwnd()
@@ -315,8 +326,8 @@ impl Sender {
         }
     }
 
-    /// RFC 2861 section 3.1 as in Linux: if less than the window was outstanding for an RTO, and not for lack of send
-    /// buffer, the window shrinks half of the way to what was used.
+    /// RFC 2861 section 3.1 as in Linux (tcp_cwnd_application_limited). If the window was not full for an RTO, and not
+    /// for lack of send buffer, it shrinks by half of the unused part.
     fn decay_unused(&mut self, now: Time) {
         if self.uses_window() {
             self.window_use.forget_used(now);
@@ -328,6 +339,8 @@ impl Sender {
         }
         let Some(used) = self.window_use.unused_for(now, flight.outstanding(), flight.rtt.rto()) else { return };
         let cwnd = flight.controller.cwnd().get();
+        // Without reduction only restart the time: loss recovery sets the window, and a full send buffer limits the
+        // data.
         if self.recovery.ca_state() == CaState::Open && !self.limit.is_awaited() {
             let used = used.max(flight.profile.initial_window(Bytes::new(flight.mss())).get());
             if used < cwnd {
@@ -340,12 +353,13 @@ impl Sender {
         }
     }
 
-    /// As [`Sender::send_new`], for a probe.
+    /// As [`Sender::send_new`], for a probe: keeps the hot path small.
     #[cold]
     fn send_as_probe(&mut self, now: Time, piece: Piece, full: u64) -> Piece {
         self.send_new(now, piece, full)
     }
 
+    /// Records a new piece as sent: window use, timers, and the stamp for the delivery rate.
     #[inline(always)]
     fn send_new(&mut self, now: Time, mut piece: Piece, full: u64) -> Piece {
         let (end, len) = (piece.end(), u64::from(piece.len));
@@ -357,6 +371,7 @@ impl Sender {
             self.snd_sml = end;
         }
         let mss = self.flight.mss();
+        // Linux counts segments: a short rest of an old segment uses the room of a full one.
         let pad = self.old_segments.left(piece.start).map_or(0, |_| mss.saturating_sub(end - piece.start));
         let in_flight = piece.in_flight + (end - piece.start) + pad;
         let flight = &mut self.flight;
@@ -370,7 +385,7 @@ impl Sender {
         piece
     }
 
-    /// Retransmits a record; `probe`: as a tail loss probe.
+    /// Retransmits a record. `probe`: as a tail loss probe.
     fn retransmit(&mut self, now: Time, number: u64, probe: bool) -> Piece {
         if self.in_flight() == 0 {
             self.on_restart(now);
@@ -386,6 +401,7 @@ impl Sender {
         self.recovery.on_sent(sent.len(), sent.end());
         flight.counters.retransmits += 1;
         flight.counters.bytes_retransmitted += Bytes::new(sent.len());
+        // RFC 6298 rule 5.1: a retransmission of the oldest segment restarts the timer.
         if number == flight.scoreboard.first_number() && !flight.timers.is_set(TimerKind::Reordering) {
             flight.arm_rto(now);
         }
@@ -397,7 +413,7 @@ impl Sender {
         Piece { kind: PieceKind::Again, ..Piece::new(sent.start(), len, fin, before) }
     }
 
-    /// Records a data segment of `len` bytes, which uses `paced` bytes of the pacing rate.
+    /// Records a data segment of `len` bytes. `paced`: the number of bytes that count for pacing.
     #[inline]
     fn note_sent(&mut self, now: Time, paced: u64, len: u64) {
         self.pacing.count_in_burst(now);
@@ -408,7 +424,7 @@ impl Sender {
         self.last_data_at = Some(now);
     }
 
-    /// RFC 8985 section 7.3: new data if any fits, otherwise the last segment again.
+    /// Sends a tail loss probe: new data if any fits, otherwise the last segment again (RFC 8985 section 7.3).
     fn send_tail_probe(&mut self, now: Time, full: u64) -> Option<Piece> {
         let nxt = self.flight.nxt();
         let left = self.buffer.end().saturating_sub(nxt);
@@ -421,6 +437,7 @@ impl Sender {
             return Some(piece);
         }
         let last = self.flight.scoreboard.last_number()?;
+        // The last segment has arrived, so sending it again would reveal no loss.
         if self.flight.scoreboard.get(last).is_sacked() {
             return None;
         }
@@ -429,7 +446,8 @@ impl Sender {
         Some(piece)
     }
 
-    /// The data that fits a window smaller than a segment; otherwise a segment just below the window.
+    /// Sends a probe of the peer's window: as much data as fits a window smaller than a segment, otherwise a segment
+    /// just below the window.
     fn send_window_probe(&mut self, now: Time, full: u64) -> Piece {
         let nxt = self.flight.nxt();
         let left = self.buffer.end().saturating_sub(nxt);
@@ -444,8 +462,9 @@ impl Sender {
         Piece { kind: PieceKind::WindowProbe, ..Piece::new(nxt, 0, false, self.in_flight()) }
     }
 
-    /// After an idle time the old window says little about the path (RFC 5681 section 4.1). Linux counts from the last
-    /// data sent, new or retransmitted; 4.4BSD and its descendants from the last segment that arrived (`t_rcvtime`).
+    /// Reduces the window after an idle time, because the old window says little about the path (RFC 5681 section 4.1).
+    /// Linux counts from the last data sent, new or retransmitted. 4.4BSD and its descendants count from the last
+    /// segment that arrived (`t_rcvtime`).
     fn restart_after_idle(&mut self, now: Time) {
         let flight = &mut self.flight;
         let since = match flight.profile.idle_restart {
@@ -462,6 +481,7 @@ impl Sender {
             let initial = flight.profile.initial_window(Bytes::new(flight.mss()));
             let window = match flight.profile.idle_restart {
                 IdleRestart::Halving => {
+                    // tcp_cwnd_restart: halve the window for each RTO of idle time.
                     let timeouts = (idle.as_nanos() - 1) / rto.as_nanos().max(1);
                     initial.max(Bytes::new(flight.controller.cwnd().get() >> timeouts.min(63)))
                 }
@@ -476,12 +496,13 @@ impl Sender {
     }
 }
 
-/// The pacing rate: the congestion control's, or Linux's default for one without, limited by the application's.
+/// The pacing rate: the controller's, or Linux's default for a controller without a rate, limited by the application's.
 fn pacing_rate(flight: &Flight, recovery: &Recovery, most: Option<BitRate>) -> Option<BitRate> {
     let own = flight.controller.pacing_rate();
     let Some(most) = most else { return own };
     let usual = || {
         let (cwnd, srtt) = (recovery.cwnd(flight), flight.rtt.srtt()?);
+        // Linux's tcp_update_pacing_rate: 200 % of cwnd / SRTT in slow start, 120 % later.
         let early = flight.controller.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh.get() / 2);
         let window = u128::from(cwnd.max(flight.outstanding())) * if early { 200 } else { 120 } / 100;
         let bps = window * 8 * 1_000_000_000 / u128::from(srtt.as_nanos().max(1));

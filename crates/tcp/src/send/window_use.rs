@@ -1,18 +1,22 @@
-//! Whether the congestion window limits the sender (RFC 7661 as in Linux), and how much of an unused window was used
-//! (RFC 2861).
+//! Detects whether the congestion window limits the sender (RFC 7661 as in Linux), and how much of an unused window was
+//! used (RFC 2861).
 
 use lopsided_core::{Duration, Time};
 
-/// How much of the window was used in the last round trip.
+/// The use of the congestion window in the last round trip.
 #[derive(Debug, Default)]
 pub(crate) struct WindowUse {
+    /// True if the congestion window ended a burst in the last round trip (`is_cwnd_limited`).
     cwnd_limited: bool,
+    /// The most bytes outstanding in the last round trip (`max_packets_out`).
     most_out: u64,
+    /// Offset whose acknowledgement ends the round trip.
     round_end: u64,
-    /// The most bytes outstanding since the window was last full or was reduced to its use.
+    /// The most bytes outstanding since the window was last full, or was last reduced for lack of use.
     most_used: u64,
+    /// Time at which the window was last full or reduced.
     used_since: Time,
-    /// New data was sent since the end of the last burst.
+    /// True if new data was sent since the end of the last burst.
     sent: bool,
 }
 
@@ -23,14 +27,16 @@ impl WindowUse {
         self.sent = true;
     }
 
-    /// Records the end of a burst, with `una` to `nxt` outstanding; `blocked_by_cwnd`: the window may have ended it;
-    /// `left`: more data waits. False if the burst says nothing: nothing was sent, and not for lack of window.
+    /// Records the end of a burst with `una` to `nxt` outstanding (Linux's tcp_cwnd_validate). `blocked_by_cwnd`: the
+    /// congestion window may have ended the burst. `left`: more data waits. Returns false if nothing was sent, unless
+    /// that was for lack of congestion window.
     pub fn note(&mut self, blocked_by_cwnd: bool, left: bool, una: u64, nxt: u64) -> bool {
         let sent = std::mem::take(&mut self.sent);
         if !(sent || blocked_by_cwnd && left) {
             return false;
         }
         let out = nxt - una;
+        // A new round trip, a full window, or a higher use replaces the record.
         if una >= self.round_end || blocked_by_cwnd || (!self.cwnd_limited && out > self.most_out) {
             self.cwnd_limited = blocked_by_cwnd;
             self.most_out = out;
@@ -39,24 +45,25 @@ impl WindowUse {
         true
     }
 
-    /// RFC 2861: the most that was used of a window that was not full for an RTO.
+    /// RFC 2861: the most bytes that were used of a window that was not full for an RTO; `None` if the RTO has not
+    /// passed.
     pub fn unused_for(&mut self, now: Time, out: u64, rto: Duration) -> Option<u64> {
         self.most_used = self.most_used.max(out);
         (now.saturating_since(self.used_since) >= rto).then_some(self.most_used)
     }
 
-    /// Restarts the RTO that must pass before the window shrinks.
+    /// Restarts the RTO after which the window shrinks.
     pub fn wait(&mut self, now: Time) {
         self.used_since = now;
     }
 
-    /// Restarts the record of what is used.
+    /// Restarts the record of the used bytes.
     pub fn forget_used(&mut self, now: Time) {
         self.most_used = 0;
         self.used_since = now;
     }
 
-    /// True if the window was used up at some time in the last round trip.
+    /// True if the congestion window limited the sender in the last round trip.
     pub fn was_cwnd_limited(&self) -> bool {
         self.cwnd_limited
     }

@@ -1,5 +1,5 @@
-//! A policy with options and feedback of its own, after RFC 5690: the sender of the data says how many segments an ACK
-//! may stand for, by its window, and the receiver does as it is told.
+//! A policy with options and feedback of its own, modelled on RFC 5690: the data sender requests the number of segments
+//! per ACK in proportion to its window, and the receiver follows the request.
 
 use super::pair::connection_config;
 use crate::ack_policy::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
@@ -8,13 +8,15 @@ use lopsided_core::packet::OtherOptions;
 use lopsided_core::tcp_event::{AckReason, TcpEvent, TcpEventMask};
 use lopsided_core::{Duration, Ecn, Payload, Time};
 
-/// An experimental kind (RFC 6994), and its experiment.
+/// An experimental option kind.
 const KIND: u8 = 253;
+/// Identifier of the experiment (RFC 6994).
 const EXPERIMENT: u8 = 0x56;
 
-/// An ACK for each eighth of the window.
+/// Requests one ACK for each eighth of the window.
 #[derive(Debug)]
 struct Ratio {
+    /// The number of segments per ACK that the peer requested.
     told: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Every octet arrives once and in order, and both ends close, whatever the network does.
+//! Every byte arrives once and in order, and both ends close, whatever the network does.
 
 use super::pair::{Faults, Pair};
 use crate::{AckSettings, BufferRule, ConnError, ConnEvent, CwndReduction, FastRecovery, LossDetection, Profile};
@@ -54,7 +54,7 @@ pub fn faults() -> impl Strategy<Value = Faults> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // The client has something to say: one that closes before the handshake ended, with nothing written, never was a
+    // The client sends at least one byte. A client that closes before the end of the handshake without data never has a
     // connection.
     #[test]
     fn all_octets_arrive_once_and_in_order(
@@ -63,8 +63,8 @@ proptest! {
         let (up, down) = (pattern(up, 1), pattern(down, 2));
         let mut pair = Pair::new(client, server, faults, seed);
         let closed = pair.transfer(&up, &down, LIMIT);
-        // A network this bad may swallow every try of a segment: then the connection says so, and what did arrive is a
-        // prefix.
+        // A network this bad may drop every transmission of a segment. The connection then fails, and the received data
+        // is a prefix of the sent data.
         if pair.client_events.contains(&ConnEvent::Failed(ConnError::TimedOut)) || pair.server_events.contains(&ConnEvent::Failed(ConnError::TimedOut)) {
             prop_assert!(up.starts_with(&pair.received_by_server) && down.starts_with(&pair.received_by_client));
             return Ok(());

@@ -1,4 +1,4 @@
-//! Whatever arrives, a connection neither panics nor loses count, and never sends more than its windows allow.
+//! Whatever arrives, a connection does not panic, its counters stay consistent, and it never exceeds its windows.
 
 use super::pair::connection_config;
 use crate::{Connection, EcnRule, LossDetection, Profile, State};
@@ -6,7 +6,7 @@ use lopsided_core::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions,
 use lopsided_core::{Duration, Ecn, Payload, Seq, Time};
 use proptest::prelude::*;
 
-/// A segment as a peer, or somebody who pretends to be it, may make it up: numbers are relative to what would be right.
+/// A segment as a peer or an attacker may forge it. The numbers are relative to the correct ones.
 #[derive(Debug, Clone)]
 struct Forged {
     seq: i64,

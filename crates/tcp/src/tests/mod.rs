@@ -1,4 +1,4 @@
-//! Tests of whole connections: two of them over a bad network, and scripted exchanges.
+//! Tests of whole connections: two connections over a bad network, and scripted exchanges.
 
 mod ack_options;
 mod delivery;

@@ -1,11 +1,11 @@
-//! Two connections and a network between them that a test can make as bad as it likes.
+//! Two connections and a network with faults between them.
 
 use crate::{ConnConfig, ConnEvent, Connection, Endpoint, Profile, Segment, State};
 use lopsided_core::packet::TcpHeader;
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Rng, Time};
 use std::net::Ipv4Addr;
 
-/// What the network does to segments, each with a probability.
+/// The faults of the network, each with a probability from 0 to 1.
 #[derive(Debug, Clone, Copy)]
 pub struct Faults {
     pub loss: f64,
@@ -42,11 +42,11 @@ pub struct Pair {
     pub server_events: Vec<ConnEvent>,
     pub received_by_server: Vec<u8>,
     pub received_by_client: Vec<u8>,
-    /// Applications write lengths in place of octets.
+    /// If true, applications write synthetic data instead of bytes.
     pub synthetic: bool,
-    /// They do not close, so that a transfer is over when nothing more happens.
+    /// If true, applications do not close, so a transfer ends when no event is left.
     pub stays_open: bool,
-    /// All that was sent: when, whether to the server, and what.
+    /// All sent segments: time, whether it goes to the server, header, and payload length.
     pub sent: Vec<(Time, bool, TcpHeader, u32)>,
 }
 
@@ -54,7 +54,7 @@ pub fn connection_config(profile: Profile, client: bool) -> ConnConfig {
     let here = Endpoint { addr: Ipv4Addr::from_bits(0x0a00_0001).into(), port: 40_000 };
     let there = Endpoint { addr: Ipv4Addr::from_bits(0x0a00_0002).into(), port: 5000 };
     let (local, remote) = if client { (here, there) } else { (there, here) };
-    // Sequence numbers that wrap early.
+    // Initial sequence numbers that wrap early.
     let iss = if client { u32::MAX - 5000 } else { u32::MAX / 2 };
     ConnConfig::new(local, remote, iss, Bytes::new(1500), profile, "reno").expect("reno is built in")
 }
@@ -80,7 +80,8 @@ impl Pair {
         }
     }
 
-    /// Lets both applications send their data and close when it is written; true once both ends have closed.
+    /// Sends the data of both applications, which close after their last write. Returns true once both ends have
+    /// closed.
     pub fn transfer(&mut self, to_server: &[u8], to_client: &[u8], limit: Time) -> bool {
         let (mut written_up, mut written_down) = (0, 0);
         loop {

@@ -1,10 +1,10 @@
-//! What a scenario sets in a stack: no key is without effect.
+//! The settings of a scenario: every key has an effect.
 
 use crate::{DelayedAck, PROFILES, Profile, StackConfig, Switch};
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Amount, KeyInfo, Value, ValueType};
 
-/// Two values of the key's type, of which at most one is what a profile has.
+/// Two values of the key's type. At most one of them is the value of a profile.
 fn two_values(key: &KeyInfo) -> [Value; 2] {
     match key.value_type {
         ValueType::Flag => [Value::Flag(true), Value::Flag(false)],

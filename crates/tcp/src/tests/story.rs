@@ -1,11 +1,11 @@
-//! What a connection tells of itself: the story of a loss, and nothing without a listener.
+//! The recorded events of a connection with a loss, and of a connection without a listener.
 
 use super::pair::connection_config;
 use crate::{Connection, Profile, Segment};
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction, TcpEvent, TcpEventMask};
 use lopsided_core::{Duration, Ecn, Payload, Time};
 
-/// The client's events of these kinds while it sends on a path of 20 ms, of which the twelfth data segment is lost.
+/// The client's events of these kinds on a path with an RTT of 20 ms. The twelfth data segment is lost.
 fn events(mask: TcpEventMask) -> Vec<TcpEvent> {
     let mut client = Connection::connect(connection_config(Profile::linux_6_1(), true));
     let mut server = Connection::listen(connection_config(Profile::linux_6_1(), false));

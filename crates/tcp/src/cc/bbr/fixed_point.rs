@@ -1,6 +1,6 @@
-//! Linux's units: a bandwidth is segments per microsecond in units of 2^-24, a gain is in 1/256, times are whole
-//! microseconds, and divisions round down. The maximum over rounds keeps its best three candidates (Kathleen Nichols'
-//! windowed filter): one that leaves the window is replaced by the best seen since.
+//! Linux's units: bandwidth is in segments per microsecond times 2^24, a gain is in 1/256, times are whole
+//! microseconds, and divisions round down. The maximum over rounds stores its best three candidates (Kathleen Nichols'
+//! windowed filter). A candidate that is too old is replaced by the best value since.
 
 use lopsided_core::{Bytes, Duration, Time};
 
@@ -9,10 +9,10 @@ pub(super) const BW_UNIT: u64 = 1 << 24;
 /// A gain of one.
 pub(super) const UNIT: u64 = 256;
 const MICROSECONDS: u64 = 1_000_000;
-/// The rate is 1 % below the bandwidth.
+/// Pacing rate in percent of the bandwidth.
 const PACING_PERCENT: u64 = 99;
 
-/// The bandwidth of `octets` in `interval`.
+/// The bandwidth of `octets` bytes in `interval`, in fixed point.
 pub(super) fn bandwidth(octets: Bytes, mss: u64, interval: Duration) -> u64 {
     octets.get() / mss * BW_UNIT / microseconds(interval).max(1)
 }
@@ -22,28 +22,30 @@ pub(super) fn octets_per_second(bandwidth: u64, mss: u64) -> f64 {
     bandwidth as f64 / BW_UNIT as f64 * mss as f64 * MICROSECONDS as f64
 }
 
+/// Converts bytes per second to a bandwidth.
 pub(super) fn from_octets_per_second(rate: f64, mss: u64) -> u64 {
     (rate / mss as f64 / MICROSECONDS as f64 * BW_UNIT as f64) as u64
 }
 
-/// The sending rate for this gain, in bytes per second.
+/// The pacing rate for a gain, in bytes per second.
 pub(super) fn pacing_rate(bandwidth: u64, mss: u64, gain: u64) -> u64 {
     let gained = (u128::from(bandwidth) * u128::from(mss) * u128::from(gain)) >> 8;
     let rate = (gained * u128::from(MICROSECONDS / 100 * PACING_PERCENT)) >> 24;
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// Segments of `gain` bandwidth-delay products, rounded up.
+/// `gain` bandwidth-delay products in segments, rounded up.
 pub(super) fn bdp(bandwidth: u64, min_rtt: Duration, gain: u64) -> u64 {
     let product = (u128::from(bandwidth) * u128::from(microseconds(min_rtt)) * u128::from(gain)) >> 8;
     u64::try_from(product.div_ceil(u128::from(BW_UNIT))).unwrap_or(u64::MAX)
 }
 
+/// The duration in whole microseconds.
 pub(super) fn microseconds(duration: Duration) -> u64 {
     duration.as_nanos() / 1000
 }
 
-/// Ticks of the stack's clock.
+/// The tick of the stack's clock, in ns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ticks(u64);
 
@@ -52,7 +54,7 @@ impl Ticks {
         Ticks(tick.as_nanos().max(1))
     }
 
-    /// The latest tick.
+    /// The time, rounded down to a tick.
     pub fn at(self, now: Time) -> Time {
         Time::from_nanos(now.as_nanos() / self.0 * self.0)
     }
@@ -61,7 +63,7 @@ impl Ticks {
 /// The maximum over the last rounds.
 #[derive(Debug, Default)]
 pub(super) struct RunningMax {
-    /// The three best values, each with its round; later ones are newer.
+    /// The three best values, each with its round. Later entries are newer.
     best: [(u64, u64); 3],
 }
 
@@ -70,6 +72,7 @@ impl RunningMax {
         self.best[0].1
     }
 
+    /// Adds a value of a round, for the maximum over `window` rounds (Linux's minmax_running_max).
     pub fn add(&mut self, window: u64, round: u64, value: u64) {
         let new = (round, value);
         let [first, second, third] = &mut self.best;
@@ -84,13 +87,13 @@ impl RunningMax {
         }
         let age = round - first.0;
         if age > window {
-            // The best is too old, and perhaps the next one too.
+            // The best value is too old, and possibly the next one too.
             (*first, *second, *third) = (*second, *third, new);
             if round - first.0 > window {
                 (*first, *second) = (*second, *third);
             }
         } else if second.0 == first.0 && age > window / 4 {
-            // After 1/4 of the window without a second candidate, the newest value becomes it.
+            // After 1/4 of the window without a second candidate, the newest value becomes the second candidate.
             (*second, *third) = (new, new);
         } else if third.0 == second.0 && age > window / 2 {
             *third = new;
@@ -105,7 +108,7 @@ mod tests {
     #[test]
     fn gains_and_rates_are_those_that_linux_computes() {
         let mss = 1448;
-        // A window of ten in 20 ms, with Startup's gain: 700 us between segments.
+        // A window of ten segments in 20 ms, with Startup's gain: 700 us between segments.
         let guess = bandwidth(Bytes::new(10 * mss), mss, Duration::from_millis(20));
         assert_eq!(guess, 10 * BW_UNIT / 20_000);
         let rate = pacing_rate(guess, mss, 739);

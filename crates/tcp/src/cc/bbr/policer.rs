@@ -1,47 +1,59 @@
-//! Policer detection as in Linux's BBR: two intervals in a row, each from loss to loss, with 20 % of the bytes lost and
-//! about the same rate mean that a policer drops what exceeds that rate. BBR then sends at that rate for 48 rounds.
+//! Policer detection as in Linux's BBR (bbr_lt_bw_sampling). Two intervals in a row, each from loss to loss, indicate a
+//! policer if 20 % of the bytes are lost and the rates are about equal. BBR then sends at that rate for 48 rounds.
 
 use crate::PathState;
 use lopsided_core::{Duration, Time};
 
-/// Shortest and longest interval, in rounds.
+/// Shortest interval, in rounds.
 const ROUNDS_MIN: u32 = 4;
+/// Longest interval, in rounds.
 const ROUNDS_MAX: u32 = 16;
-/// Least share of lost bytes among the delivered ones.
+/// Least number of lost bytes, as a share of the delivered bytes.
 const LOSS_SHARE: f64 = 50.0 / 256.0;
-/// Rates within 1/8 or 4 kbit/s of each other count as equal.
+/// Rates that differ by at most this share count as equal.
 const SAME_SHARE: f64 = 1.0 / 8.0;
+/// Rates that differ by at most this count as equal, in bytes per second (4 kbit/s).
 const SAME_RATE: f64 = 4000.0 / 8.0;
-/// Number of rounds that the rate is used.
+/// Number of rounds for which the rate is used.
 const ROUNDS_OF_USE: u32 = 48;
+/// Shortest interval.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 /// Result of a sample.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
+    /// Continue as before.
     None,
-    /// The rate was used long enough: probe again.
+    /// The rate was used long enough, so probe again.
     Over,
 }
 
+/// State of the detection.
 #[derive(Debug, Default)]
 pub(super) struct Policer {
+    /// True while an interval is being measured.
     sampling: bool,
-    /// Rate of the last interval in bytes per second, and whether it is in use.
+    /// Rate of the last interval, in bytes per second.
     rate: Option<f64>,
+    /// True if the rate is used as the bandwidth.
     in_use: bool,
+    /// Number of rounds in the interval, or since the rate is used.
     rounds: u32,
+    /// Start of the interval.
     begun: Time,
+    /// Bytes delivered before the interval.
     delivered: u64,
+    /// Bytes lost before the interval.
     lost: u64,
 }
 
 impl Policer {
-    /// The policed rate; `None` if there is none.
+    /// The rate of the policer in bytes per second; `None` if none is detected.
     pub fn rate(&self) -> Option<f64> {
         self.rate.filter(|_| self.in_use)
     }
 
+    /// Processes an ACK. `probing`: BBR is in ProbeBW.
     pub fn watch(
         &mut self,
         now: Time,
@@ -60,7 +72,7 @@ impl Policer {
             return Judgement::Over;
         }
         if !self.sampling {
-            // An interval begins with a loss: the bucket is empty.
+            // An interval begins with a loss, because the policer's bucket is then empty.
             if !lost {
                 return Judgement::None;
             }
@@ -87,6 +99,7 @@ impl Policer {
         self.rounds = 0;
     }
 
+    /// Ends the interval, and compares its rate with that of the last one.
     fn end(&mut self, now: Time, path: &PathState) {
         let delivered = path.delivered.get().saturating_sub(self.delivered);
         let lost = path.lost.get().saturating_sub(self.lost);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::cc::tests::path::{MSS, Path, acked, controller, path_state, setup};
 
-/// The line is full, the queue is short, and nothing is lost, for any buffer that takes Startup's queue.
+/// The line is full, the queue is short, and nothing is lost, for any buffer that can hold Startup's queue.
 #[test]
 fn fills_the_line_without_filling_the_queue() {
     let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
@@ -9,7 +9,7 @@ fn fills_the_line_without_filling_the_queue() {
     let share = path.run(Duration::from_secs(30));
     assert!(share > 0.97, "{share}");
     assert_eq!(path.losses, 0);
-    // 86 segments of BDP, a gain of 2 and the allowances.
+    // 86 segments of BDP with a gain of 2, and the allowances.
     let window = path.controller.cwnd().get() / MSS;
     assert!((172..=190).contains(&window), "{window} segments");
 }
@@ -31,8 +31,8 @@ fn probes_for_the_rtt_every_ten_seconds() {
     assert!(gaps.len() >= 4 && gaps.iter().all(|gap| (10.0..10.6).contains(gap)), "{gaps:?}");
 }
 
-/// Section 4.3.4.4: rates seen during ProbeRTT are ignored. Otherwise a path where 200 ms are 10 rounds would remember
-/// only them.
+/// Section 4.3.4.4: rates measured during ProbeRTT are ignored. Otherwise a path where 200 ms are 10 rounds would keep
+/// only those rates.
 #[test]
 fn probing_for_a_short_rtt_does_not_forget_the_bandwidth() {
     let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(10), 1000);
@@ -41,7 +41,8 @@ fn probing_for_a_short_rtt_does_not_forget_the_bandwidth() {
     assert!(share > 0.96, "{share} of a line that a probe leaves idle for 0.2 of 5 s");
 }
 
-/// Section 4.3.2.1: Startup's gain finds the bandwidth in log2(BDP) rounds and leaves after three without growth.
+/// Section 4.3.2.1: with Startup's gain BBR finds the bandwidth in log2(BDP) rounds. It leaves Startup after three
+/// rounds without growth.
 #[test]
 fn startup_finds_the_bandwidth_and_drains_its_queue() {
     let mut bbr = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
@@ -66,7 +67,7 @@ fn a_recovery_conserves_packets_and_gives_the_window_back() {
     assert!(bbr.cwnd() >= before.min(Bytes::new(150 * MSS)), "{:?} of {before:?}", bbr.cwnd());
 }
 
-/// A token bucket without a queue: after two similar intervals of heavy loss the rate is the bucket's.
+/// A token bucket without a queue: after two similar intervals with heavy loss, the rate is that of the bucket.
 #[test]
 fn a_policer_is_recognised() {
     let mut policer = Policer::default();
@@ -100,7 +101,7 @@ fn phases_are_drawn_from_the_seed() {
     assert!(!cycles(3).contains(&1), "never into the draining ca_state first");
 }
 
-/// Linux (`is_ack_delayed`): an ACK that the peer may have delayed does not replace an old minimum RTT, but starts
+/// Linux (`is_ack_delayed`): an ACK that the peer may have delayed does not replace an expired minimum RTT, but starts
 /// ProbeRTT.
 #[test]
 fn a_delayed_ack_is_no_new_round_trip_once_the_old_one_expired() {
@@ -115,7 +116,7 @@ fn a_delayed_ack_is_no_new_round_trip_once_the_old_one_expired() {
 }
 
 /// Linux (`bbr_packets_in_net_at_edt`): Drain ends when the data in flight at the next departure has fallen to one BDP.
-/// At Drain's gain the line carries up to 3 segments until then.
+/// At Drain's gain the line delivers up to 3 segments before the departure.
 #[test]
 fn drain_ends_by_what_is_in_flight_as_the_next_segment_may_go() {
     let rtt = Duration::from_millis(100);
@@ -124,7 +125,7 @@ fn drain_ends_by_what_is_in_flight_as_the_next_segment_may_go() {
         bbr.on_established(Time::ZERO, &PathState { min_rtt: Some(rtt), ..path_state() });
         bbr.mode = Mode::Drain;
         bbr.filled = true;
-        // A segment each 10 ms: ten of BDP, and three or four of allowance.
+        // One segment per 10 ms: ten segments of BDP, and three or four of allowance.
         bbr.bandwidth.add(BANDWIDTH_ROUNDS, 0, fixed_point::BW_UNIT / 10_000 + 1);
         bbr.pacer.rate = 50_000.0;
         let target = bbr.in_flight_for(bbr.bandwidth.max(), UNIT) / MSS;

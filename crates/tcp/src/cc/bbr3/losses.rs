@@ -1,4 +1,4 @@
-//! The effect of losses on the model (section 5.5.10): a probe with too much loss sets the long-term bound; between
+//! The effect of losses on the model (section 5.5.10). A probe with too much loss sets the long-term bound. Between
 //! probes, each round with a loss lowers the short-term bounds towards the delivered rate. Also the undo after spurious
 //! losses (section 5.5.11).
 
@@ -7,7 +7,7 @@ use super::model::{ShortTerm, State, UNBOUNDED, Undo};
 use crate::cc::Lost;
 use lopsided_core::Time;
 
-/// Largest share of loss in a probing round.
+/// Largest share of loss in a probe.
 const LOSS_THRESHOLD: f64 = 0.02;
 /// Smallest factor by which a round with loss lowers a bound.
 const BETA: f64 = 0.7;
@@ -15,7 +15,7 @@ const BETA: f64 = 0.7;
 impl Bbr3 {
     // Between probes.
 
-    /// Once a round, after a loss in it.
+    /// Lowers the short-term bounds at the end of a round with a loss (BBRAdaptLowerBoundsFromCongestion).
     pub(super) fn adapt_to_round(&mut self) {
         if !self.latest.round_start {
             return;
@@ -31,6 +31,7 @@ impl Bbr3 {
         }
     }
 
+    /// Records a loss or mark in this round.
     pub(super) fn note_loss(&mut self) {
         if !self.latest.lossy {
             self.latest.end = self.delivered;
@@ -41,10 +42,12 @@ impl Bbr3 {
 
     // In probes.
 
+    /// True if the loss exceeds the threshold, or if there is any loss without SACK.
     pub(super) fn is_too_much(&self, lost: u64, in_flight: u64) -> bool {
         lost as f64 > in_flight as f64 * LOSS_THRESHOLD || (lost > 0 && !self.sack)
     }
 
+    /// Processes a lost segment, which may end a probe.
     pub(super) fn handle_lost_segment(&mut self, now: Time, lost: &Lost) {
         self.note_loss();
         self.latest.note_range(lost);
@@ -55,7 +58,7 @@ impl Bbr3 {
         }
     }
 
-    /// A router marked a packet instead of dropping it.
+    /// Processes a mark, which counts as too many bytes in flight during a probe.
     pub(super) fn handle_mark(&mut self, now: Time, in_flight: u64) {
         self.note_loss();
         if self.probe.is_sample {
@@ -63,6 +66,7 @@ impl Bbr3 {
         }
     }
 
+    /// Sets the long-term bound and ends the probe (BBRHandleInflightTooHigh).
     fn handle_inflight_too_high(&mut self, now: Time, in_flight: u64, app_limited: bool) {
         self.probe.too_high = true;
         self.probe.is_sample = false;
@@ -77,6 +81,7 @@ impl Bbr3 {
 
     // Spurious losses.
 
+    /// Begins a loss episode: saves the values for undo.
     pub(super) fn begin_episode(&mut self) {
         self.save_window();
         if !self.undo.in_episode {
@@ -85,6 +90,7 @@ impl Bbr3 {
         }
     }
 
+    /// Restores the saved values after an episode of spurious losses, and the state that the loss ended.
     pub(super) fn handle_spurious_loss(&mut self) {
         self.restore_window();
         self.latest.lossy = false;
@@ -108,7 +114,8 @@ impl Bbr3 {
     }
 }
 
-/// The bytes in flight at which losses passed the threshold: a part of the segment may have been within it.
+/// The bytes in flight at which the losses exceeded the threshold. A part of the last segment may still have been
+/// within it.
 fn inflight_at_loss(in_flight: u64, lost: u64, size: u64) -> u64 {
     let before = in_flight.saturating_sub(size);
     let lost_before = lost.saturating_sub(size) as f64;

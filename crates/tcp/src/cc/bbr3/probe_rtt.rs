@@ -1,13 +1,15 @@
-//! ProbeRTT (section 5.3.4): measures the RTT without a queue every 5 s, unless a quiet moment showed it.
+//! ProbeRTT (section 5.3.4): measures the RTT without a queue every 5 s, unless a quiet period has shown it.
 
 use super::Bbr3;
 use super::model::{AckPhase, MIN_PIPE_WINDOW, PROBE_RTT_CWND_GAIN, Sample, ShortTerm, State};
 use crate::cc::path_model::HeldBack;
 use lopsided_core::{Duration, Time};
 
+/// Duration of ProbeRTT.
 const DURATION: Duration = Duration::from_millis(200);
 
 impl Bbr3 {
+    /// Enters ProbeRTT if it is due, and runs it.
     pub(super) fn check_probe_rtt(&mut self, now: Time, sample: &Sample, in_flight: u64) {
         if self.state != State::ProbeRtt && self.propagation.expired && !self.idle_restart {
             self.state = State::ProbeRtt;
@@ -25,6 +27,7 @@ impl Bbr3 {
         }
     }
 
+    /// Holds the small window for its duration and a round.
     fn probe_rtt(&mut self, now: Time, in_flight: u64) {
         self.propagation.held_back.extend(self.delivered, in_flight);
         match self.propagation.until {
@@ -43,6 +46,7 @@ impl Bbr3 {
         }
     }
 
+    /// Leaves ProbeRTT if its time has passed.
     pub(super) fn leave_probe_rtt_if_done(&mut self, now: Time) {
         if self.propagation.until.is_none_or(|until| now <= until) {
             return;
@@ -51,7 +55,7 @@ impl Bbr3 {
         self.restore_window();
         self.short_term = ShortTerm::NONE;
         if self.full_pipe.reached {
-            // The queue is empty already: only the cycle's clock is set.
+            // The queue is already empty: Down only starts the clock of the cycle.
             self.start_down(now);
             self.start_cruise();
         } else {
@@ -59,6 +63,7 @@ impl Bbr3 {
         }
     }
 
+    /// ProbeRTT's window in bytes.
     pub(super) fn probe_rtt_window(&self) -> u64 {
         self.bdp_multiple(PROBE_RTT_CWND_GAIN).max(MIN_PIPE_WINDOW * self.mss)
     }

@@ -1,5 +1,5 @@
-//! Startup and Drain (sections 5.3.1 and 5.3.2): double the rate in each round until the pipe is full, then empty the
-//! resulting queue.
+//! Startup and Drain (sections 5.3.1 and 5.3.2): Startup doubles the rate in each round until the pipe is full, and
+//! Drain empties the resulting queue.
 
 use super::Bbr3;
 use super::model::{Sample, State};
@@ -8,9 +8,11 @@ use lopsided_core::Time;
 
 /// Number of lost ranges in a round of Startup that indicates a full queue (BBRStartupFullLossCnt).
 const FULL_LOSSES: u32 = 6;
+/// Largest number of rounds in Drain.
 const DRAIN_ROUNDS: u64 = 3;
 
 impl Bbr3 {
+    /// Ends Startup if the pipe is full or too much is lost.
     pub(super) fn check_startup_done(&mut self, sample: &Sample) {
         if self.state == State::Startup && !self.full_pipe.reached && self.is_losing_too_much(sample) {
             self.undo.return_to = Some(State::Startup);
@@ -27,7 +29,8 @@ impl Bbr3 {
         }
     }
 
-    /// Section 5.3.1.3. A round of losses ends no sooner than a round after its first, with which recovery began.
+    /// True if Startup loses too much (section 5.3.1.3). The round of losses ends at the earliest one round after the
+    /// first loss, which began the recovery.
     fn is_losing_too_much(&self, sample: &Sample) -> bool {
         let enough = if self.sack {
             self.latest.round_start && self.latest.lost_ranges >= FULL_LOSSES
@@ -37,6 +40,7 @@ impl Bbr3 {
         self.ca_state == CaState::Recovery && enough && self.is_too_much(sample.lost, sample.tx_in_flight)
     }
 
+    /// Ends Drain if the queue is empty or the time is over.
     pub(super) fn check_drain_done(&mut self, now: Time, in_flight: u64) {
         let drained =
             in_flight <= self.inflight_at(self.bw) || self.rounds.count > self.drain_since_round + DRAIN_ROUNDS;

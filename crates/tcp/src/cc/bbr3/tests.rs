@@ -10,14 +10,14 @@ fn bbr3() -> Bbr3 {
     bbr3
 }
 
-/// A controller beside a network of which the test says what it delivers: each step is a round trip in which a window
-/// of segments is acknowledged at a rate.
+/// A controller on a network whose deliveries the test determines. Each step is a round trip in which a window of
+/// segments is acknowledged at a rate.
 struct Rounds {
     bbr3: Bbr3,
     now: Time,
     state: PathState,
     rtt: Duration,
-    /// Octets in flight as the ACK finds it and as its segment was sent; `None` for what is delivered in a round.
+    /// Bytes in flight when the ACK arrives and when its segment was sent; `None` for the bytes delivered in a round.
     in_flight: Option<u64>,
     app_limited: bool,
     ca_state: CaState,
@@ -30,7 +30,7 @@ impl Rounds {
         Rounds { bbr3: bbr3(), now: Time::from_nanos(1), state, rtt, in_flight: None, app_limited: false, ca_state }
     }
 
-    /// In ProbeBW, with a bandwidth of 2 MB/s: a BDP of 100 kB.
+    /// A controller in ProbeBW with a bandwidth of 2 MB/s, which is a BDP of 100 kB.
     fn probing() -> Rounds {
         let mut rounds = Rounds::new();
         for _ in 0..5 {
@@ -40,7 +40,7 @@ impl Rounds {
         rounds
     }
 
-    /// A round trip that delivers `rate` octets a second.
+    /// A round trip that delivers `rate` bytes per second.
     fn step(&mut self, rate: f64) {
         self.step_losing(rate, 0);
     }
@@ -71,7 +71,7 @@ impl Rounds {
         self.bbr3.on_ack(self.now, &ack, &self.state);
     }
 
-    /// Segments that were sent with `in_flight` octets out are lost, each apart from the last, before the next ACK.
+    /// Loses segments that were sent with `in_flight` bytes in flight, each apart from the last, before the next ACK.
     fn lose(&mut self, segments: u64, in_flight: u64) {
         for number in 0..segments {
             self.state.lost += Bytes::new(MSS);
@@ -100,7 +100,7 @@ impl Rounds {
             .unwrap_or_else(|| panic!("{state:?} is never reached from {:?}", self.bbr3.state))
     }
 
-    /// Into the state where more is tried than the path is known to carry.
+    /// A controller in the Up state.
     fn up() -> Rounds {
         let mut rounds = Rounds::probing();
         rounds.step_until(State::ProbeBwUp, 2e6);
@@ -125,7 +125,7 @@ fn gains_are_those_of_the_table() {
     }
 }
 
-// The draft's own test cases, by their titles.
+// The draft's own test cases, under their titles.
 
 #[test]
 fn exiting_startup_on_a_bandwidth_plateau() {
@@ -205,7 +205,7 @@ fn probes_as_often_as_reno_or_the_clock_says() {
     let apart = (rounds.now - begun).as_secs_f64();
     assert!((2.0..3.1).contains(&apart), "{apart} s");
 
-    // Ten segments: as often as rounds.
+    // On a path of ten segments, the number of rounds decides.
     let mut rounds = Rounds::new();
     for _ in 0..5 {
         rounds.step(10.0 * MSS as f64 / RTT.as_secs_f64());
@@ -237,7 +237,7 @@ fn up_goes_on_while_the_bandwidth_grows() {
     assert!(rounds.bbr3.bw >= rate * 0.999);
 }
 
-/// Loss in a probe: the bound is where losses passed 2 %, not below 0.7 of what is wanted in flight, and the probe
+/// Loss in a probe: the bound is the level at which losses exceeded 2 %, but at least 0.7 of the target, and the probe
 /// ends.
 #[test]
 fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
@@ -247,7 +247,7 @@ fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
     rounds.lose(2, 140_000);
     assert_eq!(rounds.bbr3.state, State::ProbeBwDown);
     let bound = rounds.bbr3.inflight_longterm;
-    // 2 % of (140 000 - 1448) is 2771, of which 1448 were lost before: 1350 octets of the second segment.
+    // 2 % of (140 000 - 1448) is 2771. 1448 bytes were lost before, which leaves 1350 bytes of the second segment.
     assert!((139_850..139_950).contains(&bound), "{bound}");
 
     let mut rounds = Rounds::up();
@@ -255,8 +255,8 @@ fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
     assert_eq!(rounds.bbr3.inflight_longterm, (0.7 * rounds.bbr3.target_inflight() as f64) as u64);
 }
 
-/// After a probe that went too high the next stops where that one failed, and a third follows at once (section
-/// 5.3.3.6).
+/// After a probe with too much loss, the next probe stops at the level of the loss. If it succeeds, a third one follows
+/// at once (section 5.3.3.6).
 #[test]
 fn the_probe_after_a_loss_is_cautious() {
     let mut rounds = Rounds::up();
@@ -277,7 +277,7 @@ fn the_probe_after_a_loss_is_cautious() {
     assert_eq!(rounds.bbr3.state, State::ProbeBwUp, "stays at the bound this time");
 }
 
-/// By 1, 2, 4, 8 segments a round (section 5.3.3.5).
+/// The bound grows by 1, 2, 4, 8 segments per round (section 5.3.3.5).
 #[test]
 fn the_longterm_bound_is_raised_faster_with_each_round() {
     let Rounds { mut bbr3, now, .. } = Rounds::probing();
@@ -312,7 +312,7 @@ fn the_longterm_bound_is_raised_faster_with_each_round() {
     assert_eq!(grown, [1, 2, 4, 8, 16]);
 }
 
-/// Between probes a round with loss takes the bounds down to what was delivered, but by no more than 30 %.
+/// Between probes a round with loss lowers the bounds to the delivered values, but by at most 30 %.
 #[test]
 fn a_loss_between_probes_sets_the_shortterm_bounds() {
     let mut rounds = Rounds::probing();
@@ -331,7 +331,7 @@ fn a_loss_between_probes_sets_the_shortterm_bounds() {
     rounds.step(0.5e6);
     assert!((rounds.bbr3.short_term.bw - 0.7 * 1.8e6).abs() < 1e5 || rounds.bbr3.short_term.bw >= 0.7 * 0.7 * 2e6);
     assert!(rounds.bbr3.bw < 2e6);
-    // Refilling forgets them.
+    // Refill removes the short-term bounds.
     rounds.ca_state = CaState::Open;
     rounds.step_until(State::ProbeBwRefill, 2e6);
     assert!(rounds.bbr3.short_term.bw.is_infinite() && rounds.bbr3.short_term.inflight == UNBOUNDED);
@@ -360,7 +360,7 @@ fn a_mark_is_congestion() {
     assert_eq!((rounds.bbr3.state, rounds.bbr3.inflight_longterm), (State::ProbeBwDown, 140_000));
 }
 
-/// Every five seconds, for 200 ms and a round, half the BDP (section 5.3.4).
+/// Every five seconds, for 200 ms and a round, the window is half the BDP (section 5.3.4).
 #[test]
 fn entering_and_exiting_probe_rtt() {
     let mut rounds = Rounds::probing();
@@ -401,7 +401,7 @@ fn probe_rtt_in_startup_returns_to_startup() {
     rounds.step_until(State::Startup, 1e6);
 }
 
-/// Sections 5.5.11: a probe that a loss ended is taken up again if there was no loss.
+/// Section 5.5.11: a probe that a spurious loss ended is resumed.
 #[test]
 fn a_spurious_loss_is_undone() {
     let mut rounds = Rounds::up();
@@ -438,7 +438,7 @@ fn a_timeout_leaves_a_segment_and_the_end_of_the_repair_gives_the_window_back() 
     assert_eq!(rounds.bbr3.cwnd, MIN_PIPE_WINDOW * MSS);
     rounds.ca_state = CaState::Open;
     rounds.step(2e6);
-    // Of the bounds that the loss set.
+    // The bounds that the loss set still apply.
     assert!(rounds.bbr3.cwnd >= (0.7 * window as f64) as u64, "{} of {window}", rounds.bbr3.cwnd);
 }
 
@@ -450,7 +450,7 @@ fn a_path_of_less_than_a_segment_keeps_four_in_flight() {
     assert!(share > 0.95 && path.controller.cwnd().get() >= 4 * MSS, "{share}");
 }
 
-/// The line is full, the queue is short, and nothing is lost where the buffer takes Startup's queue.
+/// The line is full, the queue is short, and nothing is lost if the buffer can hold Startup's queue.
 #[test]
 fn fills_the_line_without_filling_the_queue() {
     let mut path = Path::new(crate::cc::tests::path::controller("bbr3"), 20.0, RTT, 1000);
@@ -459,7 +459,7 @@ fn fills_the_line_without_filling_the_queue() {
     assert!(share > 0.96, "{share}");
     assert_eq!(path.losses, 0);
     let most = path.trace.iter().filter(|(at, _)| at.as_secs_f64() > 5.0).map(|(_, window)| *window).max();
-    // 86 segments of BDP, a gain of 2.25 and the allowances.
+    // 86 segments of BDP with a gain of 2.25, and the allowances.
     assert!(most.is_some_and(|most| (172..=215).contains(&most)), "{most:?} segments");
 }
 

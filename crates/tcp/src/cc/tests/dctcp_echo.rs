@@ -1,5 +1,4 @@
-//! DCTCP between two real endpoints: the negotiation, and an echo of each mark as it comes and goes (RFC 8257 section
-//! 3.2).
+//! DCTCP between two real endpoints: the negotiation, and the echo of each change of the mark (RFC 8257 section 3.2).
 
 use crate::{AckSettings, ConnConfig, Connection, EcnRule, Endpoint, Profile, Segment, State};
 use lopsided_core::packet::{Flags, TcpHeader};
@@ -12,7 +11,7 @@ fn config(client: bool) -> ConnConfig {
     let here = Endpoint { addr: Ipv4Addr::from_bits(1).into(), port: 40_000 };
     let there = Endpoint { addr: Ipv4Addr::from_bits(2).into(), port: 5000 };
     let (local, remote) = if client { (here, there) } else { (there, here) };
-    // The profile does not ask for ECN: the controller does.
+    // The controller requests ECN, although the profile does not.
     let ack = AckSettings::delayed(Duration::from_millis(40));
     let profile = Profile { ecn: EcnRule::Off, ack, ..Profile::linux_6_1() };
     ConnConfig::new(local, remote, 1000, Bytes::new(1500), profile, "dctcp").expect("a known name")
@@ -33,7 +32,7 @@ fn established() -> (Connection, Connection) {
     (client, server)
 }
 
-/// Segments acknowledged so far and whether the ACK carries an echo.
+/// Number of segments acknowledged so far, and whether the ACK carries an echo.
 fn acks(server: &mut Connection, first: &TcpHeader, now: Time) -> Vec<(u32, bool)> {
     std::iter::from_fn(|| server.poll_segment(now))
         .map(|ack| (ack.header.ack.since(first.seq) / MSS, ack.header.flags.has(Flags::ECE)))
@@ -52,11 +51,11 @@ fn the_receiver_echoes_each_mark() {
         &[],
         &[(2, false)],
         &[],
-        // The mark comes: what was owed for the third segment goes first, without an echo.
+        // The mark begins: the pending ACK of the third segment is sent first, without an echo.
         &[(3, false)],
         &[(5, true)],
         &[],
-        // And it goes: the sixth was marked.
+        // The mark ends: the sixth segment was marked.
         &[(6, true)],
         &[(8, false)],
     ];
@@ -85,6 +84,6 @@ fn the_sender_reduces_by_the_share_of_marks() {
     }
     assert_eq!(client.counters().ecn_reductions, 1, "once a round trip");
     let ssthresh = client.info(now).snd_ssthresh.map(|ssthresh| ssthresh.get() / u64::from(MSS));
-    // The marks come before the first round is over: alpha is still about its initial 1.
+    // The marks come before the end of the first round, so alpha is still about its initial 1.
     assert!(ssthresh.is_some_and(|segments| segments >= 5 && segments < before.get() / u64::from(MSS)), "{ssthresh:?}");
 }

@@ -1,4 +1,4 @@
-//! Every controller on a small path of its own, and what must hold of all of them.
+//! Tests of each controller on a small path, and of the properties that all controllers share.
 
 mod dctcp_echo;
 pub(in crate::cc) mod path;

@@ -8,7 +8,7 @@ fn each() -> impl Iterator<Item = (&'static str, Box<dyn Controller>)> {
     CONTROLLERS.iter().map(|name| (*name, controller(name)))
 }
 
-/// Reaches congestion avoidance and a loss, so that there is state to lose.
+/// A controller after congestion avoidance and a loss, so that it has state to lose.
 fn warmed(name: &str) -> Path {
     let mut path = Path::new(controller(name), 20.0, Duration::from_millis(50), 86);
     path.run(Duration::from_secs(10));
@@ -150,8 +150,7 @@ fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &m
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a peer makes an endpoint say, the window stays between a segment and the largest that TCP has, and
-    /// nothing overflows.
+    /// Whatever the peer sends, the window stays between one segment and the largest TCP window, and nothing overflows.
     #[test]
     fn hostile_histories_leave_a_sane_window(
         counting in prop_oneof![
@@ -178,7 +177,7 @@ proptest! {
     }
 }
 
-/// The same history gives the same window: no controller looks at anything but what it is given.
+/// The same history gives the same window: a controller uses only its inputs.
 #[test]
 fn controllers_are_deterministic() {
     for name in CONTROLLERS {

@@ -1,9 +1,9 @@
-//! Every controller's window over time, alone on one line, drawn: in `windows.txt`, which is compared, and as SVG.
+//! The window of each controller over time, alone on one line: as text in `windows.txt`, which is compared, and as SVG.
 //!
-//! A change of an algorithm shows here as a change of its curve, to be looked at beside what its paper says the curve
-//! is: Reno's teeth are straight and lose half, CUBIC's bend towards the last window and away from it, Vegas's is flat.
-//! `UPDATE_EXPECT=1 cargo test -p lopsided-tcp windows` records it. With `LOPSIDED_PLOTS=FOLDER` in the environment
-//! each is also drawn there as `NAME.svg`.
+//! A changed algorithm changes its curve. Compare the new curve with the paper: Reno's teeth are straight and lose
+//! half, CUBIC's bend towards the last window and away from it, and Vegas's curve is flat. `UPDATE_EXPECT=1 cargo test
+//! -p lopsided-tcp windows` records the new curves. With `LOPSIDED_PLOTS=FOLDER` in the environment, each curve is also
+//! written there as `NAME.svg`.
 
 use super::path::{Path, controller};
 use crate::cc::CONTROLLERS;
@@ -13,20 +13,20 @@ use std::fmt::Write;
 use std::{env, fs};
 
 const SECONDS: u64 = 60;
-/// The first slow start is over.
+/// Time at which the first slow start is over, in seconds.
 const SETTLED_S: f64 = 5.0;
-/// Of the text; each column is the mean window of its share of the time.
+/// Number of columns of the text. Each column is the mean window of its share of the time.
 const COLUMNS: usize = 100;
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Of the SVG: width, height, and room around the curve.
+/// Width, height and margin of the SVG.
 const SIZE: (f64, f64, f64) = (720.0, 240.0, 40.0);
 
-/// What a controller did with 20 Mbit/s, 50 ms and a queue of one bandwidth-delay product.
+/// The result of a controller on 20 Mbit/s and 50 ms, with a queue of one bandwidth-delay product.
 struct Curve {
     name: &'static str,
     share: f64,
     losses: u64,
-    /// Seconds and segments.
+    /// Times in seconds and windows in segments.
     points: Vec<(f64, f64)>,
 }
 
@@ -55,7 +55,7 @@ impl Curve {
         Curve { name, share, losses: path.losses, points }
     }
 
-    /// Behind the first slow start, which is several times as large.
+    /// The largest window after the first slow start, whose window is several times as large.
     fn largest(&self) -> f64 {
         let settled = self.points.iter().filter(|(at, _)| *at > SETTLED_S);
         settled.map(|(_, window)| *window).fold(1.0, f64::max)

@@ -1,26 +1,24 @@
 //! ACK congestion control (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999): an
-//! ACK for each `d` segments, where `d` follows the congestion that ACKs meet on their way. Both ends must have the
-//! policy.
+//! ACK for every `d` segments, where `d` follows the congestion on the path of the ACKs. Both ends must use the policy.
 //!
-//! **By marks** (section 6.1, `acc`): a router marks ACKs (RED with `marks = "all"`, since ACKs do not say that they
-//! are capable). The sender of data tells the mark back in its next segment. The receiver doubles `d`, at most once a
-//! round trip, and takes one off it for each round trip without a mark. `d` is at least 1 and at most `max_delack`, and
-//! so small that `min_acks_per_window` ACKs stand for what the sender may have out. The paper gives neither factor nor
-//! step nor bound: these are those of the authors' code in ns-2, whose bounds are 25 segments, and two ACKs for each
-//! window.
+//! **By marks** (section 6.1, `acc`): a router marks ACKs. Use RED with `marks = "all"`, because ACKs do not announce
+//! ECN capability. The data sender echoes the mark in its next segment. The receiver then doubles `d`, at most once per
+//! round trip, and reduces `d` by one for each round trip without a mark. `d` is at least 1 and at most `max_delack`,
+//! and is bounded so that `min_acks_per_window` ACKs cover the sender's window. The paper gives no factor, step or
+//! bound. The values here are those of the authors' code in ns-2, whose bounds are 25 segments and two ACKs per window.
 //!
-//! **A round trip** is over when data comes that answers an ACK of after its beginning, the wait for that ACK and its
-//! queue included: there the authors' code reads the sender's echo of the receiver's clock. Here it is seen by the
-//! sender's window: what reaches further than that beyond an ACK was sent after it. Bursts that wait for their timer
-//! make it a little longer.
+//! **A round trip** ends when data arrives that answers an ACK sent after the round trip began. It includes the delay
+//! of that ACK and its queue. The authors' code uses the sender's echo of the receiver's clock. This code uses the
+//! sender's window: data that is more than one window beyond an ACK was sent after that ACK arrived. Bursts that wait
+//! for their timer make the round trip slightly longer.
 //!
-//! **By the window alone** (section 8.2, `acc_peerwin`): no marks, always the fewest ACKs that these bounds allow. The
-//! paper's are 8 segments and five ACKs for each window.
+//! **By the window only** (section 8.2, `acc_peerwin`): without marks, always the fewest ACKs that these bounds allow.
+//! The paper's bounds are 8 segments and five ACKs per window.
 //!
-//! The window goes into a TCP option of 4 octets with each segment of data, counted in segments; its first bit is the
-//! mark. The paper names no kind: it is one of RFC 6994's for experiments, without their identifier. The delayed-ACK
-//! timer stays. What is out of order, a duplicate, or fills a gap is acknowledged at once, so that duplicates need no
-//! mark for fast retransmission.
+//! Each data segment has a TCP option of 4 bytes with the window in segments; its first bit is the mark. The paper
+//! assigns no option kind, so this code uses one of the experimental kinds of RFC 6994, without an identifier. The
+//! delayed-ACK timer stays. Data out of order, duplicates and filled gaps are acknowledged at once, so that fast
+//! retransmission needs no mark.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData, PeerFeedback, SenderView};
 use crate::profile::AckSettings;
@@ -28,40 +26,44 @@ use lopsided_core::packet::OtherOptions;
 use lopsided_core::tcp_event::AckReason;
 use lopsided_core::{Duration, Ecn, Time};
 
-/// The option's kind (RFC 6994).
+/// Experimental kind of the option (RFC 6994).
 const KIND: u8 = 254;
-/// In the option: an ACK came with a mark.
+/// Bit in the option: an ACK arrived with a mark.
 const MARKED: u16 = 1 << 15;
 
 #[derive(Debug)]
 pub(super) struct AckCongestionControl {
     name: &'static str,
     timeout: Duration,
+    /// The largest number of segments that an ACK may cover.
     most: u32,
+    /// Least number of ACKs that cover a window of the peer.
     acks_per_window: u32,
-    /// Segments that an ACK stands for; `None`: as many as the bounds allow.
+    /// Number of segments that an ACK covers; `None` if always the largest number that the bounds allow.
     delayed: Option<u32>,
-    /// What the peer may have out, in segments, as it said.
+    /// The peer's last reported window, in segments.
     peer_window: u32,
-    /// The peer told a mark back, with the data that is about to be judged.
+    /// True if the peer echoed a mark since the last data was evaluated.
     told: bool,
-    /// Octets of the stream that came, and those of which the peer knows that they did.
+    /// End of the received data, as a stream offset.
     came: u64,
+    /// End of the data whose ACKs have reached the peer, as a stream offset.
     known: u64,
-    /// What had come when `delayed` last went up by a mark, and when it last went down.
+    /// Value of `came` when a mark last raised `delayed`.
     raised: u64,
+    /// Value of `came` when `delayed` last fell.
     lowered: u64,
-    /// An ACK from the peer was marked, and no segment has told it back.
+    /// True if an ACK from the peer was marked and no segment has echoed the mark.
     owes_echo: bool,
 }
 
 impl AckCongestionControl {
-    /// By marks.
+    /// Adapts to marks (`acc`).
     pub fn by_marks(settings: &AckSettings) -> AckCongestionControl {
         AckCongestionControl { name: "acc", delayed: Some(1), ..AckCongestionControl::by_window(settings) }
     }
 
-    /// By the peer's window alone.
+    /// Uses the peer's window only (`acc_peerwin`).
     pub fn by_window(settings: &AckSettings) -> AckCongestionControl {
         AckCongestionControl {
             name: "acc_peerwin",
@@ -79,22 +81,24 @@ impl AckCongestionControl {
         }
     }
 
-    /// The most segments that an ACK may stand for now.
+    /// The largest number of segments that an ACK may cover now.
     fn bound(&self) -> u32 {
         (self.peer_window / self.acks_per_window).clamp(1, self.most)
     }
 
-    /// Segments that an ACK stands for now.
+    /// Number of segments that an ACK covers now.
     fn segments(&self) -> u32 {
         self.delayed.map_or(self.bound(), |delayed| delayed.min(self.bound()))
     }
 
-    /// Data up to this offset came, in segments of `mss`.
+    /// Adapts `d` to data up to the offset `end`, in segments of `mss` bytes.
     fn adapt(&mut self, end: u64, mss: u32) {
         self.came = self.came.max(end);
+        // The sender sends at most one window beyond the last ACK that it received.
         self.known = self.known.max(end.saturating_sub(u64::from(self.peer_window) * u64::from(mss)));
         let told = std::mem::take(&mut self.told);
         let Some(delayed) = &mut self.delayed else { return };
+        // At most one change per round trip: wait for data that answers the ACKs since the last increase.
         if self.known < self.raised {
             return;
         }
@@ -176,7 +180,7 @@ mod tests {
         }
     }
 
-    /// What the peer says of its window, with a mark or without, arrives.
+    /// A segment arrives from the peer that reports its window in segments, with or without a mark.
     fn told(policy: &mut AckCongestionControl, window: u64, marked: bool) {
         let mut peer = super::tests::policy(true);
         peer.owes_echo = marked;
@@ -185,7 +189,7 @@ mod tests {
         policy.on_feedback(at(1), &feedback, &sender(1, false));
     }
 
-    /// The segment of that number of a sender with 100 of them out.
+    /// The segment `number` arrives from a sender with 100 segments outstanding.
     fn comes(policy: &mut AckCongestionControl, number: u64, marked: bool) -> u32 {
         told(policy, 100, marked);
         policy.adapt(1000 * (number + 1), 1000);

@@ -1,11 +1,11 @@
 //! Acknowledgement based on cwnd estimation (ACE; Ming-Chit, Jinsong and Wang, Improving TCP Performance over
 //! Asymmetric Networks, Computer Communication Review, July 2000, as described in RFC 3449 section 4.5). The receiver
-//! takes the number of segments in a round trip as the sender's window, and an ACK covers a part of it. The sender is
-//! unchanged, and there is no option.
+//! uses the number of segments per round trip as an estimate of the sender's window. An ACK covers a part of that
+//! window. The sender is unchanged, and there is no option.
 //!
-//! An ACK covers the window divided by `min_acks_per_window`, at least one segment and at most `max_delack`; the RFC
+//! An ACK covers the window divided by `min_acks_per_window`, at least one segment and at most `max_delack`. The RFC
 //! gives no numbers. Until an RTT is known, each segment gets an ACK. Data out of order, duplicates and filled gaps are
-//! acknowledged at once and restart the count, because the sender's window is probably smaller. The delayed-ACK timer
+//! acknowledged at once and reset the estimate, because the sender's window is probably smaller. The delayed-ACK timer
 //! stays.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
@@ -18,10 +18,11 @@ pub(super) struct WindowEstimate {
     timeout: Duration,
     most: u32,
     acks_per_window: u32,
-    /// Start of the current round trip, and the number of segments since.
+    /// Start of the current round trip.
     since: Time,
+    /// Number of segments that arrived in the current round trip.
     came: u32,
-    /// Number of segments in the last whole round trip.
+    /// Number of segments in the last complete round trip; 0 if unknown.
     window: u32,
 }
 
@@ -37,11 +38,12 @@ impl WindowEstimate {
         }
     }
 
+    /// Counts an arriving segment, and begins a round trip if the last one has ended.
     fn count(&mut self, now: Time, rtt: Option<Duration>) {
         let Some(rtt) = rtt else { return };
         let elapsed = now.saturating_since(self.since);
         if elapsed >= rtt {
-            // After a pause the window is unknown.
+            // After a pause the sender's window is unknown.
             self.window = if elapsed < rtt * 2 { self.came } else { 0 };
             (self.since, self.came) = (now, 0);
         }
@@ -80,7 +82,7 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// Number of ACKs between two times, with one segment per millisecond and an RTT of 100 ms.
+    /// Number of ACKs from `from` to `to` (in ms), with one segment per millisecond and an RTT of 100 ms.
     fn acks(policy: &mut WindowEstimate, from: u64, to: u64, arrival: Arrival) -> u32 {
         let (mut waiting, mut acks) = (0, 0);
         for ms in from..to {

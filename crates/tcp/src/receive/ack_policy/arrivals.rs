@@ -1,16 +1,16 @@
-//! Arrivals for the tests of policies: full segments of 1,000 bytes, and the number of segments that wait for an ACK.
+//! Arrivals for the tests of policies: full segments of 1,000 bytes.
 
 use super::{AckView, Arrival, ArrivedData};
 use lopsided_core::{Duration, Ecn};
 
 pub const IN_ORDER: Arrival = Arrival::InOrder { closed_gap: false, gaps_left: false };
 
-/// The last arrived segment.
+/// A full segment that has just arrived.
 pub fn arrived(arrival: Arrival) -> ArrivedData {
     ArrivedData { arrival, end: 1000, len: 1000, advance: 1000, push: false, window_opened: false, ecn: Ecn::NotEct }
 }
 
-/// A connection without a known RTT.
+/// The view of a connection without a known RTT, with `segments` unacknowledged segments.
 pub fn waiting(segments: u32) -> AckView {
     AckView {
         rtt: None,

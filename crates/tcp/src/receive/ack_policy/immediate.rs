@@ -1,4 +1,4 @@
-//! Every segment is acknowledged at once.
+//! An ACK at once for every segment.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
 use lopsided_core::Time;

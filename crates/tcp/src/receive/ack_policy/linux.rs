@@ -1,15 +1,15 @@
 //! Linux's acknowledgements.
 //!
 //! - Quick ACKs: one per segment at the beginning of a connection, after a pause and after a duplicate.
-//! - Then one ACK for more than one full segment, or after an adaptive timeout (delayed ACK).
-//! - After three duplicate ACKs in a row, one duplicate ACK per compression interval (since 4.18).
+//! - After the quick ACKs: one ACK for more than one full segment, or after an adaptive timeout (delayed ACK).
+//! - After three duplicate ACKs in a row: one duplicate ACK per compression interval (since 4.18).
 //! - An ACK by count that would offer a smaller window waits for the application's read. Quick ACKs end once the buffer
 //!   is half full.
-//! - A short segment is acknowledged at once when it is read; since 6.1.57 a full segment with PSH too.
+//! - A short segment is acknowledged when the application reads it. Since 6.1.57 this includes a full segment with PSH.
 //! - If the peer's data is ECN-capable, a segment that is not counts as a retransmission, and the next two ACKs are
-//!   quick; so are two ACKs from the first echoed mark on.
+//!   quick. Two ACKs are also quick after the first mark.
 //! - Pingpong mode: if this end answers within the delay, its data carries the acknowledgements. Quick ACKs and ACKs on
-//!   read stop until a timer had to send one.
+//!   read stop until the timer had to send an ACK.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
 use crate::profile::{AckSettings, TimerGrain};
@@ -20,40 +20,50 @@ use lopsided_core::{Duration, Ecn, Time};
 const UNCOMPRESSED_DUPLICATES: u32 = 3;
 /// The longest delay of an ACK (RFC 1122 section 4.2.3.2).
 const DELAY_MAX: Duration = Duration::from_millis(500);
-/// The most segments that one compressed ACK covers.
+/// The largest number of segments that one compressed ACK covers (`tcp_comp_sack_nr`).
 const COMPRESSED_MAX: u32 = 44;
 
 #[derive(Debug)]
 pub(super) struct Linux {
+    /// Smallest delay of an ACK.
     min: Duration,
+    /// Largest delay of an ACK by the adaptive timeout.
     max: Duration,
+    /// Maximum number of quick ACKs granted at once.
     quick_acks: u32,
+    /// Interval of compressed duplicate ACKs (`tcp_comp_sack_delay_ns`); zero if off.
     compress: Duration,
+    /// Slack of the compression timer (`tcp_comp_sack_slack_ns`).
     compress_slack: Duration,
+    /// Clock ticks of the delayed-ACK timer.
     grain: TimerGrain,
+    /// True if a full segment with PSH ends a message (since 6.1.57).
     heeds_push: bool,
     /// Number of quick ACKs left.
     quick: u32,
+    /// The current delayed-ACK timeout.
     ato: Duration,
-    /// Arrival of the last data, in clock ticks.
+    /// Time at which the last data arrived, in clock ticks.
     last_data: Option<Time>,
-    /// Expiry of the last delayed-ACK timer, whether the ACK was sent or not.
+    /// Expiry of the last delayed-ACK timer, even if its ACK was sent already.
     delay_timer: Option<Time>,
-    /// Deadline of the owed delayed ACK, in clock ticks.
+    /// Deadline of the pending delayed ACK, in clock ticks.
     waits_until: Option<Time>,
-    /// Number of duplicate ACKs for the same place, and of owed compressed ones.
+    /// Number of duplicate ACKs in a row that were sent at once.
     duplicates: u32,
+    /// Number of duplicate ACKs that the pending compressed ACK replaces.
     compressed: u32,
-    /// A segment that waits for its ACK ended a write of the peer; `pushed_again`: more than one did.
+    /// True if a segment that waits for its ACK ended a write of the peer.
     pushed: bool,
+    /// True if two or more waiting segments ended a write.
     pushed_again: bool,
-    /// Pingpong mode: this end's data carries the acknowledgements.
+    /// True in pingpong mode: this end's data carries the acknowledgements.
     pingpong: bool,
-    /// Data within the window waits for its ACK, which uses up a quick ACK.
+    /// True if data within the window waits for its ACK, which will use up a quick ACK.
     scheduled: bool,
-    /// The peer's data is ECN-capable.
+    /// True if the peer's data is ECN-capable.
     ect_seen: bool,
-    /// A mark has just begun to be echoed.
+    /// True if the echo of a mark has just begun.
     mark_begins: bool,
 }
 
@@ -83,6 +93,7 @@ impl Linux {
         }
     }
 
+    /// Decides about data at the next expected byte (`__tcp_ack_snd_check`).
     fn acknowledge_in_order(
         &mut self,
         now: Time,
@@ -93,6 +104,7 @@ impl Linux {
         view: &AckView,
     ) -> AckDecision {
         let counts = view.unacked_bytes > u64::from(rcv_mss);
+        // __tcp_select_window ends quick ACKs when the buffer is half full.
         if counts && view.half_filled {
             self.quick = 0;
         }
@@ -109,10 +121,12 @@ impl Linux {
         }
     }
 
+    /// Decides about a duplicate ACK: at once, or compressed.
     fn acknowledge_duplicate(&mut self, now: Time, why: AckReason, view: &AckView) -> AckDecision {
         if self.is_quick() || !view.sack || self.compress.is_zero() || self.compressed >= COMPRESSED_MAX {
             return AckDecision::Now(why);
         }
+        // TCP_FASTRETRANS_THRESH: the peer may need three duplicates for a fast retransmit.
         if self.duplicates < UNCOMPRESSED_DUPLICATES {
             self.duplicates += 1;
             return AckDecision::Now(why);
@@ -121,18 +135,21 @@ impl Linux {
         if self.compressed > 1 {
             return AckDecision::Unchanged;
         }
+        // `__tcp_ack_snd_check`: the interval is 5 % of the RTT, at most `tcp_comp_sack_delay_ns`.
         let wait = view.rtt.map_or(self.compress, |rtt| self.compress.min(rtt / 20));
         let due = now + wait + self.compress_slack;
-        // The timer of an earlier delayed ACK keeps running after that ACK was sent, and sends this one.
+        // The timer of an earlier delayed ACK keeps running after that ACK was sent. When it expires, it sends this
+        // ACK.
         AckDecision::By(self.delay_timer.filter(|fires| *fires > now).map_or(due, |fires| fires.min(due)))
     }
 
+    /// True if ACKs are quick: some are left, and this is not pingpong mode (`tcp_in_quickack_mode`).
     fn is_quick(&self) -> bool {
         self.quick > 0 && !self.pingpong
     }
 
-    /// The timeout follows the gaps between segments, and is at most an RTT if that is known. If an ACK waits already
-    /// and its deadline is within 1/4 of the new timeout, it is sent now.
+    /// Delays an ACK by the adaptive timeout, at most an RTT if that is known (`tcp_send_delayed_ack`). If an ACK is
+    /// already pending and its deadline is within 1/4 of the new timeout, it is sent now.
     fn delay_adaptively(&mut self, now: Time, clock: Time, rtt: Option<Duration>) -> AckDecision {
         let mut ato = self.ato;
         if ato > self.min {
@@ -146,10 +163,10 @@ impl Linux {
         let until = clock + ato;
         let fires = self.grain.deadline(now, ato);
         if fires <= now {
-            // Only a FIN on a connection that never received data finds a delay of zero.
+            // Only a FIN on a connection that never received data has a delay of zero.
             return AckDecision::Now(AckReason::Delay);
         }
-        // The timer of the first waiting segment stays if it is earlier.
+        // The timer of the first waiting segment stays in force if it is earlier.
         let running = self.delay_timer.filter(|_| self.waits_until.is_some());
         let fires = running.map_or(fires, |before| before.min(fires));
         self.waits_until = Some(self.waits_until.map_or(until, |before| before.min(until)));
@@ -157,12 +174,13 @@ impl Linux {
         AckDecision::By(fires)
     }
 
-    /// The span in whole clock ticks.
+    /// The duration rounded down to clock ticks.
     fn whole(&self, span: Duration) -> Duration {
         self.grain.floor(Time::ZERO + span) - Time::ZERO
     }
 
-    /// Adapts the delay to the gaps between in-order segments. Linux takes a loss with a long repair for a pause.
+    /// Adapts the delay to the gaps between in-order segments (`tcp_event_data_recv`). A gap of more than an RTO counts
+    /// as a pause, even if the cause is a loss with a long repair.
     fn adapt_timeout(&mut self, clock: Time, view: &AckView) {
         let Some(last) = self.last_data else {
             self.grant_quick(view);
@@ -170,9 +188,11 @@ impl Linux {
             return;
         };
         let gap = clock - last;
+        // Fast arrivals shorten the delay towards TCP_ATO_MIN / 2.
         if gap <= self.min / 2 {
             self.ato = self.whole(self.ato / 2) + self.min / 2;
         } else if gap < self.ato {
+            // Slower arrivals move the delay towards the gap.
             self.ato = (self.whole(self.ato / 2) + gap).min(view.rto);
         } else if gap > view.rto {
             // The sender paused and restarts with a small window.
@@ -180,27 +200,27 @@ impl Linux {
         }
     }
 
-    /// The window opened: the peer is notified at once. Linux sets the lowest bit of the count, so an even number of
-    /// quick ACKs is not used up while the window opens.
+    /// Notifies the peer of a larger window by a quick ACK. Linux sets the lowest bit of the count. An even number of
+    /// quick ACKs therefore does not decrease while the window opens.
     fn hurry(&mut self, window_opened: bool) {
         self.quick |= u32::from(window_opened);
     }
 
-    /// Grants quick ACKs: one for every two segments of the window.
+    /// Grants quick ACKs: one for every two segments of the window (`tcp_incr_quickack`).
     fn grant_quick(&mut self, view: &AckView) {
         let pairs = view.window / (2 * u64::from(view.rcv_mss));
         let by_window = if pairs == 0 { 2 } else { pairs };
         self.quick = self.quick.max(by_window.min(u64::from(self.quick_acks)) as u32);
     }
 
-    /// The peer retransmitted received data: an ACK was lost or late.
+    /// Enters quick-ACK mode after the peer retransmitted received data: an ACK was lost or late.
     fn enter_quickack(&mut self, view: &AckView) {
         self.grant_quick(view);
         self.pingpong = false;
         self.ato = self.min;
     }
 
-    /// A short in-order segment, or one with PSH, probably ends a write of the peer (`tcp_measure_rcv_mss`).
+    /// Notes the end of a write: a short in-order segment, or one with PSH (`tcp_measure_rcv_mss`).
     fn note_end(&mut self, data: &ArrivedData, rcv_mss: u32) {
         if data.len < rcv_mss {
             self.pushed_again |= self.pushed;
@@ -209,8 +229,8 @@ impl Linux {
         self.pushed |= data.push && self.heeds_push;
     }
 
-    /// A segment without ECT from an ECN-capable peer is probably a retransmission, and after the first mark the peer's
-    /// window may be small: two ACKs are quick.
+    /// Grants two quick ACKs after a segment without ECT from an ECN-capable peer, which is probably a retransmission,
+    /// and after the first mark, because the peer's window may be small.
     fn watch_codepoint(&mut self, ecn: Ecn) {
         let mark_begins = std::mem::take(&mut self.mark_begins);
         let again = ecn == Ecn::NotEct && self.ect_seen;
@@ -240,8 +260,8 @@ impl AckPolicy for Linux {
                 self.hurry(data.window_opened);
                 self.acknowledge_duplicate(now, AckReason::OutOfOrder, view)
             }
-            // Linux calls `tcp_event_data_recv` for data only: a FIN alone changes neither the delay nor the count of
-            // quick ACKs. `on_fin` decides when it is acknowledged.
+            // Linux calls `tcp_event_data_recv` for data only: a FIN without data changes neither the delay nor the
+            // count of quick ACKs. `on_fin` decides when it is acknowledged.
             Arrival::InOrder { .. } if data.len == 0 => AckDecision::Unchanged,
             Arrival::InOrder { closed_gap, gaps_left } => {
                 let clock = self.grain.floor(now);
@@ -256,7 +276,7 @@ impl AckPolicy for Linux {
             }
         };
         if view.half_filled && matches!(decision, AckDecision::Now(_)) {
-            // The sender will soon wait for the application: quick ACKs gain nothing.
+            // The sender will soon wait for the application, so quick ACKs gain nothing.
             self.quick = 0;
         }
         decision
@@ -275,7 +295,7 @@ impl AckPolicy for Linux {
         AckDecision::Now(AckReason::Duplicate)
     }
 
-    /// Acknowledges data that waited for more window, and the end of a message.
+    /// Acknowledges data that waited for a larger window, and the end of a message (`tcp_cleanup_rbuf`).
     fn on_read(&mut self, _now: Time, all: bool, view: &AckView) -> AckDecision {
         let ended = self.pushed_again || (self.pushed && !self.pingpong);
         if view.unacked_bytes > u64::from(view.rcv_mss) {
@@ -299,8 +319,9 @@ impl AckPolicy for Linux {
         AckDecision::Now(AckReason::Delay)
     }
 
-    /// An answer is likely, or this end's own FIN: either carries the acknowledgement (`tcp_fin` enters pingpong mode).
-    /// `__tcp_ack_snd_check` counts the FIN as an octet, so a full segment with a FIN is acknowledged at once.
+    /// Enters pingpong mode as `tcp_fin` does: an answer or this end's own FIN is likely, and carries the
+    /// acknowledgement. `__tcp_ack_snd_check` counts the FIN as a byte, so a full segment with a FIN is acknowledged at
+    /// once.
     fn on_fin(&mut self, now: Time, view: &AckView) -> AckDecision {
         self.pingpong = true;
         self.scheduled = true;
@@ -310,6 +331,7 @@ impl AckPolicy for Linux {
         self.delay_adaptively(now, self.grain.floor(now), view.srtt)
     }
 
+    /// Enters pingpong mode if the data answers within the delay (`tcp_event_data_sent`).
     fn on_data_sent(&mut self, now: Time) {
         let answers = |last| self.grain.floor(now) - last < self.ato;
         self.pingpong |= self.last_data.is_some_and(answers);

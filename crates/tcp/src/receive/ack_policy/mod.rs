@@ -1,4 +1,4 @@
-//! When the receiver acknowledges: the contract, and one file per policy.
+//! Policies that decide when the receiver acknowledges: the contract, and one file per policy.
 
 mod acc;
 mod ace;

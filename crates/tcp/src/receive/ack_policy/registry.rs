@@ -1,4 +1,4 @@
-//! The acknowledgement policies by name: the built-in ones and those registered by other crates.
+//! The acknowledgement policies by name: the built-in policies and those registered by other crates.
 
 use super::acc::AckCongestionControl;
 use super::ace::WindowEstimate;
@@ -13,10 +13,10 @@ use super::tarr::AckRateRequest;
 use crate::profile::AckSettings;
 use lopsided_spec::{NameTaken, Named, Registry};
 
-/// Creates a policy for a connection.
+/// Creates a policy for a connection with these settings.
 pub type AckPolicyFactory = fn(&AckSettings) -> Box<dyn AckPolicy>;
 
-/// The built-in policies. A new one is a line here.
+/// The built-in policies. Add a line here for a new one.
 const BUILT_IN: &[fn() -> Entry] = &[
     || Entry { name: "delayed", make: |settings| Box::new(Delayed::new(settings)) },
     || Entry { name: "immediate", make: |_| Box::new(Immediate) },
@@ -44,16 +44,17 @@ impl Named for Entry {
     }
 }
 
-/// The names that `ack_policy` may have.
+/// The names that `ack_policy` may have: built-in and registered.
 pub fn ack_policies() -> Vec<&'static str> {
     POLICIES.names()
 }
 
-/// Registers an own policy for all scenarios of this process. It replaces an earlier registration of the same name.
+/// Registers a policy of your own for all scenarios of this process. An earlier registration of the same name is
+/// replaced.
 ///
 /// # Errors
 ///
-/// If a built-in policy has the name.
+/// Fails if a built-in policy has the name.
 pub fn register_ack_policy(name: &'static str, make: AckPolicyFactory) -> Result<(), NameTaken> {
     POLICIES.register(Entry { name, make })
 }

@@ -1,21 +1,21 @@
 //! RFC 5690: acknowledgement congestion control (AckCC). The data sender detects lost or marked ACKs and sends the
-//! receiver the ACK Ratio: how many segments an ACK covers. Both ends need the policy.
+//! receiver the ACK Ratio: the number of segments that an ACK covers. Both ends must use the policy.
 //!
-//! **Sender** (sections 4.4, 4.5). Without data loss, a pure ACK for more segments than the ratio means a lost ACK. For
-//! a window with lost or marked ACKs the ratio doubles. After cwnd / (MSS (R^2 - R)) windows without one it falls by
-//! one. It is at most the greater of 2 and half the window, and at least 2 if the window has 4 segments. It changes at
-//! most once per window, and after a change the larger ratio counts until a window is acknowledged. The bound J that
-//! section 4.5 leaves open is `max_delack`.
+//! **Sender** (sections 4.4, 4.5). Without data loss, a pure ACK for more segments than the ratio means a lost ACK.
+//! After a window with a lost or marked ACK the ratio R doubles. After cwnd / (MSS (R^2 - R)) windows without one it
+//! falls by one. It is at most the greater of 2 and half the window in segments, and at least 2 if the window has 4
+//! segments. It changes at most once per window. After a change the larger of both ratios applies until a window is
+//! acknowledged. Section 4.5 leaves the bound J open; here it is `max_delack`.
 //!
-//! **Receiver** (sections 4.3, 4.6). An ACK for each R segments, or by the delayed-ACK timer. The first three
-//! out-of-order segments of an event get an ACK each, later ones one per R.
+//! **Receiver** (sections 4.3, 4.6). An ACK for every R segments, or by the delayed-ACK timer. The first three
+//! out-of-order segments of a loss event get an ACK each, later ones an ACK for every R.
 //!
-//! The ratio is in an option of 3 bytes in each data segment, with an experimental kind, because the RFC's option never
-//! got a number.
+//! The ratio is in an option of 3 bytes in each data segment. The option has an experimental kind, because the RFC's
+//! option never got a number.
 //!
-//! Not modelled: the handshake option, so both ends must be set; ECN-capable ACKs (a queue with `marks = "all"` marks
-//! them anyway); the sender's pacing of section 4.7 above a ratio of 2 (use `max_burst`) and its growth by bytes (use
-//! `abc`).
+//! Not modelled: the handshake option, so both ends must be configured; ECN-capable ACKs (a queue with `marks = "all"`
+//! marks them anyway); the sender's pacing of section 4.7 above a ratio of 2 (use `max_burst`) and its growth by bytes
+//! (use `abc`).
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 use crate::profile::AckSettings;
@@ -23,13 +23,13 @@ use lopsided_core::packet::OtherOptions;
 use lopsided_core::tcp_event::AckReason;
 use lopsided_core::{Duration, Ecn, Time};
 
-/// A kind for experiments (RFC 4727).
+/// An experimental option kind (RFC 4727).
 const KIND: u8 = 253;
-/// The initial ratio.
+/// The initial ratio, in segments per ACK.
 const FIRST: u32 = 2;
-/// The fewest ACKs for a window (K).
+/// The smallest number of ACKs per window (K).
 const ACKS_PER_WINDOW: u64 = 2;
-/// Number of out-of-order segments with an ACK each.
+/// Number of out-of-order segments that get an ACK each.
 const DUPLICATES_AT_ONCE: u32 = 3;
 /// The longest delay of an ACK (section 4.6).
 const LONGEST: Duration = Duration::from_millis(500);
@@ -41,29 +41,32 @@ pub(super) struct AckRatio {
     sender: Sender,
 }
 
-/// The peer's request to this end.
+/// The ratio that the peer requested, and the state of this end's ACKs.
 #[derive(Debug)]
 struct Receiver {
     ratio: u32,
-    /// Out-of-order segments in this event, and how many of them wait for an ACK.
+    /// Number of out-of-order segments in this loss event.
     out_of_order: u32,
+    /// Number of out-of-order segments that wait for an ACK.
     held: u32,
 }
 
-/// This end's request to the peer.
+/// The ratio that this end requests of the peer, and its basis.
 #[derive(Debug)]
 struct Sender {
     /// The largest ratio (J).
     most: u32,
+    /// The ratio that this end requests.
     ratio: u32,
-    /// The ratio that the peer may still use: an ACK for more means a lost ACK.
+    /// The ratio that the peer may still use. An ACK for more segments means a lost ACK.
     allowed: u32,
-    /// Bytes to be acknowledged until the current window ends.
+    /// Bytes left to be acknowledged until the current window ends.
     window_left: u64,
-    /// An ACK of this window was lost or marked.
+    /// True if an ACK of this window was lost or marked.
     lossy: bool,
-    /// Number of windows since, and number after which the ratio falls by one.
+    /// Number of windows since the last loss of an ACK.
     clean: u64,
+    /// Number of such windows after which the ratio falls by one.
     needed: u64,
 }
 
@@ -86,23 +89,26 @@ impl AckRatio {
 }
 
 impl Sender {
-    /// The least and the largest ratio for this window.
+    /// The smallest and the largest ratio for this window.
     fn bounds(&self, view: &SenderView) -> (u32, u32) {
         let (cwnd, mss) = (view.cwnd.get(), view.mss.get().max(1));
         let most = u32::try_from(cwnd.div_ceil(ACKS_PER_WINDOW * mss)).unwrap_or(u32::MAX).max(FIRST).min(self.most);
         (if cwnd >= 4 * mss { FIRST } else { 1 }, most)
     }
 
+    /// Evaluates an acknowledgement of `acked` bytes. `pure`: it came without data.
     fn on_ack(&mut self, acked: u64, pure: bool, marked: bool, view: &SenderView) {
         let mss = view.mss.get().max(1);
-        // The bounds follow the window at once.
+        // The bounds follow the window at once, even within a window of data.
         self.change(self.ratio, view);
+        // Section 4.4: an ACK for more segments than the ratio means that an ACK before it was lost.
         let lost = pure && view.undisturbed && acked > u64::from(self.allowed) * mss;
         if (lost || marked) && !self.lossy {
             let doubled = 2 * self.ratio;
             (self.lossy, self.clean, self.window_left) = (true, 0, view.cwnd.get());
             self.change(doubled, view);
             let ratio = u64::from(self.ratio);
+            // Section 4.5: windows until the next decrease, cwnd / (MSS (R^2 - R)).
             self.needed = view.cwnd.get().div_ceil(mss * (ratio * ratio - ratio).max(1)).max(1);
             return;
         }
@@ -214,7 +220,7 @@ mod tests {
         }
     }
 
-    /// A pure ACK for `segments` arrives, in a window of `window` segments.
+    /// A pure ACK for `segments` segments arrives, while cwnd is `window` segments.
     fn acked(policy: &mut AckRatio, segments: u64, window: u64, ecn: Ecn) {
         let options = OtherOptions::new();
         let feedback = PeerFeedback { ecn, flags: Flags::ACK, options: &options, len: 0, acked: MSS * segments };
@@ -272,7 +278,7 @@ mod tests {
         let mut policy = policy();
         acked(&mut policy, 4, 40, Ecn::NotEct);
         assert_eq!(asks(&mut policy), 4);
-        // 40 / (16 - 4), rounded up: four windows, after the window with the loss.
+        // 40 / (16 - 4), rounded up, is four windows. The window with the loss does not count.
         for window in 0..5 {
             assert_eq!(asks(&mut policy), 4, "window {window}");
             for _ in 0..10 {

@@ -1,9 +1,9 @@
-//! Few acknowledgements: once at least two segments wait, one ACK per quarter of the RTT, after the periodic
+//! Few acknowledgements: once at least two segments wait, one ACK per quarter of the RTT. Modelled on the periodic
 //! acknowledgements of TACK (Li, Zheng, Xu, Lin, Zhu et al., TACK: Improving Wireless Transport Performance by Taming
 //! Acknowledgments, SIGCOMM 2020, section 4: the smaller of bandwidth over L segments, and beta per RTT).
 //!
-//! Not modelled: TACK's loss reports and its receiver-driven pacing, which a standard sender would not read. Data out
-//! of order, duplicates and filled gaps are acknowledged at once.
+//! Not modelled: TACK's loss reports and its receiver-driven pacing, because a standard sender would not read them.
+//! Data out of order, duplicates and filled gaps are acknowledged at once.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
 use crate::profile::AckSettings;
@@ -12,9 +12,9 @@ use lopsided_core::{Duration, Time};
 
 #[derive(Debug)]
 pub(super) struct Tack {
-    /// L: the least number of segments that an ACK covers, except by timeout.
+    /// L: the smallest number of segments that an ACK covers, unless the timer expires.
     segments: u32,
-    /// Beta.
+    /// Beta: the number of ACKs per RTT.
     acks_per_rtt: u32,
     timeout: Duration,
     last_ack: Time,
@@ -79,7 +79,7 @@ mod tests {
         Tack::new(&Profile::linux_6_1().ack)
     }
 
-    /// The decision on the `waiting`-th unacknowledged segment, with an RTT of 100 ms.
+    /// The decision about the `waiting`-th unacknowledged segment, with an RTT of 100 ms.
     fn on(tack: &mut Tack, now: Time, arrival: Arrival, waiting: u32) -> AckDecision {
         let view =
             AckView { rtt: Some(Duration::from_millis(100)), scheduled: waiting > 1, ..arrivals::waiting(waiting) };
@@ -90,7 +90,7 @@ mod tests {
     fn four_acks_go_out_in_a_round_trip_however_many_segments_come() {
         let mut tack = tack();
         let (mut waiting, mut acks, mut due) = (0, Vec::new(), None);
-        // A segment each millisecond for three round trips.
+        // One segment per millisecond for three round trips.
         for ms in 1_000..1_300 {
             if due.is_some_and(|due| due <= at(ms)) {
                 (waiting, due) = (0, None);

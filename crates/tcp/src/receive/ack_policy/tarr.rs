@@ -1,16 +1,16 @@
 //! The TCP ACK Rate Request option (TARR; Gomez and Crowcroft, draft-ietf-tcpm-ack-rate-request): the data sender
 //! requests an ACK for each R full-sized segments. Both ends need the policy.
 //!
-//! The draft leaves the choice of R to the sender. This sender requests `acks_per_rtt` ACKs per congestion window, at
-//! least one segment per ACK and at most `max_delack`. A request is in each data segment until a window of them is
-//! acknowledged, because the segment may be lost. R = 0 requests an immediate ACK without changing the rate; this
-//! sender does not use it, because R = 1 has that effect for small windows.
+//! The draft leaves the choice of R to the sender. This sender requests `acks_per_rtt` ACKs per congestion window, with
+//! at least one segment and at most `max_delack` segments per ACK. Each data segment repeats a request until a window
+//! of data is acknowledged, because segments may be lost. R = 0 requests an immediate ACK without changing the rate.
+//! This sender does not use it, because R = 1 has that effect for small windows.
 //!
-//! The option has kind 254 (RFC 6994) with the identifier 0x00AC, and one byte with R in its upper seven bits. Data out
-//! of order, duplicates and filled gaps are acknowledged at once, and the delayed-ACK timer stays, as the draft
-//! requires.
+//! The option has kind 254 (RFC 6994) with the identifier 0x00AC, and one byte with R in its upper seven bits. As the
+//! draft requires, data out of order, duplicates and filled gaps are acknowledged at once, and the delayed-ACK timer
+//! stays.
 //!
-//! Not modelled: the negotiation in the handshake, so both ends must be set; the last bit of the byte.
+//! Not modelled: the negotiation in the handshake, so both ends must be configured; the last bit of the byte.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData, PeerFeedback, SenderView};
 use crate::profile::AckSettings;
@@ -18,24 +18,27 @@ use lopsided_core::packet::OtherOptions;
 use lopsided_core::tcp_event::AckReason;
 use lopsided_core::{Duration, Time};
 
-/// The option's kind, and its identifier (RFC 6994).
+/// Experimental kind of the option (RFC 6994).
 const KIND: u8 = 254;
+/// Identifier of the experiment (RFC 6994).
 const IDENTIFIER: [u8; 2] = [0x00, 0xac];
-/// R has seven bits.
+/// The largest R, which has seven bits.
 const MOST: u32 = 127;
 
 #[derive(Debug)]
 pub(super) struct AckRateRequest {
     timeout: Duration,
-    /// The largest R of this sender, and the number of ACKs that it wants per window.
+    /// The largest R that this sender requests.
     most: u32,
+    /// Number of ACKs per congestion window that this sender requests.
     acks_per_window: u64,
-    /// The R that the peer requested.
+    /// The R that the peer requested, in segments per ACK.
     segments: u32,
-    /// The peer requested an immediate ACK.
+    /// True if the peer requested an immediate ACK.
     immediate: bool,
-    /// The R that this end requests, and the bytes to be acknowledged until the request is known to have arrived.
+    /// The R of this end's last request.
     asked: Option<u32>,
+    /// Bytes to be acknowledged until the last request has certainly arrived.
     unknown: u64,
 }
 
@@ -79,6 +82,7 @@ impl AckPolicy for AckRateRequest {
         }
         let mss = sender.mss.get().max(1);
         let wanted = (sender.cwnd.get() / (mss * self.acks_per_window)).clamp(1, u64::from(self.most)) as u32;
+        // Repeat a new request until a window of data is acknowledged, because segments may be lost.
         if self.asked != Some(wanted) {
             self.asked = Some(wanted);
             self.unknown = sender.outstanding.get() + mss;

@@ -11,11 +11,11 @@ use lopsided_core::tcp_event::{CaState, LossRule, TimerKind};
 use lopsided_core::{Duration, Time};
 
 impl Recovery {
-    /// Marks segments as lost by the profile's rule. True if RACK's timer was armed.
+    /// Marks segments as lost by the profile's rule. Returns true if RACK's timer was armed.
     pub(in crate::recovery) fn detect_loss(&mut self, now: Time, flight: &mut Flight) -> bool {
         if !flight.sack() {
             let threshold = self.duplicate_threshold(flight);
-            // Linux's tcp_newreno_mark_lost: also in CWR, where a sender with ECN often is.
+            // Linux's tcp_newreno_mark_lost marks in CWR too, the usual state of a sender with ECN.
             let enough = self.dupacks >= threshold && self.ca_state < CaState::Recovery;
             if enough && !dupack::detect(flight, self.repaired_to) && flight.counts_duplicates() {
                 self.dupacks = 0;
@@ -31,7 +31,7 @@ impl Recovery {
         false
     }
 
-    /// Steps 4 and 5. True if the reordering timer was armed.
+    /// Runs steps 4 and 5 of RACK. Returns true if the reordering timer was armed.
     pub(in crate::recovery) fn detect_by_rack(&mut self, now: Time, flight: &mut Flight) -> bool {
         let Some(Newest { sent_at, end }) = self.rack.newest() else { return false };
         let window = self.reordering_window(flight);
@@ -44,9 +44,11 @@ impl Recovery {
         true
     }
 
+    /// The time that RACK waits for reordered segments beyond the RTT (RFC 8985 section 6.2 step 4).
     fn reordering_window(&self, flight: &Flight) -> Duration {
         if !self.rack.reordering_seen() {
-            // The window is 0 in recovery and after three SACKed segments, as with three duplicates.
+            // Until reordering is detected, the window is 0 in recovery and after three SACKed segments, as with three
+            // duplicates.
             let enough = flight.scoreboard.sacked_segments() >= flight.profile.dup_threshold;
             if self.ca_state >= CaState::Recovery || enough {
                 return Duration::ZERO;
@@ -57,7 +59,7 @@ impl Recovery {
     }
 }
 
-/// True for RACK: segments sent within the last RTT are not presumed lost after a timeout (RFC 8985 section 6.3).
+/// True for RACK, which does not mark segments sent within the last RTT as lost after a timeout (RFC 8985 section 6.3).
 pub(in crate::recovery) fn spares_recent(flight: &Flight) -> bool {
     flight.sack() && flight.profile.loss_detection == LossDetection::Rack
 }

@@ -1,11 +1,12 @@
-//! FACK: a hole is lost if enough segments lie between it and the highest SACK (Mathis and Mahdavi, SIGCOMM 1996).
+//! FACK: a hole is lost if enough segments lie between the hole and the highest SACK (Mathis and Mahdavi, SIGCOMM
+//! 1996).
 
 use super::mark::mark_lost;
 use crate::send::Flight;
 use lopsided_core::tcp_event::{CaState, LossRule};
 
-/// In recovery the first hole is lost in any case, and data sent after the recovery `point` is left to the next
-/// recovery. After a timeout everything is marked already.
+/// Marks lost segments. In recovery the first hole is always lost, and data sent after the recovery `point` is left to
+/// the next recovery. After a timeout all data is marked already.
 pub(super) fn detect(flight: &mut Flight, ca_state: CaState, point: u64) {
     let (threshold, nxt) = (flight.profile.dup_threshold, flight.nxt());
     mark_lost(flight, LossRule::Fack, |flight| match ca_state {

@@ -5,7 +5,7 @@ use super::mark::mark_lost;
 use crate::send::Flight;
 use lopsided_core::tcp_event::{CaState, LossRule};
 
-/// `point`: the end of the current recovery.
+/// Marks lost segments. `point`: the end of the current recovery.
 pub(super) fn detect(flight: &mut Flight, ca_state: CaState, dupacks: u32, point: u64) {
     let upto = match ca_state {
         CaState::Recovery => point,

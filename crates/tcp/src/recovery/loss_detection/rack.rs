@@ -4,24 +4,28 @@
 use crate::send::TxRecord;
 use lopsided_core::{Duration, Time};
 
-/// The largest reordering window, in 1/4 of the minimum RTT.
+/// The largest reordering window, in quarters of the minimum RTT.
 const STEPS_MAX: u64 = 255;
 /// Number of recoveries that a widened window lasts (RFC 8985 section 6.2 step 4).
 const WIDE_FOR: u32 = 16;
 
-/// The delivered segment that was sent last, and the expected reordering.
+/// The state of RACK: the delivered segment that was sent last, and the expected reordering.
 #[derive(Debug, Default)]
 pub(crate) struct Rack {
     newest: Option<Newest>,
+    /// RTT of the newest delivered segment (RACK.rtt).
     rtt: Duration,
     /// Number of ACKs that reported segments delivered out of order.
     reordered: u32,
+    /// Reordering window in quarters of the minimum RTT; 0 counts as 1.
     steps: u64,
+    /// Number of recoveries that the widened window still lasts.
     wide_for: u32,
+    /// Highest offset sent when the window was last widened.
     widened_at: u64,
 }
 
-/// The delivered segment that was sent last, by time and then by offset (RACK.xmit_ts and RACK.end_seq).
+/// A delivered segment, ordered by the time of sending and then by offset (RACK.xmit_ts and RACK.end_seq).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Newest {
     pub sent_at: Time,
@@ -34,7 +38,7 @@ impl Rack {
     pub fn on_delivered(&mut self, now: Time, sent: &TxRecord, min_rtt: Option<Duration>) {
         let rtt = now.saturating_since(sent.sent_at);
         if sent.was_ever_retransmitted() && min_rtt.is_some_and(|min| rtt < min) {
-            // Too soon for the retransmission: the original arrived.
+            // The ACK came too soon for the retransmission, so the original arrived.
             return;
         }
         self.rtt = rtt;
@@ -53,7 +57,7 @@ impl Rack {
         }
     }
 
-    /// A recovery ended without a DSACK: the window returns to normal after some recoveries.
+    /// Records the end of a recovery without a DSACK. After 16 such recoveries the window returns to normal.
     pub fn narrow(&mut self) {
         self.wide_for = self.wide_for.saturating_sub(1);
         if self.wide_for == 0 {
@@ -81,7 +85,7 @@ impl Rack {
         self.reordered
     }
 
-    /// The reordering window in 1/4 of the minimum RTT.
+    /// The reordering window in quarters of the minimum RTT.
     pub fn window_quarters(&self) -> u64 {
         self.steps.max(1)
     }
@@ -91,7 +95,7 @@ impl Rack {
         self.time_left(now, sent_at, Duration::ZERO).is_some()
     }
 
-    /// The time left for a segment sent at `sent_at`, given the reordering window; `None` if it is overdue.
+    /// The time that a segment sent at `sent_at` may still take with this reordering window; `None` if it is overdue.
     pub fn time_left(&self, now: Time, sent_at: Time, window: Duration) -> Option<Duration> {
         let allowed = self.rtt + window;
         let waited = now.saturating_since(sent_at);

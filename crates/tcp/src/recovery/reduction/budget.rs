@@ -1,11 +1,12 @@
 //! FreeBSD's window in a recovery.
 //!
-//! With SACK it counts what was sent since the recovery began, retransmitted or new, and begins with one segment. A
-//! duplicate adds a segment while less than the threshold is in the network, up to the threshold. A partial
-//! acknowledgement leaves one segment beyond what was sent and is unacknowledged, or two if it acknowledged two: holes
-//! at the front are repaired one per round trip. It is answered with a segment, an empty one if no data may be sent.
-//! Without SACK the window is the threshold plus a segment for each duplicate that released none before, minus what a
-//! partial acknowledgement covers (RFC 6582 section 3.2).
+//! With SACK the window counts the bytes sent since the recovery began, retransmitted or new. It begins with one
+//! segment. A duplicate ACK adds a segment while fewer bytes than the threshold are in the network, and up to the
+//! threshold. A partial acknowledgement sets the window to the unacknowledged bytes sent in this recovery plus one
+//! segment, or plus two if it acknowledged two. So one hole at the front is repaired per round trip. The partial
+//! acknowledgement is answered with a segment, which is empty if no data may be sent. Without SACK the window is the
+//! threshold plus a segment for each duplicate that did not release one before, minus the bytes that a partial
+//! acknowledgement covers (RFC 6582 section 3.2).
 //!
 //! Not modelled: partial retransmissions. If the peer's window allows only a part of a segment, a partial
 //! acknowledgement is answered with an empty segment.
@@ -15,32 +16,34 @@ use crate::recovery::Recovery;
 use crate::send::{AckOutcome, Flight};
 use lopsided_core::tcp_event::CaState;
 
-/// The unacknowledged bytes that a recovery's window counts.
+/// The unacknowledged bytes that a FreeBSD recovery's window counts.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::recovery) struct Budget {
     /// Retransmitted bytes.
     pub again: u64,
-    /// New bytes since the recovery began.
+    /// New bytes sent since the recovery began.
     pub new: u64,
 }
 
-/// The largest window after the recovery: one segment beyond the outstanding data, even if there is none.
+/// The largest window after the recovery: one segment more than the outstanding data, even if there is none.
 pub(super) fn window_after(outstanding: u64, mss: u64) -> u64 {
     outstanding + mss
 }
 
+/// True if the window counts the bytes sent in a recovery: FreeBSD with SACK.
 fn has_budget(flight: &Flight) -> bool {
     flight.profile.cwnd_reduction == CwndReduction::PerDuplicate && flight.sack()
 }
 
 impl Budget {
+    /// Retransmitted and new bytes together.
     pub fn in_flight(self) -> u64 {
         self.again + self.new
     }
 }
 
 impl Recovery {
-    /// The bytes sent in a recovery that counts this way; `None` outside.
+    /// The bytes sent in a FreeBSD recovery; `None` outside of one.
     #[inline]
     pub(in crate::recovery) fn budget(&self, flight: &Flight) -> Option<Budget> {
         let counts = self.reduction.is_some() && has_budget(flight);
@@ -48,14 +51,14 @@ impl Recovery {
             .then(|| Budget { again: flight.scoreboard.retrans_bytes(), new: flight.nxt() - self.point })
     }
 
-    /// Restarts the count: earlier retransmissions do not count.
+    /// Restarts the count: retransmissions before the recovery do not count.
     pub(in crate::recovery) fn begin_budget(&self, flight: &mut Flight) {
         if self.reduction.is_some() && has_budget(flight) {
             flight.scoreboard.settle_retransmissions();
         }
     }
 
-    /// The first window of a recovery, with the threshold `target`.
+    /// The first window of a FreeBSD recovery with the threshold `target`, in bytes.
     pub(super) fn first_window_per_duplicate(&self, flight: &Flight, target: u64) -> u64 {
         if flight.sack() {
             return flight.mss();
@@ -64,7 +67,7 @@ impl Recovery {
         target + u64::from(told) * flight.mss()
     }
 
-    /// Updates the window for an ACK in such a recovery.
+    /// Updates the window for an ACK in a FreeBSD recovery.
     pub(in crate::recovery) fn update_window_per_duplicate(&mut self, flight: &Flight, outcome: &AckOutcome) {
         if !flight.sack() {
             self.inflate(flight, outcome);
@@ -73,6 +76,7 @@ impl Recovery {
         }
     }
 
+    /// Without SACK: enlarges the window by a segment per duplicate, and deflates it after a partial acknowledgement.
     fn inflate(&mut self, flight: &Flight, outcome: &AckOutcome) {
         let Some(reduction) = &mut self.reduction else { return };
         if flight.profile.cwnd_reduction != CwndReduction::PerDuplicate {
@@ -85,6 +89,7 @@ impl Recovery {
         }
     }
 
+    /// With SACK: sets the window after an ACK.
     fn update_budget(&mut self, flight: &Flight, outcome: &AckOutcome, budget: Budget) {
         let mss = flight.mss();
         let highest = flight.scoreboard.highest_sacked().unwrap_or(flight.una());

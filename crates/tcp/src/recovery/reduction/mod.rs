@@ -1,4 +1,4 @@
-//! The ways down to a reduced window, one per file: at once (RFC 6675), by rate halving, in proportion to deliveries
+//! The ways in which the window shrinks, one per file: at once (RFC 6675), by rate halving, in proportion to deliveries
 //! (RFC 6937), or to one segment plus one for each duplicate (FreeBSD).
 
 mod budget;

@@ -1,17 +1,21 @@
 //! The state of a reduction.
 
-/// A reduction under way. The controller has set the target; until the reduction ends, `cwnd` is the window.
+/// A reduction under way. The controller has set the target. Until the reduction ends, `cwnd` is the window in force.
 #[derive(Debug)]
 pub(crate) struct Reduction {
+    /// The window in force, in bytes.
     pub cwnd: u64,
+    /// The window at the end of the reduction, in bytes (RFC 6937's ssthresh).
     pub target: u64,
-    /// The window before the reduction (RFC 6937's RecoverFS).
+    /// The window before the reduction, in bytes (RFC 6937's RecoverFS).
     pub prior_cwnd: u64,
+    /// Bytes delivered since the reduction began (RFC 6937's prr_delivered).
     pub delivered: u64,
-    /// Number of ACKs that delivered something, for rate halving.
+    /// Number of ACKs that delivered data, for rate halving.
     pub acks: u64,
+    /// Bytes sent since the reduction began (RFC 6937's prr_out).
     pub sent: u64,
-    /// The reduction was undone but the state stays: the target is the earlier threshold instead of the controller's
-    /// window.
+    /// True if the reduction was undone but the state stays. The target is then the earlier threshold instead of the
+    /// controller's window.
     pub undone: bool,
 }

@@ -1,10 +1,11 @@
-//! Rate halving: one segment less for every second ACK, and at most one segment beyond what is in flight (Mathis, Semke
+//! Rate halving: one segment less for every second ACK, and at most one segment more than is in flight (Mathis, Semke
 //! and Mahdavi, draft-mathis-tcp-ratehalving, 1999).
 //!
-//! Not modelled: windows below the threshold (Linux lets Reno's fall to half of it).
+//! Not modelled: windows below the threshold (Linux lets Reno's window fall to half of the threshold).
 
 use super::progress::Reduction;
 
+/// Processes an ACK that delivered data.
 pub(super) fn update(reduction: &mut Reduction, in_flight: u64, mss: u64) {
     reduction.acks += 1;
     if reduction.acks % 2 == 0 && reduction.cwnd > reduction.target {

@@ -1,4 +1,4 @@
-//! The cost of 100,000 holes in any order: a few steps each, plus look-ups in trees.
+//! Tests of the cost: 100,000 holes in any order cost a few steps each, and look-ups in trees.
 
 use super::{RateStamp, Scoreboard};
 use lopsided_core::{Duration, Time};
@@ -13,7 +13,7 @@ const STAMP: RateStamp = RateStamp {
     app_limited: false,
 };
 
-/// Segments of one byte, 1 µs apart; every second one becomes a hole.
+/// Segments of one byte, sent 1 µs apart. Every second segment becomes a hole.
 fn sent() -> Scoreboard {
     let mut board = Scoreboard::default();
     for number in 0..2 * HOLES {
@@ -28,8 +28,8 @@ fn at(number: u64) -> Time {
 
 type Nth = fn(u64) -> u64;
 
-/// The `place`-th of the numbers below `HOLES`, ascending, descending or scattered (61,681 is coprime to 100,000, so
-/// each place occurs once).
+/// The `place`-th of the numbers below `HOLES`: ascending, descending or scattered. 61,681 is coprime to 100,000, so
+/// each number occurs once.
 const ORDERS: [(&str, Nth); 3] =
     [("up", |place| place), ("down", |place| HOLES - 1 - place), ("all over", |place| place * 61_681 % HOLES)];
 
@@ -42,7 +42,7 @@ fn steps(board: &Scoreboard) -> f64 {
 fn holes_in_any_order_cost_a_few_steps_each() {
     for (order, nth) in ORDERS {
         let mut board = sent();
-        // The segments between the holes are SACKed, and loss detection runs after each; none is overdue yet.
+        // The segments between the holes are SACKed. Loss detection runs after each one, and no hole is overdue yet.
         let mut newest = 0;
         for place in 0..HOLES {
             let number = 2 * nth(place) + 1;
@@ -53,7 +53,7 @@ fn holes_in_any_order_cost_a_few_steps_each() {
         assert_eq!(u64::from(board.sacked_runs()), HOLES);
         assert!(steps(&board) < 8.0, "{order}: waiting");
 
-        // The holes become overdue one by one, are retransmitted and lost again.
+        // The holes become overdue one by one, are retransmitted and are lost again.
         for hole in 0..HOLES {
             let overdue = at(2 * hole);
             let waiting = |sent_at| (sent_at > overdue).then_some(Duration::from_micros(1));
@@ -86,13 +86,13 @@ fn holes_in_any_order_cost_a_few_steps_each() {
     }
 }
 
-/// A flow of 5 Mbit/s has 40 records: each byte here is 400 kB with 10,000 flows.
+/// A flow of 5 Mbit/s has 40 records, so each byte of a record costs 400 kB with 10,000 flows.
 #[test]
 fn a_record_takes_48_octets() {
     assert_eq!(size_of::<super::TxRecord>(), 48);
 }
 
-/// Memory that one window frees fits another flow's: rings grow in whole steps and hold little more than they need.
+/// Rings grow in whole steps and have few unused places, so memory that one flow frees fits another flow's ring.
 #[test]
 fn memory_follows_the_window_in_steps() {
     let mut board = Scoreboard::default();

@@ -1,5 +1,5 @@
-//! Marking segments as lost by each rule: time (RACK, RFC 8985), distance (FACK), count (RFC 6675), a timeout, or one
-//! hole after a partial acknowledgement; and undoing the marks.
+//! Marks segments as lost by each rule: time (RACK, RFC 8985), distance (FACK), count (RFC 6675), a timeout, or one
+//! hole after a partial acknowledgement. Also removes the marks.
 
 use super::{LOST, RETRANS, SACKED, Scoreboard, TxRecord};
 use crate::cc::Lost;
@@ -11,12 +11,13 @@ impl Scoreboard {
         self.losses = Some(Vec::new());
     }
 
-    /// True if [`Scoreboard::take_losses`] has any.
+    /// True if [`Scoreboard::take_losses`] would return a loss.
     #[inline]
     pub fn has_losses(&self) -> bool {
         self.losses.as_ref().is_some_and(|losses| !losses.is_empty())
     }
 
+    /// Returns the segments marked lost since the last call.
     pub fn take_losses(&mut self) -> Vec<Lost> {
         self.losses.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -34,7 +35,7 @@ impl Scoreboard {
         self.not_before_newest = self.base;
     }
 
-    /// Counts retransmitted segments as sent once: FreeBSD's scoreboard starts fresh with each recovery.
+    /// Counts retransmitted segments as sent once, because FreeBSD's scoreboard begins empty in each recovery.
     pub fn settle_retransmissions(&mut self) {
         for (_, number) in std::mem::take(&mut self.retransmitted) {
             let sent = self.get_mut(number);
@@ -50,8 +51,9 @@ impl Scoreboard {
         self.first_open = self.base;
     }
 
-    /// RACK (RFC 8985 section 6.2 step 5): marks as lost each segment sent before the newest delivered one (`sent_at`,
-    /// `end`) for which `wait` gives no time left. Returns the longest wait of the others.
+    /// RACK (RFC 8985 section 6.2 step 5). Looks at the segments that were sent before the newest delivered one
+    /// (`sent_at`, `end`) and marks those as lost for which `wait` returns no time left. Returns the longest time left
+    /// of the others.
     pub fn mark_lost_by_time(
         &mut self,
         sent_at: Time,
@@ -59,7 +61,7 @@ impl Scoreboard {
         wait: impl Fn(Time) -> Option<lopsided_core::Duration>,
     ) -> Option<lopsided_core::Duration> {
         let before_newest = |sent: &TxRecord| sent.sent_at < sent_at || (sent.sent_at == sent_at && sent.end() < end);
-        // Original transmissions are in sending order: overdue ones come first, and the last of the others waits
+        // Original transmissions are in sending order. Overdue ones come first, and the last of the others waits
         // longest.
         let mut longest = None;
         let mut number = self.first_open.max(self.base);
@@ -81,7 +83,7 @@ impl Scoreboard {
             }
         }
         self.first_open = number;
-        // The same for retransmissions.
+        // The same for retransmissions, in sending order.
         while let Some(&(when, number)) = self.retransmitted.first() {
             if !before_newest(self.get(number)) || wait(when).is_some() {
                 break;
@@ -93,11 +95,11 @@ impl Scoreboard {
         longest.max(last.and_then(|&(when, _)| wait(when)))
     }
 
-    /// The last original transmission that is neither SACKed nor lost and was sent before the newest delivered one;
+    /// The last original transmission that is neither SACKed nor lost and was sent before the newest delivered one.
     /// `number` is the first candidate.
     fn last_open_before_newest(&mut self, number: u64, before_newest: impl Fn(&TxRecord) -> bool) -> Option<TxRecord> {
         let is_open = |sent: &TxRecord| !sent.is_sacked() && !sent.was_ever_retransmitted() && !sent.is_lost();
-        // The newest delivered segment is only replaced by a newer one.
+        // Resume the search at the last bound: the newest delivered segment is only replaced by a newer one.
         let mut beyond = self.not_before_newest.max(number);
         while beyond < self.next_number() {
             let sent = *self.get(beyond);
@@ -123,8 +125,8 @@ impl Scoreboard {
         None
     }
 
-    /// Marks all holes below the highest SACKed byte as lost, except those retransmitted since and those beyond the
-    /// offset `upto`.
+    /// Marks all holes below the highest SACKed byte as lost. Holes that were retransmitted since and holes beyond the
+    /// offset `upto` stay unmarked.
     pub fn mark_lost_below_highest_sack(&mut self, upto: u64) {
         let Some(last) = self.sack_ranges.last().copied() else { return };
         self.mark_holes_before(last.first.min(self.locate(upto)));
@@ -140,15 +142,16 @@ impl Scoreboard {
         }
     }
 
-    /// FACK: marks holes as lost that are at least `threshold` segments below the highest SACKed one (inclusive), and
-    /// the first `least` records in any case, except holes beyond the offset `upto` and those retransmitted since.
+    /// FACK: marks holes as lost that are at least `threshold` segments below the highest SACKed segment (inclusive),
+    /// and always the first `least` records. Holes beyond the offset `upto` and holes that were retransmitted since
+    /// stay unmarked.
     pub fn mark_lost_by_distance(&mut self, threshold: u32, least: u64, upto: u64) {
         let forward = self.sack_ranges.last().map_or(0, |run| run.next.saturating_sub(u64::from(threshold)));
         self.mark_holes_before(forward.max(self.base + least).min(self.locate(upto)));
     }
 
-    /// FACK: marks retransmissions as lost that were sent before the highest SACKed segment. If that one was itself
-    /// retransmitted, the order is unknown and nothing is marked.
+    /// FACK: marks retransmissions as lost that were sent before the highest SACKed segment. If that segment was
+    /// retransmitted itself, the order is unknown and nothing is marked.
     pub fn mark_lost_retransmissions(&mut self) {
         let Some(run) = self.sack_ranges.last() else { return };
         let highest = *self.get(run.next - 1);
@@ -168,6 +171,7 @@ impl Scoreboard {
         let mut above = 0;
         let mut limit = None;
         for run in self.sack_ranges.descending() {
+            // RFC 6675 section 4, IsLost: count the SACKed segments from the highest down.
             above += run.next - run.first;
             if above >= u64::from(threshold) {
                 limit = Some(run.first);
@@ -179,6 +183,7 @@ impl Scoreboard {
         }
     }
 
+    /// Marks all holes before the record `limit` as lost, except retransmitted ones.
     fn mark_holes_before(&mut self, limit: u64) {
         let mut number = self.first_open.max(self.base);
         while number < limit {
@@ -188,7 +193,7 @@ impl Scoreboard {
                 number = self.sack_range_of(number).next;
                 continue;
             }
-            // A segment retransmitted in a recovery that was undone may be lost again.
+            // A segment that was retransmitted in an undone recovery may be lost again.
             if !sent.is_retransmitted() && !sent.is_lost() {
                 self.mark_lost(number);
             }
@@ -197,15 +202,15 @@ impl Scoreboard {
         self.first_open = self.first_open.max(limit);
     }
 
-    /// Marks the first segment as lost (a partial ACK without SACK, or the third duplicate).
+    /// Marks the first segment as lost: after a partial ACK without SACK, or after the third duplicate.
     pub fn mark_first_lost(&mut self) {
         if self.ring.front().is_some_and(|sent| !sent.is_sacked()) {
             self.mark_lost(self.base);
         }
     }
 
-    /// Marks everything that is not SACKed as lost after a timeout, except what `spare` excepts; the first segment
-    /// always.
+    /// Marks all segments as lost after a timeout, except SACKed segments and those that `spare` exempts by their send
+    /// time. The first segment is never exempt.
     pub fn mark_all_lost(&mut self, forget_sack: bool, spare: impl Fn(Time) -> bool) {
         if forget_sack {
             for sent in &mut self.ring {
@@ -225,6 +230,7 @@ impl Scoreboard {
         }
     }
 
+    /// Marks a segment as lost, or its retransmission if that was lost too.
     pub(super) fn mark_lost(&mut self, number: u64) {
         let before = self.total_lost;
         let sent = self.get_mut(number);
@@ -256,6 +262,7 @@ impl Scoreboard {
         }
     }
 
+    /// Records a loss for the controller.
     fn note_loss(&mut self, number: u64) {
         let Some(losses) = &mut self.losses else { return };
         let sent = &self.ring[(number - self.base) as usize];

@@ -1,16 +1,16 @@
-//! Outstanding segments that exceed a new path MTU: they are retransmitted in pieces.
+//! Splits outstanding segments that exceed a new path MTU, so that they are retransmitted in pieces.
 //!
-//! Linux counts segments, so a piece takes a full segment's room in the window: it is padded.
+//! Linux counts segments, so each piece uses the room of a full segment in the window. The difference is its padding.
 
 use super::sack_ranges::{SackRange, SackRanges};
 use super::{Scoreboard, TxRecord};
 use std::collections::VecDeque;
 
 impl Scoreboard {
-    /// Cuts every record longer than `full` bytes, except SACKed ones.
+    /// Splits every record longer than `full` bytes, except SACKed ones.
     pub fn cut_to(&mut self, full: u64) {
         let mut ring = VecDeque::with_capacity(2 * self.ring.len());
-        // The new place of each record, and of the end.
+        // The new number of each record, and of the end.
         let mut places = Vec::with_capacity(self.ring.len() + 1);
         for sent in &self.ring {
             places.push(self.base + ring.len() as u64);
@@ -57,7 +57,8 @@ impl Scoreboard {
         self.not_before_newest = self.base;
     }
 
-    /// Marks every record that is longer as lost, retransmitted ones too. SACKed data has arrived.
+    /// Marks every record longer than `longer_than` bytes as lost, including retransmitted ones. SACKed data has
+    /// arrived.
     pub fn mark_too_long_lost(&mut self, longer_than: u64) {
         for number in self.base..self.next_number() {
             let sent = self.get(number);

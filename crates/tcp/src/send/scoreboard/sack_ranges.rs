@@ -1,8 +1,8 @@
-//! Runs of SACKed segments: disjoint, ordered, and found in logarithmic time, for any number of holes in any order.
+//! Runs of SACKed segments: disjoint, ordered, and searched in logarithmic time for any order of holes.
 
 use std::collections::BTreeMap;
 
-/// A run of SACKed segments: offsets `[start, end)` are the records `first..next`.
+/// A run of SACKed segments: the offsets `[start, end)`, the records `first..next`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SackRange {
     pub start: u64,
@@ -11,9 +11,10 @@ pub(super) struct SackRange {
     pub next: u64,
 }
 
-/// The runs by their start. An acknowledgement may have covered the beginning of the first run.
+/// The runs by their start offset. If an acknowledgement covers the beginning of a run, its key stays lower than its
+/// start.
 ///
-/// A SACK block mostly extends the highest run: that is checked before the tree.
+/// A SACK block usually extends the highest run, so look-ups check that run before the tree.
 #[derive(Debug, Default)]
 pub(super) struct SackRanges(BTreeMap<u64, SackRange>);
 
@@ -26,7 +27,7 @@ impl SackRanges {
         self.0.clear();
     }
 
-    /// The runs from the highest down.
+    /// The runs in descending order.
     pub fn descending(&self) -> impl Iterator<Item = &SackRange> {
         self.0.values().rev()
     }
@@ -36,6 +37,7 @@ impl SackRanges {
         self.0.values()
     }
 
+    /// The highest run.
     pub fn last(&self) -> Option<&SackRange> {
         self.0.last_key_value().map(|(_, run)| run)
     }
@@ -61,12 +63,12 @@ impl SackRanges {
         self.0.range(..=offset).next_back().map(|(_, run)| *run)
     }
 
-    /// Inserts a run that touches no other.
+    /// Inserts a run that touches no other run.
     pub fn insert(&mut self, run: SackRange) {
         self.0.insert(run.start, run);
     }
 
-    /// Removes the run that begins at `offset` or closest before it.
+    /// Removes the run whose key is `offset` or closest below it.
     pub fn remove(&mut self, offset: u64) {
         if let Some(last) = self.0.last_entry().filter(|last| *last.key() <= offset) {
             last.remove();
@@ -75,11 +77,12 @@ impl SackRanges {
         }
     }
 
-    /// Removes what an acknowledgement up to `una` covers; records end at `base` below it.
+    /// Removes the part that an acknowledgement up to `una` covers. `base` is the number of the first record that is
+    /// left.
     pub fn cut(&mut self, una: u64, base: u64) {
         while let Some(mut run) = self.0.first_entry() {
             if run.get().end > una {
-                // A run that begins below the acknowledgement is cut.
+                // The acknowledgement covers the beginning of the run.
                 let left = run.get_mut();
                 left.start = left.start.max(una);
                 left.first = left.first.max(base);

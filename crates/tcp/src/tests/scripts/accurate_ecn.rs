@@ -3,12 +3,12 @@
 use super::script::{PEER, Script, linux};
 use crate::{CaState, EcnRule, Profile};
 
-/// The peer's segments are written out here, with all their bits.
+/// A profile with accurate ECN. The peer's segments are written with all their bits.
 fn accurate() -> Profile {
     Profile { ecn: EcnRule::Accurate, ..linux() }
 }
 
-/// An active open to a peer whose SYN/ACK and first segment have these bits.
+/// An active open to a peer whose SYN-ACK has the ACE field `answer`, and whose first segment has `first`.
 fn opened(answer: u8, first: u8) -> Script {
     let mut t = Script::connect(accurate(), PEER);
     t.expect(0, "SAWE 0:0");
@@ -19,7 +19,7 @@ fn opened(answer: u8, first: u8) -> Script {
     t
 }
 
-/// Ten capable segments out since 100 ms. Each carries the count of nothing: five.
+/// Ten ECN-capable segments are outstanding since 100 ms. Each carries the initial packet count of five.
 fn ten_out() -> Script {
     let mut t = opened(2, 5);
     t.write(100, 60_000);
@@ -31,8 +31,8 @@ fn ten_out() -> Script {
 
 #[test]
 fn both_ends_know_it() {
-    // Section 3.1.1: all three bits ask; the answer and its acknowledgement tell how a SYN arrived, here not capable:
-    // 0b010.
+    // Section 3.1.1: all three bits request accurate ECN. The SYN-ACK and its acknowledgement report how the SYN or
+    // SYN-ACK arrived, here not ECN-capable: 0b010.
     let mut t = Script::listen(accurate(), PEER);
     t.inject(0, &format!("{} AWE", t.peer_syn("S")));
     t.expect(0, "S. 0:0 ack 1 ace 2 octets0 1,0");
@@ -46,7 +46,7 @@ fn both_ends_know_it() {
 
 #[test]
 fn the_answer_tells_how_the_syn_arrived() {
-    // Table 2. A marked SYN counts: six.
+    // Table 2. A marked SYN counts as a packet, so the count is six.
     for (arrived, answer, count) in [("ect0", 4, 5), ("ect1", 3, 5), ("ce", 6, 6)] {
         let mut t = Script::listen(accurate(), PEER);
         t.inject(0, &format!("{} AWE {arrived}", t.peer_syn("S")));
@@ -59,7 +59,7 @@ fn the_answer_tells_how_the_syn_arrived() {
 
 #[test]
 fn older_peers_get_what_they_know() {
-    // Section 3.1.2: to a classic server and from a classic client.
+    // Section 3.1.2: an active open to a classic server, and a classic client.
     let mut t = Script::connect(accurate(), PEER);
     t.expect(0, "SAWE 0:0");
     t.inject(100, &format!("{} E", t.peer_syn("S. ack 1")));
@@ -75,12 +75,12 @@ fn older_peers_get_what_they_know() {
     t.inject(0, &format!("{} WE", t.peer_syn("S")));
     t.expect(0, "S.E 0:0 ack 1");
 
-    // A classic server of this make, asked for more.
+    // A server with classic ECN that receives a request for accurate ECN.
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, &format!("{} AWE", t.peer_syn("S")));
     t.expect(0, "S.E 0:0 ack 1");
 
-    // No ECN, and a server that sends back what it gets.
+    // A server without ECN, and one that reflects the bits.
     for answer in ["", "AWE"] {
         let mut t = Script::connect(accurate(), PEER);
         t.expect(0, "SAWE 0:0");
@@ -93,7 +93,7 @@ fn older_peers_get_what_they_know() {
 
 #[test]
 fn what_is_unknown_is_taken_for_its_successor() {
-    // Section 3.1.3: any combination of bits but the old ones asks for it, and 0b101 answers so.
+    // Section 3.1.3: any combination of bits except the old ones requests accurate ECN, and 0b101 accepts it.
     for asked in [1, 2, 4, 5, 6] {
         let mut t = Script::listen(accurate(), PEER);
         t.inject(0, &format!("{} ace {asked}", t.peer_syn("S")));
@@ -115,7 +115,7 @@ fn a_syn_asks_twice_and_then_does_without() {
 
 #[test]
 fn a_mangled_field_or_a_zeroed_count_ends_the_capable_packets() {
-    // Section 3.2.2.3: the SYN was not capable, so no answer can say that it arrived so. Feedback goes on.
+    // Section 3.2.2.3: the SYN was not ECN-capable, so no valid SYN-ACK reports that it was. Feedback continues.
     for answer in [3, 4, 6] {
         let mut t = opened(answer, 5);
         t.write(100, 1000);
@@ -123,11 +123,11 @@ fn a_mangled_field_or_a_zeroed_count_ends_the_capable_packets() {
         t.inject(101, "1:1001 ce");
         t.expect(101, "ack 1001 ace 6");
     }
-    // Section 3.2.2.4.
+    // Section 3.2.2.4: a packet count of zero.
     let mut t = opened(2, 0);
     t.write(100, 1000);
     t.expect(100, "1:1001 . ace 5");
-    // Table 4: the server's side of both.
+    // Table 4: the checks of a passive open.
     for last in [0, 3, 4, 6] {
         let mut t = Script::listen(accurate(), PEER);
         t.inject(0, &format!("{} AWE", t.peer_syn("S")));
@@ -147,10 +147,10 @@ fn the_receiver_counts_marked_packets_and_octets_by_codepoint() {
     t.expect(102, "ack 2001 ace 6 octets0 1001,1000");
     t.inject(103, "2001:2501 ce");
     t.expect(103, "ack 2501 ace 7 octets0 1001,1500");
-    // RFC 9768 has no echo that goes on, and CWR means nothing; Linux's first ACKs go out one by one.
+    // RFC 9768 has no continued echo, and CWR has no meaning. Linux's first ACKs are quick, one per segment.
     t.inject(104, "2501:3501 ect1");
     t.expect(104, "ack 3501 ace 7 octets1 1001,1500,1001");
-    // Data of its own carries the count too.
+    // This end's own data carries the count too.
     t.write(105, 500);
     t.expect(105, "1:501 . ace 7 ect0");
 }
@@ -184,7 +184,7 @@ fn an_old_ack_is_no_count() {
     let mut t = ten_out();
     t.inject(200, "ack 2001 ace 6 octets0 1001,1000");
     t.expect(200, "10001:11001 . ace 5 ect0");
-    // TxRecord before, arrived after: its count of five is not eight minus one.
+    // Sent before the last ACK and delivered after it: its count of five must not be taken as a wrapped count.
     t.inject(201, "ack 1001 ace 5 octets0 1001,0");
     t.inject(202, "ack 3001 ace 6 octets0 2001,1000");
     t.expect(202, "11001:12001 . ace 5 ect0");

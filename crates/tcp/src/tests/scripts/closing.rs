@@ -5,7 +5,7 @@ use crate::{ConnError, ConnEvent, State};
 use lopsided_core::Payload;
 use std::net::Shutdown;
 
-/// An established connection whose first event has been taken.
+/// An established connection. Its first event has been taken.
 fn established() -> Script {
     let mut t = Script::established(linux(), PEER);
     t.expect_event(ConnEvent::Established);
@@ -27,7 +27,7 @@ fn the_end_that_closes_first_waits_a_minute() {
     t.expect_event(ConnEvent::PeerClosed);
     t.expect_event(ConnEvent::Closed);
     t.expect_state(State::TimeWait);
-    // The last ACK was lost: it is sent again, and the wait begins anew.
+    // The last ACK was lost: it is sent again, and TIME-WAIT restarts.
     t.inject(1300, "F 1:1");
     t.expect(1300, ". 2:2 ack 2");
     t.expect_nothing_until(61_299);
@@ -69,7 +69,7 @@ fn the_end_that_closes_second_is_done_with_the_last_acknowledgement() {
     t.expect(100, "ack 2");
     t.expect_event(ConnEvent::PeerClosed);
     t.expect_state(State::CloseWait);
-    // The other direction goes on.
+    // The other direction stays open.
     t.write(150, 1000);
     t.expect(150, "1:1001 ack 2");
     t.close(160);
@@ -110,7 +110,7 @@ fn a_lost_fin_is_sent_again() {
     let mut t = established();
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");
-    // Tail loss probe, then timeouts.
+    // First a tail loss probe, then timeouts.
     t.expect(400, "F. 1:1 ack 1");
     t.expect(700, "F. 1:1 ack 1");
     t.expect(1300, "F. 1:1 ack 1");
@@ -134,7 +134,7 @@ fn what_was_written_goes_before_the_fin() {
 
 #[test]
 fn a_write_goes_out_by_itself_and_the_fin_of_the_close_behind_it_follows() {
-    // Kernel capture: 3,202 octets written and closed at once are two full segments, a short one and a FIN.
+    // Kernel capture: 3,202 bytes written and closed at once are sent as two full segments, a short one and a FIN.
     let mut t = established();
     let closing = |t: &mut Script, octets| {
         t.connection.write(&Payload::virtual_len(octets)).expect("open");
@@ -146,7 +146,7 @@ fn a_write_goes_out_by_itself_and_the_fin_of_the_close_behind_it_follows() {
     t.expect(100, "1001:2001 .");
     t.expect(100, "2001:2201 .");
     t.expect(100, "F. 2201:2201 ack 1");
-    // The window, or Nagle, holds the end of the write back: the FIN goes with it.
+    // If the window or Nagle holds the end of the write back, the FIN joins it.
     let mut t = established();
     closing(&mut t, 10_200);
     t.expect_train(100, 1, 10_001);
@@ -176,7 +176,7 @@ fn a_half_closed_connection_still_receives() {
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");
     t.inject(200, "ack 2");
-    // The delayed acknowledgement works in FIN-WAIT-2 as before.
+    // Delayed ACKs work in FIN-WAIT-2 as in ESTABLISHED.
     t.inject(300, "1:1001");
     t.expect(400, ". 2:2 ack 1001");
     t.inject(500, "F 1001:1501");
@@ -221,7 +221,7 @@ fn a_reset_with_the_next_number_ends_the_connection() {
 
 #[test]
 fn a_reset_behind_a_fin_counts() {
-    // RCV.NXT is behind the FIN.
+    // RCV.NXT is the number after the FIN.
     let mut t = established();
     t.inject(100, "F 1:1");
     t.expect(100, "ack 2");
@@ -271,7 +271,8 @@ fn abort_in_time_wait_is_silent() {
 
 #[test]
 fn a_fin_that_comes_with_data_in_order_fills_no_gap() {
-    // Linux: with the FIN answers are awaited, so that quick ACKs end, and the close carries the acknowledgement.
+    // Linux: after a FIN an answer is expected, so quick ACKs end, and the segment of the close carries the
+    // acknowledgement.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1:1001");
     t.expect(100, "ack 1001");
@@ -294,7 +295,8 @@ fn what_a_filled_gap_leads_up_to_is_acknowledged_before_the_application_closes()
 
 #[test]
 fn a_full_window_does_not_hide_the_peers_end() {
-    // Behind its FIN the peer's segments lie one beyond a window of zero, and still acknowledge.
+    // After its FIN, the peer's segments are one number beyond a window of zero, and their acknowledgements still
+    // count.
     let mut t = Script::established(super::script::receive_buffer(linux(), 2000), PEER);
     t.reads = false;
     t.inject(100, "1:1001");
@@ -307,7 +309,7 @@ fn a_full_window_does_not_hide_the_peers_end() {
     assert_eq!(t.info().unacked, 0);
 }
 
-/// Linux's __tcp_ack_snd_check counts the FIN: 1,001 octets are more than a full segment of 1,000.
+/// Linux's __tcp_ack_snd_check counts the FIN: 1,001 bytes are more than a full segment of 1,000.
 #[test]
 fn a_full_segment_with_a_fin_is_acknowledged_at_once() {
     let without_quick_acks = || {
@@ -322,14 +324,15 @@ fn a_full_segment_with_a_fin_is_acknowledged_at_once() {
     let mut t = without_quick_acks();
     t.inject(150, "F 32001:33001");
     t.expect(150, "ack 33002");
-    // A short segment is not: the ACK waits for 40 ms.
+    // The ACK of a short segment waits for 40 ms.
     let mut t = without_quick_acks();
     t.inject(150, "F 32001:32501");
     t.expect_nothing_until(189);
     t.expect(190, "ack 32502");
 }
 
-/// Linux's tcp_fin enters pingpong mode, so a FIN alone waits as data would. Where no data ever came the delay is zero.
+/// Linux's tcp_fin enters pingpong mode, so the ACK of a FIN without data is delayed as for data. On a connection that
+/// never received data the delay is zero.
 #[test]
 fn a_bare_fin_waits_for_an_answer_unless_no_data_ever_came() {
     let mut t = established();

@@ -9,7 +9,7 @@ fn ecn() -> Profile {
     Profile { ecn: EcnRule::On, ..linux() }
 }
 
-/// Ten ECN-capable segments out since 100 ms.
+/// Ten ECN-capable segments are outstanding since 100 ms.
 fn ten_out() -> Script {
     let mut t = Script::established(ecn(), ECN);
     t.write(100, 60_000);
@@ -21,7 +21,8 @@ fn ten_out() -> Script {
 
 #[test]
 fn both_ends_must_offer_it() {
-    // Section 6.1.1: an ECN-setup SYN has ECE and CWR, its answer ECE alone; neither is ECN-capable itself.
+    // Section 6.1.1: an ECN-setup SYN has ECE and CWR, and an ECN-setup SYN-ACK only ECE. Neither of them is
+    // ECN-capable.
     let mut t = Script::connect(ecn(), ECN);
     t.expect(0, "SEW 0:0");
     t.inject(100, &t.peer_syn("S. ack 1"));
@@ -52,7 +53,7 @@ fn linux_gives_it_to_who_asks_and_does_not_ask() {
     t.expect(0, "S 0:0");
 }
 
-/// Linux's tcp_newreno_mark_lost counts duplicates in CWR too, where a sender that reacts to marks often is.
+/// Linux's tcp_newreno_mark_lost counts duplicates in CWR too, the usual state of a sender that reacts to marks.
 #[test]
 fn without_sack_three_duplicates_begin_a_recovery_in_cwr_too() {
     let mut t = Script::established(ecn(), Peer { sack: false, ..ECN });
@@ -66,20 +67,20 @@ fn without_sack_three_duplicates_begin_a_recovery_in_cwr_too() {
     t.drain();
     t.inject(203, "E. ack 1001");
     t.expect_ca_state(CaState::Recovery);
-    // PRR lets one segment go for two that left (RFC 6937).
+    // PRR sends one segment for two that were delivered (RFC 6937).
     t.inject(204, "E. ack 1001");
     t.expect(204, "1001:2001 .");
 }
 
 #[test]
 fn a_syn_that_is_sent_again_does_without() {
-    // Section 6.1.1.1: something on the way may drop ECN-setup SYNs.
+    // Section 6.1.1.1: the path may drop ECN-setup SYNs.
     let mut t = Script::connect(ecn(), ECN);
     t.expect(0, "SEW 0:0");
     t.expect(1000, "S 0:0");
 }
 
-/// A SYN's timeout is one as any other to Linux (tcp_enter_loss): the first data says that the window came down.
+/// Linux treats the timeout of a SYN as any other (tcp_enter_loss): the first data carries CWR.
 #[test]
 fn after_a_lost_syn_the_first_data_says_that_the_window_came_down() {
     let mut t = Script::connect(ecn(), ECN);
@@ -123,7 +124,7 @@ fn the_receiver_echoes_a_mark_until_the_sender_says_that_it_slowed_down() {
     t.expect(104, ". ack 4001");
 }
 
-/// By captures of 6.1.
+/// From captures of 6.1.
 #[test]
 fn linux_takes_a_segment_that_cannot_be_marked_for_a_repair_and_acknowledges_two_at_once() {
     let quick = |repair: &str| {
@@ -134,7 +135,7 @@ fn linux_takes_a_segment_that_cannot_be_marked_for_a_repair_and_acknowledges_two
             t.drain();
             t.info().counters.pure_acks_out - before
         };
-        // The quick ACKs of the beginning are used up where one segment waits for another.
+        // The initial quick ACKs are used up once a segment waits for a second one.
         let mut n = 0;
         while arrives(n, "ect0") > 0 {
             n += 1;
@@ -145,7 +146,7 @@ fn linux_takes_a_segment_that_cannot_be_marked_for_a_repair_and_acknowledges_two
     assert_eq!([quick("ect0"), quick("")], [[0, 1], [1, 1]]);
 }
 
-/// By 6.1's __tcp_ecn_check_ce: not the marks that follow, while the first is still echoed.
+/// From 6.1's __tcp_ecn_check_ce: marks that follow while the first mark is echoed grant no quick ACKs.
 #[test]
 fn linux_acknowledges_two_at_once_from_the_first_mark_on() {
     let mut t = Script::established(ecn(), ECN);
@@ -160,13 +161,13 @@ fn linux_acknowledges_two_at_once_from_the_first_mark_on() {
     while arrives(&mut t, "ect0") > 0 {}
     assert_eq!(arrives(&mut t, "ect0"), 1);
     assert_eq!(["ce", "ce", "ce", "ce", "ce"].map(|mark| arrives(&mut t, mark)), [1, 1, 0, 1, 0]);
-    // The peer slowed down: at once, and the next mark is a first one.
+    // The peer reduced its window: the data with CWR is acknowledged at once, and the next mark counts as a first mark.
     assert_eq!(["W ect0", "ce", "ce", "ce", "ce"].map(|mark| arrives(&mut t, mark)), [1, 1, 1, 0, 1]);
 }
 
 #[test]
 fn a_retransmission_is_not_capable_and_the_next_new_segment_says_that_the_window_came_down() {
-    // Section 6.1.5; section 6.1.2: CWR follows a reduction for any reason.
+    // Section 6.1.5. Section 6.1.2: CWR follows a reduction for any reason.
     let mut t = ten_out();
     t.inject(200, "ack 1 sack 1001:2001");
     t.expect(200, "10001:11001 . ect0");

@@ -1,10 +1,10 @@
-//! FreeBSD's recovery: duplicates that are counted, one window for what goes again and what is new, a threshold of half
-//! the peer's window. The numbers follow from the rules; the shape is that of captures of FreeBSD's own TCP.
+//! FreeBSD's recovery: counted duplicates, one window for retransmissions and new data, and a threshold of half the
+//! peer's window. The numbers follow from the rules, and the behaviour is that of captures of FreeBSD's own TCP.
 
 use super::script::{NO_SACK, PEER, Peer, Script, freebsd};
 use crate::{CaState, Profile};
 
-/// Ten segments out since 100 ms, and more to send.
+/// Ten segments are outstanding since 100 ms, and more data waits.
 fn ten_out() -> Script {
     ten_out_to(PEER)
 }
@@ -19,7 +19,7 @@ fn ten_out_to(peer: Peer) -> Script {
 
 #[test]
 fn only_counted_duplicates_begin_a_recovery_and_the_first_two_let_a_segment_go_each() {
-    // One duplicate that reports three segments is one; RFC 3042 by the count.
+    // One duplicate that reports three segments counts as one. Limited transmit (RFC 3042) follows the count.
     let mut t = ten_out();
     t.inject(200, "ack 1 sack 1001:4001");
     t.expect(200, "10001:11001 .");
@@ -40,7 +40,7 @@ fn an_ack_with_another_window_is_no_duplicate_and_starts_the_count_anew() {
     t.expect(200, "10001:11001 .");
     t.inject(201, "ack 1 sack 1001:3001");
     t.expect(201, "11001:12001 .");
-    // The window of an earlier ACK had left out what was not read yet.
+    // The window of an earlier ACK excluded data that was not read yet.
     t.inject(202, "ack 1 sack 1001:4001 win 1047552");
     t.expect_ca_state(CaState::Disorder);
     for (at, end) in [(203, 5001), (204, 6001)] {
@@ -55,7 +55,8 @@ fn an_ack_with_another_window_is_no_duplicate_and_starts_the_count_anew() {
 
 #[test]
 fn holes_at_the_front_are_repaired_one_a_round_trip() {
-    // A capture of an upload's start: segments 8 to 12 sent again at 121.59, 121.84, 122.08, 122.31, 122.39 s.
+    // From a capture of the beginning of an upload: segments 8 to 12 are retransmitted at 121.59, 121.84, 122.08,
+    // 122.31 and 122.39 s.
     let mut t = ten_out();
     for (at, end) in [(200, 6001), (201, 7001), (202, 8001)] {
         t.inject(at, &format!("ack 1 sack 5001:{end}"));
@@ -68,7 +69,7 @@ fn holes_at_the_front_are_repaired_one_a_round_trip() {
     t.expect(302, "1001:2001 .");
     t.inject(402, "ack 2001 sack 5001:8001");
     t.expect(402, "2001:3001 .");
-    // An ACK of two segments lets two go.
+    // An ACK of two segments permits two.
     t.inject(502, "ack 4001 sack 5001:8001");
     t.expect(502, "4001:5001 .");
     t.expect(502, "12001:13001 .");
@@ -77,7 +78,8 @@ fn holes_at_the_front_are_repaired_one_a_round_trip() {
     t.expect_ca_state(CaState::Open);
 }
 
-/// The first of twelve segments went again at 200 ms, and a partial acknowledgement that leaves no hole came at 300.
+/// The first of twelve segments was retransmitted at 200 ms. A partial acknowledgement that leaves no hole arrives at
+/// 300 ms.
 fn with_only_a_tail_left(ack: u64) -> Script {
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
@@ -90,13 +92,13 @@ fn with_only_a_tail_left(ack: u64) -> Script {
 
 #[test]
 fn all_that_is_out_fills_a_recoverys_window_while_nothing_that_went_again_is() {
-    // tcp_output looks at what is new since the recovery began only while `sack_bytes_rxmt` is not zero. An empty
-    // segment goes in any case: in a capture of a download's start one at 1.077 s.
+    // tcp_output counts the new data since the recovery began only while `sack_bytes_rxmt` is not zero. An empty
+    // segment is always sent: in a capture of the beginning of a download, one at 1.077 s.
     let mut t = with_only_a_tail_left(6001);
     t.expect(300, ". 12001:12001 ack 1");
     t.expect_cwnd(2);
     t.expect_nothing_until(350);
-    // Room for two, and one is out.
+    // The window has room for two segments, and one is outstanding.
     let mut t = with_only_a_tail_left(11_001);
     t.expect(300, ". 12001:12001 ack 1");
     t.expect(300, "12001:13001 .");
@@ -105,7 +107,7 @@ fn all_that_is_out_fills_a_recoverys_window_while_nothing_that_went_again_is() {
 
 #[test]
 fn a_partial_acknowledgement_that_lets_nothing_go_is_answered_with_an_empty_segment() {
-    // TF_ACKNOW in tcp_sack_partialack: data carries it, where there is any that may go.
+    // TF_ACKNOW in tcp_sack_partialack: data carries the ACK if any may be sent.
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
         t.inject(200, &format!("ack 1 sack 1001:{end}"));
@@ -113,7 +115,7 @@ fn a_partial_acknowledgement_that_lets_nothing_go_is_answered_with_an_empty_segm
     }
     t.inject(210, "ack 1 sack 5001:10001,1001:4001");
     t.expect(210, "4001:5001 .");
-    // The peer takes no more.
+    // The peer's window has no room for more.
     t.inject(300, "ack 4001 sack 5001:10001 win 7936");
     t.expect(300, ". 12001:12001 ack 1");
 }
@@ -127,12 +129,12 @@ fn a_duplicate_adds_a_segment_while_less_than_the_threshold_is_in_the_network() 
     }
     t.inject(200, "ack 1 sack 2001:5001");
     t.expect(200, "1:1001 .");
-    // Twelve are out: up to the highest SACK as many are in the network as follow it, and the one sent again.
+    // Twelve segments are outstanding. In the network are those after the highest SACK and the retransmitted one.
     for (at, end) in [(210, 6001), (211, 7001), (212, 8001)] {
         t.inject(at, &format!("ack 1 sack 2001:{end}"));
     }
     t.expect_cwnd(1);
-    // Four behind the highest SACK, and one again: no less than the threshold. Then three and one.
+    // Four segments after the highest SACK and one retransmission are not less than the threshold. Three and one are.
     t.inject(213, "ack 1 sack 2001:9001");
     t.expect(213, "1001:2001 .");
     t.expect_cwnd(2);
@@ -151,7 +153,7 @@ fn nothing_sent_since_a_recovery_began_is_sent_again_in_it() {
     }
     let out = t.info().unacked;
     assert!(out > 13, "new segments went: {out}");
-    // The first of them is lost, those behind it arrived.
+    // The first of the new segments is lost, and those after it arrive.
     for end in [14_001, 15_001] {
         t.inject(300, &format!("ack 1 sack 13001:{end},1001:12001"));
         t.drain();
@@ -174,7 +176,8 @@ fn the_threshold_is_half_of_the_peers_window_where_that_is_less() {
 
 #[test]
 fn at_each_timeout_the_threshold_is_half_of_what_the_window_is_then() {
-    // 4.4BSD; RFC 5681 section 3.1 would keep it when the same segment times out again. The slop is not doubled.
+    // 4.4BSD halves the window of that time. RFC 5681 section 3.1 would keep the threshold when the same segment times
+    // out again. The slop is not doubled.
     let mut t = ten_out();
     t.expect(600, "1:1001 .");
     t.expect_ssthresh(5);
@@ -203,8 +206,8 @@ fn after_a_timeout_three_duplicates_begin_a_recovery() {
 
 #[test]
 fn after_a_timeout_what_sack_reported_is_skipped_and_counts_as_in_flight() {
-    // A capture: a segment goes again at 130.083 s, a duplicate with SACK lets another go at 130.248, and two ACKs
-    // later nothing does: what follows was SACKed, and the window is full of it.
+    // From a capture: a segment is retransmitted at 130.083 s, and a duplicate with SACK permits another one at 130.248
+    // s. Two ACKs later no segment is sent, because the following data was SACKed and fills the window.
     let mut t = ten_out();
     t.inject(200, "ack 4001");
     t.drain();
@@ -220,7 +223,7 @@ fn after_a_timeout_what_sack_reported_is_skipped_and_counts_as_in_flight() {
 
 #[test]
 fn the_ack_that_ends_a_recovery_adds_nothing_to_the_window() {
-    // min(ssthresh, what is out and one): a capture sends a single segment at 122.577 s.
+    // The window is min(ssthresh, outstanding data + 1 segment): a capture has a single segment at 122.577 s.
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
         t.inject(200, &format!("ack 1 sack 1001:{end}"));
@@ -234,7 +237,7 @@ fn the_ack_that_ends_a_recovery_adds_nothing_to_the_window() {
 
 #[test]
 fn a_window_at_the_threshold_still_grows_as_in_slow_start() {
-    // A trace of FreeBSD after a timeout, in octets of 1448: 1448, 2896 (the threshold), 4344, 4826, 5260.
+    // A trace of FreeBSD after a timeout, in segments of 1448 bytes: 1448, 2896 (the threshold), 4344, 4826, 5260.
     let mut t = ten_out();
     t.drain_until(1400);
     t.expect_ssthresh(2);
@@ -253,7 +256,8 @@ fn in_its_fast_path_a_window_beyond_the_peers_does_not_grow() {
     t.inject(200, "ack 1001 win 8192");
     t.drain();
     t.expect_cwnd(11);
-    // Nothing but progress, the window as before; then another window, which the fast path does not take.
+    // First an ACK that only advances, with an unchanged window. Then an ACK with a different window, which the fast
+    // path does not process.
     t.inject(201, "ack 2001 win 8192");
     t.drain();
     t.expect_cwnd(11);
@@ -262,8 +266,8 @@ fn in_its_fast_path_a_window_beyond_the_peers_does_not_grow() {
     t.expect_cwnd(12);
 }
 
-/// Without SACK: segments 1 and 5 of ten are lost, the first two duplicates let one go each, the third repairs. At 202
-/// ms, with twelve out.
+/// Without SACK: segments 1 and 5 of ten are lost. The first two duplicates release a segment each, and the third
+/// causes the retransmission. At 202 ms twelve segments are outstanding.
 fn without_sack_after_the_first_repair() -> Script {
     let mut t = ten_out_to(NO_SACK);
     t.inject(200, "ack 1");
@@ -278,7 +282,8 @@ fn without_sack_after_the_first_repair() -> Script {
 
 #[test]
 fn without_sack_a_recovery_begins_with_the_duplicates_that_let_nothing_go() {
-    // The threshold of five, and one of three duplicates: twelve are out, so that seven more may pass before the next.
+    // The window is the threshold of five plus one of the three duplicates. With twelve outstanding, seven more
+    // duplicates must arrive before the next segment.
     let mut t = without_sack_after_the_first_repair();
     t.expect_cwnd(6);
     for at in 203..209 {
@@ -291,7 +296,7 @@ fn without_sack_a_recovery_begins_with_the_duplicates_that_let_nothing_go() {
 
 #[test]
 fn without_sack_a_partial_acknowledgement_takes_what_it_covers_from_the_window() {
-    // RFC 6582 section 3.2 step 3. Also below the threshold: Linux and the RFC's pipe would keep to it.
+    // RFC 6582 section 3.2 step 3, even below the threshold. Linux, and the pipe of RFC 6675, would keep the threshold.
     let mut t = without_sack_after_the_first_repair();
     for at in [203, 204] {
         t.inject(at, "ack 1");
@@ -310,8 +315,8 @@ fn without_sack_a_partial_acknowledgement_takes_what_it_covers_from_the_window()
 
 #[test]
 fn without_sack_duplicates_for_what_was_out_at_the_last_repair_begin_none() {
-    // RFC 6582 section 4.1: after a timeout what goes again for nothing comes back as duplicates. The first two of
-    // each three let a segment go all the same.
+    // RFC 6582 section 4.1: after a timeout, spurious retransmissions cause duplicates. The first two of every three
+    // still release a segment each.
     let mut t = ten_out_to(NO_SACK);
     let rto = t.info().rto.as_millis_f64();
     t.expect(100.0 + rto, "1:1001 .");
@@ -346,7 +351,7 @@ fn a_timeout_taken_back_gives_back_the_window_of_the_recovery_that_it_broke_off(
     let rto = t.info().rto.as_millis_f64();
     t.expect(200.0 + rto, "1:1001 .");
     t.expect_ca_state(CaState::Loss);
-    // Within half a round trip: of the first repair.
+    // An ACK within half an RTT belongs to the first retransmission.
     t.inject(205.0 + rto, "ack 1001 sack 1001:4001");
     t.drain();
     t.expect_ca_state(CaState::Recovery);

@@ -1,12 +1,11 @@
-//! A peer, or somebody who pretends to be it, that does not play by the rules (RFC 5961, RFC 7323 section 5, Savage et
-//! al. 1999).
+//! A peer or an attacker that violates the protocol (RFC 5961, RFC 7323 section 5, Savage et al. 1999).
 
 use super::script::{PEER, Script, TIMESTAMPS, freebsd, linux};
 use crate::State;
 
 #[test]
 fn acks_of_pieces_of_a_segment_do_not_make_the_window_grow_faster() {
-    // ACK division (RFC 3465 section 2.3): ten ACKs for one segment are worth one segment.
+    // ACK division (RFC 3465 section 2.3): ten ACKs for one segment count as one segment.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 60_000);
     t.expect_train(100, 1, 10_001);
@@ -56,7 +55,7 @@ fn a_reset_in_the_window_but_not_its_edge_is_challenged() {
     t.inject(200, "R 500:500");
     t.expect(200, ". 1:1 ack 1");
     t.expect_state(State::Established);
-    // One outside the window is dropped.
+    // A reset outside the window is dropped.
     t.inject(1200, "R 500000:500000");
     t.inject(1200, "R 0:0");
     t.expect_state(State::Established);
@@ -64,7 +63,7 @@ fn a_reset_in_the_window_but_not_its_edge_is_challenged() {
 
 #[test]
 fn a_syn_is_challenged_wherever_it_lies() {
-    // RFC 5961 section 4.2; section 7: challenges are throttled.
+    // RFC 5961 section 4.2. Section 7: the rate of challenges is limited.
     let mut t = Script::established(linux(), PEER);
     t.inject(200, "S 500:500");
     t.expect(200, ". 1:1 ack 1");
@@ -76,7 +75,7 @@ fn a_syn_is_challenged_wherever_it_lies() {
 
 #[test]
 fn segments_without_data_outside_the_window_are_answered_no_oftener_than_twice_a_second() {
-    // Two ends that disagree about their numbers must not answer each other for ever.
+    // Two ends that disagree about their numbers must not answer each other forever.
     let mut t = Script::established(linux(), PEER);
     t.inject(200, "900000:900000 ack 1");
     t.expect(200, ". 1:1 ack 1");
@@ -101,8 +100,8 @@ fn old_timestamps_are_refused_and_answered() {
 
 #[test]
 fn only_a_segment_at_the_left_edge_sets_the_timestamp_to_echo() {
-    // RFC 7323 section 4.3: the earliest segment that an ACK answers, so that the sender times its delayed ACKs and its
-    // holes.
+    // RFC 7323 section 4.3: the ACK echoes the earliest segment that it answers, so that the sender's sample includes
+    // delayed ACKs and holes.
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.inject(200, "1:1001 ts 200:100");
     t.expect(200, "ack 1001 ts 200:200");

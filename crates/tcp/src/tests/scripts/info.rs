@@ -1,4 +1,4 @@
-//! What a connection says of itself (`tcp_info`).
+//! The state that a connection reports (`tcp_info`).
 
 use super::script::{MSS, PEER, Script, TIMESTAMPS, instant, linux, receive_buffer, send_buffer};
 use lopsided_core::{BitRate, Bytes, Duration, Payload};
@@ -44,7 +44,8 @@ fn what_was_delivered_gives_a_rate() {
     assert!(!info.delivery_rate_app_limited, "the first flight was stamped before the application had no more");
 }
 
-/// Linux (tcp_rate_gen): only what is delivered beyond all that was out when the application had no more ends that limit.
+/// Linux's tcp_rate_gen: the limit ends when more is delivered than was outstanding when the application ran out of
+/// data.
 #[test]
 fn what_is_sent_after_a_pause_measures_the_application() {
     let mut t = Script::established(linux(), PEER);
@@ -53,7 +54,7 @@ fn what_is_sent_after_a_pause_measures_the_application() {
     t.inject(200, "ack 5001");
     t.write(1000, 100_000);
     t.expect_train(1000, 5001, 15_001);
-    // Faster than before, so it is told.
+    // The sample is reported, because its rate is higher than the last one.
     t.inject(1100, "ack 15001");
     t.drain();
     let info = t.info();
@@ -65,7 +66,7 @@ fn what_is_sent_after_a_pause_measures_the_application() {
 
 #[test]
 fn time_with_data_to_send_is_divided_by_what_holds_it_back() {
-    // The peer's window is two segments; later the send buffer is what is too small.
+    // First the peer's window has two segments. Later the send buffer is too small.
     let mut t = Script::established(send_buffer(linux(), 4000), PEER);
     t.inject(100, "ack 1 win 2048");
     t.write(200, 4000);
@@ -104,7 +105,7 @@ fn what_was_sent_again_and_the_receivers_window_are_told() {
     assert_eq!(t.connection.write(&Payload::EMPTY), Ok(0));
 }
 
-/// tcp_ack_update_rtt: of what an ACK covers and what it SACKs the latter is newer.
+/// tcp_ack_update_rtt: of an acknowledged and a SACKed segment, the SACKed one is newer.
 #[test]
 fn the_smallest_round_trip_is_of_the_newest_segment_that_was_sacked() {
     let mut t = Script::established(linux(), PEER);
@@ -116,7 +117,7 @@ fn the_smallest_round_trip_is_of_the_newest_segment_that_was_sacked() {
     assert_eq!(t.info().min_rtt, Some(MS(90)));
 }
 
-/// tcp_ack_update_rtt: what went twice has no time of its own.
+/// tcp_ack_update_rtt: a segment that was retransmitted gives no sample of its own.
 #[test]
 fn behind_a_retransmission_the_echo_is_the_smallest_round_trip() {
     let mut t = Script::established(linux(), TIMESTAMPS);
@@ -129,8 +130,8 @@ fn behind_a_retransmission_the_echo_is_the_smallest_round_trip() {
     assert_eq!(t.info().min_rtt, Some(MS(50)));
 }
 
-/// tcp_update_rtt_min: the ACK of a short segment that was out alone may have been delayed. It may lower the smallest
-/// round trip, and takes no old one's place after five minutes.
+/// tcp_update_rtt_min: the ACK of a short segment that was outstanding alone may have been delayed. It may lower the
+/// minimum RTT, but does not replace an expired minimum after five minutes.
 #[test]
 fn a_delayed_ack_is_no_smallest_round_trip_that_ends_an_older_one() {
     for (octets, predicted, smallest) in [(500, true, 100), (500, false, 100), (1000, true, 140)] {
@@ -145,7 +146,8 @@ fn a_delayed_ack_is_no_smallest_round_trip_that_ends_an_older_one() {
         t.inject(350_250, &format!("ack {}", octets + 501));
         assert_eq!(t.info().min_rtt, Some(MS(50)));
     }
-    // Of two short ones the second had the first's delivery beside it, whose ACK came before.
+    // While the second short segment was outstanding, the first one was acknowledged, so the second ACK was not
+    // delayed.
     let mut t = Script::established(linux(), PEER);
     t.connection.set_nodelay(true);
     t.write(350_000, 300);

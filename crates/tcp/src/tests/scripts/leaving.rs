@@ -1,5 +1,5 @@
-//! The application goes: shutdown of either direction and close, data that nobody reads (RFC 1122 section 4.2.2.13, RFC
-//! 2525 section 2.17), and what its calls and events say.
+//! The application leaves: shutdown of either direction and close, data that is never read (RFC 1122 section 4.2.2.13,
+//! RFC 2525 section 2.17), and the results of its calls and events.
 
 use super::script::{PEER, Script, linux};
 use crate::{ConnError, ConnEvent, ReadError, State, WriteError};
@@ -104,7 +104,7 @@ fn a_reader_and_a_writer_are_told_once() {
     t.inject(101, "1001:2001");
     t.expect(101, "ack 2001");
     t.expect_no_event();
-    // A part of it is read: the reader knows that there is more.
+    // The reader read less than was available, so it does not wait.
     t.read(110, 500);
     t.inject(111, "2001:3001");
     t.expect(111, "ack 3001");
@@ -114,7 +114,7 @@ fn a_reader_and_a_writer_are_told_once() {
     t.inject(113, "3001:3501");
     t.expect(113, "ack 3501");
     t.expect_event(ConnEvent::Readable);
-    // A write that is taken whole waits for nothing.
+    // A write that fits completely does not wait.
     t.write(120, 4000);
     t.expect_train(120, 1, 4001);
     t.inject(220, "ack 1001");
@@ -137,7 +137,7 @@ fn a_connection_that_failed_says_why() {
     t.expect_event(ConnEvent::Failed(ConnError::Reset));
     assert_eq!(t.connection.error(), Some(ConnError::Reset));
     assert_eq!(write_some(&mut t), Err(WriteError::Failed(ConnError::Reset)));
-    // What came before it can still be read.
+    // Data that arrived before the reset can still be read.
     t.read(160, 1000);
     let error = t.connection.read(super::script::instant(160), 10).unwrap_err();
     assert_eq!(error.to_string(), "the peer reset the connection");

@@ -1,7 +1,7 @@
-//! Scripted exchanges of segments, one file a topic: what a connection sends, and when, in answer to a peer that the
-//! script plays.
+//! Scripted exchanges of segments, one file per topic: the segments that a connection sends, with their times, in
+//! answer to a peer that the script plays.
 //!
-//! Expected values come from the RFC that a test names, or from what the named stack is documented to do.
+//! Expected values come from the RFC that a test names, or from the documented behaviour of the named stack.
 
 mod accurate_ecn;
 mod acking;

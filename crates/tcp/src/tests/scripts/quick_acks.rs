@@ -1,8 +1,8 @@
-//! Linux's quick ACKs: how many there are, what begins them and what uses them up.
+//! Linux's quick ACKs: their number, the events that grant them, and the events that use them up.
 
 use super::script::{PEER, Script, linux, receive_buffer};
 
-/// A connection that has used up its sixteen quick ACKs at 100 to 115 ms, with a window that does not grow.
+/// A connection that has used up its 16 quick ACKs from 100 to 115 ms. Its window does not grow.
 fn past_quick_acks() -> Script {
     let mut t = Script::established(receive_buffer(linux(), 64_000), PEER);
     for n in 0..16 {
@@ -12,7 +12,8 @@ fn past_quick_acks() -> Script {
     t
 }
 
-/// So many full segments from octet 16001 on, a millisecond apart, are acknowledged one by one, and the next is not.
+/// Full segments arrive from byte 16001 on, 1 ms apart. The first `acks` of them are acknowledged one by one, and the
+/// next one is not.
 #[track_caller]
 fn expect_quick(t: &mut Script, from_ms: u64, acks: u64) {
     for n in 0..acks {
@@ -26,22 +27,22 @@ fn expect_quick(t: &mut Script, from_ms: u64, acks: u64) {
     t.drain_until(at + 100);
 }
 
-/// tcp_send_dupack: data from before the last ACK lie outside the window. Quick ACKs begin anew, and the one that goes
-/// at once is none of them.
+/// tcp_send_dupack: data from before the last ACK is outside the window. It grants new quick ACKs, and its own
+/// immediate ACK is not one of them.
 #[test]
 fn old_data_outside_the_window_begin_sixteen_quick_acks() {
     let mut t = past_quick_acks();
     t.inject(130, "1:1001");
     t.expect(130, "ack 16001 sack 1:1001");
     expect_quick(&mut t, 131, 16);
-    // What lies beyond the window is answered too, and begins nothing.
+    // Data beyond the window is answered too, and grants none.
     let mut t = past_quick_acks();
     t.inject(130, "900001:901001");
     t.expect(130, "ack 16001");
     expect_quick(&mut t, 131, 0);
 }
 
-/// tcp_data_queue: what ends at the last ACK is within the window, and its own ACK is one of the quick ones.
+/// tcp_data_queue: data that ends at the last ACK is within the window, and its ACK is one of the quick ones.
 #[test]
 fn a_duplicate_within_the_window_uses_up_a_quick_ack() {
     let mut t = past_quick_acks();
@@ -67,7 +68,7 @@ fn old_data_outside_the_window_end_the_answering() {
     t.expect(310, "ack 901");
 }
 
-/// tcp_incr_quickack: half as many as the window that was offered has full segments.
+/// tcp_incr_quickack: one quick ACK for every two full segments of the offered window.
 #[test]
 fn a_small_window_has_few_quick_acks() {
     for (window, quick) in [(3900, 1), (6000, 3)] {
@@ -84,7 +85,7 @@ fn a_small_window_has_few_quick_acks() {
     }
 }
 
-/// tcp_event_data_recv: after a pause quick ACKs begin anew, and the delayed-ACK timeout stays what it was.
+/// tcp_event_data_recv: a pause grants new quick ACKs, and does not change the delayed-ACK timeout.
 #[test]
 fn a_pause_leaves_the_delayed_ack_timeout_alone() {
     let mut t = past_quick_acks();

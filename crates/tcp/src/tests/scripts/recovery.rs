@@ -1,11 +1,11 @@
-//! Repair without a timeout: fast retransmit and recovery (RFC 5681, 6582, 6675), RACK (RFC 8985 section 6) and PRR
-//! (RFC 6937).
+//! Loss recovery without a timeout: fast retransmit and recovery (RFC 5681, 6582, 6675), RACK (RFC 8985 section 6) and
+//! PRR (RFC 6937).
 
 use super::script::{MSS, NO_SACK, PEER, Peer, Script, TIMESTAMPS, linux};
 use crate::{CaState, CwndReduction, FastRecovery, LossDetection, Profile};
 use lopsided_core::Bytes;
 
-/// Ten segments out since 100 ms, many more to send.
+/// Ten segments are outstanding since 100 ms, and more data waits.
 fn ten_out(profile: Profile, no_sack: bool) -> Script {
     let mut t = Script::established(profile, if no_sack { NO_SACK } else { PEER });
     t.write(100, 60_000);
@@ -13,7 +13,8 @@ fn ten_out(profile: Profile, no_sack: bool) -> Script {
     t
 }
 
-/// The first segment is lost: two SACKs let new data go (RFC 3042), the third repairs. At 202 ms.
+/// The first segment is lost. Two SACKs release new data (RFC 3042), and the third causes the retransmission. At 202
+/// ms.
 fn in_sack_recovery(profile: Profile) -> Script {
     let mut t = ten_out(profile, false);
     t.inject(200, "ack 1 sack 1001:2001");
@@ -39,7 +40,8 @@ fn prr_sends_one_segment_for_two_delivered_until_the_flight_is_at_the_threshold(
     t.inject(206, "ack 1 sack 1001:8001");
     t.expect(206, "13001:14001 .");
     t.inject(207, "ack 1 sack 1001:9001");
-    // Five in flight, as many as the threshold: nothing until more is delivered, then one for one.
+    // Five segments are in flight, which equals the threshold. Nothing is sent until more is delivered, then one
+    // segment for each delivered one.
     t.inject(208, "ack 1 sack 1001:10001");
     t.inject(300, "ack 1 sack 1001:11001");
     t.expect(300, "14001:15001 .");
@@ -49,7 +51,7 @@ fn prr_sends_one_segment_for_two_delivered_until_the_flight_is_at_the_threshold(
     t.expect(302, "16001:17001 .");
     t.expect_ca_state(CaState::Open);
     t.expect_cwnd(5);
-    // Congestion avoidance: a segment more for each window delivered, of which the last ACK brought one segment.
+    // Congestion avoidance: one segment more for each delivered window. The last ACK has already counted one segment.
     for (ack, new) in [(13_001, 17_001), (14_001, 18_001), (15_001, 19_001)] {
         t.inject(400, &format!("ack {ack}"));
         t.expect(400, &format!("{new}:{} .", new + 1000));
@@ -62,7 +64,7 @@ fn prr_sends_one_segment_for_two_delivered_until_the_flight_is_at_the_threshold(
 
 #[test]
 fn prr_grows_back_to_the_threshold_in_slow_start_after_heavy_loss() {
-    // RFC 6937 section 3.1, slow-start reduction bound; Linux adds a segment only for ACKs that advance.
+    // RFC 6937 section 3.1, slow-start reduction bound. Linux adds a segment only for ACKs that advance.
     let mut t = ten_out(linux(), false);
     t.inject(200, "ack 1 sack 6001:7001");
     t.expect(200, "10001:11001 .");
@@ -82,10 +84,10 @@ fn prr_grows_back_to_the_threshold_in_slow_start_after_heavy_loss() {
 
 #[test]
 fn without_prr_the_window_is_down_at_once() {
-    // RFC 6675 section 5: nothing goes until the flight is below the new window.
+    // RFC 6675 section 5: nothing is sent until the flight is below the new window.
     let mut t = in_sack_recovery(Profile { cwnd_reduction: CwndReduction::Immediate, ..linux() });
     t.expect_cwnd(5);
-    // The retransmission makes nine of them; the flight is five with the eighth SACK.
+    // Nine segments are in flight with the retransmission, and five after the eighth SACK.
     for (at, end) in [(203, 5001), (204, 6001), (205, 7001), (206, 8001)] {
         t.inject(at, &format!("ack 1 sack 1001:{end}"));
     }
@@ -107,7 +109,7 @@ fn without_limited_transmit_the_first_two_duplicates_send_nothing() {
 
 #[test]
 fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
-    // RFC 8985 section 6.2 step 5: the retransmission went out at 202 ms, and data sent at 204 ms has arrived.
+    // RFC 8985 section 6.2 step 5: the retransmission was sent at 202 ms, and data sent at 204 ms was delivered.
     let mut t = in_sack_recovery(linux());
     t.inject(203, "ack 1 sack 1001:5001");
     t.inject(204, "ack 1 sack 1001:6001");
@@ -133,7 +135,8 @@ fn all_holes_below_the_highest_sack_are_lost() {
     t.expect(200, "10001:11001 .");
     t.inject(200, "ack 1 sack 6001:8001");
     t.expect(200, "11001:12001 .");
-    // Twelve out, three SACKed, six lost: three in flight, and room for two.
+    // Twelve segments are outstanding; three are SACKed and six are lost. Three are in flight, and the window has room
+    // for two.
     t.inject(200, "ack 1 sack 6001:9001");
     t.expect_train(200, 1, 2001);
 }
@@ -144,13 +147,13 @@ fn linux_2_6_recovery() -> Profile {
 
 #[test]
 fn fack_takes_a_hole_for_lost_by_its_distance_to_the_highest_sack() {
-    // One SACK suffices: seven segments to the highest, of which the lower five have three above them.
+    // One SACK suffices: seven segments lie below it, and the lower five of them have three segments above them.
     let mut t = ten_out(linux_2_6_recovery(), false);
     t.inject(200, "ack 1 sack 7001:8001");
     t.expect(200, "1:1001 .");
     t.expect_ca_state(CaState::Recovery);
     assert_eq!(t.info().lost, 5);
-    // Two segments above are too few.
+    // Two segments above a hole are too few.
     let mut t = ten_out(linux_2_6_recovery(), false);
     t.inject(200, "ack 1 sack 2001:3001");
     t.expect(200, "10001:11001 .");
@@ -163,7 +166,7 @@ fn fack_takes_a_hole_for_lost_by_its_distance_to_the_highest_sack() {
 #[test]
 fn rate_halving_sends_one_segment_for_two_acks_until_the_window_is_halved() {
     let mut t = in_sack_recovery(linux_2_6_recovery());
-    // Nine in flight, and one goes for every second ACK.
+    // Nine segments are in flight, and one is sent for every second ACK.
     t.inject(203, "ack 1 sack 1001:5001");
     t.expect_cwnd(8);
     t.inject(204, "ack 1 sack 1001:6001");
@@ -192,7 +195,7 @@ fn fack_finds_a_lost_retransmission_by_new_data_sent_after_it() {
     t.inject(300, "ack 1 sack 1001:12001");
     t.drain();
     assert_eq!(t.info().counters.retransmits, 1);
-    // What went out at 204 ms has arrived, the retransmission of 202 ms has not.
+    // Data sent at 204 ms was delivered, and the retransmission of 202 ms was not.
     t.inject(304, "ack 1 sack 1001:13001");
     t.expect(304, "1:1001 .");
     assert_eq!(t.info().counters.retransmits, 2);
@@ -220,7 +223,7 @@ fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
     let mut t = ten_out(linux(), false);
     t.inject(200, "ack 1 sack 1001:2001");
     t.expect(200, "10001:11001 .");
-    // The first segment was late, not lost.
+    // The first segment was late and not lost.
     t.inject(201, "ack 2001");
     t.expect_train(201, 11_001, 13_001);
     t.expect_ca_state(CaState::Open);
@@ -233,8 +236,8 @@ fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
     t.expect_ca_state(CaState::Recovery);
 }
 
-/// RFC 8985 section 6.2 step 2, by the timestamp (Linux's tcp_skb_spurious_retrans): the ACK is the original's, so what
-/// was sent between the original and the repair is not lost.
+/// RFC 8985 section 6.2 step 2, by the timestamp (Linux's tcp_skb_spurious_retrans): the ACK answers the original, so
+/// segments sent between the original and the retransmission are not lost.
 #[test]
 fn a_repair_that_was_not_needed_says_nothing_of_what_went_before_it() {
     let mut t = Script::established(linux(), TIMESTAMPS);
@@ -246,13 +249,13 @@ fn a_repair_that_was_not_needed_says_nothing_of_what_went_before_it() {
     }
     t.expect_ca_state(CaState::Recovery);
     let repaired = t.connection.send.flight.counters.retransmits;
-    // The segments behind the SACKs are on their way, and the original of the first arrives after all.
+    // The segments after the SACKed ones are in the network, and the original of the first segment arrives late.
     t.inject(310, "ack 4001 ts 310:100");
     t.drain();
     assert_eq!(t.connection.send.flight.counters.retransmits, repaired, "nothing else goes again");
 }
 
-/// `prior_fack`: a segment came in another order only if it lies below what was SACKed before its ACK.
+/// `prior_fack`: a segment is out of order only if it is below the highest offset that was SACKed before this ACK.
 #[test]
 fn the_blocks_of_one_ack_are_no_reordering_of_each_other() {
     let mut t = ten_out(linux(), false);
@@ -270,7 +273,7 @@ fn once_much_reordering_was_seen_what_sack_reports_raises_the_window_too() {
     t.inject(200, "ack 1 sack 5001:6001");
     t.expect_cwnd(10);
     t.expect(200, "10001:11001 .");
-    // The first segments come behind the sixth: an extent of six, twice the usual three.
+    // The first segments arrive after the sixth: a reordering degree of six, twice the default of three.
     t.inject(205, "ack 6001");
     assert_eq!((t.info().reordering, t.info().reord_seen), (6, 1));
     t.expect_cwnd(15);
@@ -303,11 +306,11 @@ fn dsack_widens_the_wait_for_reordering_only_where_some_was_seen() {
         let timer = t.connection.poll_timeout().expect("a reordering timer");
         (timer.as_nanos() / 1_000_000).saturating_sub(440)
     };
-    // A quarter of the round trip, or two; Linux's timer adds 2 ms.
+    // A quarter of the RTT, or two quarters. Linux's timer adds 2 ms.
     assert_eq!((wait_after_dsack(false), wait_after_dsack(true)), (27, 52));
 }
 
-/// tcp_dsack_seen: a retransmission that was not needed has left the network too, but no more of them than went again.
+/// tcp_dsack_seen: an unnecessary retransmission counts as delivered, but at most as many as were retransmitted.
 #[test]
 fn what_dsack_reports_counts_as_delivered_where_it_went_again() {
     let mut t = ten_out(linux(), false);
@@ -326,8 +329,8 @@ fn what_dsack_reports_counts_as_delivered_where_it_went_again() {
 
 #[test]
 fn newreno_repairs_one_hole_a_round_trip() {
-    // RFC 6582 section 3.2: segments 1 and 5 are lost. Duplicates inflate the window, a partial acknowledgement
-    // deflates it by what it covers less one segment, which leaves room for the next retransmission and one new
+    // RFC 6582 section 3.2: segments 1 and 5 are lost. Duplicates inflate the window. A partial acknowledgement
+    // deflates it by the covered bytes minus one segment, which leaves room for the next retransmission and one new
     // segment.
     let mut t = ten_out(Profile { cwnd_reduction: CwndReduction::Immediate, ..linux() }, true);
     t.inject(200, "ack 1");
@@ -383,8 +386,8 @@ fn prr_without_sack_counts_a_segment_for_each_duplicate() {
 
 #[test]
 fn without_sack_more_duplicates_than_segments_out_are_of_reordering() {
-    // Ten segments are out and the peer's window takes no more: the tenth duplicate cannot be of a segment. From then
-    // on Linux waits for as many as were out.
+    // Ten segments are outstanding and the peer's window has room for no more, so the tenth duplicate cannot report a
+    // segment. From then on Linux waits for as many duplicates as there were outstanding segments.
     let mut t = ten_out(linux(), true);
     t.inject(200, "ack 1 win 10240");
     for _ in 0..12 {
@@ -407,7 +410,7 @@ fn without_sack_more_duplicates_than_segments_out_are_of_reordering() {
 
 #[test]
 fn without_sack_a_repair_lasts_until_something_beyond_its_point_is_acknowledged() {
-    // RFC 6582 section 3.2: duplicates for the point itself are of what was sent again for nothing.
+    // RFC 6582 section 3.2: duplicates for the recovery point itself answer spurious retransmissions.
     let mut t = ten_out(linux(), true);
     for n in 0..3 {
         t.inject(200 + n, "ack 1");
@@ -429,8 +432,8 @@ fn without_sack_a_repair_lasts_until_something_beyond_its_point_is_acknowledged(
 
 #[test]
 fn without_sack_a_repair_that_was_taken_back_holds_its_state_too() {
-    // Linux's tcp_try_undo_recovery: threshold and window are back, and PRR goes on until something beyond the point
-    // is acknowledged. What went again for nothing makes no repair then.
+    // Linux's tcp_try_undo_recovery restores threshold and window, and PRR continues until data beyond the recovery
+    // point is acknowledged. Duplicates for spurious retransmissions then begin no recovery.
     let mut t = Script::established(linux(), Peer { sack: false, ..TIMESTAMPS });
     t.write(100, 60_000);
     t.drain();
@@ -441,7 +444,7 @@ fn without_sack_a_repair_that_was_taken_back_holds_its_state_too() {
     t.expect_ca_state(CaState::Recovery);
     t.expect_ssthresh(5);
     t.inject(300, "ack 12001 ts 300:100");
-    // PRR: nine delivered beyond the duplicates, and one for the advance.
+    // PRR: nine segments delivered in addition to the duplicates, and one for the advance.
     t.expect_train(300, 12_001, 22_001);
     t.expect_ca_state(CaState::Recovery);
     assert_eq!((t.info().counters.undos, t.connection.send.flight.controller.ssthresh()), (1, None));
@@ -470,13 +473,13 @@ fn an_ack_with_data_or_with_another_window_is_no_duplicate() {
 
 #[test]
 fn a_receiver_that_takes_back_what_it_reported_gets_it_again() {
-    // RFC 2018 section 8: the acknowledgement stops below what was SACKed.
+    // RFC 2018 section 8: the acknowledgement stops below SACKed data.
     let mut t = in_sack_recovery(linux());
     t.inject(210, "ack 1 sack 1001:10001");
     t.drain();
     t.inject(302, "ack 1001");
     t.drain();
-    // Everything from 1001 on arrives in the end, one segment at a time as the receiver acknowledges.
+    // All data from 1001 on is acknowledged in the end, one segment at a time.
     let mut at = 400;
     while t.connection.send.flight.una() < 12_000 {
         at += 100;
@@ -491,8 +494,9 @@ fn reno(fast_recovery: FastRecovery) -> Profile {
     Profile { cwnd_reduction: CwndReduction::Immediate, fast_recovery, limited_transmit: false, ..linux() }
 }
 
-/// Segments 1 and 5 of ten are lost: the third duplicate repairs the first, the others inflate the window, and the
-/// first ACK that advances ends it all. At 302 ms, with nine segments out from the next hole on.
+/// Segments 1 and 5 of ten are lost. The third duplicate causes the retransmission of the first one, the other
+/// duplicates inflate the window, and the first ACK that advances ends the recovery. At 302 ms nine segments are
+/// outstanding from the next hole on.
 fn after_renos_first_repair(fast_recovery: FastRecovery) -> Script {
     let mut t = ten_out(reno(fast_recovery), true);
     for at in [200, 201] {
@@ -528,8 +532,8 @@ fn reno_ends_with_the_first_ack_that_advances_and_halves_again_for_the_next_hole
 
 #[test]
 fn careful_reno_leaves_the_next_hole_to_the_timeout() {
-    // RFC 6582 section 3.2 step 2 without its partial acknowledgements: duplicates for what was out when the repair
-    // began only inflate the window.
+    // RFC 6582 section 3.2 step 2 without its partial acknowledgements: duplicates for data that was outstanding when
+    // the recovery began only inflate the window.
     let mut t = after_renos_first_repair(FastRecovery::CarefulReno);
     for at in [303, 304, 305, 306] {
         t.inject(at, "ack 4001");
@@ -540,7 +544,7 @@ fn careful_reno_leaves_the_next_hole_to_the_timeout() {
     let rto = t.info().rto.as_millis_f64();
     t.expect(302.0 + rto, "4001:5001 .");
     t.expect_ca_state(CaState::Loss);
-    // The window of five halves again, and with each further timeout.
+    // The timeout halves the window of five again, and so does each later timeout.
     t.expect_ssthresh(2);
 }
 
@@ -556,7 +560,7 @@ fn an_ack_that_a_filter_marked_repairs_at_once() {
     t.expect_ca_state(CaState::Disorder);
 }
 
-/// Linux's tcp_try_undo_partial: how far the original fell back is what duplicates are waited for from now on.
+/// Linux's tcp_try_undo_partial: the new duplicate threshold is the distance by which the original was late.
 #[test]
 fn an_original_that_fills_the_hole_late_tells_how_far_the_path_reorders() {
     let mut t = Script::established(linux(), TIMESTAMPS);
@@ -570,9 +574,9 @@ fn an_original_that_fills_the_hole_late_tells_how_far_the_path_reorders() {
     assert_eq!((t.info().reordering, t.info().reord_seen), (7, 1));
 }
 
-/// Linux tells a control what an ACK covers before it leaves the repair for it (`tcp_clean_rtx_queue`). H-TCP counts by
-/// the last ACK of the open state, which was the first SACK and covered nothing: the ACK that ends the repair adds
-/// nothing, whatever it delivers. By captures of 6.1.
+/// Linux notifies the congestion control of an ACK before that ACK ends the recovery (`tcp_clean_rtx_queue`). H-TCP
+/// counts by the last ACK of the Open state. That was the first SACK, which covered nothing, so the ACK that ends the
+/// recovery adds nothing. From captures of 6.1.
 #[test]
 fn the_ack_that_ends_a_repair_comes_in_the_repair() {
     let mut t = Script::established_with(linux(), PEER, "htcp");

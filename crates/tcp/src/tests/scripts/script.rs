@@ -1,8 +1,8 @@
 //! Plays one end of a connection against a [`Connection`] on a virtual clock, step by step.
 //!
-//! A step before the clock has reached it first lets the connection's timers run. Everything that the connection sends
-//! must be expected, in order and to the nanosecond; what is left over at the next step, or at the end, fails the test
-//! with the whole exchange printed.
+//! Before each step the connection's timers run up to the time of the step. Each segment that the connection sends must
+//! be expected, in order and at the exact nanosecond. A segment that is not expected before the next step or the end
+//! fails the test, which then prints the whole exchange.
 
 use super::spec::Spec;
 use crate::{
@@ -16,22 +16,22 @@ use std::collections::VecDeque;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Shutdown};
 
-/// The data octets of a full segment in these scripts, with timestamps or without.
+/// Payload of a full segment in these scripts, in bytes, with or without timestamps.
 pub const MSS: u64 = 1000;
-/// Close to the wrap, so that scripts cross it.
+/// Initial sequence number, close to the wrap, so that scripts cross it.
 pub const ISS: u32 = u32::MAX - 4500;
 const IRS: u32 = u32::MAX - 2500;
 const TIMESTAMP_OFFSET: u32 = 0xffff_ff00;
 const PEER_TIMESTAMP_OFFSET: u32 = 0x7fff_ff00;
 
-/// What the peer offers in its SYN.
+/// The options and the window that the peer offers.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer {
     pub sack: bool,
     pub timestamps: bool,
     pub ecn: bool,
     pub wscale: u8,
-    /// The window it offers unless a step says otherwise.
+    /// The window of the peer's segments unless a step sets one, in bytes.
     pub window: u64,
 }
 
@@ -40,8 +40,8 @@ pub const PEER: Peer = Peer { sack: true, timestamps: false, ecn: false, wscale:
 pub const NO_SACK: Peer = Peer { sack: false, ..PEER };
 pub const TIMESTAMPS: Peer = Peer { timestamps: true, ..PEER };
 
-/// Linux with timers that fire to the nanosecond, so that a script shows the rule and not the timer wheel, and with
-/// room for what a script writes at once.
+/// Linux with exact timers, so that a script tests the rule and not the timer wheel, and with a send buffer that is
+/// large enough for the writes of a script.
 pub fn linux() -> Profile {
     let linux = Profile::linux_6_1();
     let send_buffer = BufferRule::Auto { initial: Bytes::new(1 << 17), max: Bytes::new(4 << 20) };
@@ -54,18 +54,18 @@ pub fn linux() -> Profile {
     }
 }
 
-/// FreeBSD, likewise.
+/// FreeBSD with exact timers.
 pub fn freebsd() -> Profile {
     Profile { grain: TimerGrain::Exact, ..Profile::freebsd_7() }
 }
 
-/// A buffer of a constant size, of which all is offered as window.
+/// A profile with a receive buffer of a constant size, which is offered completely as window.
 pub fn receive_buffer(profile: Profile, octets: u64) -> Profile {
     let receive_buffer = BufferRule::Fixed(Bytes::new(octets));
     Profile { receive_buffer, receive_window: ReceiveWindow::Room, ..profile }
 }
 
-/// A send buffer of a constant number of octets.
+/// A profile with a send buffer of a constant number of bytes.
 pub fn send_buffer(profile: Profile, octets: u64) -> Profile {
     Profile { send_buffer: BufferRule::Fixed(Bytes::new(octets)), ..profile }
 }
@@ -82,16 +82,17 @@ struct Emitted {
 pub struct Script {
     pub connection: Connection,
     pub peer: Peer,
-    /// The application reads what arrives at once.
+    /// If true, the application reads data when it arrives.
     pub reads: bool,
-    /// It closes as soon as the peer has.
+    /// If true, the application closes as soon as the peer has closed.
     pub closes: bool,
     /// The host's interface has no room for data.
     pub interface_full: bool,
     now: Time,
     emitted: VecDeque<Emitted>,
-    /// Where the peer's next segment begins, and what it acknowledges, unless a step says otherwise.
+    /// Start of the peer's next segment, unless a step sets one.
     peer_seq: i64,
+    /// Acknowledgement of the peer's next segment, unless a step sets one.
     peer_ack: i64,
     handshake_done: bool,
     log: String,
@@ -108,13 +109,13 @@ impl Script {
         Script::new(Connection::listen(config(profile, "reno")), peer)
     }
 
-    /// An active open whose SYN is answered after 100 ms, so that SRTT is 100 ms. The script goes on from there.
+    /// An active open whose SYN is answered after 100 ms, so that SRTT is 100 ms. The script continues from there.
     #[track_caller]
     pub fn established(profile: Profile, peer: Peer) -> Script {
         Script::established_with(profile, peer, "reno")
     }
 
-    /// As [`Script::established`], with another congestion control than Reno.
+    /// As [`Script::established`], with a congestion control other than Reno.
     #[track_caller]
     pub fn established_with(profile: Profile, peer: Peer, controller: &str) -> Script {
         let mut script = Script::new(Connection::connect(config(profile, controller)), peer);
@@ -124,7 +125,7 @@ impl Script {
         let ack = script.emitted.pop_front().expect("the handshake's last ACK");
         assert_eq!((ack.at, ack.header.ack), (script.now, Seq::new(IRS) + 1));
         assert_eq!(script.connection.state(), State::Established);
-        // The window of a SYN is not scaled: this is the first that says all.
+        // The window of a SYN is not scaled. This segment is the first with the full window.
         script.inject(100, "ack 1");
         script
     }
@@ -148,7 +149,7 @@ impl Script {
         script
     }
 
-    /// The peer's SYN with all that it offers.
+    /// The peer's SYN with all options that the peer offers.
     pub fn peer_syn(&self, start: &str) -> String {
         let mss = MSS + if self.peer.timestamps { 12 } else { 0 };
         let mut syn = format!("{start} 0:0 win 65535 mss {mss} wscale {}", self.peer.wscale);
@@ -164,9 +165,10 @@ impl Script {
         syn
     }
 
-    // What the peer does.
+    // Actions of the peer.
 
-    /// A segment from the peer arrives. Left out of it: sequence number, acknowledgement and window go on as before.
+    /// A segment from the peer arrives. Omitted values (sequence number, acknowledgement, window) continue from the
+    /// last segment.
     #[track_caller]
     pub fn inject(&mut self, at_ms: impl Into<f64>, text: &str) {
         self.advance(at_ms);
@@ -178,7 +180,7 @@ impl Script {
         self.after_step();
     }
 
-    /// A segment with no flags but those named: not even ACK.
+    /// A segment with only the named flags, without the implicit ACK.
     #[track_caller]
     pub fn inject_bare(&mut self, at_ms: impl Into<f64>, text: &str) {
         self.advance(at_ms);
@@ -240,7 +242,7 @@ impl Script {
         (header, Payload::virtual_len(spec.len()))
     }
 
-    /// A router could not pass on the segment that begins at `start`: the way takes packets of `mtu` octets.
+    /// A router reports that the path cannot carry the segment that begins at `start`, but packets of `mtu` bytes.
     #[track_caller]
     pub fn too_big(&mut self, at_ms: impl Into<f64>, start: i64, mtu: u64) {
         self.advance(at_ms);
@@ -250,7 +252,7 @@ impl Script {
         self.collect();
     }
 
-    // What the application does.
+    // Actions of the application.
 
     #[track_caller]
     pub fn write(&mut self, at_ms: impl Into<f64>, octets: u32) {
@@ -272,7 +274,7 @@ impl Script {
         self.collect();
     }
 
-    /// No more is written.
+    /// The application closes its direction.
     #[track_caller]
     pub fn close(&mut self, at_ms: impl Into<f64>) {
         self.shutdown(at_ms, Shutdown::Write);
@@ -287,7 +289,7 @@ impl Script {
         self.after_step();
     }
 
-    /// The application goes away.
+    /// The application closes the connection as close(2).
     #[track_caller]
     pub fn leave(&mut self, at_ms: impl Into<f64>) {
         self.advance(at_ms);
@@ -306,14 +308,14 @@ impl Script {
         self.after_step();
     }
 
-    /// Takes what the connection sends now, after it was changed.
+    /// Collects the segments that the connection sends now, after a direct change of the connection.
     pub fn pump(&mut self) {
         self.collect();
     }
 
-    // What the connection must do.
+    // Expected behaviour of the connection.
 
-    /// The next segment that the connection sends.
+    /// Expects the next segment that the connection sends.
     #[track_caller]
     pub fn expect(&mut self, at_ms: impl Into<f64>, text: &str) {
         let at = instant(at_ms);
@@ -330,7 +332,7 @@ impl Script {
         }
     }
 
-    /// Full segments of new or old data, one behind another.
+    /// Expects consecutive full segments of new or old data.
     #[track_caller]
     pub fn expect_train(&mut self, at_ms: impl Into<f64> + Copy, from: u64, to: u64) {
         for start in (from..to).step_by(MSS as usize) {
@@ -338,19 +340,19 @@ impl Script {
         }
     }
 
-    /// Takes the next segment that was sent, whatever it is: its acknowledgement and its window.
+    /// Removes the next sent segment and returns its acknowledgement and window.
     pub fn take(&mut self) -> Option<(u64, u64)> {
         let sent = self.emitted.pop_front()?;
         let spec = self.spec_of(&sent);
         Some((spec.ack? as u64, spec.win?))
     }
 
-    /// Lets what was sent so far go by.
+    /// Accepts all segments sent so far.
     pub fn drain(&mut self) {
         self.emitted.clear();
     }
 
-    /// Lets what was sent so far go by: where the segments with PSH end.
+    /// Accepts all segments sent so far, and returns the ends of those with PSH.
     pub fn drain_pushed(&mut self) -> Vec<i64> {
         let pushed = self.emitted.iter().filter(|sent| sent.header.flags.has(Flags::PSH));
         let ends = pushed.filter_map(|sent| Some(self.spec_of(sent).range?.1)).collect();
@@ -358,13 +360,13 @@ impl Script {
         ends
     }
 
-    /// Lets what is sent up to and including that time go by.
+    /// Accepts all segments sent up to and including this time.
     pub fn drain_until(&mut self, at_ms: impl Into<f64>) {
         self.run_until(instant(at_ms));
         self.drain();
     }
 
-    /// Nothing is sent up to and including that time.
+    /// Expects no segment up to and including this time.
     #[track_caller]
     pub fn expect_nothing_until(&mut self, at_ms: impl Into<f64>) {
         self.run_until(instant(at_ms));
@@ -391,7 +393,7 @@ impl Script {
         assert_eq!(self.info().ca_state, ca_state, "\n{}", self.log);
     }
 
-    /// The congestion window, in segments.
+    /// Expects a congestion window in segments.
     #[track_caller]
     pub fn expect_cwnd(&self, segments: u64) {
         assert_eq!(self.connection.cwnd(), Bytes::new(segments * MSS), "\n{}", self.log);
@@ -419,7 +421,7 @@ impl Script {
         self.run_until(at);
     }
 
-    /// Lets timers run up to and including `at`.
+    /// Runs the timers up to and including `at`.
     fn run_until(&mut self, at: Time) {
         while let Some(due) = self.connection.poll_timeout().filter(|due| *due <= at) {
             assert!(due >= self.now, "a timer in the past");
@@ -462,7 +464,7 @@ impl Script {
         self.connection.send.flight.scoreboard.check();
     }
 
-    // Comparison.
+    // Comparison of segments.
 
     fn difference(&self, spec: &Spec, sent: &Emitted) -> Option<&'static str> {
         let seen = self.spec_of(sent);
@@ -536,13 +538,13 @@ impl Script {
         text
     }
 
-    /// All that went on so far, as a failure shows it.
+    /// The exchange so far, as a failure prints it.
     pub fn story(&self) -> &str {
         &self.log
     }
 
-    /// The story of what went on inside, for the reader of a failure: acknowledgements count from the peer's SYN, as in
-    /// what the scripts say.
+    /// Adds the connection's trace events to the log. Acknowledgement numbers count from the peer's SYN, as in the
+    /// scripts.
     fn note_events(&mut self) {
         while let Some(TimedTcpEvent { at, mut event }) = self.connection.poll_trace() {
             if let TcpEvent::AckSent { ack, .. } = &mut event {
@@ -570,7 +572,7 @@ impl Script {
 }
 
 impl Drop for Script {
-    /// Whatever was sent last must have been expected too.
+    /// Fails if the last segments were not expected.
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.assert_all_expected();
@@ -594,7 +596,7 @@ fn wrapped(base: u32, number: i64) -> Seq {
     Seq::new(base.wrapping_add(number as u32))
 }
 
-/// A sequence number as an offset near the stream offset `near`.
+/// A sequence number as an offset close to the stream offset `near`.
 fn relative(base: u32, seq: Seq, near: u64) -> i64 {
     let near = near as i64 + 1;
     near + i64::from(seq.get().wrapping_sub(base).wrapping_sub(near as u32) as i32)

@@ -1,5 +1,5 @@
-//! What the windows and the rules against small segments let go: slow start, Nagle, silly windows, zero windows, idle
-//! times.
+//! The segments that the windows and the rules for small segments permit: slow start, Nagle, silly windows, zero
+//! windows, idle times.
 
 use super::script::{MSS, NO_SACK, PEER, Peer, Script, freebsd, linux, send_buffer};
 use crate::cc::{Setup, build};
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 #[test]
 fn linux_begins_with_ten_segments_and_grows_by_what_is_delivered() {
-    // RFC 6928 section 2; a stretch ACK counts for all that it covers.
+    // RFC 6928 section 2. A stretch ACK counts for all segments that it covers.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 60_000);
     t.expect_train(100, 1, 10_001);
@@ -23,8 +23,7 @@ fn linux_begins_with_ten_segments_and_grows_by_what_is_delivered() {
 
 #[test]
 fn freebsd_begins_with_four_segments_and_grows_by_one_an_ack() {
-    // RFC 3390 equation 1; RFC 5681 equation 2 without byte counting: the ACK of three segments is worth no more than
-    // that of one.
+    // RFC 3390 equation 1. RFC 5681 equation 2 without byte counting: an ACK of three segments counts as an ACK of one.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 20_000);
     t.expect_train(100, 1, 4001);
@@ -38,7 +37,7 @@ fn freebsd_begins_with_four_segments_and_grows_by_one_an_ack() {
 
 #[test]
 fn a_window_that_the_application_does_not_use_does_not_grow() {
-    // RFC 7661; Linux lets a slow-start window grow to twice what was out.
+    // RFC 7661. Linux lets a window in slow start grow to twice the outstanding data.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 5000);
     t.expect_train(100, 1, 5001);
@@ -50,7 +49,8 @@ fn a_window_that_the_application_does_not_use_does_not_grow() {
     t.expect_cwnd(16);
 }
 
-/// Ends at 400 ms with nothing out, a window of 40 segments, the last segment sent at 300 ms and an RTO of 300 ms.
+/// Ends at 400 ms with no outstanding data and a window of 40 segments. The last segment was sent at 300 ms, and the
+/// RTO is 300 ms.
 fn after_a_transfer(profile: Profile) -> Script {
     let mut t = Script::established(profile, PEER);
     t.write(100, 40_000);
@@ -67,7 +67,8 @@ fn after_a_transfer(profile: Profile) -> Script {
 
 #[test]
 fn linux_halves_the_window_for_each_idle_timeout_down_to_the_initial_one() {
-    // RFC 2861 section 3.2, tcp_slow_start_after_idle: nothing up to one RTO; a halving for each RTO that has passed.
+    // RFC 2861 section 3.2, tcp_slow_start_after_idle: no change up to one RTO, then a halving for each RTO that has
+    // passed.
     for (resumes, segments) in [(600, 40), (601, 20), (900, 20), (901, 10), (5000, 10)] {
         let mut t = after_a_transfer(linux());
         t.write(resumes, 80_000);
@@ -76,7 +77,7 @@ fn linux_halves_the_window_for_each_idle_timeout_down_to_the_initial_one() {
     }
 }
 
-/// Forty segments, four of them lost, and five behind them: a repair without SACK, which takes four round trips.
+/// 40 segments with four losses, and five segments after them: a recovery without SACK, which takes four round trips.
 fn repaired_for_longer_than_the_timeout(profile: Profile) -> Script {
     let mut t = Script::established(profile, NO_SACK);
     t.write(100, 75_000);
@@ -106,7 +107,7 @@ fn a_repair_without_new_data_is_no_idle_time() {
 
 #[test]
 fn freebsd_restarts_from_the_initial_window() {
-    // RFC 5681 section 4.1. Four segments acknowledged one by one make eight.
+    // RFC 5681 section 4.1. Four segments that are acknowledged one by one grow the window to eight.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 4000);
     t.expect_train(100, 1, 4001);
@@ -121,7 +122,8 @@ fn freebsd_restarts_from_the_initial_window() {
 
 #[test]
 fn a_short_segment_waits_while_a_short_one_is_out() {
-    // Nagle with Minshall's refinement (draft-minshall-nagle), as in Linux: full segments do not hold a short one back.
+    // Nagle with Minshall's refinement (draft-minshall-nagle), as in Linux: outstanding full segments do not hold back
+    // a short one.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 1500);
     t.expect(100, "1:1001 .");
@@ -162,7 +164,7 @@ fn linux_lets_the_segment_with_the_fin_go_beyond_the_congestion_window() {
     t.expect_train(100, 1, 10_001);
     t.close(110);
     t.expect_nothing_until(150);
-    // The segment before it takes the room that an ACK makes, and the last goes though there is none.
+    // The segment before the last uses the room that an ACK makes. The last segment is sent although there is no room.
     t.inject(200, "ack 1001");
     t.expect(200, "10001:11001 .");
     t.expect(200, "F. 11001:11501 ack 1");
@@ -210,8 +212,8 @@ fn the_senders_window_holds_data_back() {
 
 #[test]
 fn a_zero_window_is_probed_with_backoff_until_it_opens() {
-    // RFC 9293 section 3.8.6.1: first after the retransmission timeout, then exponentially; the connection stays
-    // however long.
+    // RFC 9293 section 3.8.6.1: the first probe after the retransmission timeout, then with exponential backoff. The
+    // connection stays open all the time.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "ack 1 win 0");
     t.write(100, 2000);
@@ -220,7 +222,7 @@ fn a_zero_window_is_probed_with_backoff_until_it_opens() {
     }
     t.inject(9500, "ack 1 win 65536");
     t.expect_train(9500, 1, 2001);
-    // What the probes waited is no measure for the data.
+    // The backoff of the probes does not apply to data.
     assert_eq!(t.info().rto, Duration::from_millis(300));
     assert_eq!((t.info().retransmits, t.info().backoff), (0, 0));
 }
@@ -249,7 +251,7 @@ fn a_window_that_shrinks_stops_new_data_and_nothing_else() {
     t.expect_train(100, 1, 10_001);
     t.inject(200, "ack 2001 win 2048");
     t.expect(500, "2001:3001 .");
-    // Only the oldest goes out again, however many are lost: the others lie beyond the window.
+    // Only the oldest segment is retransmitted, however many are lost, because the others are beyond the window.
     t.expect(1100, "2001:3001 .");
     t.expect_nothing_until(1500);
     t.inject(1600, "ack 10001 win 65536");
@@ -259,14 +261,14 @@ fn a_window_that_shrinks_stops_new_data_and_nothing_else() {
 
 #[test]
 fn segments_make_room_for_sack_blocks() {
-    // RFC 9293 section 3.7.1: the options count; no packet is larger than the peer's MSS says.
+    // RFC 9293 section 3.7.1: options count, so no packet exceeds the peer's MSS.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1001:2001");
     t.expect(100, ". ack 1 sack 1001:2001");
     t.inject(100, "3001:4001");
     t.expect(100, ". ack 1 sack 3001:4001,1001:2001");
     t.write(110, 3000);
-    // Two blocks take 20 octets.
+    // Two blocks need 20 bytes.
     for start in [1, 981, 1961] {
         t.expect(110, &format!("{start}:{} ack 1 sack 3001:4001,1001:2001", start + 980));
     }
@@ -275,7 +277,7 @@ fn segments_make_room_for_sack_blocks() {
 
 #[test]
 fn a_burst_ends_after_its_segments_and_the_next_waits_for_its_share_of_the_round_trip() {
-    // Balakrishnan, Padmanabhan and Katz 1999, figure 19: maxburst / (cwnd / srtt), of 10 segments and 100 ms.
+    // Balakrishnan, Padmanabhan and Katz 1999, figure 19: maxburst / (cwnd / srtt), with 10 segments and 100 ms.
     let mut t = Script::established(Profile { max_burst: 4, ..linux() }, PEER);
     t.write(100, 60_000);
     t.expect_train(100, 1, 4001);
@@ -283,14 +285,15 @@ fn a_burst_ends_after_its_segments_and_the_next_waits_for_its_share_of_the_round
     t.expect_train(140, 4001, 8001);
     t.expect_train(180, 8001, 10_001);
     t.expect_nothing_until(199);
-    // As many as a burst has room for go at once, and no timer runs for what the window does not let go.
+    // A full burst is sent at once. No timer runs for segments that the window does not permit.
     t.inject(200, "ack 2001");
     t.expect_train(200, 10_001, 14_001);
     t.inject(201, "ack 3001");
     t.expect_train(201, 14_001, 16_001);
 }
 
-/// The window, in segments, each time that it comes down while a segment goes out every 100 ms for so long.
+/// The windows, in segments, of a connection that sends one segment every 100 ms until `until_ms`: the first window and
+/// each later change.
 fn windows_of_one_who_sends_little(profile: Profile, until_ms: u32) -> Vec<u64> {
     let mut t = Script::established(profile, PEER);
     t.write(100, 10_000);
@@ -314,13 +317,13 @@ fn windows_of_one_who_sends_little(profile: Profile, until_ms: u32) -> Vec<u64> 
 
 #[test]
 fn linux_lets_a_window_that_is_not_used_come_down_half_of_the_way_each_rto() {
-    // RFC 2861 section 3.1: towards what was used, which counts as no less than the initial window.
+    // RFC 2861 section 3.1: the window approaches the used part, which counts as at least the initial window.
     assert_eq!(windows_of_one_who_sends_little(linux(), 2000), [40, 25, 17, 13, 11, 10]);
     let never = Profile { idle_restart: IdleRestart::Never, ..linux() };
     assert_eq!(windows_of_one_who_sends_little(never, 2000), [40]);
 }
 
-/// Linux's tcp_is_cwnd_limited: as long as more than half of it is used, a window in slow start is one that is used.
+/// Linux's tcp_is_cwnd_limited: in slow start a window counts as used if more than half of it is used.
 #[test]
 fn in_slow_start_a_window_of_which_half_is_used_waits_for_its_decay() {
     let mut t = Script::established(linux(), PEER);
@@ -339,11 +342,11 @@ fn in_slow_start_a_window_of_which_half_is_used_waits_for_its_decay() {
         t.inject(at + 90, &format!("ack {}", written + 1));
         window
     };
-    // The RTO is 300 ms: from 310 on, not from when the window was last full.
+    // The RTO of 300 ms counts from 310 ms, not from the time the window was last full.
     assert_eq!([310, 410, 510, 630].map(|at| burst(&mut t, at)), [40, 65, 65, 45]);
 }
 
-/// Linux's tcp_cwnd_validate looks when something was sent, or would have been.
+/// Linux's tcp_cwnd_validate runs when a segment was sent or would have been sent.
 #[test]
 fn an_ack_that_lets_nothing_go_says_nothing_of_the_window() {
     let mut t = Script::established(linux(), PEER);
@@ -361,7 +364,7 @@ fn an_ack_that_lets_nothing_go_says_nothing_of_the_window() {
 
 #[test]
 fn a_window_that_comes_down_unused_leaves_three_quarters_of_it_as_the_threshold() {
-    // RFC 2861 section 3, where a loss had set a lower one.
+    // RFC 2861 section 3, after a loss had set a lower threshold.
     let segments = |count: u64| Bytes::new(count * MSS);
     let setup = Setup::new(&linux(), segments(1), 0);
     let mut reno = build("reno", &setup).expect("built in");
@@ -372,7 +375,7 @@ fn a_window_that_comes_down_unused_leaves_three_quarters_of_it_as_the_threshold(
     assert_eq!((reno.cwnd(), reno.ssthresh()), (segments(25), Some(segments(30))));
 }
 
-/// By a capture of 6.1: where the first write of a greedy application ended.
+/// From a capture of 6.1: the end of the first write of a greedy application.
 #[test]
 fn linux_has_room_for_two_initial_windows_from_the_start() {
     let room = |segments: u32| {
@@ -380,12 +383,12 @@ fn linux_has_room_for_two_initial_windows_from_the_start() {
         Script::established(profile, PEER).connection.writable()
     };
     assert_eq!([room(4), room(10), room(20)], [27_000, 27_000, 53_000]);
-    // Hybla's first window is of its own, four segments with 100 ms: Linux provides for the least.
+    // Hybla sets its own first window, four segments at 100 ms. Linux sizes the buffer for at least ten.
     let hybla = Profile { initial_window_segments: 20, ..Profile::linux_6_1() };
     assert_eq!(Script::established_with(hybla, PEER, "hybla").connection.writable(), 27_000);
 }
 
-/// By captures of 6.1.
+/// From captures of 6.1.
 #[test]
 fn linux_pushes_the_end_of_a_write_and_beyond_each_half_window() {
     let mut t = Script::established(linux(), Peer { window: 65_536, ..PEER });
@@ -395,7 +398,7 @@ fn linux_pushes_the_end_of_a_write_and_beyond_each_half_window() {
         t.inject(at, &format!("ack {ack}"));
         pushed.push(t.drain_pushed());
     }
-    // Half of the largest window are 32,768 octets.
+    // Half of the largest window is 32,768 bytes.
     assert_eq!(pushed, [vec![], vec![], vec![33_001, 66_001], vec![80_001]]);
 }
 
@@ -420,7 +423,7 @@ fn the_least_send_buffer_takes_three_segments() {
     assert_eq!(t.connection.writable(), 0);
 }
 
-/// BBR's ProbeRTT: four segments for 200 ms and a round once the smallest round trip is ten seconds old. Everything is
+/// BBR's ProbeRTT: four segments for 200 ms and a round, once the minimum RTT is ten seconds old. Each segment is
 /// acknowledged after 100 ms.
 #[test]
 fn bbr_empties_the_network_for_a_while_after_ten_seconds() {
@@ -446,8 +449,8 @@ fn bbr_empties_the_network_for_a_while_after_ten_seconds() {
     assert!((200..500).contains(&(last - first)), "for {} ms", last - first);
 }
 
-/// Linux (`bbr_packets_in_net_at_edt`): Drain ends when what will be out as pacing lets the next segment go has come
-/// down to a BDP and its allowance, of 14 segments here. The line takes a segment each 10 ms.
+/// Linux (`bbr_packets_in_net_at_edt`): Drain ends when the data in flight at the next departure has fallen to a BDP
+/// and its allowance, here 14 segments. The line sends a segment every 10 ms.
 #[test]
 fn bbr_ends_drain_by_what_is_out_when_the_next_segment_may_go() {
     let mut t = Script::established_with(linux(), PEER, "bbr");
@@ -470,14 +473,14 @@ fn bbr_ends_drain_by_what_is_out_when_the_next_segment_may_go() {
         let sender = &t.connection.send;
         seen.push((now, sender.flight.controller.state().phase, sender.in_flight() / MSS));
     }
-    // With 15 out the next segment may go in 25 ms, and the line takes two until then.
+    // With 15 segments outstanding the next segment may be sent in 25 ms, and the line delivers two before that.
     let end = seen.iter().rposition(|(_, phase, _)| *phase == "drain").expect("it drains");
     assert_eq!(seen[end..end + 2], [(1540, "drain", 16), (1541, "probe bandwidth", 15)]);
 }
 
 #[test]
 fn freebsds_buffers_hold_whole_segments() {
-    // tcp_mss: also where the application has set their size.
+    // tcp_mss rounds up a size that the application has set, too.
     let profile = Profile { receive_buffer: BufferRule::Fixed(Bytes::new(8192)), ..send_buffer(freebsd(), 8192) };
     let mut t = Script::established(profile, PEER);
     assert_eq!(t.connection.writable(), 9000);
@@ -490,7 +493,7 @@ fn freebsds_buffers_hold_whole_segments() {
 
 #[test]
 fn a_writer_to_freebsd_waits_until_two_kilobytes_are_free() {
-    // sosend: the low-water mark of a send buffer is MCLBYTES, unless all that is to be written fits.
+    // sosend: the low-water mark of a send buffer is MCLBYTES, unless all of the write fits.
     let mut t = Script::established(send_buffer(freebsd(), 9000), PEER);
     t.write(100, 9000);
     t.drain();

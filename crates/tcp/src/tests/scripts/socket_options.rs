@@ -1,4 +1,4 @@
-//! What an application changes of its socket while the connection runs.
+//! Socket options that an application changes during a connection.
 
 use super::script::{MSS, PEER, Script, instant, linux, receive_buffer};
 use crate::cc::{Setup, build};
@@ -18,7 +18,7 @@ fn nodelay_lets_a_short_segment_go_behind_another() {
     t.expect(100, "1:301 .");
     t.write(110, 300);
     t.expect_nothing_until(110);
-    // What waits goes when it is switched on.
+    // Setting the option sends the waiting data.
     t.connection.set_nodelay(true);
     t.pump();
     t.expect(110, "301:601 .");
@@ -38,7 +38,7 @@ fn cork_keeps_a_short_segment_until_it_is_full_or_uncorked_or_an_rto_has_passed(
     t.write(100, 1300);
     t.expect(100, "1:1001 .");
     t.inject(200, "ack 1001");
-    // tcp(7) names a ceiling of 200 ms; it is the probe timer's, which is an RTO.
+    // tcp(7) states a limit of 200 ms. The limit is the probe timer, which is one RTO.
     let rto = t.info().rto.as_millis_f64();
     t.expect(200.0 + rto, "1001:1301 .");
     t.write(600, 400);
@@ -97,7 +97,7 @@ fn buffers_of_a_chosen_size_hold_from_then_on() {
     t.connection.set_receive_buffer(Bytes::new(50_000));
     t.inject(100, "1:1001");
     t.expect(100, "ack 1001 win 49000");
-    // A smaller one takes nothing back.
+    // A smaller buffer does not reduce the offered window.
     t.connection.set_receive_buffer(Bytes::new(5000));
     t.inject(101, "1001:2001");
     t.expect(101, "ack 2001 win 48000");
@@ -106,14 +106,14 @@ fn buffers_of_a_chosen_size_hold_from_then_on() {
 #[test]
 fn a_rate_that_the_application_allows_spaces_segments_out() {
     let mut t = established(linux());
-    // A segment of 1,000 octets each 5 ms.
+    // One segment of 1,000 bytes every 5 ms.
     t.connection.set_max_pacing_rate(Some(BitRate::from_bps(1_600_000)));
     t.write(100, 20_000);
-    // The first ten of a connection are not paced.
+    // The first ten segments of a connection are not paced.
     t.expect_train(100, 1, 10_001);
     t.inject(200, "ack 10001");
     t.expect(200, "10001:11001 .");
-    // The pause before takes half of a segment's time off, as in Linux.
+    // After an idle time Linux's pacing credits half a segment, so the first gap is 2.5 ms instead of 5.
     for segment in 11..20 {
         t.expect(202.5 + 5.0 * (segment - 11) as f64, &format!("{}:{} .", segment * MSS + 1, (segment + 1) * MSS + 1));
     }
@@ -127,7 +127,7 @@ fn a_silent_peer_is_probed_and_given_up() {
     t.connection.set_keepalive(instant(100), Some(times));
     t.expect(10_100, "0:0 ack 1");
     t.inject(10_200, "ack 1");
-    // The clock starts anew with what was heard.
+    // The keep-alive timer restarts when a segment arrives.
     for at in [20_200, 21_200, 22_200] {
         t.expect(at, "0:0 ack 1");
     }
@@ -156,7 +156,7 @@ fn the_users_timeout_ends_it_before_the_retransmissions_do() {
     t.connection.set_user_timeout(Some(Duration::from_millis(1000)));
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
-    // Tail loss probe, then timeouts: the first begins the count.
+    // First a tail loss probe, then timeouts. The first timeout starts the user timeout.
     t.expect(400, "1:1001 .");
     t.expect(700, "1:1001 .");
     t.expect(1300, "1:1001 .");

@@ -1,19 +1,19 @@
-//! A segment in words, in the manner of packetdrill: `"S. 0:0 ack 1 win 65535 mss 1012 sackok wscale 7 ts 0:0"`.
+//! A textual form of segments, similar to packetdrill: `"S. 0:0 ack 1 win 65535 mss 1012 sackok wscale 7 ts 0:0"`.
 //!
-//! Numbers are relative to each side's initial sequence number, so the SYN is 0 and the first data octet 1; windows are
-//! in octets (scaled as the connection scales); timestamps are milliseconds of each side's clock. The words, all
-//! optional and in any order:
+//! Numbers are relative to each side's initial sequence number, so the SYN is 0 and the first data byte 1. Windows are
+//! in bytes, after scaling. Timestamps are in milliseconds of each side's clock. All words are optional and may be in
+//! any order:
 //!
-//! - flags: `S` SYN, `F` FIN, `R` RST, `.` ACK, `E` ECE, `W` CWR, `A` AE, `X` the mark of a filter, `P` PSH (of the
-//!   peer only: what a connection pushes is not looked at); `ack N` says ACK by itself
-//! - `1:1001`: the octets of the segment
+//! - flags: `S` SYN, `F` FIN, `R` RST, `.` ACK, `E` ECE, `W` CWR, `A` AE, `X` the mark of a filter, `P` PSH (only for
+//!   the peer: the PSH of a connection's segments is not compared); `ack N` implies ACK
+//! - `1:1001`: the bytes of the segment
 //! - `ack N`, `win N`, `sack 2001:3001,4001:5001`, `mss N`, `wscale N`, `sackok`, `ts value:echo`
-//! - `ace N`: AE, CWR and ECE as a number (RFC 9768), `octets0 1001,500` and `octets1 ...`: the counters of the
-//!   accurate ECN option in the order of its kind
-//! - `ce`, `ect0`, `ect1`: the IP header's ECN field
+//! - `ace N`: AE, CWR and ECE as a number (RFC 9768)
+//! - `octets0 1001,500` and `octets1 ...`: the counters of the accurate-ECN option, in the order of its kind
+//! - `ce`, `ect0`, `ect1`: the ECN field of the IP header
 //!
-//! What a connection sends must have exactly the flags, octets, SACK blocks and ECN field named; the rest is compared
-//! where it is named.
+//! Flags, bytes, SACK blocks and ECN field of a sent segment must equal those named. Other values are compared only if
+//! they are named.
 
 use crate::ecn::flags_of;
 use lopsided_core::Ecn;
@@ -35,8 +35,11 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// Parses the text of a segment.
+    ///
     /// # Panics
-    /// If a word is not of the language.
+    ///
+    /// If a word is unknown.
     #[track_caller]
     pub fn parse(text: &str) -> Spec {
         let mut spec = Spec::default();
@@ -73,7 +76,7 @@ impl Spec {
         spec
     }
 
-    /// The number of data octets.
+    /// Number of data bytes.
     pub fn len(&self) -> u32 {
         self.range.map_or(0, |(start, end)| (end - start) as u32)
     }

@@ -1,5 +1,5 @@
-//! Timers of the sender: retransmission timeout (RFC 6298), tail loss probe (RFC 8985 section 7), and what takes them
-//! back: F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early ACK.
+//! Timers of the sender: retransmission timeout (RFC 6298), tail loss probe (RFC 8985 section 7), and the undo of both:
+//! F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early ACK.
 
 use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, instant, linux};
 use crate::{CaState, Profile, TimerGrain};
@@ -12,8 +12,8 @@ fn no_probe() -> Profile {
 
 #[test]
 fn the_first_round_trip_gives_the_timeout() {
-    // RFC 6298 rule 2.2: SRTT + 4 * RTTVAR = 100 + 4 * 50. Linux's minimum of 200 ms is on the second term; FreeBSD
-    // adds 200 ms.
+    // RFC 6298 rule 2.2: SRTT + 4 * RTTVAR = 100 + 4 * 50. Linux's minimum of 200 ms applies to the second term.
+    // FreeBSD adds 200 ms.
     assert_eq!(Script::established(linux(), PEER).info().rto, Duration::from_millis(300));
     assert_eq!(Script::established(freebsd(), PEER).info().rto, Duration::from_millis(500));
 }
@@ -66,7 +66,7 @@ fn the_backed_off_timeout_stays_until_new_data_is_timed() {
 
 #[test]
 fn a_stack_that_counts_ticks_times_one_segment_of_a_window() {
-    // 4.4BSD's t_rtt: without timestamps one segment at a time is measured. ns-2 counts ticks of 100 ms.
+    // 4.4BSD's t_rtt: without timestamps one segment at a time is measured. ns-2 measures in ticks of 100 ms.
     let ns2 = Profile { initial_window_segments: 4, ..Profile::ns2_reno() };
     let mut t = Script::established(ns2, NO_SACK);
     assert_eq!(t.info().rto, Duration::from_secs(6), "ns-2 takes no sample from the handshake");
@@ -102,14 +102,14 @@ fn a_sack_of_what_was_sent_before_the_repair_sets_the_timeout_anew() {
         t.inject(at, &format!("ack 1 sack 1001:{end}"));
         t.drain();
     }
-    // The segment repaired at 202 ms is younger than what the last SACK tells of, so that its own may still come.
+    // The segment retransmitted at 202 ms was sent after the segment of the last SACK, so its ACK may still arrive.
     let rto = t.info().rto.as_millis_f64();
     t.expect(250.0 + rto, "1:1001 .");
 }
 
 #[test]
 fn data_sent_later_does_not_push_the_timeout_back() {
-    // RFC 6298 rule 5.1: the timer runs from the oldest.
+    // RFC 6298 rule 5.1: the timer runs from the oldest segment.
     let mut t = Script::established(no_probe(), PEER);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -139,7 +139,7 @@ fn a_connection_whose_peer_is_gone_is_given_up() {
 
 #[test]
 fn linux_timers_fire_at_the_end_of_a_slot_of_the_wheel() {
-    // 64 slots of 4 ms, then of 32 ms: 300 ms is in the second level, whose slots end at multiples of 32 ms.
+    // 64 slots of 4 ms, then slots of 32 ms. 300 ms is in the second level, whose slots end at multiples of 32 ms.
     let mut t = Script::established(Profile { grain: TimerGrain::Wheel(Duration::from_millis(4)), ..no_probe() }, PEER);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -148,7 +148,7 @@ fn linux_timers_fire_at_the_end_of_a_slot_of_the_wheel() {
 
 #[test]
 fn freebsd_sends_again_all_that_was_out() {
-    // 4.4BSD goes back to SND.UNA, whatever SACK said.
+    // 4.4BSD returns to SND.UNA, whatever SACK reported.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 10_000);
     t.expect_train(100, 1, 4001);
@@ -160,8 +160,8 @@ fn freebsd_sends_again_all_that_was_out() {
 
 #[test]
 fn freebsd_without_timestamps_times_one_segment_of_each_window() {
-    // 4.4BSD's t_rtttime. The handshake took 100 ms; of four segments the first is timed, whose round trip of 200 ms is
-    // SRTT 112.5 ms; those behind it, which came back later and later, tell nothing.
+    // 4.4BSD's t_rtttime. The handshake took 100 ms. The first of four segments is timed: its RTT of 200 ms gives an
+    // SRTT of 112.5 ms. The other three, which are acknowledged later, give no sample.
     let mut t = Script::established(freebsd(), PEER);
     let before = t.info().srtt.expect("of the handshake");
     t.write(100, 4000);
@@ -175,7 +175,7 @@ fn freebsd_without_timestamps_times_one_segment_of_each_window() {
 
 #[test]
 fn freebsd_backs_off_without_the_slop() {
-    // (100 + 4 * 50) ms doubles, and the 200 ms come after.
+    // (100 + 4 * 50) ms doubles, and 200 ms are added.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -188,8 +188,8 @@ fn freebsd_backs_off_without_the_slop() {
 
 #[test]
 fn a_probe_sends_the_last_segment_after_two_round_trips() {
-    // RFC 8985 section 7.2: 2 * SRTT, and Linux's 2 ms; 7.3: no new data, so the last segment. Then the RTO, from
-    // the probe on.
+    // RFC 8985 section 7.2: 2 * SRTT, and Linux's 2 ms. Section 7.3: there is no new data, so the last segment is sent.
+    // Then the RTO, from the probe on.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 3000);
     t.expect_train(100, 1, 3001);
@@ -203,7 +203,7 @@ fn a_probe_sends_the_last_segment_after_two_round_trips() {
 
 #[test]
 fn a_probe_sends_new_data_if_there_is_any() {
-    // Even where the congestion window is full.
+    // The probe is sent even if the congestion window is full.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 20_000);
     t.expect_train(100, 1, 10_001);
@@ -213,7 +213,7 @@ fn a_probe_sends_new_data_if_there_is_any() {
 
 #[test]
 fn a_probe_for_a_single_segment_allows_for_a_delayed_ack_but_not_beyond_the_timeout() {
-    // RFC 8985 section 7.2: 2 * 100 + 200 is more than the 300 of the RTO.
+    // RFC 8985 section 7.2: 2 * 100 + 200 exceeds the RTO of 300 ms.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -223,7 +223,7 @@ fn a_probe_for_a_single_segment_allows_for_a_delayed_ack_but_not_beyond_the_time
     t.expect_ca_state(CaState::Loss);
 }
 
-/// The last of three segments was probed at 500 ms.
+/// The last of three segments was sent as a probe at 500 ms.
 fn probed() -> Script {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 3000);
@@ -235,7 +235,7 @@ fn probed() -> Script {
 
 #[test]
 fn a_loss_that_the_probe_repaired_halves_the_window() {
-    // RFC 8985 section 7.4.2: no DSACK, and what was sent after is acknowledged.
+    // RFC 8985 section 7.4.2: there is no DSACK, and data sent after the probe is acknowledged.
     let mut t = probed();
     t.inject(600, "ack 3001");
     t.write(600, 1000);
@@ -249,7 +249,7 @@ fn a_loss_that_the_probe_repaired_halves_the_window() {
 
 #[test]
 fn a_probe_that_was_not_needed_costs_nothing() {
-    // The DSACK says that the original had arrived as well.
+    // The DSACK reports that the original had arrived too.
     let mut t = probed();
     t.inject(590, "ack 3001");
     t.inject(600, "ack 3001 sack 2001:3001");
@@ -261,13 +261,12 @@ fn a_probe_that_was_not_needed_costs_nothing() {
 
 #[test]
 fn a_probe_brings_out_the_sack_that_starts_recovery() {
-    // The tail of ten but for its last segment is lost: one SACK above the holes is enough once a round trip has
-    // passed.
+    // Two segments before the last are lost. One SACK above the holes suffices once an RTT has passed.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 4000);
     t.expect_train(100, 1, 4001);
     t.inject(200, "ack 1001");
-    // Three out since 100 ms; the probe is due 202 ms after the ACK.
+    // Three segments are outstanding since 100 ms. The probe is due 202 ms after the ACK.
     t.expect(402, "3001:4001 .");
     t.inject(502, "ack 1001 sack 3001:4001");
     t.expect_train(502, 1001, 2001);
@@ -293,9 +292,10 @@ fn without_sack_what_a_timeout_sent_again_is_not_sent_again_at_each_partial_ackn
     assert_eq!(t.info().counters.retransmits, 10);
 }
 
-// What was not needed.
+// Spurious retransmissions.
 
-/// Ten out at 100 ms, more to send, the first sent again by timeout at 400 ms.
+/// Ten segments are outstanding since 100 ms, and more data waits. The first segment is retransmitted by a timeout at
+/// 400 ms.
 fn timed_out(peer: Peer) -> Script {
     let mut t = Script::established(no_probe(), peer);
     t.write(100, 60_000);
@@ -333,12 +333,12 @@ fn frto_repairs_when_the_new_data_comes_back_as_a_duplicate() {
 
 #[test]
 fn without_sack_a_repair_is_over_when_something_beyond_it_is_acknowledged() {
-    // RFC 6582 section 4.1, and Linux after a timeout too (kernel capture, 1056/184 kbit/s without SACK: six duplicates
-    // of what a timeout sent again for nothing let nothing go).
+    // RFC 6582 section 4.1, and Linux after a timeout too. In a kernel capture (1056/184 kbit/s without SACK) six
+    // duplicates for spurious retransmissions released no segment.
     for (repeated, retransmits) in [(false, 1), (true, 2)] {
         let mut t = timed_out(NO_SACK);
         if repeated {
-            // F-RTO finds the loss real: what follows is a repair as any other.
+            // F-RTO detects a real loss, so a normal recovery follows.
             t.inject(450, "ack 1001");
             t.expect_train(450, 10_001, 12_001);
             t.inject(460, "ack 1001");
@@ -360,8 +360,8 @@ fn without_sack_a_repair_is_over_when_something_beyond_it_is_acknowledged() {
 
 #[test]
 fn without_sack_the_timeout_of_a_syn_is_one_of_the_first_data_too() {
-    // Kernel capture, 1056/184 kbit/s without SACK: the ACK that follows the timeout lets the second segment go again,
-    // and not F-RTO's new data.
+    // In a kernel capture (1056/184 kbit/s without SACK) the ACK after the timeout releases a retransmission of the
+    // second segment instead of F-RTO's new data.
     let mut t = Script::connect(no_probe(), NO_SACK);
     t.expect(0, "S 0:0");
     t.expect(1000, "S 0:0");
@@ -379,7 +379,7 @@ fn without_sack_the_timeout_of_a_syn_is_one_of_the_first_data_too() {
 
 #[test]
 fn without_sack_eifel_gives_the_window_back_and_the_state_stays() {
-    // Linux (tcp_try_undo_loss): the duplicates that follow are of what went again, and begin no repair.
+    // Linux's tcp_try_undo_loss: the duplicates that follow answer the retransmission, and begin no recovery.
     let mut t = timed_out(Peer { sack: false, ..TIMESTAMPS });
     t.inject(450, "ack 1001 ts 450:100");
     t.expect_ca_state(CaState::Loss);
@@ -403,7 +403,7 @@ fn eifel_takes_a_timeout_back_when_the_ack_echoes_the_original() {
     t.expect_train(450, 10_001, 12_001);
 }
 
-/// The first segment was late and was sent again at 202 ms; two new ones went out before.
+/// The first segment was late and was retransmitted at 202 ms. Two new segments were sent before that.
 fn fast_retransmitted(peer: super::script::Peer, stamp: &str) -> Script {
     let mut t = Script::established(linux(), peer);
     t.write(100, 60_000);
@@ -424,12 +424,12 @@ fn eifel_takes_a_fast_retransmit_back() {
     t.inject(210, "ack 10001 ts 210:100");
     t.expect_ca_state(CaState::Open);
     assert_eq!(t.info().snd_ssthresh, None);
-    // Ten again, and slow start adds the seven that this ACK delivered.
+    // The window is ten again, and slow start adds the seven segments that this ACK delivered.
     t.expect_cwnd(17);
     t.expect_train(210, 12_001, 27_001);
 }
 
-/// Linux's tcp_try_to_open clears `retrans_stamp` when a recovery is over: the next timeout has a stamp of its own.
+/// Linux's tcp_try_to_open clears `retrans_stamp` after a recovery, so that the next timeout has a stamp of its own.
 #[test]
 fn eifel_compares_with_the_retransmission_of_this_timeout_not_of_an_earlier_recovery() {
     let mut t = Script::established(no_probe(), TIMESTAMPS);
@@ -445,7 +445,8 @@ fn eifel_compares_with_the_retransmission_of_this_timeout_not_of_an_earlier_reco
     t.expect_ca_state(CaState::Open);
     t.drain_until(650);
     t.expect_ca_state(CaState::Loss);
-    // The ACK answers the original segment, sent at 302 ms: after the recovery's retransmission, before the timeout's.
+    // The ACK answers the original, which was sent at 302 ms: after the recovery's retransmission and before the
+    // timeout's.
     t.inject(650, "ack 13001 ts 650:302");
     t.drain();
     t.expect_ca_state(CaState::Open);
@@ -471,7 +472,7 @@ fn dsack_takes_a_fast_retransmit_back_when_recovery_is_over() {
 
 #[test]
 fn freebsd_takes_a_timeout_back_when_the_ack_comes_within_half_a_round_trip() {
-    // The retransmission at 600 ms cannot have been answered before 650 ms.
+    // An ACK for the retransmission of 600 ms cannot arrive before 650 ms.
     for (at, early) in [(640, true), (660, false)] {
         let mut t = Script::established(freebsd(), PEER);
         t.write(100, 10_000);

@@ -1,0 +1,28 @@
+//! The ranges of an ACK's SACK blocks, as stream offsets.
+
+/// Stream offsets `[start, end)`; negative before the first byte.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Range {
+    pub start: i64,
+    pub end: i64,
+}
+
+/// At most four ranges, the maximum of an ACK, without allocation.
+#[derive(Debug, Default)]
+pub(super) struct Ranges {
+    items: [Range; 4],
+    count: usize,
+}
+
+impl Ranges {
+    pub fn push(&mut self, range: Range) {
+        if self.count < self.items.len() {
+            self.items[self.count] = range;
+            self.count += 1;
+        }
+    }
+
+    pub fn as_slice(&self) -> &[Range] {
+        &self.items[..self.count]
+    }
+}
