@@ -1,7 +1,7 @@
-//! One-way transfers over one connection at a time: a sender that always has more, sends a fixed size again and again,
-//! or sends in bursts; and a receiver that reads everything at once.
+//! One-way transfers over one connection at a time. The sender always has more to send, or sends a fixed size
+//! repeatedly, or sends in bursts. The receiver reads everything at once.
 //!
-//! Leaves out: a reader that is slow, and data with a meaning beyond its length.
+//! Left out: a slow reader, and data with contents.
 
 mod asker;
 mod config;
@@ -13,31 +13,56 @@ use crate::{Application, OnReady, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Bytes, Duration, Payload, Time};
 use lopsided_tcp::State;
 
-/// As much as an application that always has more offers at once: more than any send buffer takes.
+/// Amount that a sender without a limit offers at once: more than any send buffer takes.
 const PLENTY: u64 = u64::MAX;
-/// The most that is written at once, as iperf3 does: where a write ends decides which segments carry PSH.
+/// Largest single write, as in iperf3. The end of a write decides which segment carries PSH.
 pub(crate) const WRITE: u64 = 128 << 10;
-/// Between attempts to find a free port.
+/// Pause between two attempts to find a free port.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What the sender sends.
+/// The pattern in which a [`Sender`] sends.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_app::Transfer;
+/// use lopsided_core::{Bytes, Duration};
+///
+/// let repeated = Transfer::Bytes { size: Bytes::new(100_000), repeat: Some(3), pause: Duration::from_secs(1) };
+/// assert_eq!(repeated.size(), Some(Bytes::new(100_000)));
+///
+/// let bursts = Transfer::OnOff { on: Duration::from_secs(1), off: Duration::from_secs(2) };
+/// assert_eq!(bursts.size(), None, "bursts have a duration, not a size");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
-    /// Always more, until the flow stops, from so long after the connection was opened.
-    Bulk { wait: Duration, wait_jitter: Duration },
-    /// `size` octets, on a new connection each time, with `pause` between the end of one and the start of the next.
+    /// Data without limit until the flow stops.
+    Bulk {
+        /// Time from the opening of the connection to the first byte.
+        wait: Duration,
+        /// A random time between 0 and this is added to `wait`.
+        wait_jitter: Duration,
+    },
+    /// A fixed size, on a new connection each time.
     Bytes {
+        /// Size of one transfer.
         size: Bytes,
-        /// How often in all; `None`: until the flow stops.
+        /// Number of transfers, or `None` to repeat until the flow stops.
         repeat: Option<u32>,
+        /// Time between the end of a transfer and the start of the next.
         pause: Duration,
     },
-    /// Always more for `on`, then silence for `off`, and again, on one connection.
-    OnOff { on: Duration, off: Duration },
+    /// Data without limit for `on`, then silence for `off`, repeatedly on one connection.
+    OnOff {
+        /// Duration of a burst.
+        on: Duration,
+        /// Silence after a burst.
+        off: Duration,
+    },
 }
 
 impl Transfer {
-    /// The size of one transfer, where there are transfers that end.
+    /// Size of one transfer, or `None` if the pattern has no transfers that end.
     pub fn size(&self) -> Option<Bytes> {
         match self {
             Transfer::Bytes { size, .. } => Some(*size),
@@ -48,34 +73,36 @@ impl Transfer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Until `next`: between transfers, or for want of a port.
+    /// Between two transfers, or without a free port. Ends at `next`.
     Waiting,
     Sending,
-    /// Connected, with nothing to say until `next`.
+    /// Connected, with nothing to send until `next`.
     Silent,
     Ended,
 }
 
-/// The application that sends.
+/// The sending application of a one-way transfer.
 #[derive(Debug)]
 pub struct Sender {
     transfer: Transfer,
     phase: Phase,
     socket: Option<SocketId>,
+    /// End of the current phase, or `None` if the phase has no fixed end.
     next: Option<Time>,
-    /// Octets still to be written.
+    /// Bytes still to be written.
     left: u64,
     attempts: u32,
-    /// Waits for an [`Asker`] to open the connection and to ask.
+    /// True if an [`Asker`] opens the connection and requests the data.
     answers: bool,
 }
 
 impl Sender {
+    /// A sender that opens the connection itself.
     pub fn new(transfer: Transfer) -> Sender {
         Sender { transfer, phase: Phase::Waiting, socket: None, next: None, left: 0, attempts: 0, answers: false }
     }
 
-    /// A sender that answers an [`Asker`].
+    /// A sender that waits for the connection and the request of an [`Asker`].
     pub fn answering(transfer: Transfer) -> Sender {
         Sender { answers: true, ..Sender::new(transfer) }
     }
@@ -92,7 +119,7 @@ impl Sender {
         }
     }
 
-    /// The octets of the next transfer, and when they begin.
+    /// Sets the phase, the remaining bytes and the end of the phase for the next transfer.
     fn prepare(&mut self, io: &mut dyn Sockets) {
         let now = io.now();
         self.phase = Phase::Sending;
@@ -124,13 +151,13 @@ impl Sender {
             }
             self.left -= if self.left == PLENTY { 0 } else { written };
         }
-        // A FIN needs a connection to end.
+        // Close only when the connection is established: before that there is no connection for a FIN to end.
         if self.left == 0 && self.transfer.size().is_some() && io.state(socket) == Some(State::Established) {
             io.close(socket);
         }
     }
 
-    /// The connection is over, well or not.
+    /// The connection is over, normally or not.
     fn end(&mut self, now: Time) {
         self.socket = None;
         if self.phase == Phase::Ended {
@@ -138,6 +165,7 @@ impl Sender {
         }
         self.left = 0;
         self.next = None;
+        // The asker opens the next connection and counts the repetitions.
         if self.answers {
             self.phase = Phase::Waiting;
             return;
@@ -191,6 +219,7 @@ impl Application for Sender {
                 self.phase = Phase::Sending;
                 self.next = match self.transfer {
                     Transfer::OnOff { on, .. } => Some(now + on),
+                    // A bulk transfer waits only once, before its first byte.
                     _ => None,
                 };
                 if let Some(socket) = self.socket {
@@ -201,7 +230,7 @@ impl Application for Sender {
         }
     }
 
-    /// What ends closes behind what it wrote last.
+    /// A transfer with an end must run after its last byte fits, to close the connection.
     fn on_ready(&self) -> OnReady {
         if self.transfer.size().is_some() { OnReady::Acts } else { OnReady::Writes }
     }
@@ -220,25 +249,27 @@ impl Application for Sender {
     }
 }
 
-/// The application that reads everything at once.
+/// The receiving application of a one-way transfer. It reads everything at once.
 #[derive(Debug)]
 pub struct Receiver {
-    /// The size of one transfer, where the flow makes transfers.
+    /// Size of one transfer, or `None` if the flow has no transfers that end.
     size: Option<Bytes>,
-    /// Octets read of each open connection; only where there are transfers.
+    /// Bytes read from each open connection. Empty if the flow has no transfers that end.
     read: Vec<(SocketId, u64)>,
 }
 
 impl Receiver {
+    /// A receiver of transfers of this size, or of data without an end.
     pub fn new(size: Option<Bytes>) -> Receiver {
         Receiver { size, read: Vec::new() }
     }
 
-    /// Tells when a transfer's last octet was read.
+    /// Adds to the bytes read, and reports the transfer when its last byte is read.
     fn count(&mut self, socket: SocketId, octets: u64, size: Bytes, io: &mut dyn Sockets) {
         let Some((_, read)) = self.read.iter_mut().find(|(of, _)| *of == socket) else { return };
         let before = *read;
         *read += octets;
+        // Report once only, at the read that reaches the size.
         if before < size.get() && *read >= size.get() {
             io.report(Report::Delivered { size });
         }
@@ -264,6 +295,7 @@ impl Application for Receiver {
     }
 
     fn on_ready(&self) -> OnReady {
+        // Without a size there is nothing to count, so the host may discard the data itself.
         if self.size.is_some() { OnReady::Acts } else { OnReady::Drains }
     }
 }

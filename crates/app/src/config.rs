@@ -1,5 +1,5 @@
-//! What an application is to scenarios: settings with keys of their own, and the two ends that are built from them; and
-//! those that one run brings.
+//! An application in a scenario: its settings, the two ends that are built from them, and applications that belong to
+//! one run only.
 
 use crate::{AppPair, Application, Side};
 use lopsided_core::Time;
@@ -7,8 +7,12 @@ use lopsided_spec::{AnyPart, Chosen, Key, Part, key};
 use std::fmt;
 use std::sync::Arc;
 
-/// What a flow's two ends do: settings, declared as a [`Part`], and the two applications that are built from them.
+/// Settings of an application, declared as a [`Part`], from which the two ends of a flow are built.
 pub trait AppSettings: Part {
+    /// Builds the two applications of one flow.
+    ///
+    /// # Errors
+    /// If the settings name an application that `own` does not have.
     fn build(&self, flow: &FlowContext, own: &RunApplications) -> Result<AppPair, AppError>;
 }
 
@@ -22,34 +26,48 @@ pub(crate) fn build_as<A: AppSettings>(
     part.downcast::<A>().expect("an application is built by its own settings").build(flow, own)
 }
 
-/// What a flow's two ends do, as plain data.
+/// The application of a flow as plain data: any kind of settings together with the function that builds from them.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_app::{AppConfig, FtpConfig, Opening, Side, TransferConfig};
+/// use lopsided_core::Bytes;
+///
+/// let app = AppConfig::new(TransferConfig { size: Bytes::new(100_000), ..TransferConfig::default() });
+/// assert!(app.get::<TransferConfig>().is_some() && app.get::<FtpConfig>().is_none());
+/// // TCP's sender opens the connection, so the receiver listens.
+/// assert_eq!(app.listener(Opening::Sender), Side::To);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct AppConfig(pub(crate) Chosen<BuildApp>);
 
 impl AppConfig {
+    /// Wraps settings of any kind.
     pub fn new<A: AppSettings>(config: A) -> AppConfig {
         AppConfig(Chosen::new(config, build_as::<A>))
     }
 
-    /// The settings, if the application is of this kind.
+    /// The settings, or `None` if the application is of another kind.
     pub fn get<A: AppSettings>(&self) -> Option<&A> {
         self.0.part.downcast()
     }
 
-    /// The settings, of whatever kind.
+    /// The settings, whatever their kind.
     pub fn part(&self) -> &dyn AnyPart {
         &*self.0.part
     }
 
-    /// The two applications of one flow.
+    /// Builds the two applications of one flow.
     ///
     /// # Errors
-    /// If the application cannot be made of its settings, or is one of the user's own that `own` lacks.
+    /// If the settings name an application that `own` does not have.
     pub fn build(&self, flow: &FlowContext, own: &RunApplications) -> Result<AppPair, AppError> {
         (self.0.build)(&*self.0.part, flow, own)
     }
 
-    /// Which end waits for the other to begin; the receiver of data where a user's own application decides.
+    /// The side that waits for the other side to open a connection. [`Side::To`] for an application of the run's own,
+    /// because only its factory can decide.
     pub fn listener(&self, opening: Opening) -> Side {
         let nowhere = FlowContext { name: String::new(), start: Time::ZERO, stop: Time::ZERO, opening };
         self.build(&nowhere, &RunApplications::default()).map_or(Side::To, |pair| pair.listener)
@@ -62,9 +80,10 @@ impl<A: AppSettings> From<A> for AppConfig {
     }
 }
 
-/// An application of the run's own.
+/// Settings of an application that the caller of a run supplies under a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CustomConfig {
+    /// The name under which the caller added the application to [`RunApplications`].
     pub name: String,
 }
 
@@ -82,32 +101,34 @@ impl AppSettings for CustomConfig {
     }
 }
 
-/// What an application is told of its flow.
+/// Facts about a flow that its applications may need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowContext {
+    /// Name of the flow in the scenario.
     pub name: String,
+    /// Time at which the flow starts.
     pub start: Time,
-    /// When the flow ends; at the latest the end of the run.
+    /// Time at which the flow ends, at the latest the end of the run.
     pub stop: Time,
-    /// What the flow's transport expects of the two ends.
+    /// The way in which the flow's transport opens connections.
     pub opening: Opening,
 }
 
-/// What a transport expects of the two ends of a one-way transfer.
+/// The end that opens the connection of a one-way transfer. The flow's transport decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Opening {
-    /// The sender of data opens the connection and sends (the simulator's TCP flows).
+    /// The sender of data opens the connection and sends, as in the simulator's TCP flows.
     #[default]
     Sender,
-    /// The receiver of data opens the connection and asks for the data with a short request, as QUIC clients do. Web pages
-    /// are loaded over streams of one connection.
+    /// The receiver of data opens the connection and requests the data, as QUIC clients do. Web pages are loaded over
+    /// streams of one connection.
     Receiver,
 }
 
-/// Why there is no application.
+/// The reason why an application cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AppError {
-    /// No application has this name.
+    /// No application was added under this name.
     Unknown(String),
 }
 
@@ -121,7 +142,7 @@ impl fmt::Display for AppError {
 
 impl std::error::Error for AppError {}
 
-/// The applications at the sender and the receiver of data, and which of them listens.
+/// The applications at the sender and at the receiver of data, and the side that listens.
 pub(crate) fn pair(
     from: impl Application + 'static,
     to: impl Application + 'static,
@@ -131,27 +152,51 @@ pub(crate) fn pair(
     AppPair { from: Box::new(from), to: Box::new(to), listener, datagrams }
 }
 
-/// Makes the two applications of a flow.
+/// A function that builds the two applications of a flow.
 pub type AppFactory = Arc<dyn Fn(&FlowContext) -> AppPair + Send + Sync>;
 
-/// Applications that a run's caller brings, by name: closures that may hold what is that run's own. A kind that every
-/// scenario of the process knows is [`crate::register`]ed.
+/// Applications that the caller of one run supplies, by name. Their factories may hold data of that run.
+///
+/// Use [`crate::register`] for a kind that every scenario of the process may choose.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_app::{AppPair, Receiver, RunApplications, Sender, Side, Transfer};
+/// use lopsided_core::Duration;
+/// use std::sync::Arc;
+///
+/// let transfer = Transfer::Bulk { wait: Duration::ZERO, wait_jitter: Duration::ZERO };
+/// let mut own = RunApplications::default();
+/// own.add(
+///     "mine",
+///     Arc::new(move |_flow| AppPair {
+///         from: Box::new(Sender::new(transfer)),
+///         to: Box::new(Receiver::new(None)),
+///         listener: Side::To,
+///         datagrams: false,
+///     }),
+/// );
+/// assert!(own.get("mine").is_some());
+/// ```
 #[derive(Clone, Default)]
 pub struct RunApplications {
     named: Vec<(String, AppFactory)>,
 }
 
 impl RunApplications {
-    /// Adds one, or replaces that of the same name.
+    /// Adds an application, or replaces the one of the same name.
     pub fn add(&mut self, name: &str, factory: AppFactory) {
         self.named.retain(|(known, _)| known != name);
         self.named.push((name.to_owned(), factory));
     }
 
+    /// The factory of this name, if there is one.
     pub fn get(&self, name: &str) -> Option<&AppFactory> {
         self.named.iter().find(|(known, _)| known == name).map(|(_, factory)| factory)
     }
 
+    /// The names, in the order in which the applications were added.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.named.iter().map(|(name, _)| name.as_str())
     }

@@ -1,4 +1,4 @@
-//! Datagrams at a constant rate, and the end that takes them.
+//! Datagrams at a constant rate, and the end that receives them.
 
 use crate::config::pair;
 use crate::{
@@ -8,10 +8,12 @@ use lopsided_core::packet::{IPV4_HEADER, UDP_HEADER};
 use lopsided_core::{BitRate, Bytes, Duration, Payload, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// Datagrams at a constant rate; `rate` and `size` count whole IP packets.
+/// Settings of a stream of datagrams at a constant rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatagramConfig {
+    /// Rate, counted in whole IP packets.
     pub rate: BitRate,
+    /// Size of each IP packet, headers included.
     pub size: Bytes,
 }
 
@@ -44,20 +46,20 @@ impl AppSettings for DatagramConfig {
     }
 }
 
-/// Sends a packet of one size every size / rate, the remainder carried, until just before `stop`.
+/// Sends packets of one size at a constant rate, until just before `stop`.
 #[derive(Debug)]
 pub struct DatagramSender {
     rate: BitRate,
-    /// Of the whole IP packet.
+    /// The size of the whole IP packet.
     size: Bytes,
     stop: Time,
     next: Option<Time>,
-    /// What rounding left over, in units of 1 / rate nanoseconds.
+    /// Remainder of the last interval's division, in units of 1 / rate nanoseconds. Without it the rate would drift.
     carry: u64,
 }
 
 impl DatagramSender {
-    /// `rate` and `size` count whole IP packets.
+    /// A sender of IP packets of `size` at `rate`, both with headers counted.
     pub fn new(rate: BitRate, size: Bytes, stop: Time) -> DatagramSender {
         DatagramSender { rate, size, stop, next: None, carry: 0 }
     }
@@ -65,7 +67,7 @@ impl DatagramSender {
     fn send_due(&mut self, io: &mut dyn Sockets) {
         while let Some(next) = self.next.filter(|next| *next <= io.now() && *next < self.stop) {
             let (interval, carry) = self.rate.time_to_send(self.size, self.carry);
-            // A rate so high that packets are less than a nanosecond apart still moves on.
+            // At very high rates the interval rounds to 0 ns; 1 ns at least keeps this loop finite.
             self.next = Some(next + interval.max(Duration::from_nanos(1)));
             self.carry = carry;
             let headers = IPV4_HEADER + UDP_HEADER;
@@ -91,7 +93,7 @@ impl Application for DatagramSender {
     }
 }
 
-/// Takes whatever comes; its host counts it.
+/// Accepts every datagram. The host counts them.
 #[derive(Debug)]
 pub struct DatagramReceiver;
 

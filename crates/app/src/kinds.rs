@@ -1,12 +1,12 @@
-//! The applications that scenarios choose by kind: this crate's, and those that users register.
+//! The registry of applications that scenarios choose by kind: those of this crate, and those that users register.
 //!
-//! Nothing of this crate stands on this file: an application's own file has all that it is.
+//! No other file of this crate depends on this one: each application is complete in its own file.
 
 use crate::config::{BuildApp, build_as};
 use crate::*;
 use lopsided_spec::{Family, Kind, NameTaken, Registry, family_value};
 
-/// The applications, the default first. A new one is a line here.
+/// The applications of this crate, the default first. Add a new application here.
 const APPLICATIONS: &[fn() -> Kind<BuildApp>] = &[
     entry::<BulkConfig>,
     entry::<TransferConfig>,
@@ -21,7 +21,7 @@ const APPLICATIONS: &[fn() -> Kind<BuildApp>] = &[
 
 static KINDS: Registry<Kind<BuildApp>> = Registry::new(APPLICATIONS);
 
-/// All applications, for whatever reads and writes scenarios.
+/// The family of all applications, for code that reads and writes scenarios.
 pub static APPS: Family = Family {
     name: "app",
     text: "What a flow's two ends do.",
@@ -34,10 +34,11 @@ fn entry<A: AppSettings>() -> Kind<BuildApp> {
     Kind::of::<A>(build_as::<A>)
 }
 
-/// Makes an application of one's own known to all scenarios of this process, by the name of its [`Part`].
+/// Registers an application under the name of its [`Part`](lopsided_spec::Part). Every scenario of this process may then choose it.
 ///
 /// # Errors
-/// If an application of this crate has the name. One that was registered before under the name is replaced.
+/// If an application of this crate has the name. An application that was registered earlier under the same name is
+/// replaced.
 pub fn register<A: AppSettings>() -> Result<(), NameTaken> {
     KINDS.register(entry::<A>())
 }

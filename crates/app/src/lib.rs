@@ -1,10 +1,25 @@
-//! Applications: what a flow's two ends do with their sockets.
+//! Applications: the traffic that a flow's two ends send and receive through their sockets.
 //!
-//! An [`Application`] is a state machine without a clock or I/O. The host that runs it calls it when a socket changed
-//! or its time has come, and hands it [`Sockets`] to act through: the simulator's host implements them with its own
-//! TCP. A flow is a pair of applications ([`AppPair`]): one at the sender of data, one at the receiver.
+//! An [`Application`] is a state machine without a clock or I/O. A host calls it when a socket changed or its timeout
+//! expired, and passes it [`Sockets`] to act through. The simulator's host implements [`Sockets`] with its own TCP. A
+//! flow is a pair of applications ([`AppPair`]): one at the sender of data, one at the receiver.
 //!
-//! Leaves out: processing time, files, TLS.
+//! Left out: processing time, files, TLS.
+//!
+//! # Examples
+//!
+//! ```
+//! use lopsided_app::{AppConfig, FlowContext, HttpConfig, Opening, RunApplications, Side};
+//! use lopsided_core::Time;
+//!
+//! let app = AppConfig::new(HttpConfig { objects: 30, ..HttpConfig::default() });
+//! let flow = FlowContext { name: "web".into(), start: Time::ZERO, stop: Time::MAX, opening: Opening::Sender };
+//! let pair = app.build(&flow, &RunApplications::default())?;
+//! assert_eq!(pair.listener, Side::From, "the server sends the data and waits for the client");
+//! # Ok::<(), lopsided_app::AppError>(())
+//! ```
+
+#![deny(missing_docs)]
 
 mod application;
 mod bulk;

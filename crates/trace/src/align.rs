@@ -1,37 +1,47 @@
-//! Two captures of one connection held against each other, packet by packet: where they first differ, and in what.
+//! Compares two captures of one connection packet by packet: where they first differ, and in which fields.
 //!
-//! Each direction is compared by itself, the n-th packet with the n-th, because microseconds decide how the two
-//! directions interleave at a host. From the first packet on that is another one (other data, another acknowledgement,
-//! or none) the numbers say nothing any more; what becomes of the connection then is told by [`crate::drift`].
+//! The n-th packet of a direction is compared with the n-th packet of that direction in the other capture. The
+//! directions are compared separately because microseconds decide how they interleave at a host. The comparison of a
+//! direction ends at the first packet that is a different one (other data, another acknowledgement, or none): from
+//! there on equal positions no longer mean equal packets. [`crate::drift`] describes the rest of the connection.
 
 use crate::conversation::{Conversation, End, Segment};
 use lopsided_core::packet::Flags;
 use std::fmt;
 use std::ops::BitOr;
 
-/// What of a packet is compared.
+/// A property of packets that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Field {
+    /// Sequence number.
     Seq,
+    /// Length of the data.
     Len,
+    /// Acknowledgement number.
     Ack,
-    /// SYN, FIN and RST.
+    /// The flags SYN, FIN and RST.
     Control,
+    /// The flag PSH.
     Psh,
-    /// ECE, CWR and AE, and the two bits of the IP header.
+    /// The flags ECE, CWR and AE, and the ECN field of the IP header.
     Ecn,
+    /// The window field, not scaled.
     Window,
+    /// The SACK blocks.
     Sack,
+    /// The timestamps option.
     Timestamps,
-    /// What only a SYN has: MSS, window scale, SACK permitted.
+    /// Options that only a SYN has: MSS, window scale, SACK permitted.
     SynOptions,
+    /// The time since the connection's SYN.
     Time,
-    /// One capture has a packet more in this direction.
+    /// One capture has more packets in this direction than the other.
     Missing,
 }
 
 impl Field {
+    /// All fields.
     pub const ALL: [Field; 12] = [
         Field::Seq,
         Field::Len,
@@ -47,6 +57,7 @@ impl Field {
         Field::Missing,
     ];
 
+    /// The name by which results and users refer to the field.
     pub fn name(self) -> &'static str {
         match self {
             Field::Seq => "seq",
@@ -64,45 +75,63 @@ impl Field {
         }
     }
 
+    /// The field of this name, or `None` if there is none.
     pub fn of_name(name: &str) -> Option<Field> {
         Field::ALL.into_iter().find(|field| field.name() == name)
     }
 }
 
-/// Some of the fields.
+/// A set of fields.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_trace::{Field, Fields};
+///
+/// let compared = Fields::ALL.without(Fields::NONE.with(Field::Time));
+/// assert!(compared.has(Field::Seq) && !compared.has(Field::Time));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Fields(u16);
 
 impl Fields {
+    /// The empty set.
     pub const NONE: Fields = Fields(0);
+    /// The set of all fields.
     pub const ALL: Fields = Fields((1 << Field::ALL.len()) - 1);
-    /// What makes another packet of it.
+    /// The fields that make a packet a different one, instead of the same packet with a change.
     pub const IDENTITY: Fields =
         Fields::NONE.with(Field::Seq).with(Field::Len).with(Field::Ack).with(Field::Control).with(Field::Missing);
 
+    /// This set and `field`.
     #[must_use]
     pub const fn with(self, field: Field) -> Fields {
         Fields(self.0 | 1 << field as u8)
     }
 
+    /// This set without the fields of `other`.
     #[must_use]
     pub const fn without(self, other: Fields) -> Fields {
         Fields(self.0 & !other.0)
     }
 
+    /// The fields that both sets have.
     #[must_use]
     pub const fn and(self, other: Fields) -> Fields {
         Fields(self.0 & other.0)
     }
 
+    /// True if the set has `field`.
     pub const fn has(self, field: Field) -> bool {
         self.0 & 1 << field as u8 != 0
     }
 
+    /// True if the set has no field.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
+    /// The fields of the set, in the order of [`Field::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Field> {
         Field::ALL.into_iter().filter(move |field| self.has(*field))
     }
@@ -121,16 +150,18 @@ impl fmt::Debug for Fields {
     }
 }
 
-/// What counts as a difference.
+/// The rules that decide which differences count.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Nanoseconds by which the times of a packet may differ, each since its connection's SYN.
+    /// Largest difference between the times of a packet that is ignored, in nanoseconds. Times count from the
+    /// connection's SYN.
     pub tolerance: u64,
+    /// The fields that are compared.
     pub compared: Fields,
 }
 
 impl Rules {
-    /// In what two packets differ.
+    /// The compared fields in which two packets differ.
     pub fn differences(&self, one: &Segment, other: &Segment) -> Fields {
         let control = |segment: &Segment| [Flags::SYN, Flags::FIN, Flags::RST].map(|flag| segment.flags.has(flag));
         let marks =
@@ -156,8 +187,9 @@ impl Rules {
         found.and(self.compared)
     }
 
-    /// The clocks count milliseconds, so that a packet within the tolerance may show one more than that.
+    /// True if the timestamps options differ by more than the tolerance.
     fn clocks_differ(&self, one: &Segment, other: &Segment) -> bool {
+        // The clocks count whole milliseconds: two packets within the tolerance may differ by one more.
         let allowed = self.tolerance / 1_000_000 + 1;
         let apart = |one: u32, other: u32| u64::from(one.wrapping_sub(other).min(other.wrapping_sub(one))) > allowed;
         match (one.timestamps, other.timestamps) {
@@ -174,78 +206,123 @@ impl Rules {
     }
 }
 
-/// The packets at one place of a direction: the n-th of each capture.
+/// The n-th packet of one direction in each capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
+    /// Index of the packet in its direction, from 0.
     pub number: usize,
+    /// The packet in the first capture, or `None` if that capture has fewer packets.
     pub one: Option<&'a Segment>,
+    /// The packet in the second capture, or `None` if that capture has fewer packets.
     pub other: Option<&'a Segment>,
+    /// The fields in which the two packets differ.
     pub differ: Fields,
 }
 
 impl Pair<'_> {
-    /// When the first of the two was seen, since its connection's SYN.
+    /// Time of the earlier of the two packets, in nanoseconds since its connection's SYN.
     pub fn at(&self) -> u64 {
         let times = [self.one, self.other].into_iter().flatten().map(|segment| segment.at);
         times.min().unwrap_or(u64::MAX)
     }
 
+    /// The end that sent the packets.
     pub fn from(&self) -> Option<End> {
         self.one.or(self.other).map(|segment| segment.from)
     }
 }
 
-/// A place where two captures differ.
+/// The first difference of some kind between two captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divergence {
-    /// Nanoseconds since the SYN of whichever packet came first.
+    /// Time of the earlier of the two packets, in nanoseconds since its connection's SYN.
     pub at: u64,
+    /// The end that sent the packets.
     pub from: End,
-    /// How many packets this end had sent before.
+    /// Number of packets that this end had sent before.
     pub number: usize,
-    /// How many packets of both ends the first capture holds before.
+    /// Number of packets of both ends that precede the difference in the first capture.
     pub packets: usize,
+    /// The fields in which the two packets differ.
     pub fields: Fields,
 }
 
-/// Two captures of one connection.
+/// A comparison of two captures of one connection.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::packet::{Flags, TcpHeader, TcpOptions};
+/// use lopsided_core::{FlowId, IpHeader, NewPacket, Packet, Payload, Seq, Time, Transport};
+/// use lopsided_trace::{Alignment, Conversations, Field, Fields, Lasted, Rules};
+///
+/// // A SYN from 10.0.0.1 to 10.0.0.2 with this receive window.
+/// let syn = |window| {
+///     let header = TcpHeader {
+///         src_port: 5201,
+///         dst_port: 40000,
+///         seq: Seq::new(77),
+///         ack: Seq::default(),
+///         flags: Flags::SYN,
+///         window,
+///         options: TcpOptions::default(),
+///     };
+///     let ip = IpHeader::v4([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+///     let contents = NewPacket::new(FlowId(0), ip, Transport::Tcp(header), Payload::virtual_len(0));
+///     Packet::unbooked(0, Time::ZERO, contents)
+/// };
+/// let [mut one, mut other] = [Conversations::default(), Conversations::default()];
+/// one.observe(Time::ZERO, &syn(65535));
+/// other.observe(Time::ZERO, &syn(1000));
+///
+/// let rules = Rules { tolerance: 100_000, compared: Fields::ALL };
+/// let lasted = Lasted { one: u64::MAX, other: u64::MAX };
+/// let aligned = Alignment::of(&one.all()[0], &other.all()[0], lasted, &rules);
+/// assert!(aligned.first().expect("the windows differ").fields.has(Field::Window));
+/// assert_eq!(aligned.parted(), None, "both are the same SYN");
+/// ```
 #[derive(Debug)]
 pub struct Alignment<'a> {
-    /// By direction, up to and with the first that is another packet.
+    /// The pairs of each direction, up to and including the first pair of different packets.
     common: [Vec<Pair<'a>>; 2],
     one: &'a Conversation,
 }
 
-/// Until when the captures lasted, in nanoseconds since the connection's SYN: what one holds later the other could not.
+/// The ends of the two captures, in nanoseconds since the connection's SYN. A packet after the end of the other capture
+/// is not a missing packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Lasted {
+    /// End of the first capture.
     pub one: u64,
+    /// End of the second capture.
     pub other: u64,
 }
 
 impl<'a> Alignment<'a> {
+    /// Compares two captures of one connection.
     pub fn of(one: &'a Conversation, other: &'a Conversation, lasted: Lasted, rules: &Rules) -> Alignment<'a> {
         let common = End::BOTH.map(|end| common(one, other, end, lasted, rules));
         Alignment { common, one }
     }
 
-    /// The first difference of any kind that is compared.
+    /// The first difference in any compared field.
     pub fn first(&self) -> Option<Divergence> {
         self.earliest(|pair| !pair.differ.is_empty())
     }
 
-    /// The first packet that is another one.
+    /// The first pair of different packets: other data, another acknowledgement, other control flags, or a missing
+    /// packet.
     pub fn parted(&self) -> Option<Divergence> {
         self.earliest(|pair| !pair.differ.and(Fields::IDENTITY).is_empty())
     }
 
-    /// The first difference in a field, before or where the packets part.
+    /// The first difference in one field, at or before the first pair of different packets.
     pub fn first_in(&self, field: Field) -> Option<Divergence> {
         let until = self.parted().map_or(u64::MAX, |parted| parted.at);
         self.earliest(|pair| pair.differ.has(field)).filter(|found| found.at <= until)
     }
 
-    /// The packets of both directions in order of time, up to where each direction parts.
+    /// The pairs of both directions in order of time, up to the first pair of different packets in each direction.
     pub fn pairs(&self) -> Vec<Pair<'a>> {
         let mut pairs: Vec<Pair<'a>> = self.common.iter().flatten().copied().collect();
         pairs.sort_by_key(|pair| (pair.at(), pair.from(), pair.number));
@@ -256,7 +333,8 @@ impl<'a> Alignment<'a> {
         let first_of_each = self.common.iter().filter_map(|pairs| pairs.iter().find(|pair| wanted(pair)));
         let found = first_of_each.min_by_key(|pair| pair.at())?;
         let (at, from) = (found.at(), found.from()?);
-        // In the order of the capture; what it lacks would be behind all of that time.
+        // A packet of the first capture has a position there. A packet that only the second capture has follows
+        // everything up to its time.
         let packets = match found.one {
             Some(_) => self.one.place_of(from, found.number),
             None => self.one.segments.partition_point(|segment| segment.at <= at),
@@ -280,6 +358,7 @@ fn common<'a>(
         let differ = match (one, other) {
             (None, None) => break,
             (Some(one), Some(other)) => rules.differences(one, other),
+            // The other capture may have ended before this packet passed.
             (Some(only), None) if only.at + rules.tolerance >= lasted.other => break,
             (None, Some(only)) if only.at + rules.tolerance >= lasted.one => break,
             _ => Fields::NONE.with(Field::Missing),

@@ -1,7 +1,8 @@
-//! A observer that writes what passes some points of a world to a pcapng file.
+//! An observer that writes the packets at some points of a simulated network to a pcapng file.
 //!
-//! A file should hold what one observer could have seen: one host, or the two directions of one link. Put the two ends
-//! of a path into one file and every packet appears twice, which trace tools take for retransmissions.
+//! A file should hold the packets that one real observer could have seen: those of one host, or of the two directions
+//! of one link. With both ends of a path in one file every packet appears twice, and trace tools count the second as a
+//! retransmission.
 
 use crate::pcapng::{self, Direction, PacketBlock};
 use lopsided_core::{BitRate, Duration, Event, EventMask, NodeId, Observer, Packet, Time, wire};
@@ -11,7 +12,7 @@ use std::io::{self, Write};
 use std::ops::BitOr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A point of capture; it becomes an interface of the file.
+/// A point of capture. It becomes an interface of the file.
 #[derive(Clone, Debug)]
 pub struct Tap {
     name: String,
@@ -37,18 +38,18 @@ impl Point {
 }
 
 impl Tap {
-    /// What a host sends and receives.
+    /// Captures the packets that a host sends and receives.
     pub fn host(name: impl Into<String>, node: NodeId) -> Tap {
         Tap { name: name.into(), node, point: Point::Host, speed: None }
     }
 
-    /// What leaves the queue of one direction of a link, at the moment it leaves.
+    /// Captures the packets of one direction of a link, each at the moment it leaves the queue.
     pub fn link(name: impl Into<String>, node: NodeId, rate: Option<BitRate>) -> Tap {
         Tap { name: name.into(), node, point: Point::Link { drops: false }, speed: rate }
     }
 
-    /// Also what the link loses, with the reason as a comment on the packet. A trace tool cannot tell such a packet
-    /// from one that went through, so its analysis will count the retransmission as needless.
+    /// Also captures the packets that the link loses, with the reason as the packet's comment. Trace tools do not read
+    /// that comment: they treat the packet as delivered and report its retransmission as unnecessary.
     #[must_use]
     pub fn with_drops(self) -> Tap {
         match self.point {
@@ -58,8 +59,19 @@ impl Tap {
     }
 }
 
-/// Writes a capture while the run goes on. Clones share the file: give one to the run and call [`Capture::finish`] on
-/// the other.
+/// Writes a capture during a run. Clones share the file: pass one to the run and call [`Capture::finish`] on another.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::{Duration, NodeId};
+/// use lopsided_trace::{Capture, Tap};
+///
+/// let capture = Capture::new(std::io::sink(), vec![Tap::host("server", NodeId(0))], Duration::ZERO);
+/// // A run would get `capture.clone()` as one of its observers here.
+/// assert_eq!(capture.finish()?, 0, "no packet passed");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Capture {
     interest: EventMask,
@@ -69,16 +81,16 @@ pub struct Capture {
 struct Shared {
     out: Box<dyn Write + Send>,
     taps: Vec<Tap>,
-    /// In order of time; what came first among equals comes first.
+    /// Packets not yet written, in order of time. Packets of equal time keep their order of arrival.
     pending: VecDeque<Record>,
-    /// How much later than others a tap may report an event.
+    /// Longest time by which a tap may report an event after a later event of another tap.
     lateness: Duration,
     newest: Time,
     written: u64,
     failed: Option<io::Error>,
 }
 
-/// A packet waiting for those that may yet come before it.
+/// A packet that is not yet written, because an earlier packet may still be reported.
 struct Record {
     at: Time,
     tap: usize,
@@ -90,8 +102,9 @@ struct Record {
 }
 
 impl Capture {
-    /// Begins a file. `lateness` is how much later than the others a tap may report its events: zero for hosts, for
-    /// links at most the longest propagation delay, since a link replays its departures when it is next touched.
+    /// Begins a file. `lateness` is the longest time by which a tap may report an event late. It is 0 for hosts. For
+    /// links it is at most the longest propagation delay, because a link reports its past departures only when it is
+    /// next used.
     pub fn new(out: impl Write + Send + 'static, taps: Vec<Tap>, lateness: Duration) -> Capture {
         let interest = taps.iter().map(|tap| tap.point.events()).fold(EventMask::NONE, BitOr::bitor);
         let mut shared = Shared {
@@ -103,11 +116,15 @@ impl Capture {
             written: 0,
             failed: None,
         };
+        // `finish` reports the error: an observer has no way to do so.
         shared.failed = shared.begin().err();
         Capture { interest, shared: Arc::new(Mutex::new(shared)) }
     }
 
-    /// Writes what is still waiting and says how many packets the file holds, or what went wrong first.
+    /// Writes the remaining packets, and returns the number of packets in the file.
+    ///
+    /// # Errors
+    /// The first error that occurred while writing.
     pub fn finish(&self) -> io::Result<u64> {
         let mut shared = self.lock();
         shared.write_before(Time::MAX);
@@ -155,7 +172,8 @@ impl Shared {
         }
     }
 
-    /// A packet that left the queue at this instant and was then lost on the medium is one record, not two.
+    /// The record of this packet at this instant, if it left the queue and was then lost on the medium: that is one
+    /// record, not two.
     fn find(&mut self, at: Time, tap: usize, packet_id: u64) -> Option<&mut Record> {
         let same_instant = self.pending.iter_mut().rev().take_while(|record| record.at >= at);
         same_instant.into_iter().find(|record| record.tap == tap && record.packet_id == packet_id)
@@ -164,6 +182,7 @@ impl Shared {
     fn keep(&mut self, at: Time, tap: usize, packet: &Packet, direction: Option<Direction>, comment: Option<String>) {
         debug_assert!(at + self.lateness >= self.newest, "reported at {at:?}, too late after {:?}", self.newest);
         let octets =
+            // A virtual payload has no contents to write; `original_len` still states its size.
             if packet.payload().bytes().is_some() { wire::encode(packet) } else { wire::encode_headers(packet) };
         let original_len = packet.size().get() as u32;
         let record = Record { at, tap, packet_id: packet.id(), direction, octets, original_len, comment };
@@ -173,7 +192,7 @@ impl Shared {
         self.write_before(self.newest - self.lateness);
     }
 
-    /// Nothing from before `until` can come any more: those records go out.
+    /// Writes the records before `until`. No packet from before that time can be reported any more.
     fn write_before(&mut self, until: Time) {
         while self.pending.front().is_some_and(|record| record.at < until) {
             let Some(record) = self.pending.pop_front() else { break };

@@ -1,88 +1,104 @@
-//! The TCP connections of a capture, their packets told relative to the connection's beginning.
+//! The TCP connections of a capture, with all numbers relative to the start of the connection.
 //!
 //! Two captures of the same connection differ in addresses, ports, initial sequence numbers and the clocks of the
-//! timestamps option (RFC 9293 section 3.4.1, RFC 7323 section 5.4). Here all of these count from the connection's
-//! first SYN, so that what remains can be compared octet for octet. Left out: connections whose SYN the capture does
-//! not hold, and other protocols.
+//! timestamps option (RFC 9293, section 3.4.1; RFC 7323, section 5.4). Here all of these count from the connection's
+//! first SYN, so the rest can be compared byte for byte.
+//!
+//! Left out: connections whose SYN is not in the capture, and other protocols.
 
 use crate::flow::FlowKey;
 use lopsided_core::packet::{Ecn, Flags, SackBlock, TcpHeader};
 use lopsided_core::{Packet, Seq, Time};
 use std::collections::BTreeMap;
 
-/// The end that a packet comes from: the client sent the first SYN.
+/// An end of a connection. The opener sent the first SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
+    /// The end that sent the first SYN.
     Opener,
+    /// The end that answered the first SYN.
     Answerer,
 }
 
 impl End {
+    /// Both ends, the opener first.
     pub const BOTH: [End; 2] = [End::Opener, End::Answerer];
 }
 
-/// One packet. Sequence numbers count from the initial one of their direction and do not wrap.
+/// One packet of a connection. Sequence numbers count from the initial number of their direction and do not wrap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Nanoseconds since the connection's first SYN passed the point of capture.
+    /// Time at the point of capture, in nanoseconds since the connection's first SYN.
     pub at: u64,
+    /// The end that sent the packet.
     pub from: End,
+    /// Sequence number; 0 is the SYN's.
     pub seq: u64,
-    /// `None` without the ACK flag.
+    /// Acknowledgement number, or `None` without the ACK flag.
     pub ack: Option<u64>,
-    /// Octets of data.
+    /// Length of the data in bytes.
     pub len: u32,
+    /// Flags of the TCP header.
     pub flags: Flags,
+    /// ECN field of the IP header.
     pub ecn: Ecn,
-    /// As on the wire: not scaled.
+    /// Window field as on the wire, not scaled.
     pub window: u16,
-    /// Start and end of each block, in the order of the option.
+    /// Start and end of each SACK block, in the order of the option.
     pub sack: Vec<(u64, u64)>,
-    /// The sender's clock since its first packet, and the echo since the other end's first; the echo of zero is `None`.
+    /// The timestamps option: the sender's clock since its first packet, and the echo of the peer's clock since the
+    /// peer's first packet. The echo is `None` if the field is 0.
     pub timestamps: Option<(u32, Option<u32>)>,
-    /// What a SYN alone has.
+    /// Option MSS of a SYN.
     pub mss: Option<u16>,
+    /// Option window scale of a SYN.
     pub window_scale: Option<u8>,
+    /// True for a SYN with the option SACK permitted.
     pub sack_permitted: bool,
 }
 
 impl Segment {
-    /// One past its last sequence number; SYN and FIN take one each.
+    /// One past the packet's last sequence number. SYN and FIN take one number each.
     pub fn end(&self) -> u64 {
         let control = u64::from(self.flags.has(Flags::SYN)) + u64::from(self.flags.has(Flags::FIN));
         self.seq + u64::from(self.len) + control
     }
 }
 
-/// How far an end has come: the highest numbers.
+/// Progress of one end: the highest numbers seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
+    /// One past the highest sequence number sent.
     pub sent: u64,
+    /// The highest number that the peer acknowledged.
     pub acked: u64,
 }
 
 /// A connection from its first SYN on.
 #[derive(Clone, Debug)]
 pub struct Conversation {
-    /// From the end that sent the first SYN.
+    /// Addresses and ports, with the opener as the source.
     pub key: FlowKey,
+    /// Time of the first SYN.
     pub begun: Time,
-    /// In order of time.
+    /// The packets in order of time.
     pub segments: Vec<Segment>,
     ends: [Origin; 2],
 }
 
-/// The initial sequence number of one direction, and how far it has come.
+/// Reference numbers of one direction.
 #[derive(Clone, Debug, Default)]
 struct Origin {
+    /// The initial sequence number.
     initial: Option<Seq>,
+    /// The first value of the direction's timestamps clock.
     clock: Option<u32>,
-    /// The highest number seen, unwrapped.
+    /// The highest sequence or acknowledgement number seen, unwrapped.
     highest: u64,
 }
 
 impl Origin {
-    /// The number nearest to the highest seen that has these 32 bits.
+    /// Unwraps a number: returns the value with these low 32 bits that is nearest to the highest seen.
     fn unwrapped(&mut self, number: Seq) -> u64 {
         let since = u64::from(number.since(*self.initial.get_or_insert(number)));
         let round = 1_u64 << 32;
@@ -98,13 +114,14 @@ impl Origin {
 }
 
 impl Conversation {
-    /// The index in `segments` of an end's n-th packet, from 0; `segments.len()` if there is none.
+    /// Index in `segments` of an end's n-th packet, counted from 0. Returns `segments.len()` if the end sent fewer
+    /// packets.
     pub fn place_of(&self, from: End, number: usize) -> usize {
         let of_it = self.segments.iter().enumerate().filter(|(_, segment)| segment.from == from);
         of_it.map(|(place, _)| place).nth(number).unwrap_or(self.segments.len())
     }
 
-    /// What an end has sent and has had acknowledged in the packets before a place, as seen at the point of capture.
+    /// Progress of an end in the packets before index `place`, as seen at the point of capture.
     pub fn standing(&self, end: End, place: usize) -> Standing {
         let mut standing = Standing::default();
         for segment in &self.segments[..place] {
@@ -124,12 +141,14 @@ impl Conversation {
         };
         let ack = header.flags.has(Flags::ACK).then(|| self.ends[there].unwrapped(header.ack));
         let seq = self.ends[here].unwrapped(header.seq);
+        // RFC 7323, section 5.4: clocks may start at a random offset, so they count from the first value seen.
         let timestamps = header.options.timestamps.map(|stamps| {
             let value = stamps.value.wrapping_sub(*self.ends[here].clock.get_or_insert(stamps.value));
             let echo = self.ends[there].clock.filter(|_| stamps.echo != 0);
             (value, echo.map(|clock| stamps.echo.wrapping_sub(clock)))
         });
         let block = |block: &SackBlock| {
+            // On a clone: a block must not advance `highest`, because SACK numbers lie beyond the acknowledged data.
             let start = self.ends[there].clone().unwrapped(block.start);
             (start, start + u64::from(block.end.since(block.start)))
         };
@@ -151,7 +170,7 @@ impl Conversation {
         });
     }
 
-    /// The first SYN of a connection other than this one, between the same ports.
+    /// True for the SYN of another connection between the same ports.
     fn is_followed_by(&self, header: &TcpHeader) -> bool {
         opens(header) && self.ends[0].initial.is_some_and(|initial| initial != header.seq)
     }
@@ -161,16 +180,29 @@ fn opens(header: &TcpHeader) -> bool {
     header.flags.has(Flags::SYN) && !header.flags.has(Flags::ACK)
 }
 
-/// The connections of a capture, fed packet by packet in order of time.
+/// The connections of a capture. Pass each packet in order of time.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_trace::{Conversations, read};
+///
+/// // The section header of an empty pcapng file.
+/// let empty = [0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255, 28, 0, 0, 0];
+/// let mut connections = Conversations::default();
+/// read(&empty[..], |at, packet| connections.observe(at, packet)).unwrap();
+/// assert!(connections.all().is_empty());
+/// ```
 #[derive(Debug, Default)]
 pub struct Conversations {
     all: Vec<Conversation>,
-    /// Where in `all` the newest connection between two ports is.
+    /// Index in `all` of the newest connection between two ports.
     open: BTreeMap<FlowKey, usize>,
     last: Time,
 }
 
 impl Conversations {
+    /// Adds a packet. Packets of other protocols only advance [`Conversations::last`].
     pub fn observe(&mut self, at: Time, packet: &Packet) {
         self.last = self.last.max(at);
         let Some(header) = packet.tcp() else { return };
@@ -188,12 +220,12 @@ impl Conversations {
         }
     }
 
-    /// In order of their first SYN.
+    /// The connections in order of their first SYN.
     pub fn all(&self) -> &[Conversation] {
         &self.all
     }
 
-    /// When the newest packet of any kind was seen.
+    /// Time of the newest packet of any protocol.
     pub fn last(&self) -> Time {
         self.last
     }

@@ -1,37 +1,44 @@
-//! How far two captures of one connection drift apart: packets found again in the other, by how much later, and who is
-//! ahead.
+//! Measures how far two captures of one connection drift apart: the number of packets that occur in both, the delay of
+//! the second capture, and the position of both ends.
 //!
-//! A packet is found again if the other capture holds one of the same data and acknowledgement, the n-th time it is
-//! sent with the n-th: a retransmission is matched with a retransmission. The time is cut into equal parts.
+//! A packet matches a packet of the other capture with the same data and acknowledgement. The n-th transmission matches
+//! the n-th, so a retransmission matches a retransmission. The duration is divided into equal parts.
 
 use crate::align::{Fields, Rules};
 use crate::conversation::{Conversation, End, Segment};
 use lopsided_core::packet::Flags;
 use std::collections::BTreeMap;
 
-/// A part of the connection's time.
+/// One part of the connection's duration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stretch {
-    /// Nanoseconds since the SYN.
+    /// Start of the part, in nanoseconds since the SYN.
     pub from: u64,
+    /// End of the part, in nanoseconds since the SYN.
     pub until: u64,
-    /// Packets of the first and of the second capture.
+    /// Number of packets in the first and in the second capture.
     pub packets: [usize; 2],
-    /// The highest octet sent until the end of the part, in the first and in the second capture: by the end that
-    /// opened, and by the other.
+    /// Highest sequence number sent by the end of the part, for each capture. The opener's number comes first, then the
+    /// answerer's.
     pub position: [[u64; 2]; 2],
-    /// Of the first capture's packets, those found again; those of them in time; those alike in all that is compared.
+    /// Packets of the first capture that have a match in the second.
     pub matched: usize,
+    /// Matched packets whose times differ by at most the tolerance.
     pub in_time: usize,
+    /// Matched packets that are equal in all compared fields.
     pub alike: usize,
+    /// Delay of the matched packets, or `None` without a match.
     pub later: Option<Later>,
 }
 
-/// By how many nanoseconds packets found again are later in the second capture.
+/// Delay of the matched packets in the second capture, in nanoseconds. Negative if they are earlier there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Later {
+    /// The smallest delay.
     pub least: i64,
+    /// The median of the delays.
     pub median: i64,
+    /// The largest delay.
     pub most: i64,
 }
 
@@ -43,7 +50,7 @@ impl Later {
     }
 }
 
-/// The connection's time until `until` in so many equal parts.
+/// Divides the time from the SYN to `until` nanoseconds into `parts` equal parts and compares the captures in each.
 pub fn drift(one: &Conversation, other: &Conversation, until: u64, parts: usize, rules: &Rules) -> Vec<Stretch> {
     let parts = parts.max(1);
     let width = until.div_ceil(parts as u64).max(1);
@@ -70,12 +77,13 @@ pub fn drift(one: &Conversation, other: &Conversation, until: u64, parts: usize,
     stretches
 }
 
-/// Counts one capture's packets, and how far its ends have come.
+/// Counts the packets of one capture in each part, and records the position of its ends.
 fn advance(stretches: &mut [Stretch], capture: usize, segments: &[Segment]) {
     let mut position = [0; 2];
     let mut next = segments.iter().peekable();
     let last = stretches.len() - 1;
     for (part, stretch) in stretches.iter_mut().enumerate() {
+        // Packets after the last part's end count in the last part.
         while let Some(segment) = next.next_if(|segment| segment.at < stretch.until || part == last) {
             let end = usize::from(segment.from == End::Answerer);
             position[end] = position[end].max(segment.end());
@@ -87,12 +95,13 @@ fn advance(stretches: &mut [Stretch], capture: usize, segments: &[Segment]) {
 
 type Identity = (End, u64, u32, Option<u64>, [bool; 3]);
 
-/// The packets of a capture by what they are; each is found once, the earliest first.
+/// The packets of a capture by their identity. Each packet matches once, the earliest first.
 struct Again<'a>(BTreeMap<Identity, Vec<&'a Segment>>);
 
 impl<'a> Again<'a> {
     fn of(conversation: &'a Conversation) -> Again<'a> {
         let mut held: BTreeMap<Identity, Vec<&Segment>> = BTreeMap::new();
+        // In reverse order, so that `pop` returns the earliest.
         for segment in conversation.segments.iter().rev() {
             held.entry(identity(segment)).or_default().push(segment);
         }

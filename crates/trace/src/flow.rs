@@ -1,12 +1,15 @@
-//! What a capture says of its TCP flows: retransmissions, round trip times, outstanding data and goodput, seen from
-//! where it was taken.
+//! Statistics of the TCP flows in a capture, as seen at the point of capture: retransmissions, round-trip times,
+//! outstanding data and goodput.
 //!
-//! Round trip times are meaningful for a capture at the sender: one for each acknowledgement that advances, from the
-//! sending of the newest segment that it covers; none for one that also covers a retransmission (Karn's rule: what it
-//! answers is not known). These are tcptrace's "RTT samples" without those of SYN and FIN; packets, elapsed time,
-//! retransmitted packets and the most outstanding data are its own too (compared with tcptrace 6.6.7). Its means of
-//! outstanding data are over packets, here over time. Left out: selective acknowledgements, and segments that were lost
-//! before the point of capture.
+//! RTTs are meaningful for a capture at the sender. Each ACK that advances gives one sample, measured from the sending
+//! of the newest segment that it covers. An ACK that also covers a retransmission gives none (Karn's rule: the ACK may
+//! answer either transmission).
+//!
+//! These RTTs are tcptrace's "RTT samples" without those of SYN and FIN. Packets, elapsed time, retransmitted packets
+//! and the maximum of outstanding data equal tcptrace's (compared with tcptrace 6.6.7). The mean of outstanding data
+//! differs: tcptrace averages over packets, this crate over time.
+//!
+//! Left out: selective acknowledgements, and segments that were lost before the point of capture.
 
 use lopsided_capture::Flight;
 use lopsided_core::packet::{Flags, TcpHeader};
@@ -14,12 +17,16 @@ use lopsided_core::{Duration, FlowId, Packet, Seq, Time};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// One direction of a connection: from the sender of its data to the receiver.
+/// One direction of a connection: addresses and ports, with the sender of the direction's packets as the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowKey {
+    /// IP address of the sender.
     pub src: IpAddr,
+    /// Port of the sender.
     pub src_port: u16,
+    /// IP address of the receiver.
     pub dst: IpAddr,
+    /// Port of the receiver.
     pub dst_port: u16,
 }
 
@@ -29,56 +36,68 @@ impl FlowKey {
     }
 }
 
-/// What was seen of one direction of a connection.
+/// Statistics of one direction of a connection.
 #[derive(Clone, Debug)]
 pub struct FlowSummary {
+    /// Addresses and ports of the direction.
     pub key: FlowKey,
-    /// The flow that its packets belong to in a run; in a file packets belong to none, and this is the first.
+    /// The flow of a simulation to which the packets belong. Always the first flow for packets read from a file.
     pub flow: FlowId,
-    /// Packets of any kind in this direction, and back.
+    /// Packets of any kind in this direction.
     pub packets: u64,
+    /// Packets of any kind in the opposite direction.
     pub packets_back: u64,
-    /// From the first packet of the connection to its last, in either direction.
+    /// Time from the first packet of the connection to its last, in either direction.
     pub elapsed: Duration,
-    /// Segments with data, and the octets they carried, retransmissions included.
+    /// Segments with data, retransmissions included.
     pub data_segments: u64,
+    /// Bytes of data in these segments, retransmissions included.
     pub data_bytes: u64,
-    /// Segments that began before the highest octet seen.
+    /// Segments with data that start below the highest sequence number seen.
     pub retransmitted_segments: u64,
+    /// Bytes of data in these retransmitted segments.
     pub retransmitted_bytes: u64,
-    /// Octets that the receiver acknowledged.
+    /// Bytes that the receiver acknowledged.
     pub acked_bytes: u64,
-    /// From the first segment with data to the last acknowledgement of new data.
+    /// Time from the first segment with data to the last ACK of new data.
     pub active: Duration,
+    /// Round-trip times.
     pub rtt: RttSummary,
+    /// Data sent and not yet acknowledged.
     pub outstanding: OutstandingSummary,
-    /// Mean receive window that the sender of the data offers, over its packets after the SYN, in octets
-    /// (tcptrace's "avg win adv").
+    /// Mean receive window offered by the sender of the data, over its packets except SYNs, in bytes (tcptrace's "avg
+    /// win adv").
     pub window_mean_bytes: f64,
-    /// The same of the receiver.
+    /// Mean receive window offered by the receiver of the data, in bytes.
     pub window_back_mean_bytes: f64,
 }
 
-/// Data sent and not yet acknowledged: the most, and its mean over the connection's time.
+/// Data sent and not yet acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OutstandingSummary {
+    /// The maximum.
     pub max_bytes: u64,
+    /// Time at which the maximum was first reached.
     pub max_at: Time,
+    /// Mean over the connection's elapsed time.
     pub mean_bytes: f64,
 }
 
 impl FlowSummary {
-    /// Acknowledged octets over the active time, in bits per second.
+    /// Acknowledged bytes over the active time, in bits per second; 0 if the active time is 0.
     pub fn goodput_bps(&self) -> f64 {
         if self.active.is_zero() { 0.0 } else { self.acked_bytes as f64 * 8.0 / self.active.as_secs_f64() }
     }
 }
 
-/// The round trip times of a flow.
+/// Round-trip times of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RttSummary {
+    /// Number of samples.
     pub samples: u64,
+    /// The smallest sample, or 0 without samples.
     pub min: Duration,
+    /// The largest sample, or 0 without samples.
     pub max: Duration,
     sum_ms: f64,
     sum_of_squares_ms2: f64,
@@ -93,27 +112,61 @@ impl RttSummary {
         self.sum_of_squares_ms2 += rtt.as_millis_f64() * rtt.as_millis_f64();
     }
 
+    /// Mean in milliseconds, or 0 without samples.
     pub fn mean_ms(&self) -> f64 {
         if self.samples == 0 { 0.0 } else { self.sum_ms / self.samples as f64 }
     }
 
+    /// Standard deviation in milliseconds, or 0 without samples.
     pub fn std_ms(&self) -> f64 {
         if self.samples == 0 {
             return 0.0;
         }
         let mean = self.mean_ms();
+        // Rounding can make the difference of the squares slightly negative.
         (self.sum_of_squares_ms2 / self.samples as f64 - mean * mean).max(0.0).sqrt()
     }
 }
 
-/// The flows of a capture, fed packet by packet in order of time.
+/// The flows of a capture. Pass each packet in order of time.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::packet::{Flags, TcpHeader, TcpOptions};
+/// use lopsided_core::{Duration, FlowId, IpHeader, NewPacket, Packet, Payload, Seq, Time, Transport};
+/// use lopsided_trace::FlowTable;
+///
+/// let packet = |from: u8, to: u8, (seq, ack): (u32, u32), len| {
+///     let header = TcpHeader {
+///         src_port: 5000 + u16::from(from),
+///         dst_port: 5000 + u16::from(to),
+///         seq: Seq::new(seq),
+///         ack: Seq::new(ack),
+///         flags: Flags::ACK,
+///         window: 65535,
+///         options: TcpOptions::default(),
+///     };
+///     let ip = IpHeader::v4([10, 0, 0, from].into(), [10, 0, 0, to].into());
+///     Packet::unbooked(0, Time::ZERO, NewPacket::new(FlowId(0), ip, Transport::Tcp(header), Payload::virtual_len(len)))
+/// };
+/// let after = |ms| Time::ZERO + Duration::from_millis(ms);
+/// let mut flows = FlowTable::default();
+/// flows.observe(after(0), &packet(1, 2, (1000, 500), 1448));
+/// flows.observe(after(30), &packet(2, 1, (500, 2448), 0));
+///
+/// let summaries = flows.summaries();
+/// assert_eq!(summaries.len(), 1, "only one direction carried data");
+/// assert_eq!(summaries[0].acked_bytes, 1448);
+/// assert_eq!(summaries[0].rtt.mean_ms(), 30.0);
+/// ```
 #[derive(Debug, Default)]
 pub struct FlowTable {
     flows: BTreeMap<FlowKey, Flow>,
 }
 
 impl FlowTable {
-    /// Takes in the next packet; other packets than TCP's say nothing here.
+    /// Adds a packet. Packets of other protocols than TCP are ignored.
     pub fn observe(&mut self, at: Time, packet: &Packet) {
         let Some(header) = packet.tcp() else { return };
         let key =
@@ -130,7 +183,7 @@ impl FlowTable {
         }
     }
 
-    /// One summary for each direction that carried data, in order of addresses and ports.
+    /// One summary for each direction that carried data, ordered by addresses and ports.
     pub fn summaries(&self) -> Vec<FlowSummary> {
         let with_data = self.flows.iter().filter(|(_, flow)| flow.data_segments > 0);
         with_data.map(|(key, flow)| flow.summary(*key, self.flows.get(&key.reverse()))).collect()
@@ -153,18 +206,18 @@ struct Flow {
     retransmitted_bytes: u64,
     rtt: RttSummary,
     most: OutstandingSummary,
-    /// Octets times seconds up to the last change.
+    /// Integral of the outstanding bytes over time up to `changed_at`, in byte seconds.
     area: f64,
     changed_at: Time,
-    /// The window scale option of the SYN.
+    /// Shift count of the window scale option, if the SYN had one.
     scale: Option<u8>,
-    /// Sum of the window fields of all packets but SYNs, and the number of these packets.
+    /// Sum of the window fields of all packets except SYNs, and the number of these packets.
     windows: (u64, u64),
 }
 
 impl Flow {
     fn new(at: Time, flow: FlowId, header: &TcpHeader) -> Flow {
-        // A SYN takes a number of its own.
+        // A SYN occupies one sequence number.
         let start = header.seq + u32::from(header.flags.has(Flags::SYN));
         Flow {
             flow,
@@ -197,16 +250,18 @@ impl Flow {
         }
     }
 
-    /// Mean window that this end offers. RFC 7323 section 2.2: windows are scaled only if both SYNs have the option.
+    /// Mean window that this end offers, in bytes.
     fn window_mean_bytes(&self, other: Option<&Flow>) -> f64 {
         let shift = match (self.scale, other.and_then(|other| other.scale)) {
+            // RFC 7323, section 2.2: windows are scaled only if both SYNs have the option; section 2.3 limits the shift
+            // to 14.
             (Some(scale), Some(_)) => scale.min(14),
             _ => 0,
         };
         if self.windows.1 == 0 { 0.0 } else { self.windows.0 as f64 * f64::from(1u32 << shift) / self.windows.1 as f64 }
     }
 
-    /// What is outstanding has been so since it last changed.
+    /// Adds the time since the last change to the integral. Call before the outstanding data changes.
     fn settle(&mut self, at: Time) {
         self.area += f64::from(self.flight.outstanding()) * at.saturating_since(self.changed_at).as_secs_f64();
         self.changed_at = at;

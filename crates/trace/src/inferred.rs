@@ -1,16 +1,25 @@
-//! What the packets at a host tell of the TCP on it: the events that a simulated connection tells of itself, inferred
-//! for a real one.
+//! Infers TCP events from the packets at a host: the same events that a simulated connection reports, for a connection
+//! whose TCP cannot be observed.
 //!
-//! Of a sender: what it sent again, the timers that made it do so, and its congestion states. A segment that goes out
-//! again within an instant of an ACK answers that ACK (fast recovery, RFC 6675); one that goes out after at least a
-//! round trip of silence was sent by a timer, the tail loss probe where it is the last segment (RFC 8985) and else the
-//! retransmission timer (RFC 6298). Recovery and loss last until all is acknowledged that was out as they began (RFC
-//! 6582), or until an ACK echoes a timestamp older than the retransmission (RFC 3522). Of a receiver: why it may have
-//! acknowledged, by what had arrived since its last ACK (RFC 5681 section 4.2, RFC 2018, RFC 2883).
+//! For a sender, the events are retransmissions, the timers that caused them, and changes of the congestion state:
 //!
-//! Left out, because packets do not show it: windows and their reductions, which rule called a segment lost, undo by
-//! DSACK, the reordering timer, what held a sender back, and whether it was the count of segments or the timer of the
-//! first one that had two of them acknowledged as the second arrived.
+//! - A segment retransmitted right after an ACK was sent because of that ACK (fast recovery, RFC 6675).
+//! - A segment retransmitted after a silence of about a round trip or more was sent by a timer: by the tail loss probe
+//!   if it is the last segment (RFC 8985), otherwise by the retransmission timer (RFC 6298).
+//! - Recovery and loss end when all data outstanding at their start is acknowledged (RFC 6582), or when an ACK echoes a
+//!   timestamp older than the retransmission (RFC 3522).
+//!
+//! For a receiver, the events are ACKs with their probable reason, derived from the packets that had arrived since the
+//! last ACK (RFC 5681, section 4.2; RFC 2018; RFC 2883).
+//!
+//! Left out, because packets do not show it:
+//!
+//! - congestion windows and their reductions,
+//! - the rule by which a segment was declared lost,
+//! - undo by DSACK,
+//! - the RACK reordering timer,
+//! - the limit that held a sender back,
+//! - whether the count of segments or the delay of the first segment caused an ACK of two segments.
 
 use crate::conversation::{Conversation, End, Segment};
 use lopsided_core::packet::Flags;
@@ -18,14 +27,14 @@ use lopsided_core::tcp_event::{AckReason, CaReason, CaState, TcpEvent, TimedTcpE
 use lopsided_core::{Duration, Seq, Time};
 use std::collections::BTreeMap;
 
-/// An ACK that leaves so long after data arrived was not caused by its arrival; Linux's shortest delay is 40 ms.
+/// An ACK sent at least this long after the data arrived was delayed, in nanoseconds. Linux's shortest delay is 40 ms.
 const AT_ONCE: u64 = 5_000_000;
-/// What answers a packet leaves at most so long after it came.
+/// A packet sent within this time after another arrived is a response to it, in nanoseconds.
 const AN_ANSWER: u64 = 100_000;
-/// Silence shorter than this share of a round trip is a gap between segments, not the wait of a timer.
+/// A silence below this fraction of the RTT is a gap between segments, not the wait of a timer.
 const TIMER_SHARE: f64 = 0.9;
 
-/// What the packets tell of an end as the sender of data; captured at its host.
+/// Infers the events of an end as the sender of data. The capture must come from that end's host.
 pub fn of_sender(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> {
     let mut sender = Sender::default();
     for segment in &conversation.segments {
@@ -39,8 +48,8 @@ pub fn of_sender(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> {
     timed(conversation, sender.told)
 }
 
-/// What the packets tell of an end as the receiver of data; captured at its host. Acknowledgement numbers count from
-/// the first SYN.
+/// Infers the events of an end as the receiver of data. The capture must come from that end's host. Acknowledgement
+/// numbers count from the first SYN.
 pub fn of_receiver(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> {
     let mut receiver = Receiver::default();
     for segment in &conversation.segments {
@@ -58,25 +67,30 @@ fn timed(conversation: &Conversation, told: Vec<(u64, TcpEvent)>) -> Vec<TimedTc
     told.into_iter().map(|(nanos, event)| TimedTcpEvent { at: at(nanos), event }).collect()
 }
 
-/// A sender, as far as its packets show it. Numbers count from its SYN, which is 0.
+/// The state of a sender as far as packets show it. Sequence number 0 is the sender's SYN.
 #[derive(Debug)]
 struct Sender {
+    /// The inferred events, with their times in nanoseconds since the SYN.
     told: Vec<(u64, TcpEvent)>,
     state: CaState,
-    /// One past the highest number sent, and acknowledged.
+    /// One past the highest sequence number sent.
     next: u64,
+    /// The highest cumulative acknowledgement.
     acked: u64,
-    /// The states of repair end when this is acknowledged.
+    /// Recovery and loss end when this number is acknowledged.
     recovery_point: u64,
     /// The highest number that was acknowledged selectively.
     highest_sack: u64,
-    /// When the last packet of either direction passed.
+    /// Time of the last packet in either direction.
     quiet_since: u64,
-    /// When each segment was sent that is not yet acknowledged, by its end; 0 once it was sent again (Karn's rule).
+    /// Send times of the segments not yet acknowledged, by the segment's end. 0 marks a retransmitted segment, which
+    /// gives no RTT sample (Karn's rule).
     in_flight: BTreeMap<u64, u64>,
+    /// The newest RTT sample, in nanoseconds.
     rtt: Option<u64>,
+    /// True if a tail loss probe was sent since the last ACK that advanced.
     probed: bool,
-    /// The timestamp of what was sent again first, since the repair began.
+    /// Timestamp of the first retransmission since the current recovery or loss began.
     first_repair: Option<u32>,
 }
 
@@ -116,6 +130,7 @@ impl Sender {
 
     fn sends_again(&mut self, segment: &Segment) {
         let silence = segment.at - self.quiet_since;
+        // A first retransmission needs an RTT sample to recognize a timer; without one it counts as fast recovery.
         let by_timer = self.rtt.is_some_and(|rtt| silence as f64 >= TIMER_SHARE * rtt as f64);
         let probe = by_timer && segment.end() >= self.next && !self.probed && self.state < CaState::Recovery;
         if by_timer {
@@ -147,9 +162,10 @@ impl Sender {
             self.acked = ack;
             self.probed = false;
         } else if ack == self.acked && segment.len == 0 && ack < self.next && segment.sack.is_empty() {
-            // Without SACK a duplicate ACK is all that tells of a gap. One that only opens the window comes too.
+            // Without SACK, only duplicate ACKs show a gap. A pure window update looks the same.
             self.is_disordered(segment.at);
         }
+        // A SACK block above all earlier ones means that a segment arrived out of order.
         if sacked > self.highest_sack.max(self.acked) {
             self.highest_sack = sacked;
             self.is_disordered(segment.at);
@@ -175,14 +191,15 @@ impl Sender {
         }
     }
 
-    /// The Eifel detection (RFC 3522): the ACK answers what was sent before the first retransmission.
+    /// Eifel detection (RFC 3522): true if the ACK echoes a timestamp older than the first retransmission, so the
+    /// original arrived.
     fn echoes_the_original(&self, ack: &Segment) -> bool {
         let echo = ack.timestamps.and_then(|(_, echo)| echo);
         echo.zip(self.first_repair).is_some_and(|(echo, repair)| (echo.wrapping_sub(repair) as i32) < 0)
     }
 
-    /// A gap above what completed the repair begins the next one, at once where the segment in it had already been sent
-    /// again.
+    /// Starts the next recovery or disorder if a gap remains above the acknowledged data. Recovery starts at once if
+    /// the segment in the gap was already retransmitted.
     fn looks_for_gaps(&mut self, at: u64, ack: u64, sacked: u64) {
         if sacked <= ack {
             return;
@@ -199,10 +216,11 @@ impl Sender {
         }
     }
 
-    /// One round trip for each ACK that advances, of the newest segment that it covers.
+    /// Takes one RTT sample from an ACK that advances, from the newest segment that it covers.
     fn measures(&mut self, at: u64, ack: u64) {
         let still_out = self.in_flight.split_off(&(ack + 1));
         let covered = std::mem::replace(&mut self.in_flight, still_out);
+        // Karn's rule: no sample if any covered segment was retransmitted.
         if covered.values().all(|sent| *sent != 0) {
             if let Some(sent) = covered.values().next_back() {
                 self.rtt = Some(at - sent);
@@ -211,7 +229,8 @@ impl Sender {
     }
 
     fn passes_to(&mut self, at: u64, to: CaState, why: CaReason) {
-        // The ACK that told of the gap also made the sender repair it: the host was never in disorder.
+        // The ACK that revealed the gap also triggered the retransmission, so the host went to recovery directly.
+        // Replace the event of the disorder.
         let from = match self.told.last() {
             Some((before, TcpEvent::CaState { from, to: CaState::Disorder, .. }))
                 if to == CaState::Recovery && at - before <= AN_ANSWER =>
@@ -230,23 +249,28 @@ impl Sender {
     }
 }
 
-/// A receiver, as far as its packets show it. Numbers count from the other end's SYN, which is 0.
+/// The state of a receiver as far as packets show it. Sequence number 0 is the other end's SYN.
 #[derive(Debug, Default)]
 struct Receiver {
+    /// The inferred events, with their times in nanoseconds since the SYN.
     told: Vec<(u64, TcpEvent)>,
-    /// One past the highest number before the first gap.
+    /// One past the highest number received without a gap.
     next: u64,
-    /// Held above the first gap: starts and ends, in order and apart.
+    /// Data received above the first gap, by start; the values are the ends.
     held: BTreeMap<u64, u64>,
-    /// The longest segment so far.
+    /// The longest segment so far, in bytes.
     largest: u32,
+    /// The newest segment with data since the last ACK.
     arrived: Option<Arrived>,
+    /// The highest acknowledgement number sent.
     acked: u64,
+    /// True once a FIN arrived.
     ends: bool,
+    /// True if the last ACK had ECE set.
     echoes: bool,
 }
 
-/// The newest segment with data since the last ACK.
+/// A segment with data, and the reason for which a receiver would acknowledge it.
 #[derive(Clone, Copy, Debug)]
 struct Arrived {
     at: u64,
@@ -305,6 +329,7 @@ impl Receiver {
 
     fn reason(&self, segment: &Segment, ack: u64, echoes: bool) -> AckReason {
         let Some(arrived) = self.arrived else {
+            // Nothing arrived, so a read by the application opened the window; the first ACK completes the handshake.
             return if ack <= 1 { AckReason::Handshake } else { AckReason::WindowUpdate };
         };
         if self.acked == 0 {
@@ -313,14 +338,16 @@ impl Receiver {
         if self.ends && ack >= self.next && self.held.is_empty() {
             return AckReason::Fin;
         }
+        // RFC 5681, section 4.2: an ACK for at least every second full-sized segment.
         let is_enough = ack - self.acked > u64::from(self.largest);
-        // Beneath a further gap it is acknowledged as any two segments are.
+        // If another gap remains above, the ACK counts as an ordinary one for two segments.
         if arrived.kind == AckReason::GapFilled && is_enough && !self.held.is_empty() {
             return AckReason::Count;
         }
         if arrived.kind != AckReason::Count {
             return arrived.kind;
         }
+        // RFC 8257, section 3.2: a receiver acknowledges a change of the CE mark at once.
         if echoes != self.echoes {
             return AckReason::Ecn;
         }

@@ -1,29 +1,44 @@
-//! What captures at hosts would say of their flows, without writing any.
+//! Statistics of flows at hosts during a run, as a capture at these hosts would show them, without writing files.
 
 use crate::flow::{FlowSummary, FlowTable};
 use lopsided_core::{Event, EventMask, NodeId, Observer, Time};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Watches hosts while a run goes on. Clones share what they see: give one to the run and read the other.
+/// An observer that computes flow statistics at hosts. Clones share the statistics: pass one to the run and read
+/// another.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::NodeId;
+/// use lopsided_trace::HostTracer;
+///
+/// let tracer = HostTracer::at([NodeId(0), NodeId(1)]);
+/// // A run would get `tracer.clone()` as one of its observers here.
+/// assert_eq!(tracer.flows().len(), 2, "one entry for each host");
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct HostTracer {
     tables: Arc<Mutex<Vec<(NodeId, FlowTable)>>>,
 }
 
-/// What was seen at one host.
+/// The flows seen at one host.
 #[derive(Clone, Debug)]
 pub struct HostFlows {
+    /// The host.
     pub host: NodeId,
+    /// One summary for each direction that carried data.
     pub flows: Vec<FlowSummary>,
 }
 
 impl HostTracer {
+    /// An observer of these hosts.
     pub fn at(hosts: impl IntoIterator<Item = NodeId>) -> HostTracer {
         let tables = hosts.into_iter().map(|host| (host, FlowTable::default())).collect();
         HostTracer { tables: Arc::new(Mutex::new(tables)) }
     }
 
-    /// The flows up to now, host by host.
+    /// The flows seen so far at each host, in the order given to [`HostTracer::at`].
     pub fn flows(&self) -> Vec<HostFlows> {
         self.lock().iter().map(|(host, table)| HostFlows { host: *host, flows: table.summaries() }).collect()
     }

@@ -1,7 +1,7 @@
-//! The pcapng file format (draft-ietf-opsawg-pcapng), as much as writing needs: one section, interfaces with nanosecond
-//! stamps, packets with a direction and a comment.
+//! The part of the pcapng file format (draft-ietf-opsawg-pcapng) that writing needs: one section, interfaces with
+//! nanosecond timestamps, packets with a direction and a comment.
 //!
-//! Interfaces carry raw IP (LINKTYPE_RAW): the frames of a simulated line have no addresses that could be shown.
+//! Interfaces carry raw IP (LINKTYPE_RAW), because the frames of a simulated link have no link-layer addresses.
 
 use lopsided_core::{BitRate, Time};
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ const INTERFACE_SPEED: u16 = 8;
 const INTERFACE_TIME_RESOLUTION: u16 = 9;
 const SECTION_APPLICATION: u16 = 4;
 
-/// Which way a packet passed an interface.
+/// The direction in which a packet passed an interface. The values are those of the packet flags option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Inbound = 1,
@@ -30,36 +30,37 @@ pub(crate) fn write_section(out: &mut dyn Write) -> io::Result<()> {
     let mut body = Vec::new();
     body.extend_from_slice(&BYTE_ORDER_MAGIC.to_le_bytes());
     body.extend_from_slice(&[1, 0, 0, 0]);
-    // The section's length is not known while it is written.
+    // Section length -1: the length is unknown while the section is written.
     body.extend_from_slice(&u64::MAX.to_le_bytes());
     option(&mut body, SECTION_APPLICATION, concat!("lopsided ", env!("CARGO_PKG_VERSION")).as_bytes());
     end_of_options(&mut body);
     block(out, SECTION_HEADER, &body)
 }
 
-/// Describes the next interface; they are numbered from zero in the order of these calls.
+/// Writes the description of the next interface. Interfaces are numbered from 0 in the order of these calls.
 pub(crate) fn write_interface(out: &mut dyn Write, name: &str, speed: Option<BitRate>) -> io::Result<()> {
     let mut body = Vec::new();
     body.extend_from_slice(&LINKTYPE_RAW.to_le_bytes());
     body.extend_from_slice(&[0, 0]);
-    // No limit to the captured length.
+    // Snapshot length 0: packets are captured whole.
     body.extend_from_slice(&0u32.to_le_bytes());
     option(&mut body, INTERFACE_NAME, name.as_bytes());
     if let Some(speed) = speed {
         option(&mut body, INTERFACE_SPEED, &speed.as_bps().to_le_bytes());
     }
+    // if_tsresol 9: timestamps count units of 10^-9 s.
     option(&mut body, INTERFACE_TIME_RESOLUTION, &[9]);
     end_of_options(&mut body);
     block(out, INTERFACE_DESCRIPTION, &body)
 }
 
-/// One packet as it is written.
+/// A packet to be written.
 #[derive(Debug)]
 pub(crate) struct PacketBlock<'a> {
     pub interface: u32,
     pub at: Time,
     pub direction: Option<Direction>,
-    /// What was kept of the packet, from its beginning.
+    /// The captured bytes, from the start of the IP header.
     pub octets: &'a [u8],
     pub original_len: u32,
     pub comment: Option<&'a str>,

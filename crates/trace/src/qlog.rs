@@ -1,7 +1,8 @@
-//! An observer that writes what one end of a QUIC flow sent, received and decided to a qlog file
-//! (draft-ietf-quic-qlog-main-schema-14, draft-ietf-quic-qlog-quic-events-14), as JSON text sequences (RFC 7464).
+//! An observer that writes the packets and decisions of one end of a QUIC flow to a qlog file
+//! (draft-ietf-quic-qlog-main-schema-14, draft-ietf-quic-qlog-quic-events-14) as JSON text sequences (RFC 7464).
 //!
-//! Packets are read from the wire, where lopsided's QUIC is not encrypted. Leaves out: HTTP/3 and TLS events.
+//! The observer parses packets directly, because lopsided's QUIC does not encrypt them. Left out: HTTP/3 and TLS
+//! events.
 
 use lopsided_core::tcp_event::TcpEvent;
 use lopsided_core::{Event, EventMask, FlowId, NodeId, Observer, Packet, Time, Transport};
@@ -10,13 +11,24 @@ use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// RFC 7464: each text begins with this octet.
+/// RFC 7464: each JSON text begins with this character.
 const RECORD_SEPARATOR: char = '\u{1e}';
-/// RFC 9000 section 18.2: delays of ACKs are in units of 2^3 us where no transport parameter says otherwise.
+/// RFC 9000, section 18.2: ACK delays count units of 2^3 µs unless a transport parameter changes that.
 const ACK_DELAY_UNIT_MS: f64 = 0.008;
 
-/// Writes a qlog file while the run goes on. Clones share the file: give one to the run and call [`Qlog::finish`] on the
-/// other.
+/// Writes a qlog file during a run. Clones share the file: pass one to the run and call [`Qlog::finish`] on another.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::{FlowId, NodeId};
+/// use lopsided_trace::Qlog;
+///
+/// let log = Qlog::new(std::io::sink(), "download", NodeId(0), FlowId(0), true, false);
+/// // A run would get `log.clone()` as one of its observers here.
+/// log.finish()?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Qlog {
     node: NodeId,
@@ -26,15 +38,15 @@ pub struct Qlog {
 
 struct Shared {
     out: Box<dyn Write + Send>,
-    /// The largest packet numbers of each space, sent and received.
+    /// Largest packet number of each packet number space, for packets sent and received.
     largest: [[Option<u64>; 3]; 2],
     sends: bool,
     failed: Option<io::Error>,
 }
 
 impl Qlog {
-    /// Begins the file of the end of `flow` at `node`. `sends`: the end sends the flow's data; `client`: it opened the
-    /// connection.
+    /// Begins the file for the end of `flow` at `node`. `sends` is true if this end sends the flow's data, `client` if
+    /// it opened the connection.
     pub fn new(
         out: impl Write + Send + 'static,
         title: &str,
@@ -45,6 +57,7 @@ impl Qlog {
     ) -> Qlog {
         let mut shared = Shared { out: Box::new(out), largest: Default::default(), sends, failed: None };
         let vantage = if client { "client" } else { "server" };
+        // The title goes into a JSON string without escaping.
         let title: String = title.chars().filter(|letter| !letter.is_control() && !"\"\\".contains(*letter)).collect();
         shared.write(&format!(
             "{{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\
@@ -57,10 +70,10 @@ impl Qlog {
         Qlog { node, flow, shared: Arc::new(Mutex::new(shared)) }
     }
 
-    /// Writes what is still buffered, or says what went wrong first.
+    /// Writes the buffered data.
     ///
     /// # Errors
-    /// If the file could not be written.
+    /// The first error that occurred while writing.
     pub fn finish(&self) -> io::Result<()> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         match shared.failed.take() {
@@ -134,7 +147,7 @@ impl Shared {
     }
 }
 
-/// qlog's words for the states of a connection.
+/// The name that qlog uses for the state of a connection.
 fn state(name: &str) -> &str {
     match name {
         "syn-sent" | "syn-received" => "attempted",
@@ -143,7 +156,7 @@ fn state(name: &str) -> &str {
     }
 }
 
-/// The space of packet numbers (RFC 9000 section 12.3).
+/// Index of the packet number space (RFC 9000, section 12.3).
 fn space(kind: PacketKind) -> usize {
     match kind {
         PacketKind::Initial | PacketKind::Retry | PacketKind::VersionNegotiation => 0,
@@ -162,7 +175,7 @@ fn packet_json(view: &PacketView<'_>, number: u64) -> String {
         if place > 0 {
             text.push(',');
         }
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = frame_json(&mut text, &frame);
     }
     text.push(']');

@@ -1,8 +1,8 @@
-//! Reads captures, pcap and pcapng, made here or elsewhere, into packets.
+//! Reads the packets of captures in the formats pcap and pcapng, written by this crate or by other tools.
 //!
-//! Understands raw IP, IPv4 and Ethernet (with VLAN tags); the file itself is read by [`lopsided_capture::frames`].
-//! Packets of other protocols than IPv4, and fragments, are counted and passed over. A packet longer than its length
-//! field can say, as hosts with BIG TCP hand over, is as long as its record.
+//! Supported link types are raw IP, IPv4, and Ethernet with VLAN tags; [`lopsided_capture::frames`] reads the file
+//! itself. Packets of other protocols than IP, and fragments, are counted and skipped. A host with BIG TCP may capture
+//! packets longer than their length field can express; the length of the record counts then.
 
 use lopsided_capture::{Frame, frames};
 use lopsided_core::{Packet, Time, wire};
@@ -11,22 +11,22 @@ use std::io::Read;
 
 pub use lopsided_capture::ReadError;
 
-/// What reading a trace came to.
+/// The result of reading a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceRead {
-    /// Packets handed on.
+    /// Packets passed to the caller.
     pub packets: u64,
-    /// Packets passed over: not IPv4, fragments, or not to be understood.
+    /// Packets skipped because they are not IP, are fragments, or cannot be parsed.
     pub passed_over: u64,
-    /// The file ends within a record, or something that is no record follows: what lies before was read.
+    /// True if the file ends within a record or continues with invalid data. The packets before that place were read.
     pub cut: bool,
 }
 
-/// Hands each packet of a capture to `each` with its time since the epoch of the file (1970, or the beginning of a
-/// run).
+/// Calls `each` for every packet of a capture, with its time since the epoch of the file: 1970, or the start of the
+/// run.
 ///
 /// # Errors
-/// If the input is no capture, or nothing of it can be read.
+/// If the input is not a capture, or no packet can be read from it.
 pub fn read(input: impl Read + Send, mut each: impl FnMut(Time, &Packet)) -> Result<TraceRead, ReadError> {
     let mut done = TraceRead::default();
     let read = frames(input, |frame| {
@@ -54,7 +54,7 @@ fn ip_packet(link: Linktype, frame: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Follows the type fields of an Ethernet frame through its VLAN tags to IP.
+/// Skips the VLAN tags of an Ethernet frame, given from its type field on, and returns the IP packet.
 fn after_ethernet(from_type: &[u8]) -> Option<&[u8]> {
     match from_type {
         [0x08, 0x00, packet @ ..] | [0x86, 0xdd, packet @ ..] => Some(packet),

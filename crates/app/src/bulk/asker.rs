@@ -1,26 +1,28 @@
-//! The receiver of a one-way transfer that opens the connection itself and asks for the data: the client of a download.
+//! The receiver of a one-way transfer that opens the connection and requests the data, like the client of a download.
 
 use super::{RETRY, Transfer};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Payload, Time};
 
-/// Octets of a request, about those of a compressed HTTP request.
+/// Size of a request in bytes, about that of a compressed HTTP request.
 const REQUEST: u32 = 100;
 
-/// Opens a connection, asks, and reads everything at once. Of transfers it opens the next connection after the pause.
+/// Opens a connection, sends a request, and reads everything at once. If the transfer repeats, it opens the next
+/// connection after the pause.
 #[derive(Debug)]
 pub struct Asker {
     transfer: Transfer,
     socket: Option<SocketId>,
-    /// When the next connection is opened.
+    /// Time at which to open the next connection.
     next: Option<Time>,
     attempts: u32,
-    /// Octets read of the present transfer.
+    /// Bytes read of the current transfer.
     read: u64,
     stopped: bool,
 }
 
 impl Asker {
+    /// An asker that requests transfers of this pattern from a [`Sender::answering`](super::Sender::answering).
     pub fn new(transfer: Transfer) -> Asker {
         Asker { transfer, socket: None, next: None, attempts: 0, read: 0, stopped: false }
     }
@@ -36,6 +38,7 @@ impl Asker {
         if self.transfer.size().is_some() {
             io.report(Report::Begun);
         }
+        // The send buffer holds the request until the handshake is complete.
         io.write(socket, &Payload::virtual_len(REQUEST));
     }
 
@@ -44,6 +47,7 @@ impl Asker {
         let before = self.read;
         self.read += octets;
         if let Some(size) = self.transfer.size() {
+            // Report once only, at the read that reaches the size.
             if before < size.get() && self.read >= size.get() {
                 io.report(Report::Delivered { size });
             }

@@ -1,4 +1,4 @@
-//! The settings of one-way transfers.
+//! Settings of one-way transfers.
 
 use super::asker::Asker;
 use super::{Receiver, Sender, Transfer};
@@ -7,28 +7,32 @@ use crate::{AppError, AppPair, AppSettings, FlowContext, Opening, RunApplication
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// Always more to send, until the flow stops.
+/// Settings of a transfer without an end: data until the flow stops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BulkConfig {
-    /// From the flow's start, when the connection is opened, to the first octet.
+    /// Time from the flow's start, when the connection is opened, to the first byte.
     pub wait: Duration,
-    /// A random time from 0 to this is added.
+    /// A random time between 0 and this is added to `wait`.
     pub wait_jitter: Duration,
 }
 
-/// `size` octets, on a new connection each time, with `pause` between the end of one and the start of the next.
+/// Settings of a transfer of a fixed size, on a new connection each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransferConfig {
+    /// Size of one transfer.
     pub size: Bytes,
-    /// How often in all; `None`: until the flow stops.
+    /// Number of transfers, or `None` to repeat until the flow stops.
     pub repeat: Option<u32>,
+    /// Time between the end of a transfer and the start of the next.
     pub pause: Duration,
 }
 
-/// Always more to send for `on`, then silence for `off`, and again, on one connection.
+/// Settings of a sender that alternates between bursts and silence on one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnOffConfig {
+    /// Duration of a burst.
     pub on: Duration,
+    /// Silence after a burst.
     pub off: Duration,
 }
 

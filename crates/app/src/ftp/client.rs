@@ -1,39 +1,42 @@
-//! The client: logs in, and stores or retrieves.
+//! The FTP client: logs in, then stores or retrieves files.
 
 use super::config::FtpConfig;
 use super::session::{Control, DIALOGUE, Outgoing};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Duration, Time};
 
-/// Between a session that broke and the next.
+/// Pause between a broken session and the next one.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// One session, with a file after the other. A session that breaks begins anew, with the file that was not whole.
+/// The client of an FTP session, which transfers one file after the other. If the session breaks, the client opens
+/// another and starts with the file that was incomplete.
 #[derive(Debug)]
 pub struct FtpClient {
     config: FtpConfig,
     control: Option<Control>,
     data: Option<Data>,
-    /// Files that are whole.
+    /// Number of complete files.
     done: u32,
-    /// When to open a session, or to ask for the next file.
+    /// Time at which to open a session or to request the next file.
     next: Option<Time>,
 }
 
-/// The connection of the file that is on its way.
+/// The data connection of the current file.
 #[derive(Debug)]
 struct Data {
     file: Outgoing,
-    /// The server is ready for what is stored.
+    /// The server replied 150: it accepts the file that the client stores.
     wanted: bool,
+    /// Bytes read of a file that is retrieved.
     read: u64,
-    /// All was read or written.
+    /// All bytes of the file were read or written.
     moved: bool,
-    /// The server has said that it has finished.
+    /// The server replied 226: the transfer is complete.
     confirmed: bool,
 }
 
 impl FtpClient {
+    /// A client that transfers files with these settings.
     pub fn new(config: FtpConfig) -> FtpClient {
         FtpClient { config, control: None, data: None, done: 0, next: None }
     }
@@ -47,7 +50,7 @@ impl FtpClient {
         self.next = self.control.is_none().then(|| io.now() + RETRY);
     }
 
-    /// A connection is gone before its time, or there is none to be had: all begins anew.
+    /// Aborts the session, and opens another after a pause. Called if a connection broke or no port is free.
     fn begin_anew(&mut self, io: &mut dyn Sockets) {
         self.leave(io);
         self.next = Some(io.now() + RETRY);
@@ -60,7 +63,7 @@ impl FtpClient {
         self.next = None;
     }
 
-    /// Says what comes next, after each reply of the server.
+    /// Sends the command that follows each reply of the server.
     fn converse(&mut self, io: &mut dyn Sockets) {
         loop {
             let Some(control) = &mut self.control else { return };
@@ -72,11 +75,13 @@ impl FtpClient {
             }
             match reply.as_str() {
                 "200" => control.say("PASV\r\n", io),
+                // The reply to PASV: the server expects the data connection now.
                 "227" => {
                     let Some(socket) = io.connect() else { return self.begin_anew(io) };
                     let file = Outgoing { socket, left: self.config.size.get() };
                     self.data = Some(Data { file, wanted: false, read: 0, moved: false, confirmed: false });
                 }
+                // STOR was accepted. A retrieval has no work here: its data arrives on the data connection.
                 "150" if self.config.store => {
                     io.report(Report::Begun);
                     if let Some(data) = &mut self.data {
@@ -99,7 +104,8 @@ impl FtpClient {
         }
     }
 
-    /// The file is whole when it was moved and the server says so.
+    /// Ends the file, once its bytes have moved and the server has confirmed it. The 226 reply and the last data may
+    /// arrive in either order.
     fn go_on(&mut self, io: &mut dyn Sockets) {
         if !self.data.as_ref().is_some_and(|data| data.moved && data.confirmed) {
             return;
@@ -119,11 +125,12 @@ impl FtpClient {
         self.go_on(io);
     }
 
-    /// What goes on on the data connection.
+    /// Handles an event on the data connection.
     fn moves(&mut self, event: SocketEvent, io: &mut dyn Sockets) {
         let (Some(control), Some(data)) = (&self.control, &mut self.data) else { return };
         let (socket, size, storing) = (data.file.socket, self.config.size, self.config.store);
         match event {
+            // The command goes out only when the data connection is open, so its file may follow at once.
             SocketEvent::Connected => control.say(if storing { "STOR file\r\n" } else { "RETR file\r\n" }, io),
             SocketEvent::Ready if storing => return self.store(io),
             SocketEvent::Ready => {

@@ -1,18 +1,19 @@
-//! The settings of transfers by FTP.
+//! Settings of file transfers over FTP.
 
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// Files by FTP, one after the other in one session.
+/// Settings of an FTP session that transfers one file after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FtpConfig {
-    /// The size of a file.
+    /// Size of each file.
     pub size: Bytes,
-    /// The sender of data is the client, which stores; else the receiver is, which retrieves.
+    /// If true, the sender of data is the client and stores files (STOR). If false, the receiver of data is the client
+    /// and retrieves them (RETR).
     pub store: bool,
-    /// How many files; `None`: until the flow stops.
+    /// Number of files, or `None` to continue until the flow stops.
     pub repeat: Option<u32>,
-    /// From the end of a file to the command for the next.
+    /// Time from the end of a file to the command for the next.
     pub pause: Duration,
 }
 

@@ -1,11 +1,12 @@
-//! Files over FTP (RFC 959): a control connection with its dialogue, and a data connection for each file, which the
-//! client opens (passive mode).
+//! File transfers over FTP (RFC 959) in passive mode: a control connection for commands and replies, and one data
+//! connection for each file, opened by the client.
 //!
-//! What is said on the control connection is real text, one command a round trip, so that a capture of a run shows it
-//! and a file comes as much later as a login and its commands take. A file is octets without a meaning.
+//! The control connection carries real text, one command per round trip. A capture of a run therefore shows the
+//! commands, and each file is delayed by the login and its commands. The files themselves have no contents.
 //!
-//! Leaves out: active mode, ports of data connections (all of a flow go to its one port; the reply to PASV names none,
-//! and what opens after it is the data connection), refusals, and the time that programs and disks take.
+//! Left out: active mode, refusals, the time that programs and disks take, and separate ports for data connections. All
+//! connections of a flow use its one port. The reply to PASV names no port, and the next connection is taken as the
+//! data connection.
 
 mod client;
 mod config;

@@ -1,30 +1,33 @@
-//! The server: answers, and sends or takes files.
+//! The FTP server: replies to commands, and sends or receives files.
 
 use super::config::FtpConfig;
 use super::session::{ANSWERS, Control, Outgoing};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 
-/// Serves one session at a time; a client whose session broke opens another.
+/// The server of one FTP session at a time. A client whose session broke opens another.
 #[derive(Debug)]
 pub struct FtpServer {
     config: FtpConfig,
     control: Option<Control>,
     data: Option<Data>,
-    /// The client was told to open a data connection.
+    /// The server replied to PASV, so the next connection is a data connection.
     passive: bool,
 }
 
-/// The data connection, and how far its file is.
+/// The data connection and the progress of its file.
 #[derive(Debug)]
 struct Data {
     file: Outgoing,
+    /// Bytes received of a file that the client stores.
     read: u64,
-    /// RETR or STOR has come.
+    /// RETR or STOR has arrived.
     asked: bool,
+    /// The server has confirmed the file with a 226 reply.
     finished: bool,
 }
 
 impl FtpServer {
+    /// A server for sessions with these settings.
     pub fn new(config: FtpConfig) -> FtpServer {
         FtpServer { config, control: None, data: None, passive: false }
     }
@@ -35,6 +38,7 @@ impl FtpServer {
             self.data = Some(Data { file, read: 0, asked: false, finished: false });
             return;
         }
+        // A new control connection replaces the old one: the client gave up the former session.
         let control = Control::new(socket);
         control.say("220 ready\r\n", io);
         self.control = Some(control);
@@ -64,10 +68,12 @@ impl FtpServer {
         }
     }
 
-    /// Sends what there is room for, or takes what has come, and says when the file is whole.
+    /// Sends as much of the file as there is room for, or reads the data that arrived. Confirms a complete file with a
+    /// 226 reply.
     fn go_on(&mut self, io: &mut dyn Sockets) {
         let (Some(control), Some(data)) = (&self.control, &mut self.data) else { return };
         let size = self.config.size;
+        // The data connection opens before RETR arrives, but the file must wait for RETR.
         if self.config.store {
             data.read += u64::from(io.read(data.file.socket).len());
             if !data.finished && data.read >= size.get() {

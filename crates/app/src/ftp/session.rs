@@ -1,13 +1,15 @@
-//! What both ends have: the lines of a control connection, and a file on its way out.
+//! Parts that client and server share: a control connection, and a file that is being sent.
 
 use crate::{SocketId, Sockets};
 use lopsided_core::Payload;
 
-/// Where a client logs in and goes before its first file: the reply that it waits for, and what it says then.
+/// The login and the commands before the first file. Each entry is the reply that the client waits for and the command
+/// that it sends next.
 pub(super) const DIALOGUE: [(&str, &str); 4] =
     [("220", "USER anonymous\r\n"), ("331", "PASS guest@\r\n"), ("230", "CWD pub\r\n"), ("250", "TYPE I\r\n")];
 
-/// What a server answers to each command, by its first word. The commands that move a file are answered twice.
+/// The server's reply to each command. RETR and STOR are not listed: they get one reply at the start and one at the end
+/// of the file.
 pub(super) const ANSWERS: [(&str, &str); 6] = [
     ("USER", "331 Please specify the password.\r\n"),
     ("PASS", "230 Login successful.\r\n"),
@@ -17,7 +19,7 @@ pub(super) const ANSWERS: [(&str, &str); 6] = [
     ("QUIT", "221 Goodbye.\r\n"),
 ];
 
-/// A connection on which lines of text go both ways.
+/// A control connection: lines of text in both directions.
 #[derive(Debug)]
 pub(super) struct Control {
     pub socket: SocketId,
@@ -29,7 +31,7 @@ impl Control {
         Control { socket, inbox: Vec::new() }
     }
 
-    /// Says a line: some tens of octets, for which there is room while one waits for the other.
+    /// Sends a line. The send buffer always has room for it: a line is short, and each side waits for the other.
     pub fn say(&self, line: &str, io: &mut dyn Sockets) {
         io.write(self.socket, &Payload::real(line.as_bytes().to_vec()));
     }
@@ -40,7 +42,7 @@ impl Control {
         }
     }
 
-    /// The first word of the next whole line.
+    /// Takes the next complete line and returns its first word.
     pub fn take_word(&mut self) -> Option<String> {
         let end = self.inbox.iter().position(|octet| *octet == b'\n')?;
         let line: Vec<u8> = self.inbox.drain(..=end).collect();
@@ -48,15 +50,17 @@ impl Control {
     }
 }
 
-/// A file on its way out.
+/// A file that is being sent.
 #[derive(Debug)]
 pub(super) struct Outgoing {
+    /// The data connection.
     pub socket: SocketId,
+    /// Bytes still to be written.
     pub left: u64,
 }
 
 impl Outgoing {
-    /// Writes what there is room for; whether that was all, and the connection is closed behind it.
+    /// Writes as much as there is room for. Returns true when the whole file is written; the connection is then closed.
     pub fn write(&mut self, io: &mut dyn Sockets) -> bool {
         while self.left > 0 {
             let len = self.left.min(io.writable(self.socket)).min(crate::bulk::WRITE);

@@ -1,4 +1,4 @@
-//! The client: loads pages.
+//! The HTTP client, which loads pages.
 
 use super::config::HttpConfig;
 use super::content::MAX_HEADER;
@@ -7,70 +7,75 @@ use super::message::{Head, Request, parse_response};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Bytes, Duration, Payload, Time};
 
-/// Between a page that failed and the next attempt.
+/// Pause between a failed page and the next attempt.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Loads one page after the other and tells how long each object and each page took.
+/// Loads one page after the other, and reports how long each connection, object and page took.
 #[derive(Debug)]
 pub struct HttpClient {
     config: HttpConfig,
-    /// Each request has a stream of its own; all streams of a page share one connection.
+    /// Each request uses a stream of its own, and all streams of a page share one connection.
     streams: bool,
-    /// When the next page begins; `None` while one is loading, or none will come.
+    /// Start of the next page. `None` while a page is loading, and after the last.
     next: Option<Time>,
+    /// Number of pages begun.
     pages: u32,
     page: Option<Page>,
 }
 
-/// A page that is loading.
+/// A page that is being loaded.
 #[derive(Debug)]
 struct Page {
     began: Time,
-    /// With streams: the connection that carries them.
+    /// The connection that carries the streams, if the transport has streams.
     carrier: Option<SocketId>,
-    /// The index has been asked for, or there is none.
+    /// The index was requested, or the page has none.
     index_asked: bool,
-    /// The index is here, or there is none.
+    /// The index has arrived, or the page has none.
     index_done: bool,
-    /// Objects not yet asked for, and not yet here; without the index.
+    /// Objects not yet requested, the index not counted.
     to_ask: u32,
+    /// Objects not yet complete, the index not counted.
     to_come: u32,
     connections: Vec<Connection>,
 }
 
-/// One connection of the page.
+/// One connection of the page, or one stream if the transport has streams.
 #[derive(Debug)]
 struct Connection {
     socket: SocketId,
     began: Time,
     open: bool,
-    /// A stream, which carries one request and ends behind it.
+    /// A stream of the page's connection. It carries one request and ends after it.
     is_stream: bool,
     inbox: Vec<u8>,
-    /// Requests that wait for room.
+    /// Requests that wait for room in the send buffer.
     outbox: Vec<u8>,
     fetches: Vec<Fetch>,
     next_stream: u32,
 }
 
-/// An object that was asked for.
+/// A requested object.
 #[derive(Debug)]
 struct Fetch {
+    /// The stream of a multiplexed connection on which the object arrives.
     stream: u32,
     size: Bytes,
     asked: Time,
     is_index: bool,
-    /// Octets still to come; `None` before the head of the response.
+    /// Bytes still to come, or `None` before the head of the response has arrived.
     left: Option<u64>,
 }
 
 impl HttpClient {
+    /// A client that loads pages over parallel connections, or over one multiplexed connection.
     pub fn new(config: HttpConfig) -> HttpClient {
         HttpClient { config, streams: false, next: None, pages: 0, page: None }
     }
 
-    /// A client that opens a stream for each request.
+    /// A client that opens a stream of the transport for each request.
     pub fn over_streams(config: HttpConfig) -> HttpClient {
+        // The transport multiplexes the streams, so HTTP must not do so again.
         HttpClient { streams: true, ..HttpClient::new(HttpConfig { multiplexed: false, ..config }) }
     }
 
@@ -86,12 +91,13 @@ impl HttpClient {
         self.ask(io);
     }
 
-    /// Asks for what may be asked for, on idle connections and on new ones.
+    /// Sends the requests that are possible now, on idle connections and on new ones.
     fn ask(&mut self, io: &mut dyn Sockets) {
         let config = self.config;
         let Some(page) = &mut self.page else { return };
         while let Some(is_index) = page.next_to_ask() {
             let idle = |connection: &Connection| config.multiplexed || connection.fetches.is_empty();
+            // A stream is never reused: it ends after its one request.
             let found = if self.streams { None } else { page.connections.iter().position(idle) };
             let at = match (found, page.carrier) {
                 (Some(at), _) => at,
@@ -116,12 +122,12 @@ impl HttpClient {
             page.connections[at].ask(size, is_index, &config, io);
         }
         if page.connections.is_empty() && (page.carrier.is_none() || page.next_to_ask().is_some()) {
-            // No port was free for the first connection.
+            // No port was free for the page's first connection.
             self.give_up(io);
         }
     }
 
-    /// Takes what arrived on one connection.
+    /// Reads and processes the data of one connection.
     fn read(&mut self, at: usize, io: &mut dyn Sockets) {
         let Some(page) = &mut self.page else { return };
         let arrived = io.read(page.connections[at].socket);
@@ -152,7 +158,7 @@ impl HttpClient {
         self.ask(io);
     }
 
-    /// Every object is here.
+    /// Reports a complete page, closes its connections and schedules the next page.
     fn finish(&mut self, io: &mut dyn Sockets) {
         let Some(page) = self.page.take() else { return };
         io.report(Report::Completed { what: "page", start: page.began, size: self.config.page_size() });
@@ -162,7 +168,7 @@ impl HttpClient {
         }
     }
 
-    /// The page cannot be loaded: it begins again a little later.
+    /// Aborts a page that cannot be loaded, and schedules it again after a pause.
     fn give_up(&mut self, io: &mut dyn Sockets) {
         let Some(page) = self.page.take() else { return };
         page.sockets().for_each(|socket| io.abort(socket));
@@ -178,16 +184,18 @@ impl HttpConfig {
 }
 
 impl Page {
-    /// All that the page has open, the carrier of its streams last.
+    /// All sockets of the page, the carrier of its streams last.
     fn sockets(&self) -> impl Iterator<Item = SocketId> + '_ {
         self.connections.iter().map(|connection| connection.socket).chain(self.carrier)
     }
 
-    /// Whether the next to ask for is the index; `None`: there is nothing to ask for now.
+    /// `Some(true)` if the index is next to request, `Some(false)` for an object, `None` if nothing can be requested
+    /// now.
     fn next_to_ask(&self) -> Option<bool> {
         if !self.index_asked {
             return Some(true);
         }
+        // The index lists the objects, so it must be complete before they can be requested.
         (self.index_done && self.to_ask > 0).then_some(false)
     }
 
@@ -208,16 +216,19 @@ impl Page {
     }
 }
 
-/// What was found at the front of the inbox.
+/// The result of reading from the front of the inbox.
 enum Step {
+    /// The inbox ends within a message; more data must arrive first.
     NotWhole,
+    /// A part of an object was taken.
     More,
+    /// An object is complete.
     Done(Fetch),
 }
 
 impl Connection {
     fn new(socket: SocketId, began: Time) -> Connection {
-        // Streams that a client opens have odd numbers (RFC 9113 section 5.1.1).
+        // RFC 9113, section 5.1.1: streams that a client opens have odd numbers.
         let (inbox, outbox) = (Vec::new(), Vec::new());
         Connection { socket, began, open: false, is_stream: false, inbox, outbox, fetches: Vec::new(), next_stream: 1 }
     }
@@ -246,6 +257,7 @@ impl Connection {
     }
 
     fn take_response(&mut self) -> Result<Step, ()> {
+        // Data without a request is an error of the server.
         let Some(fetch) = self.fetches.first_mut() else {
             return if self.inbox.is_empty() { Ok(Step::NotWhole) } else { Err(()) };
         };
@@ -267,6 +279,7 @@ impl Connection {
     }
 
     fn wait_for_head(&self) -> Result<Step, ()> {
+        // A longer head is refused: otherwise a broken server could fill the memory.
         if self.inbox.len() > MAX_HEADER { Err(()) } else { Ok(Step::NotWhole) }
     }
 
@@ -291,6 +304,7 @@ impl Connection {
             Kind::Data { ends } => {
                 let left = fetch.left.as_mut().ok_or(())?;
                 *left = left.checked_sub(u64::from(frame.len)).ok_or(())?;
+                // RFC 9113, section 8.1.1: END_STREAM must agree with the announced length.
                 if ends != (*left == 0) {
                     return Err(());
                 }
@@ -333,7 +347,7 @@ impl Application for HttpClient {
                 page.connections[at].write(io);
                 self.read(at, io);
             }
-            // The page is not whole: a server that leaves now has failed.
+            // The page is incomplete: the server failed.
             SocketEvent::PeerClosed => self.give_up(io),
             SocketEvent::Closed(_) => {
                 page.connections.swap_remove(at);

@@ -1,31 +1,31 @@
-//! A web workload's settings.
+//! Settings of web pages.
 
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// A web workload: pages of objects, one page after the other.
+/// Settings of a web workload: pages of objects, loaded one page after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpConfig {
-    /// Objects of a page, beside the index.
+    /// Number of objects of a page, the index not counted.
     pub objects: u32,
-    /// The size of each.
+    /// Size of each object.
     pub object_size: Bytes,
-    /// The size of the index, which must be whole before the objects are asked for. Zero: there is none.
+    /// Size of the index, which must be complete before the objects can be requested. Zero for a page without an index.
     pub index_size: Bytes,
-    /// The size of a request; one that is smaller than the text it needs takes what it needs.
+    /// Size of a request. A value below the size of the request's text has no effect.
     pub request_size: Bytes,
-    /// Connections that may be open at once.
+    /// Largest number of connections open at once.
     pub connections: u32,
-    /// All requests share one connection as streams.
+    /// Requests share one connection as streams, as in HTTP/2.
     pub multiplexed: bool,
-    /// How many pages; `None`: until the flow stops.
+    /// Number of pages, or `None` to continue until the flow stops.
     pub pages: Option<u32>,
-    /// Between the end of a page and the start of the next, on new connections.
+    /// Time between the end of a page and the start of the next. Each page opens new connections.
     pub pause: Duration,
 }
 
 impl Default for HttpConfig {
-    /// One page of twenty objects over six connections, as browsers open them to one host.
+    /// One page of 20 objects over 6 connections, the number that browsers open to one host.
     fn default() -> HttpConfig {
         HttpConfig {
             objects: 20,
@@ -82,7 +82,7 @@ impl Part for HttpConfig {
 }
 
 impl HttpConfig {
-    /// The octets of one page's objects, the index among them.
+    /// Total bytes of one page: its objects and its index.
     pub fn page_size(&self) -> Bytes {
         Bytes::new(self.index_size.get() + u64::from(self.objects) * self.object_size.get())
     }

@@ -1,29 +1,29 @@
-//! What objects are made of, so that whoever receives a piece can check it.
+//! The contents of objects: a fixed pattern, so that a receiver can check any part of an object.
 
 use std::sync::OnceLock;
 
-/// The longest header section that either end reads.
+/// Longest header section that either end accepts, in bytes.
 pub(crate) const MAX_HEADER: usize = 16 << 10;
 
-/// Octets after which an object's content repeats: a prime, so that what is out of place by a power of two does not
-/// fit.
+/// Period of the pattern in bytes. It is prime, so data displaced by a power of 2 does not match.
 const PERIOD: usize = 65_521;
 
-/// Two periods of the content, so that as much as one of it stands in one piece wherever it begins. Every octet depends
-/// on its place, by which a receiver can check it: the highest octet of its number times a large odd one.
+/// Two periods of the pattern, so that any run of up to one period is contiguous. Each byte depends on its position:
+/// the top byte of the position times a large odd constant.
 fn pattern() -> &'static [u8] {
     static PATTERN: OnceLock<Vec<u8>> = OnceLock::new();
+    // The constant is 2^64 / golden ratio (Fibonacci hashing): neighbouring positions get distant bytes.
     let octet = |place: usize| (((place % PERIOD) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
     PATTERN.get_or_init(|| (0..2 * PERIOD).map(octet).collect())
 }
 
-/// The octets from `from` on as far as they stand in one piece, `len` at most.
+/// The pattern from position `from` on, as far as it is contiguous, at most `len` bytes.
 fn piece(from: u64, len: usize) -> &'static [u8] {
     let at = (from % PERIOD as u64) as usize;
     &pattern()[at..at + len.min(PERIOD)]
 }
 
-/// The octets `[from, from + len)` of an object.
+/// Bytes `from` to `from + len` of an object.
 pub(crate) fn content(from: u64, len: u64) -> Vec<u8> {
     let mut octets = Vec::with_capacity(len as usize);
     while octets.len() < len as usize {
@@ -32,7 +32,7 @@ pub(crate) fn content(from: u64, len: u64) -> Vec<u8> {
     octets
 }
 
-/// Whether these are the octets of an object from `from` on.
+/// True if the bytes equal those of an object from position `from` on.
 pub(crate) fn is_content(from: u64, octets: &[u8]) -> bool {
     let places = (from..).step_by(PERIOD);
     octets.chunks(PERIOD).zip(places).all(|(part, place)| part == piece(place, part.len()))

@@ -1,8 +1,8 @@
-//! The frame layout of HTTP/2 (RFC 9113 section 4.1): a length of 24 bits, a type, flags, the stream.
+//! The frame header of HTTP/2 (RFC 9113, section 4.1): a 24-bit length, a type, flags and the stream.
 
-/// The octets of a frame's header.
+/// Size of a frame header in bytes.
 pub(super) const HEADER: usize = 9;
-/// The largest payload that a frame may have unless agreed otherwise (RFC 9113 section 4.2).
+/// Largest payload of a frame under the default settings (RFC 9113, section 4.2), in bytes.
 pub(super) const MAX_PAYLOAD: u64 = 1 << 14;
 
 const DATA: u8 = 0;
@@ -11,7 +11,7 @@ const END_STREAM: u8 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A part of an object.
+    /// Part of an object. `ends` is the END_STREAM flag.
     Data { ends: bool },
     /// The text of a request, or the head of a response.
     Headers,
@@ -21,7 +21,7 @@ pub(super) enum Kind {
 pub(super) struct Frame {
     pub kind: Kind,
     pub stream: u32,
-    /// Octets behind the header.
+    /// Length of the payload in bytes.
     pub len: u32,
 }
 
@@ -36,8 +36,8 @@ impl Frame {
         [a, b, c, kind, flags, s0, s1, s2, s3]
     }
 
-    /// Reads a frame's header from the front of `input`. `Ok(None)`: it is not whole yet; `Err`: a frame of another
-    /// kind.
+    /// Reads a frame header from the front of `input`. Returns `Ok(None)` if the header is incomplete, and the frame's
+    /// type as an error if the type is not supported.
     pub fn decode(input: &[u8]) -> Result<Option<Frame>, u8> {
         let Some(&[a, b, c, kind, flags, s0, s1, s2, s3]) = input.first_chunk::<HEADER>() else { return Ok(None) };
         let kind = match kind {

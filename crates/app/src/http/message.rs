@@ -1,9 +1,9 @@
-//! The text of requests and responses.
+//! The text of HTTP requests and responses.
 
 use std::fmt::Write;
 use std::ops::Range;
 
-/// What a client asks for: an object of `size` octets, whole or a range of it.
+/// A request for an object of `size` bytes, or for a range of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     pub size: u64,
@@ -11,18 +11,18 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The octets asked for.
+    /// The range of bytes requested.
     pub fn octets(&self) -> Range<u64> {
         self.range.clone().unwrap_or(0..self.size)
     }
 
-    /// The request as text, filled up to `wanted` octets.
+    /// The text of the request, padded to `wanted` bytes if it is shorter.
     pub fn text(&self, wanted: u64) -> Vec<u8> {
         let mut text = format!("GET /{} HTTP/1.1\r\nHost: server\r\n", self.size);
         if let Some(range) = &self.range {
             let _ = write!(text, "Range: bytes={}-{}\r\n", range.start, range.end.saturating_sub(1));
         }
-        // The blank line takes two octets, a header line of filling four beside its name.
+        // The blank line at the end takes 2 bytes. The padding's header line takes 4 bytes in addition to its name.
         const FILLING: &str = "X-Fill: ";
         let missing = (wanted as usize).saturating_sub(text.len() + 2);
         if let Some(filling) = missing.checked_sub(FILLING.len() + 2) {
@@ -32,7 +32,8 @@ impl Request {
         text.into_bytes()
     }
 
-    /// Reads a request from the front of `input`; gives it and its length. `Ok(None)`: it is not whole yet.
+    /// Reads a request from the front of `input`, and returns it with its length. Returns `Ok(None)` if the request is
+    /// incomplete.
     pub fn parse(input: &[u8]) -> Result<Option<(Request, usize)>, BadMessage> {
         let mut fields = [httparse::EMPTY_HEADER; 32];
         let mut parsed = httparse::Request::new(&mut fields);
@@ -59,7 +60,7 @@ fn parse_bounds(value: &str, size: u64) -> Option<Range<u64>> {
     (first <= last && last < size).then_some(first..last + 1)
 }
 
-/// The head of a response: how many octets follow.
+/// The head of the response to `request`.
 pub(crate) fn response_text(request: &Request) -> Vec<u8> {
     let octets = request.octets();
     let len = octets.end - octets.start;
@@ -75,21 +76,21 @@ pub(crate) fn response_text(request: &Request) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The response to an invalid request.
+/// The response to a malformed request.
 pub(super) const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
 
-/// The head of a response: what follows it.
+/// The head of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// Octets of the body.
+    /// Length of the body in bytes.
     pub body: u64,
-    /// The part of the object that the body is, where it is not the whole.
+    /// The range of the object in the body, or `None` if the body is the whole object.
     pub range: Option<Range<u64>>,
-    /// Octets of the head itself.
+    /// Length of the head in bytes.
     pub len: usize,
 }
 
-/// Reads the head of a response from the front of `input`. `Ok(None)`: it is not whole yet.
+/// Reads the head of a response from the front of `input`. Returns `Ok(None)` if the head is incomplete.
 pub(crate) fn parse_response(input: &[u8]) -> Result<Option<Head>, BadMessage> {
     let mut fields = [httparse::EMPTY_HEADER; 32];
     let mut parsed = httparse::Response::new(&mut fields);
@@ -115,7 +116,7 @@ fn field<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
     std::str::from_utf8(found.value).ok().map(str::trim)
 }
 
-/// Octets that are no message of this protocol.
+/// The input is no message of this protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadMessage;
 

@@ -1,15 +1,15 @@
-//! Web pages: a client that asks for the objects of a page over parallel or multiplexed connections, and a server that
-//! answers.
+//! Web pages: a client that requests the objects of a page over parallel or multiplexed connections, and a server that
+//! responds.
 //!
-//! Requests and responses are real HTTP/1.1 text (RFC 9112) with byte ranges (RFC 9110 section 14), so that a capture
-//! of a run shows them. Multiplexing uses the frame layout of HTTP/2 (RFC 9113 section 4.1) with plain text in place of
-//! compressed header fields, one round-robin over the open streams and no flow control of its own: what matters to TCP
-//! is that all objects share one connection.
+//! Requests and responses are real HTTP/1.1 text (RFC 9112) with byte ranges (RFC 9110, section 14), so a capture of a
+//! run shows them. Multiplexing uses the frame layout of HTTP/2 (RFC 9113, section 4.1). Header fields stay plain text,
+//! the server serves the open streams round-robin, and there is no HTTP/2 flow control. The property that matters to
+//! TCP is kept: all objects share one connection.
 //!
-//! Over a transport with streams the client opens one connection for a page and a stream for each request, and ends its side
-//! of the stream behind the request (RFC 9114 section 4.1).
+//! If the transport has streams, the client opens one connection for a page and one stream for each request. It ends
+//! its side of the stream after the request (RFC 9114, section 4.1).
 //!
-//! Leaves out: TLS, header compression, priorities, redirects, caches.
+//! Left out: TLS, header compression, priorities, redirects, caches.
 
 mod client;
 mod config;

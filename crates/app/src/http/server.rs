@@ -1,4 +1,4 @@
-//! The server: answers every request with as many octets as it names.
+//! The HTTP server. The path of a request is the size of the object, so the server needs no files.
 
 use super::content::{MAX_HEADER, content};
 use super::frames::{self, Frame, Kind};
@@ -8,9 +8,10 @@ use lopsided_core::Payload;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Answers requests for objects.
+/// Responds to requests for objects.
 #[derive(Debug)]
 pub struct HttpServer {
+    /// Requests arrive and objects leave in HTTP/2 frames.
     multiplexed: bool,
     peers: Vec<Peer>,
 }
@@ -20,23 +21,26 @@ pub struct HttpServer {
 struct Peer {
     socket: SocketId,
     inbox: Vec<u8>,
-    /// Octets of responses that wait for room in the send buffer.
+    /// Bytes of responses that wait for room in the send buffer.
     outbox: Vec<u8>,
     responses: VecDeque<Response>,
-    /// The client closed its direction or sent an invalid request: close when all is written.
+    /// The client closed its direction or sent a malformed request: close after the last response.
     closing: bool,
 }
 
-/// An object on its way: the octets still to be made.
+/// A response in progress.
 #[derive(Debug)]
 struct Response {
+    /// The stream of the request; 0 without multiplexing.
     stream: u32,
-    /// The head of the response, until it is made.
+    /// The head of the response, empty once it is in the outbox.
     head: Vec<u8>,
+    /// Bytes of the object that are not yet in the outbox.
     octets: Range<u64>,
 }
 
 impl HttpServer {
+    /// A server, with HTTP/2 framing if `multiplexed`.
     pub fn new(multiplexed: bool) -> HttpServer {
         HttpServer { multiplexed, peers: Vec::new() }
     }
@@ -79,7 +83,7 @@ impl Peer {
         Peer { socket, inbox: Vec::new(), outbox: Vec::new(), responses: VecDeque::new(), closing: false }
     }
 
-    /// Takes the requests that have arrived whole.
+    /// Reads the data that arrived and takes the complete requests.
     fn read(&mut self, multiplexed: bool, io: &mut dyn Sockets) {
         if let Some(octets) = io.read(self.socket).bytes() {
             self.inbox.extend_from_slice(octets);
@@ -87,6 +91,7 @@ impl Peer {
         loop {
             let taken = if multiplexed { self.take_frame() } else { self.take_request() };
             match taken {
+                // A request longer than `MAX_HEADER` is refused like a malformed one.
                 Ok(0) if self.inbox.len() <= MAX_HEADER => return,
                 Ok(len) if len > 0 => {
                     self.inbox.drain(..len);
@@ -101,7 +106,7 @@ impl Peer {
         }
     }
 
-    /// How many octets of the inbox were a request: zero if it is not whole.
+    /// Takes one request. Returns its length in the inbox, or 0 if the request is incomplete.
     fn take_request(&mut self) -> Result<usize, ()> {
         let Some((request, len)) = Request::parse(&self.inbox).map_err(|_| ())? else { return Ok(0) };
         self.responses.push_back(Response::new(&request, 0));
@@ -120,7 +125,7 @@ impl Peer {
         Ok(end)
     }
 
-    /// Writes what there is room for: what is made already, then more of the objects.
+    /// Writes as much as there is room for: first the outbox, then more of the objects.
     fn write(&mut self, multiplexed: bool, io: &mut dyn Sockets) {
         loop {
             let room = io.writable(self.socket);
@@ -141,7 +146,8 @@ impl Peer {
         }
     }
 
-    /// Makes more of an object: of the first, or of each in turn where they share the connection as streams.
+    /// Puts more of one object into the outbox. Without multiplexing the first object is completed first; otherwise the
+    /// objects take turns.
     fn make(&mut self, multiplexed: bool, room: u64) {
         let Some(mut response) = self.responses.pop_front() else { return };
         if !response.head.is_empty() {
@@ -152,6 +158,7 @@ impl Peer {
             self.outbox.append(&mut response.head);
         }
         let left = response.octets.end - response.octets.start;
+        // One frame per turn keeps the objects interleaved. Without framing nothing is gained by smaller pieces.
         let most = if multiplexed { frames::MAX_PAYLOAD } else { room };
         let len = left.min(most);
         if multiplexed {

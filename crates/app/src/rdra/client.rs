@@ -1,4 +1,4 @@
-//! The client: connections that do what the transfer says.
+//! The client of an RDRA fetch: connections that request the byte ranges that the transfer chooses.
 
 use super::config::RdraConfig;
 use crate::http::content::{MAX_HEADER, is_content};
@@ -11,34 +11,36 @@ use std::ops::Range;
 /// The pause between a failed connection and the next attempt.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Fetches one object over several connections, and checks every octet.
+/// Fetches one object over several connections and checks every byte.
 #[derive(Debug)]
 pub struct RdraClient {
     size: u64,
     request_size: u64,
+    /// Decides which range to request on which connection, and when.
     transfer: Transfer,
     streams: Vec<Stream>,
     began: Time,
     ended: bool,
 }
 
-/// One connection and its successors.
+/// One of the parallel connections. A failed connection is replaced by another in the same slot.
 #[derive(Debug, Default)]
 struct Stream {
     socket: Option<SocketId>,
     open: bool,
     inbox: Vec<u8>,
-    /// A request that waits for room.
+    /// The part of a request that waits for room in the send buffer.
     outbox: Vec<u8>,
-    /// The range that was requested and whose response head has not arrived.
+    /// The requested range, until the head of its response arrives.
     asked: Option<Range<u64>>,
-    /// Octets of the body still to come.
+    /// Bytes of the response body still to come.
     body: u64,
-    /// When to open a connection again.
+    /// Time at which to open a connection again.
     retry: Option<Time>,
 }
 
 impl RdraClient {
+    /// A client for one fetch with these settings.
     pub fn new(config: RdraConfig) -> RdraClient {
         let RdraConfig { size, request_size, mode, streams, window, detection, min_chunk, stall_timeout, record_steps } =
             config;
@@ -60,7 +62,7 @@ impl RdraClient {
         }
     }
 
-    /// Asks for more on every connection that has nothing to wait for, and tells of what was done.
+    /// Sends a request on each idle connection for which the transfer has a range, and reports the transfer's steps.
     fn ask(&mut self, io: &mut dyn Sockets) {
         for (at, stream) in self.streams.iter_mut().enumerate() {
             if !stream.open || stream.asked.is_some() || stream.body > 0 {
@@ -75,7 +77,7 @@ impl RdraClient {
         self.transfer.take_steps().into_iter().for_each(|step| io.report(Report::Fetching(step)));
     }
 
-    /// Takes what arrived; `Err` if it is not what was asked for.
+    /// Reads and checks the data that arrived. Fails if the data does not match the request.
     fn read(&mut self, at: usize, io: &mut dyn Sockets) -> Result<(), Nonsense> {
         let stream = &mut self.streams[at];
         let Some(socket) = stream.socket else { return Ok(()) };
@@ -83,6 +85,7 @@ impl RdraClient {
             stream.inbox.extend_from_slice(octets);
         }
         let now = io.now();
+        // Out-of-order segments are how a receiver detects a loss: only the sender sees retransmissions.
         if let Some(info) = io.info(socket) {
             self.transfer.observe(now, at, info.counters.out_of_order_received, info.snd_mss);
         }
@@ -130,7 +133,7 @@ impl RdraClient {
     }
 }
 
-/// Octets that are no answer to what was asked.
+/// The data is not a response to the request.
 struct Nonsense;
 
 impl Stream {
@@ -175,6 +178,7 @@ impl Application for RdraClient {
     fn on_timeout(&mut self, io: &mut dyn Sockets) {
         let now = io.now();
         for at in self.transfer.stalled(now) {
+            // A stalled connection is replaced at once; only a failed one waits for `RETRY`.
             self.give_up(at, io);
             self.open(at, io);
         }

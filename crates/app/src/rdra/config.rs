@@ -1,27 +1,46 @@
-//! An object fetched over several connections: its settings.
+//! Settings of an object fetched over several connections.
 
 use lopsided_core::{Bytes, Duration};
 use lopsided_rdra::{Detection, Mode, Settings, WindowRule};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// An object fetched over several connections.
+/// Settings of an object fetched over several connections.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_app::RdraConfig;
+/// use lopsided_core::Bytes;
+/// use lopsided_spec::Part;
+///
+/// let fetch = RdraConfig { size: Bytes::new(50_000_000), streams: 4, ..RdraConfig::default() };
+/// assert!(fetch.check().is_ok());
+/// assert!(RdraConfig { streams: 0, ..fetch }.check().is_err());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RdraConfig {
-    /// The size of the object.
+    /// Size of the object.
     pub size: Bytes,
-    /// The size of a request; one that is smaller than the text it needs takes what it needs.
+    /// Size of a request. A value below the size of the request's text has no effect.
     pub request_size: Bytes,
+    /// Rule for the amount that is requested at a time.
     pub mode: Mode,
+    /// Number of parallel connections, 1 to 256. [`Mode::Single`] uses one.
     pub streams: u32,
+    /// Rule for the window of the single sender that [`Mode::Fair`] imitates.
     pub window: WindowRule,
+    /// The losses that count as congestion.
     pub detection: Detection,
+    /// Smallest request; only the last one may be smaller.
     pub min_chunk: Bytes,
+    /// A connection without data for this time is replaced.
     pub stall_timeout: Duration,
+    /// If true, each step of the controller becomes a row of the table `fetches`.
     pub record_steps: bool,
 }
 
 impl Default for RdraConfig {
-    /// The paper's object of 10 GB, over eight streams.
+    /// The paper's object of 10 GB, over 8 streams.
     fn default() -> RdraConfig {
         let Settings { mode, streams, window, detection, min_chunk, stall_timeout } = Settings::default();
         RdraConfig {
@@ -38,7 +57,7 @@ impl Default for RdraConfig {
     }
 }
 
-/// More connections than a server would let one client have.
+/// More connections than a server would accept from one client.
 const MAX_STREAMS: u32 = 256;
 
 impl Part for RdraConfig {

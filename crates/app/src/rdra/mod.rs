@@ -1,9 +1,10 @@
-//! One object over several connections, at the share of one: Receiver Driven Rate Adaptation (Havey 2015, chapter 2).
+//! Receiver Driven Rate Adaptation (Havey 2015, chapter 2): one object over several connections that together take the
+//! share of one connection.
 //!
-//! What to ask for and when is `lopsided-rdra`'s; here are the connections, requests for byte ranges (RFC 9110 section
-//! 14), and the answers, whose octets are checked. The server is that of web pages.
+//! The crate `lopsided-rdra` decides what to request and when. This module holds the connections, sends requests for
+//! byte ranges (RFC 9110, section 14) and checks the bytes of the responses. The server is the one for web pages.
 //!
-//! Leaves out: TLS, redirects, a server that knows no ranges.
+//! Left out: TLS, redirects, servers without range support.
 
 mod client;
 mod config;

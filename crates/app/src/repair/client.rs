@@ -1,4 +1,4 @@
-//! The client: a connection for the object, one for repairs, and what is still missing.
+//! The client of a repaired object: one connection for the object, one for repairs, and a list of missing ranges.
 
 use super::config::RepairConfig;
 use crate::http::content::{MAX_HEADER, is_content};
@@ -8,70 +8,76 @@ use lopsided_core::{Bytes, Duration, Payload, Time};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Between a connection that failed and the next attempt.
+/// Pause between a failed connection and the next attempt.
 const RETRY: Duration = Duration::from_secs(1);
-/// How an answer with a range begins.
+/// First bytes of a response to a range request.
 const ANSWER: &[u8] = b"HTTP/1.1 206 ";
 
-/// Fetches one object and repairs it, and checks every octet.
+/// Fetches one object, repairs it, and checks every byte.
 #[derive(Debug)]
 pub struct RepairClient {
     config: RepairConfig,
-    /// The connection of the object, and that of repairs, which is opened with the first of them.
+    /// The connection of the object, and the connection of repairs, which is opened with the first repair.
     lines: [Line; 2],
-    /// What is missing and not asked for, in the order in which it was found out.
+    /// Ranges that are missing and not yet requested, in the order of their discovery.
     missing: VecDeque<Range<u64>>,
-    /// Octets that came.
+    /// Number of bytes received so far.
     whole: u64,
     began: Time,
     ended: bool,
 }
 
-/// A connection and its successors.
+/// One of the two connections. A failed connection is replaced by another in the same slot.
 #[derive(Debug, Default)]
 struct Line {
     socket: Option<SocketId>,
     open: bool,
-    /// What was read and is not used up; it begins at this place of the peer's stream.
+    /// Data that was read and not yet processed.
     inbox: Vec<u8>,
+    /// Position of the inbox's first byte in the peer's stream.
     place: u64,
-    /// Placeholders in what was read from `place` on.
+    /// Placeholders at and after `place`, as positions in the peer's stream.
     holes: VecDeque<Range<u64>>,
     outbox: Vec<u8>,
-    /// What was asked for and has no head yet, in order, and when.
+    /// Requested ranges whose response heads have not arrived, in order, with the time of each request.
     asked: VecDeque<(Range<u64>, Time)>,
-    /// What is left of the answer that is coming in; what was asked for, and when.
+    /// Rest of the range whose response is arriving.
     body: Range<u64>,
+    /// The whole range whose response is arriving, and the time of its request.
     answers: (Range<u64>, Time),
-    /// When to open a connection again.
+    /// Time at which to open a connection again.
     retry: Option<Time>,
+    /// Time at which data last arrived.
     heard: Time,
 }
 
-/// Answers longer than this are not waited for once their head is missing.
+/// If the head of a response longer than this is missing, the client gives up the connection instead of waiting. In
+/// bytes.
 const LONG: u64 = 64 << 10;
 
-/// Why a connection is given up.
+/// Reason to give up a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trouble {
-    /// Octets that are no answer to what was asked.
+    /// The data is not a response to the request.
     Nonsense,
-    /// The head of a long answer is missing.
+    /// The head of a long response is missing.
     NoHead,
 }
 use Trouble::{NoHead, Nonsense};
 
-/// What a line learned of the object.
+/// Progress that a connection reports while it processes its inbox.
 #[derive(Debug, PartialEq, Eq)]
 enum Learned {
-    /// So many octets came, and were right.
+    /// This number of bytes arrived and was correct.
     Came(u64),
+    /// This range of the object is missing.
     Missing(Range<u64>),
-    /// An answer to what was asked for then, of so many octets, is over.
+    /// The response to the request of this time, for this number of bytes, has ended.
     Answered(Time, u64),
 }
 
 impl RepairClient {
+    /// A client for one object with these settings.
     pub fn new(config: RepairConfig) -> RepairClient {
         RepairClient {
             config,
@@ -90,7 +96,7 @@ impl RepairClient {
         self.lines[at] = Line { socket, heard: now, retry, ..Line::default() };
     }
 
-    /// Asks for what is missing, and opens the connection for it where there is none.
+    /// Requests the missing ranges. Opens the connection for repairs if there is none.
     fn ask(&mut self, io: &mut dyn Sockets) {
         if !self.missing.is_empty() && self.lines[1].socket.is_none() && self.lines[1].retry.is_none() {
             self.open(1, io);
@@ -104,7 +110,7 @@ impl RepairClient {
         }
     }
 
-    /// Takes what arrived.
+    /// Reads and processes the data that arrived.
     fn read(&mut self, at: usize, io: &mut dyn Sockets) -> Result<(), Trouble> {
         let line = &mut self.lines[at];
         let Some(socket) = line.socket else { return Ok(()) };
@@ -124,12 +130,13 @@ impl RepairClient {
         })
     }
 
-    /// A connection is over: what was asked for on it and has not come is missing.
+    /// Gives up a connection. The ranges requested on it that have not arrived become missing.
     fn give_up(&mut self, at: usize, why: Trouble, io: &mut dyn Sockets) {
         let line = std::mem::take(&mut self.lines[at]);
         if let Some(socket) = line.socket {
             io.abort(socket);
         }
+        // The connection failed before the request was sent: the whole object is missing.
         if at == 0 && !line.open {
             self.missing.push_back(0..self.config.size.get());
         }
@@ -137,6 +144,7 @@ impl RepairClient {
         if !line.body.is_empty() {
             self.missing.push_back(line.body);
         }
+        // Only nonsense waits. After a stall or a missing head, `ask` opens the connection for repairs at once.
         if at == 1 && why == Nonsense {
             self.lines[1].retry = Some(io.now() + RETRY);
         }
@@ -173,7 +181,7 @@ impl Line {
         !self.asked.is_empty() || !self.body.is_empty()
     }
 
-    /// This number of the octets that were read is used up.
+    /// Removes bytes from the front of the inbox, and the holes that lie before the new position.
     fn skip(&mut self, octets: usize) {
         self.inbox.drain(..octets);
         self.place += octets as u64;
@@ -186,7 +194,7 @@ impl Line {
         }
     }
 
-    /// Takes heads and bodies as far as they have come.
+    /// Processes heads and bodies as far as they have arrived.
     fn take(&mut self, mut learn: impl FnMut(Learned)) -> Result<(), Trouble> {
         while !self.inbox.is_empty() {
             if self.body.is_empty() {
@@ -204,7 +212,7 @@ impl Line {
         Ok(())
     }
 
-    /// Takes octets of a body up to a hole's beginning, or a hole.
+    /// Takes the bytes of a body up to the next hole, or takes the hole.
     fn take_body(&mut self, learn: &mut impl FnMut(Learned)) -> Result<(), Trouble> {
         let most = (self.inbox.len() as u64).min(self.body.end - self.body.start);
         let until_hole = self.holes.front().map_or(u64::MAX, |hole| hole.start - self.place);
@@ -227,8 +235,9 @@ impl Line {
         Ok(())
     }
 
-    /// Takes the head of an answer; false if it has not come whole.
+    /// Takes the head of a response. Returns false if the head is incomplete.
     fn take_head(&mut self, learn: &mut impl FnMut(Learned)) -> Result<bool, Trouble> {
+        // Only the bytes before the first hole are real; the hole itself reads as zeros.
         let readable = self.holes.front().map_or(self.inbox.len(), |hole| {
             usize::try_from(hole.start - self.place).unwrap_or(usize::MAX).min(self.inbox.len())
         });
@@ -250,7 +259,8 @@ impl Line {
         }
     }
 
-    /// A head has a hole: looks for the next that is whole. What was asked for before that one is missing.
+    /// Called if a hole lies within a head. Skips to the next head that is complete. The ranges requested before that
+    /// head become missing.
     fn find_head(&mut self, learn: &mut impl FnMut(Learned)) -> Result<bool, Trouble> {
         let mut from = 1;
         while let Some(found) = self.inbox.get(from..).and_then(|rest| find(rest, ANSWER)) {
@@ -260,6 +270,7 @@ impl Line {
             let clear = self.holes.iter().find(|hole| hole.end > place).map_or(u64::MAX, |hole| hole.start.max(place));
             let end = usize::try_from(clear - self.place).unwrap_or(usize::MAX).min(self.inbox.len());
             let Ok(Some(head)) = parse_response(&self.inbox[at..end]) else { continue };
+            // Contents of an object could look like a head, so the head must also match a request.
             let Some(number) = self.asked.iter().position(|(asked, _)| head.range.as_ref() == Some(asked)) else {
                 continue;
             };
@@ -267,7 +278,8 @@ impl Line {
             self.skip(at);
             return Ok(true);
         }
-        // Where the last answer's head is missing, the connection stalls and is given up; a long one's at once.
+        // If the last response's head is missing, no later head can be found and the connection stalls until its
+        // timeout. A long response would waste much data until then, so the client gives up the connection at once.
         let is_long = self.asked.front().is_some_and(|(asked, _)| asked.end - asked.start > LONG);
         if is_long { Err(NoHead) } else { Ok(false) }
     }
@@ -352,7 +364,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever of the answers is missing, every octet that was asked for came once, or is known to be missing
+        /// Any part of the responses may be missing: each requested byte either arrives or becomes missing, exactly
         /// once.
         #[test]
         fn each_octet_comes_or_is_missing_and_never_both(
@@ -394,7 +406,7 @@ mod tests {
                     Learned::Answered(..) => {}
                 });
             }
-            // What is left when the connection is given up.
+            // Everything outstanding when the connection is given up counts as missing.
             line.asked.iter().for_each(|(range, _)| range.clone().for_each(|at| seen[at as usize] += 1));
             line.body.clone().for_each(|at| seen[at as usize] += 1);
             let lost: u64 = seen.iter().map(|count| u64::from(*count)).sum();

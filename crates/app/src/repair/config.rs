@@ -1,18 +1,21 @@
-//! An object that is repaired: its settings.
+//! Settings of an object that is repaired.
 
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// An object that is repaired.
+/// Settings of an object that is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepairConfig {
+    /// Size of the object.
     pub size: Bytes,
+    /// Size of a request. A value below the size of the request's text has no effect.
     pub request_size: Bytes,
+    /// A connection without data for this time is replaced.
     pub stall_timeout: Duration,
 }
 
 impl Default for RepairConfig {
-    /// A request as curl writes it takes about a hundred octets.
+    /// An object of 10 MB. A request as curl writes it takes about 100 bytes.
     fn default() -> RepairConfig {
         RepairConfig {
             size: Bytes::new(10_000_000),

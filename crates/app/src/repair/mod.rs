@@ -1,15 +1,18 @@
-//! One object over a channel whose losses TCP hides, made whole by requests for what is missing: the session level of
-//! the Fast Wireless Protocol (Havey 2015, section 3.3.4).
+//! Repair of an object that arrives over a TCP which hides losses: the session level of the Fast Wireless Protocol
+//! (Havey 2015, section 3.3.4).
 //!
-//! The receiver of data asks for the whole object on one connection. Where its TCP has placeholders (`placeholders` of
-//! its stack), it asks for those ranges (RFC 9110 section 14) on another, one request behind the other; what is missing
-//! in an answer is asked for again. The object is complete when every octet has come once.
+//! The receiver of data requests the whole object on one connection. If its TCP reports placeholders (`placeholders` of
+//! its stack), the receiver requests those ranges (RFC 9110, section 14) on a second connection. Ranges missing from a
+//! response are requested again. The object is complete when every byte has arrived once.
 //!
-//! Chosen here: the dissertation finds placeholders by a search for their marker, which data could look like; here TCP
-//! names them. It runs one `curl` for each range; here requests follow each other on a connection that stays. Where the
-//! head of an answer is missing, the next answer's is looked for, and what lies between is asked for again.
+//! Choices made here:
 //!
-//! Leaves out: TLS; playing the part of the object that is there.
+//! - The dissertation finds placeholders by searching for their marker, which data can resemble. Here TCP reports them.
+//! - The dissertation runs one `curl` per range. Here all requests share a connection that stays open.
+//! - If the head of a response is missing, the client searches for the next head and requests everything before it
+//!   again.
+//!
+//! Left out: TLS, and use of the object before it is complete.
 
 mod client;
 mod config;

@@ -1,4 +1,5 @@
-//! Two captures of one connection, of which one was changed in a known way: what is said to differ is what was changed.
+//! Compares two captures of one connection after a known change in one of them: the reported difference must be that
+//! change.
 
 use crate::story::{CLIENT, SERVER, download_seen_by_the_server, packet};
 use lopsided_core::packet::{Flags, TcpHeader};
@@ -45,7 +46,7 @@ fn a_flag_is_found_and_what_follows_is_still_compared() {
     let aligned = Alignment::of(&one, &other, FOREVER, &RULES);
     let first = aligned.first().expect("PSH differs");
     assert_eq!(first.fields, Fields::NONE.with(Field::Psh));
-    // Before it come the server's SYN ACK and two segments, and the client's SYN and ACK.
+    // The server's SYN ACK and two segments precede the difference, and the client's SYN and ACK.
     assert_eq!((first.from, first.number, first.packets), (End::Answerer, 3, 5));
     assert_eq!(aligned.first_in(Field::Window).map(|found| found.packets), Some(9));
     assert_eq!(aligned.parted(), None);
@@ -129,7 +130,7 @@ fn a_new_connection_on_the_same_ports_is_another_one() {
 }
 
 proptest! {
-    /// Numbers do not wrap: a long transfer's go on, and old ones are told from new ones.
+    /// Sequence numbers beyond 32 bits keep counting, and old numbers are distinguished from new ones.
     #[test]
     fn numbers_go_on_beyond_32_bits(steps in prop::collection::vec((1_u32..1 << 30, 0_u32..1 << 20), 1..40)) {
         let mut capture = Conversations::default();
@@ -154,7 +155,7 @@ fn conversation(story: &Story) -> Conversation {
     capture.all()[0].clone()
 }
 
-/// The packet with its TCP header changed.
+/// The packet with a changed TCP header.
 fn changed(packet: &Packet, change: impl FnOnce(&mut TcpHeader)) -> Packet {
     let mut header = packet.tcp().expect("a story of TCP").clone();
     change(&mut header);

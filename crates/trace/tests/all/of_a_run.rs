@@ -1,4 +1,4 @@
-//! Captures of simulated runs: in order of time, and telling of each flow what the run's own tables tell.
+//! Captures of simulated runs: packets are in order of time, and the flows' statistics equal the run's own tables.
 
 use crate::story::SharedFile;
 use lopsided_core::tcp_event::TcpEvent;
@@ -10,7 +10,7 @@ use lopsided_trace::{
 };
 use std::collections::BTreeSet;
 
-/// Two flows against each other over a line that is shaped one way and loses packets the other.
+/// A download and an upload over a link with a shaper in one direction and losses in the other.
 const SCENARIO: &str = r#"
     [scenario]
     duration = "60 s"
@@ -47,7 +47,7 @@ fn a_capture_at_the_sender_tells_what_the_tables_tell() {
         assert_eq!(sent.rtt.max.as_millis_f64(), flows.rtt_max_ms[flow]);
         assert!((sent.rtt.mean_ms() / flows.rtt_mean_ms[flow] - 1.0).abs() < 1e-9);
         assert!((sent.rtt.std_ms() / flows.rtt_std_ms[flow] - 1.0).abs() < 1e-6);
-        // What was delivered in the last round trip is not acknowledged yet.
+        // The data delivered in the last RTT is not acknowledged yet.
         let delivered = flows.delivered_bytes[flow];
         assert!(sent.acked_bytes <= delivered && sent.acked_bytes + 100_000 > delivered);
         assert!(sent.retransmitted_segments > 0, "a scenario without losses would show little");
@@ -65,7 +65,7 @@ fn who_watches_a_host_sees_what_a_capture_there_says() {
     lopsided_sim::run(&scenario, 1, options, &Monitor::default()).expect("a run");
     let (_, files) = run(&scenario, taps);
     for (seen, file) in observing.flows().iter().zip(&files) {
-        // Only in a run do packets belong to flows.
+        // Packets read from a file do not belong to a flow of a run.
         let of_file = summaries(file).into_iter().zip(&seen.flows);
         let of_file = of_file.map(|(of_file, seen)| FlowSummary { flow: seen.flow, ..of_file });
         assert_eq!(format!("{:?}", seen.flows), format!("{:?}", of_file.collect::<Vec<_>>()));
@@ -73,7 +73,7 @@ fn who_watches_a_host_sees_what_a_capture_there_says() {
     assert_eq!(observing.flows().len(), files.len());
 }
 
-/// What the packets let one infer is what the TCP on the host says of itself.
+/// The events inferred from packets equal the events that the host's TCP reports.
 #[test]
 fn a_capture_lets_one_infer_what_tcp_tells_of_itself() {
     infers_all(scenario(), &["disorder", "recovery", "open"]);
@@ -94,7 +94,7 @@ fn infers_all(mut scenario: Scenario, must_pass: &[&str]) {
             rows.filter(|row| told.flow[*row] == flow && told.end[*row] == end && told.event[*row] == event).collect()
         };
         let conversations: Vec<Conversation> = files.iter().map(|file| conversation(file, flow as usize)).collect();
-        // The flow's number is that of the host that sends it.
+        // Each host sends the flow of its own number.
         let sender = of_sender(&conversations[flow as usize], End::Opener);
         let receiver = of_receiver(&conversations[1 - flow as usize], End::Answerer);
 
@@ -132,13 +132,15 @@ fn infers_all(mut scenario: Scenario, must_pass: &[&str]) {
     assert!(must_pass.iter().all(|state| passed.contains(state)), "the scenario shows little: {passed:?}");
 }
 
-/// Whether packets cannot tell why an ACK was sent from what it was taken for.
+/// True if packets cannot distinguish the reported reason of an ACK from the inferred one.
 fn looks_the_same(told: &str, inferred: &str) -> bool {
     match told {
-        // A timer sends what Linux's compression held back, and an ACK of two segments that would have offered less.
+        // A timer sends the ACK that Linux's compression held back, or an ACK of two segments that would have reduced
+        // the window.
         "delay" => ["out of order", "enough segments"].contains(&inferred),
-        // Linux does not count to two where the ACK would offer less than the one before. What then has it acknowledged at
-        // once is a filled gap, the quick ACKs of a start, or the application's reading, none of which a packet names.
+        // Linux does not ACK the second segment if the ACK would offer a smaller window than the one before. A filled
+        // gap, the quick ACKs at the start or a read by the application then cause an ACK at once; packets show none of
+        // these.
         "gap filled" => inferred == "enough segments",
         "quick ACK" => ["gap filled", "enough segments"].contains(&inferred),
         "message read" => ["quick ACK", "enough segments"].contains(&inferred),
@@ -154,7 +156,7 @@ fn conversation(file: &[u8], flow: usize) -> Conversation {
     all.swap_remove(flow)
 }
 
-/// In builds with debug assertions the capture itself refuses what is reported too late.
+/// In builds with debug assertions, the capture itself panics if a packet is reported too late.
 #[test]
 fn a_link_tells_its_departures_at_most_a_delay_late() {
     let scenario = scenario();
@@ -209,7 +211,7 @@ fn summaries(file: &[u8]) -> Vec<FlowSummary> {
     table.summaries()
 }
 
-/// The download is sent from the first host, the upload from the second; both hosts see both, in order of addresses.
+/// The download is sent by the first host, the upload by the second. Both hosts see both flows, ordered by addresses.
 fn sent_by(host: usize, mut summaries: Vec<FlowSummary>) -> FlowSummary {
     assert_eq!(summaries.len(), 2, "each flow carries data one way");
     summaries.swap_remove(host)

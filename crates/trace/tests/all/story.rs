@@ -1,4 +1,4 @@
-//! A conversation told by hand, and a place for captures to be written to.
+//! A connection written by hand, and a file in memory for captures.
 
 use lopsided_core::Transport;
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
@@ -38,7 +38,7 @@ pub fn millis(at: u64) -> Time {
     Time::ZERO + Duration::from_millis(at)
 }
 
-/// One packet of the conversation; `seq` and `ack` count from the initial sequence numbers.
+/// One packet of the connection. `seq` and `ack` count from the initial sequence numbers.
 pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u32), len: u32) -> Packet {
     let (server, client) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 1, 2));
     let initial = |node| Seq::new(if node == SERVER { 0xffff_f000 } else { 77 });
@@ -63,7 +63,8 @@ pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u
     Packet::unbooked(id, at, contents)
 }
 
-/// As the server sees it: a handshake, three segments of which the second is lost and sent again, and the close.
+/// A download as the server sees it: the handshake, three segments, the second of which is lost and retransmitted, and
+/// the close.
 pub fn download_seen_by_the_server() -> Vec<(Time, bool, Packet)> {
     let ack = Flags::ACK;
     let (one, two, three) = (1 + MSS, 1 + 2 * MSS, 1 + 3 * MSS);
