@@ -1,11 +1,14 @@
-//! Real packets in real time: the network of [`lopsided_net`], which knows no clock, driven by the machine's.
+//! Real packets in real time: the network of [`lopsided_net`], which has no clock of its own, driven by the machine's
+//! clock.
 //!
-//! [`pump`] is the loop, over an [`Io`] that brings the time and the packets: the machine's clock and TUN devices here,
-//! and in tests a clock that is made. On such a clock the pump gives the simulator's digest, for the order of things is
-//! in the network and nowhere else.
+//! [`pump`] is the loop. It takes time and packets from an [`Io`]: the machine's clock and TUN devices in production, a
+//! virtual clock in tests. On a virtual clock the pump produces the simulator's digest, because the network alone
+//! determines the order of events.
 //!
-//! This crate alone reads clocks and asks the kernel for anything; its modules with `unsafe` in them say why.
-//! Leaves out: Ethernet. Packets are those of IP, as a TUN device gives them.
+//! Only this crate reads clocks and makes system calls. Each use of `unsafe` states its reason. Left out: Ethernet.
+//! Packets are IP packets, as a TUN device delivers them.
+
+#![deny(missing_docs)]
 
 mod clock;
 #[cfg(target_os = "linux")]

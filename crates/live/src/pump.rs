@@ -1,9 +1,9 @@
-//! The loop that drives a network by a clock: what is due happens, what came out is sent, what came in enters, and then
-//! it waits.
+//! The loop that drives a network by a clock. Each turn processes due events, sends the packets that leave the network,
+//! lets arrived packets enter, and waits.
 //!
-//! A packet enters at the instant at which it was read. What is due by then happens first, each event at its own time,
-//! so that a loop that was late changes no instant within the network; only what comes out is late, and
-//! [`Pumped::lateness`] says by how much.
+//! A packet enters at the time at which it was read. Events due before that time are processed first, each at its own
+//! time. A late loop therefore changes no time within the network: only the packets that leave are late, and
+//! [`Pumped::lateness`] records by how much.
 
 use lopsided_core::{Duration, FlowId, NewPacket, Node, NodeId, Packet, Time, wire};
 use lopsided_net::Network;
@@ -11,90 +11,126 @@ use lopsided_queue::Histogram;
 use std::io;
 use std::ops::ControlFlow;
 
-/// Why a wait ended.
+/// The reason why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// The time has come, or there may be packets.
+    /// The time has come, or packets may have arrived.
     Look,
-    /// Whoever the run was for is done.
+    /// The run should end now.
     Stop,
 }
 
-/// The world outside of a network: its clock, and the packets of others.
+/// The environment of a network: a clock, and the source and sink of its packets.
+///
+/// # Examples
+///
+/// An environment on a virtual clock without any packets:
+///
+/// ```
+/// use lopsided_core::{NodeId, Packet, Time};
+/// use lopsided_live::{Io, Wake};
+/// use std::io;
+///
+/// struct Idle(Time);
+///
+/// impl Io for Idle {
+///     fn now(&mut self) -> Time {
+///         self.0
+///     }
+///
+///     fn receive(&mut self, _packet: &mut Vec<u8>) -> io::Result<Option<NodeId>> {
+///         Ok(None)
+///     }
+///
+///     fn send(&mut self, _edge: NodeId, _packet: &Packet) -> io::Result<()> {
+///         Ok(())
+///     }
+///
+///     fn wait(&mut self, until: Time) -> io::Result<Wake> {
+///         self.0 = until;
+///         Ok(Wake::Look)
+///     }
+/// }
+///
+/// assert!(!Idle(Time::ZERO).has_more());
+/// ```
 pub trait Io {
-    /// Never earlier than it said before.
+    /// The current time. It never decreases.
     fn now(&mut self) -> Time;
 
-    /// Puts the octets of the next packet that waits into `packet`, and says by which edge it enters. `None`: there is
-    /// none now.
+    /// Reads the next waiting packet into `packet`, and returns the edge at which the packet enters. Returns `None` if
+    /// no packet waits.
     ///
     /// # Errors
-    /// If none can come any more.
+    /// If no packet can arrive any more.
     fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<NodeId>>;
 
-    /// The flow of a packet that was received, for a network that asks.
+    /// The flow of a received packet, for networks that keep statistics by flow.
     fn flow(&self, _packet: &NewPacket) -> FlowId {
         FlowId(0)
     }
 
-    /// What became of the packet that was received last: its number in the network, or `None` where it was no packet of
-    /// IP.
+    /// Reports the result for the packet received last: its number in the network, or `None` if it was no IP packet.
     fn entered(&mut self, _number: Option<u64>) {}
 
-    /// Sends what came out at an edge. A packet that the world does not take is lost there, which is no error.
+    /// Sends a packet that left the network at an edge. A packet that the environment rejects is lost, which is no
+    /// error.
     ///
     /// # Errors
-    /// If none can be sent any more.
+    /// If no packet can be sent any more.
     fn send(&mut self, edge: NodeId, packet: &Packet) -> io::Result<()>;
 
-    /// As [`Io::send`], of a packet that is late anyhow: it may go together with others, at the next [`Io::flush`].
+    /// Like [`Io::send`], for a packet that is already late. The packet may wait for others until the next
+    /// [`Io::flush`].
     ///
     /// # Errors
-    /// As of [`Io::send`].
+    /// As for [`Io::send`].
     fn send_together(&mut self, edge: NodeId, packet: &Packet) -> io::Result<()> {
         self.send(edge, packet)
     }
 
-    /// Sends what waits to go together.
+    /// Sends the packets that wait.
     ///
     /// # Errors
-    /// As of [`Io::send`].
+    /// As for [`Io::send`].
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// The next packet was read together with the one before it, so that the world need not be asked.
+    /// True if the next packet was read together with the one before, so `receive` needs no system call.
     fn has_more(&self) -> bool {
         false
     }
 
-    /// Waits until that instant or for a packet, whichever is first. It may end early for no reason.
+    /// Waits until the given time or until a packet arrives, whichever comes first. A wait may end early without a
+    /// reason.
     ///
     /// # Errors
-    /// If it cannot wait.
+    /// If waiting fails.
     fn wait(&mut self, until: Time) -> io::Result<Wake>;
 }
 
-/// A packet that is later than this need not go by itself: the loop does not keep up. On a line that it keeps up with
-/// each packet goes by itself, so that a receiver acknowledges as it does without us: of packets that come together it
-/// acknowledges only the last one.
+/// Delay from which packets may be sent in a batch, because the loop does not keep up. Packets in time are sent one by
+/// one: a receiver acknowledges only the last packet of a batch, so batches would change its ACKs.
 const BEHIND: Duration = Duration::from_micros(50);
 
-/// What passed the loop.
+/// Measurements of a loop.
 #[derive(Clone, Debug, Default)]
 pub struct Pumped {
+    /// Packets that entered the network.
     pub received: u64,
+    /// Packets that left the network.
     pub sent: u64,
-    /// What came in and was no IP packet.
+    /// Received data that was no IP packet.
     pub malformed: u64,
-    /// How much later than their time packets were sent.
+    /// Difference between the time at which a packet was sent and the time at which it left the network.
     pub lateness: Histogram,
 }
 
-/// Brings the network to `until`, by the clock. Where it breaks off, the network stands at the instant of that.
+/// Drives the network to the time `until`. After an early end the network has the time of that end.
 ///
 /// # Errors
-/// Those of the [`Io`].
+/// The errors of the [`Io`].
 pub fn pump<H: Node>(
     network: &mut Network<H>,
     io: &mut dyn Io,
@@ -133,7 +169,7 @@ pub fn pump<H: Node>(
                 break;
             }
         }
-        // What came in last may have been answered at once, where a host stands at the edge.
+        // A host at an edge may have answered the last packet at once.
         let now = io.now().clamp(network.now(), until);
         send(network, io, now, pumped, &mut together)?;
         let due = network.next_time().map_or(due, |next| next.min(due));
@@ -146,8 +182,8 @@ pub fn pump<H: Node>(
     }
 }
 
-/// Lets happen what is due by now, and sends what came out, or keeps it in `together`. Gives the next instant at which
-/// something is due.
+/// Processes the events due by `now`, and sends the packets that left or adds them to the batch. Returns the time of
+/// the next event. `together` holds the departure times of the batch.
 fn catch_up<H: Node>(
     network: &mut Network<H>,
     io: &mut dyn Io,
@@ -155,7 +191,7 @@ fn catch_up<H: Node>(
     pumped: &mut Pumped,
     together: &mut Vec<Time>,
 ) -> io::Result<Option<Time>> {
-    // One instant at a time, so that what comes out has the instant at which it should.
+    // Advance from event to event, so that each packet leaves at its exact time.
     while let Some(due) = network.next_time().filter(|due| *due <= now) {
         network.advance(due);
         send(network, io, now, pumped, together)?;
@@ -187,7 +223,7 @@ fn send<H: Node>(
     Ok(())
 }
 
-/// Sends what was kept, of the instants that stand in `together`.
+/// Sends the batch, whose departure times are in `together`.
 fn flush(io: &mut dyn Io, pumped: &mut Pumped, together: &mut Vec<Time>) -> io::Result<()> {
     if together.is_empty() {
         return Ok(());

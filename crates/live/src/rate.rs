@@ -1,6 +1,6 @@
-//! Rates as people read them.
+//! Text of rates for people.
 
-/// A rate in about three digits.
+/// A rate in bit/s as text with about 3 digits.
 pub(crate) fn bits(rate: f64) -> String {
     match rate {
         rate if rate >= 1e9 => format!("{:.2} Gbit/s", rate / 1e9),

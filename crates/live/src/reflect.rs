@@ -1,13 +1,12 @@
-//! The far end of a sensed line: returns the sensing packets of `asqm` and `bdp` that pass this machine, and nothing
-//! else.
+//! The far end of a sensed link: returns the sensing packets of `asqm` and `bdp` that pass this machine, and no others.
 //!
-//! The same [`turn`] as in the simulator's reflector. A rule hands over packets of the sensing protocol as they come in
-//! (NFQUEUE), whoever they are for; each that senses goes back to its sender with the addresses exchanged, by a raw
-//! socket. What has turned already, or is no sensing packet, goes on untouched.
+//! The decision is the function [`turn`] of the simulator's reflector. An NFQUEUE rule diverts arriving packets of the
+//! sensing protocol, whatever their destination. Each sensing packet goes back to its sender with exchanged addresses,
+//! through a raw socket. Packets that were already returned, and other packets of that protocol, pass unchanged.
 //!
-//! **Bounded.** One packet comes back for one, of the same 28 octets (48 in IPv6), so that nothing is amplified; at
-//! most [`Reflection::most`] a second, and only for senders of [`Reflection::from`], if there are any. What is beyond
-//! that is dropped.
+//! **Bounded.** Each packet causes at most one packet of the same size, 28 bytes for IPv4 and 48 for IPv6, so nothing
+//! is amplified. At most [`Reflection::most`] packets return per second, and only to senders in [`Reflection::from`] if
+//! that list is not empty. The others are dropped.
 
 use crate::linux::{NfQueue, RawOut, Verdict, keep_only_net_admin};
 use crate::shape::keeper::Keeper;
@@ -24,21 +23,32 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// What is returned, and how much.
+/// The settings of a reflector.
 #[derive(Clone, Debug)]
 pub struct Reflection {
-    /// Only what comes in here.
+    /// Return only packets that arrive at this interface.
     pub interface: Option<String>,
-    /// Only what these send; everybody's if there are none.
+    /// Return only packets from these addresses. Empty for all addresses.
     pub from: Vec<Prefix>,
-    /// At most so many packets a second.
+    /// Largest number of packets returned per second.
     pub most: u32,
 }
 
-/// So many packets a second are those of a line of half a gigabit.
+/// Default rate limit in packets per second: the rate of sensing on a link of about 500 Mbit/s.
 pub const MOST: u32 = 10_000;
 
-/// Addresses that share their first bits.
+/// An IP prefix.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_live::reflect::Prefix;
+///
+/// let prefix: Prefix = "192.0.2.0/24".parse()?;
+/// assert!(prefix.holds([192, 0, 2, 77].into()));
+/// assert!(!prefix.holds([198, 51, 100, 1].into()));
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     address: IpAddr,
@@ -48,7 +58,7 @@ pub struct Prefix {
 impl std::str::FromStr for Prefix {
     type Err = String;
 
-    /// `192.0.2.0/24`, `2001:db8::/32`, or one address.
+    /// Parses `192.0.2.0/24`, `2001:db8::/32`, or a single address.
     fn from_str(text: &str) -> Result<Prefix, String> {
         let wrong = || format!("{text:?} is no address such as 192.0.2.1 or 192.0.2.0/24");
         let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
@@ -60,6 +70,7 @@ impl std::str::FromStr for Prefix {
 }
 
 impl Prefix {
+    /// True if the address has this prefix.
     pub fn holds(self, address: IpAddr) -> bool {
         let first = |value: u128, of: u8| if self.bits == 0 { 0 } else { value >> (of - self.bits) };
         match (self.address, address) {
@@ -72,20 +83,23 @@ impl Prefix {
     }
 }
 
-/// What became of the packets.
+/// Numbers of packets handled by a reflector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reflected {
+    /// Packets returned to their senders.
     pub returned: u64,
-    /// Not sensing, or turned before: they went on.
+    /// Packets that passed unchanged: no sensing packets, or already returned.
     pub passed: u64,
-    /// Too many, of others, or not taken by the kernel.
+    /// Packets dropped: above the rate limit, from other senders, or rejected by the kernel.
     pub dropped: u64,
 }
 
-/// Why nothing is returned, or no longer.
+/// The reason why the reflector cannot work.
 #[derive(Debug)]
 pub enum ReflectError {
+    /// The rules could not be set.
     Rules(RulesError),
+    /// The kernel's queue or a socket failed.
     Queue(io::Error),
 }
 
@@ -103,42 +117,45 @@ impl fmt::Display for ReflectError {
 
 impl std::error::Error for ReflectError {}
 
-/// What is to be done with a packet.
+/// The decision on a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turned {
-    /// These octets go back.
+    /// Send these bytes back to the sender.
     Back(Vec<u8>),
-    /// It goes on.
+    /// Let the packet pass unchanged.
     On,
+    /// Drop the packet: it is above the rate limit, or its sender is not listed.
     Refused,
 }
 
-/// The decision on each packet, without I/O.
+/// Makes the decision on each packet, without I/O.
 #[derive(Debug)]
 pub struct Turner {
     reflection: Reflection,
     accounting: Accounting,
-    /// Packets that may go back until the next second begins.
+    /// Number of packets that may still return in this second.
     left: u32,
 }
 
 impl Turner {
+    /// A turner with these settings, at the start of a second.
     pub fn new(reflection: &Reflection) -> Turner {
         Turner { reflection: reflection.clone(), accounting: Accounting::new(1), left: reflection.most }
     }
 
-    /// Another second has begun.
+    /// Starts the next second: resets the rate limit.
     pub fn next_second(&mut self) {
         self.left = self.reflection.most;
     }
 
+    /// Decides about one packet.
     pub fn turn(&mut self, octets: &[u8]) -> Turned {
         let Ok(new) = wire::read_foreign(FlowId(0), octets) else { return Turned::On };
         let mut cx = Cx::new(Time::ZERO, NodeId(0), &mut self.accounting);
         let mut packet = cx.originate(new);
         let sender = packet.src();
         let turned = turn(&mut packet, &mut cx);
-        // It has the whole way before it again.
+        // Reset the TTL: the reply starts a new journey.
         cx.rewrite(&mut packet, |editor| editor.set_ttl(DEFAULT_TTL));
         let back = wire::encode(&packet);
         let delivered = cx.deliver(packet);
@@ -160,10 +177,10 @@ fn instant() -> Instant {
     Instant::now()
 }
 
-/// Returns sensing packets until a signal ends it.
+/// Returns sensing packets until a signal ends the program.
 ///
 /// # Errors
-/// If the kernel does not let this process.
+/// If the kernel denies this process a queue, a socket or a rule.
 pub fn reflect(reflection: &Reflection) -> Result<Reflected, ReflectError> {
     let rules = Rules::of_sensing(reflection.interface.as_deref()).map_err(ReflectError::Rules)?;
     let keeper = Keeper::start(rules.clone()).map_err(ReflectError::Queue)?;
@@ -234,7 +251,7 @@ mod tests {
         assert_eq!((&back[12..16], &back[16..20], back[8]), (&[198, 51, 100, 7][..], &[192, 0, 2, 1][..], DEFAULT_TTL));
         assert_eq!(back.len(), 28);
         assert_eq!(&back[21..28], &77u64.to_be_bytes()[1..]);
-        // Another far end leaves it alone, as it does what is no sensing packet.
+        // Another reflector lets the returned packet pass. Packets that are no sensing packets pass as well.
         assert_eq!(turner.turn(&back), Turned::On);
         assert_eq!(turner.turn(&packet(77, 17)), Turned::On);
         assert_eq!(turner.turn(&packet(77, 253)[..27]), Turned::On);
@@ -256,7 +273,7 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing comes back that is larger than what came, or has turned, whatever it is.
+        /// For any input, the returned packet is not larger than the received one, and no reflector returns it again.
         #[test]
         fn hostile_packets_are_only_passed(mut octets in proptest::collection::vec(any::<u8>(), 0..80), version in 0u8..8) {
             if let Some(first) = octets.first_mut() {

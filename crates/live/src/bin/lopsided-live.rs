@@ -1,4 +1,4 @@
-//! Emulated lines on real packets, in one binary without Python.
+//! The program `lopsided-live`: emulated links for real packets, in one binary without Python.
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {

@@ -1,4 +1,4 @@
-//! `lopsided-live emulate`: its arguments, and what it says at the end.
+//! The command `lopsided-live emulate`: its arguments and its summary.
 
 use super::{USAGE, complain, say, summary};
 use crate::emulate::{EmulateError, Emulated, Emulation, LineError, LineOptions, emulate, line};
@@ -45,25 +45,30 @@ What is written:
 The command finds this machine's own services, and its name server, at $LOPSIDED_GATEWAY (100.64.0.1). Its exit code is passed on.
 ";
 
-/// What `emulate` is asked for.
+/// The arguments of `emulate`.
 #[derive(Debug, Default)]
 pub struct EmulateArguments {
+    /// The link to emulate.
     pub line: LineOptions,
+    /// The command and the settings of the emulation.
     pub emulation: Emulation,
+    /// Name of the capture file, if the link is to be captured.
     pub pcap: Option<PathBuf>,
-    /// Captures that are there are replaced.
+    /// Existing capture files are replaced.
     pub overwrite: bool,
+    /// Print no summary at the end.
     pub quiet: bool,
+    /// Print the help text and do nothing else.
     pub help: bool,
 }
 
-/// The largest packets of IP that a line may take: IPv6 asks for the least.
+/// MTUs that a link may have, in bytes. RFC 8200, section 5: IPv6 needs at least 1,280.
 const MTUS: std::ops::RangeInclusive<u32> = 1280..=65_535;
 
-/// Reads the arguments of `emulate`.
+/// Parses the arguments of `emulate`.
 ///
 /// # Errors
-/// A sentence on what is wrong with them.
+/// A sentence about the argument that is wrong.
 pub fn emulate_arguments(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArguments, String> {
     read(arguments).map_err(|error| error.to_string())
 }
@@ -74,7 +79,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArgument
     (emulation.mtu, emulation.seed, emulation.meter) = (1500, 1, true);
     let mut parser = lexopt::Parser::from_args(arguments);
     loop {
-        // What stands behind `--` is the command's, whatever it looks like.
+        // Everything after `--` belongs to the command, even if it resembles an option.
         if let Some(raw) = parser.try_raw_args() {
             if raw.peek().is_some_and(|next| next == "--") {
                 emulation.command = raw.skip(1).collect();
@@ -158,14 +163,16 @@ pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// A command that ran, and the line that it ran behind.
+/// The result of an emulation.
 #[derive(Debug)]
 pub struct Ran {
+    /// The scenario of the emulated link.
     pub scenario: Scenario,
+    /// Measurements of the link, and the command's exit code.
     pub emulated: Emulated,
 }
 
-/// Does what is asked for, but for what is printed at the end.
+/// Runs the emulation that the arguments describe, without printing a summary.
 ///
 /// # Errors
 /// As [`emulate`], and if a capture cannot be written.
@@ -181,7 +188,7 @@ pub fn emulate_line(arguments: &EmulateArguments) -> Result<Ran, EmulateError> {
     Ok(Ran { scenario, emulated: emulated? })
 }
 
-/// A capture for each link, at its queues, in a file that was not there or may be replaced.
+/// Opens a capture of the queues of each link. Fails if a file exists and `overwrite` is false.
 fn captures(scenario: &Scenario, file: &Path, overwrite: bool) -> Result<Vec<(PathBuf, Capture)>, EmulateError> {
     let labels = node_labels(scenario);
     let directions: Vec<_> = labels.iter().filter(|label| matches!(label.kind, NodeKind::Link(_))).collect();
@@ -196,8 +203,8 @@ fn captures(scenario: &Scenario, file: &Path, overwrite: bool) -> Result<Vec<(Pa
             .zip(nodes)
             .map(|(dir, label)| Tap::link(format!("{} {}", link.name, dir.name()), label.node, link.dir(*dir).rate));
         let path = named(&link.name);
-        // A link tells of a departure when it is next touched: at the latest as the packet arrives, or a sample is
-        // taken.
+        // A link reports a departure when it is next used. That is when the packet arrives or at the next sample, at
+        // most 1 s later.
         let lateness = link.down.delay.max(link.up.delay).max(Duration::from_secs(1));
         match if overwrite { File::create(&path) } else { File::create_new(&path) } {
             Ok(created) => Ok((path, Capture::new(BufWriter::new(created), taps.collect(), lateness))),

@@ -1,6 +1,6 @@
-//! The commands of `lopsided-live`, which `lopsided` has too.
+//! The commands of `lopsided-live`. The Python program `lopsided` has the same commands.
 //!
-//! Exit codes: that of the command that was run; else 1 could not be done, 2 asked wrongly.
+//! Exit codes: that of the command that ran; 1 if the work failed; 2 if the arguments are wrong.
 
 mod emulate;
 mod reflect;
@@ -25,10 +25,10 @@ Commands:
 `lopsided-live COMMAND --help` says more.
 ";
 
-/// What a process that was asked wrongly exits with.
+/// Exit code for wrong arguments.
 const USAGE: u8 = 2;
 
-/// Runs a command line, without the program's name; gives the exit code.
+/// Runs a command line, given without the program's name. Returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let mut arguments = arguments.into_iter();
     let name = arguments.next().unwrap_or_default();
@@ -45,7 +45,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Prints what was asked for. Whoever reads no further has read enough.
+/// Prints requested text. A closed pipe is no error: the reader has seen enough.
 fn say(text: &str) -> u8 {
     use std::io::Write;
     let _ = std::io::stdout().write_all(text.as_bytes());

@@ -1,4 +1,4 @@
-//! `lopsided-live reflect`: its arguments, what it would do, the unit for systemd, and undoing it.
+//! The command `lopsided-live reflect`: its arguments, dry run, systemd unit and undo.
 
 use super::service::{Unit, Wishes};
 use super::{USAGE, complain, say};

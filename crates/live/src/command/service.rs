@@ -1,11 +1,10 @@
-//! What commands that work until they are ended have in common: what may be asked of them beside their work, and their
-//! unit for systemd.
+//! Parts that all long-running commands share: their common options, and their systemd unit.
 
 use lexopt::Arg;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Asked of any such command.
+/// Options that every long-running command has.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wishes {
     pub dry_run: bool,
@@ -16,7 +15,7 @@ pub(super) struct Wishes {
 }
 
 impl Wishes {
-    /// Takes the option in, if it is one of these.
+    /// Sets the option and returns true if the argument is one of these options.
     pub fn take(&mut self, argument: &Arg<'_>) -> bool {
         let wish = match argument {
             Arg::Long("dry-run") => &mut self.dry_run,
@@ -31,22 +30,24 @@ impl Wishes {
     }
 }
 
-/// A unit for systemd.
+/// The contents of a systemd unit.
 pub(super) struct Unit<'a> {
     pub description: &'a str,
-    /// Lines that say what it depends on.
+    /// Lines of the section `[Unit]` about dependencies.
     pub dependencies: &'a str,
-    /// The command, and what undoes it.
+    /// Name of the command that the unit runs.
     pub command: &'a str,
+    /// Arguments of the same command that undo its work, without `--undo`.
     pub undo: &'a [String],
     pub capabilities: &'a str,
 }
 
 impl Unit<'_> {
-    /// The text, for the command line that asked for it.
+    /// The text of the unit file, for the command line that requested it.
     pub fn text(&self, arguments: &[OsString]) -> String {
         let program: Vec<String> = program(self.command).iter().map(|word| escaped(word)).collect();
         let program = program.join(" ");
+        // The unit must not print another unit when it runs.
         let start = arguments.iter().map(|word| word.to_string_lossy()).filter(|word| word != "--systemd");
         let start: String = start.map(|word| format!(" {}", escaped(&word))).collect();
         let undo: String = self.undo.iter().map(|word| format!(" {}", escaped(word))).collect();
@@ -61,8 +62,8 @@ impl Unit<'_> {
     }
 }
 
-/// The words before the command in this process' command line, as they would work from anywhere: the binary, or Python
-/// and its script.
+/// The words before the command in this process' command line, with absolute paths: the binary, or Python and its
+/// script.
 fn program(command: &str) -> Vec<String> {
     let words: Vec<OsString> = std::env::args_os().collect();
     let Some(count) = words.iter().position(|word| word == command).filter(|count| *count > 0) else {
@@ -76,14 +77,14 @@ fn program(command: &str) -> Vec<String> {
     words[..count].iter().enumerate().map(whole).map(|path| path.display().to_string()).collect()
 }
 
-/// A file's path from the root, without `..`. The file itself may be a link, and stays one: Python finds its packages
-/// by it.
+/// Absolute path of a file, without `..`. The file itself may be a symbolic link and stays one, because Python locates
+/// its packages by that link.
 fn from_anywhere(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
 }
 
-/// An interface's name in the name of a unit (systemd.unit(5)).
+/// An interface's name escaped for the name of a unit (systemd.unit(5)).
 pub(super) fn in_unit_name(interface: &str) -> String {
     let plain = |place: usize, octet: u8| {
         octet.is_ascii_alphanumeric() || b":_".contains(&octet) || (octet == b'.' && place > 0)
@@ -98,7 +99,8 @@ pub(super) fn in_unit_name(interface: &str) -> String {
         .collect()
 }
 
-/// A word of a command in a unit (systemd.syntax(7)): a line break in it does not end the unit's line.
+/// A word escaped for a command in a unit (systemd.syntax(7)). A line break in the word must not start another line of
+/// the unit.
 fn escaped(word: &str) -> String {
     let word = word.replace('%', "%%").replace('$', "$$");
     if word.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '"' | '\'' | '\\' | ';')) {

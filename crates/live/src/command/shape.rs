@@ -1,4 +1,4 @@
-//! `lopsided-live shape`: its arguments, what it would do, the unit for systemd, and undoing it.
+//! The command `lopsided-live shape`: its arguments, dry run, systemd unit and undo.
 
 use super::service::{Unit, Wishes, in_unit_name};
 use super::{USAGE, complain, say, summary};

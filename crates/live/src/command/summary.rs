@@ -1,4 +1,4 @@
-//! What is said when a command behind a line is over.
+//! The summary that a command prints at its end.
 
 use crate::Pumped;
 use crate::emulate::Emulated;
@@ -6,7 +6,7 @@ use crate::rate::bits;
 use lopsided_sim::RunResult;
 use std::fmt::Write;
 
-/// A row for each direction of each link, and the machine's part in it.
+/// A row for each direction of each link, with the packets that the machine refused or delayed.
 pub(super) fn of(emulated: &Emulated) -> String {
     let Emulated { result, pumped, refused, starved, exit_code } = emulated;
     let mut text = format!("\nline  {:.1} s, exit code {exit_code}\n", result.duration_s);
@@ -23,7 +23,7 @@ pub(super) fn of(emulated: &Emulated) -> String {
     text
 }
 
-/// The rows, and how late packets were.
+/// The rows of the links, and the lateness of packets.
 pub(super) fn of_line(result: &RunResult, pumped: &Pumped) -> String {
     let mut text = String::new();
     let _ = writeln!(

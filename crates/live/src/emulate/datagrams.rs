@@ -1,5 +1,5 @@
-//! Datagrams of UDP, several of one flow with one call, where the kernel has them so (`UDP_GRO`, `UDP_SEGMENT`;
-//! udp(7)).
+//! Sends and receives several UDP datagrams of one flow per system call, if the kernel supports it (`UDP_GRO`,
+//! `UDP_SEGMENT`; udp(7)).
 
 use nix::cmsg_space;
 use nix::sys::socket::{
@@ -9,33 +9,34 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::os::fd::AsRawFd;
 
-/// No datagram, and no row of them, is larger.
+/// Largest datagram, and largest batch of datagrams, in bytes.
 const MOST: usize = 65_535;
-/// The kernel takes no more with one call.
+/// Largest number of datagrams per call (`UDP_MAX_SEGMENTS` of Linux).
 const MOST_TOGETHER: usize = 64;
 
-/// What may wait for its turn, as far as the machine allows (`net.core.rmem_max`): 16 ms of 1 Gbit/s.
+/// Requested receive buffer in bytes, limited by `net.core.rmem_max`: 16 ms at 1 Gbit/s.
 const WAITING: usize = 2 << 20;
 
-/// Lets the kernel give several at once, where it can, and keep those for which there was no time yet.
+/// Enables batches if the kernel has them, and enlarges the receive buffer for datagrams that arrive while the thread
+/// is busy.
 pub(super) fn together(socket: &UdpSocket) {
     let _ = setsockopt(socket, sockopt::UdpGroSegment, &true);
     let _ = setsockopt(socket, sockopt::RcvBuf, &WAITING);
 }
 
-/// Carries datagrams from socket to socket.
+/// Copies datagrams from one socket to another.
 #[derive(Debug)]
 pub(super) struct Carrier {
     octets: Vec<u8>,
     control: Vec<u8>,
 }
 
-/// What came with one call.
+/// The datagrams received with one call.
 #[derive(Debug)]
 pub(super) struct Came<'a> {
     pub from: Option<SocketAddr>,
     octets: &'a [u8],
-    /// Of each datagram but the last.
+    /// Size in bytes of each datagram except the last, which may be shorter.
     size: usize,
 }
 
@@ -44,8 +45,8 @@ impl Carrier {
         Carrier { octets: vec![0; MOST], control: cmsg_space!(i32) }
     }
 
-    /// # Errors
-    /// If nothing waits, or a refusal of the other side.
+    /// Receives the datagrams of one call.
+    /// If no datagram waits, or the peer refused an earlier datagram.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<Came<'_>> {
         let (len, size, from) = {
             let mut into = [IoSliceMut::new(&mut self.octets)];
@@ -62,8 +63,8 @@ impl Carrier {
 }
 
 impl Came<'_> {
-    /// Sends them on, to an address or to whom the socket is connected. What the kernel does not take is lost, as
-    /// datagrams are.
+    /// Sends the datagrams to `to`, or to the peer of a connected socket. A datagram that the kernel rejects is lost,
+    /// like one lost in a network.
     pub fn send_on(&self, socket: &UdpSocket, to: Option<SocketAddr>) {
         let to = to.map(SockaddrStorage::from);
         let send = |octets: &[u8], size: Option<&u16>| {
@@ -76,7 +77,8 @@ impl Came<'_> {
         }
         for row in self.octets.chunks(self.size * MOST_TOGETHER) {
             let together = u16::try_from(self.size).ok().filter(|_| row.len() > self.size);
-            // Datagrams that are larger than a packet go one by one.
+            // The kernel rejects a batch if its datagrams exceed the MTU. Such datagrams are sent one by one and get
+            // fragmented.
             if together.is_some_and(|size| send(row, Some(&size)).is_ok()) {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! The world of an emulated line: two TUN devices, the gateway behind one of them, the machine's clock, and who may end
-//! it.
+//! The real environment of an emulated link: two TUN devices, the gateway behind one of them, the machine's clock, and
+//! the sources of its end: signals and the command's exit.
 
 use super::gateway::Gateway;
 use super::inside::EXITED;
@@ -16,7 +16,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-/// A sleeping process wakes this much late; for the rest of the time to a departure the loop does not sleep.
+/// Typical delay of a wake-up. The loop sleeps until this long before a departure and polls for the rest.
 const WAKES_LATE: Duration = Duration::from_micros(60);
 
 #[derive(Debug)]
@@ -24,29 +24,29 @@ pub(super) struct Devices {
     pub clock: Clock,
     pub inner: End,
     pub outer: End,
-    /// Which of the two is asked first: in turns.
+    /// Which device is read first. Alternates, so neither device can starve the other.
     pub outer_first: bool,
-    /// A packet's octets, as they are written.
+    /// Buffer for the bytes of a packet that is being written.
     pub octets: Vec<u8>,
     pub gateway: Gateway,
-    /// The command's init: how it ended, and where signals go.
+    /// Channel to the command's init process: carries its exit code in one direction and signals in the other.
     pub init: Channel,
     pub signals: SignalFd,
-    /// The command's exit code, once it is over.
+    /// Exit code of the command, once it has ended.
     pub exit_code: Option<u8>,
-    /// What the kernel did not take.
+    /// Number of packets that the kernel rejected.
     pub refused: u64,
 }
 
-/// One end of the line.
+/// One end of the emulated link.
 #[derive(Debug)]
 pub(super) struct End {
-    /// The edge of the network that it is.
+    /// The edge node of the network that the device feeds.
     edge: NodeId,
     tun: Tun,
-    /// Packets that go together.
+    /// Packets that will be written with one call.
     bundle: Bundle,
-    /// It may have packets, as far as is known.
+    /// False once a read found the device empty, until `wait` reports it readable.
     is_ready: bool,
 }
 
@@ -55,7 +55,7 @@ impl End {
         End { edge: NodeId(host as u32), bundle: tun.bundle(), tun, is_ready: true }
     }
 
-    /// Writes what waits to go together. Gives what the kernel did not take.
+    /// Writes the bundled packets. Returns the number of packets that the kernel rejected.
     fn flush(&mut self) -> io::Result<u64> {
         self.tun.send_bundle(&mut self.bundle)
     }
@@ -67,7 +67,7 @@ impl Io for Devices {
     }
 
     fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<NodeId>> {
-        // What was read together enters together.
+        // The segments of one large packet enter the link together, so they come before anything else.
         for end in [&self.inner, &self.outer] {
             if end.tun.receive_more(packet) {
                 return Ok(Some(end.edge));
@@ -133,7 +133,7 @@ impl Io for Devices {
             }
             if init {
                 let told = self.init.receive()?;
-                // Init that is gone was killed.
+                // Init closes the channel without a message only if it was killed.
                 self.exit_code = Some(match told.as_ref().map(|(message, _)| message.as_slice()) {
                     Some([EXITED, code]) => *code,
                     _ => 128 + nix::libc::SIGKILL as u8,
@@ -149,7 +149,8 @@ impl Io for Devices {
 }
 
 impl Devices {
-    /// Puts the packet's octets in their place. False: the gateway has it now, which must see it before the outer room.
+    /// Encodes the packet into `octets`. Returns false if the gateway took the packet, because it must set up a socket
+    /// before the outer namespace sees the packet.
     fn write_octets(&mut self, edge: NodeId, packet: &Packet) -> bool {
         self.octets.clear();
         wire::encode_into(packet, &mut self.octets);
@@ -175,10 +176,10 @@ impl Devices {
         }
     }
 
-    /// Signals that end a program are for the command.
+    /// Forwards the signals that would end a program to the command.
     fn pass_on_signals(&self) -> io::Result<()> {
         while let Some(signal) = self.signals.read_signal()? {
-            // An init that is gone is noticed elsewhere.
+            // `wait` detects an init process that has ended.
             let _ = self.init.send(&[signal.ssi_signo as u8], None);
         }
         Ok(())

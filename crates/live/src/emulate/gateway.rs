@@ -1,18 +1,21 @@
-//! From the outer room to the world: every connection and datagram flow that crosses the line goes on by sockets of
-//! this machine, so that nothing needs to be forwarded or translated, and no privilege.
+//! The gateway between the emulated link and the network: each connection and datagram flow that crosses the link
+//! continues through a socket of this machine. Nothing is forwarded or translated, so no privilege is needed.
 //!
-//! A connection begins with a SYN that leaves the line. It waits here until the same connection from this machine is
-//! made; then the outer room's kernel gets it, behind a socket that listens at its destination, and both connections
-//! are joined. What the world refuses finds no socket, and the outer room's kernel refuses it: the command sees
-//! `connection refused`, and what the world does not answer is not answered. A datagram for a destination without a
-//! socket waits for its socket in the same way.
+//! A SYN that leaves the link starts a connection. The gateway holds the SYN until it has opened the same connection
+//! from this machine. Then it passes the SYN to the kernel of the outer namespace, behind a listening socket at the
+//! SYN's destination, and joins both connections. If the network refuses the connection, the outer namespace has no
+//! listening socket and its kernel refuses as well: the command sees `connection refused`. If the network does not
+//! answer, the SYN stays unanswered. A datagram for a destination without a socket waits for its socket in the same
+//! way.
 //!
-//! **What this means.** TCP ends at the far end of the line: its congestion control there is this machine's, and the
-//! way beyond is none of the line's business. A ping is answered there too. Left out: connections from the world to the
-//! command, other protocols than TCP and UDP beyond the line, and first datagrams that are fragments.
+//! **Consequence.** TCP ends at the far end of the link. The congestion control there is this machine's, and the path
+//! beyond does not affect the link. A ping is answered there too.
 //!
-//! The gateway's own address stands for this machine: a service on 127.0.0.1 is reached there, and port 53 is the
-//! machine's name server.
+//! Left out: connections from the network to the command, protocols other than TCP and UDP beyond the link, and first
+//! datagrams that are fragments.
+//!
+//! The gateway's own address stands for this machine: it reaches services on 127.0.0.1, and port 53 is the machine's
+//! name server.
 
 use super::datagrams::{Carrier, together};
 use super::keeper::{self, Protocol};
@@ -32,59 +35,60 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// So long the world may take to accept a connection.
+/// Timeout for opening a connection to the network.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(75);
-/// A connection that was made and whose handshake the command does not end is given up.
+/// Timeout for the command's handshake after the connection to the network was opened.
 const ACCEPT_PATIENCE: Duration = Duration::from_secs(60);
-/// A datagram flow ends after so long without one; a question to a name server sooner.
+/// Idle time after which a datagram flow ends.
 const IDLE: Duration = Duration::from_secs(180);
+/// Idle time after which a flow to a name server ends.
 const IDLE_NAMES: Duration = Duration::from_secs(10);
 const NAMES: u16 = 53;
-/// So often a socket is read before others have their turn.
+/// Number of reads from one socket before the other sockets get a turn.
 const AT_ONCE: usize = 16;
-/// How often the patience is looked at.
+/// Interval between checks of the timeouts.
 const SWEEP: Duration = Duration::from_secs(1);
-/// Connections that are made, or joined, at one time; a SYN beyond is lost, and comes again.
+/// Largest number of connections at a time. A SYN beyond this is dropped; its sender retransmits it.
 const MOST_CONNECTIONS: usize = 8192;
-/// A thread that copies octets needs little.
+/// Stack size of threads that only copy data, in bytes.
 const STACK: usize = 128 * 1024;
-/// Octets that are read at once from a connection.
+/// Largest read from a connection, in bytes.
 const CARRIED: usize = 128 * 1024;
 
-/// Share of this process' descriptors that sockets of datagram flows may take: the rest is for connections.
+/// Datagram flows may use 1 / this of the process' descriptors. The rest is reserved for connections.
 const DATAGRAM_SHARE: usize = 2;
 
-/// The ends of a connection or datagram flow: who began it and whom it is for.
+/// Source and destination of a connection or datagram flow.
 type Ends = (SocketAddr, SocketAddr);
 
-/// What the gateway's thread is told.
+/// A message to the gateway's thread.
 enum Told {
     /// A SYN left the line.
     Syn(Ends, Vec<u8>),
     /// A datagram left the line for a destination without a socket.
     Datagram(SocketAddr, Vec<u8>),
-    /// The world answered.
+    /// The attempt to connect to the network ended.
     Connected(Ends, io::Result<TcpStream>),
-    /// Both directions of a joined connection are over.
+    /// Both directions of a joined connection have ended.
     Ended(Ends),
-    /// The line is taken down.
+    /// The emulation ends.
     Stop,
 }
 
-/// The pump's side of the gateway.
+/// The gateway as the pump sees it. The work runs on a thread of its own.
 #[derive(Debug)]
 pub(super) struct Gateway {
     tell: Sender<Told>,
     wake: Arc<EventFd>,
-    /// Destinations of datagrams that have a socket.
+    /// Destinations of datagrams that already have a socket.
     open: Arc<Mutex<BTreeSet<SocketAddr>>>,
     starved: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Gateway {
-    /// Starts the thread. `resolver` is the name server behind port 53 of the gateway, `descriptors` how many this
-    /// process may have open.
+    /// Starts the thread. `resolver` is the name server behind the gateway's port 53. `descriptors` is the number of
+    /// files that this process may have open.
     pub fn start(keeper: Channel, outer: Tun, resolver: Option<SocketAddr>, descriptors: usize) -> io::Result<Gateway> {
         let (tell, told) = channel();
         let wake = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
@@ -109,29 +113,29 @@ impl Gateway {
         Ok(Gateway { tell, wake, open, starved, thread: Some(thread) })
     }
 
-    /// Number of times that no descriptor was free for a connection, or that a datagram flow lost its own to another.
+    /// Number of connections without a free descriptor, plus the number of datagram flows ended to free one.
     pub fn starved(&self) -> u64 {
         self.starved.load(Ordering::Relaxed)
     }
 
-    /// A SYN left the line. The gateway gives it to the outer room in its time.
+    /// Takes a SYN that left the link. The gateway passes it to the outer namespace once the network has answered.
     pub fn syn(&self, ends: Ends, packet: Vec<u8>) {
         self.say(Told::Syn(ends, packet));
     }
 
-    /// Whether the outer room can have a datagram for this destination at once.
+    /// True if a datagram for this destination can go to the outer namespace directly.
     pub fn knows(&self, destination: SocketAddr) -> bool {
         lock(&self.open).contains(&destination)
     }
 
-    /// A datagram left the line for a destination that is not known. The gateway gives it to the outer room in its
-    /// time.
+    /// Takes a datagram that left the link for a destination without a socket. The gateway passes it to the outer
+    /// namespace once it has a socket.
     pub fn datagram(&self, destination: SocketAddr, packet: Vec<u8>) {
         self.say(Told::Datagram(destination, packet));
     }
 
     fn say(&self, told: Told) {
-        // Without its thread there is no gateway, and the packet is lost.
+        // Sending fails only if the thread has ended; the packet is lost then.
         if self.tell.send(told).is_ok() {
             let _ = self.wake.write(1);
         }
@@ -149,7 +153,7 @@ fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How other threads tell the gateway's.
+/// The sending half of the gateway's messages, for other threads.
 #[derive(Clone)]
 struct Back {
     tell: Sender<Told>,
@@ -163,16 +167,17 @@ impl Back {
     }
 }
 
-/// How far a connection is.
+/// Progress of a connection.
 enum Stage {
-    /// With the SYN that waits for it.
+    /// Being opened to the network. Holds the SYN that waits for it.
     Connecting(Vec<u8>),
-    /// The world's end is there; the command's handshake is not over.
+    /// Open to the network since this instant, and waiting for the command's handshake.
     Waiting(TcpStream, Instant),
+    /// Open on both sides and being copied.
     Joined,
 }
 
-/// A socket of the outer room, and the sockets of this machine for those who send to it.
+/// A destination of datagrams: its socket in the outer namespace, and one socket to the network per sender.
 struct Datagrams {
     socket: UdpSocket,
     senders: BTreeMap<SocketAddr, (UdpSocket, Instant)>,
@@ -187,7 +192,7 @@ struct Work {
     told: Receiver<Told>,
     open: Arc<Mutex<BTreeSet<SocketAddr>>>,
     connections: BTreeMap<Ends, Stage>,
-    /// By the address at which they listen.
+    /// Listening sockets of the outer namespace, by address.
     listeners: BTreeMap<SocketAddr, TcpListener>,
     datagrams: BTreeMap<SocketAddr, Datagrams>,
     carrier: Carrier,
@@ -195,7 +200,7 @@ struct Work {
     starved: Arc<AtomicU64>,
 }
 
-/// What a descriptor in a poll is.
+/// The purpose of a polled descriptor.
 enum Watched {
     Listener(SocketAddr),
     Room(SocketAddr),
@@ -218,7 +223,7 @@ impl Work {
         }
     }
 
-    /// Waits for anything, and handles it.
+    /// Waits for messages and readable sockets, and handles them.
     fn wait(&mut self) -> io::Result<()> {
         let ready: Vec<Watched> = {
             let mut watched = Vec::new();
@@ -276,7 +281,7 @@ impl Work {
 
     fn syn(&mut self, ends: Ends, packet: Vec<u8>) -> io::Result<()> {
         match self.connections.get(&ends) {
-            // It comes again for want of an answer, which the world has not given yet.
+            // A retransmitted SYN: the network has not answered yet.
             Some(Stage::Connecting(_)) => return Ok(()),
             Some(_) => return self.outer.send(&packet).map(|_| ()),
             None if self.connections.len() >= MOST_CONNECTIONS => return Ok(()),
@@ -299,20 +304,20 @@ impl Work {
             Ok(stream) if self.listen(ends.1) => {
                 self.connections.insert(ends, Stage::Waiting(stream, now()));
             }
-            // Nobody answered: nor does the outer room.
+            // The network did not answer, so the outer namespace must not answer either.
             Err(error) if error.kind() == ErrorKind::TimedOut => return Ok(()),
-            // Not the world's refusal. The SYN comes again, when a descriptor may be free.
+            // A shortage on this machine, not a refusal. A descriptor may be free when the SYN is retransmitted.
             Err(error) if is_out_of_descriptors(&error) => {
                 self.starved.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
             }
-            // No socket waits for it in the outer room, whose kernel says so.
+            // The outer namespace has no listening socket for this SYN, so its kernel refuses it.
             _ => {}
         }
         self.outer.send(&packet).map(|_| ())
     }
 
-    /// Makes sure that the outer room listens there.
+    /// Opens a listening socket in the outer namespace if there is none yet. Returns false if that fails.
     fn listen(&mut self, address: SocketAddr) -> bool {
         if self.listeners.contains_key(&address) {
             return true;
@@ -323,7 +328,7 @@ impl Work {
         }
     }
 
-    /// Ends a listener that no connection needs any more.
+    /// Closes a listening socket that no connection uses any more.
     fn close_listener(&mut self, address: SocketAddr) {
         if !self.connections.keys().any(|(_, listened)| *listened == address) {
             self.listeners.remove(&address);
@@ -339,6 +344,7 @@ impl Work {
                         self.connections.insert(ends, Stage::Joined);
                     }
                 }
+                // The handshake completed without a connection to the network: refuse it late.
                 other => {
                     if let Some(stage) = other {
                         self.connections.insert(ends, stage);
@@ -362,7 +368,7 @@ impl Work {
         self.outer.send(packet).map(|_| ())
     }
 
-    /// Datagrams that have crossed the line go out into the world.
+    /// Sends datagrams that crossed the link to the network.
     fn outwards(&mut self, destination: SocketAddr) {
         let target = self.target(destination);
         let Some(datagrams) = self.datagrams.get_mut(&destination) else { return };
@@ -381,7 +387,7 @@ impl Work {
         }
     }
 
-    /// Ends the datagram flows that were idle longest, until their sockets leave descriptors to connections.
+    /// Ends the datagram flows with the longest idle time until enough descriptors are free for connections.
     fn make_room(&mut self) {
         let sockets: usize = self.datagrams.values().map(|datagrams| 1 + datagrams.senders.len()).sum();
         let mut excess = (sockets + 1).saturating_sub(self.most_datagram_sockets);
@@ -407,19 +413,19 @@ impl Work {
         }
     }
 
-    /// The world's answers go back over the line.
+    /// Sends the network's responses back over the link.
     fn inwards(&mut self, destination: SocketAddr, sender: SocketAddr) {
         let Some(datagrams) = self.datagrams.get_mut(&destination) else { return };
         let Some((socket, used)) = datagrams.senders.get_mut(&sender) else { return };
         for _ in 0..AT_ONCE {
-            // Or a refusal was told, and is over now that it was read.
+            // An error here may be a refusal of an earlier datagram. Reading it clears it.
             let Ok(came) = self.carrier.receive(socket) else { return };
             *used = now();
             came.send_on(&datagrams.socket, Some(sender));
         }
     }
 
-    /// Ends what nobody has used for long.
+    /// Ends connections and datagram flows whose timeout has expired.
     fn sweep(&mut self) {
         let given_up = |stage: &Stage| matches!(stage, Stage::Waiting(_, since) if since.elapsed() > ACCEPT_PATIENCE);
         let late: Vec<Ends> =
@@ -440,7 +446,7 @@ impl Work {
         });
     }
 
-    /// Where the world has what the command calls so.
+    /// Address on this machine's network of a destination that the command uses.
     fn target(&self, destination: SocketAddr) -> SocketAddr {
         match (destination.ip(), self.resolver) {
             (ip, Some(resolver)) if is_gateway(ip) && destination.port() == NAMES => resolver,
@@ -468,13 +474,13 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(nix::libc::EMFILE | nix::libc::ENFILE))
 }
 
-/// Ends a connection so that the other side sees a reset.
+/// Makes the close of a connection send a reset: SO_LINGER with a timeout of 0.
 fn reset(stream: &impl AsFd) {
     let at_once = nix::libc::linger { l_onoff: 1, l_linger: 0 };
     let _ = setsockopt(stream, sockopt::Linger, &at_once);
 }
 
-/// Carries octets one way until they are over.
+/// Copies data in one direction until the end of the stream.
 fn carry(mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
     let mut octets = vec![0; CARRIED];
     loop {
@@ -487,7 +493,7 @@ fn carry(mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
     }
 }
 
-/// Carries octets both ways until both are over, each on a thread of its own.
+/// Copies data in both directions, each on its own thread, until both streams have ended.
 fn join(near: TcpStream, far: TcpStream, ends: Ends, back: &Back) -> io::Result<()> {
     near.set_nonblocking(false)?;
     near.set_nodelay(true)?;
@@ -502,7 +508,7 @@ fn join(near: TcpStream, far: TcpStream, ends: Ends, back: &Back) -> io::Result<
                     let _ = to.shutdown(Shutdown::Write);
                 }
                 Err(_) => {
-                    // Reset by one of the two: then by both.
+                    // One side was reset, so reset both.
                     reset(&*from);
                     reset(&*to);
                     let _ = from.shutdown(Shutdown::Both);

@@ -1,5 +1,5 @@
-//! Process number 1 of the inner room: starts the command, waits for it, passes on signals, and takes everything along
-//! when it ends.
+//! Process 1 of the inner namespace. It starts the command, waits for it, forwards signals, and ends every other
+//! process of the namespace when it exits.
 
 use super::room::{DONE, Inside, SetUpError, inner_room, step, tell};
 use crate::linux::{Channel, Side, finish, forget_signals, fork, own_terminal};
@@ -16,10 +16,10 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// A message with this and an exit code: the command is over.
+/// First byte of the message that carries the command's exit code.
 pub(super) const EXITED: u8 = b'x';
 
-/// What a shell says of a program that is not there, or cannot be run.
+/// Exit codes of shells: program not found, and program not executable.
 const NOT_FOUND: i32 = 127;
 const NOT_RUN: i32 = 126;
 
@@ -42,19 +42,20 @@ fn prepare(parent: &Channel, inside: &Inside) -> Result<(), SetUpError> {
     let tun = inner_room(inside.mtu)?;
     let none: Option<&str> = None;
     step("keep mounts to itself", mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))?;
-    // Where a container hides parts of /proc it cannot be mounted anew: then it shows the processes outside.
+    // Containers that hide parts of /proc forbid another mount. The command then sees the processes outside.
     let _ =
         mount(Some("proc"), "/proc", Some("proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, none);
     if let Some(file) = &inside.resolv_conf {
         let target = Path::new("/etc/resolv.conf");
-        // A machine without the file asks 127.0.0.1, where nobody answers in here; nothing can be done about that.
+        // Without this file the resolver uses 127.0.0.1, where the inner namespace has no name server. Nothing can be
+        // done about that here.
         let _ = mount(Some(file.as_path()), target, none, MsFlags::MS_BIND, none);
         let _ = std::fs::remove_file(file);
     }
     step("hand over the device of the inner room", parent.send(&[DONE], Some(tun.as_fd())))
 }
 
-/// From the command's start to its end; gives its exit code.
+/// Starts the command and waits for its end. Returns its exit code.
 fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
     let mut ending = SigSet::empty();
     ending.add(Signal::SIGCHLD);
@@ -75,7 +76,7 @@ fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
         }
         if told {
             match parent.receive()? {
-                // Everything in here ends with this process.
+                // The parent is gone. The kernel ends all processes of the namespace when this one exits.
                 None => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Some((message, _)) => {
                     let signal = message.first().and_then(|number| Signal::try_from(i32::from(*number)).ok());
@@ -86,14 +87,14 @@ fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
     }
 }
 
-/// Buries who died; gives the command's exit code if it did.
+/// Reaps ended children. Returns the command's exit code if the command is among them.
 fn reap(command: Pid) -> io::Result<Option<u8>> {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
             Ok(WaitStatus::StillAlive) | Err(nix::errno::Errno::ECHILD) => return Ok(None),
             Ok(WaitStatus::Exited(pid, code)) if pid == command => return Ok(Some(code as u8)),
             Ok(WaitStatus::Signaled(pid, signal, _)) if pid == command => return Ok(Some(128 + signal as u8)),
-            // Nobody outside could wake it again.
+            // No process outside could continue a stopped command, so continue it here.
             Ok(WaitStatus::Stopped(pid, _)) if pid == command => {
                 let _ = killpg(pid, Signal::SIGCONT);
             }

@@ -1,4 +1,4 @@
-//! The keeper makes sockets in the outer room for whoever asks by its channel.
+//! The keeper: a process in the outer namespace that opens sockets there on request.
 
 use crate::linux::Channel;
 use nix::sys::socket::{
@@ -8,17 +8,17 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-/// What a socket is for.
+/// Transport protocol of a requested socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Protocol {
     Tcp,
     Udp,
 }
 
-/// Connections that may wait to be accepted.
+/// Length of the accept queue of a listening socket.
 const BACKLOG: i32 = 1024;
 
-/// Serves until the other end is gone.
+/// Answers requests until the other end closes the channel.
 pub(super) fn serve(channel: &Channel) {
     while let Ok(Some((message, _))) = channel.receive() {
         let made = request(&message).and_then(|(protocol, address)| make(protocol, address));
@@ -32,7 +32,7 @@ pub(super) fn serve(channel: &Channel) {
     }
 }
 
-/// A socket of the outer room that has this address.
+/// Requests a socket of the outer namespace bound to this address.
 pub(super) fn ask(channel: &Channel, protocol: Protocol, address: SocketAddr) -> io::Result<OwnedFd> {
     let name = if protocol == Protocol::Tcp { "tcp" } else { "udp" };
     channel.send(format!("{name} {address}").as_bytes(), None)?;
@@ -56,6 +56,7 @@ fn make(protocol: Protocol, address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = socket(family, kind, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)?;
     setsockopt(&socket, sockopt::ReuseAddr, &true)?;
     if address.is_ipv4() {
+        // The address is a remote one: IP_FREEBIND allows binding to it.
         setsockopt(&socket, sockopt::IpFreebind, &true)?;
     } else {
         setsockopt(&socket, sockopt::Ipv6V6Only, &true)?;

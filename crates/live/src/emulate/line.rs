@@ -1,51 +1,58 @@
-//! The line that is emulated: from a few settings, an access line by name, or a scenario's file; and the two hosts that
-//! it joins.
+//! The emulated link, from command-line settings, a preset or a scenario file, and the two hosts that it connects.
 
 use lopsided_scenario::{Errors, Scenario, queue_setting};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The two hosts between which the line is: the command's, and the world's.
+/// The two hosts of the scenario between which the link lies, as indices of its hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
+    /// The host whose place the command takes.
     pub inside: usize,
+    /// The host whose place the network takes.
     pub outside: usize,
 }
 
-/// A line as the command line describes it. What stands here goes before what a file or a preset says.
+/// A link as the command line describes it. These settings override those of the file or the preset.
 #[derive(Clone, Debug, Default)]
 pub struct LineOptions {
-    /// A scenario's file; its flows are left out.
+    /// A scenario file. Its flows are ignored.
     pub file: Option<PathBuf>,
-    /// An access line by name.
+    /// Name of an access link.
     pub preset: Option<String>,
-    /// Rates, such as `50M`.
+    /// Rate of the downstream direction, such as `50M`.
     pub down: Option<String>,
+    /// Rate of the upstream direction.
     pub up: Option<String>,
-    /// The round trip without any queue, such as `40ms`.
+    /// Round-trip time without queueing, such as `40ms`.
     pub rtt: Option<String>,
-    /// Traces of opportunities in the format of Mahimahi, in the place of rates.
+    /// File of transmission opportunities in Mahimahi's format, instead of a downstream rate.
     pub trace_down: Option<PathBuf>,
+    /// The same for the upstream direction.
     pub trace_up: Option<PathBuf>,
-    /// A discipline's name, a limit such as `100 packets`, or a table as in a file: `{ kind = "pie", target = "5 ms"
-    /// }`.
+    /// Downstream queue: the name of a discipline, a limit such as `100 packets`, or a table as in a file: `{ kind =
+    /// "pie", target = "5 ms" }`.
     pub queue_down: Option<String>,
+    /// Upstream queue.
     pub queue_up: Option<String>,
-    /// Shares of packets that are lost, such as `1 %`.
+    /// Fraction of the downstream packets that are lost, such as `1 %`.
     pub loss_down: Option<String>,
+    /// Fraction of the upstream packets that are lost.
     pub loss_up: Option<String>,
-    /// Any other setting of the scenario: key and value.
+    /// Other settings of the scenario, as keys and values.
     pub settings: Vec<(String, String)>,
-    /// The hosts of the scenario that the command and the world take the part of; by default `client` and `server`.
+    /// The scenario's host whose place the command takes; `client` by default.
     pub inside: Option<String>,
+    /// The scenario's host whose place the network takes; `server` by default.
     pub outside: Option<String>,
 }
 
-/// Why there is no line.
+/// The reason why the link cannot be built.
 #[derive(Debug)]
 pub enum LineError {
+    /// The scenario is invalid.
     Scenario(Errors),
-    /// Asked wrongly.
+    /// The options are incomplete or contradict each other.
     Usage(String),
 }
 
@@ -60,13 +67,13 @@ impl fmt::Display for LineError {
 
 impl std::error::Error for LineError {}
 
-/// A flow is needed for a scenario to be one; none runs here.
+/// A scenario must have a flow. The emulation does not run it.
 const PLAIN: &str = "[scenario]\nduration = \"1 s\"\n[link]\n[[flow]]\nname = \"any\"\ndirection = \"down\"\n";
 
-/// The scenario, and the hosts between which the line is.
+/// Builds the scenario of the link, and finds the hosts that it connects.
 ///
 /// # Errors
-/// If something is missing, or wrong.
+/// If an option is missing or invalid.
 pub fn line(options: &LineOptions) -> Result<(Scenario, Ends), LineError> {
     let (text, name) = match &options.file {
         Some(file) => {
@@ -123,7 +130,8 @@ fn overrides(options: &LineOptions) -> Result<Vec<(String, String)>, LineError> 
     Ok(all)
 }
 
-/// A trace as the value of `access`. Where a scenario's file lies does not matter for it.
+/// The value of the key `access` for a trace. The path is absolute, because relative paths in a scenario refer to its
+/// file.
 fn trace(file: &Path) -> Result<String, LineError> {
     let path = std::path::absolute(file).ok().and_then(|path| path.to_str().map(str::to_owned));
     let path = path.filter(|path| !path.contains('\''));

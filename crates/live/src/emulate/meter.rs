@@ -1,7 +1,7 @@
-//! A row at the bottom of the terminal that says how the line is doing, while the command has all the others.
+//! A status row at the bottom of the terminal, while the command uses the rows above it.
 //!
-//! The rows above are made the part that scrolls, so that the row stays; a program that takes the whole screen writes
-//! over it until the next time.
+//! The rows above become the terminal's scroll region, so that the status row stays in place. A full-screen program
+//! overwrites the row until the next update.
 
 use super::line::Ends;
 use crate::rate::bits;
@@ -12,18 +12,18 @@ use lopsided_sim::{Host, NodeKind, node_labels};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
-/// Looks between two changes of what is shown, each of them an interval of the scenario's recording.
+/// Time between two updates of the row, in seconds. The caller calls at each sampling interval of the scenario.
 const SHOWN_EVERY_S: f64 = 0.5;
 
 #[derive(Debug)]
 pub(super) struct Meter {
-    /// Towards the command, and away from it.
+    /// The direction to the command, and the direction from it.
     ways: [Way; 2],
     size: (u16, u16),
     shown_at_s: f64,
 }
 
-/// The narrowest link of one way.
+/// The link with the lowest rate in one direction, and its earlier measurements.
 #[derive(Debug)]
 struct Way {
     arrow: &'static str,
@@ -35,13 +35,13 @@ struct Way {
 struct Seen {
     sent_bytes: u64,
     sent_packets: u64,
-    /// Over all packets that left so far.
+    /// Total queueing time of all packets that left so far, in seconds.
     waited_s: f64,
     lost_packets: u64,
 }
 
 impl Meter {
-    /// `None` where standard error is no terminal.
+    /// Reserves the row. Returns `None` if standard error is not a terminal.
     pub fn start(scenario: &Scenario, ends: Ends) -> Option<Meter> {
         let size = io::stderr().is_terminal().then(size)??;
         let ways = [("\u{2193}", ends.outside, ends.inside), ("\u{2191}", ends.inside, ends.outside)].map(
@@ -49,12 +49,12 @@ impl Meter {
         );
         let [Some(down), Some(up)] = ways else { return None };
         let meter = Meter { ways: [down, up], size, shown_at_s: 0.0 };
-        // A new row below, in case that the cursor is in the last one.
+        // Scroll by one line first, in case the cursor is in the last row.
         write_now(&format!("\n\x1b[A{}", meter.reserve()));
         Some(meter)
     }
 
-    /// Leaves the last row to itself, and the cursor where it was.
+    /// Limits scrolling to the rows above the last one, and restores the cursor.
     fn reserve(&self) -> String {
         format!("\x1b7\x1b[1;{}r\x1b8", self.size.0 - 1)
     }
@@ -78,6 +78,7 @@ impl Meter {
             way.before = seen;
         }
         let mut drawn = String::new();
+        // The user may have resized the terminal.
         if let Some(size) = size().filter(|size| *size != self.size) {
             self.size = size;
             drawn.push_str(&self.reserve());
@@ -95,12 +96,12 @@ impl Drop for Meter {
     }
 }
 
-/// In one piece, so that nothing of the command comes between.
+/// Writes in one call, so that output of the command cannot interleave.
 fn write_now(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Rows and columns of the terminal; `None` if it is too small.
+/// Rows and columns of the terminal, or `None` if the terminal is too small.
 fn size() -> Option<(u16, u16)> {
     let (rows, columns) = crate::linux::terminal_size(&io::stderr())?;
     (rows >= 4 && columns >= 20).then_some((rows, columns))

@@ -1,8 +1,8 @@
-//! A command behind an emulated line: the path between two hosts of a scenario, in real time, with the command in the
-//! place of one of them and the rest of the world in the place of the other.
+//! A command behind an emulated link: the path between two hosts of a scenario, in real time. The command takes the
+//! place of one host, the real network that of the other.
 //!
-//! The network between the two is the simulator's own: queues, stages, access, media, every link on the way. See
-//! [`rooms`] for where the packets come from and [`gateway`] for where they go on.
+//! The path between the two is the simulator's own network: queues, stages, access, media and every link. See [`rooms`]
+//! for the source of the packets and [`gateway`] for their way to the real network.
 
 mod datagrams;
 mod devices;
@@ -39,48 +39,58 @@ use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-/// A year: whoever emulates stops before.
+/// Duration of the scenario. An emulation ends when its command ends, long before this year is over.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// What to run behind a line.
+/// The command to run behind a link, and how to run it.
 #[derive(Debug, Default)]
 pub struct Emulation {
-    /// A program and its arguments; none for the user's shell.
+    /// The program and its arguments. Empty for the user's shell.
     pub command: Vec<OsString>,
+    /// Seed of all random choices of the link.
     pub seed: u64,
-    /// The largest packet of IP that the line takes.
+    /// Largest IP packet that the link carries, in bytes.
     pub mtu: u32,
-    /// Show rate, wait and losses in the terminal's last row while the command runs.
+    /// Show rate, queueing delay and losses in the last row of the terminal while the command runs.
     pub meter: bool,
-    /// Once the rooms are made, give up for good what root may do: for a process that does nothing else.
+    /// Give up root privileges for good once the namespaces exist. Only for a process that does nothing else
+    /// afterwards.
     pub drops_privileges: bool,
 }
 
-/// How an emulation went.
+/// The result of an emulation.
 #[derive(Debug)]
 pub struct Emulated {
-    /// That of the command; 128 and the signal's number where one ended it.
+    /// Exit code of the command, or 128 plus the number of the signal that killed it.
     pub exit_code: u8,
+    /// Measurements of the scenario.
     pub result: RunResult,
+    /// Measurements of the pump, such as the lateness of packets.
     pub pumped: Pumped,
-    /// Packets that the kernel did not take behind the line.
+    /// Packets that the kernel rejected after they had crossed the link.
     pub refused: u64,
-    /// Connections that had no descriptor, and datagram flows that lost theirs to others.
+    /// Connections without a free descriptor, plus datagram flows that were ended to free one.
     pub starved: u64,
 }
 
-/// Why there is no emulation.
+/// The reason why an emulation failed.
 #[derive(Debug)]
 pub enum EmulateError {
-    /// The scenario cannot be emulated.
+    /// The options do not describe a link.
     Line(LineError),
+    /// The simulator cannot build the scenario.
     Build(BuildError),
+    /// The namespaces or devices could not be made.
     SetUp(SetUpError),
-    /// While it ran.
+    /// A device failed during the emulation.
     Device(io::Error),
+    /// The run of the scenario failed.
     Run(RunError),
+    /// A capture could not be written.
     Capture {
+        /// Name of the capture file.
         file: PathBuf,
+        /// The error of the operating system.
         error: io::Error,
     },
 }
@@ -100,10 +110,10 @@ impl fmt::Display for EmulateError {
 
 impl std::error::Error for EmulateError {}
 
-/// Runs the command behind the path between the two hosts. `observers` see every packet.
+/// Runs a command behind the path between two hosts. `observers` see every packet.
 ///
 /// # Errors
-/// If the scenario cannot be emulated, this machine does not allow it, or a device fails.
+/// If the scenario cannot be emulated, the machine does not permit an emulation, or a device fails.
 pub fn emulate(
     scenario: &Scenario,
     ends: Ends,
@@ -158,7 +168,7 @@ fn drive(
     let Rooms { inner, outer, keeper, init, pid } = rooms;
     let signals =
         SignalFd::with_flags(signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(io::Error::from)?;
-    // Every connection takes descriptors here.
+    // Each connection needs descriptors, so raise the limit as far as the machine allows.
     let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(allowed, _)| allowed);
     let descriptors = usize::try_from(descriptors).unwrap_or(usize::MAX);
@@ -166,7 +176,7 @@ fn drive(
     if emulation.drops_privileges {
         drop_privileges()?;
     }
-    // Its threads have no more privileges than this one.
+    // After `drop_privileges`, so that the gateway's threads have no privileges either.
     let gateway = Gateway::start(keeper, outer.again()?, resolver, descriptors)?;
     let mut devices = Devices {
         clock: Clock::start(),
@@ -198,7 +208,7 @@ fn drive(
     });
     drop(meter);
     let (exit_code, refused, starved) = (devices.exit_code, devices.refused, devices.gateway.starved());
-    // Whoever is left in the rooms notices that nobody has the other ends any more.
+    // The processes in the namespaces end when they find the other ends of their channels closed.
     drop(devices);
     let _ = waitpid(pid, None);
     if let Some(error) = failed {
@@ -208,7 +218,7 @@ fn drive(
     Ok(Emulated { exit_code: exit_code.unwrap_or(1), result, pumped, refused, starved })
 }
 
-/// What to run: the command, or the user's shell.
+/// The command to run: the given one, or the user's shell.
 fn command(emulation: &Emulation) -> Vec<OsString> {
     if !emulation.command.is_empty() {
         return emulation.command.clone();
@@ -219,7 +229,7 @@ fn command(emulation: &Emulation) -> Vec<OsString> {
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 const NAMES: u16 = 53;
 
-/// The machine's first name server.
+/// The first name server of this machine.
 fn resolver() -> Option<SocketAddr> {
     let text = std::fs::read_to_string(RESOLV_CONF).ok()?;
     let servers = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
@@ -227,7 +237,8 @@ fn resolver() -> Option<SocketAddr> {
     Some((server, NAMES).into())
 }
 
-/// A name server on the machine itself is not there in the inner room: the gateway takes its part.
+/// Writes a copy of resolv.conf with the gateway as the name server. The inner namespace cannot reach a name server on
+/// the machine's loopback device.
 fn own_resolv_conf() -> io::Result<PathBuf> {
     let text = std::fs::read_to_string(RESOLV_CONF)?;
     let others = text.lines().filter(|line| !line.trim().starts_with("nameserver"));
@@ -239,7 +250,7 @@ fn own_resolv_conf() -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// The command had the terminal; it is over.
+/// Takes the terminal back from the process group of the command.
 fn take_terminal_back() {
     let input = io::stdin();
     if input.is_terminal() {

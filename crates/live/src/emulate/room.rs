@@ -1,4 +1,5 @@
-//! One room: a network namespace with a TUN device and nothing else, and what the processes about it tell each other.
+//! The network namespace on one side of the link (a "room"): a TUN device and nothing else. Also the messages between
+//! the processes that set it up.
 
 use crate::linux::{Channel, Netlink, Reach, Tun};
 use nix::sched::{CloneFlags, unshare};
@@ -6,29 +7,31 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
-/// The far end of the line as the command sees it; there it reaches the services of this machine.
+/// Address of the far end of the link as the command sees it. The command reaches the services of this machine there.
 pub(crate) const GATEWAY: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 1);
 pub(crate) const GATEWAY_V6: Ipv6Addr = Ipv6Addr::new(0xfd6c, 0x6f70, 0, 0, 0, 0, 0, 1);
-/// The command's own addresses.
+/// Address of the command.
 pub(crate) const INSIDE: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 2);
 pub(crate) const INSIDE_V6: Ipv6Addr = Ipv6Addr::new(0xfd6c, 0x6f70, 0, 0, 0, 0, 0, 2);
 
-/// The device's name in either room.
+/// Name of the TUN device in both namespaces.
 pub(super) const DEVICE: &str = "line0";
 
-/// What runs in the inner room.
+/// The contents of the inner namespace.
 #[derive(Clone, Debug)]
 pub(crate) struct Inside {
     pub command: Vec<OsString>,
     pub mtu: u32,
-    /// To be seen in the place of /etc/resolv.conf, and then removed.
+    /// A file to mount over /etc/resolv.conf and to delete afterwards.
     pub resolv_conf: Option<PathBuf>,
 }
 
-/// What went wrong as the rooms were made, and at which step.
+/// An error while the namespaces were made.
 #[derive(Debug)]
 pub struct SetUpError {
+    /// The step that failed, as an infinitive.
     pub step: String,
+    /// The reason for the failure.
     pub cause: String,
 }
 
@@ -44,10 +47,11 @@ pub(super) fn step<T>(step: &str, done: Result<T, impl std::fmt::Display>) -> Re
     done.map_err(|error| SetUpError { step: step.to_owned(), cause: error.to_string() })
 }
 
-/// What messages begin with.
+/// First byte of a message of success.
 pub(super) const DONE: u8 = b'+';
+/// First byte of a message about an error.
 pub(super) const FAILED: u8 = b'-';
-/// Tells the parent what went wrong.
+/// Reports an error to the parent process.
 pub(super) fn tell(channel: &Channel, error: &SetUpError) {
     let mut message = vec![FAILED];
     message.extend(format!("{}\n{}", error.step, error.cause).into_bytes());
@@ -63,7 +67,7 @@ pub(super) fn inner_room(mtu: u32) -> Result<Tun, SetUpError> {
     if netlink.add_address(DEVICE, INSIDE_V6.into()).is_ok() {
         let _ = netlink.add_route(DEVICE, IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0, Reach::Behind);
     }
-    // Whoever is inside may ping without being root.
+    // Permit ping without root for the command.
     if !set("ipv4/ping_group_range", "0 2147483647") {
         let group = nix::unistd::getegid();
         set("ipv4/ping_group_range", &format!("{group} {group}"));
@@ -72,10 +76,10 @@ pub(super) fn inner_room(mtu: u32) -> Result<Tun, SetUpError> {
     Ok(tun)
 }
 
-/// A network namespace with the device and nothing else.
+/// Makes a network namespace with a TUN device and nothing else.
 pub(super) fn room(mtu: u32) -> Result<Tun, SetUpError> {
     step("make a network namespace", unshare(CloneFlags::CLONE_NEWNET))?;
-    // No packets but those of the users.
+    // Suppress packets that the kernel would send on its own, such as router solicitations.
     for (what, value) in [
         ("addr_gen_mode", "1"),
         ("accept_ra", "0"),
@@ -94,8 +98,8 @@ pub(super) fn room(mtu: u32) -> Result<Tun, SetUpError> {
     Ok(tun)
 }
 
-/// Changes a setting of this network namespace. False if it cannot be, as where /proc is read-only: then it stays as
-/// Linux has it.
+/// Changes a setting of this network namespace. Returns false if that fails, for example because /proc is read-only;
+/// the default then remains.
 pub(super) fn set(what: &str, value: &str) -> bool {
     std::fs::write(format!("/proc/sys/net/{what}"), value).is_ok()
 }

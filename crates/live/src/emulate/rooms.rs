@@ -1,19 +1,19 @@
-//! The two rooms on either side of an emulated line: network namespaces that nobody else is in.
+//! The two network namespaces ("rooms") on either side of an emulated link. No other process runs in them.
 //!
-//! In the **inner** room runs the command, behind a TUN device that is its way out. The **outer** room is the rest of
-//! the world: its kernel answers for every address, and a process there makes the sockets that the
-//! [gateway](super::gateway) asks for. Nothing is changed outside of the two rooms. They belong to a user namespace, so
-//! that no privilege is needed to make them; where such are forbidden, root makes them without.
+//! The command runs in the **inner** namespace. Its only way out is a TUN device. The **outer** namespace represents
+//! the rest of the network: its kernel answers for every address, and a process there opens the sockets that the
+//! [gateway](super::gateway) requests. Nothing outside the two namespaces changes. They belong to a user namespace, so
+//! no privilege is needed to make them. If user namespaces are forbidden, root makes them without one.
 //!
 //! ```text
 //! this process   pump, gateway, meter: no privilege, the machine's own network
-//!   keeper       in the outer room: makes sockets
-//!     init       in the inner room, number 1 of its process namespace: starts the command, waits for it
+//!   keeper       in the outer namespace: opens sockets
+//!     init       in the inner namespace, process 1 of its PID namespace: starts the command, waits for it
 //!       command
 //! ```
 //!
-//! Every process ends when the one that it answers to does, however that came about, and with init everything that the
-//! command started; with the last process the kernel takes back namespaces and devices. Nothing is left to clean up.
+//! Each process exits when its parent exits, for whatever reason, and init takes down everything that the command
+//! started. After the last process the kernel removes the namespaces and devices. Nothing is left to clean up.
 
 use super::room::{DEVICE, DONE, FAILED, INSIDE, INSIDE_V6, Inside, SetUpError, room, set, step, tell};
 use super::{inside, keeper};
@@ -26,23 +26,23 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Both rooms as the pump has them.
+/// Both namespaces as the pump uses them.
 #[derive(Debug)]
 pub(crate) struct Rooms {
     pub inner: Tun,
     pub outer: Tun,
     pub keeper: Channel,
-    /// Tells how the command ended; takes signals for it.
+    /// Channel to init: reports the end of the command, and carries signals to it.
     pub init: Channel,
-    /// The keeper.
+    /// Process ID of the keeper.
     pub pid: Pid,
 }
 
-/// The keeper's user namespace has no users yet.
+/// A message of the keeper: its user namespace needs its ID maps.
 const NAME_USERS: u8 = b'u';
 
 impl Rooms {
-    /// Makes both rooms. The command waits for [`Rooms::start`].
+    /// Makes both namespaces. The command waits for [`Rooms::start`].
     pub fn make(inside: &Inside) -> Result<Rooms, SetUpError> {
         let (keeper, keeper_end) = step("make a channel", Channel::pair())?;
         let (init, init_end) = step("make a channel", Channel::pair())?;
@@ -72,13 +72,13 @@ impl Rooms {
         }
     }
 
-    /// Lets the command begin.
+    /// Starts the command.
     pub fn start(&self) -> io::Result<()> {
         self.init.send(&[DONE], None)
     }
 }
 
-/// The next message of a child, unless it tells that something went wrong.
+/// The next message of a child process. A message about an error becomes an error.
 fn answer(channel: &Channel) -> Result<(Vec<u8>, Option<OwnedFd>), SetUpError> {
     let lost =
         || SetUpError { step: "make the rooms".to_owned(), cause: "a process ended for no reason told".to_owned() };
@@ -98,7 +98,8 @@ fn device((_, descriptor): (Vec<u8>, Option<OwnedFd>)) -> Result<Tun, SetUpError
     descriptor.map(Tun::from).ok_or_else(none)
 }
 
-/// In the user namespace of a process, whoever exists here is who he is here.
+/// Writes the ID maps of a process' user namespace: each user and group keeps its number. Falls back to the current
+/// user if the process may not map all.
 fn name_users(pid: Pid) -> Result<(), SetUpError> {
     let write = |file: &str, text: &str| std::fs::write(format!("/proc/{pid}/{file}"), text);
     let all = |file: &str| -> io::Result<String> {
@@ -109,6 +110,7 @@ fn name_users(pid: Pid) -> Result<(), SetUpError> {
     if geteuid().is_root() && all("uid_map").and_then(|map| write("uid_map", &map)).is_ok() {
         return step("name the groups of a user namespace", all("gid_map").and_then(|map| write("gid_map", &map)));
     }
+    // user_namespaces(7): an unprivileged process must deny setgroups before it writes gid_map.
     let (user, group) = (geteuid(), nix::unistd::getegid());
     let one = write("setgroups", "deny")
         .and_then(|()| write("uid_map", &format!("{user} {user} 1")))
@@ -116,9 +118,9 @@ fn name_users(pid: Pid) -> Result<(), SetUpError> {
     step("name the user of a user namespace", one)
 }
 
-/// The keeper's life.
+/// The main function of the keeper.
 fn keep(keeper: Channel, init: Channel, inside: &Inside) -> i32 {
-    // A signal for all of a terminal's processes is for the command: the keeper ends when its parent does.
+    // A signal to all processes of the terminal is meant for the command. The keeper exits when its parent does.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
     let room = outer_room(&keeper, inside.mtu)
         .and_then(|()| step("make a process namespace", unshare(CloneFlags::CLONE_NEWPID)));
@@ -146,7 +148,7 @@ fn keep(keeper: Channel, init: Channel, inside: &Inside) -> i32 {
 fn outer_room(keeper: &Channel, mtu: u32) -> Result<(), SetUpError> {
     let message = match unshare(CloneFlags::CLONE_NEWUSER) {
         Ok(()) => NAME_USERS,
-        // Forbidden, or this process is not in the outermost file system: root can do without.
+        // User namespaces are forbidden, or this process is in a chroot. Root can do without one.
         Err(_) if geteuid().is_root() => DONE,
         Err(error) => {
             let cause = match error {
@@ -167,14 +169,14 @@ fn outer_room(keeper: &Channel, mtu: u32) -> Result<(), SetUpError> {
     }
     let tun = room(mtu)?;
     let netlink = step("open netlink", Netlink::open())?;
-    // Every address is here, but for those of the inner room.
+    // All addresses are local to the outer namespace, except those of the inner one.
     step(
         "lead all addresses to the outer room",
         netlink.add_route("lo", IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0, Reach::Here),
     )?;
     step("lead to the inner room", netlink.add_route(DEVICE, INSIDE.into(), 32, Reach::BehindFirst))?;
     set("ipv4/ip_nonlocal_bind", "1");
-    // A kernel without IPv6 has a line without.
+    // Ignore errors: without IPv6 in the kernel, the link has no IPv6 either.
     let _ = netlink.add_route("lo", IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0, Reach::Here);
     let _ = netlink.add_route(DEVICE, INSIDE_V6.into(), 128, Reach::BehindFirst);
     set("ipv6/ip_nonlocal_bind", "1");

@@ -1,4 +1,4 @@
-//! Where the packets of an endpoint come from and go to.
+//! The interface between a TCP endpoint and the source and sink of its packets.
 
 use crate::linux::Tun;
 use std::io;
@@ -6,19 +6,19 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// A source and sink of IP packets.
 pub trait Device: Send {
-    /// The next packet, into `packet` from its beginning. False: none waits.
+    /// Reads the next packet into `packet`, replacing its contents. Returns false if no packet waits.
     ///
     /// # Errors
-    /// If none can come any more.
+    /// If the device has failed and no packet can arrive any more.
     fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<bool>;
 
-    /// Sends a packet. One that is not taken is lost, which is no error.
+    /// Sends a packet. A packet that the device rejects is lost, which is no error.
     ///
     /// # Errors
-    /// If none can be sent any more.
+    /// If the device has failed and no packet can be sent any more.
     fn send(&mut self, packet: &[u8]) -> io::Result<()>;
 
-    /// Readable when a packet waits.
+    /// A descriptor that is readable while a packet waits.
     fn descriptor(&self) -> BorrowedFd<'_>;
 }
 

@@ -1,15 +1,15 @@
-//! Our TCP as an endpoint on real packets: the simulator's [`Connection`] and [`Listener`], driven by the machine's
-//! clock over a device.
+//! Lopsided's TCP as an endpoint for real packets: the simulator's [`Connection`] and [`Listener`], driven by the
+//! machine's clock over a device.
 //!
-//! A [`TcpHost`] has one address and a thread that brings packets and time to its connections. Applications hold
-//! [`TcpSocket`]s, which block as those of a kernel do; any profile and any congestion control may stand behind one.
-//! The peer may be anybody's TCP.
+//! A [`TcpHost`] has one address and a thread that passes packets and time to its connections. Applications hold
+//! [`TcpSocket`]s, which block like those of a kernel. A socket may use any profile and any congestion control. The
+//! peer may be any TCP.
 //!
 //! ```text
 //! application ── TcpSocket ── Connection (crates/tcp) ── Device: TUN, or ports of this machine's own address
 //! ```
 //!
-//! A segment is a packet: no offloading. Left out: path-MTU discovery, IPv6 beyond link MTU, urgent data.
+//! Each segment is one packet: there is no offloading. Left out: path-MTU discovery, IPv6 beyond link MTU, urgent data.
 
 mod device;
 mod ports;
@@ -40,24 +40,38 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use table::{Ends, Table};
 
-/// Packets that are taken in before an application may have the connections.
+/// Number of packets handled before an application may lock the connections.
 const BATCH: usize = 32;
-/// The octets of an IPv6 header beyond those of IPv4: `mtu` counts for IPv4.
+/// Bytes by which an IPv6 header exceeds an IPv4 header. The simulator's MTU assumes IPv4.
 const V6_MORE: u64 = 20;
 
-/// How the connections of a socket behave.
+/// The behaviour of a socket's connections.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_live::endpoint::SocketSettings;
+///
+/// let settings = SocketSettings::named("linux-6.1", "cubic", 1500)?;
+/// assert_eq!(settings.cc, "cubic");
+/// assert!(SocketSettings::named("linux-6.1", "no such control", 1500).is_err());
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SocketSettings {
+    /// The TCP stack to imitate.
     pub profile: Arc<Profile>,
-    /// A congestion control's name.
+    /// Name of the congestion control.
     pub cc: String,
-    /// The largest packet of IP.
+    /// Largest IP packet in bytes.
     pub mtu: u32,
 }
 
 impl SocketSettings {
+    /// Settings with a profile and a congestion control by name.
+    ///
     /// # Errors
-    /// If there is no such profile or congestion control, with those that there are.
+    /// If there is no such profile or congestion control. The error lists the available ones.
     pub fn named(profile: &str, cc: &str, mtu: u32) -> Result<SocketSettings, String> {
         let found = Profile::named(profile)
             .ok_or_else(|| format!("there is no profile {profile:?} of TCP; there are {}", PROFILES.join(", ")))?;
@@ -77,19 +91,19 @@ impl SocketSettings {
     }
 }
 
-/// A number that a peer cannot guess (RFC 6528), from the kernel's source of randomness.
+/// An initial sequence number that a peer cannot guess (RFC 6528), from the kernel's random source.
 fn initial_sequence_number() -> io::Result<u32> {
     let mut octets = [0; 4];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut octets)?;
     Ok(u32::from_ne_bytes(octets))
 }
 
-/// What the thread and the applications share.
+/// State shared by the thread and the applications.
 struct Shared {
     address: IpAddr,
     clock: Clock,
     state: Mutex<HostState>,
-    /// Something happened that an application may wait for.
+    /// Notified when something happened that an application may wait for.
     changed: Condvar,
     wake: EventFd,
 }
@@ -97,7 +111,7 @@ struct Shared {
 struct HostState {
     table: Table,
     stopped: bool,
-    /// Why the device carries nothing more.
+    /// The reason why the device no longer works.
     failed: Option<String>,
 }
 
@@ -106,12 +120,12 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The thread has something to send.
+    /// Wakes the thread, because there may be something to send.
     fn wake(&self) {
         let _ = self.wake.write(1);
     }
 
-    /// Does something again and again until it gives a result, or `until` has passed: then `WouldBlock`.
+    /// Repeats `attempt` after each change until it returns a result. Fails with `WouldBlock` at the time `until`.
     fn wait<T>(
         &self,
         until: Option<Instant>,
@@ -150,7 +164,7 @@ fn instant() -> Instant {
     Instant::now()
 }
 
-/// One address with our TCP behind it.
+/// A host with one address and lopsided's TCP.
 #[derive(Debug)]
 pub struct TcpHost {
     shared: Arc<Shared>,
@@ -158,10 +172,10 @@ pub struct TcpHost {
 }
 
 impl TcpHost {
-    /// A host of this address, which packets reach over the device.
+    /// Starts a host with this address. The device carries its packets.
     ///
     /// # Errors
-    /// If no thread can be started.
+    /// If the thread cannot be started.
     pub fn start(address: IpAddr, device: impl Device + 'static) -> io::Result<TcpHost> {
         let shared = Arc::new(Shared {
             address,
@@ -172,7 +186,7 @@ impl TcpHost {
         });
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("tcp".to_owned()).spawn(move || {
-            // The kernel groups the timers of those who do not say how exact they must be.
+            // The kernel delays timers by the timer slack, 50 µs by default. Set it to 1 ns.
             let _ = nix::sys::prctl::set_timerslack(1);
             let mut device = device;
             let ended = drive(&of_thread, &mut device);
@@ -183,14 +197,15 @@ impl TcpHost {
         Ok(TcpHost { shared, thread: Some(thread) })
     }
 
+    /// Address of the host.
     pub fn address(&self) -> IpAddr {
         self.shared.address
     }
 
-    /// Begins a connection from an own port. It may be written to at once.
+    /// Opens a connection from a local port. You may write to the socket at once.
     ///
     /// # Errors
-    /// `AddrInUse` if there is such a connection, `InvalidInput` for a peer of the other version of IP.
+    /// `AddrInUse` if the connection already exists, `InvalidInput` if the peer's address is of the other IP version.
     pub fn connect(&self, port: u16, peer: SocketAddr, settings: &SocketSettings) -> io::Result<TcpSocket> {
         if peer.is_ipv4() != self.shared.address.is_ipv4() {
             return Err(io::Error::new(ErrorKind::InvalidInput, "the peer's address is of another version of IP"));
@@ -205,17 +220,17 @@ impl TcpHost {
         Ok(TcpSocket { shared: Arc::clone(&self.shared), ends: (port, remote) })
     }
 
-    /// Listens at a port.
+    /// Listens on a port.
     ///
     /// # Errors
-    /// `AddrInUse` if somebody does.
+    /// `AddrInUse` if the port has a listener already.
     pub fn listen(&self, port: u16, backlog: usize, settings: &SocketSettings) -> io::Result<TcpAcceptor> {
         let (settings, local) = (settings.clone(), Endpoint { addr: self.shared.address, port });
-        // Peers cannot see what is drawn for others.
+        // RFC 6528: peers must not be able to guess the numbers of other connections.
         let mut source = std::fs::File::open("/dev/urandom")?;
         let make = move |peer| {
             let mut iss = [0; 4];
-            // It gives as many as are asked for.
+            // A read of /dev/urandom this small never fails or comes up short.
             let _ = source.read_exact(&mut iss);
             settings.config(local, peer, u32::from_ne_bytes(iss))
         };
@@ -225,11 +240,13 @@ impl TcpHost {
         Ok(TcpAcceptor { shared: Arc::clone(&self.shared), port })
     }
 
+    /// Numbers of packets since the start.
     pub fn counts(&self) -> PacketCounts {
         self.shared.lock().table.counts
     }
 
-    /// Waits until all that was written and closed has reached its peers. False: it took longer than that.
+    /// Waits until all written data and all FINs have reached their peers. Returns false if that takes longer than
+    /// `patience`.
     pub fn linger(&self, patience: Duration) -> bool {
         let until = instant() + patience;
         while self.shared.lock().table.under_way() > 0 {
@@ -243,7 +260,7 @@ impl TcpHost {
 }
 
 impl Drop for TcpHost {
-    /// Resets what is not over.
+    /// Resets all open connections.
     fn drop(&mut self) {
         self.shared.lock().stopped = true;
         self.shared.wake();
@@ -251,7 +268,7 @@ impl Drop for TcpHost {
     }
 }
 
-/// The life of a host's thread.
+/// The main loop of a host's thread.
 fn drive(shared: &Shared, device: &mut dyn Device) -> io::Result<()> {
     let mut octets = Vec::new();
     loop {
@@ -269,7 +286,7 @@ fn drive(shared: &Shared, device: &mut dyn Device) -> io::Result<()> {
                     more = false;
                     break;
                 }
-                // A segment at a time, as in the simulator: each may ask for an acknowledgement of its own.
+                // Send after each segment, as in the simulator: each one may require an ACK of its own.
                 let now = shared.clock.now();
                 told |= table.handle_packet(now, &octets);
                 send_all(now, table, device)?;
@@ -299,7 +316,7 @@ fn send_all(now: Time, table: &mut Table, device: &mut dyn Device) -> io::Result
     Ok(())
 }
 
-/// Waits for a packet, an application, or the instant.
+/// Waits until a packet arrives, an application wakes the thread, or the next timeout is due.
 fn wait(shared: &Shared, device: &dyn Device, due: Option<Time>) -> io::Result<()> {
     let patience = due.map(|due| {
         let left = due.saturating_since(shared.clock.now());
@@ -313,7 +330,7 @@ fn wait(shared: &Shared, device: &dyn Device, due: Option<Time>) -> io::Result<(
     }
 }
 
-/// A listening port.
+/// A listening socket.
 #[derive(Debug)]
 pub struct TcpAcceptor {
     shared: Arc<Shared>,
@@ -321,10 +338,10 @@ pub struct TcpAcceptor {
 }
 
 impl TcpAcceptor {
-    /// The next connection; `None` waits for ever.
+    /// Waits for the next connection, without limit if `patience` is `None`.
     ///
     /// # Errors
-    /// `WouldBlock` if none came in that time.
+    /// `WouldBlock` if no connection arrives in that time.
     pub fn accept(&self, patience: Option<Duration>) -> io::Result<TcpSocket> {
         let until = patience.map(|patience| instant() + patience);
         let ends = self.shared.wait(until, |table| Ok(table.accept(self.port)))?;
@@ -340,8 +357,8 @@ impl Drop for TcpAcceptor {
     }
 }
 
-/// One end of a connection, as an application holds it. Dropped, it is closed: what was written is still delivered
-/// while the host lives.
+/// One end of a connection, as an application holds it. Dropping the socket closes the connection; the host still
+/// delivers the written data.
 #[derive(Debug)]
 pub struct TcpSocket {
     shared: Arc<Shared>,
@@ -362,18 +379,20 @@ fn gone() -> io::Error {
 }
 
 impl TcpSocket {
+    /// The local port.
     pub fn port(&self) -> u16 {
         self.ends.0
     }
 
+    /// Address and port of the peer.
     pub fn peer(&self) -> SocketAddr {
         SocketAddr::new(self.ends.1.addr, self.ends.1.port)
     }
 
-    /// Waits until the handshake is over.
+    /// Waits until the handshake is complete, without limit if `patience` is `None`.
     ///
     /// # Errors
-    /// As the connection fails; `WouldBlock` if it takes longer.
+    /// The connection's error if it fails, `WouldBlock` if the handshake takes longer.
     pub fn established(&self, patience: Option<Duration>) -> io::Result<()> {
         let until = patience.map(|patience| instant() + patience);
         self.shared.wait(until, |table| {
@@ -386,11 +405,12 @@ impl TcpSocket {
         })
     }
 
-    /// Writes as much as there is room for, at least one octet; `None` waits for room for ever. Gives how many.
+    /// Writes as much as there is room for, at least one byte, and returns the number of bytes written. Waits for room,
+    /// without limit if `patience` is `None`.
     ///
     /// # Errors
-    /// As the connection fails, `BrokenPipe` once this direction is closed, `WouldBlock` if there is no room in that
-    /// time.
+    /// The connection's error if it fails, `BrokenPipe` if this direction is closed, `WouldBlock` if there is no room
+    /// in that time.
     pub fn write(&self, octets: &[u8], patience: Option<Duration>) -> io::Result<usize> {
         if octets.is_empty() {
             return Ok(0);
@@ -410,10 +430,11 @@ impl TcpSocket {
         Ok(written)
     }
 
-    /// Reads up to so many octets, at least one; `None` waits for ever. None at all: the stream has ended.
+    /// Reads between 1 and `most` bytes. Waits for data, without limit if `patience` is `None`. An empty result is the
+    /// end of the stream.
     ///
     /// # Errors
-    /// As the connection fails; `WouldBlock` if nothing came in that time.
+    /// The connection's error if it fails, `WouldBlock` if no data arrives in that time.
     pub fn read(&self, most: usize, patience: Option<Duration>) -> io::Result<Vec<u8>> {
         let until = patience.map(|patience| instant() + patience);
         let payload = self.shared.wait(until, |table| {
@@ -426,7 +447,7 @@ impl TcpSocket {
             }
         })?;
         if !payload.is_empty() {
-            // It may have opened the window.
+            // Reading may have opened the window, so a window update may be due.
             self.shared.wake();
         }
         Ok(match payload.bytes() {
@@ -435,10 +456,10 @@ impl TcpSocket {
         })
     }
 
-    /// Another congestion control takes over (TCP_CONGESTION).
+    /// Replaces the congestion control, like the socket option TCP_CONGESTION.
     ///
     /// # Errors
-    /// `InvalidInput` if there is none of that name.
+    /// `InvalidInput` if there is no congestion control of that name.
     pub fn set_cc(&self, name: &str) -> io::Result<()> {
         let now = self.shared.clock.now();
         let mut state = self.shared.lock();
@@ -450,12 +471,12 @@ impl TcpSocket {
         Ok(())
     }
 
-    /// Closes one direction or both, as shutdown(2).
+    /// Closes one direction or both, like shutdown(2).
     pub fn shutdown(&self, how: Shutdown) {
         self.act(|connection| connection.shutdown(how));
     }
 
-    /// Gives up at once: the peer is sent a reset.
+    /// Ends the connection at once with a reset.
     pub fn abort(&self) {
         self.act(Connection::abort);
     }
@@ -466,7 +487,7 @@ impl TcpSocket {
         self.shared.changed.notify_all();
     }
 
-    /// What the connection says of itself now.
+    /// State of the connection, like TCP_INFO.
     pub fn info(&self) -> TcpInfo {
         let now = self.shared.clock.now();
         self.shared.lock().table.connection(self.ends).expect("held while it has a socket").info(now)
@@ -480,11 +501,11 @@ impl Drop for TcpSocket {
     }
 }
 
-/// A TUN device in this network namespace behind which `ours` lies; the kernel's end is `kernels`. It takes root of the
-/// namespace.
+/// Creates a TUN device in this network namespace. `kernels` is the address of the kernel's end; the address `ours`
+/// lies behind the device. Needs root in the namespace.
 ///
 /// # Errors
-/// If the kernel does not let this process.
+/// If the kernel refuses.
 pub fn tun_between(name: &str, kernels: IpAddr, ours: IpAddr, mtu: u32) -> io::Result<Tun> {
     let tun = Tun::create(name)?;
     let netlink = Netlink::open()?;

@@ -1,10 +1,10 @@
-//! Ports of this machine's own address, taken from its kernel for a while: the way of our TCP to any network that the
-//! machine reaches.
+//! Takes ports of this machine's own address from the kernel for some time. Through them lopsided's TCP reaches every
+//! network that the machine reaches.
 //!
-//! A rule hands over what arrives for them (NFQUEUE), before the kernel's TCP sees it; what is sent goes out by a raw
-//! socket, as the kernel's own packets do, through the same routes, filters and queues. Sockets that are bound and
-//! nothing else keep other programs off the ports. It takes root. Killed, the process leaves the rule, which then lets
-//! packets pass: the kernel resets the connections.
+//! An NFQUEUE rule diverts arriving packets for these ports before the kernel's TCP sees them. Packets leave through a
+//! raw socket and pass the same routes, filters and queues as the kernel's own. Bound but otherwise unused sockets keep
+//! other programs off the ports. All this needs root. If the process is killed, its rule stays but lets packets pass,
+//! and the kernel resets the connections.
 
 use super::Device;
 use crate::linux::{NfQueue, RawOut, Verdict};
@@ -18,13 +18,13 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Where searches for free ports begin, and end.
+/// Range searched for free ports.
 const SEARCHED: RangeInclusive<u16> = 20_000..=31_000;
 
-/// What fits a message of the kernel's queue. The loopback device takes more.
+/// Largest MTU, limited by a message of the kernel's queue. The loopback device would permit more.
 const MOST_MTU: u32 = 65_500;
 
-/// Ports of an address that are ours.
+/// Ports of an address that belong to lopsided's TCP.
 #[derive(Debug)]
 pub struct OwnPorts {
     address: IpAddr,
@@ -32,18 +32,18 @@ pub struct OwnPorts {
     queue: NfQueue,
     raw: RawOut,
     rules: Rules,
-    /// Hold the ports.
+    /// Sockets that keep other programs off the ports.
     _bound: Vec<OwnedFd>,
 }
 
 impl OwnPorts {
-    /// So many free ports in a row.
+    /// Takes `count` free consecutive ports.
     ///
     /// # Errors
-    /// If there are none, or this process may not take them.
+    /// If there are no such ports, or this process may not take them.
     pub fn reserve(address: IpAddr, count: u16) -> io::Result<OwnPorts> {
         let count = count.max(1);
-        // Whoever else does the same begins elsewhere.
+        // Start at a place that depends on the process, so that concurrent processes rarely collide.
         let room = SEARCHED.end() - SEARCHED.start() - count;
         let begin = (std::process::id() % u32::from(room)) as u16;
         let mut last = io::Error::from(io::ErrorKind::AddrInUse);
@@ -58,10 +58,11 @@ impl OwnPorts {
         Err(last)
     }
 
-    /// These ports.
+    /// Takes these ports.
     ///
     /// # Errors
-    /// `AddrInUse` if a program has one of them, `PermissionDenied` without root, or as the tools say that set rules.
+    /// `AddrInUse` if a program uses one of them, `PermissionDenied` without root, or the error of the tools that set
+    /// rules.
     pub fn take(address: IpAddr, ports: RangeInclusive<u16>) -> io::Result<OwnPorts> {
         let raw = RawOut::open(None, None)?;
         let mut bound = Vec::new();
@@ -69,18 +70,19 @@ impl OwnPorts {
             bound.push(hold(SocketAddr::new(address, port))?);
         }
         let rules = Rules::of_ports(address, &ports);
-        // What we lose is sent again; what passed us by, the kernel would reset.
+        // The queue must drop packets when it is full: a lost packet is retransmitted, but the kernel would reset the
+        // connection of a packet that passes.
         let queue = NfQueue::bind(rules.queue(), false)?;
         rules.add().map_err(io::Error::other)?;
         Ok(OwnPorts { address, ports, queue, raw, rules, _bound: bound })
     }
 
-    /// The ports, from the first to the last.
+    /// The ports.
     pub fn ports(&self) -> RangeInclusive<u16> {
         self.ports.clone()
     }
 
-    /// Whether it is TCP for one of the ports, and no fragment: these the kernel gives us whole.
+    /// True for a TCP packet to one of the ports. The kernel reassembles fragments before its queue.
     fn is_ours(&self, octets: &[u8]) -> bool {
         let Ok(packet) = wire::parse_captured(octets) else { return false };
         let port = packet.tcp().map(|header| header.dst_port);
@@ -107,7 +109,7 @@ impl Device for OwnPorts {
     }
 
     fn send(&mut self, packet: &[u8]) -> io::Result<()> {
-        // One that the kernel does not take is lost, as on any way.
+        // A packet that the kernel rejects is lost, like one lost in a network.
         let _ = self.raw.send(packet);
         Ok(())
     }
@@ -117,32 +119,31 @@ impl Device for OwnPorts {
     }
 }
 
-/// A socket that holds the port and does nothing else.
+/// A bound socket that reserves the port.
 fn hold(port: SocketAddr) -> io::Result<OwnedFd> {
     let family = if port.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let holder = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     let address = SockaddrStorage::from(port);
     if bind(holder.as_raw_fd(), &address).is_err() {
-        // The kernel may only remember connections that are over. Another program could do the same, so this comes
-        // second.
+        // The port may only be in TIME-WAIT. SO_REUSEADDR comes second, because another program that sets it could
+        // share the port.
         setsockopt(&holder, sockopt::ReuseAddr, &true)?;
         bind(holder.as_raw_fd(), &address)?;
     }
     Ok(holder)
 }
 
-/// The own address that packets for this one are sent from, and the largest packet that the way takes, as far as the
-/// kernel knows.
+/// The local address from which packets to `peer` leave, and the MTU of the path as far as the kernel has it.
 ///
 /// # Errors
-/// If there is no way there.
+/// If there is no route to `peer`.
 pub fn way_to(peer: IpAddr) -> io::Result<(IpAddr, u32)> {
     let any: SocketAddr = if peer.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
     let socket = UdpSocket::bind(any)?;
-    // Nothing is sent: the kernel looks for the way.
+    // Connecting a UDP socket sends nothing; the kernel only looks up the route.
     socket.connect((peer, 9))?;
     let mtu = if peer.is_ipv4() { getsockopt(&socket, sockopt::IpMtu).ok() } else { None };
-    // IPv6 promises so much (RFC 8200 section 5).
+    // RFC 8200, section 5: every IPv6 link carries at least 1,280 bytes.
     let mtu = mtu.and_then(|mtu| u32::try_from(mtu).ok()).unwrap_or(1280).min(MOST_MTU);
     Ok((socket.local_addr()?.ip(), mtu))
 }

@@ -1,9 +1,9 @@
-//! The connections and listening sockets of one address: packets as octets on one side, sockets on the other. No I/O
-//! and no clock.
+//! The connections and listening sockets of one address, between packets as bytes and sockets. No I/O and no clock.
 //!
-//! The state machines are those of the simulator's hosts. What stands here is what a kernel has around them: which
-//! packet is whose, what nobody is waiting for (it is refused, RFC 9293 section 3.10.7.1), and connections that live on
-//! when their application is gone. Left out: path-MTU discovery, fragments, whatever is not TCP (it is counted).
+//! The state machines are those of the simulator's hosts. This module adds the work of a kernel around them: it assigns
+//! packets to connections, refuses packets without a socket (RFC 9293, section 3.10.7.1), and keeps connections whose
+//! application has exited. Left out: path-MTU discovery, fragments, and protocols other than TCP, whose packets are
+//! counted.
 
 use lopsided_core::packet::Addresses;
 use lopsided_core::{FlowId, IpHeader, NewPacket, Packet, Time, Transport, wire};
@@ -12,29 +12,31 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-/// The two ends of a connection: the own port, and the peer.
+/// The two ends of a connection: the local port and the peer.
 pub(super) type Ends = (u16, Endpoint);
 
-/// RSTs that wait to be sent at most: whoever floods a port that nobody listens at gets no more.
+/// Largest number of RSTs waiting to be sent. It bounds the work that a flood to a closed port causes.
 const MOST_PENDING_RSTS: usize = 64;
 
-/// A connection, and whether its application is still there.
+/// A connection. `orphaned` is true once its application has dropped the socket.
 #[derive(Debug)]
 struct Held {
     connection: Connection,
     orphaned: bool,
 }
 
-/// What was counted of the packets.
+/// Numbers of packets of an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
+    /// Packets received.
     pub received: u64,
+    /// Packets sent.
     pub sent: u64,
-    /// No packets of IP, wrong checksums, fragments.
+    /// Received packets that are no IP packets, have a wrong checksum, or are fragments.
     pub malformed: u64,
-    /// For another address, or not TCP.
+    /// Received packets for another address or another protocol than TCP.
     pub foreign: u64,
-    /// Refused with a reset.
+    /// Received packets that were refused with a reset.
     pub refused: u64,
 }
 
@@ -63,7 +65,7 @@ impl Table {
         }
     }
 
-    /// False if there is such a connection.
+    /// Opens a connection. Returns false if the connection already exists.
     pub fn connect(&mut self, config: ConnConfig) -> bool {
         let ends = (config.local.port, config.remote);
         let Entry::Vacant(place) = self.connections.entry(ends) else { return false };
@@ -74,7 +76,7 @@ impl Table {
         true
     }
 
-    /// False if somebody listens at the port.
+    /// Adds a listener. Returns false if the port has one already.
     pub fn listen(&mut self, port: u16, listener: Listener) -> bool {
         match self.listeners.entry(port) {
             Entry::Vacant(place) => {
@@ -85,7 +87,7 @@ impl Table {
         }
     }
 
-    /// The next connection that somebody made to the port.
+    /// Takes the next connection that a peer opened to the port.
     pub fn accept(&mut self, port: u16) -> Option<Ends> {
         let mut connection = self.listeners.get_mut(&port)?.accept()?;
         connection.watch_readiness();
@@ -95,7 +97,7 @@ impl Table {
         Some(ends)
     }
 
-    /// Nobody listens at the port any more.
+    /// Closes the listener of the port.
     pub fn close_listener(&mut self, port: u16) {
         if let Some(listener) = self.listeners.get_mut(&port) {
             listener.close();
@@ -103,7 +105,7 @@ impl Table {
         }
     }
 
-    /// Does something with a connection, which may have something to send then.
+    /// Calls `act` on a connection, and checks the connection for packets to send afterwards.
     pub fn with<T>(&mut self, ends: Ends, act: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         let held = self.connections.get_mut(&ends)?;
         self.ready.push(ends);
@@ -114,7 +116,7 @@ impl Table {
         self.connections.get(&ends).map(|held| &held.connection)
     }
 
-    /// The application is gone. What it wrote is still delivered.
+    /// Closes a connection whose application has dropped the socket. Written data is still delivered.
     pub fn close(&mut self, ends: Ends, now: Time) {
         if let Some(held) = self.connections.get_mut(&ends) {
             held.orphaned = true;
@@ -123,7 +125,7 @@ impl Table {
         }
     }
 
-    /// Resets every connection that is not over.
+    /// Resets every open connection.
     pub fn abort_all(&mut self) {
         for (ends, held) in &mut self.connections {
             held.connection.abort();
@@ -135,13 +137,13 @@ impl Table {
         }
     }
 
-    /// Connections whose end some packet must still bring about.
+    /// Number of connections that still need packets from their peers to end.
     pub fn under_way(&self) -> usize {
         let over = |held: &&Held| matches!(held.connection.state(), State::Closed | State::TimeWait);
         self.connections.values().filter(|held| !over(held)).count()
     }
 
-    /// A packet arrived. True: an application may have to look.
+    /// Handles a packet that arrived. Returns true if an application may be affected.
     pub fn handle_packet(&mut self, now: Time, octets: &[u8]) -> bool {
         self.counts.received += 1;
         let Ok(packet) = wire::parse(octets) else {
@@ -175,7 +177,7 @@ impl Table {
         false
     }
 
-    /// Does what is due by `now`. True: an application may have to look.
+    /// Handles timeouts due by `now`. Returns true if an application may be affected.
     pub fn handle_timeouts(&mut self, now: Time) -> bool {
         let mut any = false;
         for (ends, held) in &mut self.connections {
@@ -194,14 +196,14 @@ impl Table {
         any
     }
 
-    /// When [`Table::handle_timeouts`] is due.
+    /// Time at which [`Table::handle_timeouts`] is due, or `None` for never.
     pub fn next_timeout(&self) -> Option<Time> {
         let connections = self.connections.values().filter_map(|held| held.connection.poll_timeout());
         let listeners = self.listeners.values().filter_map(Listener::poll_timeout);
         connections.chain(listeners).min()
     }
 
-    /// The next packet to send.
+    /// The next packet to send, or `None` if there is none.
     pub fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>> {
         if let Some(((_, peer), segment)) = self.pending_rsts.pop_front() {
             return Some(self.packet(peer.addr, segment));
@@ -240,7 +242,7 @@ impl Table {
     }
 }
 
-/// Whether the connection has news.
+/// Takes all events of the connection. Returns true if there were any.
 fn told(connection: &mut Connection) -> bool {
     let mut any = false;
     while connection.poll_event().is_some() {
@@ -265,7 +267,7 @@ mod tests {
         ConnConfig::new(local, remote, 7, Bytes::new(1500), Profile::linux_6_1(), "cubic").expect("built in")
     }
 
-    /// Carries packets between the two until neither has any.
+    /// Exchanges packets between the two until neither has any.
     fn carry(now: Time, one: &mut Table, other: &mut Table) {
         loop {
             let mut any = false;
@@ -324,8 +326,8 @@ mod tests {
         assert_eq!((server.counts.malformed, server.counts.refused), (1, 1));
     }
 
-    /// What a hostile network makes of a packet of 20 octets of IP header: one octet is another, with checksums as they
-    /// were or as they should be.
+    /// Changes one byte of a packet with an IPv4 header of 20 bytes, as a hostile network could. Corrects the checksums
+    /// if `repaired`.
     fn altered(packet: &[u8], place: usize, by: u8, repaired: bool) -> Vec<u8> {
         let mut packet = packet.to_vec();
         let place = place % packet.len();
@@ -342,7 +344,7 @@ mod tests {
         packet
     }
 
-    /// RFC 1071, over parts of even lengths but the last.
+    /// Internet checksum (RFC 1071). All parts except the last must have an even length.
     fn checksum(parts: &[&[u8]]) -> [u8; 2] {
         let words = parts.iter().flat_map(|part| part.chunks(2));
         let mut sum: u32 = words.map(|word| u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0))).sum();
@@ -352,10 +354,10 @@ mod tests {
         (!(sum as u16)).to_be_bytes()
     }
 
-    /// What arrives beside, or in place of, one of the packets of a transfer.
+    /// Packets injected next to a packet of the transfer, or instead of it.
     #[derive(Clone, Debug)]
     struct Attack {
-        /// Of how many packets the last is attacked.
+        /// Number of packets passed unchanged before the attack.
         after: usize,
         place: usize,
         by: u8,
@@ -369,8 +371,8 @@ mod tests {
         vec(one, 1..40)
     }
 
-    /// 60,000 octets from one table to the other while packets of both are attacked. Gives what was written, what was
-    /// read, and both.
+    /// Transfers 60,000 bytes between two tables while packets of both are attacked. Returns the bytes written, the
+    /// bytes read, and both tables.
     fn attacked(attacks: &[Attack], repaired: bool) -> (Vec<u8>, Vec<u8>, Table, Table) {
         let (here, there) = (endpoint(1, 40_000), endpoint(2, 80));
         let (mut client, mut server) = (Table::new(here.addr), Table::new(there.addr));
@@ -427,7 +429,7 @@ mod tests {
             prop_assert!(got == sent, "{} of {} octets", got.len(), sent.len());
         }
 
-        /// Whoever can forge checksums can end the connection, or write into it; not more.
+        /// An attacker who can forge checksums can end the connection or inject data into it, but nothing else.
         #[test]
         fn forged_packets_never_panic_and_open_nothing(attacks in attacks()) {
             let (sent, got, client, server) = attacked(&attacks, true);

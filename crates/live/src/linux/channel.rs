@@ -1,6 +1,6 @@
-//! Messages between a process and its children, with an open descriptor each where one is to be handed over.
+//! Messages between a process and its children. A message may carry an open descriptor.
 //!
-//! Whoever has the other end notices its death, however that came about, as the end of the messages.
+//! The death of one process, for whatever reason, appears to the other as the end of the messages.
 
 use nix::cmsg_space;
 use nix::errno::Errno;
@@ -11,7 +11,7 @@ use nix::sys::socket::{
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// The most octets of a message.
+/// Largest message in bytes.
 const MOST: usize = 4096;
 
 #[derive(Debug)]
@@ -23,19 +23,21 @@ impl Channel {
         Ok((Channel(here), Channel(there)))
     }
 
+    /// Sends a message, with a descriptor if one is given.
+    ///
     /// # Errors
-    /// If nobody has the other end.
+    /// If the other end is closed.
     pub fn send(&self, message: &[u8], descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let descriptors: Vec<RawFd> = descriptor.iter().map(AsRawFd::as_raw_fd).collect();
         let rights = [ControlMessage::ScmRights(&descriptors)];
         let control = if descriptors.is_empty() { &rights[..0] } else { &rights[..] };
-        // An empty message would look like the end.
+        // An empty message would look like the end of the messages.
         debug_assert!(!message.is_empty() && message.len() <= MOST);
         sendmsg::<UnixAddr>(self.0.as_raw_fd(), &[IoSlice::new(message)], control, MsgFlags::MSG_NOSIGNAL, None)?;
         Ok(())
     }
 
-    /// The next message, or `None` where nobody has the other end any more.
+    /// The next message and its descriptor, or `None` if the other end is closed.
     pub fn receive(&self) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>> {
         let mut message = vec![0; MOST];
         let mut control = cmsg_space!([RawFd; 1]);
@@ -53,8 +55,8 @@ impl Channel {
             if let ControlMessageOwned::ScmRights(descriptors) = part {
                 for raw in descriptors {
                     #[expect(unsafe_code, reason = "no library takes ownership of what came in a message")]
-                    // SAFETY: the kernel made this descriptor for us as the message was received, and nobody else knows
-                    // its number.
+                    // SAFETY: the kernel created this descriptor for this process when the message was received.
+                    // Nothing else uses its number.
                     descriptor.replace(unsafe { OwnedFd::from_raw_fd(raw) });
                 }
             }

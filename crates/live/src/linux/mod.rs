@@ -1,5 +1,4 @@
-//! What is asked of Linux: devices, addresses and routes, processes in namespaces of their own, and how these talk to
-//! each other.
+//! Linux interfaces: devices, addresses and routes, processes in namespaces, and messages between processes.
 
 mod channel;
 mod netlink;

@@ -1,5 +1,5 @@
-//! Addresses, routes and the state of interfaces, by rtnetlink (rtnetlink(7)): the few requests that are needed, in the
-//! network namespace of the thread that opened it.
+//! Requests about addresses, routes and interfaces over rtnetlink (rtnetlink(7)), in the network namespace of the
+//! thread that opened the socket.
 
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
@@ -20,7 +20,7 @@ const LINK_MTU: u16 = 4;
 const ADDRESS: u16 = 1;
 const LOCAL_ADDRESS: u16 = 2;
 const ADDRESS_FLAGS: u16 = 8;
-/// No search for others with the address: nobody else is there.
+/// IFA_F_NODAD: no duplicate address detection, because there are no neighbours.
 const NO_DUPLICATE_DETECTION: u32 = 0x2;
 const ROUTE_DESTINATION: u16 = 1;
 const ROUTE_INTERFACE: u16 = 4;
@@ -33,12 +33,12 @@ const BOOT: u8 = 3;
 const OF_LINK: u8 = 253;
 const OF_HOST: u8 = 254;
 
-/// Where a route leads.
+/// The place to which a route leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// To whoever is behind the interface.
+    /// To hosts behind the interface.
     Behind,
-    /// The same, before anything that is this host's own.
+    /// To hosts behind the interface, with precedence over local addresses.
     BehindFirst,
     /// To this host, as if it had the addresses.
     Here,
@@ -64,7 +64,7 @@ impl Netlink {
         self.ask(NEW_LINK, 0, &body)
     }
 
-    /// The address of an interface behind which nobody else has one of its kind.
+    /// Adds an address to an interface without neighbours.
     pub fn add_address(&self, interface: &str, address: IpAddr) -> io::Result<()> {
         let (family, octets) = parts(address);
         let mut body = vec![family, 8 * octets.len() as u8, 0, 0];
@@ -75,7 +75,8 @@ impl Netlink {
         self.ask(NEW_ADDRESS, CREATE, &body)
     }
 
-    /// Leads to the addresses that share so many bits with this one; none for all of its family.
+    /// Adds a route to the addresses that share the first `bits` bits with `destination`. 0 bits cover the whole
+    /// address family.
     pub fn add_route(&self, interface: &str, destination: IpAddr, bits: u8, reach: Reach) -> io::Result<()> {
         let (family, octets) = parts(destination);
         let (table, scope, kind) = match reach {
@@ -91,7 +92,7 @@ impl Netlink {
         self.ask(NEW_ROUTE, CREATE, &body)
     }
 
-    /// Sends a request and waits for what the kernel says.
+    /// Sends a request and waits for the kernel's acknowledgement.
     fn ask(&self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
         let mut message = Vec::with_capacity(16 + body.len());
         message.extend_from_slice(&(16 + body.len() as u32).to_ne_bytes());
@@ -102,7 +103,7 @@ impl Netlink {
         send(self.0.as_raw_fd(), &message, MsgFlags::empty())?;
         let mut answer = [0; 1024];
         let len = recv(self.0.as_raw_fd(), &mut answer, MsgFlags::empty())?;
-        // Behind the header of 16 octets stands zero, or the error as a negative number.
+        // struct nlmsgerr follows the header of 16 bytes: 0 or a negative errno.
         let said = answer[..len].get(16..20).and_then(|octets| octets.try_into().ok()).map(i32::from_ne_bytes);
         match said {
             Some(0) => Ok(()),
@@ -123,7 +124,7 @@ fn parts(address: IpAddr) -> (u8, Vec<u8>) {
     }
 }
 
-/// An attribute: length, type, value, filled up to four octets.
+/// Appends an attribute: length, type and value, padded to 4 bytes.
 fn attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
     body.extend_from_slice(&(4 + value.len() as u16).to_ne_bytes());
     body.extend_from_slice(&kind.to_ne_bytes());

@@ -1,7 +1,8 @@
-//! The kernel's queue of packets for a process (nfnetlink_queue): it hands over each packet and waits for a verdict.
+//! The kernel's packet queue for user space (nfnetlink_queue): the kernel passes each packet to this process and waits
+//! for a verdict.
 //!
-//! Where nobody listens, the rules that fill the queue let packets pass (`bypass`); where it is full, so does the
-//! kernel (fail-open).
+//! If no process listens, the rules that fill the queue let packets pass (`bypass`). If the queue is full, the kernel
+//! lets packets pass (fail-open).
 
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -34,13 +35,15 @@ const PREROUTING: u8 = 0;
 const VERDICT_HEADER: u16 = 2;
 const PAYLOAD: u16 = 10;
 
-/// Packets that the kernel holds for us at most: more than any queue of ours, whose limit is what drops.
+/// Largest number of packets that the kernel holds for this process. It exceeds the limits of lopsided's own queues, so
+/// those do the dropping.
 const LENGTH: u32 = 65_536;
-/// Octets of the socket's own buffer: packets on their way to us.
+/// Size of the socket's receive buffer in bytes.
 const BUFFER: usize = 8 << 20;
+/// Size of the headers of a message: nlmsghdr and nfgenmsg.
 const HEADERS: usize = 20;
 
-/// What becomes of a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Drop = 0,
@@ -55,8 +58,8 @@ pub(crate) struct NfQueue {
 }
 
 impl NfQueue {
-    /// Takes the queue of that number in this network namespace. If it overflows, packets pass with `fail_open`, and
-    /// are lost without.
+    /// Takes the queue of this number in this network namespace. If the queue overflows, packets pass with `fail_open`
+    /// and are dropped without it.
     ///
     /// # Errors
     /// `AddrInUse` if another socket has the queue, `PermissionDenied` without `CAP_NET_ADMIN`.
@@ -64,12 +67,12 @@ impl NfQueue {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkNetFilter)?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
-        // Who may not have more has the usual size.
+        // Exceeding net.core.rmem_max needs a privilege. Without it the buffer keeps its default size.
         let _ = setsockopt(&socket, sockopt::RcvBufForce, &BUFFER);
         let queue = NfQueue { socket, number, buffer: vec![0; 1 << 17] };
         queue.configure(CONFIG_COMMAND, &[BIND, 0, 0, 0]).map_err(|error| match error.raw_os_error() {
-            // The kernel refuses a queue of another process with EPERM, as it refuses a process without privileges
-            // (nfqnl_recv_config).
+            // The kernel refuses a queue of another process with EPERM, the same error as for a process without
+            // privileges (nfqnl_recv_config).
             Some(code) if code == Errno::EBUSY as i32 || (code == Errno::EPERM as i32 && is_taken(number)) => {
                 io::ErrorKind::AddrInUse.into()
             }
@@ -89,7 +92,7 @@ impl NfQueue {
         self.ask(&attribute(kind, value))
     }
 
-    /// Asks for a setting, and waits until the kernel has said yes or no.
+    /// Requests a setting, and waits for the kernel's acknowledgement.
     fn ask(&self, body: &[u8]) -> io::Result<()> {
         self.say(CONFIG, REQUEST | ACKNOWLEDGE, body)?;
         let mut answer = [0; 4096];
@@ -121,17 +124,18 @@ impl NfQueue {
         Ok(())
     }
 
-    /// The next packet that waits for its verdict: its number at the kernel, and its octets.
+    /// The next packet that waits for a verdict. Returns its number in the kernel's queue, and puts its bytes into
+    /// `packet`.
     pub fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<u32>> {
         Ok(self.receive_with_way(packet)?.map(|(number, _)| number))
     }
 
-    /// As [`NfQueue::receive`], and whether it was just coming in.
+    /// Like [`NfQueue::receive`], and true for a packet at the hook before routing: it just arrived.
     pub fn receive_with_way(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<(u32, bool)>> {
         loop {
             let len = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
                 Err(Errno::EAGAIN) => return Ok(None),
-                // The kernel had more packets than room for them: these it let pass, or dropped.
+                // The socket buffer overflowed. The kernel let those packets pass, or dropped them.
                 Err(Errno::ENOBUFS | Errno::EINTR) => continue,
                 other => other?,
             };
@@ -141,7 +145,7 @@ impl NfQueue {
         }
     }
 
-    /// Says what becomes of a packet; with its octets where they were changed.
+    /// Sends the verdict on a packet, with new contents if the packet was changed.
     pub fn verdict(&self, number: u32, verdict: Verdict, changed: Option<&[u8]>) -> io::Result<()> {
         let mut value = (verdict as u32).to_be_bytes().to_vec();
         value.extend(number.to_be_bytes());
@@ -159,14 +163,14 @@ impl AsFd for NfQueue {
     }
 }
 
-/// True if some process has the queue of this number. The kernel lists them for root only.
+/// True if some process has the queue of this number. Only root can read the kernel's list.
 fn is_taken(number: u16) -> bool {
     let listed = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap_or_default();
     listed.lines().any(|line| line.split_whitespace().next() == Some(&number.to_string()))
 }
 
-/// The packet in a message of the kernel: its number, and whether it is at the hook before routing; `None` in any
-/// other.
+/// Reads the packet from a message of the kernel. Returns its number, and true if it is at the hook before routing.
+/// `None` for another kind of message.
 fn read(message: &[u8], packet: &mut Vec<u8>) -> Option<(u32, bool)> {
     let kind = u16::from_ne_bytes(message.get(4..6)?.try_into().ok()?);
     if kind != PACKET {
@@ -179,7 +183,7 @@ fn read(message: &[u8], packet: &mut Vec<u8>) -> Option<(u32, bool)> {
         let kind = u16::from_ne_bytes([rest[2], rest[3]]) & 0x3fff;
         let value = rest.get(4..len)?;
         match kind {
-            // The number, the protocol of the frame, the hook (struct nfqnl_msg_packet_hdr).
+            // struct nfqnl_msg_packet_hdr: packet number, protocol of the frame, hook.
             PACKET_HEADER => {
                 let came_in = value.get(6) == Some(&PREROUTING);
                 number = value.first_chunk().map(|octets| (u32::from_be_bytes(*octets), came_in));
@@ -194,7 +198,7 @@ fn read(message: &[u8], packet: &mut Vec<u8>) -> Option<(u32, bool)> {
     number
 }
 
-/// Length, type, value, filled up to four octets.
+/// An attribute: length, type and value, padded to 4 bytes.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let mut octets = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
     octets.extend(kind.to_ne_bytes());

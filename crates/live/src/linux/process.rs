@@ -1,22 +1,22 @@
-//! Processes: a copy of this one that does something else, and who may read and write the terminal.
+//! Processes: forks, signals, scheduling, privileges, and the terminal's foreground process.
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction, sigprocmask};
 use nix::unistd::{ForkResult, Pid, getpgrp, tcgetpgrp, tcsetpgrp};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Which of the two a process is after [`fork`].
+/// The process in which a [`fork`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Parent(Pid),
     Child,
 }
 
-/// Makes a copy of this process. The copy ends by [`finish`], and never returns to what its parent was about.
+/// Forks this process. The child must end by [`finish`] and never return to its parent's code.
 pub(crate) fn fork() -> io::Result<Side> {
     #[expect(unsafe_code, reason = "the child has only this thread: what others held stays as it was")]
-    // SAFETY: the child allocates, which the C libraries that this runs on allow after a fork, and takes no lock that
-    // another thread of the parent could have held.
+    // SAFETY: the child allocates, which the supported C libraries permit after a fork, and takes no lock that another
+    // thread of the parent could have held.
     let forked = unsafe { nix::unistd::fork() }?;
     Ok(match forked {
         ForkResult::Parent { child } => Side::Parent(child),
@@ -24,22 +24,22 @@ pub(crate) fn fork() -> io::Result<Side> {
     })
 }
 
-/// Does the child's work and ends it with the code that this gives.
+/// Does the child's work, and exits with the code that `work` returns.
 pub(crate) fn finish(work: impl FnOnce() -> i32) -> ! {
     let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(101);
     #[expect(unsafe_code, reason = "what the parent would do as it ends is not for the child to do")]
-    // SAFETY: ends the process at once.
+    // SAFETY: `_exit` ends the process at once and runs no destructor or handler of the parent.
     unsafe {
         nix::libc::_exit(code)
     }
 }
 
-/// Makes this process' group the one that reads the terminal.
+/// Makes this process' group the foreground group of the terminal.
 pub(crate) fn own_terminal(terminal: BorrowedFd<'_>) -> io::Result<()> {
     if tcgetpgrp(terminal)? == getpgrp() {
         return Ok(());
     }
-    // Whoever is in the background is stopped for asking, unless it does not listen.
+    // tcsetpgrp(3): the call stops a background process with SIGTTOU unless it blocks that signal.
     let mut stopping = SigSet::empty();
     stopping.add(Signal::SIGTTOU);
     let mut before = SigSet::empty();
@@ -49,7 +49,7 @@ pub(crate) fn own_terminal(terminal: BorrowedFd<'_>) -> io::Result<()> {
     Ok(done?)
 }
 
-/// Every signal does again what it does to a new program.
+/// Restores the default action of every signal.
 pub(crate) fn forget_signals() -> io::Result<()> {
     let usual = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
     for signal in Signal::iterator().filter(|signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP)) {
@@ -63,14 +63,14 @@ pub(crate) fn forget_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// As long as it is there, this thread goes before what else the machine does, where its user may say so, and wakes as
-/// exactly as it can; what it starts does not.
+/// While this exists, the thread has real-time priority if the user is permitted to set it, and its timers have a slack
+/// of 1 ns. Child processes do not inherit the priority.
 #[derive(Debug)]
 pub(crate) struct Hurry(());
 
 impl Hurry {
     pub fn begin() -> Hurry {
-        // The kernel groups the timers of those who do not say how exact they must be.
+        // The kernel delays timers by the timer slack, 50 µs by default. Set it to 1 ns.
         let _ = nix::sys::prctl::set_timerslack(1);
         schedule(nix::libc::SCHED_RR | nix::libc::SCHED_RESET_ON_FORK, 10);
         Hurry(())
@@ -80,41 +80,40 @@ impl Hurry {
 impl Drop for Hurry {
     fn drop(&mut self) {
         schedule(nix::libc::SCHED_OTHER, 0);
-        // Zero stands for what it was.
+        // 0 restores the default timer slack.
         let _ = nix::sys::prctl::set_timerslack(0);
     }
 }
 
-/// How this thread comes to its turn; nothing changes where its user may not say so.
+/// Sets the scheduling policy and priority of this thread. No effect if the user is not permitted to do so.
 fn schedule(policy: i32, urgency: i32) {
     let parameter = nix::libc::sched_param { sched_priority: urgency };
     #[expect(unsafe_code, reason = "no library that is used here has this call")]
-    // SAFETY: the kernel reads the parameter during the call.
+    // SAFETY: the kernel reads the parameter only during the call.
     let _ = unsafe { nix::libc::sched_setscheduler(0, policy, &raw const parameter) };
 }
 
-/// From now on this thread, and those that it starts, may do what any user may: the capabilities of root are gone for
-/// good.
+/// Gives up root's capabilities for good, for this thread and the threads that it starts.
 pub(crate) fn drop_privileges() -> io::Result<()> {
     keep_capabilities(0)
 }
 
-/// As [`drop_privileges`], but for what each verdict on a packet takes (CAP_NET_ADMIN).
+/// Like [`drop_privileges`], but keeps CAP_NET_ADMIN, which every verdict on a packet needs.
 pub(crate) fn keep_only_net_admin() -> io::Result<()> {
     const NET_ADMIN: u32 = 12;
     keep_capabilities(1 << NET_ADMIN)
 }
 
-/// Of the first 32 capabilities those whose bits are set, and no other.
+/// Keeps only the capabilities whose bits are set, among the first 32.
 fn keep_capabilities(kept: u32) -> io::Result<()> {
-    /// The third version of the structures (capabilities(7)), for 64 capabilities.
+    /// _LINUX_CAPABILITY_VERSION_3 (capget(2)): sets of 64 bits.
     const VERSION: u32 = 0x2008_0522;
     nix::sys::prctl::set_no_new_privs()?;
     let header: [u32; 2] = [VERSION, 0];
-    // Effective, permitted, inheritable; then those of the upper 32.
+    // Effective, permitted and inheritable sets of the lower 32 bits, then those of the upper 32 bits.
     let sets = [kept, kept, 0, 0, 0, 0];
     #[expect(unsafe_code, reason = "no library that is used here has this call")]
-    // SAFETY: the kernel reads both structures during the call; they are as large as this version says.
+    // SAFETY: the kernel reads both structures only during the call, and they have the size of this version.
     let done = unsafe { nix::libc::syscall(nix::libc::SYS_capset, header.as_ptr(), sets.as_ptr()) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

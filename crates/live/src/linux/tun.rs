@@ -1,10 +1,10 @@
-//! TUN devices: interfaces of the kernel whose packets a process reads and writes.
+//! TUN devices: kernel interfaces whose packets a process reads and writes.
 //!
-//! The kernel hands over, with one call, as much of one flow as it sends at once (`IFF_VNET_HDR`, `TUNSETOFFLOAD`),
-//! with checksums that are ours to complete; what is received are packets all the same, as its own segmentation would
-//! make them. See [`crate::segments`].
+//! With one call the kernel passes all the data of a flow that it sends at once (`IFF_VNET_HDR`, `TUNSETOFFLOAD`), with
+//! incomplete checksums. `receive` nevertheless returns single packets, as the kernel's own segmentation would make
+//! them. See [`crate::segments`].
 //!
-//! `unsafe` are the calls that name the device and say what it may hand over, for which no library has a safe form.
+//! `unsafe` are the calls that name the device and enable its offloads. No library has a safe form of them.
 
 use crate::segments::{Bundle, Cut, OFFLOAD, Offload, complete};
 use nix::errno::Errno;
@@ -15,7 +15,7 @@ use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// The device, which is gone when this is dropped or its process ends.
+/// A TUN device. The kernel removes it when this is dropped or the process exits.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -23,12 +23,12 @@ pub struct Tun {
     takes_datagrams: bool,
 }
 
-/// What was read last, which need not be cleared for each.
+/// The data of the last read. The buffer is reused for each read.
 #[derive(Debug)]
 struct Piece {
     octets: Vec<u8>,
     len: usize,
-    /// Where it is more than one packet.
+    /// Progress of cutting the data into packets, or `None` if it is a single packet.
     cut: Option<Cut>,
 }
 
@@ -37,15 +37,17 @@ mod request {
     nix::ioctl_write_int_bad!(set_offload, nix::request_code_write!(b'T', 208, 4));
 }
 
-/// What the kernel may leave to us: checksums, TCP of both versions, also with CWR; and datagrams of UDP.
+/// TUN_F_CSUM, TUN_F_TSO4, TUN_F_TSO6 and TUN_F_TSO_ECN: the kernel may leave checksums and TCP segmentation to this
+/// process.
 const SEGMENTS: i32 = 0x01 | 0x02 | 0x04 | 0x08;
+/// TUN_F_USO4 and TUN_F_USO6: the same for UDP.
 const DATAGRAMS: i32 = 0x20 | 0x40;
 
 impl Tun {
-    /// Makes a device of that name in the network namespace of this thread.
+    /// Creates a device of this name in the network namespace of this thread.
     ///
     /// # Errors
-    /// If this process may not, or there is no such driver.
+    /// If the process lacks the privilege, or the kernel has no TUN driver.
     pub fn create(name: &str) -> io::Result<Tun> {
         let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
         if name.is_empty() || name.len() >= libc::IFNAMSIZ {
@@ -62,14 +64,14 @@ impl Tun {
             unsafe_code,
             reason = "the kernel reads the request, which outlives the call, and writes the name that it gave"
         )]
-        // SAFETY: the descriptor is open and `request` is the structure that this call takes.
+        // SAFETY: the descriptor is open, and `request` is the structure that the call takes.
         unsafe {
             request::set_interface(file.as_raw_fd(), &raw const request)?;
         }
         Ok(Tun::of(file))
     }
 
-    /// One to which the kernel hands over nothing but packets.
+    /// A device without offloads: the kernel segments packets before it passes them.
     #[cfg(test)]
     pub(crate) fn create_plain(name: &str) -> io::Result<Tun> {
         let tun = Tun::create(name)?;
@@ -80,24 +82,25 @@ impl Tun {
     fn of(file: File) -> Tun {
         let takes_datagrams = offer(&file, SEGMENTS | DATAGRAMS);
         if !takes_datagrams {
-            // One that does not take this either cuts by itself.
+            // A kernel without UDP offload (before Linux 6.2) may still have TCP offload. If it has neither, it
+            // segments by itself.
             offer(&file, SEGMENTS);
         }
         let read = RefCell::new(Piece { octets: vec![0; OFFLOAD + MOST], len: 0, cut: None });
         Tun { file, read, takes_datagrams }
     }
 
-    /// The same device once more, for sending: what one of the two has read is not known to the other.
+    /// A second handle of the same device, for sending. Each handle has its own read buffer.
     pub fn again(&self) -> io::Result<Tun> {
         Ok(Tun::of(self.file.try_clone()?))
     }
 
-    /// For what is sent on this device together.
+    /// An empty bundle for packets to be sent through this device with one call.
     pub(crate) fn bundle(&self) -> Bundle {
         Bundle::new(self.takes_datagrams)
     }
 
-    /// The next packet, into `packet` from its beginning; `None`: none waits.
+    /// Reads the next packet into `packet`, replacing its contents. Returns `None` if no packet waits.
     ///
     /// # Errors
     /// If the device is gone or down.
@@ -129,7 +132,7 @@ impl Tun {
         Ok(Some(()))
     }
 
-    /// As [`Tun::receive`], of what is read already. False: the kernel is to be asked.
+    /// Like [`Tun::receive`], but only from the data already read. Returns false if the kernel must be asked.
     pub(crate) fn receive_more(&self, packet: &mut Vec<u8>) -> bool {
         let mut piece = self.read.borrow_mut();
         let Piece { octets, len, cut } = &mut *piece;
@@ -140,12 +143,13 @@ impl Tun {
         false
     }
 
-    /// Something that was read is not received yet.
+    /// True if data was read that `receive` has not returned yet.
     pub(crate) fn has_more(&self) -> bool {
         self.read.borrow().cut.as_ref().is_some_and(Cut::has_more)
     }
 
-    /// Gives the kernel a packet. False: it did not take it, as a host does not take what is malformed.
+    /// Passes a packet to the kernel. Returns false if the kernel rejects the packet, for example because it is
+    /// malformed.
     ///
     /// # Errors
     /// If the device is gone.
@@ -153,7 +157,8 @@ impl Tun {
         taken((&self.file).write_vectored(&[IoSlice::new(&[0; OFFLOAD]), IoSlice::new(packet)]))
     }
 
-    /// Gives the kernel all that is in the bundle, which is empty then; says how many packets it did not take.
+    /// Passes all packets of the bundle to the kernel and empties the bundle. Returns the number of packets that the
+    /// kernel rejected.
     ///
     /// # Errors
     /// If the device is gone.
@@ -168,15 +173,15 @@ impl Tun {
     }
 }
 
-/// Says what the kernel may leave to us. False: it does not know all of that, and nothing is changed.
+/// Enables offloads of the device. Returns false if the kernel does not support all of them; nothing changes then.
 fn offer(device: &File, what: i32) -> bool {
     #[expect(unsafe_code, reason = "no library that is used here has this call")]
-    // SAFETY: the call takes a number.
+    // SAFETY: the argument of the call is a number.
     let taken = unsafe { request::set_offload(device.as_raw_fd(), what) };
     taken.is_ok()
 }
 
-/// No packet is larger.
+/// Largest IP packet, rounded up, in bytes.
 const MOST: usize = 65_536;
 
 fn taken(written: io::Result<usize>) -> io::Result<bool> {
@@ -187,7 +192,7 @@ fn taken(written: io::Result<usize>) -> io::Result<bool> {
     }
 }
 
-/// The device was taken away under its process.
+/// True if the device was removed while this process had it open.
 fn gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::EBADFD as i32)
 }
@@ -198,7 +203,7 @@ impl AsFd for Tun {
     }
 }
 
-/// Of a device that was made with `IFF_VNET_HDR`, as [`Tun::create`] does.
+/// The device must have been made with `IFF_VNET_HDR`, as [`Tun::create`] does.
 impl From<OwnedFd> for Tun {
     fn from(device: OwnedFd) -> Tun {
         Tun::of(File::from(device))

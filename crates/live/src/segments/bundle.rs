@@ -1,9 +1,15 @@
-//! Packets that leave at once as one piece for the kernel: those alone that its segmentation gives back octet by octet.
+//! Combines packets into one large packet for the kernel, if the kernel's segmentation would restore them byte for
+//! byte.
 //!
-//! Such are consecutive segments of one TCP connection, or datagrams of one UDP flow, that differ in nothing but what
-//! segmentation writes: lengths, sequence numbers, the identification of IPv4 counted up by one, CWR on the first, PSH
-//! and FIN on the last, and checksums, all of which are correct. All are of one size but the last, which may be
-//! smaller. Leaves out IP options and extension headers, and segments with SYN, RST or URG.
+//! Such packets are consecutive segments of one TCP connection, or datagrams of one UDP flow. They may differ only in
+//! the fields that segmentation writes:
+//!
+//! - lengths, sequence numbers and checksums, all of which are correct,
+//! - the identification of IPv4, which counts up by one,
+//! - CWR on the first packet, PSH and FIN on the last.
+//!
+//! All have the same size, except that the last may be smaller. Left out: IP options and extension headers, and
+//! segments with SYN, RST or URG.
 
 use super::{
     CWR, FIN, IPV6_HEADER, KIND_TCP_V4, KIND_TCP_V6, KIND_UDP, Kind, NEEDS_CHECKSUM, OFFLOAD, Offload, PSH, WITH_CWR,
@@ -11,26 +17,27 @@ use super::{
 };
 use lopsided_core::wire::{Checksum, PROTOCOL_TCP, PROTOCOL_UDP};
 
-/// A piece is an IP packet, whose length has 16 bits.
+/// Largest combined packet in bytes: the length field of IP has 16 bits.
 const MOST: usize = 65_535;
-/// The kernel takes no more datagrams in one piece.
+/// Largest number of datagrams that the kernel accepts in one packet (`UDP_MAX_SEGMENTS`).
 const MOST_DATAGRAMS: usize = 64;
 
 const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
-/// The flags that segments of one piece may have.
+/// The flags that segments in a bundle may have.
 const USUAL: u8 = ACK | ECE | CWR | PSH | FIN;
 
-/// Packets that wait to be written together.
+/// Packets to be written with one call.
 #[derive(Debug)]
 pub(crate) struct Bundle {
-    /// In front the octets of [`Offload`].
+    /// An [`Offload`] header, followed by the combined packet.
     octets: Vec<u8>,
     count: usize,
-    /// Of the first packet, where others may follow it.
+    /// Properties of the first packet, or `None` if no packet may follow.
     head: Option<Head>,
-    /// The first one's checksums were found to be correct.
+    /// True if the checksums of the first packet were found correct.
     is_verified: bool,
+    /// True if the kernel accepts bundles of UDP datagrams.
     with_datagrams: bool,
 }
 
@@ -39,12 +46,13 @@ struct Head {
     kind: Kind,
     ip_len: usize,
     header_len: usize,
-    /// The payload of each but the last.
+    /// Payload of each packet except the last, in bytes.
     size: usize,
 }
 
 impl Bundle {
-    /// `with_datagrams`: the kernel takes those too, as Linux does from 6.2 on.
+    /// An empty bundle. `with_datagrams` is true if the kernel accepts bundles of UDP datagrams, as Linux does since
+    /// 6.2.
     pub fn new(with_datagrams: bool) -> Bundle {
         Bundle { octets: Vec::new(), count: 0, head: None, is_verified: false, with_datagrams }
     }
@@ -53,12 +61,12 @@ impl Bundle {
         self.count == 0
     }
 
-    /// The packets that are in it.
+    /// Number of packets in the bundle.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Takes one more packet in. False: it cannot follow those that are in it, which are to be written first.
+    /// Adds a packet. Returns false if the packet cannot follow those in the bundle; write them first then.
     pub fn take(&mut self, packet: &[u8]) -> bool {
         if self.count == 0 {
             self.octets.clear();
@@ -73,6 +81,7 @@ impl Bundle {
         if !self.may_follow(&head, packet) {
             return false;
         }
+        // A wrong checksum must not be replaced by a correct one. Checked late, because most packets stay alone.
         if self.count == 1 {
             self.is_verified = is_correct(&self.octets[OFFLOAD..], &head);
         }
@@ -82,6 +91,7 @@ impl Bundle {
         self.octets.extend_from_slice(&packet[head.header_len..]);
         self.count += 1;
         let full = head.kind == Kind::Udp && self.count == MOST_DATAGRAMS;
+        // Segmentation makes only the last packet smaller than the others.
         if full || head.is_last(packet) || packet.len() < head.header_len + head.size {
             self.head = None;
         }
@@ -95,7 +105,7 @@ impl Bundle {
         true
     }
 
-    /// What is to be written for all that is in it, with the octets of [`Offload`] in front.
+    /// The bytes to be written for all packets in the bundle, with an [`Offload`] header in front.
     pub fn whole(&mut self) -> &[u8] {
         if let Some(head) = self.head.take().filter(|_| self.count > 1) {
             self.seal(&head);
@@ -144,7 +154,7 @@ impl Bundle {
             }
     }
 
-    /// Makes the first packet's headers those of the whole.
+    /// Turns the first packet's headers into headers of the combined packet.
     fn seal(&mut self, head: &Head) {
         let packet = &mut self.octets[OFFLOAD..];
         let len = packet.len();
@@ -154,6 +164,7 @@ impl Bundle {
         if head.kind == Kind::Udp {
             put(packet, head.ip_len + at::UDP_LEN, body_len as u16);
         }
+        // The checksum field holds only the pseudo-header's sum: the kernel or the device completes it.
         let pseudo = !pseudo_header(packet, head.kind, body_len).value();
         put(packet, head.ip_len + head.kind.checksum_at(), pseudo);
         let with_cwr = head.kind == Kind::Tcp && packet[head.ip_len + at::TCP_FLAGS] & CWR != 0;
@@ -175,10 +186,10 @@ impl Bundle {
 }
 
 impl Head {
-    /// `None`: of this packet nothing can be a part of a piece.
+    /// Properties of a packet, or `None` if the packet cannot be part of a bundle.
     fn of(packet: &[u8]) -> Option<Head> {
         let (ip_len, protocol, len) = match packet.first()? >> 4 {
-            // Neither options, nor a fragment.
+            // IPv4 without options, and not a fragment.
             4 if packet[0] == 0x45 && packet.len() >= 20 && word(packet, 6) & !0x4000 == 0 => {
                 (20, packet[9], usize::from(word(packet, at::IPV4_LEN)))
             }
@@ -198,7 +209,7 @@ impl Head {
             return None;
         }
         let is_usual = match kind {
-            // Neither reserved bits nor an urgent pointer; and what carries data acknowledges.
+            // TCP without reserved bits and urgent pointer, and with ACK, which every data segment has.
             Kind::Tcp => {
                 body[12] & 15 == 0
                     && body[at::TCP_FLAGS] & !USUAL == 0
@@ -210,13 +221,13 @@ impl Head {
         is_usual.then_some(Head { kind, ip_len, header_len, size: len - header_len })
     }
 
-    /// Segmentation puts nothing behind such a packet.
+    /// True if segmentation puts no packet behind this one.
     fn is_last(&self, packet: &[u8]) -> bool {
         self.kind == Kind::Tcp && packet[self.ip_len + at::TCP_FLAGS] & (FIN | PSH) != 0
     }
 }
 
-/// Both checksums are as segmentation would write them.
+/// True if both checksums are as segmentation would write them.
 fn is_correct(packet: &[u8], head: &Head) -> bool {
     if is_v4(packet) {
         let mut sum = Checksum::default();
@@ -228,6 +239,7 @@ fn is_correct(packet: &[u8], head: &Head) -> bool {
     let body = &packet[head.ip_len..];
     let mut sum = pseudo_header(packet, head.kind, body.len());
     sum.add(body);
-    // Of the two ways to write a sum of nothing, TCP's is zero.
+    // Ones' complement has two zeros. For TCP segmentation writes 0x0000, never 0xffff; for UDP 0x0000 would mean no
+    // checksum.
     sum.is_intact() && (head.kind == Kind::Udp || word(body, head.kind.checksum_at()) != 0xffff)
 }

@@ -1,4 +1,4 @@
-//! What the kernel hands over in one piece, as the packets that its own segmentation would make of it.
+//! Cuts a large packet of the kernel into the packets that the kernel's own segmentation would make.
 
 use super::{
     CWR, FIN, IPV6_HEADER, KIND_NONE, KIND_TCP_V4, KIND_TCP_V6, KIND_UDP, Kind, NEEDS_CHECKSUM, Offload, PSH, WITH_CWR,
@@ -6,25 +6,27 @@ use super::{
 };
 use lopsided_core::wire::Checksum;
 
-/// How far a piece is cut.
+/// Progress of cutting one large packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     kind: Kind,
     ip_len: usize,
-    /// With that of the transport.
+    /// Length of all headers, including the transport header.
     header_len: usize,
+    /// Payload of each packet except the last, in bytes.
     size: usize,
-    /// The sum of the pseudo-header but for its length.
+    /// Checksum of the pseudo-header without its length.
     pseudo: Checksum,
-    /// The octets of payload that are behind, and the packets.
+    /// Payload bytes cut so far.
     done: usize,
+    /// Packets cut so far.
     count: u16,
-    /// Of the whole payload.
+    /// Length of the whole payload.
     len: usize,
 }
 
 impl Cut {
-    /// `None`: it is one packet already, or nothing that can be cut.
+    /// Starts cutting. Returns `None` for a single packet, and for a packet that cannot be cut.
     pub fn of(offload: &Offload, piece: &[u8]) -> Option<Cut> {
         let kind = match offload.kind & !WITH_CWR {
             KIND_TCP_V4 | KIND_TCP_V6 => Kind::Tcp,
@@ -52,7 +54,8 @@ impl Cut {
             return None;
         }
         let pseudo = if partial {
-            // It counts the length of the whole, and a routing header may have changed the destination.
+            // The field's sum includes the length of the whole, so subtract that. A new sum would use the wrong
+            // destination if there is a routing header.
             let mut sum = Checksum::default();
             let field = ip_len + kind.checksum_at();
             sum.add(&piece[field..field + 2]);
@@ -68,7 +71,7 @@ impl Cut {
         self.done < self.len
     }
 
-    /// The next packet, into `packet` from its beginning. False: there is no more.
+    /// Writes the next packet into `packet`, replacing its contents. Returns false if there is no more.
     pub fn next(&mut self, piece: &[u8], packet: &mut Vec<u8>) -> bool {
         if !self.has_more() {
             return false;
@@ -78,6 +81,7 @@ impl Cut {
         packet.clear();
         packet.extend_from_slice(&piece[..self.header_len]);
         packet.extend_from_slice(&payload[self.done..end]);
+        // Segmentation counts the IPv4 identification up by one per packet.
         if is_v4(packet) {
             let id = word(packet, at::IPV4_ID).wrapping_add(self.count);
             put(packet, at::IPV4_ID, id);
@@ -95,6 +99,7 @@ impl Cut {
                 ]);
                 let seq = seq.wrapping_add(self.done as u32);
                 body[at::TCP_SEQ..at::TCP_SEQ + 4].copy_from_slice(&seq.to_be_bytes());
+                // CWR belongs to the first segment only, FIN and PSH to the last.
                 if self.count > 0 {
                     body[at::TCP_FLAGS] &= !CWR;
                 }
@@ -109,7 +114,7 @@ impl Cut {
         put(body, self.kind.checksum_at(), 0);
         sum.add(body);
         let value = match (self.kind, sum.value()) {
-            // Zero would say that there is none (RFC 768).
+            // RFC 768: a checksum of 0 would mean that there is none.
             (Kind::Udp, 0) => 0xffff,
             (_, value) => value,
         };
@@ -120,7 +125,7 @@ impl Cut {
     }
 }
 
-/// Completes the checksum of a single packet, where the kernel left that to us.
+/// Completes the checksum of a single packet if the kernel left it incomplete.
 pub(crate) fn complete(offload: &Offload, packet: &mut [u8]) {
     if offload.flags & NEEDS_CHECKSUM == 0 || offload.kind != KIND_NONE {
         return;

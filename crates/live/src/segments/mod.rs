@@ -1,13 +1,12 @@
-//! Segmentation offload: the kernel hands over up to 64 kB of one flow with one call, and takes as much, where each
-//! packet by itself would cost a call (virtio 1.2 section 5.1.6, `Documentation/networking/segmentation-offloads.rst`
-//! of Linux).
+//! Segmentation offload: with one call the kernel passes or takes up to 64 kB of one flow, instead of one packet per
+//! call (virtio 1.2, section 5.1.6; `Documentation/networking/segmentation-offloads.rst` of Linux).
 //!
-//! [`Cut`] makes packets of what the kernel hands over, as its own segmentation would: everything behind it sees
-//! packets of the line's size. [`Bundle`] puts packets together, those alone that a cut would give back octet by octet.
-//! Both take TCP and UDP over either version of IP.
+//! [`Cut`] cuts the kernel's large packets as the kernel's own segmentation would, so that all other code sees packets
+//! of the link's size. [`Bundle`] combines packets that a cut would restore byte for byte. Both support TCP and UDP
+//! over IPv4 and IPv6.
 //!
-//! Leaves out what the kernel is not told that we do: fragmentation of UDP (UFO), tunnels, and CWR on each segment
-//! (accurate ECN), which the kernel cuts itself.
+//! Left out are offloads that this process does not enable, so the kernel segments these packets itself: fragmentation
+//! of UDP (UFO), tunnels, and CWR on each segment (accurate ECN).
 
 mod bundle;
 mod cut;
@@ -19,30 +18,31 @@ pub(crate) use cut::{Cut, complete};
 
 use lopsided_core::wire::{Checksum, PROTOCOL_TCP, PROTOCOL_UDP};
 
-/// The octets of [`Offload`] in front of each packet.
+/// Size of the [`Offload`] header in front of each packet, in bytes.
 pub(crate) const OFFLOAD: usize = 10;
 
-/// What stands before a packet: `struct virtio_net_hdr`.
+/// The header in front of a packet: `struct virtio_net_hdr`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Offload {
     flags: u8,
     kind: u8,
-    /// Of all headers.
+    /// Length of all headers, in bytes.
     header_len: u16,
-    /// The payload of each segment but the last.
+    /// Payload of each segment except the last, in bytes.
     size: u16,
-    /// Where the checksum begins, and where from there it is written.
+    /// Start of the data that the checksum covers.
     checksum_from: u16,
+    /// Position of the checksum field, counted from `checksum_from`.
     checksum_at: u16,
 }
 
-/// The checksum is that of the pseudo-header alone.
+/// VIRTIO_NET_HDR_F_NEEDS_CSUM: the checksum field holds only the sum of the pseudo-header.
 const NEEDS_CHECKSUM: u8 = 1;
 const KIND_NONE: u8 = 0;
 const KIND_TCP_V4: u8 = 1;
 const KIND_TCP_V6: u8 = 4;
 const KIND_UDP: u8 = 5;
-/// CWR stands on the first segment.
+/// VIRTIO_NET_HDR_GSO_ECN: CWR is set on the first segment.
 const WITH_CWR: u8 = 0x80;
 
 impl Offload {
@@ -68,7 +68,7 @@ impl Offload {
     }
 }
 
-/// The two transports that can be cut.
+/// The transports that can be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Tcp,
@@ -83,7 +83,7 @@ impl Kind {
         }
     }
 
-    /// Where in the header the checksum stands.
+    /// Position of the checksum in the transport header.
     fn checksum_at(self) -> usize {
         match self {
             Kind::Tcp => 16,
@@ -91,7 +91,7 @@ impl Kind {
         }
     }
 
-    /// The octets of the header that begins there.
+    /// Length of the transport header at the start of `octets`, or `None` if the header is invalid.
     fn header_len(self, octets: &[u8]) -> Option<usize> {
         match self {
             Kind::Tcp => octets.get(12).map(|offset| usize::from(offset >> 4) * 4).filter(|len| *len >= 20),
@@ -100,7 +100,7 @@ impl Kind {
     }
 }
 
-/// Places in headers.
+/// Positions of fields in headers.
 mod at {
     pub const IPV4_LEN: usize = 2;
     pub const IPV4_ID: usize = 4;
@@ -129,7 +129,7 @@ fn put(octets: &mut [u8], at: usize, word: u16) {
     octets[at..at + 2].copy_from_slice(&word.to_be_bytes());
 }
 
-/// The header of a packet says that it has that many octets.
+/// Writes the packet's length into the IP header, and corrects the checksum of IPv4.
 fn put_total_len(packet: &mut [u8], ip_len: usize, len: usize) {
     if is_v4(packet) {
         put(packet, at::IPV4_LEN, len as u16);
@@ -142,8 +142,8 @@ fn put_total_len(packet: &mut [u8], ip_len: usize, len: usize) {
     }
 }
 
-/// Of addresses, protocol and length (RFC 9293 section 3.1, RFC 8200 section 8.1), of a packet without a routing
-/// header.
+/// Checksum of the pseudo-header: addresses, protocol and length (RFC 9293, section 3.1; RFC 8200, section 8.1).
+/// Assumes that there is no routing header.
 fn pseudo_header(packet: &[u8], kind: Kind, body_len: usize) -> Checksum {
     let mut sum = Checksum::default();
     sum.add(if is_v4(packet) { &packet[12..20] } else { &packet[8..IPV6_HEADER] });

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-/// What a segment is made of.
+/// The parts of a generated segment.
 #[derive(Clone, Debug)]
 struct Made {
     v6: bool,
@@ -21,7 +21,7 @@ struct Made {
 }
 
 impl Made {
-    /// With correct lengths and checksums.
+    /// The bytes of the packet, with correct lengths and checksums.
     fn octets(&self) -> Vec<u8> {
         let mut body = [self.port.to_be_bytes(), 443u16.to_be_bytes()].concat();
         if self.udp {
@@ -58,14 +58,14 @@ impl Made {
         if self.udp { PROTOCOL_UDP } else { PROTOCOL_TCP }
     }
 
-    /// That of the segment behind it.
+    /// The segment that follows this one.
     fn next(&self, payload: Vec<u8>) -> Made {
         let seq = self.seq.wrapping_add(self.payload.len() as u32);
         Made { id: self.id.wrapping_add(1), seq, flags: self.flags & !CWR, payload, ..self.clone() }
     }
 }
 
-/// Lets the packets leave together; gives what was written for them.
+/// Puts the packets into bundles and returns the bytes written for each bundle.
 fn written(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let (mut bundle, mut out) = (Bundle::new(true), Vec::new());
     for packet in packets {
@@ -81,7 +81,7 @@ fn written(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     out
 }
 
-/// What the other side makes of it.
+/// The packets that the receiver of the written bytes sees.
 fn cut(written: &[u8]) -> Vec<Vec<u8>> {
     let (offload, piece) = written.split_first_chunk::<OFFLOAD>().expect("the octets in front");
     let offload = Offload::read(offload);
@@ -122,7 +122,7 @@ fn any_first() -> impl Strategy<Value = Made> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// Whatever leaves together, the other side has the same packets as if each had left by itself.
+    /// A receiver gets the same packets from bundles as it would without them.
     #[test]
     fn what_was_put_together_comes_apart_octet_by_octet(
         first in any_first(),
@@ -157,7 +157,7 @@ proptest! {
         prop_assert_eq!(back, packets);
     }
 
-    /// The kernel is not expected to hand over such; nothing breaks by it.
+    /// The kernel never passes such data, but it must not cause a panic.
     #[test]
     fn no_octets_bring_it_down(
         front in any::<[u8; OFFLOAD]>(),
@@ -183,7 +183,7 @@ proptest! {
     }
 }
 
-/// Segments that leave together are few for the kernel.
+/// Consecutive segments must end up in one bundle.
 #[test]
 fn consecutive_segments_are_one_piece() {
     for (v6, udp) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -209,13 +209,13 @@ fn consecutive_segments_are_one_piece() {
         let whole = written(&packets);
         assert_eq!(whole.len(), 1, "IPv6 {v6}, UDP {udp}");
         assert_eq!(cut(&whole[0]), packets);
-        // What comes behind the last one begins anew.
+        // A packet behind the last one starts another bundle.
         packets.push(made.next(octets(77, 3)).octets());
         assert_eq!(written(&packets).len(), 2);
     }
 }
 
-/// RFC 1624's author could not tell it from one that a host completed: a checksum that was left to us.
+/// An incomplete checksum must become the one that a host would have computed itself (RFC 1624).
 #[test]
 fn a_checksum_that_is_left_to_us_is_completed() {
     let made = Made {
@@ -237,11 +237,11 @@ fn a_checksum_that_is_left_to_us_is_completed() {
     assert_eq!(cut(&[&offload.write()[..], &partial].concat()), [whole]);
 }
 
-/// Two devices of a kernel that forwards: what it is given in one piece by the one, it cuts for the other, which takes
-/// no pieces.
+/// Two devices of a kernel that forwards between them. The first accepts bundles; the second has no offloads, so the
+/// kernel cuts.
 #[test]
 fn it_is_cut_as_linux_cuts() {
-    // Of this thread alone.
+    // This affects only the current thread.
     if unshare(CloneFlags::CLONE_NEWNET).is_err() {
         return;
     }
@@ -293,7 +293,7 @@ fn next_of(tun: &Tun) -> Vec<u8> {
     let (began, mut packet) = (Instant::now(), Vec::new());
     loop {
         if tun.receive(&mut packet).expect("the device is there").is_some() {
-            // The kernel asks about neighbours and groups by itself.
+            // Ignore packets that the kernel sends on its own, such as neighbour solicitations.
             if packet[0] == 0x45 && packet[16..20] == [192, 0, 2, 1] {
                 return packet;
             }

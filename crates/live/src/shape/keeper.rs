@@ -6,9 +6,9 @@ use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::unistd::Pid;
 use std::io;
 
-/// Waits for the end of this process, with the privileges that this one then gives up.
+/// A process that waits for the end of this one. It keeps the privileges to remove rules, which this process gives up.
 ///
-/// It removes nothing before [`Keeper::arm`]: until then the rules may be those of another process.
+/// It removes nothing before [`Keeper::arm`]: until then the rules may belong to another process.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     channel: Option<Channel>,
@@ -16,16 +16,16 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts it. What this process opens from now on is not held by it.
+    /// Starts the keeper. It does not inherit the descriptors that this process opens later.
     pub fn start(rules: Rules) -> io::Result<Keeper> {
         let (channel, end) = Channel::pair()?;
         match fork()? {
             Side::Child => {
                 drop(channel);
                 finish(|| {
-                    // What ends a terminal's processes is for its parent.
+                    // A signal to all processes of the terminal is meant for the parent.
                     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
-                    // The first message arms it. It has one end: that of the parent's channel.
+                    // The first message arms the keeper. The second receive returns when the parent's end is closed.
                     let Ok(Some(_)) = end.receive() else { return 0 };
                     let _ = end.receive();
                     i32::from(rules.remove().is_err())
@@ -35,12 +35,12 @@ impl Keeper {
         }
     }
 
-    /// From now on the rules are this process' own: the keeper removes them when this process ends.
+    /// Arms the keeper: the rules belong to this process now, and the keeper removes them when this process ends.
     pub fn arm(&self) -> io::Result<()> {
         self.channel.as_ref().map_or(Ok(()), |channel| channel.send(b"+", None))
     }
 
-    /// Lets it remove the rules now, and waits until they are gone.
+    /// Lets the keeper remove the rules now, and waits until it has done so.
     pub fn end(mut self) {
         self.finish();
     }

@@ -1,17 +1,17 @@
-//! A queue of the simulator's own on the way out of a real interface: the kernel hands over what it would send
-//! (NFQUEUE), and gets each packet back when its turn has come on a line of the given rate.
+//! A queue discipline of the simulator for the packets that leave a real interface. The kernel passes each packet to
+//! this process (NFQUEUE) and sends it when the discipline dequeues it, at the given rate.
 //!
-//! **Fail-open.** Whatever becomes of this process, traffic flows: the rules let packets pass where nobody listens, and
-//! the kernel does where its own queue is full. What waited as the process was killed is lost. A [`keeper`] takes the
-//! rules away then; where it is killed too they stay, and do nothing, until [`rules::Rules::remove`]. Once all stands
-//! this process keeps one capability, that of the verdicts.
+//! **Fail-open.** Traffic continues whatever happens to this process. The rules let packets pass if no process listens,
+//! and the kernel lets them pass if its own queue is full. Packets that waited while the process was killed are lost. A
+//! [`keeper`] process then removes the rules. If the keeper is killed too, the rules remain without effect until
+//! [`rules::Rules::remove`]. After its setup this process keeps only the capability that verdicts need.
 //!
-//! **Sensing.** What `asqm` and `bdp` send of their own goes out by a raw socket on the interface, behind the queue and
-//! past the rules; a [reflector](crate::reflect) behind the line returns it, and it ends here. `bdp` also looks at what
-//! else comes in, for its timestamps.
+//! **Sensing.** The packets that `asqm` and `bdp` send themselves leave through a raw socket on the interface, behind
+//! the queue and past the rules. A [reflector](crate::reflect) behind the link returns them, and they end here. `bdp`
+//! also reads the timestamps of all other arriving packets.
 //!
-//! Leaves out: a queue for what comes in. The way out to keep is the narrowest place: give a rate a little below that
-//! of the modem.
+//! Left out: a queue for arriving packets. This queue must be the bottleneck: give a rate slightly below that of the
+//! modem.
 
 pub(crate) mod keeper;
 pub mod rules;
@@ -41,32 +41,54 @@ const FOREVER: lopsided_core::Duration = lopsided_core::Duration::from_secs(10 *
 const SERVER: NodeId = NodeId(0);
 const CLIENT: NodeId = NodeId(1);
 
-/// What to do on an interface's way out.
+/// The settings of a shaped interface.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_live::shape::Shaping;
+///
+/// let shaping = Shaping {
+///     interface: "eth0".to_owned(),
+///     up: "9500k".to_owned(),
+///     queue: "fq_codel".to_owned(),
+///     ..Shaping::default()
+/// };
+/// assert!(shaping.scenario().is_ok());
+/// assert!(Shaping { queue: "no such queue".to_owned(), ..shaping }.scenario().is_err());
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Shaping {
+    /// Name of the interface.
     pub interface: String,
-    /// Such as `10M`.
+    /// Rate of the link behind the interface, such as `10M`.
     pub up: String,
-    /// A discipline's name, a limit, or a table as in a scenario's file.
+    /// Name of a discipline, a limit, or a table as in a scenario file.
     pub queue: String,
-    /// ACKs that later ones replace go, as the discipline `ack_filter` does it.
+    /// Drop ACKs that later ACKs replace, like the discipline `ack_filter`.
     pub ack_filter: bool,
-    /// ACKs go before everything else.
+    /// Send ACKs before all other packets.
     pub acks_first: bool,
-    /// How octets are counted, such as `pppoe-llcsnap`.
+    /// The overhead that the link adds to each packet, such as `pppoe-llcsnap`.
     pub framing: Option<String>,
 }
 
-/// Why nothing is shaped, or no longer.
+/// The reason why an interface cannot be shaped, or no longer.
 #[derive(Debug)]
 pub enum ShapeError {
+    /// The settings do not make a valid scenario.
     Scenario(Errors),
+    /// The settings contradict each other.
     Usage(String),
+    /// The simulator cannot build the scenario.
     Build(BuildError),
+    /// The rules could not be set.
     Rules(RulesError),
-    /// Another process shapes this interface.
+    /// Another process shapes this interface already.
     Taken(String),
+    /// The kernel's queue, a socket or the interface failed.
     Queue(io::Error),
+    /// The run of the discipline failed.
     Run(RunError),
 }
 
@@ -89,13 +111,13 @@ impl fmt::Display for ShapeError {
 impl std::error::Error for ShapeError {}
 
 impl Shaping {
-    /// The line as a scenario: its uplink is the way out.
+    /// The link as a scenario. Packets that leave the interface take the uplink.
     ///
     /// # Errors
     /// If a setting is wrong.
     pub fn scenario(&self) -> Result<Scenario, ShapeError> {
         let queue = match self.queue.as_str() {
-            // Nothing returns their packets at the other end of a real line but a reflector.
+            // On a real link only a reflector returns sensing packets; the link itself does not.
             name @ ("asqm" | "bdp") => format!("{{ kind = {}, far_end = \"stage\" }}", quoted(name)),
             name if name.starts_with(|first: char| first.is_ascii_alphabetic()) => {
                 format!("{{ kind = {} }}", quoted(name))
@@ -120,15 +142,15 @@ impl Shaping {
         let mut scenario = Scenario::parse(&text, "shape", &[]).map_err(ShapeError::Scenario)?;
         scenario.flows.clear();
         scenario.duration = FOREVER;
-        // Years of samples would fill the memory.
+        // An unlimited run must not record samples: they would fill the memory.
         scenario.record.interval = None;
         Ok(scenario)
     }
 
-    /// What of the way in the discipline must see.
+    /// The arriving packets that the discipline must see.
     ///
     /// # Errors
-    /// If a setting is wrong, or its sensing packets would turn nowhere.
+    /// If a setting is wrong, or the sensing packets would never be returned.
     pub fn way_in(&self) -> Result<WayIn, ShapeError> {
         let scenario = self.scenario()?;
         let queue = &scenario.graph.links[0].up.queue;
@@ -144,7 +166,7 @@ impl Shaping {
         }
     }
 
-    /// The rules of it.
+    /// The rules that divert the packets to this process.
     ///
     /// # Errors
     /// If a setting is wrong, or there is no such interface.
@@ -157,19 +179,21 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A line that was shaped.
+/// The result of shaping an interface.
 #[derive(Debug)]
 pub struct Shaped {
+    /// Measurements of the link.
     pub result: RunResult,
+    /// Measurements of the pump, such as the lateness of packets.
     pub pumped: Pumped,
-    /// Where the discipline senses: the packets that it sent for that, and those that came home.
+    /// Number of sensing packets sent and returned, or `None` if the discipline sends none.
     pub sensed: Option<(u64, u64)>,
 }
 
-/// Shapes until a signal ends it; gives what the line did.
+/// Shapes an interface until a signal ends the program.
 ///
 /// # Errors
-/// If a setting is wrong, the kernel does not let this process, or the interface goes away.
+/// If a setting is wrong, the kernel refuses, or the interface disappears.
 pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
     let scenario = shaping.scenario()?;
     let gone = Gone::default();
@@ -194,7 +218,7 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
         .transpose()
         .map_err(ShapeError::Queue)?;
     let ending = Ending::begin().map_err(ShapeError::Queue)?;
-    // Only now that somebody listens.
+    // Set the rules only after the queue exists.
     rules.add().map_err(ShapeError::Rules)?;
     let _hurry = Hurry::begin();
     keep_only_net_admin().map_err(ShapeError::Queue)?;
@@ -221,7 +245,7 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
         })
     });
     keeper.end();
-    // What still waits goes out: nobody else would send it.
+    // Release the packets that still wait: no other process would send them.
     for number in way.waiting.into_values() {
         let _ = way.queue.verdict(number, Verdict::Accept, None);
     }
@@ -230,7 +254,7 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
     Ok(Shaped { result: result.map_err(ShapeError::Run)?, pumped, sensed })
 }
 
-/// The numbers of packets that ended in the network, until somebody takes them.
+/// Numbers of packets that ended inside the network: dropped, or returned sensing packets.
 #[derive(Clone, Debug, Default)]
 struct Gone(Arc<Mutex<Vec<u64>>>);
 
@@ -248,7 +272,7 @@ impl Observer for Gone {
     fn record(&mut self, _at: Time, node: NodeId, event: &Event<'_>) {
         let packet = match event {
             Event::Dropped { packet, .. } => packet,
-            // A sensing packet that has come home. What ends at an edge goes on to the kernel.
+            // A returned sensing packet. Packets received at an edge continue to the kernel instead.
             Event::Received(packet) if node != SERVER && node != CLIENT => packet,
             _ => return,
         };
@@ -256,27 +280,29 @@ impl Observer for Gone {
     }
 }
 
-/// How often it is looked whether the interface is still there.
+/// Interval between checks that the interface still exists.
 const LOOK: lopsided_core::Duration = lopsided_core::Duration::from_secs(1);
 
-/// The kernel's queue as the network's world.
+/// The kernel's queue as the environment of the network.
 struct WayOut {
     clock: Clock,
     interface: String,
     index: u32,
     looked: Time,
     queue: NfQueue,
-    /// The way for what the discipline sends of its own.
+    /// Socket for the packets that the discipline sends itself, or `None` if it sends none.
     raw: Option<RawOut>,
     ending: Ending,
     gone: Gone,
-    /// The kernel's number of each packet in the network, by its number there.
+    /// The kernel's number of each packet in the network, by its number in the network.
     waiting: BTreeMap<u64, u32>,
-    /// The kernel's number of the packet that was received last, and where it entered.
+    /// The kernel's number of the packet received last.
     entering: u32,
+    /// The edge at which that packet entered.
     entered_by: NodeId,
-    /// Sensing packets that went out, and that came home.
+    /// Number of sensing packets sent.
     sent: u64,
+    /// Number of sensing packets returned.
     home: u64,
 }
 
@@ -310,20 +336,20 @@ impl Io for WayOut {
             Some(number) => {
                 self.waiting.insert(number, self.entering);
             }
-            // Whatever it is, it is not for us.
+            // Not an IP packet, so let it pass.
             None => drop(self.queue.verdict(self.entering, Verdict::Accept, None)),
         }
     }
 
     fn send(&mut self, _edge: NodeId, packet: &Packet) -> io::Result<()> {
         let Some(number) = self.waiting.remove(&packet.id()) else {
-            // Nobody gave it to us: the discipline made it.
+            // The kernel does not have this packet: the discipline made it.
             if let Some(raw) = self.raw.as_ref().filter(|_| is_sensing(packet)) {
                 self.sent += u64::from(raw.send(&wire::encode(packet)));
             }
             return Ok(());
         };
-        // Queues change one thing in a packet: the mark that says that there is congestion.
+        // The only change that a discipline makes in a packet is the CE mark.
         let marked = (packet.ecn() == Ecn::Ce).then(|| wire::encode(packet));
         self.queue.verdict(number, Verdict::Accept, marked.as_deref())
     }
@@ -331,7 +357,7 @@ impl Io for WayOut {
     fn wait(&mut self, until: Time) -> io::Result<Wake> {
         for number in self.gone.take() {
             if let Some(kernels) = self.waiting.remove(&number) {
-                // The number of a packet begins with that of the node that it came by.
+                // The upper bits of a packet's number are the edge at which it entered.
                 self.home += u64::from(number >> 40 == u64::from(SERVER.0));
                 self.queue.verdict(kernels, Verdict::Drop, None)?;
             }

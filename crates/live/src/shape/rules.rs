@@ -1,12 +1,12 @@
-//! The kernel's rules that hand packets to a queue: by nftables in a table of its own, or by iptables where that
-//! cannot. Either way a rule lets packets pass where nobody listens at the queue, and it can be found again by what it
-//! is for.
+//! The kernel's rules that divert packets to a queue. They are set with nftables in a table of their own, or with
+//! iptables if nftables fails. A rule lets packets pass if no process listens at the queue, and its purpose determines
+//! its name and number.
 //!
-//! | for | hands over | queues |
+//! | purpose | diverts | queue numbers |
 //! |---|---|---|
-//! | `shape` | what leaves by an interface, and where the discipline looks at it, what comes in there | 21,000 + |
-//! | `reflect` | sensing packets of anybody | 20,999 |
-//! | our TCP | what comes in for some ports of an address | 62,000 + |
+//! | `shape` | packets leaving an interface, and arriving ones if the discipline reads them | 21,000 + |
+//! | `reflect` | sensing packets of any sender | 20,999 |
+//! | TCP endpoint | packets arriving for some ports of an address | 62,000 + |
 
 use lopsided_queue::SENSING_PROTOCOL;
 use nix::net::if_::if_nametoindex;
@@ -16,45 +16,46 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::process::{Command, Stdio};
 
-/// Queues of ours are numbered from here by the interface's number.
+/// First queue number of `shape`. The interface's index is added.
 const FIRST_QUEUE: u16 = 21_000;
 const QUEUES: u32 = 40_000;
 const REFLECTOR_QUEUE: u16 = 20_999;
-/// Those of ports, by the first of them.
+/// First queue number of TCP endpoints. The first port is added.
 const FIRST_PORT_QUEUE: u16 = 62_000;
 const PORT_QUEUES: u16 = 3000;
 
-/// What packets that we send ourselves are marked with inside of the kernel, so that no rule hands them to us again.
+/// Mark of packets that this process sends itself, so that no rule diverts them to it again.
 pub const OWN_MARK: u32 = 0x6c6f_7073;
 
-/// Which packets of an interface's way in a discipline looks at.
+/// The arriving packets that a discipline must see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WayIn {
-    /// None.
+    /// No arriving packets.
     Nothing,
-    /// Sensing packets that come home.
+    /// Returned sensing packets only.
     Sensing,
-    /// All of them.
+    /// All arriving packets.
     All,
 }
 
-/// One rule: where packets are looked at, and which are meant.
+/// One rule: a hook, and the packets that match.
 #[derive(Clone, Debug)]
 struct Rule {
-    /// A hook as nftables calls it; iptables has it in capital letters.
+    /// The hook's name in nftables; iptables uses capital letters.
     hook: &'static str,
     nft: String,
     iptables: Vec<String>,
-    /// The versions of IP that it is for.
+    /// True if the rule applies to IPv4.
     v4: bool,
+    /// True if the rule applies to IPv6.
     v6: bool,
 }
 
-/// Checks that this can be the name of an interface, as Linux's `dev_valid_name` does. Names with quotes or
-/// backslashes, which Linux allows, are refused too: they would end a word of a rule or of a unit.
+/// Checks that `name` can be the name of an interface, like Linux's `dev_valid_name`. Quotes and backslashes, which
+/// Linux permits, are rejected as well: they would end a word in a rule or a systemd unit.
 ///
 /// # Errors
-/// A sentence that says what is wrong.
+/// A sentence about the error.
 pub fn check_interface(name: &str) -> Result<(), String> {
     let bad = |c: char| c.is_whitespace() || c.is_control() || "/:\"'\\".contains(c);
     if name.is_empty() || name.len() > 15 || name == "." || name == ".." || name.contains(bad) {
@@ -63,18 +64,19 @@ pub fn check_interface(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The rules of one purpose, which go to one queue.
+/// The rules for one purpose. All divert to the same queue.
 #[derive(Clone, Debug)]
 pub struct Rules {
     queue: u16,
     rules: Vec<Rule>,
 }
 
-/// Why the rules could not be set.
+/// The reason why the rules could not be set.
 #[derive(Debug)]
 pub enum RulesError {
+    /// There is no interface of this name.
     NoInterface(String),
-    /// The tools that were tried, and what each said.
+    /// The tools that were tried, each with its error message.
     Refused(Vec<(String, String)>),
 }
 
@@ -94,7 +96,7 @@ impl fmt::Display for RulesError {
 
 impl std::error::Error for RulesError {}
 
-/// The programs that set rules for iptables, for IPv4 and IPv6; the first pair that works is taken.
+/// The programs that set iptables rules for IPv4 and IPv6. The first pair that works is used.
 const IPTABLES: [[&str; 2]; 2] = [["iptables", "ip6tables"], ["iptables-legacy", "ip6tables-legacy"]];
 
 fn words(text: &str) -> Vec<String> {
@@ -102,7 +104,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 impl Rules {
-    /// What leaves by an interface, and what of its way in is to be seen.
+    /// Rules for packets leaving an interface, and for the arriving packets that the discipline must see.
     ///
     /// # Errors
     /// If there is no such interface.
@@ -137,7 +139,7 @@ impl Rules {
         Ok(Rules { queue: FIRST_QUEUE + (number % QUEUES) as u16, rules })
     }
 
-    /// Sensing packets on their way through this machine or to it, of one interface or of all.
+    /// Rules for sensing packets that arrive at this machine, on one interface or on all.
     ///
     /// # Errors
     /// If there is no such interface.
@@ -157,7 +159,7 @@ impl Rules {
         Ok(Rules { queue: REFLECTOR_QUEUE, rules: vec![rule] })
     }
 
-    /// TCP that arrives for these ports of an own address.
+    /// Rules for TCP packets arriving for these ports of a local address.
     pub fn of_ports(address: IpAddr, ports: &RangeInclusive<u16>) -> Rules {
         let (first, last) = (ports.start(), ports.end());
         let kind = if address.is_ipv4() { "ip" } else { "ip6" };
@@ -171,6 +173,7 @@ impl Rules {
         Rules { queue: FIRST_PORT_QUEUE + first % PORT_QUEUES, rules: vec![rule] }
     }
 
+    /// Number of the queue to which the rules divert.
     pub fn queue(&self) -> u16 {
         self.queue
     }
@@ -179,7 +182,7 @@ impl Rules {
         format!("lopsided_{}", self.queue)
     }
 
-    /// What nftables is told.
+    /// The rules as input of `nft`.
     pub fn nftables(&self) -> String {
         let chain = |rule: &Rule| {
             format!(
@@ -193,7 +196,7 @@ impl Rules {
         format!("table inet {} {{\n{}}}\n", self.table(), self.rules.iter().map(chain).collect::<String>())
     }
 
-    /// What iptables is told: a rule, which `-A` adds and `-D` takes away.
+    /// Arguments of iptables for one rule; `action` is `-A` to add and `-D` to delete.
     fn rule(&self, action: &str, rule: &Rule) -> Vec<String> {
         let mut told = words(&format!("-w -t mangle {action} {}", rule.hook.to_uppercase()));
         told.extend(rule.iptables.iter().cloned());
@@ -201,10 +204,10 @@ impl Rules {
         told
     }
 
-    /// Sets the rules. Those that are there from before are replaced.
+    /// Sets the rules, replacing earlier ones of the same purpose.
     ///
     /// # Errors
-    /// If no tool can.
+    /// If no tool succeeds.
     pub fn add(&self) -> Result<(), RulesError> {
         self.remove()?;
         let mut tried = Vec::new();
@@ -216,7 +219,7 @@ impl Rules {
             match self.add_by(tools) {
                 Ok(()) => return Ok(()),
                 Err((tool, said)) => {
-                    // What it had set already.
+                    // Remove the rules that the failed tool had already set.
                     self.remove()?;
                     tried.push((tool.to_owned(), said));
                 }
@@ -233,7 +236,7 @@ impl Rules {
             }
             if rule.v6 {
                 let done = run(v6, &told, "");
-                // A machine without IPv6 has nothing to do there.
+                // The failure may mean that the machine has no IPv6, which is no error.
                 if !rule.v4 {
                     done.map_err(|said| (v6, said))?;
                 }
@@ -242,16 +245,16 @@ impl Rules {
         Ok(())
     }
 
-    /// Takes away every rule that was set for the purpose.
+    /// Removes all rules of this purpose.
     ///
     /// # Errors
-    /// Never today: what cannot be taken away is not there.
+    /// Never at present: a rule that cannot be removed does not exist.
     pub fn remove(&self) -> Result<(), RulesError> {
         let table = self.table();
         let _ = run("nft", &["delete", "table", "inet", &table].map(str::to_owned), "");
         for tool in IPTABLES.iter().flatten() {
             for rule in &self.rules {
-                // One of an earlier run may stand beside it.
+                // A killed process may have left more copies of the rule.
                 for _ in 0..8 {
                     if run(tool, &self.rule("-D", rule), "").is_err() {
                         break;
@@ -263,7 +266,7 @@ impl Rules {
     }
 }
 
-/// Runs a tool; what it complains of, where it fails.
+/// Runs a tool. Returns the first line of its error output if it fails.
 fn run(tool: &str, arguments: &[String], input: &str) -> Result<(), String> {
     let spawned =
         Command::new(tool).args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();

@@ -1,11 +1,11 @@
-//! The signals that end a program, as something to wait for.
+//! Signals that end a program, as a descriptor to wait for.
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// As long as it is there, Ctrl-C and its like do not end the process: they are read here.
+/// While this exists, Ctrl-C and similar signals do not end the process but can be read here.
 #[derive(Debug)]
 pub(crate) struct Ending {
     signals: SignalFd,
@@ -23,7 +23,7 @@ impl Ending {
         Ok(Ending { signals, before })
     }
 
-    /// Takes those that came. One that is left there would end the process as soon as it hears of signals again.
+    /// Reads all pending signals. A signal left unread would end the process when this is dropped.
     pub fn take(&self) -> io::Result<()> {
         while self.signals.read_signal()?.is_some() {}
         Ok(())

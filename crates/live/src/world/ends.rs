@@ -1,5 +1,4 @@
-//! The ends of the path: the devices of the hosts that the agent plays, those of passages, and the clock that it agreed
-//! on.
+//! The ends of the path: the TUN devices of the agent's hosts and of passages, and the agreed clock.
 
 use super::ports::Ports;
 use crate::linux::{Channel, Tun};
@@ -15,23 +14,25 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 
-/// A sleeping process wakes this much late; for the rest of the time to a departure the loop does not sleep.
+/// Typical delay of a wake-up. The loop sleeps until this long before a departure and polls for the rest.
 const WAKES_LATE: Duration = Duration::from_micros(60);
 
 /// One end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct End {
+    /// Index of the flow in the scenario.
     pub flow: u32,
-    /// It sends the flow's data.
+    /// True if this end sends the flow's data.
     pub sends: bool,
 }
 
-/// A device that the agent makes: of a host, for the ends of some flows. A host may have several, where its flows must
-/// live apart.
+/// A device that the agent makes for one host, and the flow ends that use it. A host has several devices if its flows
+/// need separate namespaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// A place in the scenario's hosts.
+    /// Index of the host in the scenario.
     pub host: usize,
+    /// The flow ends that use the device.
     pub ends: Vec<End>,
 }
 
@@ -39,11 +40,11 @@ pub struct Device {
 pub(super) struct Ends<'a> {
     clock: Clock,
     ports: Ports,
-    /// Each with the edge of the network that it is.
+    /// Each device with the edge of the network that it feeds.
     tuns: Vec<(NodeId, Tun)>,
-    /// Which of them have packets, as far as is known.
+    /// False once a read found the device empty, until `wait` reports it readable.
     ready: Vec<bool>,
-    /// The one to be asked first: in turns.
+    /// Index of the device to read first. Advances, so that no device starves another.
     next: usize,
     device_of: BTreeMap<End, usize>,
     agent: &'a Channel,
@@ -52,7 +53,7 @@ pub(super) struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    /// `tuns` are those of the devices, then the two of each passage.
+    /// `tuns` holds the devices of `devices`, followed by two devices of each passage.
     pub fn new(
         scenario: &Scenario,
         devices: &[Device],
@@ -78,22 +79,22 @@ impl<'a> Ends<'a> {
         }
     }
 
-    /// The agent ended before the run did.
+    /// True if the agent ended before the run did.
     pub fn is_abandoned(&self) -> bool {
         self.abandoned
     }
 
-    /// Packets that the kernel did not take.
+    /// Number of packets that the kernel rejected.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Where a packet goes that came out at the edge: what belongs to no flow goes to the host's first device.
+    /// The device for a packet that left the network at an edge. A packet of no flow goes to the host's first device.
     fn device(&self, edge: NodeId, packet: &Packet) -> Option<usize> {
         let known = self.ports.flow((packet.src(), packet.dst()), packet.transport());
         let end = known.map(|(flow, side)| End { flow: flow.0, sends: side == Side::From });
         let device = end.and_then(|end| self.device_of.get(&end).copied());
-        // At the edges of a passage packets come out that are for another host.
+        // Packets for another host can leave at the edges of a passage.
         let device = device.filter(|device| self.tuns[*device].0 == edge);
         device.or_else(|| self.tuns.iter().position(|(host, _)| *host == edge))
     }
@@ -147,7 +148,7 @@ impl Io for Ends<'_> {
                 Err(error) => return Err(error.into()),
             }
             let mut ready: Vec<bool> = waits.iter().map(|wait| wait.any().unwrap_or(true)).collect();
-            // It says nothing while the run goes on.
+            // The agent sends no message during a run, so a readable channel means that it has ended.
             if ready.pop() == Some(true) {
                 self.abandoned = true;
                 return Ok(Wake::Stop);

@@ -1,24 +1,23 @@
-//! A scenario on real packets: its whole path here, in real time, and its hosts in network namespaces, each end of the
-//! path a TUN device.
+//! A scenario with real hosts: this process emulates the whole path in real time, and the hosts run in network
+//! namespaces. Each end of the path is a TUN device.
 //!
-//! The hosts' part is played by an **agent**, another process: it makes the namespaces and the devices, hands the
-//! devices over, and then drives the flows through the kernel's TCP. The two agree on the instant at which the run
-//! begins:
+//! An **agent**, another process, represents the hosts. It makes the namespaces and devices, passes the devices to this
+//! process, and then drives the flows through the kernel's TCP. Both agree on the start time of the run:
 //!
 //! ```text
-//! agent   a message for each device, with the device; then two for each passage, the host's end before the path's
-//! here    "ready": the network is built
-//! agent   the instant of the beginning, as nanoseconds of CLOCK_MONOTONIC
-//! here    "over": the run has come to its end
+//! agent          one message per device, carrying the device; then two per passage, the host's side before the path's
+//! this process   "ready": the network is built
+//! agent          the start time, as nanoseconds of CLOCK_MONOTONIC
+//! this process   "over": the run has ended
 //! ```
 //!
-//! The kernel closes a process' descriptors as it ends, however that comes about: so each side notices the other's
-//! death, and with the agent go namespaces and devices. Hosts that the agent does not play are the simulator's own,
-//! with its TCP.
+//! The kernel closes the descriptors of a process that ends for any reason. Each side therefore notices the death of
+//! the other, and the namespaces and devices disappear with the agent. Hosts that the agent does not represent are the
+//! simulator's own, with its TCP.
 //!
-//! Where both ends of a flow are such hosts no kernel would see its packets. So these hosts have a **passage**: a
-//! namespace whose kernel forwards between two devices, one towards the host and one towards the path. Every packet is
-//! written to the one as octets and read from the other.
+//! If both ends of a flow are the simulator's own hosts, no kernel would see the flow's packets. These hosts get a
+//! **passage**: a namespace whose kernel forwards between two devices, one on the host's side and one on the path's
+//! side. Every packet is written to the first device as bytes and read from the second.
 
 mod ends;
 mod ports;
@@ -38,15 +37,18 @@ use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
-/// Why there is no result.
+/// The reason why a run failed.
 #[derive(Debug)]
 pub enum WorldError {
+    /// The simulator cannot build the scenario.
     Build(BuildError),
-    /// The agent ended before the run did; it says itself why.
+    /// The agent ended before the run did. The agent reports its own reason.
     AgentGone,
-    /// It said something else than was agreed.
+    /// The agent sent an unexpected message.
     Misunderstood(String),
+    /// A device of the path failed.
     Device(io::Error),
+    /// The run of the scenario failed.
     Run(RunError),
 }
 
@@ -70,7 +72,7 @@ impl From<io::Error> for WorldError {
     }
 }
 
-/// The talk with the agent.
+/// The channel to the agent.
 #[derive(Debug)]
 pub struct Talk {
     here: Channel,
@@ -78,19 +80,21 @@ pub struct Talk {
 }
 
 impl Talk {
+    /// Opens the channel.
+    ///
     /// # Errors
-    /// If this process may have no more descriptors.
+    /// If this process may not open more descriptors.
     pub fn new() -> io::Result<Talk> {
         let (here, agents) = Channel::pair()?;
         Ok(Talk { here, agents: Some(agents) })
     }
 
-    /// The agent's end, for the agent to inherit.
+    /// The agent's end, for the agent to inherit. `None` after [`Talk::agent_started`].
     pub fn agents_end(&self) -> Option<RawFd> {
         self.agents.as_ref().map(|channel| channel.as_fd().as_raw_fd())
     }
 
-    /// The agent has its end: this process forgets it, so that the agent's death is noticed.
+    /// Closes the agent's end in this process once the agent has it. Otherwise the agent's death would go unnoticed.
     pub fn agent_started(&mut self) {
         self.agents = None;
     }
@@ -121,20 +125,21 @@ fn misunderstood(message: &[u8]) -> WorldError {
     WorldError::Misunderstood(String::from_utf8_lossy(message).into_owned())
 }
 
-/// What a run on real packets gives.
+/// The result of a run with real hosts.
 #[derive(Debug)]
 pub struct Carried {
-    /// Of the path, and of the ends that were simulated.
+    /// Measurements of the path, and of the simulated hosts.
     pub result: RunResult,
+    /// Measurements of the pump, such as the lateness of packets.
     pub pumped: Pumped,
-    /// Packets that the kernel did not take.
+    /// Number of packets that the kernel rejected.
     pub refused: u64,
-    /// Of the flows that the kernel sends.
+    /// Round trips of the flows that the kernel sends.
     pub trips: Vec<Trip>,
 }
 
-/// Carries the scenario's packets from its beginning to its end. The agent plays the hosts that have `devices`, and
-/// makes a passage for each of the hosts `passages`.
+/// Runs the scenario from its start to its end. The agent represents the hosts in `devices`, and makes a passage for
+/// each host in `passages`.
 ///
 /// # Errors
 /// If the scenario cannot be built, the agent ends early, or a device fails.
@@ -181,7 +186,7 @@ pub fn carry(
     }
     let refused = ends.refused();
     drop(ends);
-    // It keeps its devices until now.
+    // The agent keeps its devices until it receives this message.
     let _ = talk.here.send(b"over", None);
     Ok(Carried { result: result.map_err(WorldError::Run)?, pumped, refused, trips: trips.take() })
 }

@@ -1,4 +1,4 @@
-//! Which flow a packet belongs to, and which way it goes: told by the address and port of the flow's end that listens.
+//! The flow and direction of a packet, derived from the address and port of the flow's listening end.
 
 use lopsided_app::Side;
 use lopsided_core::{FlowId, Transport};
@@ -7,7 +7,7 @@ use lopsided_sim::listeners;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// The flows of a scenario by their listening ends, each of which is one flow's alone.
+/// The flows of a scenario by their listening ends. Each listening end belongs to one flow only.
 #[derive(Debug)]
 pub(super) struct Ports {
     listeners: BTreeMap<(IpAddr, u16), (FlowId, Side)>,
@@ -19,7 +19,8 @@ impl Ports {
         Ports { listeners: listeners(scenario).into_iter().zip(flows).collect() }
     }
 
-    /// The flow, and the side that the packet goes to. `None`: of no flow, or nothing that has ports.
+    /// The packet's flow, and the side to which the packet goes. `None` if the packet belongs to no flow or has no
+    /// ports.
     pub fn flow(&self, addresses: (IpAddr, IpAddr), transport: &Transport) -> Option<(FlowId, Side)> {
         let (from, to) = match transport {
             Transport::Tcp(header) => (header.src_port, header.dst_port),

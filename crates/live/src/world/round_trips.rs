@@ -1,8 +1,8 @@
-//! The round trips of the flows that the kernel sends, as a capture at the sender's end of the path sees them; of
-//! datagrams the one-way times.
+//! RTT samples of the flows that the kernel sends, measured at the sender's end of the path; one-way delays for
+//! datagrams.
 //!
-//! One for each ACK that advances: from the passing of the newest segment that it covers. None for an ACK that covers a
-//! segment sent more than once (Karn's rule). What the kernel itself takes is not in it.
+//! Each ACK that advances gives one sample, measured from the newest segment that it covers. An ACK that covers a
+//! retransmitted segment gives none (Karn's rule). The kernel's own processing time is not included.
 
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Event, EventMask, NodeId, Observer, Packet, Seq, Time, Transport};
@@ -11,15 +11,18 @@ use lopsided_sim::Passage;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// When it ended, and how long it took.
+/// One RTT or one-way delay sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trip {
+    /// Index of the flow in the scenario.
     pub flow: u32,
+    /// Time of the sample, in nanoseconds since the start.
     pub at_ns: u64,
+    /// The RTT or delay in nanoseconds.
     pub took_ns: u64,
 }
 
-/// Watches the edges. Clones share what they see: give one to the run and read the other.
+/// Observes the edges of the network. Clones share the samples: pass one to the run and read another.
 #[derive(Clone, Debug)]
 pub(super) struct RoundTrips {
     shared: Arc<Mutex<Shared>>,
@@ -27,10 +30,10 @@ pub(super) struct RoundTrips {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Of each flow, its sending and its receiving host, where that host is the kernel's, or the edge behind which its
+    /// The sending and the receiving host of each flow if they are the kernel's, or the edge at which the host's
     /// passage begins.
     hosts: Vec<[Option<NodeId>; 2]>,
-    /// By flow and the sender's port.
+    /// Unacknowledged data by flow and the sender's port.
     connections: BTreeMap<(u32, u16), Outstanding>,
     found: Vec<Trip>,
 }
@@ -42,8 +45,8 @@ impl RoundTrips {
         RoundTrips { shared: Arc::new(Mutex::new(Shared { hosts, ..Shared::default() })) }
     }
 
-    /// Datagrams between hosts that have passages are timed between these: behind them the host only sees when they
-    /// entered last.
+    /// Measures datagrams between hosts with passages from passage to passage. A host behind a passage only sees when
+    /// the packets entered the network for the last time.
     pub fn watch(&self, scenario: &Scenario, passages: &[Passage]) {
         let far = |host: usize| passages.iter().find(|passage| passage.host == host).map(|passage| passage.far);
         let mut shared = self.lock();
@@ -54,7 +57,7 @@ impl RoundTrips {
         }
     }
 
-    /// All of them, in the order of their ends.
+    /// Takes all samples, ordered by their time.
     pub fn take(&self) -> Vec<Trip> {
         std::mem::take(&mut self.lock().found)
     }
@@ -113,10 +116,10 @@ impl Shared {
     }
 }
 
-/// What one connection has sent and not seen acknowledged, in order of sequence.
+/// Data of one connection that is sent and not yet acknowledged, ordered by sequence number.
 #[derive(Debug)]
 struct Outstanding {
-    /// The end of each segment, and when it passed; `None` once it passed again.
+    /// The end of each segment and the time at which it passed; `None` if it was retransmitted.
     segments: VecDeque<(Seq, Option<Time>)>,
     highest: Seq,
 }
@@ -144,7 +147,7 @@ impl Outstanding {
         }
     }
 
-    /// When the newest segment that this covers passed, if all that it covers passed once.
+    /// The time at which the newest covered segment passed. `None` if any covered segment was retransmitted.
     fn acknowledged(&mut self, ack: Seq) -> Option<Time> {
         let covered = self.segments.iter().take_while(|(end, _)| end.at_or_before(ack)).count();
         let mut newest = None;
@@ -167,7 +170,7 @@ mod tests {
 
     #[test]
     fn an_ack_times_the_newest_segment_that_it_covers_unless_one_was_sent_twice() {
-        // Across the end of the sequence numbers.
+        // The sequence numbers wrap during the test.
         let first = Seq::new(u32::MAX - 50);
         let mut sent = Outstanding::from(first);
         sent.sent(first, 100, at(1));
