@@ -1,5 +1,5 @@
-//! The network knows no clock: driven by the pump on another one than the simulator's loop, every scenario gives the
-//! same packets.
+//! The network has no clock of its own: driven by the pump on another clock than the simulator's loop, every scenario
+//! produces the same packets.
 
 use lopsided_core::{Duration, NodeId, Packet, Time, wire};
 use lopsided_live::{Io, Pumped, Wake, pump};
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A clock as a machine has one: whoever sleeps by it wakes a little early or late for no reason.
+/// A clock like a machine's: sleeps end a little early or late.
 struct Clock {
     now: Time,
     naps: u64,
@@ -30,7 +30,7 @@ impl Io for Clock {
 
     fn wait(&mut self, until: Time) -> io::Result<Wake> {
         self.naps += 1;
-        // Every seventh sleep ends early, every third by up to 2 ms late.
+        // Every seventh sleep ends early, and every third up to 2 ms late.
         let woken = match self.naps % 21 {
             nap if nap % 7 == 0 => self.now + until.saturating_since(self.now) / 2,
             nap if nap % 3 == 0 => until + Duration::from_micros(100 * nap),
@@ -54,7 +54,7 @@ fn scenarios() -> Vec<PathBuf> {
     files
 }
 
-/// Long enough for losses, timeouts and transfers in each.
+/// Long enough for losses, timeouts and transfers in each scenario.
 const SHORTENED: Duration = Duration::from_secs(12);
 
 #[test]
@@ -76,8 +76,8 @@ fn the_pump_gives_the_digest_of_every_scenario() {
     }
 }
 
-/// Whoever carries the packets of passages from one end to the other: at once, as octets, one hop poorer as a router
-/// would.
+/// The kernel of the passages: carries packets from one end to the other at once, as bytes, and decrements the TTL like
+/// a router.
 struct Carrier {
     now: Time,
     passages: Vec<Passage>,
@@ -116,7 +116,7 @@ impl Io for Carrier {
     }
 }
 
-/// ACC's option of its own, SACK and marks go through with the rest.
+/// ACC's own option, SACK and the ECN marks survive the conversion to bytes.
 #[test]
 fn what_is_carried_between_a_host_and_its_link_is_what_went_without() {
     let red =

@@ -1,6 +1,7 @@
-//! Commands behind emulated lines, as a user runs them: what they reach, how they end, and that nothing of them stays.
+//! Commands behind emulated links, as a user runs them: the services that they reach, their exit codes, and that
+//! nothing remains of them.
 //!
-//! Where this machine allows no namespaces or has no TUN driver, these tests say so and pass.
+//! These tests print a note and pass if the machine permits no namespaces or has no TUN driver.
 #![cfg(target_os = "linux")]
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, getsockname, socket};
@@ -23,7 +24,7 @@ fn outcome(options: &[&str], command: &[&str]) -> Output {
     emulate(options, command).output().expect("the binary was built")
 }
 
-/// Whether lines can be emulated here at all.
+/// True if links can be emulated on this machine.
 fn can_be() -> bool {
     let tried = outcome(&["-q"], &["true"]);
     if !tried.status.success() {
@@ -32,7 +33,7 @@ fn can_be() -> bool {
     tried.status.success()
 }
 
-/// A port of 127.0.0.1 at which nobody listens while the socket is there.
+/// A port of 127.0.0.1 without a listener, as long as the socket exists.
 fn held_port() -> (OwnedFd, u16) {
     let holder = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).expect("a socket");
     bind(holder.as_raw_fd(), &SockaddrIn::new(127, 0, 0, 1, 0)).expect("a port");
@@ -40,7 +41,7 @@ fn held_port() -> (OwnedFd, u16) {
     (holder, port)
 }
 
-/// A number of seconds that no other process of this machine sleeps, to know these processes by.
+/// A sleep duration that no other process of this machine uses, so that its processes can be recognized.
 fn nap(number: u32) -> String {
     (1_000_000_000 + u64::from(std::process::id()) * 10 + u64::from(number)).to_string()
 }
@@ -89,7 +90,7 @@ fn a_connection_crosses_the_line_and_reaches_this_machine() {
     assert_eq!(done.stdout.len(), expected.len(), "{}", text(&done.stderr));
     assert!(done.stdout == expected, "octets came changed");
     server.join().expect("the server's part");
-    // 600 kB with headers at 20 Mbit/s, one and a half round trips before the first octet.
+    // 600 kB with headers at 20 Mbit/s, plus 1.5 RTT before the first byte.
     let shown = text(&done.stderr);
     let seconds: f64 = shown.split_whitespace().nth(1).and_then(|word| word.parse().ok()).expect("the time in seconds");
     assert!(seconds > 0.24, "faster than the line: {shown}");
@@ -100,7 +101,7 @@ fn what_the_world_refuses_is_refused_at_once() {
     if !can_be() {
         return;
     }
-    // Nobody listens there, and nobody else may: a socket has it that does nothing.
+    // The bound socket keeps the port free of listeners.
     let (_holder, port) = held_port();
     let done = outcome(&["-q"], &["bash", "-c", &format!("exec 3<>/dev/tcp/100.64.0.1/{port}")]);
     assert!(!done.status.success());
@@ -181,11 +182,11 @@ fn killed_at_any_time_it_leaves_nothing() {
         return;
     }
     let (asleep, arguments) = (nap(3), nap(4));
-    // `LOPSIDED_KILLS=100` for the long form.
+    // `LOPSIDED_KILLS=100` runs the long version.
     let kills = std::env::var("LOPSIDED_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(5u64);
     for number in 0..kills {
         let script = format!("sleep {asleep} & sleep {asleep}");
-        // Its last argument is there to know every process of it by.
+        // The last argument marks every process of this run in /proc.
         let mut running = emulate(&["-q"], &["sh", "-c", &script, &arguments]).spawn().expect("the binary was built");
         thread::sleep(Duration::from_millis(number * 37 % 160));
         running.kill().expect("it ran");
@@ -202,7 +203,7 @@ fn privileges_are_dropped_once_it_is_set_up() {
     if !can_be() {
         return;
     }
-    // It goes on until this test has seen enough.
+    // The command runs until the test has read enough.
     let mut running = emulate(&["-q"], &["sh", "-c", "echo up; read enough"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -214,7 +215,7 @@ fn privileges_are_dropped_once_it_is_set_up() {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).expect("its threads").flatten();
         tasks.map(|task| std::fs::read_to_string(task.path().join("status")).unwrap_or_default()).collect()
     };
-    // The command begins a moment before the rest is set up, of which the gateway's thread is the last.
+    // The command starts shortly before the setup is complete. The gateway's thread is its last step.
     assert!(met(|| statuses().len() >= 2), "the gateway has a thread of its own");
     for status in statuses() {
         for (name, expected) in [("CapInh", "0"), ("CapPrm", "0"), ("CapEff", "0"), ("NoNewPrivs", "1")] {
@@ -232,7 +233,7 @@ fn a_device_that_vanishes_ends_the_line_with_an_error() {
         return;
     }
     let done = outcome(&["-q"], &["sh", "-c", "ip link del line0 || exit 77; sleep 5; echo still"]);
-    // Only root inside may take it away, and only with iproute2.
+    // Removing the device needs root in the namespace, and iproute2.
     if done.status.code() == Some(77) {
         println!("left out: {}", text(&done.stderr));
         return;
@@ -246,7 +247,7 @@ fn signal(process: &Child, name: &str) {
     assert!(done.expect("kill is there").success());
 }
 
-/// Whether it comes to be so, for which a busy machine gets time.
+/// True if the condition becomes true within 30 s, which is long enough for a busy machine.
 fn met(condition: impl Fn() -> bool) -> bool {
     (0..3000).any(|_| {
         condition() || {
@@ -256,7 +257,7 @@ fn met(condition: impl Fn() -> bool) -> bool {
     })
 }
 
-/// Whether, after a moment, no process has this word in its command line.
+/// True if soon no process has this word in its command line.
 fn gone(word: &str) -> bool {
     met(|| !running(word))
 }

@@ -1,10 +1,10 @@
-//! What goes wrong around a line while it runs: a full disk, an interface that goes away, another MTU, clocks that are
-//! not those of others.
+//! Failures in the environment of a running link: a full disk, an interface that disappears, a changed MTU, a jumping
+//! date.
 //!
-//! Where this machine allows no namespaces or lacks a tool, a test says so and passes. No namespace has a date of its
-//! own, and another's date is not a test's to set: a library before the system's lets the date jump for the processes
-//! of a line alone, which then do not ask for it. That nothing here does is also what clippy holds the crate to
-//! (`SystemTime::now` in clippy.toml).
+//! A test prints a note and passes if the machine permits no namespaces or lacks a tool. No namespace has its own date,
+//! and a test must not change the machine's. Therefore a preloaded library makes the date jump for the processes of one
+//! link, and records which processes read the date. Clippy forbids the same to the crate's own code (`SystemTime::now`
+//! in clippy.toml).
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
@@ -15,7 +15,7 @@ use std::thread;
 const LIVE: &str = env!("CARGO_BIN_EXE_lopsided-live");
 const LEFT_OUT: i32 = 77;
 
-/// Runs a script of bash, behind what stands before it; `None` where it cannot be done here.
+/// Runs a bash script with the command `before` in front. Returns `None` if that is not possible here.
 fn run(before: &[&str], script: &str) -> Option<Output> {
     let folder =
         std::env::temp_dir().join(format!("lopsided-faults-{}-{:?}", std::process::id(), thread::current().id()));
@@ -41,7 +41,7 @@ fn shown(done: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr))
 }
 
-/// Sends to the first who asks; gives the port.
+/// Sends this many bytes to the first client that connects. Returns the port.
 fn server(count: usize) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -70,10 +70,10 @@ fn where_the_disk_is_full_the_line_goes_on_and_the_end_says_so() {
     let _ = std::fs::remove_file(&kept);
     let Some(done) = done else { return };
     let told = shown(&done);
-    // The command had its line to the end, and its exit code gives way to that of the failure.
+    // The command ran to its end, but the failure's exit code replaces its own.
     assert!(told.starts_with("400000\nexit 1\n"), "{told}");
     assert!(told.contains("cannot write") && told.contains("No space left"), "{told}");
-    // What found room can be read, and told to be cut.
+    // The part that fit on the disk is readable and reported as cut.
     let (capture, mut packets) = (capture.expect("it was kept"), 0);
     let read = lopsided_trace::read(&capture[..], |_, _| packets += 1);
     assert!(packets > 20, "{packets} packets in {} octets: {read:?}", capture.len());
@@ -145,8 +145,8 @@ fn a_clock_that_counts_from_elsewhere_changes_nothing() {
     assert!(told.starts_with("300000\n") && took >= 300, "{told}");
 }
 
-/// A library that goes before the system's: the date jumps back and forth by a million seconds, and who asks for it is
-/// written down.
+/// A preloaded library: the date jumps back and forth by 1,000,000 s, and the names of processes that read it are
+/// recorded.
 const JUMPING: &str = r#"
     #define _GNU_SOURCE
     #include <dlfcn.h>
@@ -188,7 +188,7 @@ fn a_date_that_jumps_changes_nothing_and_nobody_asks_for_it() {
     let script = script.replace("PORT", &server(300_000).to_string());
     let Some(done) = run(&["env", &format!("JUMPING={JUMPING}")], &script) else { return };
     let told = shown(&done);
-    // The library works, as `date` shows.
+    // `date` in the record shows that the library works.
     assert!(told.starts_with("300000\nexit 0\n") && told.contains("\ndate\n"), "{told}");
     assert!(!told.contains("lopsided-live"), "{told}");
 }

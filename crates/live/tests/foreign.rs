@@ -1,4 +1,4 @@
-//! Packets of others cross a line octet by octet, at the times that the line says, whatever is in them.
+//! Packets of any origin cross a link unchanged, byte for byte, at the times that the link determines.
 
 use lopsided_core::{Duration, NodeId, Packet, Time, wire};
 use lopsided_live::{Io, Pumped, Wake, pump};
@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 const SERVER: NodeId = NodeId(0);
 const CLIENT: NodeId = NodeId(1);
 
-/// Packets that come at given instants, and a clock that is never late.
+/// Packets that arrive at given times, and a clock that is never late.
 struct Others {
     now: Time,
     coming: VecDeque<(Time, NodeId, Vec<u8>)>,
@@ -53,7 +53,8 @@ fn line(keys: &str) -> Scenario {
     scenario
 }
 
-/// What came out, when and where, and what the pump counted.
+/// Carries the packets over the scenario's network. Returns the packets that left, with their times and edges, and the
+/// pump's counts.
 fn carry(scenario: &Scenario, coming: Vec<(Time, NodeId, Vec<u8>)>) -> (Vec<(Time, NodeId, Vec<u8>)>, Pumped) {
     let outside = |host: NodeId| Outside {
         host: host.index(),
@@ -101,7 +102,7 @@ fn octets(count: usize) -> Vec<u8> {
     (0..count).map(|place| (place * 31 + place / 251) as u8).collect()
 }
 
-/// TCP with options of others, a checksum that is wrong, the urgent pointer and reserved bits set.
+/// TCP with unknown options, a wrong checksum, the urgent pointer and reserved bits set.
 fn tcp() -> Vec<u8> {
     let mut segment = vec![0x1f, 0x90, 0xc0, 0x01, 1, 2, 3, 4, 5, 6, 7, 8, 0xaf, 0x38, 0x12, 0x34, 0xbe, 0xef, 0, 9];
     segment.extend([253, 6, 0xde, 0xad, 1, 1, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 30, 2]);
@@ -150,7 +151,7 @@ fn whatever_it_is_it_comes_out_as_it_went_in() {
         let (at, edge, octets) = &came_out[0];
         assert_eq!(*edge, CLIENT, "{what}");
         assert_eq!(*octets, packet, "{what}");
-        // 5 us, its own time on the line, 10 ms.
+        // It entered at 5 µs; add the serialization time of its size and 10 ms of propagation delay.
         assert_eq!(at.as_nanos(), 5_000 + 80 * packet.len() as u64 + 10_000_000, "{what}");
     }
 }
@@ -182,12 +183,12 @@ fn a_line_holds_others_packets_to_its_rate_and_its_queue() {
     let line = line("down = { rate = \"12 Mbit/s\", queue = \"10 packets\" }\nup.rate = \"1 Mbit/s\"");
     let burst = |_| (Time::ZERO, SERVER, v4(17, 0, &[], &octets(1480)));
     let (came_out, _) = carry(&line, (0..40).map(burst).collect());
-    // One in service and ten that wait; a packet of 1500 B takes 1 ms.
+    // One packet in transmission and ten in the queue; a packet of 1,500 bytes takes 1 ms.
     let times: Vec<u64> = came_out.iter().map(|(at, ..)| at.as_nanos()).collect();
     assert_eq!(times, (1..=11).map(|place| 10_000_000 + place * 1_000_000).collect::<Vec<_>>());
 }
 
-/// An ACK as Linux writes it, and with other options behind its timestamps.
+/// An ACK as Linux writes it, with more options behind the timestamps.
 fn ack(number: u32, more: &[u8]) -> Vec<u8> {
     let offset = (20 + 12 + more.len()) / 4;
     let mut segment = vec![0xc0, 0x01, 0x13, 0x89, 0, 0, 0, 1];
@@ -208,7 +209,7 @@ fn acks_of_others_are_filtered_and_thinned_unless_they_say_more_than_is_read() {
     };
     for line in [&filtered, &thinned] {
         assert!(run(line, &[]) <= 4, "{}", run(line, &[]));
-        // An option of unknown kind, one of impossible length, timestamps that come twice.
+        // An option of unknown kind, an option with an impossible length, and timestamps that occur twice.
         for more in [&[253, 4, 1, 2][..], &[5, 40, 0, 0], &[1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1]] {
             assert_eq!(run(line, more), 12, "{more:?}");
         }
@@ -247,7 +248,7 @@ fn a_run_may_end_early() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Hostile octets, and packets that were cut, lengthened or changed: each is carried as it is or counted as
+    /// Hostile bytes, and packets that were truncated, extended or changed: each is carried unchanged or counted as
     /// malformed.
     #[test]
     fn nothing_that_comes_in_brings_it_down(
@@ -262,7 +263,7 @@ proptest! {
         );
         let line = line(&if lan { format!("{keys}\n[lan]\nrate = \"1 Gbit/s\"\nqueue = \"1 MB\"") } else { keys });
         let mut known = packets();
-        // Sensing packets of nobody: on their way out, and turned.
+        // Sensing packets that no discipline sent, before and after their return.
         known.push(("sensing", v4(253, 0, &[], &77u64.to_be_bytes())));
         known.push(("turned", v4(253, 0, &[], &(77u64 | 1 << 63).to_be_bytes())));
         let changed = seeds.into_iter().map(|(which, place, value, len, cut)| {

@@ -1,8 +1,9 @@
-//! Our TCP and the kernel's exchange octets over a TUN device that loses, reorders and repeats packets, and end in
-//! every order.
+//! Lopsided's TCP and the kernel's exchange data over a TUN device that loses, reorders and repeats packets, and close
+//! connections in every order.
 //!
-//! The kernel's sockets and the device are in a network namespace of their own. `LOPSIDED_INTEROP_MB=1000` for the long
-//! form (with `--release`). Where this machine allows no namespaces or has no TUN driver, these tests say so and pass.
+//! The kernel's sockets and the device are in a network namespace of their own. `LOPSIDED_INTEROP_MB=1000` runs the
+//! long version (with `--release`). These tests print a note and pass if the machine permits no namespaces or has no
+//! TUN driver.
 #![cfg(target_os = "linux")]
 
 use lopsided_core::Rng;
@@ -25,7 +26,7 @@ const OURS_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2
 const MTU: u32 = 1500;
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(60));
 
-/// Runs this very test once more in a network namespace of its own, where it is told so. Gives whether this is that.
+/// Runs the same test again in its own network namespace. Returns true in that second run.
 fn in_a_room(test: &str) -> bool {
     if std::env::var_os("LOPSIDED_IN_A_ROOM").is_some() {
         return true;
@@ -53,15 +54,15 @@ fn in_a_room(test: &str) -> bool {
     false
 }
 
-/// A device that loses, holds back and repeats packets, both ways.
+/// A device that loses, delays and repeats packets in both directions.
 struct Rough {
     tun: Tun,
     rng: Rng,
-    /// Of a hundred packets.
+    /// Percentages of packets that are lost, delayed and repeated.
     lost: f64,
     late: f64,
     twice: f64,
-    /// Packets that wait until so many others have passed, inwards and outwards.
+    /// Delayed packets of each direction, with the number of packets that must still overtake them.
     inwards: VecDeque<(u32, Vec<u8>)>,
     outwards: VecDeque<(u32, Vec<u8>)>,
     again: VecDeque<Vec<u8>>,
@@ -104,7 +105,7 @@ impl Device for Rough {
         }
         loop {
             if !Device::receive(&mut self.tun, packet)? {
-                // Nobody is left to overtake it.
+                // No packet is left to overtake the delayed one.
                 if let Some((_, late)) = self.outwards.pop_front() {
                     Device::send(&mut self.tun, &late)?;
                 }
@@ -151,7 +152,7 @@ impl Device for Rough {
     }
 }
 
-/// The octets of a stream from a place on; another for each `seed`.
+/// `len` bytes of a stream from position `from` on. Each `seed` gives another stream.
 fn stream(seed: u64, from: u64, len: usize) -> Vec<u8> {
     let octet = |place: u64| {
         let mixed = ((place / 8) ^ (seed << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -162,7 +163,7 @@ fn stream(seed: u64, from: u64, len: usize) -> Vec<u8> {
 
 const CHUNK: usize = 1 << 16;
 
-/// One end of a connection, ours or the kernel's.
+/// One end of a connection: lopsided's or the kernel's.
 trait End: Send + Sync {
     fn put(&self, octets: &[u8]) -> io::Result<usize>;
     fn get(&self) -> io::Result<Vec<u8>>;
@@ -227,7 +228,7 @@ fn check_all(end: &dyn End, seed: u64, size: u64) {
     assert_eq!(got, size);
 }
 
-/// Both send so much at one time, and check what comes.
+/// Both ends send `size` bytes in parallel, and check what arrives.
 fn exchange(ours: &dyn End, kernels: &dyn End, size: u64) {
     thread::scope(|scope| {
         scope.spawn(|| send_all(ours, 1, size));
@@ -237,13 +238,12 @@ fn exchange(ours: &dyn End, kernels: &dyn End, size: u64) {
     });
 }
 
-/// A connection that our end begins, or the kernel's.
+/// A connection opened by lopsided's end or by the kernel's.
 fn joined(host: &TcpHost, kernels: IpAddr, settings: &SocketSettings, we_begin: bool) -> (TcpSocket, TcpStream) {
     if we_begin {
         let listener = TcpListener::bind((kernels, 0)).expect("a port");
         let peer = listener.local_addr().expect("an address");
-        // Another one each time: the kernel may give its port a second time while the connection before it waits for
-        // stragglers.
+        // A different port each time: the kernel may reuse a port while the previous connection is in TIME-WAIT.
         static PORT: AtomicU16 = AtomicU16::new(40_000);
         let ours = host.connect(PORT.fetch_add(1, Ordering::Relaxed), peer, settings).expect("a free port");
         let (theirs, _) = listener.accept().expect("a connection");
@@ -257,9 +257,9 @@ fn joined(host: &TcpHost, kernels: IpAddr, settings: &SocketSettings, we_begin: 
     (ours, connecting.join().expect("it ends").expect("a connection"))
 }
 
-/// `tcpi_options` of the kernel's end: timestamps, SACK, window scaling, ECN, from the lowest bit on.
+/// `tcpi_options` of the kernel's end: timestamps, SACK, window scaling, ECN, from the lowest bit up.
 fn options(kernels: &TcpStream) -> u8 {
-    // SAFETY: all of it may be zero.
+    // SAFETY: all zeros is a valid value of this structure.
     #[expect(unsafe_code, reason = "no library that is used here asks for this")]
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
@@ -277,7 +277,7 @@ fn set(what: &str, value: &str) {
     std::fs::write(&path, value).unwrap_or_else(|error| panic!("{path}: {error}"));
 }
 
-/// Scenarios write the same: `stack.ecn = "on"`.
+/// The same setting as `stack.ecn = "on"` in a scenario.
 fn with_ecn(profile: &str, cc: &str) -> SocketSettings {
     let mut settings = SocketSettings::named(profile, cc, MTU).expect("built in");
     let mut changed = (*settings.profile).clone();
@@ -330,7 +330,7 @@ fn refused_later(end: &dyn End) -> Option<ErrorKind> {
     kind(end.put(b"x"))
 }
 
-/// Both streams end, whoever ends first; and what an end that is gone was sent is answered with a reset.
+/// Both streams end, whichever end closes first. Data sent to a closed end is answered with a reset.
 #[test]
 fn connections_end_in_every_order() {
     if !in_a_room("connections_end_in_every_order") {
@@ -339,7 +339,7 @@ fn connections_end_in_every_order() {
     let rooms = [("ours0", KERNEL, OURS), ("ours1", KERNEL_V6, OURS_V6)];
     for (name, kernels, address) in rooms {
         let tun = match tun_between(name, kernels, address, MTU) {
-            // A kernel without IPv6.
+            // The kernel has no IPv6.
             Err(error) if kernels.is_ipv6() => {
                 println!("left out: {error}");
                 continue;
@@ -359,7 +359,7 @@ fn connections_end_in_every_order() {
 }
 
 fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
-    // Ours first: what the kernel's end still sends arrives.
+    // Lopsided closes first: data that the kernel still sends arrives.
     let (ours, theirs) = join();
     ours.put(b"ours").expect("room");
     ours.end(Shutdown::Write);
@@ -372,7 +372,7 @@ fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
     assert!(ended(ours.get()));
     drop(ours);
 
-    // The kernel's first.
+    // The kernel closes first.
     let (ours, theirs) = join();
     theirs.put(b"theirs").expect("room");
     theirs.end(Shutdown::Write);
@@ -384,7 +384,7 @@ fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
     assert!(ended(theirs.get()));
     drop((ours, theirs));
 
-    // Both at once.
+    // Both close at the same time.
     let (ours, theirs) = join();
     thread::scope(|scope| {
         scope.spawn(|| ours.end(Shutdown::Write));
@@ -393,7 +393,7 @@ fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
     assert!(ended(ours.get()) && ended(theirs.get()));
     drop((ours, theirs));
 
-    // Ours goes while data waits unread: a reset (RFC 1122 section 4.2.2.13).
+    // Lopsided closes with unread data: a reset (RFC 1122, section 4.2.2.13).
     let (ours, theirs) = join();
     theirs.put(b"never read").expect("room");
     while ours.info().counters.bytes_received.get() == 0 {
@@ -402,7 +402,7 @@ fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
     drop(ours);
     assert_eq!(kind(theirs.get()), Some(ErrorKind::ConnectionReset));
 
-    // The kernel's does so.
+    // The kernel closes with unread data.
     let (ours, theirs) = join();
     ours.put(b"never read").expect("room");
     let mut first = [0; 1];
@@ -411,12 +411,12 @@ fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
     assert_eq!(kind(ours.get()), Some(ErrorKind::ConnectionReset));
     assert_eq!(kind(ours.put(b"x")), Some(ErrorKind::ConnectionReset));
 
-    // Data for an end that is gone.
+    // Data for an end that has closed.
     let (ours, theirs) = join();
     drop(ours);
     assert!(ended(theirs.get()));
     theirs.put(b"too late").expect("the kernel does not know yet");
-    // Behind the end of the stream Linux tells a reader nothing more, and a writer of a broken pipe.
+    // After the end of the stream, Linux reports nothing more to a reader and a broken pipe to a writer.
     assert_eq!((0..1000).find_map(|_| refused_later(&theirs)), Some(ErrorKind::BrokenPipe));
     let (ours, theirs) = join();
     drop(theirs);
@@ -424,7 +424,7 @@ fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
     ours.put(b"too late").expect("we do not know yet");
     assert_eq!((0..1000).find_map(|_| refused_later(&ours)), Some(ErrorKind::ConnectionReset));
 
-    // Given up at once.
+    // The connection is aborted.
     let (ours, theirs) = join();
     ours.abort();
     assert_eq!(kind(theirs.get()), Some(ErrorKind::ConnectionReset));
@@ -444,7 +444,7 @@ fn who_listens_at_no_port_refuses_both_ways() {
     assert!(SocketSettings::named("linux-6.1", "vega", MTU).is_err_and(|said| said.contains("vegas")));
 }
 
-/// Our TCP on the machine's own address, towards its own kernel.
+/// Lopsided's TCP on the machine's own address, connected to the machine's own kernel.
 #[test]
 fn ports_of_the_own_address_are_ours_for_a_while() {
     if !in_a_room("ports_of_the_own_address_are_ours_for_a_while") {
@@ -471,7 +471,7 @@ fn ports_of_the_own_address_are_ours_for_a_while() {
     drop((ours, theirs));
     assert!(host.linger(Duration::from_secs(10)), "it never ended");
     drop(host);
-    // They are the kernel's again: it accepts at them.
+    // The kernel has the ports back: it can listen on them.
     let again = TcpListener::bind((address, port)).expect("the port is free");
     TcpStream::connect((address, port)).expect("a connection");
     drop(again);
