@@ -1,4 +1,4 @@
-//! Drives two endpoints of quinn-proto over a line: one download of QUIC with TLS, with an assertion on goodput.
+//! Drives two quinn-proto endpoints over a link: one QUIC download with TLS, with an assertion on goodput.
 //!
 //!     cargo run -p lopsided-line --example quinn
 
@@ -22,7 +22,7 @@ struct Host {
     peer: SocketAddr,
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
-    /// The instant that stands for [`Time::ZERO`]: quinn-proto wants instants and reads no clock.
+    /// The instant that represents [`Time::ZERO`]. quinn-proto takes instants and reads no clock itself.
     epoch: Instant,
 }
 
@@ -58,6 +58,7 @@ impl Host {
     }
 
     fn send(&self, now: Time, transmit: &Transmit, datagrams: &[u8], line: &mut Line) {
+        // quinn-proto may return several datagrams of one size in a single buffer.
         let ecn = transmit.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
         for datagram in datagrams[..transmit.size].chunks(transmit.segment_size.unwrap_or(transmit.size)) {
             line.send_ecn(now, self.side, datagram, ecn);
@@ -151,6 +152,7 @@ pub fn main() {
         }
         let timers = hosts.each_mut().map(|host| host.drive(now, &mut line));
         let mut arrived = false;
+        // Packets that arrive may trigger packets at the same time, so time advances only when none arrived.
         while let Some(delivery) = line.poll(now) {
             arrived = true;
             hosts[delivery.side as usize].receive(now, delivery, &mut line);

@@ -1,4 +1,4 @@
-//! Drives two smoltcp stacks over a line: one download of TCP, with an assertion on goodput.
+//! Drives two smoltcp stacks over a link: one TCP download, with an assertion on goodput.
 //!
 //!     cargo run -p lopsided-line --example smoltcp
 
@@ -14,7 +14,7 @@ use std::net::IpAddr;
 const BYTES: usize = 2_000_000;
 const MTU: usize = 1500;
 
-/// A network device that is two lists of packets.
+/// A network device made of two packet lists.
 #[derive(Default)]
 struct Wire {
     received: VecDeque<Vec<u8>>,
@@ -87,7 +87,7 @@ impl Host {
         self.sockets.get_mut(self.socket)
     }
 
-    /// Lets smoltcp act, sends its packets into the line and returns the time of its next timer.
+    /// Lets smoltcp act, sends its packets over the link, and returns the time of its next timer.
     fn drive(&mut self, now: Time, line: &mut Line) -> Option<Time> {
         let instant = Instant::from_micros((now.as_nanos() / 1000) as i64);
         self.interface.poll(instant, &mut self.wire, &mut self.sockets);
@@ -95,7 +95,7 @@ impl Host {
             line.send_ip(now, self.side, &packet).expect("smoltcp sends packets of IP");
         }
         let delay = self.interface.poll_delay(instant, &self.sockets)?;
-        // smoltcp counts in microseconds: a delay of 0 at a time between two of them is 1 us.
+        // smoltcp counts whole microseconds, so a delay of 0 can mean any time within the current one. Wait 1 µs.
         let delay = delay.max(Duration::from_micros(1));
         Some(now + lopsided_line::Duration::from_micros(delay.total_micros()))
     }
@@ -142,6 +142,6 @@ pub fn main() {
     }
     let goodput = 8e-6 * BYTES as f64 / now.as_secs_f64();
     println!("smoltcp: {goodput:.2} Mbit/s of 10 Mbit/s, {} packets dropped", line.dropped());
-    // 1460 of 1500 bytes are payload: at most 9.73 Mbit/s.
+    // 1,460 of 1,500 bytes are payload: at most 9.73 Mbit/s.
     assert!((5.0..9.74).contains(&goodput), "{goodput} Mbit/s");
 }

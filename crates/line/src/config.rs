@@ -1,4 +1,4 @@
-//! Configuration of a line.
+//! The configuration of a line.
 
 use lopsided_core::Dir;
 use lopsided_scenario::{Errors, Scenario, queue_setting};
@@ -6,10 +6,10 @@ use lopsided_sim::BuildError;
 use std::fmt;
 use std::io::Write;
 
-/// A scenario needs a flow; a line removes all flows.
+/// A scenario must have a flow. The line removes all flows.
 const PLAIN: &str = "[scenario]\nduration = \"1 s\"\n[link]\n[[flow]]\nname = \"any\"\ndirection = \"down\"\n";
 
-/// Rates, round trip, queues and everything else of a line.
+/// The configuration of a line: rates, RTT, queues and every other key of a scenario.
 ///
 /// # Examples
 ///
@@ -34,7 +34,7 @@ pub struct LineConfig {
 }
 
 impl LineConfig {
-    /// A line of these rates and this round trip without queues, as a scenario writes them: `50 Mbit/s`, `40 ms`.
+    /// A line of these rates and this RTT without queueing, in the notation of scenarios: `50 Mbit/s`, `40 ms`.
     #[must_use]
     pub fn new(down: &str, up: &str, rtt: &str) -> LineConfig {
         LineConfig::scenario(PLAIN, "line").set("link.rtt", rtt).set("link.down.rate", down).set("link.up.rate", up)
@@ -46,8 +46,8 @@ impl LineConfig {
         LineConfig::scenario(PLAIN, "line").set("link.preset", name)
     }
 
-    /// The network of a whole scenario in TOML between its hosts `client` and `server`. Its flows are left out.
-    /// Errors call the text `name`; relative files in it are found relative to the file of that name.
+    /// The network of a scenario in TOML between its hosts `client` and `server`. Its flows are ignored. `name` is the
+    /// file name in error messages; relative paths in the scenario refer to the folder of that file.
     #[must_use]
     pub fn scenario(text: &str, name: &str) -> LineConfig {
         LineConfig { text: text.to_owned(), name: name.to_owned(), settings: Vec::new(), seed: 1, capture: None }
@@ -76,8 +76,8 @@ impl LineConfig {
         self
     }
 
-    /// Writes the packets that leave the queues as a capture in pcapng, which Wireshark reads. Dropped packets have a
-    /// comment with the reason. [`crate::Line::finish`] completes the capture.
+    /// Writes the packets that leave the queues to a pcapng capture, which Wireshark reads. Dropped packets have the
+    /// reason as a comment. [`crate::Line::finish`] completes the capture.
     #[must_use]
     pub fn pcapng(mut self, out: impl Write + Send + 'static) -> LineConfig {
         self.capture = Some(Box::new(out));
@@ -102,13 +102,13 @@ impl fmt::Debug for LineConfig {
     }
 }
 
-/// Why a line cannot be made.
+/// The reason why a line cannot be built.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LineError {
     /// A setting is missing or wrong. The message names the key and the valid values.
     Scenario(Errors),
-    /// The settings are valid and cannot be built together.
+    /// The settings are valid but cannot be combined.
     Build(BuildError),
     /// The scenario has no host of this name, or no route between `client` and `server`.
     NoRoute(String),

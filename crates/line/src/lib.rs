@@ -1,8 +1,8 @@
 //! An access line as an object, for the test suites of transport protocols.
 //!
-//! A [`Line`] takes datagrams in at one side and returns them at the other, later, in another number, or with a mark,
-//! as its links, queues and losses decide. It runs in virtual time: the caller passes the time into each call. The same
-//! configuration, seed and calls give the same deliveries on every machine.
+//! A [`Line`] takes datagrams at one side and returns them at the other: delayed, reordered, dropped or marked as its
+//! links, queues and loss models decide. It runs in virtual time: the caller passes the time into each call. The same
+//! configuration, seed and calls produce the same deliveries on every machine.
 //!
 //! The line is the network between the hosts `client` and `server` of a scenario. Every access line by name, queue
 //! discipline, shaper, loss model and stage of lopsided is available by the keys of a scenario.
@@ -29,7 +29,7 @@
 //! # Ok::<(), lopsided_line::LineError>(())
 //! ```
 //!
-//! `examples/quinn.rs` drives quinn-proto over a line, `examples/smoltcp.rs` drives smoltcp. Leaves out: sockets, threads
+//! `examples/quinn.rs` drives quinn-proto over a line, `examples/smoltcp.rs` drives smoltcp. Left out: sockets, threads
 //! and real time, which `lopsided emulate` has.
 
 #![deny(missing_docs)]
@@ -42,7 +42,7 @@ pub use line::{Delivery, Line, Side};
 pub use lopsided_core::wire::Malformed;
 pub use lopsided_core::{Dir, Duration, Ecn, Time};
 
-/// The code in README.md, which the documentation tests compile and run.
+/// Compiles and runs the code in README.md as a doctest.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

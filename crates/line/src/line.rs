@@ -1,4 +1,4 @@
-//! The line.
+//! The line: a simulated network with one port at each side.
 
 use crate::config::{LineConfig, LineError};
 use lopsided_core::packet::{IpHeader, UdpHeader};
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 
-/// A line has no end; this one is after 100 years.
+/// Duration of the scenario. A line has no end; 100 years are long enough.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 /// The UDP port of both sides.
 const PORT: u16 = 4433;
@@ -54,7 +54,7 @@ pub struct Delivery {
     pub side: Side,
     /// The ECN field on arrival: `Ce` if a queue marked the datagram.
     pub ecn: Ecn,
-    /// The payload that [`Line::send`] got, or the whole IP packet that [`Line::send_ip`] got.
+    /// The payload passed to [`Line::send`], or the whole IP packet passed to [`Line::send_ip`].
     pub datagram: Vec<u8>,
 }
 
@@ -68,7 +68,7 @@ pub struct Delivery {
 /// ```
 /// use lopsided_line::{Dir, Line, LineConfig, Side, Time};
 ///
-/// // A buffer of 2 packets: 10 datagrams that are sent at once do not fit.
+/// A buffer of 2 packets: it has no room for 10 datagrams sent at once.
 /// let mut line = Line::new(LineConfig::new("10 Mbit/s", "1 Mbit/s", "20 ms").queue(Dir::Up, "2 packets"))?;
 /// for number in 0..10_u8 {
 ///     line.send(Time::ZERO, Side::Client, &[number; 1200]);
@@ -84,7 +84,7 @@ pub struct Delivery {
 #[derive(Debug)]
 pub struct Line {
     network: Network<Host>,
-    /// Nodes and addresses by [`Side`].
+    /// Node and address of each [`Side`].
     ends: [(NodeId, IpAddr); 2],
     arrived: VecDeque<Delivery>,
     capture: Option<Capture>,
@@ -127,11 +127,11 @@ impl Line {
         self.send_ecn(now, side, datagram, Ecn::NotEct);
     }
 
-    /// As [`Line::send`], with an ECN codepoint. A discipline that marks sets [`Ecn::Ce`] on datagrams that are not
+    /// Like [`Line::send`], with an ECN codepoint. A discipline that marks sets [`Ecn::Ce`] on datagrams that are not
     /// [`Ecn::NotEct`].
     ///
     /// # Panics
-    /// As [`Line::send`].
+    /// As for [`Line::send`].
     pub fn send_ecn(&mut self, now: Time, side: Side, datagram: &[u8], ecn: Ecn) {
         assert!(datagram.len() <= 65_507, "a UDP datagram over IPv4 has at most 65,507 bytes, not {}", datagram.len());
         let (IpAddr::V4(src), IpAddr::V4(dst)) = (self.address(side).ip(), self.address(side.peer()).ip()) else {
@@ -142,11 +142,11 @@ impl Line {
         self.inject(now, side, NewPacket::new(FlowId(0), ip, header, Payload::real(datagram.to_vec())));
     }
 
-    /// Sends a whole IP packet, of any protocol, into the line at one side. The peer gets it unchanged except for marks and
-    /// the TTL. A packet of the client may have any destination; one of the server needs the client's address.
+    /// Sends a whole IP packet of any protocol at one side. The peer receives it unchanged except for ECN marks and the
+    /// TTL. A packet from the client may have any destination. A packet from the server needs the client's address.
     ///
     /// # Errors
-    /// If `packet` is not one whole packet of IPv4 or IPv6.
+    /// If `packet` is not exactly one IPv4 or IPv6 packet.
     ///
     /// # Panics
     /// If `now` is earlier than in a previous call.
@@ -162,7 +162,7 @@ impl Line {
         self.collect();
     }
 
-    /// Returns the next datagram that arrives at or before `now`, in order of arrival; `None` if there is none.
+    /// The next datagram that arrives at or before `now`, in order of arrival. Returns `None` if there is none.
     ///
     /// # Panics
     /// If `now` is earlier than in a previous call, and no datagram waits.
@@ -174,21 +174,21 @@ impl Line {
         self.arrived.pop_front()
     }
 
-    /// The time of the next [`Line::poll`] that changes something; `None` if the line is empty. Not every wake-up returns a
-    /// datagram: some are timers inside the line.
+    /// The time of the next [`Line::poll`] that changes something, or `None` if the line is empty. Some wake-ups return
+    /// no datagram: they are timers inside the line.
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Time> {
         let arrived = self.arrived.front().map(|first| first.at);
         arrived.or_else(|| self.network.next_time())
     }
 
-    /// The latest time that a call passed, or the last event before it.
+    /// The latest time passed to a call, or the time of the last event if that is earlier.
     #[must_use]
     pub fn now(&self) -> Time {
         self.network.now()
     }
 
-    /// The address and UDP port that a side has in captures and for [`Line::send_ip`].
+    /// The address and UDP port of a side, as used in captures and by [`Line::send_ip`].
     #[must_use]
     pub fn address(&self, side: Side) -> SocketAddr {
         SocketAddr::new(self.ends[side as usize].1, PORT)
@@ -206,19 +206,19 @@ impl Line {
         self.network.accounting().nodes().iter().map(|node| node.marked_total().packets).sum()
     }
 
-    /// A checksum over everything that happened in the line: two lines that got the same calls have the same digest.
+    /// A checksum over all events in the line. Two lines with the same calls have the same digest.
     #[must_use]
     pub fn digest(&self) -> u64 {
         self.network.accounting().digest()
     }
 
-    /// Completes the capture and returns its number of packets; 0 if [`LineConfig::pcapng`] set none.
+    /// Completes the capture and returns its number of packets. Returns 0 if [`LineConfig::pcapng`] was not called.
     ///
     /// # Errors
     /// If the capture could not be written.
     pub fn finish(mut self) -> io::Result<u64> {
         let Some(capture) = self.capture.take() else { return Ok(0) };
-        // A link reports departures when it is next touched.
+        // A link reports its past departures only when it is next used.
         let links: Vec<NodeId> = (0..).map(NodeId).zip(self.network.nodes()).filter_map(link).collect();
         for link in links {
             self.network.with_link(link, |link, cx| {
@@ -228,7 +228,7 @@ impl Line {
         capture.finish()
     }
 
-    /// Handles all events up to `now`, each at its own time.
+    /// Processes all events up to `now`, each at its own time.
     fn advance(&mut self, now: Time) {
         assert!(now >= self.network.now(), "time goes back from {:?} to {now:?}", self.network.now());
         while let Some(due) = self.network.next_time().filter(|due| *due <= now) {
@@ -271,7 +271,7 @@ fn capture(scenario: &Scenario, out: Box<dyn Write + Send>) -> Capture {
     let taps = links.zip(nodes).map(|((link, dir), label)| {
         Tap::link(format!("{} {}", link.name, dir.name()), label.node, link.dir(dir).rate).with_drops()
     });
-    // A link reports a departure when it is next touched: at the latest when the packet arrives.
+    // A link reports a departure when it is next used, at the latest when the packet arrives.
     let lateness = scenario.graph.links.iter().map(|link| link.down.delay.max(link.up.delay)).max();
     Capture::new(out, taps.collect(), lateness.unwrap_or(Duration::ZERO).max(Duration::from_secs(1)))
 }

@@ -1,4 +1,4 @@
-//! Two stacks of others over a line: the examples, with their assertions on goodput.
+//! Two independent stacks over a link: runs the examples, with their assertions on goodput.
 
 #[path = "../examples/quinn.rs"]
 mod quinn;

@@ -1,4 +1,4 @@
-//! The settings of a QUIC flow, and the ACK behaviours of known stacks.
+//! The settings of a QUIC flow, and the ACK behaviour of known stacks.
 
 use lopsided_app::{
     AppConfig, BulkConfig, CustomConfig, HttpConfig, OnOffConfig, Opening, TransferConfig, Transport, TransportEnd,
@@ -8,19 +8,20 @@ use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Choice, Fault, Given, Key, Part, Presets, key};
 use lopsided_tcp::StackConfig;
 
-/// RFC 9000 section 18.2: the delay that a receiver may use without telling the peer another.
+/// RFC 9000, section 18.2: default of max_ack_delay.
 const USUAL_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
-/// RFC 9000 section 14: every path carries UDP payloads of 1,200 bytes.
+/// RFC 9000, section 14: every path carries UDP payloads of at least 1,200 bytes.
 const SMALLEST_DATAGRAM: u64 = 1200;
-/// IPv4 and UDP headers.
+/// Size of the IPv4 and UDP headers in bytes.
 const HEADERS: u64 = 28;
-/// quinn's loss detection and ours count packets with 32 bits; a larger ACK threshold means "by time alone".
+/// Largest ACK threshold. quinn and this crate count packets with 32 bits; a threshold this large leaves ACKs to the
+/// timer.
 const MOST_ACK_PACKETS: u32 = 1 << 20;
 
-/// Whose congestion control a QUIC sender uses.
+/// The implementation of a QUIC sender's congestion control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CcSource {
-    /// The control that TCP flows use under the same name.
+    /// Lopsided's: the control that TCP flows use under the same name.
     #[default]
     Lopsided,
     /// quinn's own.
@@ -32,48 +33,71 @@ impl Choice for CcSource {
 }
 
 /// The settings of both ends of a QUIC flow.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::Duration;
+/// use lopsided_quic::QuicConfig;
+/// use lopsided_spec::Part;
+///
+/// let config = QuicConfig { ack_packets: 10, ..QuicConfig::default() };
+/// assert!(config.check().is_ok());
+/// // A receiver may exceed the default of 25 ms only if the sender requests it.
+/// let slow = QuicConfig { max_ack_delay: Duration::from_millis(50), ..config };
+/// assert!(slow.check().is_err());
+/// assert!(QuicConfig { ack_frequency: true, ..slow }.check().is_ok());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuicConfig {
-    /// The number of packets for an ACK.
+    /// Number of ack-eliciting packets per ACK.
     pub ack_packets: u32,
-    /// The number of first packets that are acknowledged two by two.
+    /// Number of packets at the start of a connection for which every second packet is acknowledged.
     pub ack_start: u32,
-    /// An ACK for this share of the packets that arrive in a round trip, where that is more than `ack_packets`.
+    /// If this fraction of the packets received per RTT exceeds `ack_packets`, one ACK per that many packets.
     pub ack_window_share: f64,
-    /// The most packets that an ACK stands for by `ack_window_share`.
+    /// Upper limit of the packets per ACK under `ack_window_share`.
     pub ack_packets_most: u32,
-    /// An ACK waits for at most so long.
+    /// Longest delay of an ACK.
     pub max_ack_delay: Duration,
-    /// The same as a share of the round-trip time; zero for no such bound.
+    /// Longest delay of an ACK as a fraction of the RTT; 0 for no such limit.
     pub ack_delay_rtts: f64,
-    /// See [`QuicConfig`]'s key of that name.
+    /// Packets out of order that cause an immediate ACK: 1 for each one, 0 for never, n > 1 only if the sender could
+    /// declare a packet lost by then.
     pub reordering_threshold: u32,
-    /// The sender asks for these by ACK_FREQUENCY frames.
+    /// The sender requests the ACK settings with ACK_FREQUENCY frames.
     pub ack_frequency: bool,
+    /// The implementation of the sender's congestion control.
     pub cc_source: CcSource,
-    /// The first congestion window in packets.
+    /// Initial congestion window in packets.
     pub initial_window: u32,
+    /// Send packets as ECT(0) while ECN validation succeeds.
     pub ecn: bool,
-    /// Packets in one call at most.
+    /// Largest number of packets sent back to back in one call.
     pub gso_packets: u32,
-    /// From the first received packet of a batch to the handling of the batch.
+    /// Time between the first received packet of a batch and the processing of the batch.
     pub receive_wait: Duration,
-    /// Processor time of each packet.
+    /// Processor time per packet.
     pub packet_cpu: Duration,
+    /// Search for the path MTU.
     pub mtu_discovery: bool,
-    /// The largest UDP payload that path MTU discovery tries.
+    /// Largest UDP payload that the search for the path MTU tries.
     pub max_datagram: Bytes,
+    /// Receive window of a stream in bytes.
     pub stream_window: Bytes,
+    /// Receive window of the connection, or `None` for no limit.
     pub connection_window: Option<Bytes>,
+    /// Largest amount of unacknowledged data over all streams.
     pub send_window: Bytes,
+    /// Time without a received packet after which the connection closes, or `None` for never.
     pub idle_timeout: Option<Duration>,
-    /// The size of the server's handshake messages.
+    /// Size of the server's handshake messages.
     pub server_flight: Bytes,
 }
 
 impl QuicConfig {
-    /// quinn 0.11: an ACK for every second packet, ECN on, up to 10 packets in one send call, path MTU discovery up to
-    /// 1,452 bytes, receive windows for 100 Mbit/s at 100 ms.
+    /// quinn 0.11: one ACK per 2 packets, ECN on, up to 10 packets per send call, path MTU discovery up to 1,452 bytes,
+    /// receive windows for 100 Mbit/s at 100 ms.
     const QUINN: QuicConfig = QuicConfig {
         ack_packets: 2,
         ack_start: 0,
@@ -105,17 +129,17 @@ impl Default for QuicConfig {
     }
 }
 
-/// The ACK behaviours of known stacks, each as its receiver behaves without the extension.
+/// The ACK behaviour of known stacks, as their receivers behave without ACK_FREQUENCY frames.
 const PRESETS: &[(&str, QuicConfig)] = &[
     // quinn-proto 0.11.19, connection/spaces.rs: PendingAcks::new.
     ("quinn", QuicConfig::QUINN),
-    // ngtcp2's settings: ack_thresh = 2 and the usual delay.
+    // ngtcp2's settings: ack_thresh = 2 and the default delay.
     ("ngtcp2", QuicConfig::QUINN),
     // quiche's quic_constants.h: kMinReceivedBeforeAckDecimation, kMaxRetransmittablePacketsBeforeAck and
     // kPeerAckDecimationDelay.
     ("chrome", QuicConfig { ack_packets: 10, ack_start: 100, ack_delay_rtts: 0.25, ..QuicConfig::QUINN }),
-    // picoquic's frames.c, picoquic_compute_ack_gap and _ack_delay_max: a quarter of the packets in a window, 2 to 32, and a
-    // quarter of the smallest RTT, at most 10 ms. Its corrections for a slow way back are left out.
+    // picoquic's frames.c, picoquic_compute_ack_gap and _ack_delay_max: 25 % of the packets in a window, 2 to 32, and
+    // 25 % of the minimum RTT, at most 10 ms. Its corrections for a slow reverse path are left out.
     (
         "picoquic",
         QuicConfig {
@@ -362,7 +386,7 @@ impl TransportSettings for QuicConfig {
         stack.mtu().min(Bytes::new(self.max_datagram.get() + HEADERS))
     }
 
-    /// Datagrams with Initial packets are padded to 1,200 octets (RFC 9000 section 14.1).
+    /// RFC 9000, section 14.1: datagrams with Initial packets are padded to 1,200 bytes.
     fn opening_packet(&self) -> Option<Bytes> {
         Some(Bytes::new(SMALLEST_DATAGRAM + HEADERS))
     }
@@ -372,7 +396,7 @@ impl TransportSettings for QuicConfig {
     }
 }
 
-/// Why a congestion control cannot run over QUIC; `None` if it can.
+/// The reason why a congestion control cannot run over QUIC, or `None` if it can.
 fn refused(cc: &str) -> Option<&'static str> {
     match cc {
         "dctcp" | "prague" => Some("quinn tells a control that packets were marked, and not how many"),

@@ -1,12 +1,28 @@
-//! Reads QUIC packets that are not encrypted: headers (RFC 9000 section 17) and frames (section 19), for counters, qlog and
-//! tests. An iteration ends at the first octets that cannot be read.
+//! Parses unencrypted QUIC packets, for counters, qlog and tests: headers (RFC 9000, section 17) and frames (section
+//! 19). An iteration ends at the first bytes that cannot be parsed.
+//!
+//! # Examples
+//!
+//! ```
+//! use lopsided_quic::frames::{CID_LEN, Frame, PacketKind, TAG_LEN, packets};
+//!
+//! // A short header with a packet number of 1 byte, a PING frame, and the tag.
+//! let mut datagram = vec![0x40];
+//! datagram.extend([0; CID_LEN]);
+//! datagram.extend([7, 0x01]);
+//! datagram.extend([0; TAG_LEN]);
+//!
+//! let packet = packets(&datagram).next().unwrap();
+//! assert_eq!((packet.kind, packet.number(None)), (PacketKind::OneRtt, 7));
+//! assert!(matches!(packet.frames().next(), Some(Frame::Ping)));
+//! ```
 
-/// Octets of the connection IDs that lopsided's endpoints choose.
+/// Length of the connection IDs that lopsided's endpoints choose, in bytes.
 pub const CID_LEN: usize = 8;
-/// Octets of the tag behind the payload of each packet.
+/// Length of the tag at the end of each packet, in bytes.
 pub const TAG_LEN: usize = 16;
 
-/// Reads a variable-length integer (RFC 9000 section 16) off the front.
+/// Takes a variable-length integer (RFC 9000, section 16) from the front.
 fn varint(octets: &mut &[u8]) -> Option<u64> {
     let first = *octets.first()?;
     let len = 1usize << (first >> 6);
@@ -21,19 +37,25 @@ fn skip(octets: &mut &[u8], len: u64) -> Option<()> {
     Some(())
 }
 
-/// The kind of a packet.
+/// The type of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PacketKind {
+    /// Initial packet.
     Initial,
+    /// 0-RTT packet.
     ZeroRtt,
+    /// Handshake packet.
     Handshake,
+    /// Retry packet.
     Retry,
+    /// Version Negotiation packet.
     VersionNegotiation,
+    /// 1-RTT packet, the only type with a short header.
     OneRtt,
 }
 
 impl PacketKind {
-    /// The name in qlog (draft-ietf-quic-qlog-quic-events, PacketType).
+    /// Name of the type in qlog (draft-ietf-quic-qlog-quic-events, PacketType).
     pub fn name(self) -> &'static str {
         match self {
             PacketKind::Initial => "initial",
@@ -49,18 +71,20 @@ impl PacketKind {
 /// One packet of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketView<'a> {
+    /// Type of the packet.
     pub kind: PacketKind,
-    /// The lowest `number_len` octets of the packet number.
+    /// Packet number as on the wire: its lowest `number_len` bytes.
     pub truncated_number: u64,
+    /// Length of the packet number on the wire in bytes.
     pub number_len: usize,
-    /// Octets of the whole packet with header and tag.
+    /// Length of the whole packet with header and tag, in bytes.
     pub size: usize,
-    /// The frames, without the tag.
+    /// Bytes of the frames, without the tag.
     pub payload: &'a [u8],
 }
 
 impl PacketView<'_> {
-    /// The whole packet number, if the largest number before it is known (RFC 9000 appendix A.3).
+    /// The full packet number, given the largest one received before (RFC 9000, appendix A.3).
     pub fn number(&self, largest: Option<u64>) -> u64 {
         let expected = largest.map_or(0, |largest| largest + 1);
         let window = 1u64 << (8 * self.number_len);
@@ -130,7 +154,7 @@ impl<'a> Iterator for Packets<'a> {
     }
 }
 
-/// A packet whose number begins at `at`.
+/// A packet whose packet number starts at byte `at`.
 fn one(kind: PacketKind, first: u8, packet: &[u8], at: usize, size: usize) -> Option<PacketView<'_>> {
     let number_len = usize::from(first & 3) + 1;
     let number = packet.get(at..at + number_len)?;
@@ -139,78 +163,123 @@ fn one(kind: PacketKind, first: u8, packet: &[u8], at: usize, size: usize) -> Op
     Some(PacketView { kind, truncated_number, number_len, size, payload })
 }
 
-/// A frame.
+/// A frame (RFC 9000, section 19).
 #[derive(Clone, Copy, Debug)]
 pub enum Frame<'a> {
-    /// A run of padding, with its length in octets.
+    /// A run of PADDING frames, with its length in bytes.
     Padding(u64),
+    /// PING.
     Ping,
-    /// `delay` is in units of the peer's ACK delay exponent. `counts` has the packets that arrived with ECT(0), ECT(1) and CE.
+    /// ACK.
     Ack {
+        /// Largest packet number acknowledged.
         largest: u64,
+        /// Delay of the ACK, in units of the peer's ACK delay exponent.
         delay: u64,
+        /// The acknowledged ranges.
         blocks: AckBlocks<'a>,
+        /// Packets received with ECT(0), ECT(1) and CE, if the frame reports them.
         counts: Option<[u64; 3]>,
     },
+    /// RESET_STREAM.
     ResetStream {
+        /// Stream ID.
         id: u64,
     },
+    /// STOP_SENDING.
     StopSending {
+        /// Stream ID.
         id: u64,
     },
+    /// CRYPTO.
     Crypto {
+        /// Offset of the data in bytes.
         offset: u64,
+        /// Length of the data in bytes.
         len: u64,
     },
+    /// NEW_TOKEN.
     NewToken,
+    /// STREAM.
     Stream {
+        /// Stream ID.
         id: u64,
+        /// Offset of the data in the stream, in bytes.
         offset: u64,
+        /// Length of the data in bytes.
         len: u64,
+        /// The data ends the stream.
         fin: bool,
     },
+    /// MAX_DATA.
     MaxData {
+        /// Limit of the connection's data in bytes.
         maximum: u64,
     },
+    /// MAX_STREAM_DATA.
     MaxStreamData {
+        /// Stream ID.
         id: u64,
+        /// Limit of the stream's data in bytes.
         maximum: u64,
     },
+    /// MAX_STREAMS.
     MaxStreams {
+        /// Limit of the number of streams.
         maximum: u64,
     },
+    /// DATA_BLOCKED.
     DataBlocked {
+        /// The limit of the connection's data that blocks the sender, in bytes.
         limit: u64,
     },
+    /// STREAM_DATA_BLOCKED.
     StreamDataBlocked {
+        /// Stream ID.
         id: u64,
+        /// The limit of the stream's data that blocks the sender, in bytes.
         limit: u64,
     },
+    /// STREAMS_BLOCKED.
     StreamsBlocked {
+        /// The limit of the number of streams that blocks the sender.
         limit: u64,
     },
+    /// NEW_CONNECTION_ID.
     NewConnectionId,
+    /// RETIRE_CONNECTION_ID.
     RetireConnectionId,
+    /// PATH_CHALLENGE.
     PathChallenge,
+    /// PATH_RESPONSE.
     PathResponse,
+    /// CONNECTION_CLOSE.
     ConnectionClose {
+        /// Error code.
         code: u64,
     },
+    /// HANDSHAKE_DONE.
     HandshakeDone,
-    /// draft-ietf-quic-ack-frequency. `threshold` is the number of packets that need no ACK.
+    /// ACK_FREQUENCY (draft-ietf-quic-ack-frequency).
     AckFrequency {
+        /// Number of ack-eliciting packets that need no immediate ACK.
         threshold: u64,
+        /// Requested longest delay of an ACK, in microseconds.
         max_delay_us: u64,
+        /// Reordering threshold in packets.
         reordering: u64,
     },
+    /// IMMEDIATE_ACK (draft-ietf-quic-ack-frequency).
     ImmediateAck,
+    /// DATAGRAM (RFC 9221).
     Datagram {
+        /// Length of the data in bytes.
         len: u64,
     },
 }
 
 impl Frame<'_> {
-    /// Whether a packet with this frame must be acknowledged (RFC 9002 section 2).
+    /// True if a packet with this frame must be acknowledged (RFC 9002, section 2).
     pub fn is_ack_eliciting(&self) -> bool {
         !matches!(self, Frame::Padding(_) | Frame::Ack { .. } | Frame::ConnectionClose { .. })
     }
@@ -221,7 +290,7 @@ impl Frame<'_> {
 pub struct AckBlocks<'a> {
     octets: &'a [u8],
     left: u64,
-    /// The next block ends here; `None` behind the last.
+    /// End of the next block, or `None` after the last one.
     end: Option<u64>,
 }
 
@@ -315,7 +384,7 @@ fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
             number(octets)?;
             number(octets)?;
             let len = *octets.first()?;
-            // The length, the connection ID, and the token of 16 octets.
+            // A length byte, the connection ID, and a stateless reset token of 16 bytes.
             skip(octets, 1 + u64::from(len) + 16)?;
             Frame::NewConnectionId
         }
@@ -360,7 +429,7 @@ fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
     })
 }
 
-/// Octets of a variable-length integer.
+/// Length of a variable-length integer in bytes.
 pub fn varint_len(value: u64) -> usize {
     match value {
         0..=0x3f => 1,

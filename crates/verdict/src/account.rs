@@ -1,56 +1,68 @@
-//! The numbers that sentences are made of.
+//! The measurements from which sentences are made.
 
 use lopsided_app::DatagramConfig;
 use lopsided_core::Dir;
 use lopsided_scenario::Scenario;
 use lopsided_sim::{RunResult, SampleTable};
 
-/// One flow of a run. Numbers that do not exist are NaN.
+/// Measurements of one flow. Values that do not exist are NaN.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowFacts {
+    /// Name of the flow.
     pub name: String,
     /// The name before `count` multiplied the flow.
     pub group: String,
     /// `down`, `up`, or empty if the path crosses links both ways.
     pub direction: String,
-    /// The flow sends datagrams, as a call does.
+    /// True if the flow sends datagrams, as a call does.
     pub is_datagrams: bool,
+    /// Time of the flow's start, in seconds.
     pub start_s: f64,
+    /// Time of the flow's end, in seconds.
     pub stop_s: f64,
+    /// Bytes delivered to the receiving application.
     pub delivered_bytes: u64,
+    /// Mean goodput in bit/s.
     pub goodput_bps: f64,
+    /// Smallest RTT in milliseconds; one-way delay for datagrams.
     pub rtt_min_ms: f64,
+    /// Mean RTT in milliseconds.
     pub rtt_mean_ms: f64,
+    /// 95th percentile of the RTT in milliseconds.
     pub rtt_p95_ms: f64,
     /// Number of transfers completed.
     pub transfers: u64,
-    /// Mean time that a transfer took.
+    /// Mean duration of a transfer in seconds.
     pub completion_s: f64,
+    /// Longest duration of a transfer in seconds.
     pub completion_max_s: f64,
+    /// Packets with data sent, retransmissions included.
     pub data_segments_out: u64,
+    /// Packets lost or dropped.
     pub lost_packets: u64,
 }
 
-/// One direction of a link.
+/// Measurements of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkFacts {
+    /// Name of the link.
     pub link: String,
     /// `down` or `up`.
     pub direction: String,
-    /// The kind of the queue before the line, such as `fifo`.
+    /// Kind of the queue in front of the link, such as `fifo`.
     pub queue: String,
-    /// Mean time that packets waited in the queue; NaN if none did.
+    /// Mean queueing delay in milliseconds; NaN without packets.
     pub sojourn_mean_ms: f64,
 }
 
-/// A run as far as sentences need it.
+/// The measurements of a run that sentences need.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
     /// In the scenario's order.
     pub flows: Vec<FlowFacts>,
     /// In the scenario's order, down before up.
     pub links: Vec<LinkFacts>,
-    /// Number of samples of flows; without any, goodput over parts of the run is not known.
+    /// Number of samples of flows. Without samples the goodput over a part of the run is unknown.
     pub samples: usize,
 }
 
@@ -98,13 +110,13 @@ pub(crate) fn goodput_between(samples: &SampleTable, flow: usize, start_s: f64, 
     mean_goodput(&time_s, &delivered, start_s, stop_s)
 }
 
-/// Mean goodput in bit/s between two times, of octets delivered since the beginning at each of the times `time_s`;
-/// interpolated between them.
+/// Mean goodput in bit/s between two times. `delivered` is the number of bytes delivered since the start, at each of
+/// the times `time_s` in seconds; values in between are interpolated.
 pub fn mean_goodput(time_s: &[f64], delivered: &[f64], start_s: f64, stop_s: f64) -> f64 {
     (delivered_at(time_s, delivered, stop_s) - delivered_at(time_s, delivered, start_s)) * 8.0 / (stop_s - start_s)
 }
 
-/// Octets delivered by a time: nothing before the first sample, and no more after the last.
+/// Bytes delivered by a time: 0 before the first sample, constant after the last.
 fn delivered_at(time_s: &[f64], delivered: &[f64], at: f64) -> f64 {
     match time_s.partition_point(|time| *time < at) {
         0 => time_s.first().filter(|time| **time == at).map_or(0.0, |_| delivered[0]),

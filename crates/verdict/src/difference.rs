@@ -1,17 +1,17 @@
-//! The sentences about two runs of nearly the same scenario.
+//! The sentences that compare two runs of nearly the same scenario.
 
 use crate::account::{Account, FlowFacts, LinkFacts};
 use crate::units;
 
-/// A number that changed by less than this share counts as equal.
+/// Relative changes below this count as no change.
 const NOTABLE: f64 = 0.05;
-/// Times that differ by less than this count as equal.
+/// Differences below this, in milliseconds, count as no difference.
 const NOTABLE_MS: f64 = 1.0;
-/// Number of flows, and of queues, that get a sentence: those that changed most.
+/// Number of flows, and number of queues, that get a sentence: those with the largest changes.
 const SHOWN: usize = 3;
 
-/// The change from one run to another, in words: goodput and round trips of the flows that both runs have, and waits
-/// in their queues. The changes that are largest come first.
+/// Describes the change from one run to another: goodput and RTT of the flows that both runs have, and queueing delays.
+/// The largest changes come first.
 pub fn difference(before: &Account, after: &Account) -> Vec<String> {
     let mut found: Vec<(f64, String)> = Vec::new();
     for flow in &after.flows {
@@ -44,10 +44,10 @@ fn largest(mut found: Vec<(f64, String)>) -> Vec<String> {
     found.into_iter().map(|(_, sentence)| sentence).collect()
 }
 
-/// The factor by which a number changed, as a positive logarithm; `None` if that is not notable.
+/// The size of a change as the absolute logarithm of its factor. `None` if the change is too small to mention.
 fn change(before: f64, after: f64) -> Option<f64> {
     let log = (after / before).ln().abs();
-    // From or to nothing is a change without a factor.
+    // A change from or to 0 has no finite factor.
     if before > 0.0 || after > 0.0 { Some(log).filter(|log| *log >= (1.0 + NOTABLE).ln()) } else { None }
 }
 
@@ -73,7 +73,7 @@ fn flow_change(old: &FlowFacts, new: &FlowFacts) -> Option<(f64, String)> {
     .map(|(size, sentence)| (size, capitalised(&sentence, name)))
 }
 
-/// A name keeps its letters; another word at the beginning of a sentence gets a capital.
+/// Capitalizes the first word of a sentence, unless the word is the flow's name.
 fn capitalised(sentence: &str, name: &str) -> String {
     let mut letters = sentence.chars();
     match letters.next() {

@@ -1,25 +1,26 @@
 //! The sentences about one run.
 //!
-//! Each sentence appears only if it applies; the bounds from which something is worth a sentence are constants.
+//! Each sentence appears only if it applies. The thresholds are constants.
 
 use crate::account::{Account, FlowFacts, LinkFacts, goodput_between};
 use crate::units;
 use lopsided_scenario::Scenario;
 use lopsided_sim::RunResult;
 
-/// Round trips count as long if their mean is this many times the shortest,
+/// RTTs count as long if their mean is at least this multiple of the smallest RTT, and
 const BLOAT: f64 = 2.0;
-/// and longer than the shortest by this much.
+/// exceeds the smallest RTT by at least this many milliseconds.
 const BLOAT_MS: f64 = 20.0;
-/// A mean wait that is a smaller share of the rise does not explain it: packets waited elsewhere, as for a medium.
+/// A mean queueing delay below this fraction of the rise does not explain it: packets waited elsewhere, for example for
+/// a medium.
 const EXPLAINED: f64 = 0.2;
-/// A mean wait in one queue that explains a loss of goodput, and for which something better is worth trying.
+/// A mean queueing delay from which a queue explains a loss of goodput and deserves a remedy, in milliseconds.
 const LONG_WAIT_MS: f64 = 50.0;
-/// A flow that keeps less than this share of its goodput has lost it to the flow that joined.
+/// A flow that keeps less than this fraction of its goodput has lost it to the flow that joined.
 const LOST_SHARE: f64 = 0.6;
-/// Time in which a flow finds its rate; also the shortest time that is measured.
+/// Time in which a flow finds its rate, and the shortest time that is measured, in seconds.
 const SETTLED_S: f64 = 3.0;
-/// A call that loses a smaller share of its datagrams is not mentioned.
+/// A call is mentioned if it loses at least this fraction of its datagrams.
 const MOST_LOST: f64 = 0.01;
 
 /// The sentences about a simulated run.
@@ -30,11 +31,11 @@ pub fn verdict(scenario: &Scenario, result: &RunResult) -> Vec<String> {
 }
 
 impl Account {
-    /// The sentences about the run; none if it has no flows. `goodput` returns the mean goodput of a flow, by its place,
-    /// in bit/s between two times in seconds.
+    /// The sentences about the run, or none if it has no flows. `goodput` returns the mean goodput in bit/s of a flow,
+    /// given its index, between two times in seconds.
     ///
     /// # Errors
-    /// Those of `goodput`.
+    /// The errors of `goodput`.
     pub fn sentences<E>(&self, mut goodput: impl FnMut(usize, f64, f64) -> Result<f64, E>) -> Result<Vec<String>, E> {
         let flows: Vec<(usize, &FlowFacts)> =
             self.flows.iter().enumerate().filter(|(_, flow)| flow.delivered_bytes > 0).collect();
@@ -57,7 +58,7 @@ impl Account {
         Ok(found)
     }
 
-    /// The queue in which packets waited longest on average.
+    /// The queue with the longest mean queueing delay.
     pub(crate) fn longest_queue(&self) -> Option<&LinkFacts> {
         let mut longest: Option<&LinkFacts> = None;
         for link in self.links.iter().filter(|link| link.sojourn_mean_ms > 0.0) {
@@ -68,7 +69,7 @@ impl Account {
         longest
     }
 
-    /// The flow that lost the largest share of its goodput when all were active.
+    /// The flow that lost the largest fraction of its goodput once all flows were active.
     fn starved<E>(
         &self,
         flows: &[(usize, &FlowFacts)],

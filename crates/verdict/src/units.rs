@@ -1,18 +1,18 @@
-//! Quantities written for people: three significant digits and a unit. A number that is not finite is written as `–`.
+//! Formats quantities for people, with three significant digits and a unit. A number that is not finite becomes `–`.
 
 const NOTHING: &str = "–";
 
-/// `2.07 Mbit/s`, `132 kbit/s`: three significant digits.
+/// A rate such as `2.07 Mbit/s` or `132 kbit/s`, with three significant digits.
 pub fn rate(bits_per_second: f64) -> String {
     scaled(bits_per_second, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s"])
 }
 
-/// `74.3 kB`, `1.50 MB`: three significant digits.
+/// A size such as `74.3 kB` or `1.50 MB`, with three significant digits.
 pub fn size(octets: f64) -> String {
     scaled(octets, &["B", "kB", "MB", "GB", "TB"])
 }
 
-/// `206 ms`, `1.53 s`, `42.0 µs`: three significant digits.
+/// A time such as `206 ms`, `1.53 s` or `42.0 µs`, with three significant digits.
 pub fn millis(milliseconds: f64) -> String {
     if !milliseconds.is_finite() {
         return NOTHING.to_owned();
@@ -26,7 +26,7 @@ pub fn millis(milliseconds: f64) -> String {
     format!("{} s", three_digits(milliseconds / 1e3))
 }
 
-/// `93 %`, `4.2 %`, `0.31 %`: two significant digits.
+/// A share such as `93 %`, `4.2 %` or `0.31 %`, with two significant digits.
 pub fn percent(share: f64) -> String {
     if !share.is_finite() {
         return NOTHING.to_owned();
@@ -39,7 +39,7 @@ pub fn percent(share: f64) -> String {
     format!("{:.decimals$} %", share * 100.0)
 }
 
-/// `12,345`.
+/// A count such as `12,345`.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -57,6 +57,7 @@ fn scaled(mut value: f64, units: &[&str]) -> String {
         return NOTHING.to_owned();
     }
     let mut step = 0;
+    // From 999.5 on, three digits would round to 1000.
     while value.abs() >= 999.5 && step < units.len() - 1 {
         value /= 1e3;
         step += 1;

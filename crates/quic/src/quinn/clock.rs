@@ -1,22 +1,22 @@
-//! The simulator's time as quinn's instants.
+//! Conversion between the simulator's time and quinn's instants.
 
 use lopsided_core::{Duration, Time};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// A poisoned lock means that a thread panicked in the middle of a change; the run is over then.
+/// Locks a mutex, poisoned or not. After a panic in another thread the run ends anyway.
 pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Turns the simulator's time into quinn's instants. Only differences of instants have a meaning.
+/// Converts the simulator's time to quinn's instants. Only differences of instants are meaningful.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     base: Instant,
 }
 
 impl Default for Clock {
-    /// The process's base, read once.
+    /// A clock with the process' base, which is read once.
     #[expect(clippy::disallowed_methods, reason = "an Instant can be had in no other way; only differences are used")]
     fn default() -> Clock {
         static BASE: OnceLock<Instant> = OnceLock::new();
@@ -25,7 +25,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// A clock whose zero is later by `offset`.
+    /// A clock whose base is later by `offset`.
     #[must_use]
     pub fn shifted(self, offset: Duration) -> Clock {
         Clock { base: self.base + to_std(offset) }

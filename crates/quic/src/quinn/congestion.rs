@@ -1,8 +1,9 @@
-//! Congestion controls for quinn: lopsided's own behind quinn's contract, and a watcher around either kind.
+//! Congestion controls for quinn: an adapter from lopsided's controls to quinn's contract, and an observer around
+//! controls of either kind.
 //!
-//! quinn's contract has the octets and the sending time of each acknowledged packet, and the fact that packets were lost or
-//! marked, and nothing else. That is enough for controls that only set a window. The recovery period is RFC 9002's: one
-//! reduction for all losses among packets sent before the period began.
+//! quinn's contract reports the bytes and the send time of each acknowledged packet, and that packets were lost or
+//! marked. That is enough for controls that only set a window. Recovery periods follow RFC 9002: one reduction for all
+//! losses among packets sent before the period began.
 
 use super::clock::{Clock, lock};
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction, TcpEvent, TimedTcpEvent};
@@ -19,25 +20,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Every path carries datagrams of this size (RFC 9000 section 14).
+/// RFC 9000, section 14: every path carries datagrams of this size.
 const SMALLEST_MTU: u16 = 1200;
 
-/// The state of a connection's sender, shared by quinn's connection and the endpoint around it.
+/// State of a connection's sender, shared by quinn's connection and the endpoint around it.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     pub in_flight: u64,
     pub cwnd: u64,
     pub ssthresh: Option<u64>,
-    /// A loss or mark reduced the window, and no packet sent since then is acknowledged.
+    /// True from a reduction of the window until a packet sent after it is acknowledged.
     pub in_recovery: bool,
-    /// Round-trip times of acknowledged packets that the endpoint has not taken yet.
+    /// RTTs of acknowledged packets that the endpoint has not taken yet.
     pub rtts: Vec<Duration>,
     pub ecn_reductions: u64,
     pub loss_reductions: u64,
     pub persistent: u64,
-    /// The application had nothing to send when the last ACK came.
+    /// True if the application had nothing to send when the last ACK arrived.
     pub app_limited: bool,
-    /// Whether an observer wants `events`.
+    /// True if an observer wants `events`.
     pub listened: bool,
     /// Events that the endpoint has not taken yet.
     pub events: Vec<TimedTcpEvent>,
@@ -51,13 +52,13 @@ impl Watched {
     }
 }
 
-/// The control that is watched.
+/// The observed control.
 enum Inner {
     Quinn(Box<dyn Controller>),
     Ours(Box<Ours>),
 }
 
-/// Wraps a control and records its input.
+/// Wraps a control, and records its input and its window.
 struct Watching {
     clock: Clock,
     inner: Inner,
@@ -66,7 +67,7 @@ struct Watching {
     factory: Arc<WatchingFactory>,
 }
 
-/// Makes the controls of an endpoint's connections.
+/// Builds the controls of an endpoint's connections.
 pub(super) struct WatchingFactory {
     clock: Clock,
     source: Source,
@@ -80,8 +81,8 @@ pub(super) struct WatchingFactory {
 pub(super) enum Source {
     NewReno,
     Cubic,
-    /// Scenarios cannot choose quinn's BBR: it draws from a generator that cannot be seeded, and quinn does not pace by its
-    /// rate. The draw sets a gain that only this rate uses, so packets do not depend on it.
+    /// quinn's BBR, which scenarios cannot choose: its random generator cannot be seeded, and quinn does not pace at
+    /// its rate. The random numbers only affect that rate, so packets do not depend on them.
     Bbr,
     Ours(cc::ControllerFactory),
 }
@@ -93,12 +94,12 @@ impl fmt::Debug for WatchingFactory {
 }
 
 impl WatchingFactory {
-    /// `initial_window` counts packets.
+    /// `initial_window` is in packets.
     pub fn new(clock: Clock, source: Source, initial_window: u64) -> WatchingFactory {
         WatchingFactory { clock, source, initial_window, latest: Mutex::default(), listened: AtomicBool::new(false) }
     }
 
-    /// Connections that are made from now on record events.
+    /// Connections built from now on record events.
     pub fn listen(&self) {
         self.listened.store(true, Ordering::Relaxed);
     }
@@ -141,7 +142,7 @@ impl ControllerFactory for WatchingFactory {
 }
 
 impl Watching {
-    /// Copies the window to the state that the endpoint reads.
+    /// Copies the window into the state that the endpoint reads.
     fn copy_window(&self) {
         let (cwnd, ssthresh) = match &self.inner {
             Inner::Quinn(control) => (control.window(), control.metrics().ssthresh.filter(|octets| *octets < u64::MAX)),
@@ -213,6 +214,7 @@ impl Controller for Watching {
                 watched.note(at, TcpEvent::Lost { start: 0, segments, rule: LossRule::Rfc9002 });
             }
             watched.in_flight = watched.in_flight.saturating_sub(lost_bytes);
+            // RFC 9002, section 7.3.2: at most one reduction per recovery period.
             if begins || is_persistent_congestion {
                 match lost_bytes {
                     0 => watched.ecn_reductions += 1,
@@ -276,7 +278,7 @@ impl Controller for Watching {
         metrics
     }
 
-    /// quinn duplicates a control only for a new path, on which the control starts afresh.
+    /// quinn clones a control only for a new path, on which the control must start from its initial state.
     fn clone_box(&self) -> Box<dyn Controller> {
         let start = self.clock.instant(Time::ZERO);
         Arc::clone(&self.factory).build(start, SMALLEST_MTU)
@@ -294,23 +296,28 @@ impl Controller for Watching {
     }
 }
 
-/// A control of lopsided's.
+/// One of lopsided's congestion controls.
 struct Ours {
-    /// quinn wants its controls to be `Sync`.
+    /// In a mutex because quinn requires its controls to be `Sync`.
     control: Mutex<Box<dyn cc::Controller>>,
-    /// The control's window.
+    /// The control's window in bytes, at least 2 packets.
     window: u64,
     initial_window: u64,
     mss: u64,
     in_flight: u64,
-    /// Octets ever sent, acknowledged and lost.
+    /// Bytes sent since the start.
     sent: u64,
+    /// Bytes acknowledged since the start.
     delivered: u64,
+    /// Bytes lost since the start.
     lost: u64,
-    /// Octets and packets that the current ACK frame acknowledges, and the round trips of the oldest and newest packet.
+    /// Bytes acknowledged by the current ACK frame.
     acked: u64,
+    /// Packets acknowledged by the current ACK frame.
     packets: u32,
+    /// RTT of the oldest packet that the current ACK frame acknowledges.
     rtt: Option<Duration>,
+    /// RTT of the newest packet that the current ACK frame acknowledges.
     newest_rtt: Option<Duration>,
     srtt: Option<Duration>,
     min_rtt: Option<Duration>,
@@ -323,7 +330,7 @@ impl Ours {
         let setup = Setup {
             initial_window: Bytes::new(initial_window),
             remembered_threshold: None,
-            // RFC 9002 section 7: the window grows by the octets acknowledged.
+            // RFC 9002, section 7.3.1: the window grows by the bytes acknowledged.
             counting: ByteCounting::Delivered,
             abe: false,
             tick: Duration::ZERO,
@@ -370,7 +377,7 @@ impl Ours {
     }
 
     fn take_window(&mut self) {
-        // RFC 9002 section 7.2: the smallest window is two packets.
+        // RFC 9002, section 7.2: the smallest window is 2 packets.
         self.window = lock(&self.control).cwnd().get().max(2 * self.mss);
     }
 
@@ -409,7 +416,7 @@ impl Ours {
             self.established = true;
             lock(&self.control).on_established(now, &path);
         }
-        // RFC 9002 section 7.8: a window that is not used must not grow.
+        // RFC 9002, section 7.8: an underused window must not grow.
         let cwnd_limited = !app_limited;
         let ack = Acked {
             delivered: Bytes::new(acked),

@@ -1,4 +1,4 @@
-//! Packets and octets that one end of a connection sent and received, read from its packets.
+//! Counts the packets and bytes that one end of a connection sent and received, from the packets themselves.
 
 use crate::frames::{self, Frame, PacketKind};
 use lopsided_core::Bytes;
@@ -10,29 +10,32 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(super) struct PacketCounts {
     counters: LinkCounters,
-    /// Retransmissions, until the endpoint takes them.
+    /// Retransmissions that the endpoint has not taken yet.
     events: Vec<TcpEvent>,
-    /// Stream octets of each 1-RTT packet sent since `first`; zero once it is acknowledged.
+    /// Stream bytes of each 1-RTT packet from packet number `first` on; 0 after the packet is acknowledged.
     sent: VecDeque<u32>,
     first: u64,
-    /// The largest 1-RTT packet numbers, sent and received.
+    /// Largest 1-RTT packet number sent.
     largest_sent: Option<u64>,
+    /// Largest 1-RTT packet number received.
     largest_received: Option<u64>,
-    /// For each stream, the offset behind the highest octet sent.
+    /// The end of the data sent on each stream: stream ID and offset.
     edges: Vec<(u64, u64)>,
 }
 
-/// The counters, and octets of UDP payloads until the peer's address is validated.
+/// The counters, and the UDP payload bytes exchanged before the peer's address is validated.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LinkCounters {
     pub sums: Counters,
+    /// Bytes sent, up to a limit.
     pub bytes_unvalidated: u64,
+    /// Bytes received, up to a limit.
     pub bytes_before: u64,
 }
 
-/// Bound of the octets that are counted for anti-amplification, which ends with the handshake.
+/// Limit of the bytes counted for anti-amplification, which matters only during the handshake.
 const HANDSHAKE_OCTETS: u64 = 1 << 20;
-/// Most events that are kept until the endpoint takes them.
+/// Largest number of events kept for the endpoint.
 const MOST_EVENTS: usize = 1 << 12;
 
 impl PacketCounts {
@@ -45,7 +48,7 @@ impl PacketCounts {
         std::mem::take(&mut self.events)
     }
 
-    /// A datagram leaves.
+    /// Counts a datagram that is sent.
     pub fn sent(&mut self, datagram: &[u8]) {
         self.counters.bytes_unvalidated =
             (self.counters.bytes_unvalidated + datagram.len() as u64).min(HANDSHAKE_OCTETS);
@@ -79,7 +82,7 @@ impl PacketCounts {
         }
     }
 
-    /// Notes that a range is sent, and returns how many of its octets were sent before.
+    /// Records that a range is sent, and returns the number of its bytes that were sent before.
     fn advance(&mut self, id: u64, offset: u64, len: u64) -> u64 {
         let at = self.edges.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
             // Only the 64 newest streams are kept: an older stream has ended.
@@ -107,7 +110,7 @@ impl PacketCounts {
         self.sent[at] = octets;
     }
 
-    /// A datagram arrived.
+    /// Counts a datagram that arrived.
     pub fn received(&mut self, datagram: &[u8]) {
         self.counters.bytes_before = (self.counters.bytes_before + datagram.len() as u64).min(HANDSHAKE_OCTETS);
         for packet in frames::packets(datagram) {
@@ -131,7 +134,7 @@ impl PacketCounts {
                 self.counters.sums.bytes_received += Bytes::new(octets);
             }
         }
-        // Acknowledged packets at the front are forgotten: their numbers are never acknowledged again.
+        // Remove acknowledged packets from the front. Their numbers cannot be acknowledged again.
         while self.sent.len() > 1 && self.sent.front() == Some(&0) {
             self.sent.pop_front();
             self.first += 1;

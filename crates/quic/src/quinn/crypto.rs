@@ -1,8 +1,8 @@
-//! A session without encryption: plaintext with the sizes of TLS 1.3 and AES-GCM.
+//! A session without encryption: plain text with the sizes of TLS 1.3 and AES-GCM.
 //!
-//! The tag of a packet holds its number, its key and a checksum of its contents: a packet that was changed, or that another
-//! key protects, fails as it would with an AEAD. The handshake has TLS's messages in number and size, and nothing of their
-//! contents but the transport parameters.
+//! The tag of a packet holds its number, its key and a checksum of its contents. A changed packet, or one protected
+//! with another key, is rejected as with an AEAD. The handshake consists of TLS's messages in number and size; of their
+//! contents only the transport parameters exist.
 
 use super::clock::lock;
 use crate::frames::put_varint;
@@ -17,17 +17,17 @@ use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErr
 use std::any::Any;
 use std::sync::{Arc, Mutex};
 
-/// Octets of an AEAD's tag, and of the sample that header protection takes (RFC 9001 section 5).
+/// Length of an AEAD tag, and of the sample for header protection (RFC 9001, section 5), in bytes.
 pub(super) const TAG: usize = 16;
-/// The largest handshake message.
+/// Largest handshake message in bytes.
 const LARGEST_MESSAGE: usize = 1 << 20;
 
-/// Sizes of the handshake messages in octets.
+/// Sizes of the handshake messages in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HandshakeSizes {
     pub client_hello: usize,
     pub server_hello: usize,
-    /// EncryptedExtensions, Certificate, CertificateVerify, Finished.
+    /// EncryptedExtensions, Certificate, CertificateVerify and Finished.
     pub server_flight: usize,
     pub finished: usize,
 }
@@ -42,22 +42,22 @@ impl HeaderKey for PlainHeader {
     }
 }
 
-/// The ACK behaviour of a receiver whose peer sends no ACK_FREQUENCY frame. quinn has no setting for it, but it obeys such
-/// frames (draft-ietf-quic-ack-frequency). The session therefore puts a frame in front of the contents of a received
-/// packet before the connection reads them. The frame is never on the wire.
+/// The ACK behaviour of a receiver whose peer sends no ACK_FREQUENCY frames. quinn has no setting for this, but it
+/// obeys such frames (draft-ietf-quic-ack-frequency). The session therefore inserts a frame in front of a received
+/// packet's contents before the connection reads them. The frame never appears on the wire.
 #[derive(Debug, Default)]
 pub(super) struct LocalAcks {
     /// 1-RTT packets received.
     pub received: u64,
     frame: Vec<u8>,
-    /// Number of packets that still get the frame: more than one, because quinn discards a duplicate packet unread.
+    /// Number of packets that still get the frame. More than one, because quinn discards a duplicate packet unread.
     left: u8,
     sequence: u64,
 }
 
 impl LocalAcks {
-    /// From the next packet on the receiver acknowledges every `packets` packets, after `delay_us` microseconds at the
-    /// latest.
+    /// From the next packet on, the receiver acknowledges every `packets` packets, after at most `delay_us`
+    /// microseconds.
     pub fn set(&mut self, packets: u64, delay_us: u64, reordering: u64) {
         self.left = 3;
         self.frame = vec![0x40, 0xaf];
@@ -79,7 +79,7 @@ impl LocalAcks {
     }
 }
 
-/// A key: a number made of space, phase and sender, and for received 1-RTT packets the receiver's ACK behaviour.
+/// A key: a number made of space, phase and sender. For received 1-RTT packets it carries the receiver's ACK behaviour.
 struct PlainKey(u64, Option<Arc<Mutex<LocalAcks>>>);
 
 impl PlainKey {
@@ -92,7 +92,7 @@ impl PlainKey {
     }
 }
 
-/// A checksum that detects changed packets. Four independent lanes let the processor compute them at the same time.
+/// A checksum that detects changed packets. Four independent lanes can be computed in parallel.
 fn checksum(header: &[u8], payload: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(FACTOR).rotate_left(29);
@@ -145,7 +145,7 @@ impl PacketKey for PlainKey {
     }
 }
 
-/// The spaces of packet numbers (RFC 9000 section 12.3).
+/// The packet number spaces (RFC 9000, section 12.3).
 const INITIAL: u64 = 0;
 const HANDSHAKE: u64 = 1;
 const APPLICATION: u64 = 2;
@@ -176,8 +176,9 @@ struct PlainSession {
     parameters: Vec<u8>,
     peer: Option<TransportParameters>,
     inbox: Vec<u8>,
-    /// Number of complete messages received, and of steps of sending done.
+    /// Number of complete messages received.
     received: u8,
+    /// Number of sending steps completed.
     sent: u8,
     phase: u64,
     complete: bool,
@@ -202,7 +203,7 @@ impl PlainSession {
         }
     }
 
-    /// A message: its length, the length of the parameters, the parameters, zeros.
+    /// Appends a message: its length, the length of the parameters, the parameters, and zeros.
     fn put(buf: &mut Vec<u8>, parameters: &[u8], size: usize) {
         let (start, size) = (buf.len(), size.max(8 + parameters.len()));
         buf.extend_from_slice(&(size as u32).to_be_bytes());
@@ -271,7 +272,8 @@ impl Session for PlainSession {
         Ok(self.peer)
     }
 
-    /// quinn sends the octets that are written together with new keys still in the space before those keys.
+    /// Writes the next message. quinn sends bytes written together with new keys in the packet number space before
+    /// those keys.
     fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
         let sizes = self.sizes;
         let step = (self.side.is_client(), self.sent, self.received);
@@ -320,7 +322,7 @@ impl Session for PlainSession {
     }
 }
 
-/// Makes the sessions of both sides.
+/// Builds the sessions of both sides.
 pub(super) struct PlainConfig {
     sizes: HandshakeSizes,
     /// The ACK behaviour of the newest session.
@@ -369,7 +371,7 @@ impl ServerConfig for PlainConfig {
     }
 }
 
-/// Signs the tokens of stateless resets: not secure, and the same for the same seed.
+/// Signs tokens of stateless resets. Not secure, but the same for the same seed.
 pub(super) struct SeededHmac(pub u64);
 
 impl SeededHmac {
@@ -396,7 +398,7 @@ impl HmacKey for SeededHmac {
     }
 }
 
-/// Seals address validation tokens with nothing but a tag.
+/// Protects address validation tokens with a checksum only.
 pub(super) struct PlainTokenKey;
 
 impl HandshakeTokenKey for PlainTokenKey {

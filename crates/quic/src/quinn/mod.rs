@@ -1,10 +1,11 @@
-//! quinn-proto behind lopsided's contract of transports: one end of a flow.
+//! quinn-proto as one of lopsided's transports: one end of a flow.
 //!
-//! A socket is a bidirectional stream. The socket that opens a connection takes the connection's first stream with its first
-//! octet. A client closes its connection when none of its sockets is open; a server's connections end with their clients'.
+//! A socket is a bidirectional stream. The socket that opens a connection uses the connection's first stream, which is
+//! opened with the first byte written. A client closes its connection when none of its sockets is open. A server's
+//! connections end when their clients close them.
 //!
-//! Data that the application writes waits in the socket until quinn takes it, so that the socket reports its true free
-//! space. The endpoint reads received data from quinn at once, so flow control never waits for the application.
+//! Data that the application writes waits in the socket until quinn takes it, so that the socket can report its true
+//! free space. The endpoint reads received data from quinn at once, so flow control never waits for the application.
 
 mod clock;
 mod congestion;
@@ -36,10 +37,10 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-/// The ACK delay of a receiver that sends no max_ack_delay parameter (RFC 9000 section 18.2).
+/// RFC 9000, section 18.2: default of max_ack_delay.
 const USUAL_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
-/// Connection IDs of 8 octets from the flow's own random numbers.
+/// Connection IDs of 8 bytes from the flow's own random stream.
 struct SeededIds(Rng);
 
 impl ConnectionIdGenerator for SeededIds {
@@ -56,7 +57,7 @@ impl ConnectionIdGenerator for SeededIds {
     }
 }
 
-/// The time of day, which only tokens contain.
+/// A constant time of day. Only tokens contain it.
 struct Epoch;
 
 impl TimeSource for Epoch {
@@ -77,39 +78,40 @@ pub struct QuicEndpoint {
     remote: Option<SocketAddr>,
     opens: bool,
     drains: bool,
-    /// Indexed by quinn's handles.
+    /// The connections, indexed by quinn's handles.
     connections: Vec<Option<Box<Link>>>,
     sockets: Vec<Option<Socket>>,
     free_sockets: Vec<u32>,
     events: VecDeque<(SocketId, SocketEvent)>,
     /// Packets of the latest batch that the host has not taken yet.
     outbox: VecDeque<(Vec<u8>, Ecn)>,
-    /// The connection that may have more to send.
+    /// Index of the next connection to ask for packets.
     sending: usize,
-    /// Received packets that wait for the processor, or for the end of their batch.
+    /// Received packets that wait for the processor or for the end of their batch.
     inbox: VecDeque<(Payload, Option<EcnCodepoint>)>,
-    /// When the inbox is handled.
+    /// Time at which to process the inbox.
     inbox_due: Option<Time>,
-    /// The end of the processor's current work.
+    /// Time at which the processor finishes its current work.
     busy_until: Time,
     buffer: Vec<u8>,
     past: Counters,
     past_srtt: Option<Duration>,
     cwnd: Option<u64>,
     rtts: Vec<Duration>,
-    /// The kinds of events that an observer wants, and the events it has not taken yet.
+    /// The kinds of events that an observer wants.
     listened: TcpEventMask,
+    /// Events that the observer has not taken yet.
     traced: VecDeque<TimedTcpEvent>,
 }
 
-/// A connection.
+/// One connection of the endpoint.
 struct Link {
     handle: ConnectionHandle,
     connection: Connection,
-    /// This end opened it.
+    /// True if this end opened the connection.
     client: bool,
     established: bool,
-    /// Its client closed it, or it was lost: its sockets get no more events.
+    /// True if the connection is closed or lost: its sockets get no more events.
     over: bool,
     watched: Arc<Mutex<Watched>>,
     local_acks: Arc<Mutex<LocalAcks>>,
@@ -117,15 +119,15 @@ struct Link {
     acks: LocalAck,
     arrivals: Arrivals,
     counts: PacketCounts,
-    /// Octets that quinn took from sockets.
+    /// Bytes that quinn took from sockets.
     written: u64,
-    /// The last reason that limited the sender.
+    /// The last reason that limited the sender, as reported to observers.
     limit: Option<Limit>,
     state: State,
     /// Sockets without a stream yet, in order.
     waiting: VecDeque<u32>,
     open_sockets: u32,
-    /// The connection may have something to send.
+    /// True if the connection may have something to send.
     touched: bool,
     timeout: Option<Time>,
 }
@@ -139,19 +141,22 @@ struct LocalAck {
 }
 
 impl LocalAck {
-    /// Whether the difference is too small for a change: a delay that follows the RTT differs with every sample.
+    /// True if the difference is too small for a change. A delay derived from the RTT changes slightly with every
+    /// sample.
     fn is_near(self, other: LocalAck) -> bool {
         let near = |a: u64, b: u64| a.abs_diff(b) * 5 <= b;
         near(self.packets, other.packets) && near(self.delay_us, other.delay_us) && self.reordering == other.reordering
     }
 }
 
-/// Number of packets that arrive in a round trip.
+/// The largest number of packets received within one RTT.
 #[derive(Debug, Default)]
 struct Arrivals {
+    /// Start of the current RTT.
     since: Time,
+    /// Number of packets received before the current RTT.
     before: u64,
-    /// The largest number so far.
+    /// The largest number within one RTT so far.
     most: u64,
 }
 
@@ -164,26 +169,28 @@ impl Arrivals {
     }
 }
 
-/// A stream of a connection, or one that is still to be opened.
+/// A stream of a connection, possibly not opened yet.
 struct Socket {
     link: usize,
     stream: Option<StreamId>,
-    /// The socket opened the connection.
+    /// True if this socket opened the connection.
     opener: bool,
     queue: VecDeque<Bytes>,
     queued: u64,
-    /// Octets that quinn took.
+    /// Bytes that quinn took.
     written: u64,
     inbox: Vec<u8>,
-    /// Octets that can be read; `inbox` is empty if the application wants no contents.
+    /// Number of readable bytes. `inbox` stays empty if the application discards contents.
     readable: u64,
-    /// The application closed its direction; the FIN is with quinn; everything is acknowledged.
+    /// The application closed its direction.
     closing: bool,
+    /// The FIN was passed to quinn.
     finished: bool,
+    /// All data and the FIN are acknowledged.
     sent_all: bool,
     /// The peer's FIN was read.
     received_all: bool,
-    /// The peer opened it, and the application has no event of it yet.
+    /// The peer opened the stream, and the event `Accepted` is still to be queued.
     fresh: bool,
     /// The event `Closed` is queued.
     ended: bool,
@@ -200,7 +207,7 @@ impl fmt::Debug for QuicEndpoint {
 }
 
 impl QuicEndpoint {
-    /// One end of a flow with these settings.
+    /// Builds one end of a flow with these settings.
     ///
     /// # Errors
     /// If the congestion control cannot run over QUIC.
@@ -214,7 +221,7 @@ impl QuicEndpoint {
             (CcSource::Quinn, other) => return Err(format!("quinn has no congestion control {other:?}")),
         };
         let controllers = Arc::new(WatchingFactory::new(clock, source, u64::from(config.initial_window)));
-        // ClientHello, ServerHello and Finished as rustls sends them with one certificate chain and X25519.
+        // Sizes as rustls sends them with one certificate chain and X25519.
         let sizes = HandshakeSizes {
             client_hello: 280,
             server_hello: 90,
@@ -297,7 +304,7 @@ impl QuicEndpoint {
         place
     }
 
-    /// Handles a connection's events.
+    /// Processes the events of a connection.
     fn serve(&mut self, place: usize, now: Time) {
         loop {
             let Some(link) = self.connections.get_mut(place).and_then(Option::as_deref_mut) else { return };
@@ -373,7 +380,7 @@ impl QuicEndpoint {
         self.adapt_acks(place, now);
     }
 
-    /// Sets the receiver's own ACK behaviour, unless the sender asks for one.
+    /// Adapts the receiver's own ACK behaviour, unless the sender requests one.
     fn adapt_acks(&mut self, place: usize, now: Time) {
         let Some(link) = self.connections.get_mut(place).and_then(Option::as_deref_mut) else { return };
         if self.config.ack_frequency || !link.established {
@@ -393,7 +400,7 @@ impl QuicEndpoint {
             true => config.max_ack_delay.as_micros().min((rtt.as_micros() as f64 * config.ack_delay_rtts) as u64),
             false => config.max_ack_delay.as_micros(),
         };
-        // quinn's timers have a grain of 1 ms, below which it refuses a delay.
+        // quinn rejects delays below 1 ms, the resolution of its timers.
         let wanted =
             LocalAck { packets, delay_us: delay.max(1000), reordering: u64::from(config.reordering_threshold) };
         if !wanted.is_near(link.acks) {
@@ -408,7 +415,7 @@ impl QuicEndpoint {
             self.trace(place, now);
         }
         self.end_sockets(place, CloseReason::Normal);
-        // Another connection may take the place, and must not get these sockets.
+        // A later connection may take this index and must not inherit the sockets.
         for socket in self.sockets.iter_mut().flatten().filter(|socket| socket.link == place) {
             socket.link = usize::MAX;
         }
@@ -418,7 +425,7 @@ impl QuicEndpoint {
         self.past_srtt = Some(from_std(link.connection.rtt()));
     }
 
-    /// A client closes a connection without sockets.
+    /// Closes the client's connections that have no sockets left.
     fn close_idle(&mut self, now: Time) {
         for place in 0..self.connections.len() {
             let Some(link) = self.connections[place].as_deref_mut() else { continue };
@@ -431,7 +438,7 @@ impl QuicEndpoint {
         }
     }
 
-    /// Hands a packet to quinn.
+    /// Passes a received packet to quinn.
     fn take_packet(&mut self, now: Time, data: &Payload, ecn: Option<EcnCodepoint>) {
         let (Some(remote), Some(octets)) = (self.remote, data.bytes()) else { return };
         let instant = self.clock.instant(now);
@@ -466,7 +473,7 @@ impl QuicEndpoint {
         }
     }
 
-    /// Handles received packets whose time has come.
+    /// Processes received packets that are due.
     fn take_inbox(&mut self, now: Time) {
         while self.inbox_due.is_some_and(|due| due.max(self.busy_until) <= now) {
             let Some((data, ecn)) = self.inbox.pop_front() else {
@@ -481,14 +488,14 @@ impl QuicEndpoint {
         }
     }
 
-    /// The processor handles one packet from now on.
+    /// Accounts for the processor time of one packet.
     fn work(&mut self, now: Time) {
         if !self.config.packet_cpu.is_zero() {
             self.busy_until = self.busy_until.max(now) + self.config.packet_cpu;
         }
     }
 
-    /// The next batch of packets of any connection, into the outbox.
+    /// Puts the next batch of packets of any connection into the outbox. Returns false if there is none.
     fn fill_outbox(&mut self, now: Time) -> bool {
         let (instant, most) = (self.clock.instant(now), self.config.gso_packets as usize);
         while self.sending < self.connections.len() {
@@ -526,11 +533,12 @@ impl QuicEndpoint {
         false
     }
 
-    /// The reason why the connection sends no more now.
+    /// The reason why the connection sends nothing more at present.
     fn limit_of(&self, place: usize, now: Time) -> Option<Limit> {
         let link = self.connections.get(place)?.as_deref()?;
         let counters = link.counts.counters();
         if !link.established {
+            // RFC 9000, section 8.1: before address validation a server may send 3 times the bytes received.
             let blocked = !link.client && counters.bytes_unvalidated > 3 * counters.bytes_before;
             return blocked.then_some(Limit::AntiAmplification);
         }
@@ -559,7 +567,7 @@ impl QuicEndpoint {
         })
     }
 
-    /// Keeps a connection's events for the observers.
+    /// Passes a connection's events on to the observer.
     #[cold]
     fn trace(&mut self, place: usize, now: Time) {
         let limit = self.limit_of(place, now);
@@ -617,7 +625,7 @@ impl Link {
         }
     }
 
-    /// The counters of a connection that ends here, added to those of earlier connections.
+    /// Adds the counters of this connection to those of earlier connections.
     fn add_to(&mut self, past: Counters) -> Counters {
         past + self.info().counters
     }

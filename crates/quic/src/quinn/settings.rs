@@ -8,9 +8,9 @@ use quinn_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, Transport
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Streams that a peer may have open at once.
+/// Number of streams that a peer may have open at once.
 const MAX_STREAMS: u32 = 1000;
-/// Octets of the headers of IPv4 and UDP.
+/// Size of the IPv4 and UDP headers in bytes.
 const HEADERS: u64 = 28;
 
 fn varint(value: u64) -> VarInt {
@@ -39,7 +39,7 @@ pub(super) fn transport_config(
         .receive_window(config.connection_window.map_or(VarInt::MAX, |window| varint(window.get())))
         .send_window(config.send_window.get())
         .mtu_discovery_config(discovery)
-        // Nothing on our paths reads the spin bit.
+        // No stage of lopsided reads the spin bit.
         .allow_spin(false);
     if config.ack_frequency {
         let mut asks = AckFrequencyConfig::default();
@@ -51,7 +51,7 @@ pub(super) fn transport_config(
     transport
 }
 
-/// Octets of IP and UDP headers.
+/// Size of the IP and UDP headers in bytes.
 fn headers(address: IpAddr) -> u64 {
     if address.is_ipv4() { HEADERS } else { HEADERS + 20 }
 }

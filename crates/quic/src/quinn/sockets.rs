@@ -1,4 +1,4 @@
-//! The sockets of an endpoint: streams, as the application reads and writes them.
+//! The sockets of an endpoint: streams as the application reads and writes them.
 
 use super::{Dir, QuicEndpoint, Socket};
 use lopsided_app::{CloseReason, SocketEvent, SocketId};
@@ -45,7 +45,7 @@ impl QuicEndpoint {
         self.sockets.iter().position(of).map(|at| at as u32)
     }
 
-    /// Hands the socket's queue to quinn, as far as quinn takes it.
+    /// Passes as much of the socket's queue to quinn as quinn takes.
     pub(super) fn flush(&mut self, place: u32) {
         let Some(socket) = self.sockets.get_mut(place as usize).and_then(Option::as_mut) else { return };
         let Some(link) = self.connections.get_mut(socket.link).and_then(Option::as_deref_mut) else { return };
@@ -100,7 +100,7 @@ impl QuicEndpoint {
             return;
         };
         let mut stream = link.connection.recv_stream(id);
-        // A stream that was read to its end may be called readable once more.
+        // quinn may report a stream as readable once more after its end was read.
         let Ok(mut chunks) = stream.read(true) else { return };
         let (mut octets, mut ended) = (0, false);
         loop {
@@ -136,7 +136,7 @@ impl QuicEndpoint {
         self.end_if_done(place);
     }
 
-    /// A socket whose both directions are complete is over.
+    /// Ends the socket if both directions are complete.
     pub(super) fn end_if_done(&mut self, place: u32) {
         let Some(socket) = self.sockets[place as usize].as_ref() else { return };
         if socket.sent_all && socket.received_all {
@@ -144,7 +144,7 @@ impl QuicEndpoint {
         }
     }
 
-    /// Ends the socket. The application can read it until it takes the event `Closed`.
+    /// Queues the event `Closed`. The application can read the socket until it takes that event.
     pub(super) fn end_socket(&mut self, place: u32, reason: CloseReason) {
         let Some(socket) = self.sockets[place as usize].as_mut() else { return };
         if !std::mem::replace(&mut socket.ended, true) {

@@ -1,4 +1,4 @@
-//! The endpoint as a transport of lopsided's hosts.
+//! The endpoint's implementation of [`Transport`].
 
 use super::QuicEndpoint;
 use super::clock::lock;
@@ -11,9 +11,9 @@ use lopsided_tcp::{Counters, State};
 use quinn_proto::{EcnCodepoint, VarInt};
 use std::net::SocketAddr;
 
-/// Octets that a socket holds for quinn.
+/// Number of bytes that a socket holds for quinn.
 const SOCKET_BUFFER: u64 = 256 << 10;
-/// The octets of a payload without contents.
+/// Contents of virtual payloads.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 impl Transport for QuicEndpoint {
@@ -70,7 +70,7 @@ impl Transport for QuicEndpoint {
         let unused = of.stream.is_none() && of.queue.is_empty();
         of.closing = true;
         if unused {
-            // A socket without a stream has nothing to end.
+            // Nothing was sent, so there is no stream to end.
             self.remove_socket(socket.0);
         } else {
             self.flush(socket.0);
@@ -87,7 +87,7 @@ impl Transport for QuicEndpoint {
             link.over = true;
             link.connection.close(self.clock.instant(now), VarInt::from_u32(1), Bytes::new());
         } else if let Some(id) = stream {
-            // An error means that this direction is complete already.
+            // An error means that the direction has ended already.
             let _ = link.connection.send_stream(id).reset(VarInt::from_u32(1));
             let _ = link.connection.recv_stream(id).stop(VarInt::from_u32(1));
         }
@@ -107,7 +107,7 @@ impl Transport for QuicEndpoint {
     fn handle_packet(&mut self, now: Time, packet: &Packet) {
         let Header::Udp(header) = packet.transport() else { return };
         let data = packet.payload();
-        // The waiting end takes its peer's address from the first packet.
+        // The end that does not open connections learns its peer's address from the first packet.
         self.remote.get_or_insert(SocketAddr::new(packet.src(), header.src_port));
         let ecn = match packet.ecn() {
             Ecn::NotEct => None,

@@ -1,4 +1,4 @@
-//! Sizes of acknowledgements, to the octet.
+//! Sizes of ACK packets, exact to the byte.
 
 use crate::pair::{Pair, pattern};
 use lopsided_core::{Duration, Time};
@@ -18,9 +18,9 @@ fn transfer(config: &QuicConfig, loss_every: u64) -> Pair {
     pair
 }
 
-/// An ACK has the octets of RFC 9000: the short header (section 17.3.1) of one octet, the connection ID and the packet
-/// number; the frame (section 19.3) with its type, the largest number, the delay, the number of further ranges, the first
-/// range, two integers for each further range, and three counts if ECN is in use; and the tag.
+/// An ACK packet has the size that RFC 9000 implies. The short header (section 17.3.1) has one byte, the connection ID
+/// and the packet number. The frame (section 19.3) has its type, the largest number, the delay, the number of further
+/// ranges, the first range, two integers per further range, and three counts if ECN is in use. The tag follows.
 #[test]
 fn acks_have_the_size_of_the_arithmetic() {
     for (loss_every, ecn) in [(0, true), (0, false), (17, true)] {
@@ -45,7 +45,7 @@ fn acks_have_the_size_of_the_arithmetic() {
             expected += counts.map_or(0, |counts| counts.into_iter().map(varint_len).sum());
             assert_eq!(seen.octets.len(), expected, "largest {largest}, {} ranges", ranges.len());
             assert_eq!(ranges[0].1, largest);
-            // quinn leaves out a packet number now and then to catch peers that acknowledge blindly (RFC 9000 section 21.4).
+            // quinn sometimes skips a packet number to detect peers that acknowledge blindly (RFC 9000, section 21.4).
             assert!(loss_every > 0 || ranges.len() <= 8, "nothing is missing but numbers that were skipped");
             assert!(counts.is_some() || !ecn, "marks are counted where packets are ECN-capable");
         }
@@ -53,7 +53,8 @@ fn acks_have_the_size_of_the_arithmetic() {
     }
 }
 
-/// One ACK for the set number of packets, whether the sender asks for it or the receiver decides.
+/// The receiver sends one ACK per configured number of packets, whether the sender requests that or the receiver
+/// decides.
 #[test]
 fn the_ack_ratio_is_the_one_that_was_set() {
     for (packets_per_ack, asks) in [(2u32, false), (2, true), (10, false), (10, true), (1, false)] {
@@ -69,7 +70,7 @@ fn the_ack_ratio_is_the_one_that_was_set() {
         let data = kinds(false, |frame| matches!(frame, Frame::Stream { .. }));
         let acks = kinds(true, |frame| matches!(frame, Frame::Ack { .. }));
         let ratio = data / acks;
-        // A delayed ACK ends a batch early now and then.
+        // The ACK timer sometimes ends a batch early.
         let least = if packets_per_ack == 10 { 4.0 } else { 0.85 * f64::from(packets_per_ack) };
         assert!((least..1.1 * f64::from(packets_per_ack)).contains(&ratio), "{packets_per_ack} {asks}: {ratio}");
         let asked = kinds(false, |frame| matches!(frame, Frame::AckFrequency { .. }));

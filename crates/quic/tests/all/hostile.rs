@@ -1,4 +1,4 @@
-//! Datagrams of anybody: an endpoint survives them, and a stream stays whole.
+//! Arbitrary datagrams: an endpoint survives them, and its stream stays intact.
 
 use crate::pair::{Pair, Seen, packet, pattern};
 use lopsided_app::Transport;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// The reader of packets takes any octets.
+    /// The parser accepts any bytes without a panic.
     #[test]
     fn any_octets_can_be_read(octets in prop::collection::vec(any::<u8>(), 0..200)) {
         for packet in packets(&octets) {
@@ -18,7 +18,7 @@ proptest! {
         }
     }
 
-    /// Changed and invented packets among those of a transfer change nothing that arrives.
+    /// Changed and invented packets during a transfer do not change the data that arrives.
     #[test]
     fn changed_packets_are_discarded(seed in any::<u64>(), garbage in prop::collection::vec(any::<u8>(), 0..1500)) {
         let content = pattern(60_000);

@@ -1,4 +1,4 @@
-//! Every octet of a stream arrives once and in order.
+//! Every byte of a stream arrives once and in order.
 
 use crate::pair::{Pair, pattern};
 use lopsided_core::{Duration, Rng, Time};
@@ -10,7 +10,7 @@ const MS: u64 = 1_000_000;
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever the path loses, delays, reorders and repeats.
+    /// The path loses, delays, reorders and repeats packets.
     #[test]
     fn a_stream_arrives_whole(
         seed in any::<u64>(),
@@ -40,7 +40,7 @@ proptest! {
     }
 }
 
-/// A line that loses nothing delivers at the first attempt, over a handshake of one round trip.
+/// A link without losses delivers at the first attempt, after a handshake of one RTT.
 #[test]
 fn a_clean_line_takes_two_round_trips_and_the_data() {
     let content = pattern(1000);
@@ -51,8 +51,8 @@ fn a_clean_line_takes_two_round_trips_and_the_data() {
     assert!(pair.now < Time::ZERO + Duration::from_millis(125), "{:?}", pair.now);
 }
 
-/// RFC 9000 section 8.1: a server sends at most three times what it received until the client's address is validated. A
-/// long certificate chain costs a round trip.
+/// RFC 9000, section 8.1: before it has validated the client's address, a server sends at most three times the bytes
+/// received. A long certificate chain therefore costs an additional RTT.
 #[test]
 fn a_long_certificate_chain_costs_a_round_trip() {
     let took = |flight: u64| {

@@ -1,4 +1,4 @@
-//! Two endpoints and a line between them, in virtual time.
+//! Two endpoints with a link between them, in virtual time.
 
 mod acks;
 mod hostile;

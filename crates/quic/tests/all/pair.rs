@@ -1,4 +1,4 @@
-//! Two endpoints joined by a line that may lose, delay and repeat packets.
+//! Two endpoints with a link that may lose, delay and repeat packets.
 
 use lopsided_app::{Datagram, SocketEvent, SocketId, Transport, TransportEnd};
 use lopsided_core::packet::{Addresses, UdpHeader};
@@ -7,20 +7,20 @@ use lopsided_quic::{Clock, QuicConfig, QuicEndpoint};
 use lopsided_tcp::{RunControllers, StackConfig};
 use std::net::SocketAddr;
 
-/// The line's treatment of a packet: the delay of each copy that arrives, in nanoseconds.
+/// The link's treatment of a packet: the delay of each copy that arrives, in nanoseconds.
 pub type Fate = Box<dyn FnMut(&Seen) -> Vec<u64>>;
 
-/// A packet on the line.
+/// A packet on the link.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub at: Time,
-    /// From the client.
+    /// True if the client sent the packet.
     pub up: bool,
     pub octets: Vec<u8>,
     pub ecn: Ecn,
 }
 
-/// The client opens a connection and asks; the server sends.
+/// The client opens a connection and sends a request; the server sends the data.
 pub struct Pair {
     pub ends: [QuicEndpoint; 2],
     pub now: Time,
@@ -56,7 +56,7 @@ pub fn endpoint(config: &QuicConfig, opens: bool, seed: u64, clock: Clock) -> Qu
     QuicEndpoint::new(config, &end, clock).expect("a window-based control")
 }
 
-/// The packet as a host would hand it to an endpoint.
+/// The packet as a host would pass it to an endpoint.
 pub fn packet(seen: &Seen) -> Packet {
     let addresses = Addresses::new(addr(seen.up).ip(), addr(!seen.up).ip()).expect("IPv4");
     let header = UdpHeader { src_port: addr(seen.up).port(), dst_port: addr(!seen.up).port() };
@@ -90,7 +90,7 @@ impl Pair {
         self.resume(until);
     }
 
-    /// Goes on with a transfer that was stopped.
+    /// Continues a transfer that was stopped.
     pub fn resume(&mut self, until: Time) {
         while !self.closed && self.now < until {
             let arrival = self.flight.iter().map(|(at, count, _)| (*at, *count)).min();

@@ -1,4 +1,4 @@
-//! The same seed gives the same packets, on whatever base of time.
+//! The same seed produces the same packets, whatever the base of time.
 
 use crate::pair::{Pair, pattern};
 use lopsided_core::{Duration, Rng, Time};
