@@ -1,1 +1,1 @@
-"""What a result is: its tables and their columns, time series, units, and the folder that a run leaves."""
+"""Results: tables and their columns, time series, units, and the folder that a run writes."""

@@ -1,11 +1,11 @@
-"""The captures of a run, `pcap/host-NAME.pcapng` and `pcap/link-NAME.pcapng`, and which flow is which in them.
+"""The captures of a run, `pcap/host-NAME.pcapng` and `pcap/link-NAME.pcapng`, and the index of the flows in them.
 
 `pcap/flows.csv` has one row for each flow: its two hosts, and the address and port at which its receiver listens. All
-connections of a flow go there, in every capture.
+connections of a flow go to that address and port, in every capture.
 
-`pcap/merged.pcapng` has the captures of all hosts in one file, in order of time, each an interface of the host's name.
-A packet is in it at each host that it passed: trace tools take that for a retransmission unless one interface is chosen
-(`frame.interface_name == "client"`).
+`pcap/merged.pcapng` has the captures of all hosts in one file, in order of time. Each host is an interface of the file,
+with the host's name. The file holds a packet once for each host that the packet passed. Trace tools take the second
+copy for a retransmission, unless you choose one interface (`frame.interface_name == "client"`).
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ _COLUMNS = ("flow", "from", "to", "address", "port")
 
 @dataclass(frozen=True)
 class Listed:
-    """A flow as the captures of a run show it."""
+    """The hosts and the receiver's address of a flow, by which a capture shows it."""
 
     flow: str
     sender: str
     receiver: str
-    """Hosts by their names in the scenario."""
+    """The name of the host in the scenario."""
     address: str
     port: int
-    """Where the receiver listens."""
+    """The port at which the receiver listens."""
 
     @property
     def place(self) -> tuple[str, int]:
-        """What tells the flow's connections from all others."""
+        """The receiver's address and port, which identify the connections of the flow."""
         return self.address, self.port
 
 
 def write_index(folder: Path, flows: Iterable[Listed]) -> None:
-    """Writes `flows.csv` beside the captures."""
+    """Writes `flows.csv` next to the captures."""
     with (folder / INDEX).open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_COLUMNS)
@@ -57,7 +57,7 @@ def write_index(folder: Path, flows: Iterable[Listed]) -> None:
 
 
 def read_index(folder: Path) -> list[Listed]:
-    """The flows in the captures of a folder; a `FolderError` where it holds none."""
+    """Returns the flows in the captures of a folder. Raises FolderError if the folder has no `flows.csv`."""
     path = folder / INDEX
     if not path.is_file():
         raise FolderError(f"{folder} holds no captures with their {INDEX}: run with --pcap hosts")
@@ -70,7 +70,7 @@ def read_index(folder: Path) -> list[Listed]:
 
 
 def at_host(folder: Path, host: str) -> Path:
-    """The capture at a host."""
+    """The path of the capture at a host."""
     return folder / f"host-{host}.pcapng"
 
 
@@ -80,8 +80,10 @@ _ETHERNET, _ETHERNET_HEADER, _INTERFACE_NAME, _TCP = 1, 14, 2, 6
 
 
 def merge(folder: Path) -> Path:
-    """Writes the captures of a folder's hosts into one file, in order of time; those of equal time in the order of the
-    hosts' names."""
+    """Writes the captures of a folder's hosts into one file, in order of time.
+
+    Packets with the same time are ordered by the names of their hosts.
+    """
     target = folder / MERGED
     sources = sorted(folder.glob("host-*.pcapng"))
     interfaces: list[bytes] = []
@@ -109,8 +111,11 @@ def merge(folder: Path) -> Path:
 
 
 def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of a flow's segments with data in the merged capture, as they came to its receiver: when, in seconds, and with
-    how many octets of data, whether it had these before or not."""
+    """The arrivals of a flow's data segments at its receiver, from the merged capture: time in seconds and bytes of
+    data.
+
+    Segments that the receiver had already are included.
+    """
     # Reading a scenario needs no numpy.
     import numpy as np
 
@@ -120,13 +125,13 @@ def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[n
     starts = np.array([28 + (_ETHERNET_HEADER if block[8] == _ETHERNET else 0) for block in interfaces])
 
     def number(at: NDArray[np.int64], places: Iterable[int]) -> NDArray[np.int64]:
-        """Of the octets at these places behind each place, the first the highest."""
+        """Reads big-endian numbers of some octets behind each of these places."""
         found = np.zeros(len(at), dtype=np.int64)
         for place in places:
             found = (found << 8) | file[at + place]
         return found
 
-    # Each step leaves out what is none of the flow, so that no octet is read behind a packet's end.
+    # Each step removes packets of other flows, so that no octet behind the end of a packet is read.
     block = np.array(places, dtype=np.int64)
     block = block[here[number(block, (11, 10, 9, 8))]]
     ip = block + starts[number(block, (11, 10, 9, 8))]
@@ -141,7 +146,7 @@ def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[n
 
 
 def _places(octets: memoryview) -> tuple[list[bytes], list[int]]:
-    """The descriptions of a file's interfaces, and where its packets' blocks begin."""
+    """Returns the interface descriptions of a file, and the offsets of its packet blocks."""
     interfaces: list[bytes] = []
     packets: list[int] = []
     head, at, end = struct.Struct("<II").unpack_from, 0, len(octets) - 8
@@ -156,7 +161,7 @@ def _places(octets: memoryview) -> tuple[list[bytes], list[int]]:
 
 
 def _interface_name(block: bytes) -> str:
-    """Of an interface's description, whose name is its first option."""
+    """Returns the name in an interface description without `host-`; empty if the first option is no name."""
     code, length = struct.unpack_from("<HH", block, 16)
     return block[20 : 20 + length].decode().removeprefix("host-") if code == _INTERFACE_NAME else ""
 
@@ -168,7 +173,7 @@ def _blocks(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _stamped(file: BinaryIO, interfaces_before: int) -> Iterator[tuple[int, bytes]]:
-    """The packets of a file with their times, as packets of interfaces that come after so many others."""
+    """Yields the packets of a file with their times. `interfaces_before` counts the interfaces of earlier files."""
     for kind, block in _blocks(file):
         if kind == _PACKET:
             interface, high, low = struct.unpack_from("<III", block, 8)

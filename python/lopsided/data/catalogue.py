@@ -1,7 +1,7 @@
-"""What tables and columns are: name, unit, heading and meaning of each, declared once.
+"""Declarations of all tables and columns: name, unit, heading and meaning.
 
-The tables of a run are declared where the simulator fills them (`crates/sim/src/results.rs`); those of studies here.
-Files, printed tables, reports and `docs/results.md` are made from these declarations.
+The tables of a run are declared where the simulator fills them (`crates/sim/src/results.rs`); those of studies in
+`study_tables.py`. Files, printed tables, reports and `docs/results.md` are made from these declarations.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ Unit = Literal[
     "text", "label", "count", "packets", "number", "share", "ratio", "index", "s", "tenths", "start", "instant", "ms",
     "ms2", "bps", "bytes",
 ]  # fmt: skip
-"""`tenths` are seconds with one decimal, an `instant` is a moment of a run in seconds, a `start` one to the hundredth,
-`index` an index from 0 to 1."""
+"""The unit of a column.
+
+`tenths` are seconds with one decimal, an `instant` is a time of a run in seconds, a `start` is a time to the hundredth
+of a second, `index` is a number from 0 to 1.
+"""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, how its values are kept, their unit, what stands above it, and what it means."""
+    """A column: name, type of its values, unit, heading, and meaning."""
 
     name: str
     unit: Unit
@@ -39,11 +42,11 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        """Whether its values are numbers, written flush right."""
+        """True if the values are numbers, which are aligned to the right."""
         return self.unit != "text"
 
     def text(self, value: object) -> str:
-        """A value for people, scaled by the unit."""
+        """The value as text for people, scaled by the unit."""
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return "–"
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -53,7 +56,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table: its name, what it holds, and its columns in order."""
+    """A table: name, contents, and columns in order."""
 
     name: str
     meaning: str
@@ -71,7 +74,7 @@ class TableSpec:
         return {column.name: types[column.kind] for column in self.columns}
 
     def frame(self, rows: Iterable[Mapping[str, Any]] = ()) -> pl.DataFrame:
-        """A frame of these columns; what a row lacks is null."""
+        """Makes a frame of these columns. A value that a row lacks is null."""
         import polars as pl
 
         return pl.DataFrame([dict(row) for row in rows], schema=self.schema)
@@ -103,7 +106,7 @@ _WRITERS: dict[Unit, Callable[[float], str]] = {
 
 @cache
 def run_tables() -> dict[str, TableSpec]:
-    """The tables of a run, in the order in which people ask for them."""
+    """The tables of a run, the most wanted first."""
     return _tables(_native.catalogue())
 
 
@@ -124,7 +127,9 @@ _INSTANTS: Mapping[str, Unit] = {
     **dict.fromkeys(("time_s", "outstanding_max_s"), "instant"),
     **dict.fromkeys(("start_s", "stop_s"), "start"),
 }
-"""Moments keep digits that a length of time need not have; when a flow starts and stops, hundredths."""
+"""Columns whose values are times of a run: these keep more digits than a length of time. Starts and stops of flows are
+rounded to hundredths of a second.
+"""
 
 
 def _declared(name: str, kind: Kind, unit: Unit, heading: str, meaning: str) -> Column:
@@ -132,12 +137,12 @@ def _declared(name: str, kind: Kind, unit: Unit, heading: str, meaning: str) -> 
 
 
 def drop_reasons() -> dict[str, str]:
-    """The reasons that the table `drops` may give, with their meaning."""
+    """The reasons in the table `drops`, with their meaning."""
     return dict(_native.reasons()[0])
 
 
 def mark_reasons() -> dict[str, str]:
-    """The reasons that the table `marks` may give, with their meaning."""
+    """The reasons in the table `marks`, with their meaning."""
     return dict(_native.reasons()[1])
 
 
@@ -145,7 +150,7 @@ _ENDINGS: dict[str, Unit] = {"_bps": "bps", "_bytes": "bytes", "_ms": "ms", "_ms
 
 
 def unknown(name: str, *, numeric: bool) -> Column:
-    """A column that nobody declared, such as one of a measure of the user's own: the unit is that in its name."""
+    """Declares a column that the catalogue lacks, such as a user's own measure. Its name ends in its unit."""
     ending = next((ending for ending in _ENDINGS if name.endswith(ending)), "")
     if "." in name:
         return Column(name, _ENDINGS.get(ending, "number") if numeric else "text", name)

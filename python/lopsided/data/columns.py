@@ -1,4 +1,4 @@
-"""From the columns that the native module hands over to frames."""
+"""Converts columns of the native module into frames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS = {"u32": np.uint32, "u64": np.uint64, "f64": np.float64}
 
 
 def frame(columns: dict[str, tuple[str, Any]]) -> pl.DataFrame:
-    """A frame of columns, each a kind and its data: octets in the machine's order, or texts."""
+    """Returns a frame. Each column is a type and its data: bytes in the machine's byte order, or texts."""
     return Columns(columns).frame()
 
 
@@ -39,9 +39,10 @@ def _column(name: str, kind: str, data: Any) -> pl.Series:
 
 
 class Columns(Lazy):
-    """One table as the native module hands it over: each column becomes a series when it is read.
+    """One table of the native module. A column becomes a series only when it is read.
 
-    A study takes a few numbers from each of hundreds of runs; a frame of all columns would cost it more than the rest.
+    A study reads a few numbers from each of hundreds of runs. A frame of all columns would take longer than the rest of
+    the study.
     """
 
     def __init__(self, raw: dict[str, tuple[str, Any]]) -> None:
@@ -97,7 +98,7 @@ class Columns(Lazy):
 
 
 def _values(kind: str, data: Any) -> list[Any]:
-    """A column as Python has its values."""
+    """Returns the values of a column as Python objects."""
     if kind == "word":
         codes, words = data
         return [words[code] for code in np.frombuffer(codes, dtype=np.uint32).tolist()]
@@ -110,14 +111,14 @@ def _values(kind: str, data: Any) -> list[Any]:
 
 
 class Frames(Mapping[str, "pl.DataFrame"]):
-    """The tables that the native module hands over, each made a frame when it is first read: a sweep reads two."""
+    """The tables of the native module by name. A frame is made when a table is first read: a sweep reads only two."""
 
     def __init__(self, tables: dict[str, dict[str, tuple[str, Any]]]) -> None:
         self._columns = {name: Columns(raw) for name, raw in tables.items()}
         self._made: dict[str, pl.DataFrame] = {}
 
     def columns(self, name: str) -> Columns:
-        """A table of which no frame is made."""
+        """Returns a table without making a frame."""
         return self._columns[name]
 
     def __getitem__(self, name: str) -> pl.DataFrame:

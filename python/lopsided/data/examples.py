@@ -1,6 +1,6 @@
-"""The example scenarios of the package: `scenarios/` of the repository, carried in every installation.
+"""The example scenarios: `scenarios/` of the repository, which every installation contains.
 
-`python/lopsided/examples` holds a link to each file there; a package has copies in their place.
+`python/lopsided/examples` has a link to each of these files; a built package has copies instead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ALL = "all"
 
 @cache
 def names() -> tuple[str, ...]:
-    """The examples by name."""
+    """The names of the examples."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 
 
@@ -32,7 +32,7 @@ def text(name: str) -> str:
 
 
 def title(name: str) -> str:
-    """What the example shows: its title, without the rest of the file being read."""
+    """The title of the example. Does not read the rest of the file."""
     found = re.search(r'^title = "(.*)"$', text(name), re.MULTILINE)
     return found[1] if found else text(name).partition("\n")[0].lstrip("# ").rstrip(".")
 

@@ -1,4 +1,4 @@
-"""What is said of a run's fairness: a table of its groups of flows, and the figures of the whole."""
+"""The fairness of a run: a table of its groups of flows, and figures of the whole run."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from lopsided.data.table import Table
 
 @dataclass(frozen=True)
 class Fairness:
-    """The answer. `groups` has one row for each group of flows; `docs/fairness.md` says what its columns mean."""
+    """The fairness of a run. `groups` has one row for each group of flows; `docs/fairness.md` explains its columns."""
 
     groups: Table
     jain: float | None
-    """Jain's index of all flows' goodputs; None where nothing was delivered."""
+    """Jain's index of the goodputs of all flows; `None` if nothing was delivered."""
     jain_max_min: float | None
-    """The same of each goodput over what max-min fairness gives; None where no link has a rate."""
+    """Jain's index of each goodput divided by its max-min fair share; `None` if no link has a rate."""
     converged_s: float | None
-    """After the last start, until every flow stays near its max-min share; None where that was not seen."""
+    """Seconds from the last start until every flow stays near its max-min share; `None` if that did not happen."""
     settled_s: float | None
-    """After the last start, until every flow stays near the share that it has on average after the warm-up."""
+    """Seconds from the last start until every flow stays near its own mean share after the warm-up; `None` if never."""
     start_s: float
     stop_s: float
-    """The means are of the time between these."""
+    """Means are taken from `start_s` to `stop_s`."""
     window_s: float
-    """Shares were averaged over this for both times of convergence."""
+    """Seconds over which shares were averaged for both times of convergence."""
     within: float
     hold_s: float
 
     @property
     def text(self) -> str:
-        """The figures of the whole in a sentence."""
+        """The figures of the whole run in one sentence."""
         parts = ["nothing was delivered" if self.jain is None else f"Jain's index {self.jain:.3f}"]
         if self.jain_max_min is not None:
             parts.append(f"of max-min shares {self.jain_max_min:.3f}")
@@ -42,7 +42,7 @@ class Fairness:
         return f"{', '.join(parts)} ({near}); measured from {self.start_s:.0f} s to {self.stop_s:.0f} s"
 
     def summary(self) -> dict[str, Any]:
-        """All but the table, as plain values."""
+        """Everything except the table, as plain values."""
         return {name: value for name, value in vars(self).items() if name != "groups"}
 
     def _repr_html_(self) -> str:

@@ -1,8 +1,8 @@
-"""Names of results for which the user gave none: what is done, and when.
+"""Names for results if the user gives none, made of the task and the time.
 
-Commands that begin in the same second get names of their own. While a process lives its names are claimed, by sockets
-in Linux' abstract namespace, which leave no file and end with it, however it ends. Where there are none, a name is only
-held against what is there.
+Commands that start in the same second get different names. A process claims its names by sockets in Linux's abstract
+namespace, which leave no file and end with the process. On other systems a name is only checked against the existing
+files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 def dated(name: str, suffix: str = "") -> Path:
-    """`runs/NAME-DATE-TIME`, or that with `-2`, `-3`, ... where it is taken: there already, or another process'."""
+    """Returns `runs/NAME-DATE-TIME`, with `-2`, `-3`, ... added if that name exists or another process claimed it."""
     stem = f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
     place, number = Path("runs") / f"{stem}{suffix}", 1
     while place.exists() or not _claimed(place):
@@ -26,7 +26,7 @@ def dated(name: str, suffix: str = "") -> Path:
 
 
 def _claimed(place: Path) -> bool:
-    """Whether the name is this process' now."""
+    """True if this process has claimed the name."""
     if sys.platform != "linux":
         return True
     claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -36,6 +36,6 @@ def _claimed(place: Path) -> bool:
     except OSError as error:
         claim.close()
         return error.errno != errno.EADDRINUSE
-    # Open for as long as the process lives.
+    # The socket stays open until the process ends.
     claim.detach()
     return True

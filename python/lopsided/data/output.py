@@ -1,11 +1,12 @@
-"""What commands write: whole or not at all, and never in place of what somebody else made.
+"""Writes files and folders completely or not at all, and replaces only files that lopsided wrote.
 
-A folder is written beside its place under a hidden name, locked while it is written, and moved there in one step. A
-single file is written into such a folder. What a killed process left of one is removed when something is written
-beside it, and told. Pictures carry lopsided's name, so that one in a run folder is known to be of the run.
+A folder is written under a hidden name next to its place, is locked during that time, and is moved to its place in one
+step. A single file is written into such a folder. If a process is killed, the next command that writes next to the
+remains removes them and prints a warning. Pictures carry lopsided's name, so that a picture in a run folder is known to
+belong to the run.
 
-Left out: a folder on a file system that can exchange two folders in no single step (`renameat2`) is moved in two; a
-kill between them leaves the earlier folder under its hidden name, from where the next run brings it back.
+Left out: a file system that cannot exchange two folders in one step (`renameat2`) needs two steps. A kill between them
+leaves the earlier folder under its hidden name, and the next run restores it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import os
 import shutil
 import time
 import warnings
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,17 +26,17 @@ from lopsided.data import locks
 from lopsided.errors import FolderError, LeftoverWarning
 
 MARK = "Drawn by lopsided"
-"""What pictures carry in their metadata."""
+"""The text that pictures carry in their metadata."""
 
 _FULL = 64 * 1024
-"""Octets: a disk with fewer left has no room for a table."""
+"""Bytes. A disk with less free space counts as full: a table needs more."""
 _WRITING, _OLD = ".lopsided-writing", ".lopsided-old"
 _SETTLED_S = 10.0
-"""A folder that nobody has locked and that was not changed for so long is nobody's: a new one is locked at once."""
+"""Seconds without a change after which an unlocked hidden folder is abandoned: a new folder is locked at once."""
 _LONGEST = 200
-"""Octets of a name that a hidden name keeps: a file system has room for 255."""
+"""Bytes of a name that its hidden name keeps. File systems allow 255 bytes in total."""
 _MARK_WITHIN = 8192
-"""Matplotlib writes the metadata of PNG and SVG into the first octets, those of PDF into the last."""
+"""Bytes that are searched for `MARK`: matplotlib writes metadata at the start of PNG and SVG, at the end of PDF."""
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
@@ -43,7 +44,10 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def check_free(path: Path, *, overwrite: bool = False) -> None:
-    """Raises FolderError if `path` is taken, by a file of lopsided's too: it may show another study."""
+    """Raises FolderError if `path` exists and `overwrite` is false, or if it is a folder.
+
+    This includes files that lopsided wrote, because they may show another study.
+    """
     with told(path):
         if path.is_dir():
             raise FolderError(f"{path} is a folder; a file is written here")
@@ -53,23 +57,25 @@ def check_free(path: Path, *, overwrite: bool = False) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Generator[Path]:
-    """Where to write what takes the place of `path` when the block ends well: a file of that name, in a folder beside
-    it. Through a symbolic link the file that it points to is written."""
+    """Yields the path of a temporary file, which replaces `path` if the block succeeds.
+
+    If `path` is a symbolic link, its target is replaced.
+    """
     path = real(path)
-    with staging(path) as folder, told(path):
+    with _staging(path) as folder, told(path):
         temporary = folder / path.name
         yield temporary
         temporary.replace(path)
 
 
 def real(place: Path) -> Path:
-    """Where a symbolic link points, if the place is one: what is written replaces no link."""
+    """Returns the target of `place` if it is a symbolic link, so that the link itself is never replaced."""
     with told(place):
         return place.resolve() if place.is_symlink() else place
 
 
 def is_our_picture(path: Path) -> bool:
-    """Whether the file is a picture that lopsided drew."""
+    """True if the file is a picture that lopsided drew."""
     if path.suffix not in (".png", ".svg", ".pdf"):
         return False
     with path.open("rb") as file:
@@ -82,11 +88,35 @@ def is_our_picture(path: Path) -> bool:
 
 
 @contextmanager
-def staging(place: Path) -> Generator[Path]:
-    """An empty folder beside `place` to write in, for `put`; gone after the block unless it was put there.
+def whole_folder(place: Path, check: Callable[[], None], keep: Callable[[Path], Iterable[Path]]) -> Generator[Path]:
+    """Yields an empty folder to write in, which replaces `place` if the block succeeds.
 
-    Only one process at a time has it: a second one is refused.
+    Parameters
+    ----------
+    place
+        The folder to write. If it is a symbolic link, its target is replaced.
+    check
+        Raises an error if `place` may not be replaced. It runs before the block and again after it, because another
+        program may have written there in the meantime.
+    keep
+        Is called after the block with the written folder. Returns the files of the present `place`, as relative paths,
+        that the new folder shall contain as well.
+
+    Raises
+    ------
+    FolderError
+        If another process writes this folder, or if the file system reports an error.
     """
+    with _staging(place) as folder:
+        check()
+        yield folder
+        check()
+        _put(folder, place, keep(folder))
+
+
+@contextmanager
+def _staging(place: Path) -> Generator[Path]:
+    """Yields an empty folder next to `place`, locked for this process, and removes it after the block."""
     place = real(place)
     folder = _hidden(place, _WRITING)
     with told(place):
@@ -102,20 +132,20 @@ def staging(place: Path) -> Generator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         locks.close_folder(lock, folder)
-        # Those that hold something by now stay.
+        # Folders that are not empty stay.
         with contextlib.suppress(OSError):
             for parent in missing:
                 parent.rmdir()
 
 
 def _hidden(place: Path, kind: str) -> Path:
-    """The name beside a place under which something is kept for a while."""
+    """The hidden name next to a place, for temporary contents of this kind."""
     name = os.fsdecode(os.fsencode(place.name)[:_LONGEST])
     return place.parent / f".{name}{kind}"
 
 
 def _clear_abandoned(parent: Path) -> None:
-    """Removes what killed processes left where they were writing, for other places in the same folder."""
+    """Removes the hidden folders that killed processes left in this folder."""
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(parent)):
             if entry.name.startswith(".") and entry.name.endswith(_WRITING) and entry.is_dir(follow_symlinks=False):
@@ -138,7 +168,7 @@ def _clear_if_abandoned(folder: Path) -> None:
 
 
 def _locked(folder: Path, place: Path) -> int:
-    """An open descriptor of the folder, which is made where it is missing; its lock ends with the process."""
+    """Creates the folder if it is missing, locks it, and returns its descriptor. The lock ends with the process."""
     while True:
         folder.mkdir(exist_ok=True)
         try:
@@ -150,7 +180,7 @@ def _locked(folder: Path, place: Path) -> int:
         except BlockingIOError:
             os.close(lock)
             raise FolderError(f"{place} is being written by another process; choose another folder") from None
-        # The one before may have removed it between the two steps.
+        # The previous owner may have removed the folder between opening and locking.
         with contextlib.suppress(FileNotFoundError):
             if locks.is_of(lock, folder):
                 return lock
@@ -159,7 +189,7 @@ def _locked(folder: Path, place: Path) -> int:
 
 @contextmanager
 def alone(folder: Path) -> Generator[None]:
-    """Within the block no other process has this folder in its `alone`. Raises FolderError where another has."""
+    """Locks a folder for the block. Raises FolderError if another process has locked it."""
     with told(folder):
         lock = locks.open_folder(folder.resolve())
         try:
@@ -173,12 +203,8 @@ def alone(folder: Path) -> Generator[None]:
         locks.close_folder(lock, folder.resolve())
 
 
-def put(folder: Path, place: Path, keep: Iterable[Path] = ()) -> None:
-    """Puts the staged folder in its place in one step.
-
-    `keep` names files in the folder that is there now, relative to it, which the new one shall have too. If the place
-    is a symbolic link, the folder that it points to is replaced.
-    """
+def _put(folder: Path, place: Path, keep: Iterable[Path]) -> None:
+    """Moves the staged folder to its place in one step, with the files of the present folder that `keep` names."""
     place = real(place)
     for name in keep:
         target = folder / name
@@ -190,7 +216,7 @@ def put(folder: Path, place: Path, keep: Iterable[Path] = ()) -> None:
     except FileNotFoundError:
         folder.replace(place)
     except OSError:
-        # Two steps where a system cannot exchange two folders in one.
+        # Without renameat2 an exchange takes two steps.
         old = _hidden(place, _OLD)
         if place.exists():
             place.replace(old)
@@ -199,7 +225,7 @@ def put(folder: Path, place: Path, keep: Iterable[Path] = ()) -> None:
 
 
 def _also(source: Path, target: Path) -> None:
-    """The same file in a second place; a copy where a file system has no second names."""
+    """Links the file to a second place, or copies it if the file system has no hard links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
@@ -207,7 +233,7 @@ def _also(source: Path, target: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Lets two folders change names at once."""
+    """Exchanges the names of two folders in one step. Raises OSError if the system cannot."""
     try:
         libc = ctypes.CDLL(None, use_errno=True)
     except TypeError:  # Windows
@@ -220,7 +246,7 @@ def _exchange(one: Path, other: Path) -> None:
 
 
 def _bring_back(place: Path) -> None:
-    """The earlier folder, where a kill between the two steps of `put` has left it."""
+    """Restores the earlier folder if a kill between the two steps of `_put` left it under its hidden name."""
     old = _hidden(place, _OLD)
     if old.exists():
         if place.exists():
@@ -239,18 +265,18 @@ def _empty(folder: Path) -> None:
 
 @contextmanager
 def told(place: Path, verb: str = "write") -> Generator[None]:
-    """Failures of the file system as ours, whichever library they came through."""
+    """Turns errors of the file system within the block into FolderError, whichever library reports them."""
     try:
         yield
     except OSError as error:
         raise FolderError(f"cannot {verb} {_short(place)}: {error.strerror or error}") from error
     except ValueError as error:
-        # Python's way to refuse a name with a NUL in it.
+        # Python reports a NUL in a name as a ValueError.
         if "null" not in str(error):
             raise
         raise FolderError(f"cannot {verb} {_short(place)}: no name may hold the character NUL") from error
     except Exception as error:
-        # Polars' own errors of a full disk are no OSError; none of it is imported here for their sake.
+        # Polars reports a full disk by errors of its own. Comparing the name avoids importing polars here.
         if type(error).__module__.partition(".")[0] != "polars":
             raise
         why = os.strerror(errno.ENOSPC) if _is_full(place) else error
@@ -258,7 +284,7 @@ def told(place: Path, verb: str = "write") -> Generator[None]:
 
 
 def _is_full(place: Path) -> bool:
-    """Whether the disk is full, which not every library says."""
+    """True if the disk is full: not every library reports the reason of a failure."""
     with contextlib.suppress(OSError):
         return shutil.disk_usage(place if place.exists() else place.parent).free < _FULL
     return False

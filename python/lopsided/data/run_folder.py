@@ -1,18 +1,18 @@
-"""Run folders: what a run leaves on disk, and how it is read back.
+"""Writes and reads run folders.
 
-    scenario.toml       the scenario as it ran, every default filled in
-    manifest.json       format, version, world, seed, digest, when, where, and the files of the run
+    scenario.toml       the scenario that ran, with every default
+    manifest.json       format, version, world, seed, digest, time, platform, and the files of the run
     flows.parquet ...   one file per table
-    report.html         for people; self-contained
-    fairness.parquet    where the scenario asks for it
-    pcap/               where captures were asked for
+    report.html         a self-contained report for people
+    fairness.parquet    only if the scenario has a `[fairness]` table
+    pcap/               only if the run wrote captures
 
-A study of fairness leaves its manifest, of `kind` fairness, with cells.csv, its tables, figures/ and report.html; a
-comparison of queue disciplines, of `kind` aqm, its tables as CSV and the same; a suite of them a folder for each of
-its sections. A standard suite, of `kind` suite, leaves checks.csv, checks.parquet and report.html.
+A study of fairness writes a manifest of `kind` fairness with cells.csv, its tables, figures/ and report.html. A
+comparison of queue disciplines (`kind` aqm) writes the same, with its tables as CSV. A suite of disciplines writes one
+folder for each of its sections. A standard suite (`kind` suite) writes checks.csv, checks.parquet and report.html.
 
-A folder is known by its manifest, and is complete: it was written elsewhere and moved to its place. Files that the
-manifest does not list belong to somebody else and stay when a run is replaced.
+A folder is recognised by its manifest. It is always complete, because it is written elsewhere and then moved to its
+place. Files that the manifest does not list belong to the user and stay when a run is replaced.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lopsided.data import output
 from lopsided.errors import FolderError, NoRunFolderError
 
 FORMAT = 2
-"""The version of this layout; raised whenever an older reader would misread a new folder."""
+"""The version of this layout. It increases whenever an older reader would misread a new folder."""
 
 STUDY_TABLES = ("cells", "runs", "alone")
 """The tables of a study of fairness."""
@@ -38,25 +38,47 @@ MANIFEST = "manifest.json"
 
 @contextmanager
 def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
-    """An empty folder to write a run in; as the block ends it is moved to `place`.
+    """Yields an empty folder for a run, which replaces `place` if the block succeeds.
 
-    An earlier run there is replaced only with `overwrite`, and not before this one is whole; other people's files
-    never are. A block that raises leaves everything as it was.
+    If the block raises an error, `place` stays as it was.
+
+    Parameters
+    ----------
+    place
+        The run folder to write.
+    overwrite
+        Allows replacing an earlier run. Files that are not of a run are never replaced.
+
+    Raises
+    ------
+    FolderError
+        If `place` may not be written, or if the block did not write a manifest.
     """
-    check(place, overwrite)
-    with output.staging(place) as folder:
-        yield folder
-        # Somebody may have written there since.
-        check(place, overwrite)
+
+    def keep(folder: Path) -> list[Path]:
         if not (folder / MANIFEST).is_file():
             raise FolderError(f"nothing was written for {place}")
-        output.put(folder, place, _others(place, _files(folder)))
+        return _others(place, _files(folder))
+
+    # Before the hidden folder is made: a refused command changes nothing.
+    check(place, overwrite)
+    with output.whole_folder(place, lambda: check(place, overwrite), keep) as folder:
+        yield folder
 
 
 def saving(write: Callable[..., object]) -> Callable[..., Path]:
-    """Of a function that writes a study into a folder that `writing` gave, one that saves into any and gives its path.
+    """Returns a function that saves a study into any folder and returns its path.
 
-    It raises FolderError where anything else is there, or an earlier study without `overwrite`.
+    Parameters
+    ----------
+    write
+        Writes the study into a folder that `writing` has yielded; takes the study, the folder, and `report`.
+
+    Returns
+    -------
+    Callable
+        `save(found, folder, *, overwrite=False, report=True)`. It raises FolderError if the folder holds other files,
+        or an earlier study and `overwrite` is false.
     """
 
     def save(found: Any, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
@@ -69,7 +91,7 @@ def saving(write: Callable[..., object]) -> Callable[..., Path]:
 
 
 def check(place: Path, overwrite: bool) -> None:
-    """Raises FolderError where a run may not be written to this place."""
+    """Raises FolderError if a run may not be written to this place."""
     with output.told(place):
         if place.exists() and not place.is_dir():
             raise FolderError(f"{place} is a file; a run needs a folder")
@@ -88,7 +110,7 @@ def _files(folder: Path) -> set[Path]:
 
 
 def _listed(place: Path) -> set[Path] | None:
-    """The files that the manifest calls the run's; None where it does not say."""
+    """The files that the manifest lists, or `None` if the manifest has no list."""
     try:
         files = json.loads((place / MANIFEST).read_text(encoding="utf-8"))["files"]
         return {Path(MANIFEST), *map(Path, cast("list[str]", files))}
@@ -97,7 +119,10 @@ def _listed(place: Path) -> set[Path] | None:
 
 
 def _others(place: Path, new: set[Path]) -> list[Path]:
-    """The files in `place` that are no run's, nor pictures drawn of it; refused where a new one is called so."""
+    """The files in `place` that belong neither to a run nor to its pictures.
+
+    Raises FolderError if the new run has a file of the same name.
+    """
     if not place.is_dir():
         return []
     others = [
@@ -109,7 +134,7 @@ def _others(place: Path, new: set[Path]) -> list[Path]:
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Writes the manifest, last: it lists the files that were written before it."""
+    """Writes the manifest. Call it last, because the manifest lists the files that exist by then."""
     files = sorted(str(path) for path in _files(folder))
     text = json.dumps({"format": FORMAT, **manifest, "files": files}, indent=2)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
@@ -120,22 +145,30 @@ def _why(error: Exception) -> str:
 
 
 _KINDS = {"world": str, "digest": str, "made": str, "seed": int, "facts": dict}
-"""What the manifest of a run says, by kind."""
+"""Required entries of a run's manifest, with their types."""
 
 
 def check_run(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Raises FolderError for the manifest of a run that lacks something, or a file of the folder that is none."""
+    """Raises FolderError if the manifest lacks a required entry, or if a table or scenario is not a regular file."""
     for name, kind in _KINDS.items():
         if not isinstance(manifest.get(name), kind):
-            raise FolderError(f"{folder / MANIFEST} is damaged: its `{name}` is no {kind.__name__}")
-    # A pipe of that name would be waited for.
+            raise FolderError(f"{folder / MANIFEST} is damaged: `{name}` is missing or not of type {kind.__name__}")
+    # Reading a named pipe would block.
     for path in (*folder.glob("*.parquet"), folder / "scenario.toml"):
         if not path.is_file():
             raise FolderError(f"{folder} is damaged: {path.name} is not a file")
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a run folder, refused with a reason if it is none or of another format."""
+    """Returns the manifest of a run folder.
+
+    Raises
+    ------
+    NoRunFolderError
+        If the folder does not exist or has no manifest.
+    FolderError
+        If the manifest is damaged, of another format, or of a study instead of a run.
+    """
     path = folder / MANIFEST
     with output.told(folder, "read"):
         if not folder.exists():

@@ -1,4 +1,4 @@
-"""The tables that a run leaves, each by its name."""
+"""The tables of a run, each by its name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RunTables:
-    """The tables of one run; one that its world does not fill is empty."""
+    """The tables of one run. A table is empty if the run's world does not fill it."""
 
     def __init__(self, frames: Mapping[str, pl.DataFrame]) -> None:
         self._frames = frames
@@ -27,12 +27,12 @@ class RunTables:
 
     @property
     def samples(self) -> Table:
-        """The state of every flow on the scenario's recording interval."""
+        """The state of every flow at each recording interval of the scenario."""
         return self.table("samples")
 
     @property
     def queues(self) -> Table:
-        """The queue of every link direction on the recording interval."""
+        """The queue of every link direction at each recording interval."""
         return self.table("queues")
 
     @property
@@ -42,42 +42,44 @@ class RunTables:
 
     @property
     def drops(self) -> Table:
-        """What was lost where and why: one row for each place and reason that occurred."""
+        """Lost packets: one row for each place and reason that occurred."""
         return self.table("drops")
 
     @property
     def marks(self) -> Table:
-        """What was marked (ECN) where and why: one row for each place and reason that occurred."""
+        """Packets marked by ECN: one row for each place and reason that occurred."""
         return self.table("marks")
 
     @property
     def transfers(self) -> Table:
-        """One row per completed transfer of the flows that make them."""
+        """One row per completed transfer."""
         return self.table("transfers")
 
     @property
     def fetches(self) -> Table:
-        """Each step of the controllers of fetches over several connections, where the scenario asks for it."""
+        """Each step of the controllers of fetches over several connections, if the scenario records them."""
         return self.table("fetches")
 
     @property
     def parts(self) -> Table:
-        """What stages, media, and classes and inner quantities of queues counted and measured."""
+        """Counts and measurements of stages, media, and the classes and internal quantities of queues."""
         return self.table("parts")
 
     @property
     def events(self) -> Table:
-        """Every packet at every node, where the scenario asks for it (`[record] events = true`); otherwise empty."""
+        """Every packet at every node, if the scenario records it (`[record] events = true`); otherwise empty."""
         return self.table("events")
 
     @property
     def tcp_events(self) -> Table:
-        """What happened inside TCP, where the scenario asks for it (`[record] tcp_events = true`); otherwise empty."""
+        """Events inside TCP, if the scenario records them (`[record] tcp_events = true`); otherwise empty."""
         return self.table("tcp_events")
 
     @property
     def traces(self) -> Table:
-        """What a capture at each sending host would say, where the scenario asks for it (`[record] traces = true`)."""
+        """Measurements as a capture at each sending host gives them, if the scenario records them (`[record] traces =
+        true`).
+        """
         return self.table("traces")
 
     @property

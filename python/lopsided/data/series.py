@@ -23,7 +23,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 class HasSeries(Protocol):
-    """What curves are read from: a run."""
+    """An object with sampled tables, such as a run."""
 
     @property
     def flows(self) -> Table: ...
@@ -46,9 +46,21 @@ class Series:
 
 
 def flow_column(run: HasSeries, flow: str, column: str) -> Series:
-    """A sampled column of one flow, as recorded; missing values are NaN.
+    """Returns a sampled column of one flow as recorded. Missing values are NaN.
 
-    Raises UsageError for a flow that there is not.
+    Parameters
+    ----------
+    run
+        The run.
+    flow
+        The name of the flow.
+    column
+        A column of the table `samples`; the values have the unit in its name.
+
+    Raises
+    ------
+    UsageError
+        If the run has no flow of that name.
     """
     names = run.flows["name"].to_list()
     if flow not in names:
@@ -61,11 +73,14 @@ def flow_column(run: HasSeries, flow: str, column: str) -> Series:
 
 
 def goodput(run: HasSeries, flow: str, window_s: float) -> Series:
-    """Goodput of one flow in bit/s over consecutive windows of `window_s`, each value at its window's middle."""
+    """Returns the goodput of one flow in bit/s over consecutive windows of `window_s` seconds.
+
+    The time of each value is the middle of its window.
+    """
     delivered = flow_column(run, flow, "delivered_bytes")
     if len(delivered.time_s) == 0:
         return delivered
-    # Nothing was delivered before the first sample's interval, which began at zero.
+    # The first sample covers an interval that began at time 0 with nothing delivered.
     time, total = np.append(0.0, delivered.time_s), np.append(0.0, delivered.value)
     edges: Floats = window_s * np.arange(int(time[-1] / window_s + 1e-9) + 1, dtype=np.float64)
     rates = np.diff(np.interp(edges, time, total)) * 8 / window_s
@@ -73,9 +88,9 @@ def goodput(run: HasSeries, flow: str, window_s: float) -> Series:
 
 
 def goodput_between(run: HasSeries, flow: str, start_s: float, stop_s: float) -> float:
-    """Mean goodput of one flow in bit/s between two times, from its samples (exact where they fall on samples).
+    """Returns the mean goodput of one flow in bit/s between two times, in seconds.
 
-    Raises UsageError where there is no time between them.
+    The result is exact if both times are sample times. Raises UsageError if `t1_s` is not after `t0_s`.
     """
     if not stop_s > start_s:
         raise UsageError(f"no time between {start_s} s and {stop_s} s to measure goodput in")
@@ -87,7 +102,7 @@ def goodput_between(run: HasSeries, flow: str, start_s: float, stop_s: float) ->
 
 
 def rtt(run: HasSeries, flow: str) -> Series:
-    """Mean per-packet RTT of each sampling interval in ms; NaN where no packet was timed."""
+    """Returns the mean per-packet RTT of each sampling interval in ms; NaN if no packet was timed."""
     count = flow_column(run, flow, "rtt_count")
     total = flow_column(run, flow, "rtt_sum_ms")
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -96,7 +111,7 @@ def rtt(run: HasSeries, flow: str) -> Series:
 
 
 def rtt_between(run: HasSeries, flow: str, start_s: float, stop_s: float) -> float:
-    """Mean per-packet RTT of one flow in ms over the samples between two times; NaN if no packet was timed."""
+    """Returns the mean per-packet RTT of one flow in ms between two times; NaN if no packet was timed."""
     count = flow_column(run, flow, "rtt_count")
     total = flow_column(run, flow, "rtt_sum_ms")
     within = (count.time_s > start_s) & (count.time_s <= stop_s) & (count.value > 0)
@@ -105,14 +120,14 @@ def rtt_between(run: HasSeries, flow: str, start_s: float, stop_s: float) -> flo
 
 
 def largest_between(run: HasSeries, flow: str, column: str, start_s: float, stop_s: float) -> float:
-    """The largest sampled value of a flow's column between two times; NaN without a sample."""
+    """Returns the largest sampled value of a flow's column between two times; NaN without a sample."""
     curve = flow_column(run, flow, column)
     within = curve.value[(curve.time_s >= start_s) & (curve.time_s <= stop_s)]
     return float(np.nanmax(within)) if len(within) else float("nan")
 
 
 def queue_column(run: HasSeries, link: str, direction: str, column: str) -> Series:
-    """A sampled column of one link direction's queue."""
+    """Returns a sampled column of the queue of one link direction."""
     import polars as pl
 
     rows = run.queues.to_polars().filter((pl.col("link") == link) & (pl.col("direction") == direction))
@@ -120,9 +135,9 @@ def queue_column(run: HasSeries, link: str, direction: str, column: str) -> Seri
 
 
 def both_active(run: HasSeries) -> tuple[float, float]:
-    """The time in which every flow of the run is active: from the last start to the first stop, in seconds.
+    """Returns the time in which all flows of the run are active: from the last start to the first stop, in seconds.
 
-    Raises UsageError where there is none.
+    Raises UsageError if there is no such time.
     """
     flows = run.flows
     start, stop = number(flows["start_s"].max()), number(flows["stop_s"].min())
@@ -132,5 +147,5 @@ def both_active(run: HasSeries) -> tuple[float, float]:
 
 
 def _floats(frame: pl.DataFrame, column: str) -> Floats:
-    # Null becomes NaN on the way.
+    # The conversion turns null into NaN.
     return frame[column].to_numpy().astype(np.float64)

@@ -1,4 +1,4 @@
-"""The tables of studies: what each column is."""
+"""Declarations of the columns in the tables of studies."""
 
 from __future__ import annotations
 

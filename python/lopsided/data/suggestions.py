@@ -1,4 +1,4 @@
-"""What was probably meant by a name that is not known: another case, `-` for `_`, a near word, a synonym."""
+"""Suggestions for unknown names: another case, `-` for `_`, a similar word, a synonym."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ SYNONYMS: Mapping[str, str] = {
     "scenarios": "examples",
     "studies": "papers",
 }
-"""Words of other programs for what lopsided calls something else."""
+"""Names that other programs use for things that lopsided calls differently."""
 
 
 def meant(word: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant."""
+    """Returns the known name that was probably meant, or `None`."""
     by_plain = {_plain(name): name for name in known}
     plain = _plain(word)
     synonym = SYNONYMS.get(plain)
@@ -45,7 +45,7 @@ def meant(word: str, known: Iterable[str]) -> str | None:
 
 
 def choices(word: str, known: Iterable[str], more: str = "") -> str:
-    """The end of an error: what was probably meant, or else all that there is."""
+    """Returns the end of an error text: the name that was probably meant, or else all known names."""
     names = list(known)
     found = meant(word, names)
     return f"did you mean {found!r}?" if found else f"there are {', '.join(names)}{more}"

@@ -1,8 +1,8 @@
 """`Table`: rows and columns of a run, readable by any dataframe library.
 
-It wraps a polars frame and hands it over through the Arrow PyCapsule interface, so DuckDB, pyarrow, pandas and others
-take it as it is. A column's name ends in its unit (`_s`, `_ms`, `_bps`, `_bytes`); what is printed is scaled for
-reading, what is stored is not.
+It wraps a polars frame and provides it through the Arrow PyCapsule interface, so that DuckDB, pyarrow, pandas and
+others can read it directly. A column's name ends in its unit (`_s`, `_ms`, `_bps`, `_bytes`). Printed values are scaled
+for reading; stored values are not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Row: TypeAlias = dict[str, Any]
-"""A line of a table, by column: a number or a text, None where there is none. Its columns stand in the catalogue."""
+"""A row of a table by column: a number, a text, or `None`. The catalogue declares the columns."""
 
 
 def check_ending(path: Path) -> None:
@@ -37,8 +37,13 @@ def check_ending(path: Path) -> None:
 class Table:
     """A table of a run.
 
-    `table["column"]` is a polars series, `len(table)` its rows, `table.to_polars()` the frame itself. `spec` is what
-    the catalogue says of its columns; a column that it does not know goes by its name.
+    `table["column"]` is a polars series, `len(table)` the number of rows, `table.to_polars()` the frame. `spec` is the
+    declaration in the catalogue. For a column without a declaration the ending of its name gives the unit.
+
+    Examples
+    --------
+    >>> run.flows["goodput_bps"].max()
+    >>> run.flows.write("flows.csv")
     """
 
     def __init__(self, source: pl.DataFrame | Lazy, spec: catalogue.TableSpec | None = None) -> None:
@@ -56,11 +61,11 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns, units at their ends."""
+        """The names of the columns; each ends in its unit."""
         return self._source.columns
 
     def column(self, name: str) -> catalogue.Column:
-        """What a column is: its unit, its heading, its meaning."""
+        """Returns the declaration of a column: unit, heading and meaning."""
         for column in self._spec.columns if self._spec else ():
             if column.name == name:
                 return column
@@ -78,13 +83,19 @@ class Table:
         return self._source.values(column) if isinstance(self._source, Lazy) else self._source[column].to_list()
 
     def numbers(self, column: str) -> NDArray[np.float64]:
-        """A numeric column as an array, NaN where there is no number; of a fresh run, no frame is made for it."""
+        """Returns a numeric column as an array; a missing number is NaN.
+
+        If the run is fresh, no frame is made for this.
+        """
         if isinstance(self._source, Lazy):
             return self._source.numbers(column)
         return self._source[column].to_numpy().astype("float64")
 
     def among(self, column: str, words: Collection[str]) -> NDArray[np.bool_]:
-        """In which rows a column of texts has one of these; of a fresh run, no frame is made for it."""
+        """Returns a mask of the rows in which a text column has one of these values.
+
+        If the run is fresh, no frame is made for this.
+        """
         if isinstance(self._source, Lazy):
             return self._source.among(column, words)
         return self._source[column].is_in(list(words)).to_numpy()
@@ -94,13 +105,16 @@ class Table:
         return self._source.rows() if isinstance(self._source, Lazy) else self._source.iter_rows(named=True)
 
     def to_polars(self) -> pl.DataFrame:
-        """The polars frame, not copied."""
+        """Returns the polars frame without copying it."""
         return self._frame
 
     def to_pandas(self) -> pd.DataFrame:
-        """A pandas frame (pandas must be installed; pyarrow need not be). Missing numbers become NaN.
+        """Returns a pandas frame, in which missing numbers are NaN. Needs pandas, but not pyarrow.
 
-        Raises UsageError if pandas is not installed.
+        Raises
+        ------
+        UsageError
+            If pandas is not installed.
         """
         try:
             import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -113,10 +127,18 @@ class Table:
         return self._frame.__arrow_c_stream__(requested_schema)
 
     def write(self, path: str | Path) -> Path:
-        """Writes the table as `.parquet`, `.csv`, `.json` or `.tex` (by the ending of `path`) and returns the path.
+        """Writes the table and returns the path.
 
-        LaTeX has values as people read them; the others have them as they are. Raises UsageError for another
-        ending.
+        Parameters
+        ----------
+        path
+            The file to write. Its ending gives the format: `.parquet`, `.csv`, `.json` or `.tex`. LaTeX has values
+            scaled for reading, the other formats have the stored values.
+
+        Raises
+        ------
+        UsageError
+            If the ending is another one.
         """
         path = Path(path)
         writers: dict[str, Callable[[Path], object]] = {
@@ -136,11 +158,13 @@ class Table:
         return filled_in("Table.view")(self)
 
     def to_html(self) -> str:
-        """A `<table>` of HTML, values written for people."""
+        """Returns the table as HTML, with values scaled for reading."""
         return filled_in("Table.view")(self).html()
 
     def to_latex(self, *columns: str) -> str:
-        """A `tabular` for LaTeX (package booktabs) of these columns, or all; values written for people."""
+        """Returns a `tabular` for LaTeX (package booktabs) of these columns, or of all, with values scaled for
+        reading.
+        """
         return filled_in("Table.view")(self, columns or None, most=len(self)).latex()
 
     def _repr_html_(self) -> str:
@@ -148,8 +172,8 @@ class Table:
 
 
 def number(value: Any, default: float = math.nan) -> float:
-    """A value out of a numeric column, such as its `max()`, as a number: polars types it as anything a cell may hold.
+    """Returns a value of a numeric column, such as its `max()`, as a float.
 
-    `default` takes the place of null, as in an empty column.
+    polars types such a value as anything that a cell may hold. `default` replaces null, for example of an empty column.
     """
     return float(default if value is None else value)

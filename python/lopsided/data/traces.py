@@ -1,9 +1,9 @@
-"""What a capture says of its TCP flows: of any pcap or pcapng file.
+"""Measures the TCP flows of any pcap or pcapng file.
 
     lop.trace("host-server.pcapng").to_polars()
 
-A run says the same of its sending hosts in its table `traces`. Counts, elapsed time, round trips and outstanding data
-are tcptrace's; `crates/trace/src/flow.rs` says how they differ.
+The table `traces` of a run has the same columns for its sending hosts. Counts, elapsed time, round trips and
+outstanding data are defined as in tcptrace; `crates/trace/src/flow.rs` lists the differences.
 """
 
 from __future__ import annotations
@@ -19,10 +19,17 @@ from lopsided.errors import CaptureWarning
 
 
 def trace(path: str | Path) -> Table:
-    """One row for each direction of a TCP connection in the capture that carried data, seen from where it was taken.
+    """Returns one row for each direction of a TCP connection that carried data, as seen at the point of capture.
 
-    Round trips and outstanding data mean something where the capture was taken at the sender. Raises FolderError for a
-    file that cannot be read.
+    Parameters
+    ----------
+    path
+        A pcap or pcapng file. Round trips and outstanding data are only meaningful if it was captured at the sender.
+
+    Raises
+    ------
+    FolderError
+        If the file cannot be read.
     """
     ends, measures, _, _, cut = _native.trace(os.fspath(path))
     if cut:

@@ -1,6 +1,6 @@
-"""Numbers with units: short forms people type (`2.4M`, `200ms`, `50p`) read, and quantities written for people to read.
+"""Parses short forms of quantities (`2.4M`, `200ms`, `50p`), and formats quantities for people.
 
-As in the rest of lopsided, k and M are decimal (1 kbit/s = 1000 bit/s, 1 kB = 1000 B); KiB and MiB are binary.
+As everywhere in lopsided, k and M are decimal (1 kbit/s = 1,000 bit/s, 1 kB = 1,000 B); KiB and MiB are binary.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class QueueLimit:
 
 
 def parse_rate(text: str | int) -> int:
-    """Bits per second from `2.4M`, `196k`, `2400 kbit/s`, `1Gbps` or a plain number; a number is taken as it is.
+    """Returns bit/s from `2.4M`, `196k`, `2400 kbit/s`, `1Gbps`, or from a number of bit/s.
 
-    Raises UsageError for what is none, and beyond 1 bit/s to 1 Pbit/s.
+    Raises UsageError if the text is no rate, or if the rate is not between 1 bit/s and 1 Pbit/s.
     """
     if not isinstance(text, str):
         return int(text)
@@ -53,9 +53,9 @@ def parse_rate(text: str | int) -> int:
 
 
 def parse_time(text: str | float) -> float:
-    """Seconds from `200ms`, `1.5 s`, `2min`; a time needs its unit, a number is seconds.
+    """Returns seconds from `200ms`, `1.5 s`, `2min`, or from a number of seconds. A text needs a unit.
 
-    Raises UsageError for what is none.
+    Raises UsageError if the text is no time.
     """
     if not isinstance(text, str):
         return float(text)
@@ -67,7 +67,7 @@ def parse_time(text: str | float) -> float:
 
 
 def parse_share(text: str | float) -> float:
-    """A part of one from `20%` or `0.2`; a number is taken as it is. Raises UsageError for what is none."""
+    """Returns a share of 1 from `20%`, `0.2`, or a number. Raises UsageError if the text is no share."""
     if not isinstance(text, str):
         return float(text)
     number = text.strip().removesuffix("%")
@@ -78,9 +78,9 @@ def parse_share(text: str | float) -> float:
 
 
 def parse_limit(text: str) -> QueueLimit:
-    """A queue limit from `50`, `50p`, `50 packets`, `64kB`; a plain number counts packets.
+    """Returns a queue limit from `50`, `50p`, `50 packets`, `64kB`. A plain number counts packets.
 
-    Raises UsageError for what is none, and for less than one packet.
+    Raises UsageError if the text is no limit, or if the limit is less than one packet.
     """
     number, unit = _split(text, "a queue limit such as 50p or 64kB")
     if unit.lower() in ("", "p", "pkt", "pkts", "packet", "packets"):
@@ -117,7 +117,7 @@ def millis(milliseconds: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A length of time as a person would say it: `240 s`, `90 min`, `20 ms`."""
+    """Formats a length of time: `240 s`, `90 min`, `20 ms`."""
     if value is None or not math.isfinite(value):
         return "–"
     if value < 1:
@@ -126,7 +126,7 @@ def seconds(value: float | None) -> str:
 
 
 def change(share: float) -> str:
-    """`+1.2 %`; what rounds to nothing has no sign: `0.0 %`."""
+    """Formats a change: `+1.2 %`. A change that rounds to zero has no sign: `0.0 %`."""
     text = f"{100 * share:+.1f}"
     return f"{text[1:] if float(text) == 0 else text} %"
 

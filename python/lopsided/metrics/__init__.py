@@ -1,7 +1,7 @@
 """Measures of TCP on asymmetric and shared links, as plain functions on numpy arrays.
 
-Nothing here knows where the numbers came from: a simulated run, a kernel run, a capture or a paper's table. Every
-function names its units and refuses input that would give a meaningless number.
+The functions do not depend on the source of the numbers: a simulated run, a run on Linux, a capture, or a table of a
+paper. Every function names its units and raises ValueError for input that would give a meaningless number.
 """
 
 from .appendix import (

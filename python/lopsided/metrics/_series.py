@@ -1,8 +1,8 @@
-"""What the metrics ask of the arrays they are given, said once.
+"""Checks of the arrays that the metrics take.
 
 Every metric takes plain numpy arrays, so that it can be used on a simulated run, on a capture or on a column of a CSV
-file. These helpers refuse the mistakes that would otherwise come out as a plausible number: columns of different
-lengths, time running backwards, a window that holds no data.
+file. These helpers reject mistakes that would otherwise give a plausible number: columns of different lengths, times
+that decrease, a window without data.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ Array = NDArray[np.float64]
 
 
 def series(time_s: ArrayLike, *values: ArrayLike) -> tuple[Array, ...]:
-    """Returns time and value columns as float arrays; refuses unequal lengths, under two rows, time going back."""
+    """Returns time and value columns as float arrays. Raises ValueError for unequal lengths, fewer than two rows, or
+    decreasing times.
+    """
     time = np.asarray(time_s, dtype=np.float64)
     columns = tuple(np.asarray(value, dtype=np.float64) for value in values)
     if time.ndim != 1:
@@ -30,19 +32,19 @@ def series(time_s: ArrayLike, *values: ArrayLike) -> tuple[Array, ...]:
 
 
 def window(t0_s: float, t1_s: float) -> None:
-    """Refuses an empty or backward window."""
+    """Raises ValueError if the window is empty or ends before it begins."""
     if not t1_s > t0_s:
         raise ValueError(f"the window must end after it starts, got {t0_s} s to {t1_s} s")
 
 
 def positive(name: str, value: float) -> None:
-    """Refuses a rate, size or time that must be above zero."""
+    """Raises ValueError if a rate, size or time is not above zero."""
     if not value > 0:
         raise ValueError(f"{name} must be above zero, got {value}")
 
 
 def hold(time_s: Array, value: Array, at_s: Array) -> Array:
-    """Returns the value that was last sampled at or before each asked time (the first value before the first row)."""
+    """Returns the last value sampled at or before each of these times; before the first row, the first value."""
     rows = np.searchsorted(time_s, at_s, side="right") - 1
     return np.asarray(value[np.clip(rows, 0, value.size - 1)])
 
@@ -58,8 +60,8 @@ def moving_mean(value: Array, width: int) -> Array:
 
 
 def correlation(a: Array, b: Array) -> float:
-    """Returns Pearson's correlation, or 0 when a column is constant (nothing moves, so nothing moves together)."""
+    """Returns Pearson's correlation, or 0 if a column is constant."""
     a, b = a - a.mean(), b - b.mean()
     scale = float(np.sqrt(np.dot(a, a) * np.dot(b, b)))
-    # A constant column leaves rounding noise of about 1e-16 of its level; it must not be read as movement.
+    # A constant column has rounding noise of about 1e-16 of its level, which must not count as movement.
     return float(np.dot(a, b)) / scale if scale > 1e-12 else 0.0

@@ -1,8 +1,8 @@
-"""The thesis's own averages (merritt2010 appendices E to J), kept beside the better ones.
+"""The averages of merritt2010 itself (appendices E to J), to compare with its printed numbers.
 
-The thesis's scripts average *rows* of a log that has one row per write of 1460 bytes, so busy moments weigh more, and
-two of them estimate throughput as mean window over mean RTT instead of counting bytes (MER-A08). They are here so that
-the printed form can be compared; the rest of the project uses `performance`, `intervals` and `buffers`.
+The thesis's scripts average *rows* of a log that has one row for each write of 1,460 bytes, so that busy times weigh
+more. Two of them estimate throughput as mean window over mean RTT instead of counting bytes (MER-A08). The rest of the
+project uses `performance`, `intervals` and `buffers`.
 
 Columns: time in s, RTT in microseconds and windows in bytes, as in the log of appendix C (MER-M15).
 """
@@ -27,15 +27,15 @@ class DownloadAverages:
     throughput_both_bps: float
     throughput_alone_bps: float
     bdp_both_bytes: float
-    """Mean RTT times the downlink rate, both active."""
+    """Mean RTT times the downlink rate while both flows are active."""
 
 
 def download_averages(
     time_s: ArrayLike, rtt_us: ArrayLike, cwnd_bytes: ArrayLike, split_s: float, downlink_bps: float
 ) -> DownloadAverages:
-    """Appendix E: row means before and after the upload joins; rows later than `split_s` are "both active".
+    """Appendix E: means over rows before and after the upload joins. Rows later than `split_s` count as "both active".
 
-    Raises ValueError where either side of the split has no row.
+    Raises ValueError if either side of the split has no row.
     """
     time, rtt, cwnd = series(time_s, rtt_us, cwnd_bytes)
     positive("downlink rate", downlink_bps)
@@ -63,7 +63,9 @@ class UploadAverages:
 
 
 def upload_averages(rtt_us: ArrayLike, cwnd_bytes: ArrayLike) -> UploadAverages:
-    """Appendix F: row means over the whole upload. Raises ValueError for columns of unequal length or none."""
+    """Appendix F: means over rows of the whole upload. Raises ValueError for empty columns or columns of unequal
+    length.
+    """
     rtt, cwnd = np.asarray(rtt_us, dtype=np.float64), np.asarray(cwnd_bytes, dtype=np.float64)
     if rtt.ndim != 1 or rtt.shape != cwnd.shape or rtt.size == 0:
         raise ValueError("RTT and window must be two columns of the same, non-zero length")
@@ -104,7 +106,7 @@ class PerformanceRow:
 
 
 def performance_row(down_bps: float, up_bps: float, downlink_bps: float, uplink_bps: float) -> PerformanceRow:
-    """Appendix I: net and per-direction shares of the rates; the script never takes the minimum of eq 1.2 (MER-A08)."""
+    """Appendix I: net and per-direction shares of the rates, without the minimum of eq 1.2 (MER-A08)."""
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
     return PerformanceRow(
@@ -123,9 +125,8 @@ class RttVariability:
 def rtt_variability(time_s: ArrayLike, rtt_us: ArrayLike, start_s: float) -> RttVariability:
     """Appendix J: population variance and standard deviation of the logged (smoothed) RTT from `start_s` on.
 
-    The log holds the kernel's smoothed RTT, which hides the faster part of the variation;
-    `intervals.rtt_moments_ms` gives the same of the RTTs of single packets. Raises ValueError where no row is as
-    late.
+    The log holds the kernel's smoothed RTT, which hides the faster part of the variation; `intervals.rtt_moments_ms`
+    computes the same from the RTTs of single packets. Raises ValueError if no row is at or after `start_s`.
     """
     time, rtt = series(time_s, rtt_us)
     late = rtt[time >= start_s]

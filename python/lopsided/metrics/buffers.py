@@ -1,7 +1,7 @@
-"""Buffer sizes: the bandwidth-delay product, the rules made from it, and the thesis's bound for the uplink.
+"""Buffer sizes: the bandwidth-delay product, the rules made from it, and the bound of merritt2010 for the uplink.
 
-Rates are bits per second, times seconds, windows bytes, buffers full-size packets of 1500 bytes unless told otherwise.
-Left out: buffers counted in bytes or bins (the link's configuration knows those), and any measurement.
+Rates are in bit/s, times in seconds, windows in bytes, buffers in full packets of 1,500 bytes unless a name says
+otherwise. Left out: buffers counted in bytes or bins, and any measurement.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ._series import positive
 
 FULL_PACKET_BYTES = 1500.0
-"""The packet that the thesis divides by everywhere (eqs 2.2, 2.3, 6.6; table 5.1; appendix H)."""
+"""The packet size that merritt2010 divides by (eqs 2.2, 2.3, 6.6; table 5.1; appendix H)."""
 
 
 def bandwidth_delay_product_bytes(rate_bps: float, rtt_s: float) -> float:
@@ -47,9 +47,9 @@ def drain_time_s(packets: float, rate_bps: float, packet_bytes: float = FULL_PAC
 def two_way_phase(
     window_down_bytes: float, window_up_bytes: float, bdp_bytes: float
 ) -> Literal["in phase", "out of phase"]:
-    """What two fixed windows lead to: in phase if W_D <= W_U + 2 BDP, else out of phase (eqs 2.4, 2.5; MER-M07).
+    """Returns whether two fixed windows are in phase (W_D <= W_U + 2 BDP) or out of phase (eqs 2.4, 2.5; MER-M07).
 
-    Read as the equations are labelled; the sentence after them in the thesis swaps the two (MER-A01).
+    The equations are read by their labels; the sentence after them in the thesis swaps the two (MER-A01).
     """
     return "in phase" if window_down_bytes <= window_up_bytes + 2.0 * bdp_bytes else "out of phase"
 
@@ -63,10 +63,10 @@ def uplink_buffer_bound_packets(
 ) -> float:
     """The largest uplink buffer that keeps two flows out of phase, in packets (merritt2010 eq 6.6; MER-M08).
 
-    `((W_D - W_U) / 2 - RTT C_U) / packet`, where W_D and W_U are the largest windows of the download and the upload
-    in bytes, RTT is the mean that the download's sender sees with no upload running, and C_U is the uplink rate (given
-    here in bits per second; the thesis calls it C_D in bytes, MER-A02). Negative when the windows are too close:
-    no buffer keeps them out of phase.
+    `((W_D - W_U) / 2 - RTT C_U) / packet`. W_D and W_U are the largest windows of the download and the upload in bytes.
+    RTT is the mean that the download's sender measures with no upload running. C_U is the uplink rate, here in bit/s
+    (the thesis calls it C_D and counts bytes, MER-A02). The result is negative if the windows are too close: then no
+    buffer keeps them out of phase.
     """
     positive("uplink rate", uplink_bps)
     positive("packet size", packet_bytes)
@@ -78,27 +78,27 @@ def uplink_buffer_bound_packets(
 def window_difference_for_bound_bytes(
     bound_packets: float, rtt_s: float, uplink_bps: float, packet_bytes: float = FULL_PACKET_BYTES
 ) -> float:
-    """W_D - W_U in bytes that makes eq 6.6 give this bound: what a published estimate says about the windows."""
+    """W_D - W_U in bytes for which eq 6.6 gives this bound: what a published estimate implies about the windows."""
     return 2.0 * (bound_packets * packet_bytes + bandwidth_delay_product_bytes(uplink_bps, rtt_s))
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where a curve of estimates meets the line estimate = configured (merritt2010 figure 6.2)."""
+    """The crossing of a curve of estimates with the line estimate = configured (merritt2010 figure 6.2)."""
 
     packets: float | None
-    """The first crossing from above to below the line, interpolated; None if the curve never crosses downwards."""
+    """The first crossing from above to below the line, interpolated; `None` if the curve never crosses downwards."""
     every: tuple[float, ...]
-    """All crossings, up and down: more than one says that the threshold is not sharp."""
+    """All crossings, up and down. More than one means that the threshold is not sharp."""
     side: Literal["crosses", "above", "below"]
-    """`above`: every configured size is under its own estimate; `below`: none is."""
+    """`above`: every configured size is below its own estimate; `below`: no size is."""
 
 
 def diagonal_crossing(configured_packets: ArrayLike, estimated_packets: ArrayLike) -> Crossing:
-    """Finds the buffer at which a size stops being below its own estimate (merritt2010 section 6.3, figure 6.2).
+    """Finds the buffer from which on a size is no longer below its own estimate (merritt2010 section 6.3, figure 6.2).
 
-    Both columns have one row per configured size, sizes increasing; crossings are interpolated linearly between
-    rows. Raises ValueError for columns of unequal length, and sizes that do not increase.
+    Both columns have one row per configured size, in increasing order; crossings are interpolated linearly between
+    rows. Raises ValueError for columns of unequal length, and for sizes that do not increase.
     """
     configured = np.asarray(configured_packets, dtype=np.float64)
     excess = np.asarray(estimated_packets, dtype=np.float64) - configured

@@ -1,9 +1,9 @@
-"""ACK compression: acknowledgements that arrive closer together than the data they cover left the bottleneck.
+"""ACK compression: acknowledgements that arrive closer together than the data that they cover left the bottleneck.
 
-A data bottleneck spaces segments by their transmission time and the receiver's ACKs start with that spacing. If they
-then wait together in a queue of the other direction they leave it back to back, and the sender answers with a burst
-(Zhang, Shenker, Clark 1991; merritt2010 sections 2.2 and 5.1.2, which reads it off a trace by eye, MER-M24). Left out:
-where on the path the compression happened; only arrivals at the sender are looked at.
+A bottleneck spaces data segments by their transmission time, and the receiver's ACKs start with that spacing. If the
+ACKs then wait together in a queue of the other direction, they leave it back to back, and the sender answers with a
+burst (Zhang, Shenker, Clark 1991; merritt2010 sections 2.2 and 5.1.2, which reads it from a trace by eye, MER-M24).
+Left out: the place where the compression happened, because only arrivals at the sender are used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class AckCompression:
     """Bytes acknowledged by such a run, the mean; this much the sender may send at once. 0 without bursts."""
     max_burst_bytes: float
     silent_share: float
-    """Share of the time spent in gaps of more than twice the acknowledged data's transmission time."""
+    """Share of the time in gaps longer than twice the transmission time of the acknowledged data."""
     longest_silence_s: float
 
 
@@ -40,14 +40,26 @@ def ack_compression(
     threshold: float = 0.5,
     skip: ArrayLike | None = None,
 ) -> AckCompression:
-    """Compares the gap before each ACK with the time the bottleneck took for the bytes that it covers.
+    """Compares the gap before each ACK with the time that the bottleneck took to send the bytes that the ACK covers.
 
-    `time_s` and `acked_bytes`: one row per ACK arrival (or per sample; a bunch within one sample then counts as one
-    ACK), the byte counter cumulative. Rows that cover nothing new are ignored. `bottleneck_bps` is the rate of the
-    data's direction. An ACK is compressed if its gap is below `threshold` times the transmission time of its bytes; a
-    few per cent of framing do not matter at the default of one half. `skip` marks rows (true) not to judge: an ACK that
-    ends a loss recovery covers a whole window at once without being compressed. Raises ValueError when fewer than two
-    rows cover new data.
+    Parameters
+    ----------
+    time_s, acked_bytes
+        One row per ACK arrival, the byte counter cumulative. With one row per sample, the ACKs within a sample count as
+        one. Rows that cover nothing new are ignored.
+    bottleneck_bps
+        The rate of the data's direction, in bit/s.
+    threshold
+        An ACK is compressed if its gap is shorter than this share of the transmission time of its bytes. At the default
+        of 0.5 a few per cent of framing do not matter.
+    skip
+        Marks rows (true) to leave out. For example, an ACK that ends a loss recovery covers a whole window at once
+        without being compressed.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two rows cover new data.
     """
     time, acked = series(time_s, acked_bytes)
     positive("bottleneck rate", bottleneck_bps)

@@ -1,9 +1,8 @@
-"""How well a mean is known: its 95 % confidence interval by Student's t, for independent runs.
+"""The 95 % confidence interval of a mean by Student's t, for independent runs.
 
-The quantiles are those of any table of the distribution. Where the runs are of several kinds, such as the two orders
-of arrival, what differs between the kinds is no chance: `stratified_interval` counts only the spread within each
-(Cochran, Sampling Techniques, chapter 5, with equal weights). Left out: medians, and samples of one series, which are
-not independent.
+If the runs are of several kinds, such as the two orders of arrival, the difference between the kinds is not chance:
+`stratified_interval` counts only the spread within each kind (Cochran, Sampling Techniques, chapter 5, with equal
+weights). Left out: medians, and samples of one series, which are not independent.
 """
 
 from __future__ import annotations
@@ -16,31 +15,31 @@ _T95 = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131),
     *(2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
 )
-"""For 1 to 30 degrees of freedom."""
+"""The quantiles for 1 to 30 degrees of freedom."""
 _NORMAL = 1.959964
 
 
 class Interval(NamedTuple):
-    """A mean, and how far its 95 % interval reaches to each side: NaN with fewer than two values."""
+    """A mean and half the width of its 95 % interval, which is NaN with fewer than two values."""
 
     mean: float
     half_width: float
     of: int
-    """Values."""
+    """Number of values."""
 
     @property
     def low(self) -> float:
-        """Its lower end."""
+        """The lower end of the interval."""
         return self.mean - self.half_width
 
     @property
     def high(self) -> float:
-        """Its upper end."""
+        """The upper end of the interval."""
         return self.mean + self.half_width
 
 
 def mean_interval(values: Iterable[float | None]) -> Interval:
-    """The mean of the values that there are, with its interval."""
+    """The mean of the values, without those that are missing, and its interval."""
     known = [float(value) for value in values if value is not None and not math.isnan(value)]
     if not known:
         return Interval(math.nan, math.nan, 0)
@@ -52,9 +51,9 @@ def mean_interval(values: Iterable[float | None]) -> Interval:
 
 
 def stratified_interval(strata: Sequence[Iterable[float | None]]) -> Interval:
-    """The mean of the strata's means, each counting alike, with its interval from the spread within the strata.
+    """The mean of the means of all strata with equal weights, and its interval from the spread within the strata.
 
-    One variance is taken for all of them. `half_width` is NaN where none has two values. With a single stratum this is
+    All strata share one variance. `half_width` is NaN if no stratum has two values. With a single stratum this is
     `mean_interval`.
     """
     known = [[float(value) for value in each if value is not None and not math.isnan(value)] for each in strata]

@@ -1,8 +1,8 @@
-"""Who takes what from whom: shares, max-min fairness, harm, convergence and what unequal round trips do.
+"""Fairness between flows: shares, max-min fairness, harm, convergence, and the effect of unequal round trips.
 
-Formulas on rates (bits per second, or any one unit) and on shares; Jain's index and the throughput ratio stand in
-`performance`. Left out: the choice of the time in which rates are measured, which the caller makes, and utilities
-other than rate, delay and loss.
+Formulas on rates (in bit/s or any one unit) and on shares. Jain's index and the throughput ratio are in `performance`.
+Left out: the choice of the time in which rates are measured, which the caller makes, and utilities other than rate,
+delay and loss.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ._series import Array, positive
 
 
 def shares(rates: ArrayLike) -> Array:
-    """Each rate as a part of the sum of all: 0 to 1. Raises ValueError where nothing was carried."""
+    """Each rate as a share of the sum, 0 to 1. Raises ValueError if the sum is zero."""
     values = _rates(rates)
     total = float(values.sum())
     if total == 0:
@@ -28,13 +28,23 @@ def shares(rates: ArrayLike) -> Array:
 def max_min_rates(
     routes: Sequence[Sequence[int]], capacities: ArrayLike, limits: Sequence[float | None] | None = None
 ) -> Array:
-    """What max-min fairness gives each flow, in the unit of the capacities (infinite where nothing bounds a flow).
+    """The max-min fair rate of each flow, in the unit of the capacities; infinite if nothing bounds a flow.
 
-    `routes` names for each flow the links it crosses, as places in `capacities`; `limits` is the most that a flow
-    can use at all (a window, an application), None for no limit. No flow can get more without one that has less
-    losing: all rates grow together, and those of a full link, or at their limit, stop (progressive filling;
-    Bertsekas and Gallager, Data Networks, 1992, section 6.5.2). Raises ValueError for a capacity that is not above
-    zero, and for limits that are not one a flow.
+    All rates grow together until a link is full or a flow is at its limit; those flows stop, and the others go on
+    (progressive filling). No flow can then get more unless a flow with less loses. Source: Bertsekas and Gallager, Data
+    Networks, 1992, section 6.5.2.
+
+    Parameters
+    ----------
+    routes
+        The links that each flow crosses, as places in `capacities`.
+    limits
+        The highest rate that each flow can use (a window, an application); `None` for no limits.
+
+    Raises
+    ------
+    ValueError
+        If a capacity is not above zero, or if `limits` does not have one entry for each flow.
     """
     room = np.asarray(capacities, dtype=np.float64).copy()
     if room.ndim != 1 or np.any(np.isnan(room)) or np.any(room <= 0):
@@ -67,10 +77,10 @@ def max_min_rates(
 
 
 def normalised_rates(rates: ArrayLike, fair: ArrayLike) -> Array:
-    """Each rate over its fair one, which Jain's index is taken of where flows are entitled to unequal rates.
+    """Each rate divided by its fair rate. Jain's index of these compares flows that are entitled to unequal rates.
 
-    Jain, Chiu, Hawe 1984 (x_i is then the ratio of an allocation to the optimal one). Raises ValueError for a fair
-    rate that is not above zero.
+    Source: Jain, Chiu, Hawe 1984, where x_i is the ratio of an allocation to the optimal one. Raises ValueError if a
+    fair rate is not above zero.
     """
     values, wanted = _rates(rates), np.asarray(fair, dtype=np.float64)
     if wanted.shape != values.shape or np.any(~(wanted > 0)):
@@ -79,11 +89,11 @@ def normalised_rates(rates: ArrayLike, fair: ArrayLike) -> Array:
 
 
 def harm_to_rate(alone: float, in_company: float) -> float:
-    """What a flow's rate suffers from company: 0 (nothing) to 1 (all), of a rate alone above zero.
+    """The harm that company does to a flow's rate: 0 (none) to 1 (all of it).
 
-    (alone - in company) / alone; company that does good does no harm (0). For any quantity of which more is better.
-    Source: Ware, Mukerjee, Seshan, Sherry, "Beyond Jain's Fairness Index", HotNets 2019. Raises ValueError for a
-    rate below zero.
+    (alone - in company) / alone, and 0 if company increases the rate. Holds for any quantity of which more is better.
+    Source: Ware, Mukerjee, Seshan, Sherry, "Beyond Jain's Fairness Index", HotNets 2019. Raises ValueError for a rate
+    below zero.
     """
     positive("the rate alone", alone)
     if not in_company >= 0:
@@ -92,10 +102,10 @@ def harm_to_rate(alone: float, in_company: float) -> float:
 
 
 def harm_to_cost(alone: float, in_company: float) -> float:
-    """What company adds to a delay, a share of lost packets or any quantity of which less is better: 0 to 1.
+    """The harm that company does to a delay, a share of lost packets or any quantity of which less is better: 0 to 1.
 
-    (in company - alone) / in company, and 0 where company adds nothing. Source: as `harm_to_rate`. Raises
-    ValueError for a cost below zero.
+    (in company - alone) / in company, and 0 if company adds nothing. Source: as `harm_to_rate`. Raises ValueError for a
+    cost below zero.
     """
     if not (alone >= 0 and in_company >= 0):
         raise ValueError(f"a cost is not below zero, got {alone} alone and {in_company} in company")
@@ -103,11 +113,11 @@ def harm_to_cost(alone: float, in_company: float) -> float:
 
 
 def rtt_unfairness_exponent(rate_a: float, rate_b: float, rtt_a: float, rtt_b: float) -> float:
-    """The a of rate ~ 1 / RTT^a that two flows of unequal RTT show: 0 where the RTT does not matter.
+    """The exponent a of rate ~ 1 / RTT^a for two flows of unequal RTT; 0 if the RTT does not matter.
 
-    Reno's lies between 1 and 2, at 2 where losses hit both flows at once: Lakshman and Madhow, "The performance of
-    TCP/IP for networks with high bandwidth-delay products and random loss", IEEE/ACM Trans. Networking 5(3), 1997.
-    Raises ValueError for equal RTTs.
+    Reno's exponent lies between 1 and 2, and is 2 if losses hit both flows at once: Lakshman and Madhow, "The
+    performance of TCP/IP for networks with high bandwidth-delay products and random loss", IEEE/ACM Trans. Networking
+    5(3), 1997. Raises ValueError for equal RTTs.
     """
     for name, value in (("rate", rate_a), ("rate", rate_b), ("RTT", rtt_a), ("RTT", rtt_b)):
         positive(f"each {name}", value)
@@ -119,11 +129,22 @@ def rtt_unfairness_exponent(rate_a: float, rate_b: float, rtt_a: float, rtt_b: f
 def shares_over_time(
     time_s: ArrayLike, delivered_bytes: ArrayLike, t0_s: float, t1_s: float, window_s: float
 ) -> tuple[Array, Array]:
-    """Each flow's share of what all received in the window that ends at each time, from `t0_s + window_s` to `t1_s`.
+    """Each flow's share of the data received in a window, for windows that end from `t0_s + window_s` to `t1_s`.
 
-    `delivered_bytes` has one row for each time and one column for each flow, counters since each flow began.
-    Returns times and shares; a row is NaN where nothing was delivered in its window. Raises ValueError for fewer
-    than two times, and for times that run backwards.
+    Parameters
+    ----------
+    delivered_bytes
+        One row for each time and one column for each flow: counters since the start of each flow.
+
+    Returns
+    -------
+    tuple
+        Times in seconds, and shares with one row for each time. A row is NaN if nothing was delivered in its window.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two times, and for times that decrease.
     """
     time, counters = np.asarray(time_s, dtype=np.float64), np.asarray(delivered_bytes, dtype=np.float64)
     if counters.ndim != 2 or counters.shape[0] != time.size or time.size < 2:
@@ -131,7 +152,7 @@ def shares_over_time(
     if np.any(np.diff(time) < 0):
         raise ValueError("time runs backwards")
     positive("the window", window_s)
-    # A nanosecond of slack: a window that ends where it should must not be lost to rounding.
+    # One nanosecond of slack, so that rounding does not lose a window that ends exactly at a limit.
     ends = time[(time >= t0_s + window_s - 1e-9) & (time <= t1_s + 1e-9)]
     columns: list[Array] = [counters[:, flow] for flow in range(counters.shape[1])]
     moved = np.column_stack([np.interp(ends, time, one) - np.interp(ends - window_s, time, one) for one in columns])
@@ -142,18 +163,35 @@ def shares_over_time(
 def convergence_time_s(
     time_s: ArrayLike, value: ArrayLike, target: ArrayLike, since_s: float, *, within: float = 0.2, hold_s: float = 5.0
 ) -> float | None:
-    """The time after `since_s` from which every flow stays near its target for `hold_s`; None where it never does.
+    """The time after `since_s` from which on every flow stays near its target for `hold_s`; `None` if that never
+    happens.
 
-    `value` has one row for each time and one column for each flow, `target` one number for each flow; near means off
-    by at most the part `within` of the target. Staying must be seen: what the data's end cuts short does not count.
+    Only a hold that ends within the data counts.
 
-    With shares and equal targets this is the delta-fair convergence time with delta = `within`: until shares of (1
-    + delta)/2 and (1 - delta)/2 are reached (Bansal, Balakrishnan, Floyd, Shenker, "Dynamic behavior of
-    slowly-responsive congestion control algorithms", SIGCOMM 2001; RFC 5166 section 2.3). They look at the first
-    crossing of smooth curves; a hold is asked for here because a crossing of a sawtooth means nothing. With a
-    flow's own long-term mean as the target it is the epsilon-convergence time with epsilon = 1 - `within` (Li,
+    Parameters
+    ----------
+    value
+        One row for each time and one column for each flow.
+    target
+        One number for each flow.
+    within
+        A value is near if it differs from the target by at most this share of the target.
+
+    Raises
+    ------
+    ValueError
+        If the shape of `value` is not times by targets.
+
+    Notes
+    -----
+    With shares and equal targets this is the delta-fair convergence time with delta = `within`: the time until shares
+    of (1 + delta)/2 and (1 - delta)/2 are reached (Bansal, Balakrishnan, Floyd, Shenker, "Dynamic behavior of
+    slowly-responsive congestion control algorithms", SIGCOMM 2001; RFC 5166 section 2.3). They use the first crossing
+    of smooth curves; this function needs a hold, because a single crossing of a sawtooth means nothing.
+
+    With a flow's own long-term mean as the target it is the epsilon-convergence time with epsilon = 1 - `within` (Li,
     Leith, Shorten, "Experimental evaluation of TCP protocols for high-speed networks", IEEE/ACM Trans. Networking
-    15(5), 2007). Raises ValueError for values of another shape than times by targets.
+    15(5), 2007).
     """
     time, values = np.asarray(time_s, dtype=np.float64), np.asarray(value, dtype=np.float64)
     wanted = np.asarray(target, dtype=np.float64)

@@ -18,8 +18,8 @@ from ._series import Array, hold, positive, series, window
 def counter_rate_bps(time_s: ArrayLike, counter_bytes: ArrayLike, t0_s: float, t1_s: float) -> float:
     """Mean rate in bit/s of a byte counter between two times, for example goodput from `delivered_bytes`.
 
-    `time_s` and `counter_bytes` are one column each, time in order. Outside the sampled range the counter is taken as
-    constant; a window that misses the range altogether raises ValueError. Source: MER-M02 with reading MER-A08.
+    `time_s` and `counter_bytes` are one column each, in order of time. Outside the sampled range the counter counts as
+    constant. Raises ValueError if the window lies outside the sampled range. Source: MER-M02 with reading MER-A08.
     """
     time, counter = series(time_s, counter_bytes)
     window(t0_s, t1_s)
@@ -32,9 +32,9 @@ def counter_rate_bps(time_s: ArrayLike, counter_bytes: ArrayLike, t0_s: float, t
 def rate_series_bps(
     time_s: ArrayLike, counter_bytes: ArrayLike, t0_s: float, t1_s: float, step_s: float
 ) -> tuple[Array, Array]:
-    """Rate over time of a byte counter: bin centres (s), mean rate per bin (bit/s); a last part-bin is dropped.
+    """Rate over time of a byte counter: bin centres in seconds, and the mean rate of each bin in bit/s.
 
-    Raises ValueError where no bin fits.
+    An incomplete bin at the end is dropped. Raises ValueError if no bin fits.
     """
     time, counter = series(time_s, counter_bytes)
     window(t0_s, t1_s)
@@ -90,9 +90,9 @@ def time_mean(time_s: ArrayLike, value: ArrayLike, t0_s: float, t1_s: float) -> 
 
 
 def largest(time_s: ArrayLike, value: ArrayLike, t0_s: float, t1_s: float) -> float:
-    """Largest sampled value in [t0, t1], same unit; a peak between two samples is missed (MER-M19).
+    """Largest sampled value in [t0, t1], in the same unit. A peak between two samples is missed (MER-M19).
 
-    Raises ValueError where there is no sample.
+    Raises ValueError without a sample in the window.
     """
     time, state = series(time_s, value)
     window(t0_s, t1_s)

@@ -1,7 +1,7 @@
-"""How well a line is used: the thesis's performance metric and its relatives.
+"""Use of a line: the performance metric of merritt2010, and related formulas.
 
-Models nothing; these are formulas on goodputs (bits per second of application data delivered at the receiver) and link
-rates (bits per second). Left out: any choice of the time window, which the caller makes (see `intervals`).
+Formulas on goodputs (bit/s of application data delivered at the receiver) and link rates (bit/s). Left out: the choice
+of the time window, which the caller makes (see `intervals`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def asymmetry_ratio(downlink_bps: float, uplink_bps: float) -> float:
 def min_normalised_goodput(
     goodput_down_bps: float, goodput_up_bps: float, downlink_bps: float, uplink_bps: float
 ) -> float:
-    """The smaller of the two goodputs, each as a share of its own link's rate: 0 to 1 (merritt2010 eq 1.2; MER-M02).
+    """The smaller of two goodputs, each as a share of its own link's rate: 0 to 1 (merritt2010 eq 1.2; MER-M02).
 
-    It treats both directions alike: on a 2400/196 line the net goodput hardly notices an upload that got nothing,
-    this does. Protocol headers keep it below 1 (about 0.96 with full Ethernet frames).
+    It treats both directions alike. On a 2400/196 kbit/s line an upload that gets nothing hardly changes the net
+    goodput, but makes this metric 0. Protocol headers keep it below 1 (about 0.96 with full Ethernet frames).
     """
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
@@ -71,11 +71,11 @@ def two_way_performance_bound(
 ) -> float:
     """The best min-normalised goodput of a download and an upload whose data and ACKs all pass: 0 to 1.
 
-    With both goodputs at a share p of their links, each direction carries p times its rate in data, inflated by
-    headers, and the other direction's ACKs. The direction that is full first sets p. More is possible only if ACKs are
-    lost (the cumulative ones that survive do the work of several) or acknowledge more segments. Sizes are octets on the
-    wire; the defaults are full Ethernet frames with timestamps and an ACK for every second segment. Derived here; the
-    ACK load is that of RFC 3449's normalised bandwidth ratio.
+    If both goodputs are a share p of their links, each direction carries p times its rate in data, plus headers, and
+    the other direction's ACKs. The direction that is full first sets p. More is possible only if ACKs are lost (the
+    remaining cumulative ACKs cover more) or if an ACK covers more segments. Sizes are bytes on the wire; the defaults
+    are full Ethernet frames with timestamps and an ACK for every second segment. Derived here; the ACK load is that of
+    RFC 3449's normalised bandwidth ratio.
     """
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
@@ -91,15 +91,17 @@ def two_way_performance_bound(
 
 
 def throughput_ratio(rate_bps: float, reference_bps: float) -> float:
-    """One rate over another, for example a download beside an upload over the same download alone; 0.5 is "halved"."""
+    """One rate divided by another, for example a download next to an upload by the same download alone; 0.5 is
+    "halved".
+    """
     positive("reference rate", reference_bps)
     return rate_bps / reference_bps
 
 
 def jain_index(rates: ArrayLike) -> float:
-    """Jain's fairness index of non-negative rates (any one unit): 1 when all are equal, 1/n when one has everything.
+    """Jain's fairness index of non-negative rates (any one unit): 1 if all are equal, 1/n if one flow has everything.
 
-    Raises ValueError for no rates, a negative rate, or all rates zero (the index is then undefined).
+    Raises ValueError for no rates, for a negative rate, and if all rates are zero (the index is then undefined).
     Source: Jain, Chiu, Hawe 1984; used by balakrishnan1999 section 3.2.
     """
     values = np.asarray(rates, dtype=np.float64).ravel()

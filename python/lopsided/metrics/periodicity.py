@@ -1,8 +1,8 @@
-"""Is a rate's fluctuation periodic or irregular, and how deep does it go?
+"""Is the fluctuation of a rate periodic or irregular, and how deep is it?
 
 merritt2010 section 5.1.3 sees by eye that two flows disturb each other "at random" with a small uplink buffer and
-periodically with a large one. Here that is measured in three independent ways: the height of the autocorrelation's
-first peak away from zero lag, the share of the variance in the strongest spectral line, and how regular the dips are.
+periodically with a large one. This module measures that in three independent ways: the height of the autocorrelation's
+first peak away from zero lag, the share of the variance in the strongest spectral line, and the regularity of the dips.
 Left out: cause and direction of the disturbance.
 """
 
@@ -23,20 +23,21 @@ class Periodicity:
     strength: float
     """Autocorrelation at its highest peak after it first fell below zero: near 1 periodic, near 0 irregular."""
     period_s: float | None
-    """Lag of that peak; None when there is no peak within a third of the record."""
+    """Lag of that peak; `None` without a peak within a third of the record."""
     noise_level: float
-    """Three standard errors of an autocorrelation of white noise of this length; a strength below says nothing."""
+    """Three standard errors of the autocorrelation of white noise of this length. A lower strength means nothing."""
     line_share: float
     """Share of the variance in the strongest spectral line and its two neighbours: 1 for one pure tone."""
 
     @property
     def periodic(self) -> bool:
-        """Strength above both the noise level and one quarter: a convention of this project, not of a source."""
+        """True if the strength is above the noise level and 0.25: a convention of this project, without a source."""
         return self.strength > max(self.noise_level, 0.25)
 
 
 def autocorrelation(value: ArrayLike) -> Array:
-    """Autocorrelation at lags 0 .. n-1 of a uniformly sampled series, mean removed, each lag over its own row count.
+    """Autocorrelation at lags 0 to n-1 of a uniformly sampled series without its mean. Each lag is divided by its own
+    number of rows.
 
     Raises ValueError for fewer than two rows.
     """
@@ -53,12 +54,23 @@ def autocorrelation(value: ArrayLike) -> Array:
 
 
 def periodicity(value: ArrayLike, step_s: float, *, trend_s: float | None = None) -> Periodicity:
-    """Measures how periodic a uniformly sampled series is; `step_s` is the time between rows.
+    """Measures how periodic a uniformly sampled series is.
 
-    `trend_s`: subtract a moving mean of this many seconds first, so that a slow drift does not hide a faster cycle.
-    Periods up to a third of the record can be found (three cycles must fit). A constant series has strength 0.
-    Limits: a sawtooth whose period itself wanders scores low although the eye may call it periodic. Raises
-    ValueError for fewer than twelve rows.
+    Periods up to a third of the record can be found, because three cycles must fit. A constant series has strength 0.
+    Limit: a sawtooth whose period drifts scores low, although it may look periodic.
+
+    Parameters
+    ----------
+    step_s
+        The time between rows, in seconds.
+    trend_s
+        If given, a moving mean of this many seconds is subtracted first, so that a slow drift does not hide a faster
+        cycle.
+
+    Raises
+    ------
+    ValueError
+        For fewer than twelve rows.
     """
     positive("step", step_s)
     x = np.asarray(value, dtype=np.float64)
@@ -102,7 +114,9 @@ class Dips:
     mean_interval_s: float | None
     """Mean time from the start of one dip to the next; None with fewer than two."""
     interval_variation: float | None
-    """Standard deviation over mean of those times: 0 clockwork, about 1 random; None with fewer than three dips."""
+    """Standard deviation over mean of those times: 0 is clockwork, about 1 is random; `None` with fewer than three
+    dips.
+    """
 
 
 def dips(rate: ArrayLike, step_s: float, reference: float, *, depth: float = 0.5) -> Dips:

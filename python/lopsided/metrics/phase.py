@@ -43,7 +43,7 @@ class Phase:
 
     @property
     def verdict(self) -> Verdict:
-        """By the score, with a dead zone of 0.1 either side of zero (this project's convention)."""
+        """The verdict by the score. Scores within 0.1 of zero give no phase: a convention of this project."""
         return "in phase" if self.score > 0.1 else "out of phase" if self.score < -0.1 else "neither"
 
 
@@ -61,9 +61,9 @@ def window_phase(
 ) -> Phase:
     """Compares two congestion windows (any unit) between two times.
 
-    Each window has its own time column; both are read as states that hold until the next row, on a grid of `step_s`.
-    `scale_s` should be a few round-trip times, `trend_s` a few sawtooth periods of the faster window. Raises ValueError
-    when the window is shorter than four scales.
+    Each window has its own time column. Both are read as states that hold until the next row, on a grid of `step_s`.
+    `scale_s` should be a few round-trip times, and `trend_s` a few sawtooth periods of the faster window. Raises
+    ValueError if the time is shorter than four scales.
     """
     window(t0_s, t1_s)
     for name, value in (("step", step_s), ("scale", scale_s), ("trend", trend_s)):
@@ -90,10 +90,10 @@ def window_lag(
     step_s: float = 0.1,
     trend_s: float = 30.0,
 ) -> tuple[float, float]:
-    """How much later (s) the second window does what the first does, and the correlation at that shift.
+    """The delay in seconds with which the second window follows the first, and the correlation at that shift.
 
-    Shifts of up to half of `trend_s` and a quarter of the record are tried. Of nearly equal ones (a periodic pair has
-    many) the shortest is taken.
+    Shifts of up to half of `trend_s` and a quarter of the record are tried. Of nearly equal shifts (a periodic pair has
+    many) the shortest is returned.
     """
     window(t0_s, t1_s)
     grid = np.arange(t0_s, t1_s, step_s)
@@ -110,14 +110,15 @@ def window_lag(
 
 @dataclass(frozen=True)
 class Coincidence:
-    """How often the falls of one window come together with falls of another."""
+    """How often falls of one window coincide with falls of another."""
 
     falls: int
     """Falls of the first window."""
     share: float
     """Share of them with a fall of the second within the tolerance; NaN without falls."""
     chance: float
-    """Share of all times with a fall of the second within the tolerance: what unrelated windows would give."""
+    """Share of all times with a fall of the second within the tolerance: the share that unrelated windows would have.
+    """
 
     @property
     def lift(self) -> float:
@@ -136,17 +137,18 @@ def fall_coincidence(
     within_s: float = 1.0,
     fall: float = 0.2,
 ) -> Coincidence:
-    """Compares the falls (a loss of more than the share `fall` between two rows) of two windows between two times.
+    """Compares the falls of two windows between two times. A fall is a loss of more than the share `fall` between two
+    rows.
 
-    Limit: a second window that falls every few seconds is always near a fall, and the measure says nothing (chance is
-    then near 1).
+    Limit: if the second window falls every few seconds, every time is near a fall, and the measure means nothing
+    (`chance` is then near 1).
     """
     window(t0_s, t1_s)
     positive("tolerance", within_s)
     first, second = _falls(time_a_s, cwnd_a, t0_s, t1_s, fall), _falls(time_b_s, cwnd_b, t0_s, t1_s, fall)
     if second.size == 0:
         return Coincidence(int(first.size), 0.0 if first.size else float("nan"), 0.0)
-    # The union of the stretches around the second window's falls, cut to the window.
+    # The union of the intervals around the falls of the second window, cut to the time that is compared.
     left, right = np.maximum(second - within_s, t0_s), np.minimum(second + within_s, t1_s)
     begins = np.maximum(left[1:], right[:-1])
     covered = float((right[0] - left[0]) + np.maximum(right[1:] - begins, 0.0).sum())
@@ -171,7 +173,7 @@ def _level(grid: Array, time_s: ArrayLike, cwnd: ArrayLike) -> Array:
 
 
 def _agreement(a: Array, b: Array, rows: int) -> float:
-    """Cohen's kappa of "grew over so many rows"; 0 when one of the two always or never grows."""
+    """Cohen's kappa of "grew over this number of rows"; 0 if one of the two windows always or never grows."""
     rows = max(rows, 1)
     up_a, up_b = a[rows:] > a[:-rows], b[rows:] > b[:-rows]
     share_a, share_b = float(up_a.mean()), float(up_b.mean())

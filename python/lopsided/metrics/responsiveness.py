@@ -1,9 +1,10 @@
-"""How quickly a loaded line answers: round trips per minute, and percentiles of what was counted by intervals.
+"""Responsiveness of a loaded line: round trips per minute, and percentiles of weighted values.
 
-Round trips per minute are those of draft-ietf-ippm-responsiveness-08 ("Responsiveness under Working Conditions"), for
-connections without TLS: the mean of a minute over the delay of probes on connections of their own, and of a minute over
-the delay on the connections that make the load; each delay is a mean without the slowest twentieth. `saturation` is the
-draft's end of the test. Left out: requests within the loaded connections, for which TCP's round trip may stand.
+Round trips per minute are those of draft-ietf-ippm-responsiveness-08 ("Responsiveness under Working Conditions") for
+connections without TLS. Responsiveness is one minute divided by a delay; the result is the mean of that of probes on
+connections of their own, and of that of the connections that make the load. Each delay is a mean without the slowest 5
+%. `saturation` finds the end of the draft's test. Left out: requests within the loaded connections, which TCP's round
+trip may replace.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ MINUTE_MS = 60_000.0
 
 
 def trimmed_mean(values: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-    """The mean of the values up to their 95th percentile; None without values."""
+    """The mean of the values up to their 95th percentile; `None` without values."""
     order, share = _ordered(values, weights)
     if not len(order):
         return None
@@ -30,7 +31,7 @@ def trimmed_mean(values: ArrayLike, weights: ArrayLike | None = None) -> float |
 
 
 def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: Sequence[float]) -> list[float | None]:
-    """The smallest values that at least these shares of the weight do not exceed; None without weight."""
+    """The smallest values that at least these shares of the weight do not exceed; `None` without weight."""
     order, share = _ordered(values, weights)
     if not len(order):
         return [None] * len(shares)
@@ -40,10 +41,21 @@ def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: Sequence[f
 
 
 def round_trips_per_minute(connect_ms: float | None, answer_ms: float | None, load_ms: float | None) -> float | None:
-    """The draft's responsiveness without TLS: the mean of that of foreign probes and that of the loaded connections.
+    """The draft's responsiveness without TLS in round trips per minute: the mean of probes and of loaded connections.
 
-    `connect_ms` is a probe's TCP handshake and `answer_ms` its request, which weigh the same; `load_ms` is the round
-    trip on the connections that make the load. Where one of both kinds was not measured, the other stands alone.
+    Parameters
+    ----------
+    connect_ms
+        TCP handshake of a probe.
+    answer_ms
+        Request of a probe; it weighs the same as the handshake.
+    load_ms
+        Round trip on the connections that make the load.
+
+    Returns
+    -------
+    float or None
+        If only one of both kinds was measured, its value. `None` if neither was measured.
     """
     foreign = [delay for delay in (connect_ms, answer_ms) if delay]
     delays = [sum(foreign) / len(foreign)] if foreign else []
@@ -53,14 +65,14 @@ def round_trips_per_minute(connect_ms: float | None, answer_ms: float | None, lo
 
 @dataclass(frozen=True)
 class Saturation:
-    """Where the draft's test ends."""
+    """The end of the draft's test."""
 
     interval: int
     """The last interval, from 0."""
     goodput: bool
-    """Goodput was stable by then."""
+    """True if goodput was stable by then."""
     responsiveness: bool
-    """And responsiveness: the draft's high confidence. Otherwise the test ran out of time."""
+    """True if responsiveness was stable too: the draft's high confidence. If false, the test ran out of time."""
 
 
 def saturation(
@@ -70,11 +82,17 @@ def saturation(
     mad: int = 4,
     tolerance: float = 0.05,
 ) -> Saturation:
-    """When the draft's test ends (its section "Final Algorithm").
+    """Finds the end of the draft's test (its section "Final Algorithm").
 
-    `bytes_in` is what the load delivered in each interval. `responsiveness_at` is asked for the responsiveness of an
-    interval and the `mad - 1` before it. Goodput is stable where the standard deviation of its last `mad` moving
-    averages is within `tolerance` of the last; from then on responsiveness is looked at in the same way.
+    Goodput is stable if the standard deviation of its last `mad` moving averages is within `tolerance` of the last one.
+    From then on responsiveness is judged in the same way.
+
+    Parameters
+    ----------
+    bytes_in
+        Bytes that the load delivered in each interval.
+    responsiveness_at
+        Returns the responsiveness of an interval and the `mad - 1` before it.
     """
     averages: list[float] = []
     found: list[float] = []
@@ -99,7 +117,7 @@ def _is_stable(values: Sequence[float], count: int, tolerance: float) -> bool:
 
 
 def _ordered(values: ArrayLike, weights: ArrayLike | None) -> tuple[Array, Array]:
-    """The values that weigh something, in order, and each one's share of the weight."""
+    """The values with a weight, in ascending order, and the share of the weight of each."""
     found = np.asarray(values, dtype=np.float64)
     weight = np.ones_like(found) if weights is None else np.asarray(weights, dtype=np.float64)
     known = ~np.isnan(found) & (weight > 0)

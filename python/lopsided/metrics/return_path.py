@@ -1,4 +1,4 @@
-"""What a slow return path lets a download have (balakrishnan1999 sections 4.2.1 and 7.1.3)."""
+"""The goodput that a slow return path allows a download (balakrishnan1999 sections 4.2.1 and 7.1.3)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from lopsided.metrics._series import positive
 
 
 def normalised_bandwidth_ratio(forward_bps: float, reverse_bps: float, data_bytes: float, ack_bytes: float) -> float:
-    """k: the ratio of the rates over that of the packet sizes. With more than one ACK for k data packets the return
-    path is full first."""
+    """k: the ratio of the rates divided by the ratio of the packet sizes.
+
+    With more than one ACK for k data packets the return path is full first.
+    """
     for name, value in (
         ("forward rate", forward_bps),
         ("return rate", reverse_bps),
@@ -21,14 +23,14 @@ def normalised_bandwidth_ratio(forward_bps: float, reverse_bps: float, data_byte
 def ack_limited_bps(
     forward_bps: float, reverse_bps: float, data_bytes: float, ack_bytes: float, segments_per_ack: float = 1
 ) -> float:
-    """The most that goes forward while each ACK that the return path carries lets so many segments go."""
+    """The highest forward rate in bit/s if each ACK that the return path carries allows this number of segments."""
     positive("number of segments for each ACK", segments_per_ack)
     k = normalised_bandwidth_ratio(forward_bps, reverse_bps, data_bytes, ack_bytes)
     return forward_bps * min(1.0, segments_per_ack / k)
 
 
 def blocked_window_bps(window_bytes: float, reverse_packet_bytes: float, reverse_bps: float) -> float:
-    """The most that goes forward while every ACK waits for a data packet on the return path: a window for each."""
+    """The highest forward rate in bit/s if every ACK waits for one data packet on the return path."""
     positive("window", window_bytes)
     positive("packet", reverse_packet_bytes)
     positive("return rate", reverse_bps)

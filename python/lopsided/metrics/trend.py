@@ -1,4 +1,4 @@
-"""Does one thing rise with another? Without assuming that it does so in a straight line."""
+"""Does one quantity rise with another? Works without the assumption of a straight line."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ._series import Array, correlation
 
 
 def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
-    """Spearman's rank correlation: +1 if y rises with x throughout, -1 if it falls, 0 if either is constant.
+    """Spearman's rank correlation: +1 if y always rises with x, -1 if it always falls, 0 if either is constant.
 
-    Two columns of the same length, at least two rows, no NaN; equal values share their mean rank. Raises ValueError
-    for columns of unequal length, and for missing values.
+    Two columns of the same length, with at least two rows and without NaN. Equal values share their mean rank. Raises
+    ValueError for columns of unequal length, and for missing values.
     """
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape or a.size < 2:
@@ -23,7 +23,7 @@ def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def _ranks(value: Array) -> Array:
-    """Ranks from 0, ties at their mean."""
+    """Ranks from 0. Equal values share their mean rank."""
     _, group, size = np.unique(value, return_inverse=True, return_counts=True)
     last = np.cumsum(size) - 1.0
     return np.asarray((last - (size - 1) / 2)[group])

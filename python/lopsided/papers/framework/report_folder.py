@@ -67,12 +67,12 @@ def writing(folder: Path, paper: str) -> Generator[Path]:
     FolderError
         If `folder` holds a file that no earlier report wrote.
     """
-    with output.staging(folder) as temporary:
-        check(folder)
+
+    def keep(_: Path) -> list[Path]:
+        return [path.relative_to(folder) for path in _of_parts(folder)]
+
+    with output.whole_folder(folder, lambda: check(folder), keep) as temporary:
         yield temporary
         files = sorted(str(path.relative_to(temporary)) for path in temporary.rglob("*") if path.is_file())
         manifest = {"kind": KIND, "paper": paper, "files": files}
         (temporary / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-        # Another program may have written there in the meantime.
-        check(folder)
-        output.put(temporary, folder, [path.relative_to(folder) for path in _of_parts(folder)])
