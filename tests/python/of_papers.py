@@ -1,4 +1,4 @@
-"""What is asked of every paper."""
+"""Checks that apply to every paper."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from lopsided.studies.jobs import run_jobs
 
 
 def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str]]:
-    """The numbers in a reason, by claim, that its verdict did not measure: there should be none.
+    """Returns the numbers in reasons that their verdicts did not measure, by claim: there should be none.
 
-    Asked of what was measured and of data that are wrong by chance factors: a number that is written into a text and
-    happens to be right today is none of theirs, and what is said only of other outcomes is said too.
+    The claims judge the measurements and disturbed copies of them. A number that is written into a text and happens to
+    be right is wrong for a copy, and the copies also reach texts for other outcomes.
     """
     found: dict[str, list[str]] = {}
     judged = [claim for claim in paper.claims if m.has(*claim.needs)]
@@ -39,7 +39,7 @@ DISTURBED = 4
 
 
 def disturbed(paper: Paper, m: Measurements, seed: int) -> Measurements:
-    """The same runs with every measured number multiplied by a factor of its own, from a third to three."""
+    """Returns the same runs with every measured number multiplied by a random factor from 1/3 to 3."""
     rng = np.random.default_rng(seed)
     labels = {each.key: tuple(each.cases[0].labels) for each in paper.experiments}
     rows: dict[str, pl.DataFrame] = {}
@@ -54,9 +54,9 @@ def disturbed(paper: Paper, m: Measurements, seed: int) -> Measurements:
 def of_one_case_each(
     paper: Paper, experiments: Iterable[Experiment], overrides: Mapping[str, Overrides]
 ) -> Measurements:
-    """Rows for every case of these experiments, with what one short run of each scenario file measured.
+    """Returns a row for every case of these experiments, with the measures of one short run of each scenario file.
 
-    Numbers of no meaning in their true form, for what is asked of texts alone; `overrides` are by experiment.
+    The numbers have the right form and no meaning. They are enough to check texts. `overrides` are by experiment.
     """
     rows: dict[str, pl.DataFrame] = {}
     for each in experiments:
@@ -73,7 +73,7 @@ def of_one_case_each(
 def printed_results(
     paper: Paper, m: Measurements, artifacts: Mapping[str, tuple[Figure, Artifact]]
 ) -> tuple[list[PublishedValue], list[PublishedValue]]:
-    """The results that the paper prints, and those of them that nothing is compared with and no claim is judged by."""
+    """Returns the printed results of the paper, and those without a comparison or a claim that uses them."""
     used = {_key(compared.published) for _, artifact in artifacts.values() for compared in artifact.comparisons}
     for claim in paper.claims:
         used |= {_key(value.published) for value in claim.check(m).measured if value.published}

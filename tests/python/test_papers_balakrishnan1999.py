@@ -1,6 +1,6 @@
-"""balakrishnan1999: the scenarios say what the paper says, and the cells that its authors' code gave come out here.
+"""balakrishnan1999: the scenarios agree with the paper, and the cells agree with its authors' code.
 
-One seed; the report runs all of them with the paper's seeds.
+The tests run one seed. The report runs all cells with the paper's seeds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The paper framework on a paper of its own, made here: what a new paper needs is what this file writes."""
+"""The paper framework, tested with a small paper. `toy` writes everything that a new paper needs."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_medians_are_over_seeds_that_all_settings_share(paper: Paper) -> None:
 
 def test_another_first_seed_moves_every_case(paper: Paper) -> None:
     lab = run_experiments(paper, paper.experiments, 2, run_jobs, seed=101)
-    # The scenario's own is 7, which is what stands for 1.
+    # Seed 1 stands for the scenario's own seed, 7.
     assert set(lab.runs("queues")["seed"].to_list()) == {107, 108}
     with pytest.raises(UsageError, match="go beyond 2"):
         run_experiments(paper, paper.experiments, 2, run_jobs, seed=2**64 - 7)
@@ -199,7 +199,7 @@ def test_claims_are_judged_on_medians_and_on_every_seed(paper: Paper) -> None:
         "1 fails because the reason is not recorded.",
     ]
     assert reproduction.held_of_paper == "1 of 2"
-    # Of two readings of one statement neither adds to the number of statements.
+    # Two readings of one statement count as one statement.
     twice = [replace(each, claim=replace(each.claim, reading="goodput")) for each in (moves, miracle)]
     other = replace(moves, claim=replace(moves.claim, reading="windows"))
     assert held_in_short([*twice, other, replace(other, verdict=miracle.verdict)]) == "1 of 2"
@@ -224,7 +224,7 @@ def test_a_coin_toss_has_more_seeds_and_says_in_how_many_it_holds(paper: Paper) 
     # A statement that holds by a coin toss says so where statements are counted.
     lucky = replace(found.claims[0], verdict=replace(found.claims[0].verdict, holds=True))
     assert replace(found, claims=(lucky,)).counts()[0].endswith("hold, 1 of them by a coin toss between seeds")
-    # Who asks for a number gets that number.
+    # A requested number of repetitions overrides the usual one.
     assert run(repetitions=2).claims[0].repetitions == 2
 
 
@@ -253,7 +253,7 @@ def test_the_report_is_self_contained_and_the_numbers_lie_beside_it(paper: Paper
     report = page.write(drawn(reproduction, paper.figures), tmp_path / "out").read_text()
     targets = re.findall(r"""(?:href|src)=["']([^"']*)|url\(([^)]*)""", report)
     found = {address or inner for address, inner in targets}
-    # The page of all printed values lies next to it.
+    # The page of all printed values is next to it.
     assert found and all(each.startswith("#") for each in found - {"coverage.html"})
     assert "<script" not in report and "@import" not in report
     for words in ("does not hold", "It carries 1.", "about 1.50 Mbit/s", "read off by eye", "downlink rate"):
@@ -278,13 +278,15 @@ def reproduce(paper: Paper, monkeypatch: pytest.MonkeyPatch, out: Path, **wanted
     return code, console.export_text()
 
 
-def test_the_exit_code_tells_of_surprises(paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_exit_code_reports_unexpected_verdicts(
+    paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     code, printed = reproduce(paper, monkeypatch, tmp_path / "a", claims_only=True)
     assert code == 1 and "1 of the paper's 2 statements hold" in printed and "not as recorded" in printed
-    # With another number of seeds than the paper's own a verdict may differ by chance: no alarm.
+    # With another number of seeds than the paper's own a verdict may differ by chance, so nothing is reported.
     code, printed = reproduce(paper, monkeypatch, tmp_path / "b", claims_only=True, repeat=1)
     assert code == 0 and "not as recorded" not in printed
-    # Nor with other seeds, which the report tells of.
+    # The same holds for other seeds, which the report names.
     code, printed = reproduce(paper, monkeypatch, tmp_path / "d", claims_only=True, seed=5)
     assert code == 0 and "not as recorded" not in printed and ", from 5; digests" in printed
     page = (tmp_path / "d" / "claims" / "report.html").read_text(encoding="utf-8")
@@ -322,7 +324,7 @@ def test_a_figure_alone_leaves_the_full_report_as_it_is(
     assert code == 0 and "1.80 Mbit/s" in printed and "statements" not in printed
     assert before == {path: path.read_bytes() for path in before}
     assert (out / "figure-1" / "report.html").is_file()
-    # A new full report keeps what was asked for in part.
+    # A new full report keeps the folders of parts.
     reproduce(paper, monkeypatch, out, repeat=1)
     assert (out / "figure-1" / "report.html").is_file()
     assert (out / "report.html").read_bytes() != before[out / "report.html"]
@@ -435,14 +437,14 @@ def test_what_would_fool_the_search_for_numbers_does_not() -> None:
     def said(reason: str, *values: float) -> list[str]:
         return unexplained(Verdict(False, "above 0.25", tuple(number("it", value) for value in values), reason))
 
-    # A sign that the data have not, though the digits are theirs.
+    # The data has the digits, but not the sign.
     assert said("the score is -0.31", 0.31) == ["-0.31"] and said("the score is +0.31", 0.31) == []
     assert said("costs -8 points", 8.0) == ["-8"] and said("loses 8 points", -8.0) == []
     assert said("5-20 packets", 5.0, 20.0) == []
-    # A number behind a reference is no further reference; several are named by a plural.
+    # A number after a reference is not a reference; a list of references needs a plural.
     assert said("in phase 2, 30 packets wait and in phase 3 and 45 ms later", 1.0) == ["30", "45"]
     assert said("sections 5.1.3 and 5.1.4, tables 3-1 to 3-2") == []
-    # Quantities in words; how many links there are is none.
+    # Quantities in words count as numbers, and counts of links do not.
     assert said("longer than two minutes, twice as often, on three links", 1.0) == ["two", "twice"]
     assert said("longer than two minutes", 2.0) == []
 
@@ -532,7 +534,7 @@ def test_all_studies_come_to_one_page(paper: Paper, monkeypatch: pytest.MonkeyPa
     assert "nothing to &lt;draw&gt;" in page and not (out / "toy2025").exists()
     for link in re.findall(r'(?:href|src)="([^"#]+)"', page):
         assert (out / link).is_file(), link
-    # Again in the same place; but not where a stranger's file is.
+    # The same folder can be written again, unless it holds a file that no report wrote.
     assert papers.reproduce_all(out, 1, console) == 1
     (out / "toy2024" / "notes.txt").write_text("mine")
     with pytest.raises(FolderError, match=r"notes\.txt"):
@@ -540,7 +542,7 @@ def test_all_studies_come_to_one_page(paper: Paper, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_single_repetition_reads_another_experiment_in_its_place(paper: Paper) -> None:
-    """As a claim does that is judged on one seed alone and asks what would hold in another setting."""
+    """A claim does this if it is judged on a single seed and reads the verdict in another setting."""
     lab = run_experiments(paper, paper.experiments, 3, run_jobs)
     last = lab.repetition(2).instead("queues", "queues").repetition(2)
     assert last.runs("queues")["repetition"].unique().to_list() == [2]
@@ -599,7 +601,7 @@ def test_bounds_wider_than_the_statement_are_found(paper: Paper) -> None:
     claim = Statements(("queues",))("Between 14 to 15.5 Mbit/s.", "section 1")(lambda m: between(14, 16, []))
     assert wider_than_said(claim, between(14, 16, [Measured("rate", 15.7)])) == ["from 14 to 16 for 14 to 15.5"]
     assert wider_than_said(claim, between(14, 15.5, [Measured("rate", 15.7)])) == []
-    # Another range, of something else.
+    # A range of another quantity is ignored.
     assert wider_than_said(claim, between(0, 30, [Measured("time", 15.7)])) == []
 
 
@@ -639,7 +641,7 @@ def test_a_variant_changes_only_what_it_is_about(paper: Paper) -> None:
     case = Case("line.toml", {"queue": "{ harddrop = false }", "burst": "4"}, {})
     edited = Variant("other", {"rtt": "5 ms"}, {"harddrop = false": "harddrop = true", "burst": "3", "missing": "1"})
     assert edited.applied_to(case).overrides == {"queue": "{ harddrop = true }", "burst": "3", "rtt": "5 ms"}
-    # Experiments that a variant does not touch keep what was measured.
+    # Experiments that a variant does not change keep their measurements.
     other = replace(paper.experiments[0], key="other")
     assumption = replace(paper.assumptions[0], experiments=("other",))
     wide = replace(paper, experiments=(*paper.experiments, other), assumptions=(assumption,), varied=("queues",))

@@ -80,12 +80,12 @@ LENGTHS = {
     "fwp-repair": "2 s",
     "alone": "130 s",
 }
-"""Of runs that show every flow; all others are as short as `SHORT`."""
+"""Durations that include every flow. Other runs have the duration of `SHORT`."""
 
 
 @pytest.mark.slow
 def test_reasons_state_what_was_measured():
-    """Every claim on the form of its measurements: whatever comes out, its numbers are in the data."""
+    """Judges every claim on measurements of the right form: the numbers of any outcome are in the data."""
     paper = load("havey2015")
     short = {each.key: {"scenario.duration": LENGTHS.get(each.key, "32 s")} for each in EXPERIMENTS}
     m = of_one_case_each(paper, EXPERIMENTS, short)

@@ -1,6 +1,6 @@
-"""merritt2010: the scenarios say what the thesis says, every printed result is compared, and the robust claims hold.
+"""merritt2010: the scenarios agree with the thesis, every printed result is compared, and the robust claims hold.
 
-One seed of the 30 runs of the study, which take a second; chaos between seeds is the report's business.
+The tests run one seed of the study's 30 settings, which takes a second. The report shows the chaos between seeds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 PAPER = "merritt2010"
 
 
-# --- What is run is what the thesis describes
+# --- The scenarios
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.name)
@@ -82,7 +82,7 @@ def test_the_sweep_is_every_line_with_every_buffer(m: Measurements) -> None:
     assert table.height == 30
 
 
-# --- What is measured
+# --- The measures
 
 
 def test_the_measures_agree_with_the_run_s_own_tables(m: Measurements) -> None:
@@ -117,8 +117,8 @@ def test_the_scripts_formula_is_window_over_rtt(m: Measurements, line: AccessLin
     for packets in BUFFERS:
         shares = [at(m, line, packets, name).median for name in ("logged_down", "logged_up")]
         assert at(m, line, packets, "logged_performance").median == min(shares)
-    # Where little is lost it is goodput, but for headers and what slow start sends before its first measured RTT. The
-    # two are further apart on the line with the slowest uplink, where more of the window is sent again.
+    # With little loss window over RTT equals goodput, except for headers and for the data of slow start before the
+    # first RTT sample. They differ more on the line with the slowest uplink, which retransmits more of the window.
     near = 0.25 if line.name == "3000/100" else 0.1
     assert abs(at(m, line, 20, "logged_down").median - at(m, line, 20, "down_share").median) < near
 
@@ -128,7 +128,7 @@ def test_the_steps_of_the_cycle_come_one_after_the_other(m: Measurements) -> Non
     assert 0 < steps[0] < steps[1] < steps[2] < steps[3] < 120
 
 
-# --- What is published
+# --- The published values
 
 
 def test_every_printed_result_is_compared_or_judged(
@@ -152,7 +152,7 @@ def test_the_thesis_s_figures_and_tables_are_all_there(paper: Paper) -> None:
     assert {figure.number for figure in paper.figures if figure.kind == "Table"} == {"5.1", "6.1", "6.2", "M12", "E10"}
 
 
-# --- What is drawn
+# --- The drawings
 
 
 def test_every_drawing_names_its_axes_and_its_runs(artifacts: dict[str, tuple[Figure, Artifact]]) -> None:
@@ -169,7 +169,7 @@ def test_every_drawing_names_its_axes_and_its_runs(artifacts: dict[str, tuple[Fi
 
 
 def test_curves_stay_inside_their_panels(artifacts: dict[str, tuple[Figure, Artifact]]) -> None:
-    """Whatever is drawn of the run after its first five seconds must be seen."""
+    """Everything drawn of the run after its first 5 s must be visible."""
     for name, (_, artifact) in artifacts.items():
         panels = artifact.drawing.axes if artifact.drawing else ()
         over_time = bool(panels) and panels[-1].get_xlabel().endswith("(s)")
@@ -191,7 +191,7 @@ def test_a_drawing_is_a_picture(artifacts: dict[str, tuple[Figure, Artifact]], n
     assert 0.01 < (pixels < 200).mean() < 0.4
 
 
-# --- What holds whatever the seed
+# --- Results that hold for every seed
 
 
 def test_the_robust_claims_hold_and_what_does_not_says_why(paper: Paper, m: Measurements) -> None:
@@ -232,9 +232,9 @@ def test_the_field_procedure_depends_on_where_it_starts(m: Measurements) -> None
     def of_field(name: str) -> list[float]:
         return main(m, name, "field").median.tolist()
 
-    # Up to 30 s it is the same download: the first slow start, which sets its largest window, is in both.
+    # The download is the same up to 30 s: both runs contain the first slow start, which sets its largest window.
     assert of_field("max_cwnd_down_bytes") == main(m, "max_cwnd_down_bytes").median.tolist()
-    # The upload's largest window is what the configured buffer lets it be, and with it goes the answer.
+    # The configured buffer limits the upload's largest window, and so determines the estimate.
     assert of_field("max_cwnd_up_bytes")[-1] > 3 * of_field("max_cwnd_up_bytes")[0]
     assert of_field("estimate_packets")[-1] < of_field("estimate_packets")[0] - 10
 
@@ -251,7 +251,7 @@ def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper, m: Meas
 
 
 def test_the_verdicts_at_the_study_s_own_seeds_are_those_on_record(paper: Paper) -> None:
-    """What `make demo` ends with, without its figures: 200 runs."""
+    """Runs the 200 runs at the end of `make demo`, without its figures."""
     found = reproduction.run(paper, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=paper.repeat)
     assert all(each.recorded for each in found.claims)
     assert {each.claim.key: each.verdict.reason for each in found.claims if each.surprising} == {}

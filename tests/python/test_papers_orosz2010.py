@@ -1,6 +1,6 @@
-"""orosz2010: the scenario says what the letter says, every printed result is compared, and what must hold does.
+"""orosz2010: the scenario agrees with the letter, every printed result is compared, and the robust claims hold.
 
-One seed of the study's runs, which take seconds; chaos between seeds is the report's business.
+The tests run one seed of the study, which takes seconds. The report shows the chaos between seeds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAPER = "orosz2010"
 WIRE_SHARE = 1492 / (32 * 53)
 
 
-# --- What is run is what the letter describes
+# --- The scenario
 
 
 def test_the_scenario_says_what_sections_iii_and_iv_say(paper: Paper) -> None:
@@ -67,7 +67,7 @@ def test_the_sweeps_are_complete(m: Measurements) -> None:
             assert m.curve(experiment, "share_2", label, variant=each.key).x.tolist() == sorted(values)
 
 
-# --- What is measured
+# --- The measures
 
 
 def test_the_phases_add_up_to_the_run(paper: Paper, m: Measurements) -> None:
@@ -95,7 +95,7 @@ def test_alone_every_variant_fills_the_line_as_its_cells_allow(m: Measurements) 
 
 
 def test_bounded_uploads_stand_in_the_deep_buffer_with_their_windows(m: Measurements) -> None:
-    """Next to nothing is dropped, and one upload has at most its window waiting, two have twice as much."""
+    """Almost nothing is dropped. At most one window of one upload waits, and twice as much of two uploads."""
     for each in OTHERS:
         for window in WINDOWS:
             segments = window * 1024 / 1440
@@ -103,16 +103,16 @@ def test_bounded_uploads_stand_in_the_deep_buffer_with_their_windows(m: Measurem
                 value(m, each, f"uplink_backlog_{phase}_packets", "windows", upload_window_kib=window).median
                 for phase in (2, 3)
             )
-            acks = 90  # of the download, whose window the 50 packets before its line bound
+            acks = 90  # ACKs of the download, whose window is bounded by the 50 packets before its line
             assert one <= segments + acks and two <= 2 * segments + acks
             assert two > one, (each.title, window)
             for phase in (2, 3):
-                # Of thousands: after a repair the download is acknowledged segment by segment, and the widest windows
-                # leave the buffer room for about a hundred ACKs.
+                # A few of thousands are dropped: after a repair every segment of the download is acknowledged, and the
+                # widest windows leave room for only about 100 ACKs in the buffer.
                 assert value(m, each, f"uplink_drops_{phase}", "windows", upload_window_kib=window).median < 25
 
 
-# --- What is published
+# --- The published values
 
 
 def test_every_printed_result_is_compared_or_judged(
@@ -158,7 +158,7 @@ def test_linux_itself_was_measured_for_every_variant(artifacts: dict[str, tuple[
         assert np.isfinite(table.data[heading].to_numpy()).all(), heading
 
 
-# --- What holds whatever the seed
+# --- Results that hold for every seed
 
 
 def test_the_robust_claims_hold_and_what_does_not_says_why(paper: Paper, m: Measurements) -> None:
@@ -176,7 +176,7 @@ def test_a_deeper_modem_buffer_leaves_less_and_a_small_one_nearly_all(m: Measure
     }
     assert shares[5] > 0.95 and shares[20] > 0.9
     assert shares[200] < shares[100] < shares[50] < shares[30]
-    # Vegas gives way to one upload before any buffer but the smallest.
+    # Vegas yields to one upload with every buffer except the smallest.
     for packets in BUFFERS[1:]:
         assert value(m, VEGAS, "share_2", "buffers", uplink_buffer_packets=packets).median < 0.3
 

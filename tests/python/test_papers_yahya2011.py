@@ -1,6 +1,6 @@
-"""yahya2011: the scenarios say what the report says, what is measured is tcptrace's, and the robust claims hold.
+"""yahya2011: the scenarios agree with the report, the measures are tcptrace's, and the robust claims hold.
 
-One seed of the baselines and of some combinations: the whole study takes a minute, and is the report's business.
+The tests run one seed of the baselines and of some combinations. The whole study takes a minute; the report runs it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.slow
 PAPER = "yahya2011"
 
 RUN = {"without-sack": (19,), "combos": (9, 11), "observed": (13, 16), "in-network": (5, 8), "kernel": (8,)}
-"""The tests of each experiment, by number, that are run here beside the baselines."""
+"""Tests of each experiment, by number, that run here in addition to the baselines."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def m(paper: Paper) -> Measurements:
     return run_experiments(paper, [*experiments, paper.experiment("preflight")], 1, run_jobs)
 
 
-# --- What is run is what the report describes
+# --- The scenarios
 
 
 def test_the_laboratory_is_the_report_s(paper: Paper) -> None:
@@ -109,14 +109,14 @@ def test_observed_windows_are_settings_of_the_report_or_of_linux() -> None:
     assert {window for test in COMBOS for window in observed(test).values()} <= known
 
 
-# --- What is measured
+# --- The measures
 
 
 def test_tcptrace_s_average_leaves_netem_out(m: Measurements) -> None:
     for test in BASELINES[4:]:
         behind, beyond = (value(m, test, name).median for name in ("rtt_ms", "end_to_end_rtt_ms"))
         assert behind < 10 and beyond - behind > 100
-        # All data once, an acknowledgement for every second segment or more.
+        # All data is sent once, with at least one ACK for every second segment.
         assert 100_000 < value(m, test, "total_packets").median < 160_000
     assert value(m, BASELINES[4], "rtt_ms", experiment="in-network").median > 100
 
@@ -160,7 +160,7 @@ def test_linux_has_run_what_is_set_beside_it(paper: Paper, m: Measurements) -> N
     assert measured == pytest.approx(recorded(BASELINES[7], "S1")["completion_s"], rel=0.03)
 
 
-# --- What came before the tests
+# --- The checks before the tests
 
 
 def test_iperf_fills_the_path_as_printed(m: Measurements) -> None:
@@ -189,11 +189,11 @@ def test_the_slower_path_logs_in_later() -> None:
     assert transfer_start_s(COMBOS[0], "S2") == pytest.approx(10 + 7 * 0.10035)
 
 
-# --- What is claimed
+# --- The claims
 
 
 def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper) -> None:
-    """On files of a twentieth: what is said is written in the same way, whatever comes out."""
+    """Runs files of 5 % of the size: reasons are built in the same way from any outcome."""
     small = {f"flow.{flow}.app": "5242880 B" for flow in ("S1", "S2")}
     others = ("preflight", "course", "dialogue", "kernel", "kernel-pair")
     experiments = [each for each in paper.experiments if each.key not in others]

@@ -1,8 +1,8 @@
 """Balakrishnan, Padmanabhan and Katz, *The Effects of Asymmetry on TCP Performance*, MONET 4(3), 1999.
 
-What do a slow return line and half-duplex packet radio do to TCP, and what do ACK congestion control (ACC), ACK
-filtering (AF), sender adaptation (SA), ACK reconstruction (AR) and acks-first scheduling do against it? Labels such as
-BAL-E01 (experiments), BAL-M03 (mechanisms) and BAL-A08 (gaps and slips of the text) number the paper's parts.
+How do a slow return line and half-duplex packet radio affect TCP, and how much do these remedies help: ACK congestion
+control (ACC), ACK filtering (AF), sender adaptation (SA), ACK reconstruction (AR) and acks-first scheduling? Labels
+number the parts of the paper: BAL-E01 (experiments), BAL-M03 (mechanisms), BAL-A08 (gaps and slips of the text).
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """What asymmetry leaves of TCP."""
+    """Returns Reno's throughput over the return lines, and the share of runs that lock an upload out."""
     slow, compressed = (
         m.value("one-way", "throughput_bps", line=line, scheme=RENO.key).median / 1e6 for line in ("28.8", "28.8C")
     )
     return (
-        f"Of 10 Mbit/s Reno gets {slow:.1f} over a return line of 28.8 kbit/s and {compressed:.1f} where headers are "
-        f"compressed; with small buffers everywhere {lossy(m, RENO, 'throughput_bps').median / 1e6:.1f}. Beside an "
-        f"upload, {locked_out(m, RENO):.0%} of the runs lock the upload out."
+        f"Reno gets {slow:.1f} of 10 Mbit/s over a return line of 28.8 kbit/s, {compressed:.1f} Mbit/s if headers are "
+        f"compressed, and {lossy(m, RENO, 'throughput_bps').median / 1e6:.1f} Mbit/s if all buffers are small too. "
+        f"A download beside an upload locks the upload out in {locked_out(m, RENO):.0%} of the runs."
     )
 
 
@@ -55,7 +55,7 @@ PAPER = Paper(
     title="The Effects of Asymmetry on TCP Performance",
     authors="Hari Balakrishnan, Venkata N. Padmanabhan and Randy H. Katz",
     year=1999,
-    summary="What do slow return lines and packet radio do to TCP, and what helps?",
+    summary="How do slow return lines and packet radio affect TCP, and which remedies help?",
     folder=FOLDER,
     experiments=(
         ONE_WAY,

@@ -1,6 +1,6 @@
-"""Figures 20 and 21 in simulation: the implementation's two settings, with both ends of ours.
+"""Figures 20 and 21 in simulation: the implementation's two settings, with our TCP at both ends.
 
-Their re-run on real packets is `live.py`.
+`live.py` runs them on real packets.
 """
 
 from __future__ import annotations
@@ -29,13 +29,16 @@ SCENARIO = "implemented-one-way.toml"
 
 
 def _sender(burst: int) -> Overrides:
-    """Sender adaptation; an ACK for two segments counts as one does."""
+    """Sender adaptation: the window grows by the acknowledged bytes, and bursts are limited."""
     limit = {} if burst == NO_LIMIT else {"stack.max_burst": str(burst)}
     return {**limit, "stack.abc": EVERY_OCTET}
 
 
 def receiver(max_delay: int) -> Overrides:
-    """ACC as implemented: always the fewest ACKs that the bounds allow."""
+    """Returns ACC as implemented: the receiver sends the fewest ACKs that the bounds allow.
+
+    `max_delay` is the largest number of segments for each ACK.
+    """
     return {
         "stack.ack_policy": "acc_peerwin",
         "stack.max_delack": str(max_delay),
@@ -119,8 +122,8 @@ FIGURE_20 = Plot(
     comparisons=burst_comparisons,
     axis="maxburst",
     notes=(
-        "In BSD/OS what a burst left over waits for a tick of 10 ms, which makes the rise; diamond: the printed limit "
-        "at 3.",
+        "In BSD/OS the segments beyond a burst wait for a tick of 10 ms, which causes the rise. Diamond: the printed "
+        "limit at a maxburst of 3.",
     ),
 )
 

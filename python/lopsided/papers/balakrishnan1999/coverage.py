@@ -1,4 +1,4 @@
-"""What stands next to the paper's printed values that no figure, table or statement compares."""
+"""Counterparts of the paper's printed values that no figure, table or statement compares."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _k(line: Line) -> float:
 def _over_reno(
     rate: Callable[[Measurements, Scheme], float], *schemes: Scheme, pick: Callable[..., float] = max
 ) -> Reader:
-    """The gain over Reno in per cent, of the least or the best of these schemes."""
+    """A reader for the gain over Reno in per cent, of the worst or the best of these schemes."""
     return lambda m, _row: 100 * (pick(rate(m, scheme) for scheme in schemes) / rate(m, RENO) - 1)
 
 
@@ -69,7 +69,7 @@ def _many(m: Measurements, row: PublishedValue) -> Spread:
 
 
 def _over_counts(scheme: Scheme, pick: Callable[..., float]) -> Reader:
-    """The least or the most of several connections' throughput together, over the numbers of connections."""
+    """A reader for the least or greatest total throughput over the numbers of connections, in kbit/s."""
 
     def read(m: Measurements, _row: PublishedValue) -> float:
         found = (m.value("radio-many", "throughput_bps", scheme=scheme.key, connections=each) for each in CONNECTIONS)
@@ -92,7 +92,7 @@ def _trips(scheme: Scheme, column: str) -> Reader:
 
 
 def _gap_ms(m: Measurements, _row: PublishedValue) -> float:
-    """The middle of the pauses between bursts of ACKs of the download under ACC and acks-first."""
+    """The median pause between bursts of the download's ACKs under ACC and acks-first, in ms."""
     trace = traces_of(m.run("two-way", scheme=ACC_SA_FIRST.key, series=0), ("forward",))["forward"]
     moves = trace.time_s[1:][np.diff(trace.acked_bytes) > 0]
     pauses = np.diff(moves[moves > 15.0])
@@ -144,9 +144,9 @@ COVERAGE = (
             * 1e-3
         ),
         needs=("measured-radio",),
-        remark="mean and 4 standard deviations of the round trip",
+        remark="mean plus 4 standard deviations of the round trip",
     ),
-    nothing("rtt_samples_plotted", "how many of the samples the figure plots is the authors' choice"),
+    nothing("rtt_samples_plotted", "the authors chose the number of samples in the figure"),
     measured(
         "throughput_gain_printed",
         _over_reno(_lossy, AF_SA, AF_AR, pick=min),
@@ -208,7 +208,10 @@ COVERAGE = (
         case="Reno, remaining runs",
     ),
     measured(
-        "runs", lambda m, _row: locked_out(m, RENO) * runs_of(m, RENO), needs=("two-way",), remark="of as many runs"
+        "runs",
+        lambda m, _row: locked_out(m, RENO) * runs_of(m, RENO),
+        needs=("two-way",),
+        remark="of the same number of runs",
     ),
     measured(
         "average_reverse_queue", lambda m, _row: two_way(m, RENO, "backlog_packets", locked=False), needs=("two-way",)
@@ -229,11 +232,11 @@ COVERAGE = (
     measured(
         "reverse_window", lambda m, _row: two_way(m, ACC_SA, "reverse_cwnd_packets"), needs=("two-way",), where=_BESIDE
     ),
-    measured("idle_time", _gap_ms, needs=("two-way",), where=_BESIDE, remark="the middle pause of more than 150 ms"),
+    measured("idle_time", _gap_ms, needs=("two-way",), where=_BESIDE, remark="the median pause of more than 150 ms"),
     judged("maxburst", by="throughput-rises-with-maxburst", case="range where throughput grows almost linearly, start"),
     judged("maxburst", by="throughput-rises-with-maxburst", case="range where throughput grows almost linearly, end"),
     judged("maxburst", by="bursts-of-four-are-enough", case="recommended value, high"),
-    measured("burst_size", _constant(3), remark="an ACK for two segments lets three go in slow start"),
+    measured("burst_size", _constant(3), remark="in slow start an ACK for two segments releases three"),
     measured(
         "reverse_throughput_shortfall",
         _shortfall(ACC_SA, 28.8e3),

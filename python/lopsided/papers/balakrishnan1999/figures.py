@@ -1,4 +1,4 @@
-"""The paper's figures: bars and curves of what its schemes reach, windows and sequence numbers over time."""
+"""The paper's figures: throughput of its schemes as bars and curves, windows and sequence numbers over time."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def _case_a(m: Measurements) -> Iterable[Line]:
 
 
 FIGURE_8 = Plot(
-    "One download over a slow return line, nothing lost forward",
-    "10 Mbit/s, 50 ms back, 10 packets of buffer (figure 8). Diamonds: printed; dashed: an ACK for each packet",
+    "One download over a slow return line, without forward loss",
+    "10 Mbit/s, 50 ms back, 10 packets of buffer (figure 8). Diamonds: printed; dashed: limit of an ACK per packet",
     "return line",
     (Panel("Mbit/s", _case_a, height=3.0, limits=(0, 11.5), legend=("upper left", 4)),),
     ("one-way",),
@@ -62,7 +62,7 @@ FIGURE_8 = Plot(
 )
 
 
-# --- Figure 9: windows where packets are lost forward
+# --- Figure 9: windows with forward loss
 
 
 def _window(m: Measurements, scheme: Scheme) -> Iterable[Line]:
@@ -78,7 +78,7 @@ def _printed_window(m: Measurements, scheme: Scheme) -> Iterable[tuple[float, st
 
 
 FIGURE_9 = Plot(
-    "The window where packets are lost forward",
+    "The window with forward loss",
     "Case B: every buffer 10 packets, return line 28.8 kbit/s compressed (figure 9); dashed: printed mean (table 1)",
     "time (s)",
     tuple(
@@ -110,22 +110,22 @@ def _sequences(m: Measurements, scheme: Scheme, flow: str, scale: float) -> Iter
 
 
 def beside_an_upload(title: str, place: str, scheme: Scheme) -> Plot:
-    """What was acknowledged of both flows, over time."""
+    """Returns the plot of the acknowledged bytes of both flows over time."""
     return Plot(
         title,
-        f"{scheme.title}: return line of 28.8 kbit/s, compressed, the upload begins between 5 s and 10 s ({place})",
+        f"{scheme.title}: return line of 28.8 kbit/s, compressed; the upload starts between 5 s and 10 s ({place})",
         "time (s)",
         (
             Panel(
                 "MB",
                 partial(_sequences, scheme=scheme, flow="forward", scale=1e-6),
-                "acknowledged of the download",
+                "acknowledged data of the download",
                 2.2,
             ),
             Panel(
                 "kB",
                 partial(_sequences, scheme=scheme, flow="reverse", scale=1e-3 * 6 / 40),
-                "acknowledged of the upload",
+                "acknowledged data of the upload",
                 1.8,
             ),
         ),
@@ -210,7 +210,7 @@ def _fairness(m: Measurements) -> Iterable[Line]:
 
 
 FIGURE_14 = Plot(
-    "How evenly connections share one hop of packet radio",
+    "Fairness between connections over one hop of packet radio",
     "Jain's index of throughputs over 100 s (figure 14); diamonds: printed for Reno",
     "connections",
     (Panel("fairness index", _fairness, height=2.8, limits=(0, 1.08)),),
@@ -261,10 +261,10 @@ def _losses(m: Measurements) -> Iterable[float]:
 
 
 def measured_sequence(title: str, place: str, flow: str, unit: str) -> Plot:
-    """What was acknowledged of one of the two, with the upload's retransmissions as dotted lines."""
+    """Returns the plot of one flow's acknowledged bytes, with the upload's retransmissions as dotted lines."""
     return Plot(
         title,
-        f"Between hosts of BSD/OS ({place}); dotted: the upload sends again",
+        f"Between hosts of BSD/OS ({place}); dotted: the upload retransmits",
         "time (s)",
         (Panel(f"{unit} acknowledged", partial(_measured_sequence, flow=flow), height=2.8, uprights=_losses),),
         ("measured-two-way",),
@@ -326,12 +326,12 @@ def _web(m: Measurements) -> Iterable[Line]:
 
 FIGURE_16 = Plot(
     "Pages over the cable, with packet radio back",
-    "Four objects of 10 kB each, hosts ask within 5 s (figure 16)",
+    "Four objects of 10 kB each, requested within the first 5 s (figure 16)",
     "hosts",
     (Panel("mean completion (s)", _web, height=3.0),),
     ("web",),
     ticks=HOSTS,
-    notes=("Means are of the hosts that have all four within 400 s.",),
+    notes=("Means are over the hosts that receive all four objects within 400 s.",),
     data=lambda m: m.table("web"),
 )
 
@@ -366,19 +366,19 @@ FIGURES = (
     Figure("2", "1 MB by return line and socket buffer", ("measured",), FIGURE_2),
     Figure(
         "3",
-        "The upload beside which a download begins",
+        "An upload that a download joins",
         ("measured-two-way",),
         measured_sequence("An upload over 9.6 kbit/s that a download joins", "figure 3", "reverse", "kB"),
     ),
     Figure(
         "4",
-        "A download that begins beside an upload",
+        "A download that joins an upload",
         ("measured-two-way",),
         measured_sequence("A download that joins an upload over 9.6 kbit/s", "figure 4", "forward", "MB"),
     ),
     Figure("6", "200 kB over packet radio", ("measured-radio",), FIGURE_6),
     Figure("8", "One download over a slow return line", ("one-way",), FIGURE_8),
-    Figure("9", "Windows where packets are lost forward", ("lossy",), FIGURE_9),
+    Figure("9", "Windows with forward loss", ("lossy",), FIGURE_9),
     Figure(
         "10",
         "A download beside an upload",
@@ -405,7 +405,7 @@ FIGURES = (
     Figure("4", "Parameters of the packet radio", (), tables.table_4, "Table"),
     Figure("5", "Throughput over packet radio", ("radio",), tables.table_5, "Table"),
     Figure("6", "Many connections over packet radio", ("radio-many",), tables.table_6, "Table"),
-    Figure("A", "Case A beside the authors' code", ("one-way",), tables.table_a, "Table"),
-    Figure("N", "ns-2 beside ours", ("one-way", "lossy", "two-way"), ns2.table_n, "Table"),
+    Figure("A", "Case A and the authors' code", ("one-way",), tables.table_a, "Table"),
+    Figure("N", "ns-2 and this simulator", ("one-way", "lossy", "two-way"), ns2.table_n, "Table"),
     Figure("K", "Normalised bandwidth ratio and limits", (), tables.table_k, "Table"),
 )

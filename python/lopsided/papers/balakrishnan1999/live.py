@@ -1,11 +1,11 @@
 """Section 9's measurements on real packets: the paper's changes at both ends, and at one end against this kernel.
 
-**Both ends ours.** Sender and receiver have the simulator's TCP, in real time, and every packet crosses this machine's
-kernel before the line and behind it: figures 20 to 22 whole, ACK congestion control (ACC) in the form of section 8.2.
+**Both ends ours.** Sender and receiver run the simulator's TCP in real time, and every packet crosses this machine's
+kernel before and behind the line. Figures 20 to 22 are complete, with ACK congestion control (ACC) as in section 8.2.
 
-**Against the kernel.** A remedy that changes one end alone can meet a peer that knows nothing of it: sender adaptation
-(SA) beside ACK filtering (AF), which is the line's. ACC changes both ends, for the sender tells its window; against the
-kernel remains what its receiver does once the window is large: an ACK for each `max_delay` segments.
+**Against the kernel.** A remedy that changes only one end works with an unmodified peer: sender adaptation (SA) with
+ACK filtering (AF), which is part of the line. ACC changes both ends, because the sender announces its window. Against
+the kernel only the receiver's behaviour for a large window remains: one ACK for each `max_delay` segments.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ BOTH = ("server", "client")
 MAX_DELAY = section9.MAX_DELAY
 
 KERNELS = (RENO, RENO_FIRST, AF_SA, AF_SA_FIRST)
-"""Schemes that ask nothing of the receiver."""
+"""Schemes that do not change the receiver."""
 SCHEMES = section9.SCHEMES
 
 NOT_RUN = (
-    ("ACC's sender against the kernel's receiver", "Linux does not delay its ACKs for a window that it is told"),
+    ("ACC's sender against the kernel's receiver", "Linux does not delay its ACKs by an announced window"),
     (
         "ACC's receiver against the kernel's sender",
-        "Linux tells neither its window nor its marks: a fixed delay is left",
+        "Linux announces neither its window nor its marks, which leaves a fixed delay",
     ),
-    ("Maxburst at the kernel's sender", "Linux has none; its pacing spreads what a window lets go"),
-    ("Sections 8.1 and 9.2", "radios and modems: the simulator's media stand for them, in the study itself"),
+    ("Maxburst at the kernel's sender", "Linux has no such limit; its pacing spreads the packets of a window"),
+    ("Sections 8.1 and 9.2", "they need radios and modems, which the study itself simulates"),
 )
 
 
@@ -161,14 +161,14 @@ FIGURE_21 = bursts.FIGURE_21.but(
     experiments=(DELAYS_BOTH.key, DELAY_SWEEP.key),
     comparisons=partial(bursts.delay_comparisons, experiment=DELAYS_BOTH.key, kernel=DELAY_SWEEP.key),
     notes=(
-        "Beside the kernel's sender the receiver's half of ACC: its bound by the sender's window is left out, which "
-        "here stood for 21 segments.",
+        "The curve with the kernel's sender shows the receiver's half of ACC, without its bound by the sender's "
+        "window, which corresponds to 21 segments here.",
     ),
 )
 
 
 def _bars(m: Measurements, column: str, scale: float) -> Iterable[Line]:
-    """Of each scheme both ends of ours at the left, the kernel's client at the right."""
+    """Two bars for each scheme: both ends ours at the left, the kernel's client at the right."""
     for experiment, schemes, aside in ((TWO_WAY_BOTH, SCHEMES, -0.2), (TWO_WAY, KERNELS, 0.2)):
         for scheme in schemes:
             median, low, high = (value * scale for value in m.value(experiment.key, column, scheme=scheme.key))
@@ -210,7 +210,7 @@ FIGURE_22 = Plot(
 
 
 def not_run(_m: Measurements) -> Artifact:
-    """What of section 9 cannot be run against a kernel, and why."""
+    """Returns the table of the parts of section 9 that cannot run against a kernel, with the reasons."""
     rows: pl.DataFrame = table(NOT_RUN, {"what": lambda row: row[0], "why": lambda row: row[1]})
     return Artifact(rows)
 
@@ -229,7 +229,7 @@ def adaptation_needs_the_sender_alone(m: Measurements) -> Verdict:
 
 
 @of_ours(
-    "A receiver that acknowledges each 8 segments gets from the kernel's sender what ACC gets from ours.",
+    "A receiver with one ACK for 8 segments gets as much from the kernel's sender as ACC gets from ours.",
     "figure 21",
     needs=(DELAYS_BOTH.key, DELAY_SWEEP.key),
 )
@@ -250,7 +250,7 @@ LIVE = Paper(
     title="The Effects of Asymmetry on TCP Performance, section 9 on real packets",
     authors="Hari Balakrishnan, Venkata N. Padmanabhan and Randy H. Katz",
     year=1999,
-    summary="What do the paper's changes at both ends gain on real packets, and at one end against the kernel?",
+    summary="How much do the paper's changes gain on real packets, at both ends and at one end against the kernel?",
     folder=Path(__file__).parent,
     experiments=(BURSTS_BOTH, BURST_SWEEP, DELAYS_BOTH, DELAY_SWEEP, TWO_WAY_BOTH, TWO_WAY),
     claims=CLAIMS,

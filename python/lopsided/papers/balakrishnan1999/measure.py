@@ -1,6 +1,6 @@
-"""What is taken from one run: throughput, windows, round trips, and what became of the ACKs.
+"""Measures of one run: throughput, windows, round trips, and the fate of the ACKs.
 
-Throughput counts whole packets of 1000 B, as the paper's simulator does; windows are in packets. Two flows are measured
+Throughput counts whole packets of 1000 B, as the paper's simulator does. Windows are in packets. Two flows are measured
 while both are active.
 """
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 PAYLOAD_BYTES, PACKET_BYTES = 960, 1000
 WHOLE = PACKET_BYTES / PAYLOAD_BYTES
-"""Octets of packets for each octet of payload."""
+"""Bytes of packets for each byte of payload."""
 
 UPLOAD_PAYLOAD_BYTES = 994
-"""Of the uploads, whose packets of 1034 B take 1000 of the return line."""
+"""Payload of the uploads, whose packets of 1034 B take 1000 B of the return line."""
 WHOLE_UPLOAD = PACKET_BYTES / UPLOAD_PAYLOAD_BYTES
 
 
 def one_way(run: Run, _case: Case) -> Mapping[str, float]:
-    """A download's throughput, window and RTT; the ACKs that came to the slow line, and what became of them."""
+    """Measures a download's throughput, window and RTT, and the fate of the ACKs that arrive at the slow line."""
     flow = next(iter(run.flows.rows()))
     return {
         "throughput_bps": flow["goodput_bps"] * WHOLE,
@@ -43,7 +43,7 @@ def one_way(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _acks(run: Run) -> dict[str, float]:
-    """ACKs at the return line: come, dropped for want of room, filtered, delivered."""
+    """Numbers of ACKs at the return line: arrived, dropped at a full queue, filtered, delivered."""
     up = next(row for row in run.links.rows() if row["link"] == "link" and row["direction"] == "up")
     lost: dict[str, int] = {}
     for row in run.drops.rows():
@@ -59,7 +59,7 @@ def _acks(run: Run) -> dict[str, float]:
 
 
 def two_downloads(run: Run, _case: Case) -> Mapping[str, float]:
-    """Both downloads' throughput while both are active, its sum, and Jain's index."""
+    """Measures both downloads' throughput while both are active, the total, and Jain's index."""
     rates = [rate * WHOLE for rate in _while_all_are_active(run, ("forward", "second"))]
     return {
         "first_bps": rates[0],
@@ -70,7 +70,7 @@ def two_downloads(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def two_way(run: Run, _case: Case) -> Mapping[str, float]:
-    """Download and upload while both are active, and the mean queue before the return line then."""
+    """Measures download and upload while both are active, and the mean queue of the return line in that time."""
     forward, reverse = _while_all_are_active(run, ("forward", "reverse"))
     begin = _all_send_from(run, ("forward", "reverse"))
     up = buffers_of(run)["up"]
@@ -86,7 +86,7 @@ def two_way(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _while_all_are_active(run: Run, names: tuple[str, ...]) -> list[float]:
-    """The goodputs from when all send to the first end."""
+    """Goodputs in bit/s, from the time when all flows send until the first one ends."""
     flows: dict[str, Any] = {row["name"]: row for row in run.flows.rows()}
     begin = _all_send_from(run, names)
     end = min(flows[name]["stop_s"] for name in names)
@@ -95,7 +95,7 @@ def _while_all_are_active(run: Run, names: tuple[str, ...]) -> list[float]:
 
 
 def _all_send_from(run: Run, names: tuple[str, ...]) -> float:
-    """When the last of the flows sends its first octet."""
+    """Time in seconds at which the last of the flows sends its first byte."""
     samples = run.samples
     flow, time, sends = samples["flow"].to_numpy(), samples["time_s"].to_numpy(), (samples["sent_bytes"] > 0).to_numpy()
     first = [time[sends & (flow == row["flow"])] for row in run.flows.rows() if row["name"] in names]
@@ -103,7 +103,7 @@ def _all_send_from(run: Run, names: tuple[str, ...]) -> float:
 
 
 def radio(run: Run, _case: Case) -> Mapping[str, float]:
-    """All downloads' throughput together, Jain's index, and the round trips of the first."""
+    """Measures the total throughput of all downloads, Jain's index, and the round trips of the first download."""
     flows = list(run.flows.rows())
     rates = [row["goodput_bps"] * WHOLE for row in flows]
     radio = run.parts.to_polars().filter(pl.col("node") == "radio")
@@ -126,7 +126,7 @@ def radio(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def transfer(run: Run, _case: Case) -> Mapping[str, float]:
-    """What one transfer reached, retransmissions and timeouts."""
+    """Measures the throughput, retransmissions and timeouts of one transfer."""
     flow = next(iter(run.flows.rows()))
     return {
         "throughput_bps": flow["goodput_bps"],
@@ -136,7 +136,7 @@ def transfer(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def beside_an_upload(run: Run, _case: Case) -> Mapping[str, float]:
-    """When the download's long pauses end, and both goodputs."""
+    """Measures the time at which the download's long pauses end, and both goodputs."""
     flows = {row["name"]: row for row in run.flows.rows()}
     trace = traces_of(run, ("forward",))["forward"]
     moves = trace.time_s[1:][np.diff(trace.acked_bytes) > 0]
@@ -155,10 +155,11 @@ def beside_an_upload(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 LONG_PAUSE_S = 5.0
+"""Pauses longer than this are counted, in seconds."""
 
 
 def over_radio(run: Run, _case: Case) -> Mapping[str, float]:
-    """Round trips, what found the losses, and the share of time in timeouts."""
+    """Measures round trips, how losses were detected, and the share of time spent in timeouts."""
     flow = next(iter(run.flows.rows()))
     trace = traces_of(run, ("transfer",))["transfer"]
     begin, end = flow["start_s"], flow["start_s"] + flow["active_s"]
@@ -179,7 +180,7 @@ def over_radio(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def pages(run: Run, case: Case) -> Mapping[str, float]:
-    """Mean and deviation of the time until a host has its four objects; how many hosts have them."""
+    """Measures mean and deviation of the time until a host has its four objects, and the share of such hosts."""
     took = np.array([row["completion_s"] for row in run.transfers.rows() if row["what"] == "page"])
     return {
         "completion_s": float(took.mean()) if took.size else float("nan"),
@@ -189,7 +190,7 @@ def pages(run: Run, case: Case) -> Mapping[str, float]:
 
 
 def implemented_two_way(run: Run, _case: Case) -> Mapping[str, float]:
-    """Download and upload from the upload's beginning until one of them has all."""
+    """Measures download and upload from the start of the upload until one of them is complete."""
     flows: dict[str, Any] = {row["name"]: row for row in run.flows.rows()}
     traces = traces_of(run, ("forward", "reverse"))
     begin = max(row["start_s"] for row in flows.values())

@@ -1,8 +1,9 @@
-"""The authors' own classes beside ours: the cells that Debian's ns-2 runs as they were meant, where it is installed.
+"""Compares this simulator with the authors' own classes, in the cells that Debian's ns-2 runs correctly.
 
-Reno, ACK filtering without sender adaptation, and the two-way transfer. Marks on ACKs and the burst timer of sender
-adaptation do nothing in ns-2.35, and its ACK reconstruction takes a minute for a cell: these stand in tables 1 and A as
-they were recorded, the first two with a repaired ns-2. `reference/fidelity/authors.py` runs all of them.
+ns-2 is run if it is installed. The cells are Reno, ACK filtering without sender adaptation, and the two-way transfer.
+In ns-2.35 marks on ACKs and the burst timer of sender adaptation have no effect, and ACK reconstruction takes a minute
+per cell. Tables 1 and A have recorded results for these, the first two from a repaired ns-2.
+`reference/fidelity/authors.py` runs all of them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from lopsided.papers.framework.model import Artifact
 SCRIPT = Path(__file__).with_name("ns2.tcl")
 DURATION_S = 50.0
 STARTS_S = tuple(5 + 5 * (place * 0.618034 % 1) for place in range(1, 21))
-"""Of the upload: spread evenly over 5 to 10 s."""
+"""Start times of the upload, spread evenly over 5 to 10 s."""
 
 QUANTITIES = ("Mbit/s", "window", "ACKs/s_delivered", "ACKs/s_filtered", "locked_out_%", "up_kbit/s")
 Row = Mapping[str, float]
@@ -34,7 +35,7 @@ Row = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: what it is called, how ns-2 is started for each of its runs, and what ours gives."""
+    """One cell: its name, the options of ns-2 for each of its runs, and the results of this simulator."""
 
     case: str
     scheme: str
@@ -43,7 +44,7 @@ class Cell:
 
 
 def table_n(m: Measurements) -> Artifact:
-    """Every cell, ours beside ns-2's as it runs here."""
+    """Returns the table of all cells, with the results of this simulator and of ns-2 as it runs here."""
     cells = [*_one_way(m), *_lossy(m), _two_way(m)]
     program = shutil.which("ns")
     theirs: list[Row] = [{} for _ in cells]
@@ -51,8 +52,8 @@ def table_n(m: Measurements) -> Artifact:
         with ThreadPoolExecutor(max_workers=2) as pool:
             theirs = [_mean(list(pool.map(partial(run, program), cell.runs))) for cell in cells]
     rows = [_row(cell, found) for cell, found in zip(cells, theirs, strict=True)]
-    said = "ns-2.35 as Debian has it, run here." if program else "ns-2 is not installed here: apt install ns2."
-    left_out = "What it does not run as meant (ACC, SA, AR) stands in tables 1 and A as recorded."
+    said = "ns-2.35 from Debian, run here." if program else "ns-2 is not installed here: apt install ns2."
+    left_out = "Cells that it does not run correctly (ACC, SA, AR) are in tables 1 and A, as recorded."
     return Artifact(pl.DataFrame(rows), None, (), (said, left_out))
 
 
@@ -105,14 +106,14 @@ def _two_way(m: Measurements) -> Cell:
 
 
 def printed(program: str, settings: Mapping[str, object]) -> dict[str, float]:
-    """One run of ns-2: what `ns2.tcl` prints."""
+    """Runs ns-2 once with these options and returns the numbers that `ns2.tcl` prints."""
     words = [word for key, value in settings.items() for word in (f"-{key}", str(value))]
     said = subprocess.run([program, str(SCRIPT), *words], capture_output=True, text=True, check=True).stdout
     return {key: float(value) for key, value in (pair.split("=") for pair in said.split())}
 
 
 def run(program: str, settings: Mapping[str, object]) -> Row:
-    """One run of ns-2, its numbers as ours are called."""
+    """Runs ns-2 once with these options and returns its numbers under the names of `QUANTITIES`."""
     found = printed(program, settings)
     row = {"Mbit/s": found["down_bps"] / 1e6}
     if "upload" in settings:
@@ -125,12 +126,12 @@ def run(program: str, settings: Mapping[str, object]) -> Row:
 
 
 def filtered(found: Mapping[str, float], scheme: str) -> float:
-    """ACKs that the filter took: ns-2 has no event for them, so those that still wait are among them."""
+    """Returns the number of filtered ACKs. ns-2 has no event for them, so ACKs that still wait are included."""
     return found["arrived"] - found["dropped"] - found["delivered"] if scheme.startswith("af") else 0.0
 
 
 def _mean(rows: list[Row]) -> Row:
-    """The mean of the runs; of those with an upload, of the ones where it got through, and how many did not."""
+    """The mean over the runs. With an upload: over those that do not lock it out, with the share of the others."""
     locked = [row for row in rows if row.get("up_kbit/s", np.inf) * 1e3 < LOCKED_OUT_BPS]
     others = [row for row in rows if row not in locked]
     mean = {name: float(np.mean([row[name] for row in others])) for name in (others or rows)[0]}

@@ -1,7 +1,7 @@
-"""The paper's networks, protocols and loads, and the experiments made of them (balakrishnan1999 sections 4 to 9).
+"""The paper's networks, protocols and loads, and the experiments on them (balakrishnan1999 sections 4 to 9).
 
-A remedy is what it changes in a scenario, so it combines with every network. Experiments whose runs no random number
-touches are run once, and once for each of several delays of the return line where the paper's table rests on chaos.
+A remedy is a set of scenario keys, so it combines with every network. Experiments without random numbers run once. If
+the paper's table depends on chaos, they run once for each of several delays of the return line.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from lopsided.papers.framework.model import Case, Experiment, Overrides
 
 FORWARD_BPS = 10e6
 PACKET_BYTES, ACK_BYTES, COMPRESSED_BYTES = 1000, 40, 6
-"""Of the simulations: a data packet in all, an ACK, and an ACK with header compression."""
+"""Sizes in the simulations: a data packet with headers, an ACK, and an ACK with header compression."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A return line: its rate, and what an ACK takes of it."""
+    """A return line: its rate in bit/s, and the size of an ACK on it in bytes."""
 
     key: str
     rate_bps: float
@@ -28,13 +28,13 @@ class Line:
 
     @property
     def title(self) -> str:
-        """ "28.8 kbit/s, compressed"."""
+        """Name in reports: "28.8 kbit/s, compressed"."""
         compressed = ", compressed" if self.ack_bytes == COMPRESSED_BYTES else ""
         return f"{self.rate_bps / 1e3:g} kbit/s{compressed}"
 
     @property
     def overrides(self) -> Overrides:
-        """Its rate, and what a header takes of it and of the LANs: the authors' ACKs are of one size everywhere."""
+        """Scenario keys of the line. The LANs compress headers too: the authors' ACKs have one size everywhere."""
         fixed = f'{{ scheme = "fixed", octets = {COMPRESSED_BYTES} }}'
         compression = fixed if self.ack_bytes == COMPRESSED_BYTES else "none"
         places = {f"{link}.up.header_compression": compression for link in ("link", "lan")}
@@ -54,30 +54,40 @@ SLOWEST, COMPRESSED_SLOW, UNCOMPRESSED, DIALUP = LINES
 
 @dataclass(frozen=True)
 class Scheme:
-    """A protocol of the paper: what it makes of the queue before the slow line, and of TCP."""
+    """A protocol of the paper: its changes to the queue before the slow line, and to TCP."""
 
     key: str
     title: str
     tables: tuple[int, ...] = ()
-    """Of the paper, in which it stands."""
+    """Tables of the paper that contain the scheme."""
     filtered: bool = False
     acks_first: bool = False
     marked: bool = False
     """ACC: RED marks ACKs, and the receiver sends fewer."""
     adapted: bool = False
-    """SA: the sender grows by what is acknowledged, and sends bursts of `MAX_BURST` at most."""
+    """SA: the window grows by acknowledged bytes, and the sender sends bursts of at most `MAX_BURST` segments."""
     reconstructed: bool = False
     """AR behind the return line."""
     forced: bool = False
-    """RED drops above its upper threshold, as in the authors' code; the text marks until the queue is full."""
+    """RED drops above its upper threshold, as in the authors' code. In the text it marks until the queue is full."""
     spared: bool = False
-    """RED marks data only: ACC is disabled (section 7.1.3)."""
+    """RED marks only data: ACC is disabled (section 7.1.3)."""
     implemented: bool = True
-    """Of the paper's implementation in BSD/OS (section 8) too."""
+    """True if the paper's implementation in BSD/OS (section 8) has the scheme too."""
 
     def queue(self, limit: int, acks_alone: bool = False) -> str:
-        """The discipline before the return line, as TOML; a drop-tail queue of the authors holds one packet less, and a
-        full one drops a new ACK before their filter looks at it. Where ACKs alone wait, half of one can be said."""
+        """Returns the queue discipline before the return line, as TOML.
+
+        The authors' drop-tail queues hold one packet less than their limit, and a full queue drops a new ACK before
+        their filter runs.
+
+        Parameters
+        ----------
+        limit
+            The authors' limit in packets.
+        acks_alone
+            True if only ACKs wait there. RED's thresholds are then in bytes, so that 1.5 ACKs can be expressed.
+        """
         plain = f'{{ kind = "fifo", limit = "{limit - 1} packets" }}'
         if self.marked:
             thresholds = RED_THRESHOLDS_OF_ACKS if acks_alone else RED_THRESHOLDS
@@ -95,13 +105,13 @@ class Scheme:
         return f'{{ kind = "ack_filter", queue = {plain}{below} }}'
 
     def overrides(self, place: str = "link.up.queue", limit: int = 10, acks_alone: bool = False) -> Overrides:
-        """What it changes in a scenario whose slow queue stands at `place`."""
+        """Returns the scenario keys of the scheme, if the slow queue has the key `place`."""
         found = {place: self.queue(limit, acks_alone)}
         if self.adapted:
             found |= {"stack.max_burst": str(MAX_BURST), "stack.abc": EVERY_OCTET}
         if self.marked and not self.forced:
             # "Upon receiving a packet with ECN set, the sender reduces its sending rate" (section 6.1). The cells that
-            # are held to the authors' code have no data on the return line.
+            # are compared with the authors' code have no data on the return line.
             found |= {"stack.ecn": "on"}
         if self.marked and not self.spared:
             found |= {"stack.ack_policy": "acc", "stack.max_delack": "25", "stack.min_acks_per_window": "2"}
@@ -112,19 +122,22 @@ class Scheme:
 
 MAX_BURST = 4
 EVERY_OCTET = "1000"
-"""A limit of byte counting that is none: an ACK for s segments counts as s."""
+"""Limit of byte counting that never applies: an ACK for s segments counts as s segments."""
 
 RED = (
     '{{ kind = "red", limit = "{limit} packets", {thresholds}, weight = 0.01, '
     'probability = 0.1, ecn = true, harddrop = {harddrop}, marks = "{marks}", victim = "random", avpkt = "500 B", '
     "count_first = true, least = 2 }}"
 )
-"""Of the example scripts of the authors' simulator. Section 7.1.1: "mark packets (acks) and drop packets when the queue
-is full", where the scripts drop above the upper threshold."""
+"""RED of the example scripts of the authors' simulator, except for `harddrop`.
+
+Section 7.1.1: "mark packets (acks) and drop packets when the queue is full". The scripts drop above the upper
+threshold.
+"""
 
 RED_THRESHOLDS = 'min = "2 packets", max = "6 packets"'
 RED_THRESHOLDS_OF_ACKS = 'min = "60 B", max = "240 B"'
-"""Theirs are 1.5 and 6 packets: said in octets of ACKs, where nothing else waits."""
+"""The authors' thresholds of 1.5 and 6 packets, in bytes of ACKs."""
 
 RECONSTRUCT = (
     '[{ kind = "ack_reconstruct", every = 2, threshold = 2, gain = 0.25, interval = "10 ms", segment = "960 B", '
@@ -138,22 +151,22 @@ AF_AR = Scheme("af_ar", "AF/AR", (1, 3), filtered=True, reconstructed=True, impl
 AF_ALONE = Scheme("af", "AF alone", (1,), filtered=True, implemented=False)
 
 ACC_SA_CODE = replace(ACC_SA, key="acc_sa_code", title="ACC/SA, RED as in the authors' code", tables=(), forced=True)
-"""What their code is held against, which drops above RED's upper threshold."""
+"""The scheme that is compared with the authors' code, which drops above RED's upper threshold."""
 DATA_MARKED = replace(
     ACC_SA, key="data_marked", title="RED marks data only", tables=(), adapted=False, spared=True, implemented=False
 )
-"""Section 7.1.3: feedback from RED for the upload's data, no ACC."""
+"""Section 7.1.3: RED marks the upload's data, without ACC."""
 CODE_SCHEMES: tuple[Scheme, ...] = (RENO, ACC_SA_CODE, AF_SA, AF_AR, AF_ALONE)
-"""Those of the simulations as the authors' code has them, for the tables beside it."""
+"""Schemes of the simulations as in the authors' code, for tables that compare with it."""
 
 SCHEMES: tuple[Scheme, ...] = (RENO, ACC_SA, AF_SA, AF_AR, AF_ALONE)
-"""Of the simulations, in the order of table 1."""
+"""Schemes of the simulations, in the order of table 1."""
 
 RADIO_SCHEMES = (RENO, ACC_SA, AF_SA, AF_ALONE)
 
 
 def with_acks_first(scheme: Scheme) -> Scheme:
-    """The same, with ACKs before data on the return line."""
+    """Returns the scheme with ACKs before data on the return line."""
     tables = (3,) if scheme is not RENO else ()
     title = f"{scheme.title} + acks-first"
     return replace(scheme, key=f"{scheme.key}_first", title=title, tables=tables, acks_first=True)
@@ -172,16 +185,16 @@ TWO_WAY_SCHEMES: tuple[Scheme, ...] = (
     AF_AR_FIRST,
     DATA_MARKED,
 )
-"""Of table 3, and the case of section 7.1.3 that it leaves out."""
+"""Schemes of table 3, and the case of section 7.1.3 that table 3 omits."""
 
 RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
-"""A single flow into drop-tail queues has no random number: these delays stand for the repetitions of case B."""
+"""Delays instead of repetitions in case B, because a single flow into drop-tail queues uses no random number."""
 
 SERIES = range(5)
-"""Repetitions are multiplied by so many where the paper has 50 runs and 10 elsewhere."""
+"""Factor on the repetitions of cells with 50 runs in the paper; other cells have 10."""
 
 BUFFERS_KB = (4, 8, 16, 24, 32, 48, 64)
-"""Socket buffers of the measured transfers."""
+"""Socket buffers of the measured transfers, in kB."""
 
 HOSTS = (1, 5, 10, 20, 30, 40, 50)
 HOPS = (1, 2, 3)
@@ -195,7 +208,21 @@ def cases(
     place: str = "link.up.queue",
     acks_alone: bool = False,
 ) -> tuple[Case, ...]:
-    """Every scheme in every setting."""
+    """Returns a case for every scheme in every setting.
+
+    Parameters
+    ----------
+    scenario
+        Scenario file.
+    schemes
+        Schemes to run.
+    settings
+        Labels and scenario keys of each setting.
+    place
+        Key of the slow queue.
+    acks_alone
+        True if only ACKs wait in the slow queue.
+    """
     settings = tuple(settings)
     return tuple(
         Case(
@@ -212,11 +239,11 @@ CASE_B = {
     "link.down.queue": "9 packets",
     "lan.queue": "9 packets",
 }
-"""Every queue of 10 packets, and a window of 120."""
+"""Scenario keys of case B: queues of 10 packets everywhere, and a window of 120 packets."""
 
 ONE_WAY = Experiment(
     key="one-way",
-    summary="case A: one download for 50 s over four return lines, nothing lost forward",
+    summary="case A: one download for 50 s over four return lines, without forward loss",
     cases=cases(
         "hybrid.toml",
         (*SCHEMES, ACC_SA_CODE),
@@ -243,14 +270,14 @@ LOSSY = Experiment(
 
 TWO_DOWNLOADS = Experiment(
     key="two-downloads",
-    summary="a second download that begins 5 to 10 s after the first",
+    summary="a second download that starts 5 to 10 s after the first",
     cases=cases("hybrid-two.toml", SCHEMES, acks_alone=True),
     measure=measure.two_downloads,
 )
 
 TWO_WAY = Experiment(
     key="two-way",
-    summary="an upload that begins 5 to 10 s after the download",
+    summary="an upload that starts 5 to 10 s after the download",
     cases=tuple(
         case
         for scheme in TWO_WAY_SCHEMES
@@ -294,7 +321,7 @@ RETURNS: Mapping[str, Overrides] = {
     "CSLIP": {"link.up.rate": f"{28.8 * 52 / 18:g} kbit/s"},
     "Ethernet": {"link.up.rate": "10 Mbit/s", "link.up.delay": "1 ms", "link.up.queue": "50 packets"},
 }
-"""The return lines of figure 2. ACKs with timestamps have 52 B, compressed 18."""
+"""Return lines of figure 2. An ACK with timestamps has 52 B, compressed 18 B."""
 
 MEASURED = Experiment(
     key="measured",
@@ -314,7 +341,7 @@ MEASURED = Experiment(
 
 MEASURED_TWO_WAY = Experiment(
     key="measured-two-way",
-    summary="a download that begins beside an upload over 9.6 kbit/s, between hosts of BSD/OS",
+    summary="a download that joins an upload over 9.6 kbit/s, between hosts of BSD/OS",
     cases=(Case("hybrid-measured-two-way.toml", {}, {"line": "9.6"}),),
     measure=measure.beside_an_upload,
     keep=True,
@@ -341,7 +368,7 @@ MEASURED_COMBINED = Experiment(
 
 WEB = Experiment(
     key="web",
-    summary="1 to 50 hosts that each ask for four objects of 10 kB, over the cable with packet radio back",
+    summary="1 to 50 hosts that each request four objects of 10 kB, over the cable with packet radio back",
     cases=cases(
         "hybrid-radio.toml",
         RADIO_SCHEMES,
@@ -353,12 +380,12 @@ WEB = Experiment(
 )
 
 IMPLEMENTED_QUEUE = 33
-"""That holds 32."""
+"""Limit of a queue that holds 32 packets."""
 
 NO_LIMIT = 12
-"""Stands for a sender without `maxburst`, behind the largest."""
+"""Position of a sender without `maxburst` on the axis, after the largest value."""
 BURSTS = (1, 2, 3, 4, 6, 10, NO_LIMIT)
 DELAYS = (2, 4, 8, 16)
 
 EMULATED = {"link.up.rate": "28 kbit/s", "link.up.delay": "80 ms"}
-"""The return line of the paper's measurements of AF."""
+"""Scenario keys of the return line of the paper's AF measurements."""

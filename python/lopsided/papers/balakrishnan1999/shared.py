@@ -1,4 +1,4 @@
-"""How figures, tables and claims look things up."""
+"""Access to the measurements for this paper's figures, tables and claims."""
 
 from __future__ import annotations
 
@@ -27,33 +27,49 @@ INKS = {
 }
 
 ENOUGH = 0.95
-"""A share of the best throughput that counts as reached."""
+"""Share of the best throughput that counts as reaching it."""
 
 
 def least_that_is_enough(m: Measurements, experiment: str, label: str, **where: Label) -> float:
-    """The least value of a swept setting that reaches nearly the best throughput."""
+    """Returns the least value of the varied setting `label` that reaches `ENOUGH` of the best throughput."""
     curve = m.curve(experiment, "throughput_bps", label, **where)
     return float(np.asarray(curve.x)[np.flatnonzero(curve.median >= ENOUGH * np.max(curve.median))[0]])
 
 
 LOCKED_OUT_BPS = 500.0
-"""An upload with less than this, a packet or two in 40 s, made no progress."""
+"""Rate in bit/s below which an upload counts as locked out: one or two packets in 40 s."""
 
 
 def lossy(m: Measurements, scheme: Scheme, column: str) -> Spread:
-    """Case B: the mean, least and greatest over the delays that stand for its repetitions."""
+    """Returns the mean, least and greatest value of a column in case B, over the delays of the return line."""
     found = m.curve("lossy", column, "return_delay_ms", scheme=scheme.key).median
     return Spread(float(np.mean(found)), float(np.min(found)), float(np.max(found)))
 
 
 def ack_limit_bps(line: Line, segments_per_ack: float = 1) -> float:
-    """What the return line's ACKs let go forward, each for so many segments."""
+    """Returns the forward rate in bit/s that the return line's ACKs allow, each for this number of segments."""
     return metrics.ack_limited_bps(FORWARD_BPS, line.rate_bps, PACKET_BYTES, line.ack_bytes, segments_per_ack)
 
 
 def two_way(m: Measurements, scheme: Scheme, column: str, *, locked: bool | None = None) -> Spread:
-    """A column of table 3 over all runs of a scheme: the mean, least and greatest of those that were locked out, of the
-    others, or of all; NaN where there is none."""
+    """Returns the mean, least and greatest value of a column of table 3 over the runs of a scheme.
+
+    Parameters
+    ----------
+    m
+        The measurements.
+    scheme
+        The scheme.
+    column
+        Measured column.
+    locked
+        True for runs that lock the upload out, false for the others, `None` for all.
+
+    Returns
+    -------
+    Spread
+        NaN if there is no such run.
+    """
     rows = m.runs("two-way")
     found = rows.filter(rows["scheme"] == scheme.key)
     if locked is not None:
@@ -65,13 +81,13 @@ def two_way(m: Measurements, scheme: Scheme, column: str, *, locked: bool | None
 
 
 def locked_out(m: Measurements, scheme: Scheme) -> float:
-    """The share of a scheme's runs in which the upload made no progress."""
+    """Returns the share of a scheme's runs that lock the upload out."""
     rows = m.runs("two-way")
     found = rows.filter(rows["scheme"] == scheme.key)
     return float((found["reverse_bps"].to_numpy() < LOCKED_OUT_BPS).mean())
 
 
 def runs_of(m: Measurements, scheme: Scheme) -> int:
-    """How many runs of table 3 a scheme has."""
+    """Returns the number of a scheme's runs in table 3."""
     rows = m.runs("two-way")
     return int((rows["scheme"] == scheme.key).sum())

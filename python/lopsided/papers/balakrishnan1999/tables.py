@@ -1,4 +1,4 @@
-"""Tables 1 to 6, published beside measured, and the arithmetic of section 4."""
+"""Tables 1 to 6 with published and measured values, and the arithmetic of section 4."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from lopsided.papers.framework.tables import Columns, compare, table
 from lopsided.scenario import Scenario
 
 AUTHORS_CODE = Path(__file__).parent / "authors-code.csv"
-"""What the authors' classes in ns-2.35 gave on the one-flow cells: means of the runs of each."""
+"""Results of the authors' classes in ns-2.35 in the cells with one flow: means over the runs of each cell."""
 
 
 DURATION_S = 50.0
-"""Of the simulated transfers."""
+"""Duration of the simulated transfers."""
 
 
 def authors(case: str, line: str, scheme: Scheme) -> dict[str, float] | None:
-    """The row of the authors' code for a cell; None where it was not run."""
+    """Returns the recorded row of the authors' code for a cell; `None` if the cell was not run."""
     known = pl.read_csv(AUTHORS_CODE, comment_prefix="#")
     if scheme.marked and not scheme.forced:
         return None
@@ -53,7 +53,7 @@ def authors(case: str, line: str, scheme: Scheme) -> dict[str, float] | None:
 
 
 def table_1(m: Measurements) -> Artifact:
-    """Case B: throughput, mean window and mean RTT (BAL-E05)."""
+    """Returns table 1: throughput, mean window and mean RTT in case B (BAL-E05)."""
 
     def cell(column: str, scale: float = 1.0) -> Callable[[Scheme], float]:
         return lambda scheme: lossy(m, scheme, column).median * scale
@@ -84,14 +84,15 @@ def table_1(m: Measurements) -> Artifact:
     }
     compared = rows.compared((row for scheme in SCHEMES if 1 in scheme.tables for row in printed.table_1(scheme)), m)
     notes = (
-        "Means over five delays of the return line within 0.4 ms of 50 ms; windows in packets. ns-2: the authors' own "
-        "classes in ns-2.35, repaired, recorded; its AF/AR ran for 25 s, of which its slow start takes more.",
+        "Means over five delays of the return line within 0.4 ms of 50 ms; windows in packets. ns-2: recorded results "
+        "of the authors' own classes in a repaired ns-2.35. Its AF/AR ran for only 25 s, so its slow start weighs more."
+        "",
     )
     return Artifact(table((*SCHEMES, ACC_SA_CODE), columns), None, compared, notes)
 
 
 def table_a(m: Measurements) -> Artifact:
-    """Case A beside the authors' code: each return line under each scheme (BAL-E04)."""
+    """Returns the comparison of case A with the authors' code: each return line under each scheme (BAL-E04)."""
     cells = [(line, scheme) for line in LINES for scheme in CODE_SCHEMES]
     quantities = (
         ("Mbit/s", "throughput_bps", "throughput_mbps", 1e-6),
@@ -111,12 +112,15 @@ def table_a(m: Measurements) -> Artifact:
         columns[f"{name}_ns-2"] = lambda cell, theirs=theirs: (authors("A", cell[0].key, cell[1]) or {}).get(
             theirs, float("nan")
         )
-    notes = ("ns-2: the authors' own classes in ns-2.35, repaired, recorded; the paper draws these cells in figure 8.",)
+    notes = (
+        "ns-2: recorded results of the authors' own classes in a repaired ns-2.35. The paper draws these cells in "
+        "figure 8.",
+    )
     return Artifact(table(cells, columns), None, (), notes)
 
 
 def table_2(m: Measurements) -> Artifact:
-    """Two downloads (BAL-E06)."""
+    """Returns table 2: two downloads (BAL-E06)."""
 
     def cell(column: str, scale: float = 1.0) -> Callable[[Scheme], object]:
         return lambda scheme: m.value("two-downloads", column, scheme=scheme.key).median * scale
@@ -134,7 +138,7 @@ def table_2(m: Measurements) -> Artifact:
 
 
 def table_3(m: Measurements) -> Artifact:
-    """A download and an upload (BAL-E07)."""
+    """Returns table 3: a download and an upload (BAL-E07)."""
     columns: Columns[Scheme] = {
         "scheme": lambda scheme: scheme.title,
         "runs": lambda scheme: runs_of(m, scheme),
@@ -149,7 +153,9 @@ def table_3(m: Measurements) -> Artifact:
     shown = [row for scheme in TWO_WAY_SCHEMES if 3 in scheme.tables for row in _table_3(scheme)]
     compared = rows.compared((*shown, *_DATA_MARKED), m)
 
-    notes = ("Locked out: an upload that makes no progress. Means of the runs; the queue is that of the return line.",)
+    notes = (
+        "Locked out: the upload makes no progress. Values are means over the runs; the queue is the return line's.",
+    )
     return Artifact(table(TWO_WAY_SCHEMES, columns), None, compared, notes)
 
 
@@ -171,7 +177,7 @@ _DATA_MARKED = tuple(
 
 
 def table_4(m: Measurements) -> Artifact:
-    """The parameters of the packet radio, as the scenario has them (BAL-M16)."""
+    """Returns table 4: the parameters of the packet radio in the scenario (BAL-M16)."""
     medium = Scenario.load(Path(__file__).parent / "scenarios" / "radio-1.toml").resolved["media"][0]
     if medium["kind"] != "packet_radio":
         raise ValueError(f"radio-1.toml has the medium {medium['kind']}")
@@ -189,7 +195,7 @@ def table_4(m: Measurements) -> Artifact:
 
 
 def table_5(m: Measurements) -> Artifact:
-    """Throughput over one, two and three hops of packet radio (BAL-E08)."""
+    """Returns table 5: throughput over one, two and three hops of packet radio (BAL-E08)."""
     pairs = [(hops, scheme) for hops in HOPS for scheme in RADIO_SCHEMES]
 
     def cell(column: str, scale: float = 1.0) -> Callable[[tuple[int, Scheme]], float]:
@@ -210,7 +216,10 @@ def table_5(m: Measurements) -> Artifact:
 
 
 def table_6(m: Measurements) -> Artifact:
-    """Throughput of all connections over one hop (BAL-E09); the printed deviations fit no reading (BAL-A14)."""
+    """Returns table 6: throughput of all connections over one hop (BAL-E09).
+
+    The printed deviations agree with no reading of the text (BAL-A14).
+    """
     columns: Columns[int] = {"connections": lambda number: number}
     schemes = [scheme for scheme in RADIO_SCHEMES if 6 in scheme.tables]
     for scheme in schemes:
@@ -227,11 +236,11 @@ def table_6(m: Measurements) -> Artifact:
 
 
 SIZES = (("SLIP", 52), ("CSLIP", 18))
-"""Of an ACK with timestamps on the measured lines (section 4.2.1)."""
+"""Size in bytes of an ACK with timestamps on the measured lines (section 4.2.1)."""
 
 
 def table_k(m: Measurements) -> Artifact:
-    """The normalised bandwidth ratio and the limits that follow (BAL-M02, BAL-M03)."""
+    """Returns the normalised bandwidth ratio and the throughput limits that follow from it (BAL-M02, BAL-M03)."""
     lines = [
         *((f"28.8 kbit/s, {name}, ACKs of {octets} B", 28800.0, octets, 2) for name, octets in SIZES),
         *((f"{line.title}, ACKs of {line.ack_bytes} B", line.rate_bps, line.ack_bytes, 1) for line in LINES),
@@ -269,7 +278,7 @@ def table_k(m: Measurements) -> Artifact:
         blocked = metrics.blocked_window_bps(150e3, 1424, 28.8e3) / 1e6
         case = "upper bound, 150 KB socket buffer, 1424 B segments"
         where = "Section 9.1.3 / Figure 22"
-        remark = "its own formula gives this (BAL-A15)"
+        remark = "by the paper's own formula (BAL-A15)"
         yield compare(m.published.find(where, "forward_throughput_bound", case=case), blocked, remark)
 
     return Artifact(table(lines, columns), None, tuple(compared()), ("Computed.",))

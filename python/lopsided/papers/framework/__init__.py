@@ -1,1 +1,1 @@
-"""What all papers share: what a paper is, how its experiments are run, judged, drawn and written."""
+"""Common parts of all papers: the model of a paper, and how experiments are run, judged, drawn and written."""

@@ -1,9 +1,9 @@
 """Havey, *Throughput and Delay on the Packet Switched Internet*, dissertation, 2015, chapters 2 to 6.
 
-RDRA fetches over several connections at the share of one. A Wi-Fi leaves repair to the application. Two disciplines
-that nobody else has published: ASQM senses the delay of a whole link, and so a standing queue that has moved below IP;
-BDP keeps each flow's queue to the flow's own bandwidth-delay product. Labels such as HAV-E17 (experiments), HAV-M31
-(mechanisms) and HAV-A15 (gaps and slips of the text) number the dissertation's parts.
+RDRA fetches over several connections that together take the share of one. FWP is a Wi-Fi that leaves repair to the
+application. Two queue disciplines are published only here. ASQM senses the delay of a whole link, and so a standing
+queue below IP. BDP limits each flow's queue to the flow's own bandwidth-delay product. Labels number the parts of the
+dissertation: HAV-E17 (experiments), HAV-M31 (mechanisms), HAV-A15 (gaps and slips of the text).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """What sensing buys where the queue is below IP, and what BDP buys on long ways."""
+    """Returns the benefit of sensing for a queue below IP, and of BDP on long paths."""
     asqm, codel = (value(m, "evening", "rtt_p90_ms", aqm, 100).median for aqm in ("asqm", "codel"))
     bdp, other = (value(m, "delays", "throughput_bps", aqm, 500).median / 1e6 for aqm in ("bdp", "codel"))
     return (
-        "Where the channel below IP carries less than the modems are sold, nine packets in ten take up to "
+        "If the channel below IP carries less than the modems' rates, 90 % of the packets take up to "
         f"{asqm:.0f} ms under ASQM and {codel:.0f} ms under CoDel (100 ms without queues): the first claim holds. "
-        f"At 500 ms BDP gives {bdp:.1f} Mbit/s of 16 and CoDel {other:.1f}: with the traffic mix that the text "
-        "describes nobody loses half."
+        f"At 500 ms BDP gives {bdp:.1f} Mbit/s of 16 and CoDel {other:.1f}: no discipline loses half of the throughput "
+        "with the traffic mix of the text."
     )
 
 
@@ -43,7 +43,7 @@ PAPER = Paper(
     title="Throughput and Delay on the Packet Switched Internet",
     authors="Daniel Mark Havey",
     year=2015,
-    summary="Can a queue be managed that no queue management sees, and one be sized without parameters?",
+    summary="Can a discipline manage a queue below IP that it cannot see, and size its queue without parameters?",
     folder=FOLDER,
     experiments=EXPERIMENTS,
     figures=(*traces.FIGURES, *chapter2.FIGURES, *FIGURES_3, *FIGURES),

@@ -1,4 +1,4 @@
-"""What stands next to the dissertation's printed values that no figure, table or statement compares."""
+"""Counterparts of the dissertation's printed values that no figure, table or statement compares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lopsided.papers.havey2015.traces import at_mesh
 
 AQMS = {name: key for key, name in NAMES.items()}
 KEPT = 0.95
-"""Of the throughput at 100 ms: less counts as lost."""
+"""Share of the throughput at 100 ms below which throughput counts as lost."""
 
 
 def _constant(value: float) -> Reader:
@@ -26,7 +26,7 @@ def _constant(value: float) -> Reader:
 
 
 def _of_row(experiment: str, column: str, scale: float = 1.0, *, above_base: bool = False) -> Reader:
-    """A column under the discipline and at the round trip that the row names."""
+    """A reader for a column under the discipline and at the round trip that the row names."""
 
     def read(m: Measurements, row: PublishedValue) -> Spread | None:
         aqm, rtt = AQMS.get(row.conditions.get("aqm", "")), row.conditions.get("base_rtt_ms", "")
@@ -47,14 +47,14 @@ def _above_base(m: Measurements, _row: PublishedValue) -> float:
 
 
 def _rank(m: Measurements, row: PublishedValue) -> float:
-    """The place of a discipline by throughput at 100 ms."""
+    """The rank of a discipline by throughput at 100 ms."""
     rates = {aqm: value(m, "delays-100", "throughput_bps", aqm, 100).median for aqm in CHAPTER_6}
     order = sorted(rates, key=lambda aqm: -rates[aqm])
     return 1.0 + order.index(AQMS[row.conditions["aqm"]])
 
 
 def _loses_from(aqms: Iterable[str]) -> Reader:
-    """The largest round trip at which these disciplines keep what they have at 100 ms."""
+    """A reader for the largest round trip at which these disciplines keep their throughput at 100 ms."""
 
     def read(m: Measurements, _row: PublishedValue) -> float:
         def keeps(rtt: int) -> bool:
@@ -67,7 +67,7 @@ def _loses_from(aqms: Iterable[str]) -> Reader:
 
 
 def _over_all(pick: Callable[..., float]) -> Reader:
-    """The least or the most throughput of all disciplines from 100 to 500 ms."""
+    """A reader for the least or greatest throughput of all disciplines from 100 to 500 ms."""
     return lambda m, _row: pick(
         value(m, "delays", "throughput_bps", aqm, rtt).median * 1e-6 for aqm in CHAPTER_6 for rtt in (100, 250, 500)
     )
@@ -101,7 +101,7 @@ def _clock(load: str, column: str) -> Reader:
 
 
 def _from_half(m: Measurements, _row: PublishedValue) -> float:
-    """The largest distance of the compatible TCP's share from a half."""
+    """The largest distance of the compatible TCP's share from 50 %, in points."""
     curve = share_curve(m, "literal")
     return float(np.max(np.abs(curve.median - 50)))
 
@@ -137,7 +137,7 @@ COVERAGE = (
         lambda m, _row: at_mesh(m, "single") * 1e-3,
         needs=("mesh",),
         where="Section 2.4.5 / Figure 2.16",
-        remark="by choice of the loss",
+        remark="the loss was chosen by this value",
     ),
     measured(
         "throughput_increase",
@@ -168,7 +168,7 @@ COVERAGE = (
         "share_of_measurements",
         lambda m, _row: 100 * min(value(m, "night", "share_rtt_within_25_ms", "pie", r).median for r in EVENING_RTTS),
         needs=("night",),
-        remark="the least of three round trips",
+        remark="the lowest of three round trips",
     ),
     measured("queue_delay", _above_base, needs=("night",), remark="mean round trip above the base of 100 ms"),
     measured("overhead", _of("night", "sensing_share", "asqm", 100, 100), needs=("night",), where="Section 5."),

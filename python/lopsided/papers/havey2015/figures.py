@@ -1,4 +1,4 @@
-"""The dissertation's CDFs of round trips and throughput, the knee of figure 4.1, and what the printed readings give."""
+"""The dissertation's CDFs of round trips and throughput, the knee of figure 4.1, and results of printed formulas."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def _knee(m: Measurements, column: str, scale: float, ink: str) -> Iterable[Line
 
 
 KNEE = Plot(
-    "A queue of one bandwidth-delay product is enough for all throughput",
+    "A queue of one bandwidth-delay product is enough for full throughput",
     "One Reno transfer, 1 Mbit/s, 100 ms (havey2015 figure 4.1); dashed and diamond: as printed",
     "queue (octets)",
     (
         Panel(
             "Mbit/s",
             lambda m: [*_knee(m, "throughput_bps", 1e-6, style.DOWN[0]), printed_mark(12500, 1.0, style.INK)],
-            "throughput, IP octets",
+            "throughput, IP bytes",
             1.9,
             levels=lambda m: [(1.0, style.MUTED)],
         ),
@@ -73,7 +73,7 @@ def _data(m: Measurements, experiment: str, column: str, unit: str) -> pl.DataFr
 
 
 def _printed_ranges(m: Measurements, peak: bool) -> Iterable[Line]:
-    """The ends of the printed ranges of round trips: the low one at 1 %, the high one at 90 % (at peak hours 99 %)."""
+    """Marks the printed ranges of round trips: the low end at 1 %, the high end at 90 % (at peak hours 99 %)."""
     names = {name: key for key, name in NAMES.items()}
     for row in m.published:
         aqm = names.get(row.conditions.get("aqm", ""))
@@ -126,7 +126,7 @@ RTT_CDFS = Plot(
 RATE_CDFS = RTT_CDFS.but(
     title="Throughput of a modem at night and in the evening",
     subtitle="CDFs of throughput in bins of a second, over packets (havey2015 figures 5.4 to 5.14)",
-    x="Mbit/s of IP octets",
+    x="Mbit/s of IP bytes",
     panels=_evening_panels("throughput", "bps", 1e-6, "throughput of a modem"),
     data=partial(_data, experiment="evening", column="throughput", unit="bps"),
 )
@@ -156,11 +156,11 @@ _QUANTILES: dict[str, tuple[float, float]] = {
     "share_of_packets_below_12_mbps": (12.0, 1.0),
     "share_of_packets_at_or_above_12_mbps": (12.0, -1.0),
 }
-"""Printed shares of packets: at which throughput, and whether from below or from above."""
+"""Printed shares of packets: the throughput in Mbit/s, and +1 for packets below or -1 for packets above it."""
 
 
 def _printed_at(m: Measurements, rtt: int) -> Iterable[Line]:
-    """The printed points of a CDF at this round trip: medians, ranges after slow start, shares below 12 Mbit/s."""
+    """Marks the printed points of a CDF at this round trip: medians, ranges, and shares below 12 Mbit/s."""
     names = {name: key for key, name in NAMES.items()}
     for row in m.published:
         aqm = names.get(row.conditions.get("aqm", ""))
@@ -189,7 +189,7 @@ def _at(rtt: int) -> Plot:
     return Plot(
         f"Throughput at a base round trip of {rtt} ms",
         "CDFs of throughput in bins of a second, over packets; modem of 16 Mbit/s (section 6.4); diamonds: as printed",
-        "Mbit/s of IP octets",
+        "Mbit/s of IP bytes",
         (Panel("% of packets", lines, height=2.6, limits=(0, 102), legend=("upper left", 1)),),
         ("delays",),
         x_limits=(0.0, 18.5),
@@ -198,18 +198,18 @@ def _at(rtt: int) -> Plot:
 
 
 def _others_table(m: Measurements) -> Artifact:
-    """Uploads, and the round trips of section 6.4 that no figure shows."""
+    """The table of uploads, and of the round trips of section 6.4 that no figure shows."""
     frames = [m.table(each).with_columns(pl.lit(each).alias("experiment")) for each in ("delays-up", "wide")]
     return Artifact(pl.concat(frame.select("experiment", "aqm", "rtt_ms", *_COLUMNS) for frame in frames))
 
 
 def _settings_table(m: Measurements) -> Artifact:
-    """The rates and targets of sections 5.4 and 6.4 that no figure shows."""
+    """The table of the rates and targets of sections 5.4 and 6.4 that no figure shows."""
     return Artifact(m.table("wide-settings").select("aqm", "setting", *_COLUMNS))
 
 
 def _alone_table(m: Measurements) -> Artifact:
-    """One flow: what section 6.4 prints."""
+    """The table of one flow alone, compared with section 6.4."""
     frame = m.table("alone").select(
         "aqm", "rtt_ms", "throughput_bps", "throughput_p25_bps", "throughput_p50_bps", "rtt_p90_ms", "drops"
     )
@@ -222,7 +222,7 @@ OVERSHOOTS = (("pie", "PIE"), ("codel", "CoDel"), ("ared", "ARED"))
 
 
 def _borrowing_table(m: Measurements) -> Artifact:
-    """What the modems get for short times where they may borrow."""
+    """The table of throughputs if modems may borrow, with the printed throughputs for short times."""
     columns = ("throughput_p50_bps", "throughput_p95_bps", "throughput_p99_bps", "throughput_bps", "rtt_p90_ms")
     where = "Section 6.4 / Figure 6.3"
     compared = tuple(
@@ -251,14 +251,14 @@ def _rtts_of(aqm: str) -> Plot:
 
 
 def _evening_table(m: Measurements) -> Artifact:
-    """The printed ranges beside what nine packets in ten saw."""
+    """The table of night and evening, with printed ranges compared with the 90th and 99th percentile."""
     rows = [(experiment, aqm, rtt) for experiment in HOURS for aqm in CHAPTER_5 for rtt in EVENING_RTTS]
     up = [(experiment, aqm, 100) for experiment in ("night-up", "evening-up") for aqm in CHAPTER_5]
     return Artifact(_of_hours(m, [*rows, *up]), comparisons=tuple(_ranges(m)))
 
 
 def _cable_table(m: Measurements) -> Artifact:
-    """The shared channel, both ways."""
+    """The table of the shared channel, in both directions."""
     rows = [(experiment, aqm, rtt) for experiment in SHARED for aqm in CHAPTER_5 for rtt in EVENING_RTTS]
     up = [(experiment, aqm, 100) for experiment in ("cable-up-night", "cable-up-peak") for aqm in CHAPTER_5]
     return Artifact(_of_hours(m, [*rows, *up]))
@@ -295,7 +295,7 @@ def _ranges(m: Measurements) -> Iterable[Comparison]:
 
 
 def _readings(m: Measurements, experiment: str) -> Artifact:
-    """What ASQM or BDP does as its formulas are printed."""
+    """The table of ASQM or BDP with its formulas as printed."""
     return Artifact(m.table(experiment).select("aqm", "rtt_ms", "reading", *_COLUMNS))
 
 

@@ -1,8 +1,8 @@
-"""What is taken from one run: quantiles of round trips and of throughput over packets, as the dissertation's CDFs are.
+"""Measures of one run: quantiles of round trips and of throughput over packets, as in the dissertation's CDFs.
 
-Round trips are those that the senders of the continuous transfers timed, in each tenth of a second the mean of those
-that ended in it. Throughput is what a modem's home gets of IP octets, in bins of a second. A quantile over packets
-weights each bin with the packets in it. All modems of a run count together; slow starts are in it, as they were there.
+Round trips are timed by the senders of the continuous transfers, as means over intervals of 100 ms. Throughput is the
+rate of IP bytes to a modem's home, in bins of 1 s. A quantile over packets weights each bin with its packets. All
+modems of a run count together, with their slow starts, as in the dissertation.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 PERCENTILES = (1, *range(5, 100, 5), 99)
-"""Of which the CDFs are drawn."""
+"""Percentiles of the CDFs."""
 
 BIN_S = 1.0
 SETTLED_S = 30.0
-"""Slow starts are over by then; what the dissertation says of throughput "after slow start" is measured from here."""
+"""Time after which slow starts have ended; the dissertation's throughput "after slow start" is measured from here."""
 
 SENSING_OCTETS = 28
 
 
 def knee(run: Run, _case: Case) -> Mapping[str, float]:
-    """Throughput and queueing delay of one transfer, once its slow start is over."""
+    """Measures throughput and queueing delay of one transfer after its slow start."""
     queue = run.queues.to_polars().filter(pl.col("direction") == "down").cast({"sent_bytes": pl.Float64})
     time, sent = queue["time_s"].to_numpy(), queue["sent_bytes"].to_numpy()
     end = float(time[-1])
@@ -48,7 +48,7 @@ def knee(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def modems(run: Run, case: Case) -> Mapping[str, float]:
-    """Quantiles of round trips and throughput over packets, means, and what sensing cost."""
+    """Measures quantiles of round trips and throughput over packets, means, and the overhead of sensing."""
     base = float(case.labels["rtt_ms"])
     rtt, timed = _round_trips(run)
     rates = _throughputs(run)
@@ -70,7 +70,7 @@ def modems(run: Run, case: Case) -> Mapping[str, float]:
 
 
 def _round_trips(run: Run) -> tuple[Array, Array]:
-    """Mean round trips of short intervals, and how many packets were timed in each, of the continuous transfers."""
+    """Mean round trips of the continuous transfers in short intervals, and the number of packets timed in each."""
     names = [row["name"] for row in run.flows.rows() if row["group"].startswith("continuous")]
     means: list[Array] = []
     counts: list[Array] = []
@@ -82,7 +82,7 @@ def _round_trips(run: Run) -> tuple[Array, Array]:
 
 
 def _throughputs(run: Run) -> list[tuple[Array, Array]]:
-    """For each modem, the rate of IP octets that pass its last link, in bins: when they end, and bit/s."""
+    """For each modem, the rate of IP bytes on its last link in bins: their ends in seconds, and bit/s."""
     names = {str(name) for name in run.queues["link"].unique()}
     direction, prefix = ("down", "home") if "home1" in names else ("up", "isp")
     found: list[tuple[Array, Array]] = []
@@ -96,14 +96,14 @@ def _throughputs(run: Run) -> list[tuple[Array, Array]]:
 
 
 def _quantiles(values: Array, weights: Array) -> Array:
-    """At `PERCENTILES`, each value counted with its weight."""
+    """Weighted quantiles at `PERCENTILES`."""
     order = np.argsort(values)
     share = np.cumsum(weights[order]) / weights.sum()
     return values[order][np.minimum(np.searchsorted(share, np.array(PERCENTILES) / 100), len(order) - 1)]
 
 
 def _sensing_share(run: Run) -> float:
-    """Octets of sensing packets as a share of all that the modems' limiters sent; NaN without sensing."""
+    """Bytes of sensing packets as a share of all bytes that the modems' limiters sent; NaN without sensing."""
     senses = run.parts["quantity"] == "sensing_sent_packets"
     if not senses.any():
         return math.nan

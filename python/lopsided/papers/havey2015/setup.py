@@ -1,10 +1,9 @@
-"""The dissertation's networks and disciplines, and the experiments of chapters 4 to 6 (HAV-E16 to HAV-E26), behind
-those of chapter 3.
+"""The dissertation's networks and disciplines, and the experiments of chapters 4 to 6 (HAV-E16 to HAV-E26).
 
-A modem is sold 16 Mbit/s at its limiter, where the discipline under test stands. Where the channel carries 48 Mbit/s,
-three modems are in nobody's way, and one of them is run; in the evening it carries 21 for the three, which are run
-together. The experiments `cable-*` have chapter 5's network in full: a CMTS and three modems on one channel, with
-requests that contend and grants, behind token buckets with a committed and a peak rate.
+A modem has 16 Mbit/s at its limiter, which holds the discipline under test. At night the channel carries 48 Mbit/s, so
+that three modems do not affect each other, and only one is run. In the evening it carries 21 Mbit/s for three modems,
+which are run together. The experiments `cable-*` have chapter 5's whole network: a CMTS and three modems on one
+channel, with contention for requests and with grants, behind token buckets with a committed and a peak rate.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from lopsided.papers.havey2015.chapter3 import setup as chapter3
 from lopsided.papers.havey2015.measure import knee, modems
 
 QUEUES = (1500, 3000, 6250, 9000, 12500, 18750, 25000, 37500, 50000)
-"""Octets of queue at 1 Mbit/s and 100 ms, of which 12,500 are the bandwidth-delay product."""
+"""Queue sizes in bytes at 1 Mbit/s and 100 ms, whose bandwidth-delay product is 12,500 bytes."""
 
 EVENING_RTTS = (50, 100, 200)
 RTTS = (100, 250, 500, 750, 1000)
@@ -26,7 +25,7 @@ CHAPTER_5: dict[str, str] = {
     "codel": '{ kind = "codel", limit = "1000 packets" }',
     "pie": '{ kind = "pie", limit = "1000 packets", target = "20 ms", tupdate = "30 ms" }',
 }
-"""CoDel at its defaults (section 5.4.1); PIE's settings, which chapter 5 does not give, are chapter 6's."""
+"""CoDel has its defaults (section 5.4.1). Chapter 5 does not give PIE's settings, so they are those of chapter 6."""
 
 CHAPTER_6: dict[str, str] = {
     "bdp": '{ kind = "bdp", far_end = "stage" }',
@@ -36,15 +35,15 @@ CHAPTER_6: dict[str, str] = {
         '{ kind = "red", limit = "210 kB", min = "70 kB", max = "140 kB", bandwidth = "16 Mbit/s", adaptive = true }'
     ),
 }
-"""Section 6.4."""
+"""Disciplines of section 6.4."""
 
 TWO_MINUTES = Variant("two minutes", {"scenario.duration": "120 s"})
-"""As long as the dissertation's runs of chapters 5 and 6."""
+"""Duration of the dissertation's runs in chapters 5 and 6."""
 
 NAMES = {"asqm": "ASQM", "codel": "CoDel", "pie": "PIE", "bdp": "BDP", "ared": "ARED"}
 
 CABLE = ("cable-night", "cable-peak", "cable-up-night", "cable-up-peak")
-"""The channel that modems share, at both rates, both ways."""
+"""Experiments on the channel that modems share, at both rates and in both directions."""
 CHANNEL = {"night": "48 Mbit/s", "peak": "21 Mbit/s"}
 
 CHAPTERS: dict[str, tuple[str, ...]] = {
@@ -82,7 +81,7 @@ KNEE = Experiment(
 
 NIGHT = Experiment(
     key="night",
-    summary="downloads of one modem whose channel carries all, under each discipline of chapter 5",
+    summary="downloads of one modem whose channel is not full, under each discipline of chapter 5",
     cases=_grid("modem.toml", CHAPTER_5, EVENING_RTTS),
     measure=modems,
 )
@@ -96,7 +95,7 @@ EVENING = Experiment(
 
 NIGHT_UP = Experiment(
     key="night-up",
-    summary="uploads of one modem whose channel carries all",
+    summary="uploads of one modem whose channel is not full",
     cases=_grid("modem-up.toml", CHAPTER_5, (100,), "up"),
     measure=modems,
     usual=1,
@@ -112,7 +111,7 @@ EVENING_UP = Experiment(
 
 READINGS_5 = Experiment(
     key="readings-5",
-    summary="ASQM in the evening at 100 ms, as the text means it and as it is printed",
+    summary="ASQM in the evening at 100 ms, by the meaning of the text and as printed",
     cases=tuple(
         _case("channel.toml", "asqm", CHAPTER_5["asqm"].replace(" }", f"{keys} }}"), 100, "down", reading=reading)
         for reading, keys in (
@@ -127,7 +126,7 @@ READINGS_5 = Experiment(
 
 
 def _token_bucket(direction: str, queue: str, committed: int = 8, peak: int = 16) -> Overrides:
-    """HTB with a committed and a peak rate in Mbit/s: of each modem in the CMTS, or in each modem."""
+    """HTB with a committed and a peak rate in Mbit/s for each modem: in the CMTS, or in each modem for uploads."""
     leaf = f'{{ rate = "{committed} Mbit/s", ceil = "{peak} Mbit/s", parent = 0, queue = {queue} }}'
     if direction == "up":
         tree = f'{{ kind = "htb", overhead = "14 B", classes = [{{ rate = "16 Mbit/s" }}, {leaf}] }}'
@@ -210,7 +209,7 @@ ALL: dict[str, str] = {"asqm": CHAPTER_5["asqm"], **CHAPTER_6}
 
 WIDE = Experiment(
     key="wide",
-    summary="downloads of one modem at round trips that are stated and not shown: all at 10 ms, ASQM up to 1000",
+    summary="downloads of one modem at round trips that no figure shows: all at 10 ms, ASQM up to 1000 ms",
     cases=(*_grid("modem.toml", ALL, (10,)), *_grid("modem.toml", {"asqm": ALL["asqm"]}, RTTS)),
     measure=modems,
     usual=1,
@@ -218,7 +217,7 @@ WIDE = Experiment(
 
 
 def _modem_of(aqm: str, mbps: int) -> Case:
-    """At 100 ms, with a modem of another rate and a channel that carries three."""
+    """A case at 100 ms with a modem of another rate and a channel that carries three such modems."""
     rates = {"modem1": mbps, "channel": 3 * mbps}
     overrides = {f"topology.link.{link}.down.rate": f"{rate} Mbit/s" for link, rate in rates.items()}
     case = _case("modem.toml", aqm, ALL[aqm], 100, "down", setting=f"modems of {mbps} Mbit/s")
@@ -264,7 +263,7 @@ BORROWING = Experiment(
 
 READINGS_6 = Experiment(
     key="readings-6",
-    summary="BDP at two round trips, as the text means it and as it is printed",
+    summary="BDP at two round trips, by the meaning of the text and as printed",
     cases=tuple(
         _case("modem.toml", "bdp", CHAPTER_6["bdp"].replace(" }", f"{keys} }}"), rtt, "down", reading=reading)
         for reading, keys in (

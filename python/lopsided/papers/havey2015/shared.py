@@ -1,4 +1,4 @@
-"""How this dissertation's figures and claims look things up."""
+"""Access to the measurements for this dissertation's figures and claims."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INKS = {"asqm": style.RED, "bdp": style.RED, "codel": style.DOWN[0], "pie": styl
 
 
 def value(m: Measurements, experiment: str, column: str, aqm: str, rtt: int) -> Spread:
-    """A column of one discipline at one round trip."""
+    """Returns a column of one discipline at one base round trip in ms."""
     return m.value(experiment, column, aqm=aqm, rtt_ms=rtt)
 
 
@@ -28,6 +28,22 @@ def said(
     what: str = "",
     published: PublishedValue | None = None,
 ) -> Measured:
-    """The same with a name for people: "CoDel at 100 ms"."""
+    """Returns a column of one discipline as a number with a name, such as "CoDel at 100 ms".
+
+    Parameters
+    ----------
+    m
+        The measurements.
+    experiment, column
+        Experiment and measured column.
+    aqm, rtt
+        Discipline, and base round trip in ms.
+    unit, scale
+        Unit of the number, and the factor from the measured unit.
+    what
+        Text that is added to the name.
+    published
+        Printed counterpart.
+    """
     found = value(m, experiment, column, aqm, rtt)
     return number(f"{NAMES[aqm]} at {rtt} ms{what}", found, unit, scale=scale, published=published)

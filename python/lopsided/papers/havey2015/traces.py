@@ -1,8 +1,8 @@
 """Chapter 2 over time (HAV-E04 to HAV-E06), and on a mesh (HAV-E10).
 
-What the receiver sees of losses is held against what the sender did about them, the window that it works out against
-its equation, and what it asks for against that window. Of the mesh two throughputs are printed and no loss: it is read
-off the first, and the second is the test.
+The holes that the receiver sees are compared with the sender's back-offs, the receiver's window with its equation, and
+the requested data with this window. For the mesh two throughputs are printed and no loss rate. The loss rate is derived
+from the first throughput, and the second is the test.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 SEEN_S = 0.2
-"""A back-off follows the hole that it is for within this: half a round trip, and three packets at 2 Mbit/s."""
+"""Largest time in seconds from a hole to its back-off: half a round trip, and three packets at 2 Mbit/s."""
 APART_S = 1.2
-"""Holes closer together are one event: a round trip with the queue full."""
+"""Holes closer together are one event: a round trip with a full queue, in seconds."""
 BEGUN_S = 5.0
-"""The window of equation 2.2 has left its beginning."""
+"""Time in seconds after which the window of equation 2.2 has left its initial phase."""
 MESH_LOSSES = (0.05, 0.1, 0.15, 0.2)
 MESH_SINGLE_BPS = 190e3
-"""A little under 200 kbit/s."""
+"""Goodput of one connection on the mesh: "a little under 200 kbit/s"."""
 MESH = {
     "single": '{ kind = "rdra", mode = "single" }',
     "rdra": '{ kind = "rdra", detection = "every", window = "havey2015" }',
@@ -51,7 +51,7 @@ INKS = {"single": style.INK, "rdra": style.RED, "rdra-queued": style.DOWN[0], "g
 
 
 def _holes(run: Run) -> list[float]:
-    """When the receiver saw a hole after a round trip without one."""
+    """Times at which the receiver saw a hole after a round trip without holes."""
     times: list[float] = []
     count, open_hole = 0, False
     for row in run.fetches.rows():
@@ -67,13 +67,13 @@ def _holes(run: Run) -> list[float]:
 
 
 def _back_offs(run: Run) -> list[float]:
-    """When the sender began to repair a loss, or waited for its timer."""
+    """Times at which the sender reduced its window, for a repair or a timeout."""
     rows = run.tcp_events.rows()
     return [float(row["time_s"]) for row in rows if row["event"] == "cwnd_reduced"]
 
 
 def detection(run: Run, _case: Case) -> Mapping[str, float]:
-    """Holes that the receiver saw beside back-offs of the sender."""
+    """Measures how holes at the receiver and back-offs of the sender coincide."""
     holes, backs = _holes(run), _back_offs(run)
     before = [back - max((hole for hole in holes if hole <= back), default=-math.inf) for back in backs]
     after = [min((back for back in backs if back >= hole), default=math.inf) - hole for hole in holes]
@@ -87,7 +87,7 @@ def detection(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _controller(run: Run) -> tuple[Array, Array, Array]:
-    """Times, the window and what is asked for, in octets, after each step of the controller."""
+    """Times, the window and the requested data in bytes, after each step of the controller."""
     rows = list(run.fetches.rows())
     time, window, requested = (
         np.array([float(row[name]) for row in rows]) for name in ("time_s", "window_bytes", "requested_bytes")
@@ -96,7 +96,7 @@ def _controller(run: Run) -> tuple[Array, Array, Array]:
 
 
 def _epochs(run: Run) -> Iterator[tuple[Array, Array, float]]:
-    """From one congestion to the next: times since it, windows, and the window before it, in segments."""
+    """For each congestion event: times since the event, windows until the next, and the window before, in segments."""
     rows = list(run.fetches.rows())
     mss = max(float(row["mss_bytes"] or 0) for row in rows)
     starts = [at for at, row in enumerate(rows) if row["loss"] == "every"]
@@ -108,7 +108,7 @@ def _epochs(run: Run) -> Iterator[tuple[Array, Array, float]]:
 
 
 def control(run: Run, _case: Case) -> Mapping[str, float]:
-    """The window beside equation 2.2, and what is asked for beside the window."""
+    """Measures the distance of the window from equation 2.2, and of the requested data from the window."""
     time, window, requested = _controller(run)
     whole = time > BEGUN_S
     lasted = np.diff(time, append=float(time[-1]))[whole]
@@ -122,7 +122,7 @@ def control(run: Run, _case: Case) -> Mapping[str, float]:
     off: list[float] = [0.0]
     for since, windows, before in _epochs(run):
         k = (before * 0.2 / 0.4) ** (1 / 3)
-        # In the round trip of the congestion itself the window stands still, as a sender's does.
+        # During the round trip of the congestion event the window is constant, as at a sender.
         later = since > APART_S
         off += [float(each) for each in np.abs(windows[later] / (0.4 * (since[later] - k) ** 3 + before) - 1)]
     row = next(iter(run.flows.rows()))
@@ -140,7 +140,7 @@ def control(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def goodput(run: Run, _case: Case) -> Mapping[str, float]:
-    """What one download has."""
+    """Measures the goodput of one download."""
     return {"goodput_bps": float(run.flows["goodput_bps"][0])}
 
 
@@ -163,7 +163,7 @@ DETECTION = Experiment(
 
 CONTROL = Experiment(
     key="window-trace",
-    summary="one download by RDRA as printed: its window, and what it asks for",
+    summary="one download by RDRA as printed: its window, and the data that it requests",
     cases=(
         Case(
             "one-fetch.toml",
@@ -179,7 +179,7 @@ CONTROL = Experiment(
 
 ON_MESH = Experiment(
     key="mesh",
-    summary="each alone over 6 Mbit/s and 100 ms with the losses of a bad radio",
+    summary="each download alone over 6 Mbit/s and 100 ms with the losses of a bad radio",
     cases=tuple(
         Case(
             "one-fetch.toml",
@@ -207,14 +207,14 @@ of_mesh = Statements(("mesh",), "fitted")
 # --- Claims
 
 
-@of_detection("What the receiver takes for losses lines up with the sender's back-offs.", "section 2.4.1, figure 2.7")
+@of_detection("Losses seen by the receiver line up with the sender's back-offs.", "section 2.4.1, figure 2.7")
 def detection_lines_up(m: Measurements) -> Verdict:
-    """Nine back-offs in ten have a hole before them, and nine holes in ten a back-off behind them, within 200 ms."""
+    """90 % of the back-offs follow a hole within 200 ms, and 90 % of the holes precede a back-off by at most 200 ms."""
     found = [
         number(name, m.value("detection-trace", column, mode="single"), "%", scale=100)
         for name, column in (
             ("back-offs with a hole before them", "back_offs_seen_share"),
-            ("holes with a back-off behind them", "holes_answered_share"),
+            ("holes with a back-off after them", "holes_answered_share"),
         )
     ]
     others = [
@@ -226,29 +226,33 @@ def detection_lines_up(m: Measurements) -> Verdict:
 
 @of_control("The receiver's window follows the cubic curve.", "section 2.4.2, figure 2.8", origin="arithmetic")
 def window_is_cubic(m: Measurements) -> Verdict:
-    """From a round trip after each congestion to the next, within 1 % of equation 2.2."""
+    """Between congestion events, from a round trip after each, the window is within 1 % of equation 2.2."""
     off = number("furthest from equation 2.2", m.value("window-trace", "off_curve_percent", kind="rdra"), "%")
     seen = number("congestions", m.value("window-trace", "congestions", kind="rdra"))
     return all_of(at_most(1, [off]), at_least(1, [seen]))
 
 
-@of_control("What is asked for stays near the window or slightly below it.", "section 2.4.4, figure 2.10", fails=True)
+@of_control("The requested data stays near the window or slightly below it.", "section 2.4.4, figure 2.10", fails=True)
 def asked_is_near_window(m: Measurements) -> Verdict:
-    """In the mean over time: within a fifth of it below."""
-    part = number("asked for, of the window", m.value("window-trace", "requested_to_window_percent", kind="rdra"), "%")
-    half = number("the middle of asked for less the window", _spare(m, "p50"), "%")
+    """The mean of the requested data over time is 80 to 105 % of the window."""
+    part = number("requested, of the window", m.value("window-trace", "requested_to_window_percent", kind="rdra"), "%")
+    half = number("requested minus window, median", _spare(m, "p50"), "%")
     return between(80, 105, [part]).but(
         half,
-        why="by equation 2.4 a stream that is done asks for its share of what the window leaves, no more, so that all "
-        "of them together come to rest below it",
+        why="by equation 2.4 a stream that has finished requests only its share of the unused window, so that all "
+        "streams together stay below the window",
     )
 
 
-@of_control("It rises above the window for short times as chunks end.", "section 2.4.4, figure 2.10", fails=True)
+@of_control(
+    "The requested data rises above the window for short times as chunks end.",
+    "section 2.4.4, figure 2.10",
+    fails=True,
+)
 def spikes_above_window(m: Measurements) -> Verdict:
-    """In one moment of twenty."""
-    return at_least(0, [number("asked for less the window, 95 %", _spare(m, "p95"), "%")]).but(
-        why="less than the window is asked for, so that nothing that ends brings it above the window",
+    """The requested data is above the window for at least 5 % of the time."""
+    return at_least(0, [number("requested minus window, 95 %", _spare(m, "p95"), "%")]).but(
+        why="the requested data is below the window, so that the end of a chunk does not raise it above the window",
     )
 
 
@@ -257,13 +261,13 @@ def _spare(m: Measurements, quantile: str) -> Any:
 
 
 def _mesh_loss(m: Measurements) -> float:
-    """The loss at which one connection has what is printed of it, by the logarithms of both."""
+    """The loss rate that gives one connection its printed goodput, interpolated in logarithms."""
     single = m.curve("mesh", "goodput_bps", "loss", kind="single")
     return math.exp(float(np.interp(math.log(MESH_SINGLE_BPS), np.log(single.median[::-1]), np.log(single.x[::-1]))))
 
 
 def at_mesh(m: Measurements, kind: str) -> float:
-    """Goodput at that loss."""
+    """Returns the goodput of a kind of download on the mesh in bit/s, at the loss rate of `_mesh_loss`."""
     found = m.curve("mesh", "goodput_bps", "loss", kind=kind)
     return math.exp(float(np.interp(math.log(_mesh_loss(m)), np.log(found.x), np.log(found.median))))
 
@@ -284,18 +288,18 @@ of_mesh_as_printed = of_mesh(
     key="mesh-as-printed",
 )(
     lambda m: _on_mesh(m, "rdra").but(
-        why="what is printed lies between RDRA as printed and RDRA that looks for a queue",
+        why="the printed value lies between RDRA as printed and RDRA that looks for a queue",
     )
 )
 
 of_mesh_queued = of_mesh(
-    "The same of RDRA that looks for a queue.",
-    "of section 2.4.5",
+    "The same holds for RDRA that looks for a queue.",
+    "about section 2.4.5",
     fails=True,
     key="mesh-that-looks-for-a-queue",
 )(
     lambda m: _on_mesh(m, "rdra-queued").but(
-        why="losses without a queue lower no window, so that it has most of what eight plain streams have",
+        why="losses without a queue do not reduce its window, so that it has most of eight plain streams' goodput",
     )
 )
 
@@ -318,7 +322,7 @@ def _queue_line(m: Measurements) -> Iterable[Line]:
 
 
 def _drawn_control(m: Measurements) -> tuple[Array, Array, Array]:
-    """Every tenth of a second what holds then."""
+    """Time, window and requested data every 100 ms."""
     time, window, requested = _controller(m.run("window-trace", kind="rdra"))
     at = np.searchsorted(time, np.arange(float(time[0]), float(time[-1]), 0.1), side="right") - 1
     return time[at], window[at], requested[at]
@@ -335,14 +339,14 @@ def _spare_line(m: Measurements) -> Iterable[Line]:
 
 
 FIGURE_2_7 = Plot(
-    "The receiver sees what the sender answers to",
-    "One connection over 2 Mbit/s; lines: holes that the receiver saw (havey2015 figure 2.7)",
+    "The receiver sees the losses that the sender reacts to",
+    "One connection over 2 Mbit/s; lines: holes seen by the receiver (havey2015 figure 2.7)",
     "time (s)",
     (
         Panel(
             "kB",
             _queue_line,
-            "waiting before the bottleneck",
+            "backlog of the bottleneck",
             2.4,
             uprights=lambda m: _holes(m.run("detection-trace", mode="single")),
         ),
@@ -351,7 +355,7 @@ FIGURE_2_7 = Plot(
 )
 
 FIGURE_2_8 = Plot(
-    "A window that nobody sends by: what one connection would have",
+    "The receiver's window: that of one connection, which no sender uses",
     "RDRA as printed alone on 2 Mbit/s (havey2015 figure 2.8)",
     "time (s)",
     (Panel("kB", _window_line, "window by equation 2.2", 2.0),),
@@ -359,9 +363,9 @@ FIGURE_2_8 = Plot(
 )
 
 FIGURE_2_10 = FIGURE_2_8.but(
-    title="What is asked for beside that window",
-    subtitle="RDRA as printed alone on 2 Mbit/s (havey2015 figure 2.10): near zero or slightly below it there",
-    panels=(Panel("kB", _spare_line, "octets asked for, less the window", 2.4, levels=lambda _: [(0.0, style.MUTED)]),),
+    title="Requested data minus the receiver's window",
+    subtitle="RDRA as printed alone on 2 Mbit/s (havey2015 figure 2.10: near zero or slightly below)",
+    panels=(Panel("kB", _spare_line, "requested bytes minus the window", 2.4, levels=lambda _: [(0.0, style.MUTED)]),),
 )
 
 
@@ -375,8 +379,8 @@ def _mesh_lines(m: Measurements) -> Iterable[Line]:
 
 
 FIGURE_2_15 = Plot(
-    "What a bad radio leaves of a download",
-    "6 Mbit/s and 100 ms (havey2015 figures 2.15 and 2.16); diamonds: as printed, at the loss that fits the lower one",
+    "Goodput of a download over a bad radio",
+    "6 Mbit/s and 100 ms (havey2015 figures 2.15 and 2.16); diamonds: printed, at the loss that fits the lower value",
     "packets lost (share)",
     (Panel("kbit/s", _mesh_lines, "goodput of a download alone", 2.4, legend=("best", 1)),),
     ("mesh",),
@@ -386,6 +390,6 @@ FIGURE_2_15 = Plot(
 FIGURES = (
     Figure("2.7", "Losses seen at the receiver", ("detection-trace",), FIGURE_2_7),
     Figure("2.8", "The receiver's window", ("window-trace",), FIGURE_2_8),
-    Figure("2.10", "What is asked for, less the window", ("window-trace",), FIGURE_2_10),
+    Figure("2.10", "Requested data minus the window", ("window-trace",), FIGURE_2_10),
     Figure("2.15", "Downloads on a mesh", ("mesh",), FIGURE_2_15),
 )

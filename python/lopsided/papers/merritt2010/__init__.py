@@ -1,9 +1,9 @@
 """Sears Merritt, *Understanding Asymmetric Links, Buffers and Bi-Directional TCP Performance*, MS thesis, 2010.
 
-One download and one upload share an asymmetric access line whose routers count their buffers in packets: how large may
-the uplink buffer be before performance collapses? Reproduced are the figures and tables of chapters 1, 3, 5 and 6.
-Labels such as MER-E01 (experiments), MER-M08 (mechanisms) and MER-A16 (gaps and slips of the text) number the thesis's
-parts.
+One download and one upload share an asymmetric access line whose routers count their buffers in packets. How large may
+the uplink buffer be before performance collapses? This study reproduces the figures and tables of chapters 1, 3, 5, 6.
+Labels number the parts of the thesis: MER-E01 (experiments), MER-M08 (mechanisms), MER-A16 (gaps and slips of the
+text).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """What the thesis asks, answered from the sweep."""
+    """Returns the answer to the thesis's question, from the sweep."""
     best: list[str] = []
     left: list[str] = []
     for line in LINES:
@@ -32,8 +32,8 @@ def answer(m: Measurements) -> str:
         best.append(f"{BUFFERS[int(goodput.argmax())]} packets on {line.name} ({goodput.max():.0f} % of the link)")
         left.append(f"{goodput[-1]:.0f} % ({windows[-1]:.0f})")
     return (
-        f"Performance by goodput is best with an uplink buffer of {_listed(best)}. With {BUFFERS[-1]} packets "
-        f"{_listed(left)} are left (in brackets by mean window over mean RTT)."
+        f"Performance by goodput is best with an uplink buffer of {_listed(best)}. With {BUFFERS[-1]} packets it falls "
+        f"to {_listed(left)} (in brackets: performance by mean window over mean RTT)."
     )
 
 

@@ -1,4 +1,4 @@
-"""What stands next to the thesis's printed values that no figure, table or statement compares."""
+"""Counterparts of the printed values that no figure, table or statement of the thesis compares."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lopsided.papers.merritt2010.shared import GOODPUT, SWEEP, at, curve, printe
 
 
 def _worst(m: Measurements, _row: PublishedValue) -> float:
-    """The least performance of all links and buffers, in per cent."""
+    """The lowest performance over all links and buffers, in per cent."""
     return 100 * min(float(curve(m, line, GOODPUT.performance).median.min()) for line in LINES)
 
 
 def _best_below(m: Measurements, _row: PublishedValue) -> float:
-    """The best performance with a buffer up to the printed estimate, in per cent."""
+    """The highest performance over buffers up to the printed estimate, in per cent."""
     return 100 * max(
         at(m, line, packets, GOODPUT.performance).median
         for line in LINES
@@ -25,12 +25,12 @@ def _best_below(m: Measurements, _row: PublishedValue) -> float:
 
 
 def _at_estimates(m: Measurements, _row: PublishedValue) -> float:
-    """The least performance at the printed estimates, in per cent."""
+    """The lowest performance at the printed estimates, in per cent."""
     return 100 * min(at(m, line, printed_size(m, line).number, GOODPUT.performance).median for line in LINES)
 
 
 def _fall(m: Measurements, line: AccessLine) -> float:
-    """What performance loses from the estimate to the largest buffer, in points."""
+    """The loss of performance from the estimate to the largest buffer, in percentage points."""
     estimate, largest = (
         at(m, line, packets, GOODPUT.performance).median
         for packets in (printed_size(m, line).number, float(BUFFERS[-1]))
@@ -52,13 +52,13 @@ COVERAGE = (
         "further_performance_drop_minimum",
         lambda m, _row: min(_fall(m, line) for line in LINES),
         needs=SWEEP,
-        remark="from the estimate to 50 packets, least of the links",
+        remark="from the estimate to 50 packets, the smallest of the links",
     ),
     measured(
         "further_performance_drop_maximum",
         lambda m, _row: max(_fall(m, line) for line in LINES),
         needs=SWEEP,
-        remark="from the estimate to 50 packets, most of the links",
+        remark="from the estimate to 50 packets, the largest of the links",
     ),
     measured("performance", _best_below, needs=SWEEP, item="buffers below the estimate, best case"),
     measured("performance", _at(MAIN), needs=SWEEP, item="2400/196 at the estimated threshold"),

@@ -1,4 +1,4 @@
-"""Figures and tables of chapters 5 and 6 that are read against the uplink buffer; those over time are in `traces`."""
+"""Figures and tables of chapters 5 and 6 against the uplink buffer. Figures over time are in `traces`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _IN_TEXT = (
     (MAIN, "Section 6.3", "2400/196 at the largest measured buffer (50 packets)"),
     (LINES[2], "Section 6.5", "worst link at 50 packets"),
 )
-"""Performances that the text prints for 50 packets."""
+"""Links whose performance with 50 packets is printed in the text, with the place and the item."""
 
 
 def _performance(column: str) -> Lines:
@@ -63,7 +63,7 @@ def _bounds(_m: Measurements) -> Iterable[tuple[float, str]]:
 
 
 def _extreme(m: Measurements, column: str, pick: Pick, up_to_estimate: bool = False) -> Spread:
-    """The best or worst point of the figure: of medians, of least and of greatest values."""
+    """The best or worst point of the figure, picked from medians, least and greatest values separately."""
     found = [
         curve(m, line, column).at(packets)
         for line in LINES
@@ -98,7 +98,7 @@ FIGURE_5_1 = AGAINST_BUFFER.but(
         Panel(
             "share of the link",
             _performance("performance"),
-            "goodput: octets delivered to the application; dashed: most that fits beside all ACKs, as assumed",
+            "goodput: bytes delivered to the application; dashed: upper bound with all ACKs sent, as assumed",
             2.9,
             limits=(0, 1.08),
             levels=_bounds,
@@ -114,7 +114,7 @@ FIGURE_5_1 = AGAINST_BUFFER.but(
     comparisons=_comparisons_5_1,
     notes=(
         "Diamonds: values printed in table 6.2, section 6.3 and section 6.5; the figure itself could not be read.",
-        "Which of the two the thesis plots it does not say (MER-A08), so claims about performance are judged by both.",
+        "The thesis does not say which of the two it plots (MER-A08), so claims about performance are judged by both.",
     ),
 )
 
@@ -125,7 +125,7 @@ FIGURE_5_12 = AGAINST_BUFFER.but(
         Panel("ms", by_link("rtt_std_ms"), "RTT of single packets"),
         Panel("ms", by_link("rtt_std_logged_ms"), "smoothed RTT, one row per write, as the thesis logged it"),
     ),
-    notes=("The thesis takes its deviation from the logged, smoothed RTT (appendix J); the per-packet one is larger.",),
+    notes=("The thesis computes the deviation of the logged, smoothed RTT (appendix J); that of packets is larger.",),
 )
 
 
@@ -142,13 +142,13 @@ def _components(m: Measurements) -> Iterable[Line]:
 
 
 FIGURE_6_1 = AGAINST_BUFFER.but(
-    title="Where the download's round-trip time comes from",
+    title="Components of the download's round-trip time",
     subtitle="Mean waits in the two buffers on 2400/196 while both flows are active (merritt2010 section 6.2, "
     "figure 6.1)",
     panels=(Panel("ms", _components, height=2.9, legend=("upper left", 1)),),
     small_print=(
-        "waits are means over time, the RTT is one over packets, of which few are sent while the waits are long: so it "
-        "may lie below their sum",
+        "waits are means over time and the RTT is a mean over packets; few packets are sent while waits are long, so "
+        "the RTT may be below the sum of the waits",
         "both flows active (120 s)",
     ),
 )
@@ -184,23 +184,22 @@ def _estimate_panel(column: str, caption: str) -> Panel:
 
 FIGURE_6_2 = AGAINST_BUFFER.but(
     title="Actual against estimated uplink buffer",
-    subtitle="Eq 6.6 for every configured size; where a curve crosses the diagonal is its threshold (merritt2010 "
-    "figure 6.2)",
+    subtitle="Eq 6.6 for every configured size; a curve crosses the diagonal at its threshold (merritt2010 figure 6.2)",
     x="configured uplink buffer (packets)",
     panels=(
-        _estimate_panel("estimate_packets", "largest windows of the whole run, as the thesis says"),
+        _estimate_panel("estimate_packets", "largest windows of the whole run, as in the thesis"),
         _estimate_panel("estimate_both_packets", "largest windows while both flows are active"),
     ),
     small_print=("dashed: estimate = configured; crosses: measured thresholds, diamonds: printed",),
     notes=(
-        "The largest window of the whole run usually is the slow-start overshoot of the download's first second "
-        "(MER-A19); the lower panel leaves it out.",
+        "The largest window of the whole run is usually the overshoot of the download's first slow start (MER-A19). "
+        "The lower panel excludes it.",
     ),
 )
 
 
 def table_5_1(m: Measurements) -> Artifact:
-    """How long each buffer takes to drain at 196 kbit/s (MER-E05): arithmetic, so it must agree to the last digit."""
+    """Returns the drain time of each buffer at 196 kbit/s (MER-E05): arithmetic that agrees to the last digit."""
     printed = {
         packets: m.published.find("Table 5.1", "drain_time_at_196kbps", **{BUFFER: packets}) for packets in BUFFERS
     }
@@ -216,7 +215,7 @@ def table_5_1(m: Measurements) -> Artifact:
 
 
 def table_6_1(m: Measurements) -> Artifact:
-    """Mean RTT before the upload joins (MER-E08), per packet and as the thesis logged it."""
+    """Returns the mean RTT before the upload joins (MER-E08), per packet and as the thesis logged it."""
 
     def printed(line: AccessLine) -> PublishedValue:
         return m.published.find("Table 6.1", "average_rtt_download_only", link=line.name)
@@ -237,7 +236,7 @@ def table_6_1(m: Measurements) -> Artifact:
         )
         for line in LINES
     )
-    note = "Logged column 2 is the kernel's smoothed RTT, one row per write (MER-M15), so that is what is compared."
+    note = "Print is compared with the smoothed RTT: logged column 2 is the kernel's, one row per write (MER-M15)."
     return Artifact(table(LINES, columns), None, compared, (note,))
 
 
@@ -246,7 +245,7 @@ def _at_printed_size(m: Measurements, line: AccessLine, column: str = "performan
 
 
 def _own_threshold(m: Measurements, line: AccessLine) -> Spread:
-    """The crossing on medians, with those of the single repetitions that cross."""
+    """The crossing of the medians, with the range over the single repetitions that cross."""
     single = [threshold(m.repetition(repetition), line) for repetition in m.repetitions]
     known = [packets for packets in single if np.isfinite(packets)] or [float("nan")]
     return Spread(threshold(m, line), min(known), max(known))
@@ -260,7 +259,7 @@ def _remark(m: Measurements, line: AccessLine) -> str:
 
 
 def table_6_2(m: Measurements) -> Artifact:
-    """The threshold of each link and the performance at the published one, beside print (MER-E09)."""
+    """Returns the threshold of each link and the performance at the published threshold (MER-E09)."""
     find = m.published.find
     columns: Columns[AccessLine] = {
         "link": lambda line: line.name,
@@ -280,12 +279,14 @@ def table_6_2(m: Measurements) -> Artifact:
         compared.append(compare(printed_size(m, line), _own_threshold(m, line), _remark(m, line)))
         printed = find("Table 6.2", "performance_at_estimate", link=line.name)
         compared.append(compare(printed, _at_printed_size(m, line), remark))
-    note = "Only multiples of five were run, in the thesis and here: values between them are interpolated (MER-A06)."
+    note = (
+        "Only multiples of 5 packets were run, in the thesis and here. Values between them are interpolated (MER-A06)."
+    )
     return Artifact(table(LINES, columns), None, (*compared, *_said_again(m)), (note,))
 
 
 def _said_again(m: Measurements) -> Iterable[Comparison]:
-    """What sections 1, 6.3 and 6.5 say again about the estimates."""
+    """Values about the estimates that sections 1, 6.3 and 6.5 repeat."""
     find = m.published.find
     at_estimate = {line: _at_printed_size(m, line) for line in LINES}
     again = "as in table 6.2"
@@ -307,7 +308,7 @@ def _field(m: Measurements) -> Iterable[Line]:
 
 
 def _advice(m: Measurements, line: AccessLine, packets: int, rtt_s: float) -> dict[str, object]:
-    """One setting: the answers of the procedure after 30 s, of the full run, and of the second, untested way."""
+    """One setting: the estimates of the procedure after 30 s, of the full run, and of the second procedure."""
     short = curve(m, line, "estimate_packets", "field").at(packets).median
     return {
         "link": line.name,
@@ -320,10 +321,24 @@ def _advice(m: Measurements, line: AccessLine, packets: int, rtt_s: float) -> di
 
 
 def second_way_packets(line: AccessLine, uplink_packets: int, rtt_s: float) -> float:
-    """Section 6.4's second procedure, untested there: windows from the BDP of a typical RTT and full access buffers.
+    """Estimates the buffer by section 6.4's second procedure, which the thesis does not test.
 
-    The download's RTT adds its own full buffer to `rtt_s`, the upload's adds the uplink's; each window is the BDP of
-    its link over that, and eq 6.6 is taken with the download's RTT.
+    Each window is the BDP of its link: its rate times `rtt_s` plus the drain time of its own full access buffer. Eq 6.6
+    then uses the download's RTT.
+
+    Parameters
+    ----------
+    line
+        The access line.
+    uplink_packets
+        Uplink buffer in packets of 1500 bytes.
+    rtt_s
+        Typical round-trip time without access buffers, in seconds.
+
+    Returns
+    -------
+    float
+        Estimated uplink buffer in packets.
     """
     down_s = rtt_s + metrics.drain_time_s(50, line.down_bps)
     up_s = rtt_s + metrics.drain_time_s(uplink_packets, line.up_bps)
@@ -338,7 +353,7 @@ def _advices(m: Measurements) -> pl.DataFrame:
 
 
 FIELD_PROCEDURE = AGAINST_BUFFER.but(
-    title="The field procedure: what it advises from one configured buffer",
+    title="Advice of the field procedure for each configured buffer",
     subtitle="Eq 6.6 after 30 s of download alone and 30 s of both (filled), and from the full runs (hollow; "
     "merritt2010)",
     x="configured uplink buffer (packets)",
@@ -347,8 +362,8 @@ FIELD_PROCEDURE = AGAINST_BUFFER.but(
     experiments=("field",),
     data=_advices,
     notes=(
-        "The last column is section 6.4's second way, untested there: windows from the BDP of a typical RTT of 110 "
-        "ms and full access buffers. It needs no measurement, and knows nothing of what the windows do.",
+        "The last column is section 6.4's second procedure, which the thesis does not test: windows from the BDP of a "
+        "typical RTT of 110 ms and full access buffers. It needs no measurement and ignores the actual windows.",
     ),
 )
 
@@ -359,7 +374,7 @@ def _typical_rtt_s(m: Measurements) -> float:
 
 
 def _pair(*lines: tuple[str, str, str, str]) -> Lines:
-    """Columns of the main link: `(experiment, column, ink, label)`."""
+    """Lines of the main link, one for each `(experiment, column, ink, label)`."""
 
     def drawn(m: Measurements) -> Iterable[Line]:
         return [
@@ -372,7 +387,7 @@ def _pair(*lines: tuple[str, str, str, str]) -> Lines:
 
 INTERFERENCE = AGAINST_BUFFER.but(
     title="ACK compression and interference against uplink buffer",
-    subtitle="2400/196 kbit/s, both flows active (merritt2010 sections 5.1.2 and 5.1.3, measured instead of seen)",
+    subtitle="2400/196 kbit/s, both flows active (merritt2010 sections 5.1.2 and 5.1.3, measured instead of read off)",
     panels=(
         Panel(
             "share",
@@ -380,7 +395,7 @@ INTERFERENCE = AGAINST_BUFFER.but(
                 ("acks", "compressed_share_up", style.UP[0], "upload"),
                 ("acks", "compressed_share_down", style.DOWN[0], "download"),
             ),
-            "share of acknowledged octets whose ACK arrives compressed",
+            "share of acknowledged bytes whose ACK arrives compressed",
             1.9,
             limits=(0, 1.02),
             legend=("upper left", 2),
@@ -403,7 +418,7 @@ INTERFERENCE = AGAINST_BUFFER.but(
                 ("sweep", "phase_correlation", style.OTHER[0], "correlation of their levels"),
                 ("sweep", "phase_agreement", style.OTHER[2], "agreement in direction (kappa)"),
             ),
-            "the two windows: above zero they move together (in phase), below against each other",
+            "the two windows move together above zero (in phase), and in opposite directions below",
             1.9,
             limits=(-0.6, 0.75),
             legend=("upper left", 2),
@@ -414,7 +429,7 @@ INTERFERENCE = AGAINST_BUFFER.but(
 
 
 def table_m12(m: Measurements) -> Artifact:
-    """A shaper holds back what comes too fast, a rate limiter drops it (section 2.6, MER-M12)."""
+    """Compares a shaper, which delays packets above the rate, with a rate limiter, which drops them (MER-M12)."""
 
     def of(column: str, experiment: str, scale: float = 1.0) -> Callable[[int], float]:
         return lambda packets: main(m, column, experiment).at(packets).median * scale
@@ -428,8 +443,8 @@ def table_m12(m: Measurements) -> Artifact:
             f"{name}_upload_retransmits": of("retransmits_up", experiment),
         }
     note = (
-        "The buffer of the shaper, or the bucket of the limiter, on the uplink of 2400/196. The limiter lets nothing "
-        "wait, so the download keeps its RTT; it takes ACKs and the upload's segments alike."
+        "Packets: the buffer of the shaper, or the bucket of the limiter, on the uplink of 2400/196. Nothing waits at "
+        "the limiter, so the download keeps its RTT. The limiter drops ACKs and the upload's segments alike."
     )
     return Artifact(table(BUFFERS, columns), None, (), (note,))
 

@@ -1,4 +1,4 @@
-"""The numbers by which other values of what is assumed are judged."""
+"""Numbers that show how sensitive the results are to the assumptions."""
 
 from __future__ import annotations
 

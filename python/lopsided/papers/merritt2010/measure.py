@@ -1,7 +1,7 @@
-"""What is taken from one run: the thesis's averages and the things it reads off traces, as numbers.
+"""Measures of one run: the thesis's averages, and numbers for the observations that it reads off traces.
 
-"Both active" is from the moment the upload starts to the end of the run, "alone" is everything before (MER-M02,
-MER-M17). Goodput counts bytes that the receiving application got (the reading of MER-A08).
+"Both active" is the time from the start of the upload to the end of the run, and "alone" is the time before (MER-M02,
+MER-M17). Goodput counts bytes delivered to the receiving application (a reading of MER-A08).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 GOODPUT_STEP_S = 0.5
-"""Bin of the goodput series in which interference is looked for: a few round trips of the download alone."""
+"""Bin of the goodput series that measures interference: a few round trips of the download alone."""
 
 TREND_S = 30.0
-"""Slower movement than this is trend, not phase or interference."""
+"""Movement slower than this counts as trend, not as phase or interference."""
 
 
 class Rates(Protocol):
-    """The two rates of a line."""
+    """The downlink and uplink rate of a line, in bit/s."""
 
     @property
     def down_bps(self) -> float: ...
@@ -36,9 +36,23 @@ class Rates(Protocol):
 
 
 def logged(trace: Trace, value: Array, t0_s: float, t1_s: float) -> tuple[float, float]:
-    """Mean and standard deviation of a column over the rows that the thesis's log would hold: one per write.
+    """Averages a column over the rows of the thesis's log, which has one row per write.
 
-    The sender writes when acknowledged data makes room, so a sample counts by the bytes acknowledged in it.
+    The sender writes when acknowledged data frees room, so each sample is weighted with the bytes acknowledged in it.
+
+    Parameters
+    ----------
+    trace
+        Samples of one flow.
+    value
+        Column to average, one value per sample.
+    t0_s, t1_s
+        Interval in seconds.
+
+    Returns
+    -------
+    tuple[float, float]
+        Mean and standard deviation in the unit of `value`; NaN if nothing was acknowledged.
     """
     inside = (trace.time_s > t0_s) & (trace.time_s <= t1_s) & np.isfinite(value)
     weight = np.diff(trace.acked_bytes, prepend=0.0)[inside]
@@ -50,17 +64,17 @@ def logged(trace: Trace, value: Array, t0_s: float, t1_s: float) -> tuple[float,
 
 @dataclass(frozen=True)
 class TwoWay:
-    """A run of a download and an upload."""
+    """The traces of a run with a download and an upload."""
 
     download: Trace
     upload: Trace
     start_s: float
-    """The upload's start."""
+    """Start of the upload."""
     end_s: float
 
     @classmethod
     def of(cls, run: Run) -> TwoWay:
-        """Reads the traces of the flows `download` and `upload`."""
+        """Reads the traces of the flows `download` and `upload` from a run."""
         flows = {row["name"]: row for row in run.flows.rows()}
         traces = traces_of(run, ("download", "upload"))
         return cls(
@@ -72,7 +86,15 @@ class TwoWay:
 
 
 def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
-    """One row of the sweep: goodputs, performance, RTT, windows, estimates, phase and interference."""
+    """Returns one row of the sweep: goodputs, performance, RTT, windows, estimates, phase and interference.
+
+    Parameters
+    ----------
+    run
+        A run with the flows `download` and `upload`.
+    rates
+        Rates of the line in bit/s.
+    """
     both = TwoWay.of(run)
     start, end = both.start_s, both.end_s
     down, up = both.download, both.upload
@@ -123,7 +145,7 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
 
 
 def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
-    """Performance of the first and of the second half of the both-active time: are two minutes enough to settle?"""
+    """Performance in the first and second half of the both-active time: shows whether two minutes are enough."""
     middle = (both.start_s + both.end_s) / 2
     found: dict[str, float] = {}
     for name, t0, t1 in (("first", both.start_s, middle), ("second", middle, both.end_s)):
@@ -134,7 +156,7 @@ def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 
 def _logged(both: TwoWay, rates: Rates) -> dict[str, float]:
-    """Eq 1.2 from mean logged window over mean logged RTT, as scripts E, F and I estimate throughput (MER-A08)."""
+    """Eq 1.2 with throughput as mean logged window over mean logged RTT, as in scripts E, F and I (MER-A08)."""
     shares: dict[str, float] = {}
     for name, trace, rate in (("down", both.download, rates.down_bps), ("up", both.upload, rates.up_bps)):
         rtt, _ = logged(trace, trace.srtt_ms, both.start_s, both.end_s)
@@ -144,7 +166,7 @@ def _logged(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 
 def phase_of(both: TwoWay) -> metrics.Phase:
-    """How the two windows move relative to each other while both flows are active."""
+    """Returns the phase of the two windows relative to each other while both flows are active."""
     return metrics.window_phase(*_windows(both), trend_s=TREND_S)
 
 
@@ -167,7 +189,7 @@ def _phase(both: TwoWay) -> dict[str, float]:
 
 
 def download_goodput(both: TwoWay, step_s: float = GOODPUT_STEP_S) -> tuple[Array, Array]:
-    """The download's goodput while both are active: bin centres (s) and bit/s."""
+    """Returns the download's goodput while both flows are active: bin centres in seconds, and bit/s."""
     trace = both.download
     return metrics.rate_series_bps(trace.time_s, trace.delivered_bytes, both.start_s, both.end_s, step_s)
 
@@ -187,7 +209,7 @@ def _interference(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 
 def _queues(run: Run, both: TwoWay) -> dict[str, float]:
-    """How the two buffers were used while both flows were active, and how full R2 ever was before."""
+    """Use of the two buffers while both flows are active, and the largest backlog of R2 before that."""
     buffers = buffers_of(run)
     found: dict[str, float] = {}
     for direction, columns in buffers.items():
@@ -204,17 +226,24 @@ def _queues(run: Run, both: TwoWay) -> dict[str, float]:
 
 
 FULL, DRAIN = 0.9, 0.1
-"""Shares of the most that R2 ever holds: from the first it counts as full; it drains where it falls by the second."""
+"""Shares of R2's largest backlog: R2 is full from the first share on, and has drained after a fall by the second."""
 BURST = 5.0
-"""Packets: R1 is filled by a burst from here on."""
+"""Backlog of R1, in packets, that counts as filled by a burst."""
 
 
 def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
-    """The steps of figure 3.2's feedback cycle, the first time each comes after the one before it (MER-M25).
+    """Finds the steps of figure 3.2's feedback cycle: the first time of each step after the step before (MER-M25).
 
-    1. Before the upload R1 holds data and R2 nothing. 2. The upload fills R2. 3. R1 runs empty: the download's ACKs are
-    late. 4. R2 drains by some packets, and behind the ACKs that leave it R1 fills in a burst. Times in seconds after
-    the upload's start, NaN where a step never comes.
+    1. Before the upload, R1 holds data and R2 is empty.
+    2. The upload fills R2.
+    3. R1 runs empty, because the download's ACKs are late.
+    4. R2 drains by some packets, and the ACKs that leave R2 fill R1 in a burst.
+
+    Returns
+    -------
+    dict[str, float]
+        Mean backlogs of both buffers in the 10 s before the upload, in packets, and the time of each step in seconds
+        after the upload's start; NaN for a step that never happens.
     """
     time = buffers["up"]["time_s"]
     r1, r2 = (buffers[way]["backlog_packets"] for way in ("down", "up"))
@@ -244,7 +273,7 @@ def _mean_known(value: Array) -> float:
 
 
 def acknowledgements(run: Run, rates: Rates) -> Mapping[str, float]:
-    """How bunched each flow's acknowledgements arrive while both are active, from samples every 10 ms."""
+    """Measures how compressed each flow's ACKs arrive while both flows are active, from samples every 10 ms."""
     both = TwoWay.of(run)
     found: dict[str, float] = {}
     for name, trace, rate in (("up", both.upload, rates.up_bps), ("down", both.download, rates.down_bps)):

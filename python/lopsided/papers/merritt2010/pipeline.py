@@ -1,8 +1,8 @@
-"""The measurement pipeline of the thesis (sections 4.6 and 4.7, MER-M26): a capture at either host, both merged, and
-each flow's throughput read off the one file on one axis.
+"""The measurement pipeline of the thesis (sections 4.6 and 4.7, MER-M26).
 
-Both hosts of the simulator have the same clock, so nothing stands for the thesis's NTP. What is counted is what came to
-each receiver, octets that it had before among them: what a trace tool shows without a look at sequence numbers.
+Each host makes a capture. Both captures are merged into one file, from which the throughput of each flow is read. The
+simulated hosts share one clock, so NTP is not modelled. Throughput counts all bytes that reach a receiver, with
+retransmissions, as a trace tool does that ignores sequence numbers.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from lopsided.papers.merritt2010.traces import FLOWS, THROUGHPUT_STEP_S, through
 from lopsided.scenario import Run
 
 PACKETS = 20
-"""The uplink buffer of the run: figure 5.3's."""
+"""Uplink buffer of the run, in packets: that of figure 5.3."""
 
 _read: dict[str, dict[str, tuple[Array, Array]]] = {}
-"""By a run's digest."""
+"""Arrivals of each flow by the digest of the run, because a run is repeated to capture it."""
 
 
 def _of(m: Measurements) -> Run:
@@ -37,8 +37,13 @@ def _of(m: Measurements) -> Run:
 
 
 def merged(run: Run) -> dict[str, tuple[Array, Array]]:
-    """By flow, when its data came to its receiver and how many octets had come by then, from the merged captures of
-    the same run made once more."""
+    """Repeats a run with captures at both hosts and reads the arrivals of each flow from the merged capture.
+
+    Returns
+    -------
+    dict[str, tuple[Array, Array]]
+        By flow: arrival times at the receiver in seconds, and the bytes that have arrived by then.
+    """
     if run.digest not in _read:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
@@ -75,9 +80,9 @@ def _beside_goodput(m: Measurements) -> str:
 
 CAPTURED = throughput(PACKETS, "5.3").but(
     title=f"Throughput with a {PACKETS}-packet uplink buffer, from the merged captures",
-    subtitle="2400/196 kbit/s; captures at both hosts in one file, in order of time (merritt2010 sections 4.6 and 4.7)",
+    subtitle="2400/196 kbit/s; captures at both hosts merged by time (merritt2010 sections 4.6 and 4.7)",
     panels=(replace(throughput_panel(PACKETS), lines=_throughput),),
-    small_print=(f"data that came to each receiver, in bins of {THROUGHPUT_STEP_S:g} s", _beside_goodput),
+    small_print=(f"data that arrives at each receiver, in bins of {THROUGHPUT_STEP_S:g} s", _beside_goodput),
 )
 
 FIGURES = (Figure("M26", "Throughput read from the merged captures of both hosts", SWEEP, CAPTURED),)

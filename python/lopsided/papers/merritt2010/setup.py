@@ -1,7 +1,7 @@
 """The thesis's test network and its experiments (merritt2010 chapter 4; MER-M11, "Common testbed").
 
-Host A (`server`) sends the download through R1, host B (`client`) the upload through R2. R1's buffer holds 50 packets,
-R2's is varied from 5 to 50. A download runs alone for two minutes, then an upload beside it for two more.
+Host A (`server`) sends the download through R1, and host B (`client`) sends the upload through R2. R1's buffer holds 50
+packets, and R2's buffer varies from 5 to 50. A download runs alone for two minutes, then with an upload for two more.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DOWNLINK_BUFFER = 50
 
 @dataclass(frozen=True)
 class AccessLine:
-    """One of the three asymmetric links (table 4.3), and how figures draw it."""
+    """One of the three asymmetric links (table 4.3), with its rates in bit/s and its colour and marker in figures."""
 
     name: str
     down_bps: float
@@ -36,7 +36,7 @@ class AccessLine:
 
     @property
     def scenario(self) -> str:
-        """Its scenario file."""
+        """Name of its scenario file."""
         return f"{self.name.replace('/', '_')}.toml"
 
     @property
@@ -46,7 +46,7 @@ class AccessLine:
 
     @property
     def title(self) -> str:
-        """For legends: rates and ratio."""
+        """Rates and ratio, for legends."""
         return f"{self.name} kbit/s (ratio {self.asymmetry:.3g})"
 
 
@@ -55,10 +55,10 @@ LINES = (
     AccessLine("2400/196", 2.4e6, 196e3, style.DOWN[0], "s"),
     AccessLine("3000/100", 3e6, 100e3, style.UP[0], "^"),
 )
-"""The links in the order of the thesis's tables: rising asymmetry."""
+"""The links in the order of the thesis's tables, by rising asymmetry."""
 
 MAIN = LINES[1]
-"""The link that chapter 5 looks at in detail."""
+"""The link of chapter 5's detailed figures."""
 
 
 def _two_way(run: Run, case: Case) -> Mapping[str, float]:
@@ -79,7 +79,7 @@ def _cases(lines: tuple[AccessLine, ...], **overrides: str) -> tuple[Case, ...]:
 
 SWEEP = Experiment(
     key="sweep",
-    summary="three links, ten uplink buffers; a download alone for 120 s, then an upload beside it for 120 s",
+    summary="three links, ten uplink buffers; a download alone for 120 s, then with an upload for 120 s",
     cases=_cases(LINES),
     measure=_two_way,
     keep=True,
@@ -95,8 +95,7 @@ FIELD = Experiment(
 
 POLICED = Experiment(
     key="policed",
-    summary="2400/196 with a rate limiter on the uplink in place of the shaper, its bucket as large as the buffers "
-    "were",
+    summary="2400/196 with a rate limiter on the uplink instead of the shaper; its bucket has the size of the buffer",
     cases=tuple(
         Case(
             "2400_196_policed.toml",
@@ -111,7 +110,7 @@ POLICED = Experiment(
 
 ACKS = Experiment(
     key="acks",
-    summary="the 2400/196 runs of the sweep again, sampled every 10 ms to see acknowledgements arrive",
+    summary="the 2400/196 runs of the sweep again, sampled every 10 ms to resolve the arrival of ACKs",
     cases=_cases((MAIN,), **{"record.interval": "10 ms"}),
     measure=lambda run, _case: acknowledgements(run, MAIN),
     usual=1,

@@ -1,4 +1,4 @@
-"""How this paper's figures, tables and claims look things up: columns against the uplink buffer, link by link."""
+"""Access to the measurements for this paper's figures, tables and claims: columns against the uplink buffer."""
 
 from __future__ import annotations
 
@@ -19,66 +19,66 @@ BUFFER = "uplink_buffer_packets"
 
 @dataclass(frozen=True)
 class Reading:
-    """One of the two ways to read the thesis's performance, and the columns that hold it."""
+    """One of the two readings of the thesis's performance, with the measured columns that it uses."""
 
     name: str
     suffix: str
-    """Of the keys of claims that are judged by it."""
+    """Suffix of the keys of claims judged by this reading."""
     performance: str
     down: str
     up: str
 
 
 GOODPUT = Reading("goodput", "", "performance", "down_share", "up_share")
-"""What eq 1.2 says: octets delivered to the application, the reading of MER-A08."""
+"""Eq 1.2 with bytes delivered to the application (MER-A08)."""
 
 WINDOWS = Reading("mean window over mean RTT", "-by-windows", "logged_performance", "logged_down", "logged_up")
-"""What the scripts of appendices E, F and I compute from the programs' logs."""
+"""Eq 1.2 as the scripts of appendices E, F and I compute it from the programs' logs."""
 
 BOTH_READINGS = (GOODPUT, WINDOWS)
 
 
 def curve(m: Measurements, line: AccessLine, column: str, experiment: str = "sweep") -> Curve:
-    """A measured column of one link, buffers rising."""
+    """Returns a measured column of one link against the uplink buffer in packets."""
     return m.curve(experiment, column, BUFFER, link=line.name)
 
 
 def at(m: Measurements, line: AccessLine, packets: float, column: str) -> Spread:
-    """A measured column at a buffer size, linear between the sizes that were run."""
+    """Returns a measured column at a buffer size in packets, interpolated between the sizes that were run."""
     return curve(m, line, column).at(packets)
 
 
 def main(m: Measurements, column: str, experiment: str = "sweep") -> Curve:
-    """A column of the link that chapter 5 looks at."""
+    """Returns a column of the link of chapter 5 against the uplink buffer."""
     return curve(m, MAIN, column, experiment)
 
 
 def sizes() -> Array:
-    """The buffers that were run, in packets."""
+    """Returns the buffers that were run, in packets."""
     return np.asarray(BUFFERS, dtype=np.float64)
 
 
 def printed_size(m: Measurements, line: AccessLine) -> PublishedValue:
-    """The estimate that table 6.2 prints for a link, in packets."""
+    """Returns the estimate that table 6.2 prints for a link, in packets."""
     return m.published.find("Table 6.2", "estimated_uplink_buffer", link=line.name)
 
 
 def crossing(
     m: Measurements, line: AccessLine, column: str = "estimate_packets", experiment: str = "sweep"
 ) -> metrics.Crossing:
-    """Where eq 6.6's estimate meets the configured size."""
+    """Returns the crossing of eq 6.6's estimate with the configured size."""
     found = curve(m, line, column, experiment)
     return metrics.diagonal_crossing(found.x, found.median)
 
 
 def threshold(m: Measurements, line: AccessLine, column: str = "estimate_packets", experiment: str = "sweep") -> float:
-    """The same as a number of packets; NaN where there is no crossing."""
+    """Returns the crossing in packets; NaN if there is none."""
     packets = crossing(m, line, column, experiment).packets
     return float("nan") if packets is None else packets
 
 
 def by_link(column: str, experiment: str = "sweep", scale: float = 1.0) -> Lines:
-    """Lines of a column against the buffer, one for each link, named at their right ends."""
+    """Returns the lines of a column against the buffer, one for each link, labelled at their right ends."""
 
     def lines(m: Measurements) -> Iterable[Line]:
         for line in LINES:
@@ -96,7 +96,7 @@ def by_link(column: str, experiment: str = "sweep", scale: float = 1.0) -> Lines
 
 
 def printed_at(found: Iterable[tuple[AccessLine, float, float]]) -> Iterable[Line]:
-    """Diamonds at `(link, packets, value)`."""
+    """Returns the marks of printed values at `(link, packets, value)`."""
     return (printed_mark(packets, value, line.ink) for line, packets, value in found)
 
 
@@ -111,4 +111,4 @@ AGAINST_BUFFER = Plot(
     ticks=BUFFERS,
     axis=BUFFER,
 )
-"""What figures against the uplink buffer have in common."""
+"""Common parts of the figures against the uplink buffer."""

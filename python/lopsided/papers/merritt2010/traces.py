@@ -1,7 +1,7 @@
 """Figures over time: throughput, windows, bandwidth-delay product and the feedback cycle of single runs on 2400/196.
 
-They show the first repetition's run, as the thesis shows its one run. Its upload starts at 120 s (section 1.3),
-although figure 1.1's text says about 150 s (MER-A05); compare shapes, not time stamps.
+They show the run of the first repetition, as the thesis shows its only run. The upload starts at 120 s (section 1.3),
+although figure 1.1's text says about 150 s (MER-A05). Compare shapes, not time stamps.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from lopsided.papers.merritt2010.shared import BUFFER, SWEEP, main
 from lopsided.views.plot import style
 
 THROUGHPUT_STEP_S = 1.0
-"""Bin of the throughput curves: Wireshark's default interval, with which the thesis drew its own."""
+"""Bin of the throughput curves: Wireshark's default interval, which the thesis used for its curves."""
 
 FLOWS = (("download", style.DOWN[0]), ("upload", style.UP[0]))
 
 
 def two_way_of(m: Measurements, packets: int) -> TwoWay:
-    """The run with this uplink buffer."""
+    """Returns the run of the main link with this uplink buffer in packets."""
     return TwoWay.of(m.run("sweep", link=MAIN.name, **{BUFFER: packets}))
 
 
@@ -65,7 +65,7 @@ def _rates(_m: Measurements) -> Iterable[tuple[float, str]]:
 
 
 def throughput_panel(packets: int, caption: str = "", height: float = 2.8) -> Panel:
-    """Both throughputs over the run, with the links' rates."""
+    """Returns a panel with both throughputs over the run and the links' rates."""
     return Panel(
         "kbit/s",
         lines=partial(_throughput, packets=packets),
@@ -77,7 +77,7 @@ def throughput_panel(packets: int, caption: str = "", height: float = 2.8) -> Pa
 
 
 def throughput(packets: int, number: str) -> Plot:
-    """Throughput over time with one buffer."""
+    """Returns the plot of the throughput over time with one uplink buffer in packets."""
     return Plot(
         f"Throughput with a {packets}-packet uplink buffer",
         f"2400/196 kbit/s; the upload joins at the dotted line (merritt2010 figure {number})",
@@ -95,7 +95,7 @@ def throughput(packets: int, number: str) -> Plot:
 def _drop(m: Measurements) -> Iterable[Comparison]:
     printed = m.published.find("Section 1", "download_throughput_drop_when_upload_starts")
     loss = main(m, "down_ratio").at(50).map(lambda kept: 1 - kept)
-    return (compare(printed, loss, "over the 120 s of both against 120 s alone", 100),)
+    return (compare(printed, loss, "the 120 s with both flows against the 120 s alone", 100),)
 
 
 INTRODUCTION = throughput(50, "1.1").but(
@@ -123,7 +123,7 @@ def _phase(m: Measurements, packets: int) -> str:
 
 
 def phases(packets: int, number: str, expected: str) -> Plot:
-    """Both windows while both flows are active."""
+    """Returns the plot of both congestion windows while both flows are active."""
     return throughput(packets, number).but(
         title=f"Congestion windows with a {packets}-packet uplink buffer",
         subtitle=f"2400/196 kbit/s, both flows active; the thesis finds them {expected} in a detail (merritt2010 "
@@ -147,7 +147,7 @@ def _tracking(m: Measurements, packets: int) -> Iterable[Line]:
 
 
 def tracking(packets: int, number: str) -> Plot:
-    """The download's window beside the bandwidth-delay product that its smoothed RTT implies (MER-M16)."""
+    """Returns the plot of the download's window and the BDP that its smoothed RTT implies (MER-M16)."""
     start = partial(_start, packets=packets)
     return throughput(packets, number).but(
         title=f"Window against bandwidth-delay product, {packets}-packet uplink buffer",
@@ -162,16 +162,16 @@ def tracking(packets: int, number: str) -> Plot:
                 uprights=start,
             ),
         ),
-        small_print=("sampled every 100 ms, from the sixth second on", partial(_digest, packets=packets)),
+        small_print=("sampled every 100 ms, from 5 s on", partial(_digest, packets=packets)),
     )
 
 
 Course: TypeAlias = Callable[[TwoWay, Buffers], tuple[Array, Array]]
-"""Times and values of something that a run and its buffers tell."""
+"""Returns times and values of a quantity of a run and its buffers."""
 
 CYCLE_PACKETS = 50
 CYCLE_S = (-3.0, 12.0)
-"""What figure 3.2 shows of the run, in seconds after the upload's start."""
+"""Interval of figure 3.2, in seconds after the upload's start."""
 _STEPS = (("r2_full", "2"), ("r1_empty", "3"), ("r2_drained", "4"), ("r1_filled", "4"))
 
 
@@ -196,20 +196,20 @@ def _cycle_panel(y: str, caption: str, ink: str, column: str, read: Course) -> P
 
 CYCLE = throughput(CYCLE_PACKETS, "3.2").but(
     title="The feedback cycle",
-    subtitle="2400/196 kbit/s, uplink buffer of 50 packets, where the upload joins (merritt2010 section 3.5, figure "
+    subtitle="2400/196 kbit/s, uplink buffer of 50 packets, while the upload joins (merritt2010 section 3.5, figure "
     "3.2)",
     x="time since the upload's start (s)",
     panels=(
         _cycle_panel(
             "packets",
-            "1. before the upload R1 holds data; 3. it runs empty; 4. a burst of ACKs fills it again: backlog of R1",
+            "backlog of R1: 1. it holds data before the upload; 3. it runs empty; 4. a burst of ACKs fills it again",
             style.DOWN[0],
             "r1_packets",
             lambda both, buffers: (buffers["down"]["time_s"], buffers["down"]["backlog_packets"]),
         ),
         _cycle_panel(
             "packets",
-            "2. the upload's slow start fills R2; 4. R2 drains: backlog of R2",
+            "backlog of R2: 2. the upload's slow start fills it; 4. it drains",
             style.UP[0],
             "r2_packets",
             lambda both, buffers: (buffers["up"]["time_s"], buffers["up"]["backlog_packets"]),
@@ -223,20 +223,19 @@ CYCLE = throughput(CYCLE_PACKETS, "3.2").but(
         ),
         _cycle_panel(
             "kB",
-            "the download's window, which grows by one segment in such an RTT",
+            "the download's window, which grows by one segment per RTT",
             style.DOWN[0],
             "cwnd_kB",
             lambda both, buffers: (both.download.time_s, both.download.cwnd_bytes / 1e3),
         ),
     ),
     small_print=(
-        "dotted: the upload's start, then R2 full, R1 empty, R2 drained and R1 full again, as the statement "
-        "feedback-cycle finds them",
+        "dotted: the upload's start, R2 full, R1 empty, R2 drained, R1 full again (statement feedback-cycle)",
         partial(_digest, packets=CYCLE_PACKETS),
     ),
     x_limits=CYCLE_S,
 )
-"""The four steps of section 3.5 in order, in the run with 50 packets."""
+"""The four steps of section 3.5 in the run with 50 packets."""
 
 FIGURES = (
     Figure("1.1", "Throughput with 50 and 15 packet uplink buffers", SWEEP, INTRODUCTION),

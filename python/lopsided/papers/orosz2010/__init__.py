@@ -1,7 +1,7 @@
 """Orosz, Sztrik and Kim, *Dynamics and Congestion Control of Alternative TCP Variants on Asymmetric Lines*, 2010.
 
-What does upload traffic on an ADSL line of 512/128 kbit/s do to a download, under each of six TCP variants? Labels such
-as ORO-E01 (experiments), ORO-M03 (mechanisms) and ORO-A08 (gaps and slips of the text) number the letter's parts.
+How does upload traffic on an ADSL line of 512/128 kbit/s affect a download, under each of six TCP variants? Labels
+number the parts of the letter: ORO-E01 (experiments), ORO-M03 (mechanisms), ORO-A08 (gaps and slips of the text).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """What uploads leave of the download."""
+    """Returns the share of the download's throughput that remains with one and with two uploads."""
     one, two = (mean_over(m, OTHERS, f"share_{phase}").median * 100 for phase in (2, 3))
     vegas = value(m, VEGAS, "share_2").median * 100
     return (
-        f"With {setup.ASSUMED_BUFFER} packets of buffer in the modem one upload leaves {one:.0f} % of the download and "
-        f"two leave {two:.0f} % (mean of the variants but Vegas); Vegas keeps {vegas:.0f} % beside one. How much is "
-        "left is decided by how long that buffer lets ACKs wait, more than by the variant (figure B)."
+        f"With a modem buffer of {setup.ASSUMED_BUFFER} packets one upload leaves {one:.0f} % of the download and two "
+        f"leave {two:.0f} % (mean of all variants except Vegas); Vegas keeps {vegas:.0f} % beside one. The time that "
+        "ACKs wait in this buffer decides the result more than the variant does (figure B)."
     )
 
 
@@ -38,7 +38,7 @@ PAPER = Paper(
     title="Dynamics and Congestion Control of Alternative TCP Variants on Asymmetric Lines",
     authors="Peter Orosz, Janos Sztrik and Chesoong Kim",
     year=2010,
-    summary="What do uploads on an ADSL line do to a download, under each of six TCP variants?",
+    summary="How do uploads on an ADSL line affect a download, under each of six TCP variants?",
     folder=FOLDER,
     experiments=(setup.PHASED, setup.BUFFERED, setup.WINDOWED, setup.RATIOS, setup.ACKS, setup.MODERN),
     figures=FIGURES,

@@ -1,8 +1,8 @@
-"""The letter's statements as functions that measure whether they hold.
+"""The letter's statements and how each is judged.
 
 A claim is judged on medians over the repetitions and again on each single one (the letter shows one measurement for
-each variant). Bounds that are ours alone: "equal" within 5 %, fluctuation "large" where the standard deviation in bins
-of a second exceeds a fifth of the mean and five times that of the download alone.
+each variant). Two bounds are ours. "Equal" means within 5 %. Fluctuation is "large" if the standard deviation in bins
+of 1 s exceeds 20 % of the mean and 5 times the fluctuation of the download alone.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ of_paper, ours = Statements(("phases",)), Statements(("phases",), "ours")
 
 
 def _waiting(m: Measurements) -> list[Measured]:
-    """Beside one upload and beside two."""
+    """Mean backlog of the uplink in phases 2 and 3, in packets."""
     return [
         number(f"packets waiting in the uplink, phase {phase}", mean_over(m, OTHERS, f"uplink_backlog_{phase}_packets"))
         for phase in (2, 3)
@@ -57,7 +57,7 @@ def _waiting(m: Measurements) -> list[Measured]:
 
 @of_paper("Alone on the line all variants perform similarly well.", "section V")
 def phase_1_similar(m: Measurements) -> Verdict:
-    """Throughputs of phase 1, and how busy the downlink is."""
+    """In phase 1 the throughputs agree within 2 % and the downlink is busy for at least 95 % of the time."""
     printed = m.published.find("Section V", "downstream_throughput_ranking")
     busy = min(value(m, each, "downlink_busy_1").median for each in FLAVOURS)
     rates = agree_within(0.02, [kbit(each.title, value(m, each, "throughput_1_bps")) for each in FLAVOURS])
@@ -66,33 +66,36 @@ def phase_1_similar(m: Measurements) -> Verdict:
 
 @of_paper("Beside one upload the download falls to near 70 % of the line, depending on the variant.", "section V")
 def phase_2_near_70(m: Measurements) -> Verdict:
-    """The mean share of phase 1 over the variants but Vegas, of which the letter speaks apart."""
-    verdict = near([percent("mean but Vegas", mean_over(m, OTHERS, "share_2"), share(m, 2))])
+    """The mean share over all variants except Vegas is near print; the letter treats Vegas separately."""
+    verdict = near([percent("mean except Vegas", mean_over(m, OTHERS, "share_2"), share(m, 2))])
     return verdict.but(*(percent(each.title, value(m, each, "share_2")) for each in FLAVOURS))
 
 
-@ours("Near 70 % is left with some uplink buffers only.", "of section V (ORO-A08)", needs=("buffers",))
+@ours("Only some uplink buffers leave about 70 %.", "about section V (ORO-A08)", needs=("buffers",))
 def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
-    """The uplink buffers, linear between those that were run, with which the mean share is near the printed one."""
+    """The uplink buffers whose mean share is near print span less than a factor of 2 and include the assumed one.
+
+    Shares between the buffers that were run are interpolated.
+    """
     found, printed = mean_curve(m, OTHERS, "share_2", "buffers", "uplink_buffer_packets"), share(m, 2)
     least, most = int(found.x[0]), int(found.x[-1])
     buffers = np.linspace(least, most, 1 + 10 * (most - least))
     fits = buffers[[near([percent("", found.at(each), printed)]).holds for each in buffers]]
     ends = [
-        number(f"{name} uplink buffer with which it is near print", packets, "packets")
+        number(f"{name} uplink buffer with a share near print", packets, "packets")
         for name, packets in (("smallest", fits.min(initial=np.inf)), ("largest", fits.max(initial=-np.inf)))
     ]
-    assumed = number("the buffer that is assumed", setup.ASSUMED_BUFFER, "packets")
+    assumed = number("assumed buffer", setup.ASSUMED_BUFFER, "packets")
     there = [percent(f"mean share with {packets:g} packets", found.at(packets), printed) for packets in found.x]
     where = f"near print from {text.value(ends[0])} to {text.value(ends[1])}"
     holds = fits.size > 0 and fits.max() < 2 * fits.min() and fits.min() <= assumed.value <= fits.max()
-    criterion = "the buffers lie within a factor of 2, around the one that is assumed"
-    notes = (f"N{where[1:]} only; the letter does not give the buffer",) if fits.size else ()
-    return Verdict(bool(holds), criterion, (*ends, assumed, *there), f"it is {where}", notes)
+    criterion = "the buffers lie within a factor of 2 and include the assumed one"
+    notes = (f"The share is only {where}; the letter does not give the buffer",) if fits.size else ()
+    return Verdict(bool(holds), criterion, (*ends, assumed, *there), f"the share is {where}", notes)
 
 
 def _bounded(m: Measurements, window: int, phase: int, flavours: Iterable[Flavour]) -> float:
-    """What is left where the uploads' windows are bounded before a deep buffer."""
+    """Mean share of these variants with bounded upload windows and a deep buffer."""
     return mean_over(m, flavours, f"share_{phase}", "windows", upload_window_kib=window).median
 
 
@@ -100,11 +103,11 @@ def _bounded(m: Measurements, window: int, phase: int, flavours: Iterable[Flavou
     "Beside two uploads an average of 40 % or less is left.", "section V", needs=("phases", "windows"), fails=True
 )
 def phase_3_below_40(m: Measurements) -> Verdict:
-    """The mean share of phase 1 over all variants."""
+    """The mean share over all variants is at most the printed one."""
     printed = share(m, 3)
     mean = percent("mean over the six", mean_over(m, FLAVOURS, "share_3"), printed)
     others, second = (
-        percent(f"mean but Vegas, phase {phase}", mean_over(m, OTHERS, f"share_{phase}")) for phase in (3, 2)
+        percent(f"mean except Vegas, phase {phase}", mean_over(m, OTHERS, f"share_{phase}")) for phase in (3, 2)
     )
     deep = f"before {setup.DEEP_BUFFER} packets"
     bounded = [
@@ -118,23 +121,23 @@ def phase_3_below_40(m: Measurements) -> Verdict:
         second,
         *waiting,
         *bounded,
-        why=f"of the five but Vegas {text.value(others)} is left, as in phase 2 ({text.value(second)}): the buffer "
-        f"is as full beside one upload as beside two ({text.number(waiting[0].value)} and "
-        f"{text.number(waiting[1].value)} packets wait). Where the first upload leaves room the second adds its "
-        f"wait: {text.named(enough)} (figure W)",
+        why=f"{text.value(others)} is left on average without Vegas, as in phase 2 ({text.value(second)}): the buffer "
+        f"is as full with one upload as with two ({text.number(waiting[0].value)} and "
+        f"{text.number(waiting[1].value)} packets wait). If the first upload leaves room, the second adds its wait: "
+        f"{text.named(enough)} (figure W)",
     )
 
 
 @ours(
     "There is a setting in which one upload leaves about 70 % and two leave 40 % or less.",
-    "of section V, both shares together",
+    "about section V, both shares together",
     needs=("windows", "phases"),
     fails=True,
 )
 def one_setting_gives_both(m: Measurements) -> Verdict:
-    """In figure W: the mean but Vegas near print beside one upload, and the mean of the six at most 40 % beside two.
+    """A window of figure W gives a mean without Vegas near print in phase 2, and a mean of at most 40 % in phase 3.
 
-    The note says which statements on the three phases come to another verdict there.
+    The note lists the statements on the three phases whose verdict changes with this window.
     """
     measured: list[Measured] = []
     found: list[int] = []
@@ -142,34 +145,34 @@ def one_setting_gives_both(m: Measurements) -> Verdict:
         second, third = (
             percent(f"{window} KiB: {name}", _bounded(m, window, phase, flavours), share(m, phase))
             for phase, name, flavours in (
-                (2, "phase 2, mean but Vegas", OTHERS),
+                (2, "phase 2, mean except Vegas", OTHERS),
                 (3, "phase 3, mean over the six", FLAVOURS),
             )
         )
         measured += [second, third]
         if near([second]).holds and third.value <= share(m, 3).number:
             found.append(window)
-    criterion = "one window of figure W at least gives both"
+    criterion = "at least one window of figure W gives both"
     notes = tuple(_changes(m, window) for window in found) if m.has("phases") else ()
     return Verdict(bool(found), criterion, tuple(measured), "no window of figure W gives both", notes)
 
 
 def _changes(m: Measurements, window: int) -> str:
-    """What the other statements say under a window of figure W, against what is assumed."""
+    """Names the statements whose verdict under a window of figure W differs from the verdict under the assumptions."""
     others = [claim for claim in CLAIMS if claim.needs == ("phases",)]
     there = judge(others, m.instead("phases", "windows", upload_window_kib=window))
     moved = [(each, claim.check(m).holds) for each, claim in zip(there, others, strict=True)]
     gained = [each.claim.key for each, held in moved if each.verdict.holds and not held]
     lost = [each.claim.key for each, held in moved if held and not each.verdict.holds]
     return (
-        f"With uploads of {window} KiB also hold: {', '.join(gained) or 'none'}; no longer hold: "
+        f"With uploads of {window} KiB these statements hold too: {', '.join(gained) or 'none'}; these no longer hold: "
         f"{', '.join(lost) or 'none'}"
     )
 
 
-@of_paper("Vegas becomes far the lowest as long as any large upload runs.", "section V, figure 2")
+@of_paper("Vegas is by far the lowest as long as any large upload runs.", "section V, figure 2")
 def vegas_lowest(m: Measurements) -> Verdict:
-    """Vegas' throughput against that of the next lowest variant, beside one upload and beside two."""
+    """In phases 2 and 3 Vegas gets less than half of the next lowest variant's throughput."""
 
     def against_next(phase: int) -> Verdict:
         vegas, *others = (value(m, each, f"throughput_{phase}_bps").median for each in (VEGAS, *OTHERS))
@@ -184,18 +187,18 @@ def vegas_lowest(m: Measurements) -> Verdict:
     "Vegas' download is at or below the rate of the uplink, 128 kbit/s, while an upload runs.", "section V, figure 2"
 )
 def vegas_below_uplink(m: Measurements) -> Verdict:
-    """Vegas' throughput in phases 2 and 3, printed in words as "equal to or under", so within 5 %."""
+    """In phases 2 and 3 Vegas' throughput is at most 5 % above the uplink's rate; print says "equal to or under"."""
     printed = m.published.find("Section V", "downstream_throughput_bound")
     rates = (kbit(f"Vegas, phase {phase}", value(m, VEGAS, f"throughput_{phase}_bps"), printed) for phase in (2, 3))
     return at_most(setup.UP_BPS / 1e3 * EQUAL, rates)
 
 
 @of_paper(
-    "Vegas reads the swing of the RTT as congestion and holds its window down.",
+    "Vegas treats the variation of the RTT as congestion and keeps its window small.",
     "sections V and VI, the explanation (ORO-M04)",
 )
 def vegas_holds_its_window(m: Measurements) -> Verdict:
-    """Vegas' mean window in phase 2 against Reno's, although the downlink drops nothing of it."""
+    """Vegas' mean window in phase 2 is below 20 % of Reno's, although the downlink drops none of its packets."""
     vegas, reno = (
         kilobytes(f"{each.title}' window in phase 2", value(m, each, "cwnd_2_bytes")) for each in (VEGAS, RENO)
     )
@@ -209,7 +212,7 @@ def vegas_holds_its_window(m: Measurements) -> Verdict:
 
 
 def _rough(m: Measurements, flavours: Iterable[Flavour], published: PublishedValue | None = None) -> Verdict:
-    """Whether the throughput of each fluctuates beyond `LARGE`, and by `TIMES` more than alone."""
+    """Judges whether each throughput fluctuates by more than `LARGE`, and `TIMES` as much as alone."""
     measured: list[Measured] = []
     calm: list[str] = []
     for each in flavours:
@@ -229,19 +232,19 @@ def _rough(m: Measurements, flavours: Iterable[Flavour], published: PublishedVal
     "sections V and VI, figures 1, 3 and 4",
 )
 def high_speed_fluctuates(m: Measurements) -> Verdict:
-    """Of the high-speed variants in phase 3."""
+    """The high-speed variants fluctuate widely in phase 3."""
     return _rough(m, HIGH_SPEED, published=m.published.find("Section V", "throughput_fluctuation"))
 
 
 @of_paper("The originally flat throughput becomes very irregular, whatever the variant.", "section V")
 def irregular(m: Measurements) -> Verdict:
-    """Of all six in phase 3."""
+    """All six variants fluctuate widely in phase 3."""
     return _rough(m, FLAVOURS)
 
 
 @of_paper("They fluctuate because their windows grow more aggressively than Reno's.", "sections V and VI", fails=True)
 def high_speed_fluctuates_more(m: Measurements) -> Verdict:
-    """In phase 3 each high-speed variant against Reno."""
+    """In phase 3 each high-speed variant fluctuates at least 10 % more than Reno."""
     reno, *found = (number(each.title, value(m, each, "fluctuation_3")) for each in (RENO, *HIGH_SPEED))
     drops, delivery = (
         {each: number(f"{each.title}: {name}", value(m, each, column)) for each in (*HIGH_SPEED, RENO)}
@@ -255,9 +258,9 @@ def high_speed_fluctuates_more(m: Measurements) -> Verdict:
         not calm,
         f"each fluctuates at least {MORE} times as much as Reno",
         (reno, *found, *drops.values(), *delivery.values()),
-        f"beside Reno's {text.value(reno)} not {text.listed(calm)}. In losses the growth shows (CUBIC "
-        f"{text.value(drops[CUBIC])} packets, Reno {text.value(drops[RENO])}), and behind them in what the application "
-        f"can read in order: there CUBIC fluctuates by {text.value(delivery[CUBIC])}, Reno by "
+        f"Reno fluctuates by {text.value(reno)}, and these do not exceed it: {text.listed(calm)}. The growth shows in "
+        f"losses (CUBIC {text.value(drops[CUBIC])} packets, Reno {text.value(drops[RENO])}), and in the data that the "
+        f"application reads in order: there CUBIC fluctuates by {text.value(delivery[CUBIC])}, Reno by "
         f"{text.value(delivery[RENO])}",
     )
 
@@ -268,7 +271,7 @@ def high_speed_fluctuates_more(m: Measurements) -> Verdict:
     fails=True,
 )
 def uplink_delays_acks(m: Measurements) -> Verdict:
-    """Mean RTT over the variants but Vegas, from phase to phase."""
+    """The mean RTT over all variants except Vegas rises by at least 10 % from phase to phase."""
     rtt = [number(f"RTT in phase {phase}", mean_over(m, OTHERS, f"rtt_{phase}_ms"), "ms") for phase in (1, 2, 3)]
     waiting = _waiting(m)
     return all_of(
@@ -276,15 +279,15 @@ def uplink_delays_acks(m: Measurements) -> Verdict:
         ratio("phase 3 over phase 2", rtt[2], rtt[1], above=MORE),
     ).but(
         *waiting,
-        why=f"the buffer holds {text.number(waiting[0].value)} packets beside one upload and "
-        f"{text.number(waiting[1].value)} beside two; the RTT rises again where the uploads' windows are bounded "
+        why=f"the buffer holds {text.number(waiting[0].value)} packets with one upload and "
+        f"{text.number(waiting[1].value)} with two; the RTT rises in phase 3 if the uploads' windows are bounded "
         "(figure W)",
     )
 
 
-@of_paper("ACKs that waited in the uplink arrive in bunches.", "sections I and VI (ORO-M04)", needs=("acks",))
+@of_paper("ACKs that wait in the uplink arrive in bunches.", "sections I and VI (ORO-M04)", needs=("acks",))
 def acks_bunch(m: Measurements) -> Verdict:
-    """Of the download's acknowledged octets, the share that arrives compressed in phase 2, against phase 1."""
+    """In phase 2 at least 33 % of the acknowledged bytes arrive compressed, and twice the share of phase 1."""
     verdicts: list[Verdict] = []
     for each in FLAVOURS:
         alone, beside = (
@@ -294,19 +297,19 @@ def acks_bunch(m: Measurements) -> Verdict:
         more = ratio(f"{each.title}: phase 2 over phase 1", beside, alone, above=2)
         bunch = kilobytes(f"{each.title}: mean bunch in phase 2", value(m, each, "bunch_2_bytes", "acks"))
         verdicts.append(all_of(at_least(100 / 3, [beside]), more).but(bunch))
-    return all_of(*verdicts).but(criterion="a third at least, and twice as much as in phase 1, for each")
+    return all_of(*verdicts).but(criterion="at least a third, and at least twice as much as in phase 1, for each")
 
 
 @of_paper(
-    "Bunched ACKs let the sender send more than the downlink can take: it loses packets and idles in turn.",
+    "Bunched ACKs let the sender send more than the downlink can carry: it drops packets and idles in turn.",
     "sections I and VI (ORO-M04)",
 )
 def bunches_congest_downlink(m: Measurements) -> Verdict:
-    """The downlink's buffer in phase 3, for each variant but Vegas: empty part of the time, and dropping packets."""
+    """In phase 3 the downlink's buffer is empty for at least 10 % of the time and drops packets, except with Vegas."""
     verdicts: list[Verdict] = []
     for each in OTHERS:
         empty = 1 - value(m, each, "downlink_busy_3").median
-        drops = number(f"{each.title}: packets that it drops", value(m, each, "downlink_drops_3"))
+        drops = number(f"{each.title}: packets that the downlink drops", value(m, each, "downlink_drops_3"))
         idle = at_least(10, [percent(f"{each.title}: time that the downlink's buffer is empty", empty)])
         verdicts.append(all_of(idle, at_least(1, [drops])))
     return all_of(*verdicts).but(criterion="empty for 10 % of the time, and drops, for each")
@@ -314,11 +317,11 @@ def bunches_congest_downlink(m: Measurements) -> Verdict:
 
 @of_paper(
     "The higher the ratio of the two rates, the likelier is a loss of throughput.",
-    "section V, which measured one ratio",
+    "section V, which measures one ratio",
     needs=("ratios",),
 )
 def ratio_decides(m: Measurements) -> Verdict:
-    """Over uplinks of 512 to 64 kbit/s the mean share but Vegas."""
+    """Over uplinks of 512 to 64 kbit/s the mean share without Vegas falls with the ratio."""
 
     def by_ratio(phase: int) -> Verdict:
         found = mean_curve(m, OTHERS, f"share_{phase}", "ratios", "uplink_kbps")
@@ -335,12 +338,12 @@ def ratio_decides(m: Measurements) -> Verdict:
     fails=True,
 )
 def buffers_above_bdp(m: Measurements) -> Verdict:
-    """Uploads bounded at 16 to 64 KiB, all above the path's product, and the mean share of phase 3."""
+    """The mean share of phase 3 is the same within 10 % for uploads bounded at 16 to 64 KiB, all above the BDP."""
     bdp = kilobytes("bandwidth-delay product of the path", metrics.bandwidth_delay_product_bytes(DOWN_BPS, 0.03))
     shares = [percent(f"phase 3 with uploads of {window} KiB", _bounded(m, window, 3, OTHERS)) for window in WINDOWS]
     return agree_within(0.1, shares, "difference of the shares").but(
         bdp,
-        why=f"the path without queues needs {text.value(bdp)}, but an upload's window is what stands in the modem's "
+        why=f"the path without queues needs {text.value(bdp)}, but the whole window of an upload waits in the modem's "
         f"buffer: {text.named(shares[0])}, {text.named(shares[-1])}",
     )
 

@@ -1,4 +1,4 @@
-"""What stands next to the letter's printed values that no figure, table or statement compares."""
+"""Counterparts of the printed values that no figure, table or statement of the letter compares."""
 
 from __future__ import annotations
 

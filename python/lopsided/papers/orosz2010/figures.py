@@ -1,7 +1,7 @@
-"""Figures over time for each variant; tables and figures of what the three phases leave, and what decides it.
+"""Figures over time for each variant, and tables and figures of the shares in the three phases and their causes.
 
-Those over time show the first repetition's run, as the letter shows its one run. Two of the letter's figures are
-labelled 2 (ORO-A02), and H-TCP and Reno have none (ORO-A03).
+Figures over time show the run of the first repetition, as the letter shows its only run. Two of the letter's figures
+have the number 2 (ORO-A02), and H-TCP and Reno have no figure (ORO-A03).
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def _seed(m: Measurements, each: Flavour) -> str:
 
 
 def _over_time(number: str, each: Flavour) -> Figure:
-    """Throughput of both directions, the download's window and RTT."""
+    """The figure of one variant: throughput of both directions, and the download's window and RTT."""
     place = f"orosz2010 figure {number}" if number.isdigit() else "not drawn in orosz2010"
     rates = Panel(
         "kbit/s",
         partial(_throughput, each=each),
-        "throughput of both directions: IP octets on the line, dashed: its rates",
+        "throughput of both directions: IP bytes on the line; dashed: rates of the line",
         2.5,
         limits=(0, DOWN_BPS / 1e3 * 1.05),
         levels=lambda m: [(rate / 1e3, style.MUTED) for rate in (DOWN_BPS, UP_BPS)],
@@ -75,7 +75,7 @@ def _over_time(number: str, each: Flavour) -> Figure:
     )
     plot = Plot(
         f"{each.title}: a download alone, beside one upload, and beside two",
-        f"512/128 kbit/s ADSL line; a dotted line where an upload joins ({place})",
+        f"512/128 kbit/s ADSL line; dotted: an upload joins ({place})",
         "time since the download's start (s)",
         tuple(replace(panel, uprights=partial(_joins, each=each)) for panel in (rates, window, rtt)),
         small_print=(f"throughput in bins of {BIN_S:g} s, no smoothing", partial(_seed, each=each)),
@@ -85,7 +85,7 @@ def _over_time(number: str, each: Flavour) -> Figure:
     return Figure(number, f"{each.title} throughput", ("phases",), plot)
 
 
-# --- Of the phases
+# --- By phase
 
 
 def _bars(m: Measurements) -> Iterable[Line]:
@@ -97,7 +97,7 @@ def _bars(m: Measurements) -> Iterable[Line]:
 
 
 FIGURE_A = Plot(
-    "What is left of the download beside one upload and beside two",
+    "Share of the download that one and two uploads leave",
     "Throughput against phase 1, 512/128 kbit/s (orosz2010 section V); dashed: printed values",
     "phase (number of uploads plus 1)",
     (Panel("% of phase 1", _bars, height=2.8, limits=(0, 125), legend=("upper left", 6)),),
@@ -112,7 +112,7 @@ FIGURE_A = Plot(
 
 
 def _shares(m: Measurements, phase: int, experiment: str, over: str) -> Iterable[Line]:
-    """One curve for each variant: its share of phase 1, medians with the range over the repetitions."""
+    """One curve for each variant: its share of phase 1, as medians with the range over the repetitions."""
     for each in FLAVOURS:
         found = m.curve(experiment, f"share_{phase}", over, variant=each.key)
         if over == "uplink_kbps":
@@ -123,7 +123,7 @@ def _shares(m: Measurements, phase: int, experiment: str, over: str) -> Iterable
 def _sweep(
     title: str, subtitle: str, x: str, experiment: str, over: str, axis: Sequence[float], note: str = ""
 ) -> Plot:
-    """The shares of phases 2 and 3 against what the experiment varies."""
+    """The plot of the shares of phases 2 and 3 against the setting that the experiment varies."""
     panels = tuple(
         Panel(
             "% of phase 1",
@@ -149,25 +149,25 @@ def _sweep(
 
 
 FIGURE_B = _sweep(
-    "The modem's buffer decides what an upload leaves",
+    "The modem's buffer decides the share that an upload leaves",
     "Share of the download's throughput by uplink buffer",
     "uplink buffer (packets)",
     "buffers",
     "uplink_buffer_packets",
     setup.BUFFERS,
-    f"Assumed elsewhere: {ASSUMED_BUFFER} packets. The statement seventy-percent-needs-its-buffer says for which "
-    "buffers the mean of phase 2 is near print.",
+    f"Other experiments assume {ASSUMED_BUFFER} packets. The statement seventy-percent-needs-its-buffer gives the "
+    "buffers for which the mean of phase 2 is near print.",
 ).but(log_x=True)
 
 FIGURE_W = _sweep(
-    "Bounded uploads before a deep buffer add their waits",
+    "Waits of bounded uploads add up in a deep buffer",
     f"Share of the download's throughput, uplink buffer of {setup.DEEP_BUFFER} packets",
     "send buffer of each upload (KiB)",
     "windows",
     "upload_window_kib",
     setup.WINDOWS,
-    "An upload's whole window stands in the modem's buffer and the second doubles the wait. The letter says that "
-    "defaults were kept; whether its FTP programs set buffers it does not say.",
+    "The whole window of an upload waits in the modem's buffer, and a second upload doubles the wait. The letter says "
+    "that defaults were kept. It does not say if its FTP programs set buffers.",
 )
 
 FIGURE_RATIO = _sweep(
@@ -181,7 +181,7 @@ FIGURE_RATIO = _sweep(
 
 
 def _table_e01(m: Measurements) -> Artifact:
-    """Throughput, share, fluctuation and RTT of the download in each phase (ORO-E01)."""
+    """The table of throughput, share, fluctuation and RTT of the download in each phase (ORO-E01)."""
 
     def scaled(column: str, scale: float = 1.0) -> Callable[[Flavour], float]:
         return lambda each: value(m, each, column).median * scale
@@ -194,27 +194,27 @@ def _table_e01(m: Measurements) -> Artifact:
         columns[f"RTT_ms_in_phase_{phase}"] = scaled(f"rtt_{phase}_ms")
     columns["retransmits"] = scaled("retransmits")
     notes = (
-        "Throughput counts IP octets on the line, shares are of phase 1, fluctuation is the standard deviation over "
-        "the mean in bins of a second.",
+        "Throughput counts IP bytes on the line. Shares relate to phase 1. Fluctuation is the standard deviation over "
+        "the mean in bins of 1 s.",
     )
     return Artifact(table(FLAVOURS, columns), None, tuple(_compared(m)), notes)
 
 
 def _compared(m: Measurements) -> Iterable[Comparison]:
-    """Vegas, of which the letter speaks apart, is left out of the second phase's mean and given beside the third's."""
+    """The comparisons with print. The mean of phase 2 excludes Vegas, which the letter treats separately."""
     find = m.published.find
     busy = Spread.over(min, (value(m, each, "downlink_busy_1") for each in FLAVOURS))
-    yield compare(find("Section IV", "downlink_load", phase=1), busy, "share of time that packets wait, the least", 100)
+    yield compare(find("Section IV", "downlink_load", phase=1), busy, "lowest share of time with packets waiting", 100)
     yield compare(share(m, 2), mean_over(m, OTHERS, "share_2"), "mean of five variants, without Vegas", 100)
     without = mean_over(m, OTHERS, "share_3").median * 100
     remark = f"mean of all six; without Vegas {without:.0f}"
     yield compare(share(m, 3), mean_over(m, FLAVOURS, "share_3"), remark, 100)
     highest = Spread.over(max, (value(m, VEGAS, f"throughput_{phase}_bps") for phase in (2, 3)))
-    yield compare(find("Section V", "downstream_throughput_bound"), highest, "the higher of both phases", 1e-3)
+    yield compare(find("Section V", "downstream_throughput_bound"), highest, "the higher of phases 2 and 3", 1e-3)
 
 
 def _table_e02(m: Measurements) -> Artifact:
-    """Arithmetic of section III, which must agree to the last digit (ORO-E02)."""
+    """The arithmetic of section III, which agrees to the last digit (ORO-E02)."""
     paths = {"local ADSL link": 0.02, "full path": 0.03}
     columns: Columns[str] = {
         "path": lambda path: path,
@@ -232,7 +232,7 @@ def _table_e02(m: Measurements) -> Artifact:
 
 
 def _table_l(m: Measurements) -> Artifact:
-    """The simulator under both profiles beside Linux 6.1's own TCP, one run each variant."""
+    """The table that compares both profiles of the simulator with Linux 6.1's own TCP, one run for each variant."""
     record = recorded.read(Path(__file__).parent, "modern")
     linux = {row["variant"]: row for row in record.rows(named=True)}
     columns: Columns[Flavour] = {"variant": lambda each: each.title}
@@ -248,9 +248,9 @@ def _table_l(m: Measurements) -> Artifact:
         "RTT_ms_Linux_itself_phase_2": lambda each: linux[each.key]["rtt_2_ms"],
     }
     notes = (
-        f"Linux itself: Linux {record['kernel'][0]} in virtual time (the kernel world), one run with the first seed, "
-        "recorded; the others are simulated, medians of the seeds. CUBIC is the old one under linux-2.6 and today's "
-        "elsewhere.",
+        f"Linux itself: Linux {record['kernel'][0]} in virtual time (the kernel world), one recorded run with the "
+        "first seed. The other columns are simulated, medians of the seeds. CUBIC is the old version under linux-2.6 "
+        "and the current one elsewhere.",
     )
     return Artifact(table(FLAVOURS, columns), None, (), notes)
 
@@ -260,13 +260,13 @@ FIGURES = (
     _over_time("2", VEGAS),
     _over_time("3", setup.BIC),
     _over_time("4", setup.HIGHSPEED),
-    Figure("A", "What is left of the download in each phase", ("phases",), FIGURE_A),
+    Figure("A", "Share of the download in each phase", ("phases",), FIGURE_A),
     Figure("B", "Share against the uplink buffer", ("buffers",), FIGURE_B),
     Figure("E01", "Three phases for each variant", ("phases",), _table_e01, "Table"),
     Figure("E02", "Bandwidth-delay products", (), _table_e02, "Table"),
     _over_time("H", setup.HTCP),
     _over_time("R", setup.RENO),
-    Figure("L", "The same on Linux of today", ("phases", "modern"), _table_l, "Table"),
+    Figure("L", "The same on current Linux", ("phases", "modern"), _table_l, "Table"),
     Figure("Ratio", "Share against the ratio of the rates", ("ratios",), FIGURE_RATIO),
     Figure("W", "Share against the windows of the uploads", ("windows",), FIGURE_W),
 )

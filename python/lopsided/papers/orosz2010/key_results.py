@@ -1,4 +1,4 @@
-"""The numbers by which other values of what is assumed are judged: the shares left, Vegas, and the fluctuation."""
+"""Numbers that show how sensitive the results are to the assumptions: shares, Vegas, and the fluctuation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lopsided.papers.orosz2010.shared import mean_over, value
 
 
 def _mean_share(phase: int) -> KeyResult:
-    title = f"phase {phase} mean but Vegas"
+    title = f"phase {phase} mean except Vegas"
     return KeyResult(f"share-{phase}", title, "of phase 1", lambda m: mean_over(m, OTHERS, f"share_{phase}").median)
 
 

@@ -1,10 +1,10 @@
-"""What is taken from one run: each phase's throughput, its fluctuation, delay, window and losses.
+"""Measures of one run: the throughput of each phase, its fluctuation, delay, window and losses.
 
-A phase begins when its upload does and ends when the next begins. Throughput is what a capture at the client counts, as
-the letter did with Wireshark: IP octets that come down the line, retransmissions and the uploads' ACKs (below 1 %)
-among them; goodput is what the receiving application got. The letter's shares are of the line as one download fills
-it, "100 % downlink load" (section IV): `share` is of the throughput in phase 1, so that it does not matter to it
-whether the printed rate counts cells or IP packets.
+A phase starts with its upload and ends when the next phase starts. Throughput counts all IP bytes that arrive at the
+client, as the letter does with Wireshark: with retransmissions and with the ACKs of the uploads (below 1 %). Goodput
+counts bytes delivered to the receiving application. The letter's shares relate to the line filled by one download, "100
+% downlink load" (section IV). `share` relates to the throughput in phase 1, so that it does not depend on whether the
+printed rate counts cells or IP packets.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 BIN_S = 1.0
-"""Bin of the throughput series: Wireshark's default."""
+"""Bin of the throughput series in seconds: Wireshark's default."""
 
 
 @dataclass(frozen=True)
 class Phased:
-    """A run and the times at which its phases begin and end."""
+    """The traces of a run, and the start and end times of its phases in seconds."""
 
     download: Trace
     uploads: tuple[Trace, ...]
@@ -37,7 +37,7 @@ class Phased:
 
     @classmethod
     def of(cls, run: Run) -> Phased:
-        """Reads the flow `download` and those of the groups `upload` and `more`."""
+        """Reads the flow `download` and the flows of the groups `upload` and `more` from a run."""
         flows = list(run.flows.rows())
         names = [row["name"] for row in flows if row["group"] in ("upload", "more")]
         traces = traces_of(run, ("download", *names))
@@ -46,26 +46,26 @@ class Phased:
         return cls(traces["download"], tuple(traces[name] for name in names), buffers_of(run), bounds)
 
     def phase(self, number: int) -> tuple[float, float]:
-        """Beginning and end of phase 1, 2 or 3."""
+        """Returns start and end of phase 1, 2 or 3, in seconds."""
         return self.bounds_s[number - 1], self.bounds_s[number]
 
     def throughput_bps(self, direction: str, t0_s: float, t1_s: float) -> float:
-        """Mean rate at which IP octets go over the line."""
+        """Returns the mean rate of IP bytes over the line between two times, in bit/s."""
         buffer = self.buffers[direction]
         return metrics.counter_rate_bps(buffer["time_s"], buffer["sent_bytes"], t0_s, t1_s)
 
     def series_bps(self, direction: str, t0_s: float, t1_s: float) -> tuple[Array, Array]:
-        """The same in bins: their middles and bit/s."""
+        """Returns the rate of IP bytes over the line in bins: their middles in seconds, and bit/s."""
         buffer = self.buffers[direction]
         return metrics.rate_series_bps(buffer["time_s"], buffer["sent_bytes"], t0_s, t1_s, BIN_S)
 
     def delivered_bps(self, t0_s: float, t1_s: float) -> Array:
-        """What the application gets in order, in bins."""
+        """Returns the rate of in-order data to the application in bins, in bit/s."""
         return metrics.rate_series_bps(self.download.time_s, self.download.delivered_bytes, t0_s, t1_s, BIN_S)[1]
 
 
 def three_phases(run: Run, _case: Case) -> Mapping[str, float]:
-    """One row: every quantity for each of the three phases."""
+    """Returns one row with every quantity for each of the three phases."""
     phased = Phased.of(run)
     alone = phased.throughput_bps("down", *phased.phase(1))
     found: dict[str, float] = {}
@@ -89,12 +89,12 @@ def three_phases(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _fluctuation(rate: Array) -> float:
-    """Standard deviation over mean of a series in bins of a second."""
+    """Standard deviation over mean of a series in bins of 1 s."""
     return float(rate.std() / rate.mean()) if rate.mean() > 0 else float("nan")
 
 
 def _buffers(phased: Phased, number: int) -> dict[str, float]:
-    """Mean backlog of both buffers, the share of time that something waits in them, and what they drop."""
+    """Mean backlog of both buffers, the share of time with a backlog, and the number of dropped packets."""
     t0, t1 = phased.phase(number)
     found: dict[str, float] = {}
     for direction, buffer in phased.buffers.items():
@@ -109,7 +109,7 @@ def _buffers(phased: Phased, number: int) -> dict[str, float]:
 
 
 def bunching(run: Run, _case: Case) -> Mapping[str, float]:
-    """How bunched the download's acknowledgements arrive in each phase, from samples every 10 ms."""
+    """Measures how compressed the download's ACKs arrive in each phase, from samples every 10 ms."""
     phased = Phased.of(run)
     found: dict[str, float] = {}
     for number in (1, 2, 3):

@@ -1,8 +1,8 @@
-"""The letter's network and load, and the experiments made of it (orosz2010 sections III and IV; ORO-E01, ORO-M03).
+"""The letter's network and load, and the experiments on them (orosz2010 sections III and IV; ORO-E01, ORO-M03).
 
-A download fills a 512/128 kbit/s ADSL line alone (phase 1), beside one upload (phase 2) and beside two (phase 3), with
-each of the TCP variants. The letter made one such measurement a variant and shows its throughput over time. Everything
-that it does not give is assumed; the sweeps are ours, of what decides the outcome.
+A download fills a 512/128 kbit/s ADSL line alone (phase 1), with one upload (phase 2) and with two (phase 3), for each
+of the TCP variants. The letter has one such measurement for each variant and shows its throughput over time. Settings
+that the letter does not give are assumed. The sweeps are ours and vary the settings that decide the outcome.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ BUFFERS = (5, 10, 20, 30, 50, 100, 200)
 ASSUMED_BUFFER = 50
 
 DEEP_BUFFER = 200
-"""Packets: deep enough that uploads fill it only with windows above 250 kB."""
+"""Uplink buffer in packets that uploads fill only with windows above 250 kB."""
 
 WINDOWS = (16, 20, 24, 28, 32, 48, 64)
-"""Send buffers of the uploading host, KiB a connection, which bound its windows."""
+"""Send buffers of the uploading host in KiB per connection, which bound its windows."""
 
 UPLINKS = (512, 256, 128, 64)
-"""Uplink rates in kbit/s: ratios of 1, 2, 4 and 8."""
+"""Uplink rates in kbit/s, for ratios of 1, 2, 4 and 8."""
 
 
 @dataclass(frozen=True)
 class Flavour:
-    """One of the letter's TCP variants, and how figures draw it."""
+    """One of the letter's TCP variants, with its colour and marker in figures."""
 
     key: str
     cc: str
@@ -52,11 +52,11 @@ HTCP = Flavour("htcp", "htcp", "H-TCP", style.OTHER[3], "v")
 RENO = Flavour("reno", "reno", "Reno", style.UP[0], "P", high_speed=False)
 
 FLAVOURS = (CUBIC, VEGAS, BIC, HIGHSPEED, HTCP, RENO)
-"""In the order of the figures, then those of the text (ORO-A03). CUBIC has the constants of Linux until 2.6.25."""
+"""Variants with a figure first, then those of the text (ORO-A03). CUBIC has the constants of Linux up to 2.6.25."""
 
 HIGH_SPEED = tuple(flavour for flavour in FLAVOURS if flavour.high_speed)
 OTHERS = tuple(each for each in FLAVOURS if each is not VEGAS)
-"""Those that lose packets to find their window."""
+"""Variants that find their window by losses."""
 
 
 def _case(each: Flavour, overrides: Overrides, **labels: int) -> Case:
@@ -66,14 +66,14 @@ def _case(each: Flavour, overrides: Overrides, **labels: int) -> Case:
 def _sweep(
     key: str, summary: str, label: str, values: Sequence[int], settings: Callable[[int], Overrides], usual: int = 3
 ) -> Experiment:
-    """Every variant under each of these values."""
+    """An experiment with every variant under each of these values."""
     cases = tuple(_case(each, settings(value), **{label: value}) for each in FLAVOURS for value in values)
     return Experiment(key, summary, cases, three_phases, usual=usual)
 
 
 PHASED = Experiment(
     key="phases",
-    summary="six variants through the three phases of two minutes each, with what is assumed",
+    summary="six variants through three phases of two minutes each, under the assumptions",
     cases=tuple(_case(each, {}) for each in FLAVOURS),
     measure=three_phases,
     keep=True,
@@ -109,7 +109,7 @@ RATIOS = _sweep(
 
 MODERN = Experiment(
     key="modern",
-    summary="the first experiment under the profile linux-6.1 and today's CUBIC, which the kernel world measures too",
+    summary="the first experiment under the profile linux-6.1 and current CUBIC, which the kernel world runs too",
     cases=tuple(
         _case(each, {"stack.profile": "linux-6.1", "stack.cc": "cubic" if each is CUBIC else each.cc})
         for each in FLAVOURS
@@ -120,7 +120,7 @@ MODERN = Experiment(
 
 ACKS = Experiment(
     key="acks",
-    summary="the first experiment sampled every 10 ms, to see acknowledgements arrive",
+    summary="the first experiment sampled every 10 ms, to resolve the arrival of ACKs",
     cases=tuple(_case(each, {"record.interval": "10 ms"}) for each in FLAVOURS),
     measure=bunching,
     usual=1,

@@ -1,4 +1,4 @@
-"""How this letter's figures, tables and claims look things up: columns of the variants, and their means."""
+"""Access to the measurements for this letter's figures, tables and claims: columns of variants, and their means."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from lopsided.papers.orosz2010.setup import Flavour
 
 
 def value(m: Measurements, each: Flavour, column: str, experiment: str = "phases", **labels: int) -> Spread:
-    """A column of one variant in one setting."""
+    """Returns a column of one variant in one setting."""
     return m.value(experiment, column, variant=each.key, **labels)
 
 
 def mean_over(
     m: Measurements, flavours: Iterable[Flavour], column: str, experiment: str = "phases", **labels: int
 ) -> Spread:
-    """The mean over variants."""
+    """Returns the mean of a column over variants."""
     return Spread.mean(value(m, each, column, experiment, **labels) for each in flavours)
 
 
 def mean_curve(m: Measurements, flavours: Iterable[Flavour], column: str, experiment: str, over: str) -> Curve:
-    """The mean over variants against what an experiment varies."""
+    """Returns the mean of a column over variants, against the label `over`."""
     return Curve.mean(m.curve(experiment, column, over, variant=each.key) for each in flavours)
 
 
 def share(m: Measurements, phase: int) -> PublishedValue:
-    """The share of the line that the letter prints for phase 2 or 3."""
+    """Returns the printed share of the line in phase 2 or 3."""
     return m.published.find("Section V", "downstream_throughput_share_of_link", phase=phase)

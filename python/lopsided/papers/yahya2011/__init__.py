@@ -1,9 +1,9 @@
 """Mohammed Yahya, *TCP Fairness*, MSc project report, University of Alberta, 2011.
 
-Two FTP downloads share a 100 Mbit/s path in a laboratory of Linux machines; do Reno with SACK, CUBIC, HighSpeed and
-Westwood share it fairly at unequal delays, with and without a loss of everything for 100 ms? Reproduced are all 32
-tests. Labels such as YAH-E01 (experiments), YAH-M05 (mechanisms) and YAH-A12 (gaps and slips of the text) number the
-report's parts.
+Two FTP downloads share a 100 Mbit/s path in a laboratory of Linux machines. Do Reno with SACK, CUBIC, HighSpeed and
+Westwood share the path fairly at unequal delays, with and without a loss of all packets for 100 ms? This study
+reproduces all 32 tests. Labels number the parts of the report: YAH-E01 (experiments), YAH-M05 (mechanisms), YAH-A12
+(gaps and slips of the text).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Who shares fairly with whom, and what decides it."""
+    """Returns how fairly the variants share, and the reason for their throughput at 100 ms."""
     leads = {test: mbit(m, test, "S2") / mbit(m, test) for test in COMBOS}
     even = sum(1 / MORE < lead < MORE for lead in leads.values())
     unequal = [lead if test.delay_ms > SECOND_DELAY_MS else 1 / lead for test, lead in leads.items() if not test.even]
@@ -34,8 +34,8 @@ def answer(m: Measurements) -> str:
     return (
         f"In {even} of the {len(COMBOS)} combinations the two flows share within 10 %; at unequal delays the flow "
         f"with the shorter one leads in {sum(lead >= MORE for lead in unequal)} of {len(unequal)}, by up to "
-        f"{max(unequal):.0f} times. Alone with 100 ms of delay they get {alone} Mbit/s: what each makes of one "
-        "refusal by the netem of its own sender."
+        f"{max(unequal):.0f} times. Alone with 100 ms of delay they get {alone} Mbit/s: these differ by the reaction "
+        "of each variant to one packet that its own sender's netem refuses."
     )
 
 

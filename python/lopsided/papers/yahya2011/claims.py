@@ -1,7 +1,6 @@
-"""What the report says, measured (sections 3.1 to 4).
+"""The report's statements and how each is judged (sections 3.1 to 4).
 
-Statements that are held to numbers from which a setting was read off (the windows of YAH-A12, SACK off) are counted
-apart as fitted.
+Statements about numbers from which a setting was read off (the windows of YAH-A12, SACK off) count apart as fitted.
 """
 
 from __future__ import annotations
@@ -56,6 +55,7 @@ from lopsided.papers.yahya2011.shared import (
 from lopsided.papers.yahya2011.tables import iperf_mbit, recorded
 
 UNDELAYED = BASELINES[:4]
+STEP_6 = "Section 2.5.2 step 6"
 
 
 of_paper = Statements(("combos",))
@@ -63,16 +63,17 @@ ours = Statements(("baselines",), "ours")
 fitted = Statements(("observed",), "fitted")
 
 
-@of_paper(
+PATH_CHECK = of_paper.near_print(
+    "path-check",
     "Before the tests iperf finds 95.1 Mbit/s one way, and 94.8 and 94.1 both ways.",
     "section 2.5.2 step 6",
+    lambda m: [
+        number(leg, iperf_mbit(m, leg), "Mbit/s", published=m.published.find(STEP_6, "throughput", item=leg))
+        for leg in LEGS
+    ],
     needs=("preflight",),
     origin="arithmetic",
 )
-def path_check(m: Measurements) -> Verdict:
-    """iperf's three legs before the tests."""
-    printed = {leg: m.published.find("Section 2.5.2 step 6", "throughput", item=leg) for leg in LEGS}
-    return near(number(leg, iperf_mbit(m, leg), "Mbit/s", published=printed[leg]) for leg in LEGS)
 
 
 @of_paper(
@@ -82,44 +83,50 @@ def path_check(m: Measurements) -> Verdict:
     origin="arithmetic",
 )
 def alone_fills_the_link(m: Measurements) -> Verdict:
-    """Throughput of baselines 1 to 4, above 90 Mbit/s and alike."""
+    """The throughputs of baselines 1 to 4 are above 90 Mbit/s and within 5 % of each other."""
     found = rates(m, UNDELAYED)
     return all_of(at_least(90, found).but(criterion="each above 90 Mbit/s"), agree_within(0.05, found))
 
 
-@of_paper("Without delay the RTT is 5.3 ms with each variant.", "section 3.1.1", needs=("baselines",), origin="fitted")
-def rtt_without_delay(m: Measurements) -> Verdict:
-    """45 packets of an unscaled window, one after the other through a link of 100 Mbit/s."""
-    return near(
+# 45 packets of an unscaled window pass a link of 100 Mbit/s one after the other in about 5.3 ms.
+RTT_WITHOUT_DELAY = of_paper.near_print(
+    "rtt-without-delay",
+    "Without delay the RTT is 5.3 ms with each variant.",
+    "section 3.1.1",
+    lambda m: [
         number(f"{test.name} {test.variant}", value(m, test, "rtt_ms"), "ms", published=printed(m, test, "S1", RTT))
         for test in UNDELAYED
-    )
-
-
-@of_paper(
-    "With 100 ms of delay a transfer takes 10 to 14 s, with WESTWOOD 46 s.", "section 3.1.3", needs=("baselines",)
+    ],
+    needs=("baselines",),
+    origin="fitted",
 )
-def delay_costs_little_but_westwood(m: Measurements) -> Verdict:
-    """The throughputs of baselines 5 to 8."""
-    return near(rates(m, DELAYED))
+
+
+DELAY_COSTS_LITTLE_BUT_WESTWOOD = of_paper.near_print(
+    "delay-costs-little-but-westwood",
+    "With 100 ms of delay a transfer takes 10 to 14 s, with WESTWOOD 46 s.",
+    "section 3.1.3",
+    partial(rates, tests=DELAYED),
+    needs=("baselines",),
+)
 
 
 @of_paper(
-    "WESTWOOD is slow at 100 ms although nothing is sent again.",
-    "section 3.1.3 (there unexplained)",
+    "WESTWOOD is slow at 100 ms although nothing is retransmitted.",
+    "section 3.1.3 (unexplained in the report)",
     needs=("baselines",),
 )
 def slow_without_loss(m: Measurements) -> Verdict:
-    """Westwood against the next slowest; retransmissions and refusals by netem in all four."""
+    """Westwood gets less than half of the next slowest. No baseline retransmits, and netem refuses packets in all."""
     found = rates(m, DELAYED)
     again = number(
-        "sent again in all four", sum(value(m, t, "retransmitted_packets").median for t in DELAYED), "packets"
+        "retransmitted in all four", sum(value(m, t, "retransmitted_packets").median for t in DELAYED), "packets"
     )
     refusals = min(value(m, test, "local_congestion").median for test in DELAYED)
     return all_of(
         ratio("WESTWOOD over the slowest other", found[-1], min(found[:-1], key=lambda each: each.value), below=0.5),
         at_most(0, [again]),
-        at_least(1, [number("times that netem had no room, least of the four", refusals)]),
+        at_least(1, [number("packets that netem refused, fewest of the four", refusals)]),
     )
 
 
@@ -130,24 +137,24 @@ def _westwood_over_sack(m: Measurements, experiment: str) -> Measured:
 
 
 @ours(
-    "It is the room of the senders' netem that tells the variants apart at 100 ms.",
-    "of baselines 5 to 8 (YAH-A17)",
+    "The variants differ at 100 ms because of the limit of the senders' netem.",
+    "about baselines 5 to 8 (YAH-A17)",
     needs=("baselines", "in-network"),
 )
 def netem_decides(m: Measurements) -> Verdict:
-    """The share of SACK's throughput that Westwood gets, by where the delay is."""
+    """Westwood gets at most half of SACK's throughput with netem on the sender, and 90 % with the delay on the wire."""
     return all_of(
         at_most(0.5, [_westwood_over_sack(m, "baselines")]), at_least(0.9, [_westwood_over_sack(m, "in-network")])
     ).but(*(number(f"{t.variant}, delay on the wire", mbit(m, t, "S1", "in-network"), "Mbit/s") for t in DELAYED))
 
 
 @ours(
-    "Linux itself behind a full netem does what the simulator does.",
-    "on Linux 6.1 (table K)",
+    "Linux itself behaves like the simulator behind a full netem.",
+    "about Linux 6.1 (table K)",
     needs=("kernel", "kernel-pair"),
 )
 def linux_does_the_same(m: Measurements) -> Verdict:
-    """Every completion time, alone and in Combos 7 to 12, against Linux 6.1's own (table K), and nothing sent again."""
+    """Completion times, alone and in Combos 7 to 12, are within 3 % of Linux 6.1's; nothing is retransmitted."""
     gaps: list[Measured] = []
     again = 0.0
     for experiment, tests in (("kernel", DELAYED), ("kernel-pair", PAIRED)):
@@ -159,17 +166,17 @@ def linux_does_the_same(m: Measurements) -> Verdict:
                 gaps.append(percent(name, simulated / linux["completion_s"] - 1))
     return all_of(
         between(-3, 3, gaps).but(criterion="every completion time within 3 %"),
-        at_most(0, [number("sent again in all", again, "packets")]),
+        at_most(0, [number("retransmitted in all", again, "packets")]),
     )
 
 
 @ours(
-    "The RTT column leaves the added delay out: captures at a sender are taken behind its netem.",
-    "of sections 3.1.1 and 3.2.1 (YAH-A01)",
+    "The RTT column excludes the added delay: captures at a sender are taken behind its netem.",
+    "about sections 3.1.1 and 3.2.1 (YAH-A01)",
     needs=("baselines", "combos"),
 )
 def rtt_column_is_behind_netem(m: Measurements) -> Verdict:
-    """Ratios to print over the tests whose windows are not in doubt (baselines 5 to 8, Combos 7 to 12)."""
+    """Measured over printed RTT, in tests whose windows are certain (baselines 5 to 8, Combos 7 to 12)."""
     places = [(test, flow) for test in (*DELAYED, *PAIRED) for flow in test.flows]
     behind, beyond = (
         np.array([value(m, *(test, column, flow)).median / printed_number(m, test, flow, RTT) for test, flow in places])
@@ -182,23 +189,23 @@ def rtt_column_is_behind_netem(m: Measurements) -> Verdict:
 
 
 def first_six(m: Measurements, experiment: str = "combos") -> Verdict:
-    """The twelve throughputs of Combos 1 to 6."""
+    """Judges the twelve throughputs of Combos 1 to 6."""
     tests = NO_LOSS[:6]
     first, second = (printed_number(m, tests[0], flow, ELAPSED) for flow in ("S1", "S2"))
     alone = number("Combo1 in print: time that S2 runs alone", second - first, "s")
-    whole = number("Combo1 in print: time that S2 takes", second, "s")
+    whole = number("Combo1 in print: completion time of S2", second, "s")
     path = (SECOND_DELAY_MS + printed_number(m, tests[0], "S2", RTT)) / 1e3
-    window = kilobytes("Combo1 in print: S2's octets in a round trip", FILE_BYTES / second * path)
+    window = kilobytes("Combo1 in print: S2's bytes per round trip", FILE_BYTES / second * path)
     return near([*rates(m, tests, "S1", experiment), *rates(m, tests, "S2", experiment)]).but(
         *(alone, whole, window),
-        why=f"in print S2 runs alone for {text.value(alone)} of its {text.value(whole)} and gets no faster: that is a "
-        f"window of {text.value(window)} (table W)",
+        why=f"in print S2 runs alone for {text.value(alone)} of its {text.value(whole)} without getting faster, which "
+        f"implies a window of {text.value(window)} (table W)",
     )
 
 
 @of_paper("With 200 and 400 ms at S1, S2 gets the greater part.", "section 3.2.2")
 def long_delay_loses(m: Measurements) -> Verdict:
-    """S2's throughput over S1's in Combos 7 to 12."""
+    """In Combos 7 to 12 S2's throughput is above S1's."""
     return _s2_over_s1(m, PAIRED, above=1)
 
 
@@ -211,39 +218,44 @@ def _s2_over_s1(m: Measurements, tests: tuple[Test, ...], above: float, experime
     return all_of(*found).but(criterion=f"S2 over S1 above {above:g} in each")
 
 
-@of_paper(
+LONG_DELAY_NUMBERS = of_paper.near_print(
+    "long-delay-numbers",
     "At 200 ms S1 gets 40.5 (CUBIC), 36.0 (HIGHSPEED), 9.4 (WESTWOOD), at 400 ms 23.0, 17.8, 4.4 Mbit/s.",
     "table 3-1",
+    partial(rates, tests=PAIRED),
     fails=True,
 )
-def long_delay_numbers(m: Measurements) -> Verdict:
-    """S1's throughputs in Combos 7 to 12."""
-    return near(rates(m, PAIRED))
 
 
 @of_paper("At 200 and 400 ms CUBIC gets more than HIGHSPEED, and WESTWOOD least.", "section 3.2.2", fails=True)
 def variants_order(m: Measurements) -> Verdict:
-    """CUBIC, HIGHSPEED, WESTWOOD in both groups of three."""
+    """At both delays the throughputs of CUBIC, HIGHSPEED and WESTWOOD fall by at least 10 % each."""
     return all_of(ordered(rates(m, NO_LOSS[6:9])), ordered(rates(m, NO_LOSS[9:]))).but(
-        why="the order is that of print, but CUBIC leads HIGHSPEED in the second group by less than counts as more"
+        why="the order is that of print, but in the second group CUBIC leads HIGHSPEED by less than the margin"
     )
 
 
-@of_paper("Beside a flow of 400 ms, SACK at 100 ms gets 59.7 Mbit/s on average.", "section 3.2.2")
-def sack_at_400(m: Measurements) -> Verdict:
-    """S2's mean of Combos 10 to 12."""
-    print_ = m.published.find("Section 3.2.2", "throughput", item="group 2, 400 ms, flow 2 mean")
-    mean = float(np.mean([mbit(m, test, "S2") for test in NO_LOSS[9:]]))
-    return near([number("mean of Combos 10 to 12", mean, "Mbit/s", published=print_)])
-
-
-@fitted(
-    "The loss of 100 ms takes 86 to 90 packets of S2 beside a flow of 20 ms, and 128 of S1 at 100 ms.",
-    "of section 3.3.1, windows as observed",
+SACK_AT_400 = of_paper.near_print(
+    "sack-at-400",
+    "Beside a flow of 400 ms, SACK at 100 ms gets 59.7 Mbit/s on average.",
+    "section 3.2.2",
+    lambda m: [
+        number(
+            "mean of Combos 10 to 12",
+            float(np.mean([mbit(m, test, "S2") for test in NO_LOSS[9:]])),
+            "Mbit/s",
+            published=m.published.find("Section 3.2.2", "throughput", item="group 2, 400 ms, flow 2 mean"),
+        )
+    ],
 )
-def loss_takes_a_window(m: Measurements) -> Verdict:
-    """Retransmissions, windows as observed: all that is out in 100 ms is a window."""
-    return near(
+
+
+# With the observed windows, all data in flight during the 100 ms is one window.
+LOSS_TAKES_A_WINDOW = fitted.near_print(
+    "loss-takes-a-window",
+    "The loss of 100 ms takes 86 to 90 packets of S2 beside a flow of 20 ms, and 128 of S1 at 100 ms.",
+    "about section 3.3.1, windows as observed",
+    lambda m: [
         number(
             f"{test.name} {flow}",
             value(m, test, "retransmitted_packets", flow, "observed"),
@@ -252,76 +264,77 @@ def loss_takes_a_window(m: Measurements) -> Verdict:
         )
         for tests, flow in ((WITH_LOSS[:3], "S2"), (WITH_LOSS[3:6], "S1"))
         for test in tests
-    )
+    ],
+)
 
 
 @of_paper("After a loss, at 20 ms HIGHSPEED is first, CUBIC second, WESTWOOD third.", "section 3.3.2", fails=True)
 def loss_order_at_20(m: Measurements) -> Verdict:
-    """Combos 14, 13, 15."""
+    """In Combos 14, 13 and 15 each variant gets at least 10 % more than the next."""
     cubic, highspeed, westwood = rates(m, WITH_LOSS[:3])
     return ordered([highspeed, cubic, westwood])
 
 
 def sack_wins(m: Measurements, experiment: str = "combos") -> Verdict:
-    """S2 against S1 in Combos 16 to 18."""
+    """Judges whether S2 gets at least 10 % more than S1 in Combos 16 to 18."""
     return _s2_over_s1(m, WITH_LOSS[3:6], above=MORE, experiment=experiment)
 
 
 @of_paper("After a loss at 200 and 400 ms SACK keeps the greater part.", "section 3.3.2", fails=True)
 def sack_keeps_more(m: Measurements) -> Verdict:
-    """S2 against S1 in Combos 19 to 24; in print itself S1 is ahead once (YAH-A10)."""
+    """S2 gets more than S1 in Combos 19 to 24; in print itself S1 is ahead once (YAH-A10)."""
     return _s2_over_s1(m, WITH_LOSS[6:], above=1)
 
 
 def sack_suffers(m: Measurements, experiment: str = "combos") -> Verdict:
-    """S2's throughput in Combos 19 to 23."""
+    """Judges S2's throughput in Combos 19 to 23."""
     again = [
         number(
-            f"{test.name} S2, sent again",
+            f"{test.name} S2, retransmitted",
             value(m, test, "retransmitted_packets", "S2", experiment),
             "packets",
             published=printed(m, test, "S2", RETRANSMITTED),
         )
         for test in WITH_LOSS[6:11]
     ]
-    return near(rates(m, WITH_LOSS[6:11], "S2", experiment)).but(*again, why=f"sent again are {text.listed(again)}")
+    return near(rates(m, WITH_LOSS[6:11], "S2", experiment)).but(*again, why=f"retransmissions: {text.listed(again)}")
 
 
 @fitted(
     "The same, with SACK off between Sender2 and Receiver2.",
-    "of section 3.3.1: one of several settings that were tried for these numbers",
+    "about section 3.3.1: one of several settings that were tried for these numbers",
     needs=("without-sack",),
     key="sack-suffers-without-sack",
     fails=True,
 )
 def sack_off(m: Measurements) -> Verdict:
-    """The same without SACK; the note says what becomes of the other combinations with a loss."""
+    """The same without SACK. The note lists the other combinations with a loss that are then off print."""
     others = near(rates(m, (*WITH_LOSS[3:6], WITH_LOSS[11]), "S2", "without-sack"))
     verdict = sack_suffers(m, "without-sack").but(*others.measured)
-    return verdict if others.holds else verdict.but(notes=(f"What it breaks: {others.reason}",))
+    return verdict if others.holds else verdict.but(notes=(f"Without SACK these leave print: {others.reason}",))
 
 
 @of_paper("When two variants compete, one always leads.", "abstract", fails=True)
 def one_always_leads(m: Measurements) -> Verdict:
-    """In each of the 24 combinations one flow's throughput is at least a tenth above the other's."""
+    """In each of the 24 combinations one flow's throughput is at least 10 % above the other's."""
     ratios = {test: mbit(m, test, "S2") / mbit(m, test) for test in COMBOS}
     even = [test for test, found in ratios.items() if 1 / MORE < found < MORE]
     leads = number("combinations in which one leads", len(COMBOS) - len(even))
-    second = number("of these S2", sum(found >= MORE for found in ratios.values()))
+    second = number("combinations in which S2 leads", sum(found >= MORE for found in ratios.values()))
     names = "; ".join(
         f"at {delay} ms{' with a loss' if loss else ''}: {', '.join(test.variant for test in tests)}"
         for (delay, loss), tests in groupby(even, key=lambda test: (test.delay_ms, test.loss))
     )
     delays = [number(f"delay of S1 {delay} ms", delay, "ms") for delay in sorted({test.delay_ms for test in even})]
     criterion = f"one flow has at least {MORE} times the other's throughput in each combination"
-    return Verdict(not even, criterion, (leads, second, *delays), f"no one leads {names}")
+    return Verdict(not even, criterion, (leads, second, *delays), f"neither flow leads {names}")
 
 
 @of_paper(
     "Throughput is inversely proportional to the round trip: longer ones are disciplined.", "chapter 4", fails=True
 )
 def throughput_falls_with_rtt(m: Measurements) -> Verdict:
-    """S1's throughput times its round trip, for each variant, without and with loss: one constant within 15 %."""
+    """For each variant, without and with loss, S1's throughput times its round trip is constant within 15 %."""
 
     def against_rtt(tests: tuple[Test, ...]) -> Curve:
         spreads = [value(m, test, "throughput_bps") for test in tests]
@@ -338,10 +351,10 @@ def throughput_falls_with_rtt(m: Measurements) -> Verdict:
 
 
 CLAIMS = (
-    path_check,
+    PATH_CHECK,
     alone_fills_the_link,
-    rtt_without_delay,
-    delay_costs_little_but_westwood,
+    RTT_WITHOUT_DELAY,
+    DELAY_COSTS_LITTLE_BUT_WESTWOOD,
     slow_without_loss,
     netem_decides,
     linux_does_the_same,
@@ -353,15 +366,15 @@ CLAIMS = (
         key="short-delay-wins",
     )(first_six),
     fitted(
-        "The same, with the windows that these numbers speak for.",
-        "of section 3.2.2 (YAH-A12)",
+        "The same, with the windows that these numbers imply.",
+        "about section 3.2.2 (YAH-A12)",
         key="short-delay-wins-by-windows",
     )(partial(first_six, experiment="observed")),
     long_delay_loses,
-    long_delay_numbers,
+    LONG_DELAY_NUMBERS,
     variants_order,
-    sack_at_400,
-    loss_takes_a_window,
+    SACK_AT_400,
+    LOSS_TAKES_A_WINDOW,
     loss_order_at_20,
     of_paper(
         "After a loss at equal delays of 100 ms, SACK gets more than each of the variants.",
@@ -370,8 +383,8 @@ CLAIMS = (
         key="sack-wins-at-equal-delay",
     )(sack_wins),
     fitted(
-        "The same, with the windows that these numbers speak for.",
-        "of section 3.3.2 (YAH-A12)",
+        "The same, with the windows that these numbers imply.",
+        "about section 3.3.2 (YAH-A12)",
         key="sack-wins-by-windows",
     )(partial(sack_wins, experiment="observed")),
     sack_keeps_more,

@@ -1,4 +1,4 @@
-"""What stands next to the report's printed values: every quantity of every test's log, and the harness."""
+"""Counterparts of the report's printed values: every quantity of every test's log, and the harness."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lopsided.papers.yahya2011.shared import MBIT, mbit, value
 
 TESTS = {test.name: test for test in (*BASELINES, *COMBOS)}
 _SCALES = {"Mbit/s": 1 / MBIT, "byte/s": 1 / 8}
-"""From bit/s to the unit that is printed."""
+"""Factors from bit/s to the printed unit."""
 
 NEEDS = ("baselines", "combos")
 LOGS = "Section 3."
@@ -21,7 +21,7 @@ TABLES = "Table 3-"
 
 
 def _of_log(column: str) -> Reader:
-    """Reads a quantity of the test and the flow that the row names."""
+    """Returns a reader for a quantity of the test and flow that the row names."""
 
     def read(m: Measurements, row: PublishedValue) -> Spread | None:
         test = TESTS.get(row.conditions.get("test", ""))
@@ -67,26 +67,26 @@ _RANGES: dict[str, tuple[str, Reader]] = {
     "group 2, 400 ms, HIGHSPEED, flow 1": ("throughput", _mean(NO_LOSS[10:11], "S1")),
     "group 2, 400 ms, WESTWOOD, flow 1": ("throughput", _mean(NO_LOSS[11:], "S1")),
 }
-"""What the text says of several tests together, by the row's item."""
+"""Statements of the text about several tests together, by the item of the printed row."""
 
 COVERAGE = (
     *_logged("elapsed_time elapsed_time_printed", "elapsed_s"),
     *_logged("throughput throughput_printed throughput_reconstructed", "throughput_bps"),
-    *_logged("rtt_average", "rtt_ms", "of a capture behind the sender's netem"),
+    *_logged("rtt_average", "rtt_ms", "from a capture behind the sender's netem"),
     *_logged("retransmitted_data_packets", "retransmitted_packets"),
     *_logged("total_packets", "total_packets"),
     *_logged(
         "average_window_advertised",
         "window_bytes",
-        "of the sender of the data: Linux 2.6 offers four segments until data comes, the profile its whole buffer",
+        "window of the data's sender: Linux 2.6 offers four segments until data arrives, the profile its whole buffer",
     ),
     *_logged("average_window_advertised_other_direction", "window_back_bytes", "the receiver's window"),
     *(measured(metric, read, needs=NEEDS, where=LOGS, item=item) for item, (metric, read) in _RANGES.items()),
     judged("repeats", by="slow-without-loss"),
-    nothing("offset", "simulated hosts have one clock, so that NTP has nothing to correct"),
+    nothing("offset", "simulated hosts share one clock, so NTP has nothing to correct"),
     nothing(
         "elapsed_time rate",
-        "how fast dd writes the file is the disk's, which no TCP meets",
+        "the speed of dd depends on the disk and does not affect TCP",
         where="Section 2.5.2 step 3",
     ),
 )

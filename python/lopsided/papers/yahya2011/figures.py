@@ -1,6 +1,6 @@
-"""What the report leaves to tables, drawn: shares, round trips, and the window behind netem; and the list of all."""
+"""Drawings of results that the report prints in tables: shares, round trips, and the window behind netem."""
 
-# matplotlib leaves out the types of keyword arguments.
+# matplotlib's stubs lack the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _shares(m: Measurements, flow: str) -> Iterable[Line]:
 
 
 def _groups(panel: Axes, _m: Measurements) -> None:
-    """Delays as bands, and where the loss begins."""
+    """Draws the delays as bands, and a line before the first combination with a loss."""
     for first in range(1, 25, 3):
         test = COMBOS[first - 1]
         if (first // 3) % 2:
@@ -50,7 +50,7 @@ def _groups(panel: Axes, _m: Measurements) -> None:
 
 
 SHARES = Plot(
-    "Who gets what",
+    "Shares of the two flows",
     "Throughput of both flows in the 24 combinations (yahya2011 tables 3-1 and 3-2)",
     "combination (number)",
     (
@@ -82,18 +82,18 @@ def _course(m: Measurements, read: Callable[[pl.DataFrame], np.ndarray], scale: 
 
 def _netems_room(panel: Axes, _m: Measurements) -> None:
     panel.axhline(_NETEM_PACKETS, color=style.RED, linewidth=1, linestyle="--")
-    panel.annotate("netem's room", (46, _NETEM_PACKETS), xytext=(0, -11), textcoords="offset points", ha="right")
+    panel.annotate("netem's limit", (46, _NETEM_PACKETS), xytext=(0, -11), textcoords="offset points", ha="right")
 
 
 COURSE = Plot(
     "The window behind a full netem",
-    "One download, 100 ms of netem at its sender with room for 1000 packets (yahya2011 baselines 5 to 8)",
+    "One download, 100 ms of netem at its sender with a limit of 1000 packets (yahya2011 baselines 5 to 8)",
     "time (s)",
     (
         Panel(
             "window (segments)",
             partial(_course, read=lambda samples: samples["cwnd_bytes"].to_numpy(), scale=1 / _SEGMENT_BYTES),
-            "congestion window: it falls once, as the variant says, without a loss",
+            "congestion window: it falls once, by the rule of the variant, without a loss",
             2.7,
             limits=(0, 1300),
             legend=("best", 4),
@@ -106,7 +106,7 @@ COURSE = Plot(
                 read=lambda samples: np.diff(samples["delivered_bytes"].to_numpy(), prepend=0),
                 scale=8 / 0.1 / MBIT,
             ),
-            "goodput, each 100 ms",
+            "goodput in bins of 100 ms",
             2.4,
             limits=(0, 105),
         ),
@@ -145,7 +145,7 @@ def _logarithmic(panel: Axes, _m: Measurements) -> None:
 
 
 ROUND_TRIPS = Plot(
-    "What the RTT column measures",
+    "The RTT column excludes netem",
     "Average RTT of S1 (yahya2011 sections 3.1.1, 3.2.1): a capture at the sender is taken behind its netem",
     "baselines 1 to 8, then combinations 1 to 24 (number)",
     (Panel("ms", _round_trips, height=3.4, legend=("upper left", 3), finish=_logarithmic),),
@@ -174,19 +174,19 @@ FIGURES = (
     ),
     Figure(
         "3-2",
-        "Two downloads with a loss of everything for 100 ms (group 3)",
+        "Two downloads with a loss of all packets for 100 ms (group 3)",
         ("combos", "observed", "without-sack"),
         partial(tables.combinations, tests=WITH_LOSS),
         "Table",
     ),
-    Figure("A", "Who gets what", ("combos", "observed"), SHARES),
+    Figure("A", "Shares of the two flows", ("combos", "observed"), SHARES),
     Figure("B", "The window behind a full netem", ("course",), COURSE),
-    Figure("C", "What the RTT column measures", ("baselines", "combos"), ROUND_TRIPS),
+    Figure("C", "The RTT column excludes netem", ("baselines", "combos"), ROUND_TRIPS),
     Figure("E04", "iperf before the tests", ("preflight",), tables.preflight, "Table"),
     Figure("E06", "Bandwidth-delay products and windows", (), tables.products, "Table"),
     Figure("H", "The run harness", ("combos", "dialogue"), tables.harness, "Table"),
     Figure("K", "Linux itself behind a netem of 1000 packets", ("kernel", "kernel-pair"), tables.kernel, "Table"),
     Figure("O", "Outstanding data and the time of the loss", ("combos",), tables.outstanding, "Table"),
     Figure("P", "The position of the delay", ("baselines", "combos", "in-network"), tables.position, "Table"),
-    Figure("W", "Windows: intended, and what the printed numbers speak for", (), tables.windows, "Table"),
+    Figure("W", "Windows: intended, and implied by the printed numbers", (), tables.windows, "Table"),
 )

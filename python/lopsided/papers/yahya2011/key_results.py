@@ -1,4 +1,4 @@
-"""The numbers by which other values of what is assumed are judged: throughputs of some of the tests."""
+"""Numbers that show how sensitive the results are to the assumptions: throughputs of some of the tests."""
 
 from __future__ import annotations
 

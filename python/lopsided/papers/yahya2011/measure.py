@@ -1,4 +1,4 @@
-"""What is taken from each run: what the report took from tcptrace, and beside it what tcptrace there could not see."""
+"""Measures of each run: those that the report took from tcptrace, and some that tcptrace could not see there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 FLOWS = ("S1", "S2")
 _SHORT_BYTES = 1000
-"""A flow with fewer octets is only there to fill its place."""
+"""A flow with fewer bytes only completes the scenario of a test with one flow."""
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -31,12 +31,14 @@ _MEASURES: Mapping[str, Callable[[Row, Row], float]] = {
     "timeouts": lambda flow, trace: flow["timeouts"],
     "local_congestion": lambda flow, trace: flow["local_congestion"],
 }
-"""From a flow's row and its trace's. `rtt_ms` is tcptrace's average at the sender, behind its netem;
-`end_to_end_rtt_ms` is what the sender's TCP met."""
+"""Each measure, read from the row of a flow and the row of its trace.
+
+`rtt_ms` is tcptrace's average at the sender, behind its netem. `end_to_end_rtt_ms` is the RTT of the sender's TCP.
+"""
 
 
 def measure(run: Run, case: Case) -> Mapping[str, float]:
-    """One row for a test: for each flow `<name>_<measure>`, NaN for a flow that the test has not."""
+    """Returns one row for a test, with `<flow>_<measure>` for each flow; NaN for a flow that the test lacks."""
     flows = {row["name"]: row for row in run.flows.rows()}
     traces = {row["flow"]: row for row in run.traces.rows()}
     found: dict[str, float] = {}

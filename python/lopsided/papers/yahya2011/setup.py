@@ -1,8 +1,8 @@
 """The report's laboratory and its tests (yahya2011 chapter 2; YAH-M02, YAH-M04, YAH-M05, YAH-E01 to YAH-E03).
 
-`S1` runs from Sender1 with the variant and the delay of the test, `S2` from Sender2 with Reno and 100 ms. Both fetch
-100 MiB. What the stacks' windows were is the report's own open question (YAH-A12), so they are settings here: as
-intended, and as observed.
+`S1` runs from Sender1 with the variant and the delay of the test, `S2` from Sender2 with Reno and 100 ms. Both transfer
+100 MiB. The report leaves the windows of the stacks open (YAH-A12), so they are settings here: as intended, and as
+observed.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from lopsided.papers.framework.model import Case, Experiment
 from lopsided.papers.yahya2011.measure import measure
 
 FILE_BYTES = 104_857_600
-"""1024 blocks of 102 400 octets (section 2.5.2 step 3)."""
+"""1024 blocks of 102 400 bytes (section 2.5.2 step 3)."""
 
 CONTROLS = {"SACK": "reno", "CUBIC": "cubic", "HIGHSPEED": "highspeed", "WESTWOOD": "westwood"}
-"""The report's names and ours; all with SACK (YAH-A14)."""
+"""Congestion controls by the report's names; all run with SACK (YAH-A14)."""
 
 SCENARIO = "lab.toml"
 START_S, LOSS_S = 10.0, 4.0
-"""When both flows begin, and how long after that the loss of group 3 (section 2.5.2 step 9)."""
+"""Start of both flows, and the time from there to the loss of group 3, in seconds (section 2.5.2 step 9)."""
 
 SECOND_DELAY_MS = 100
-"""What netem adds at Sender2, always."""
+"""Delay of netem at Sender2, the same in all tests."""
 
 BUFFERS = {20: 249_856, 100: 1_249_280, 200: 2_498_560, 400: 4_999_168}
-"""RWIN for two flows, by Sender1's delay in ms (YAH-M02)."""
+"""RWIN in bytes for two flows, by Sender1's delay in ms (YAH-M02)."""
 BUFFER_ALONE = {0: 87_380, 100: 2_498_560}
-"""RWIN for one flow; without delay Linux's default."""
+"""RWIN in bytes for one flow, by Sender1's delay in ms. Without delay it is Linux's default."""
 
 UNSCALED = 65_535
-"""Three quarters of Linux's default of 87 380 octets: what a host advertises that nobody told otherwise."""
+"""Window in bytes that Linux advertises by default: 75 % of a buffer of 87 380 bytes."""
 DOUBLED = 131_070
-"""Three quarters of 174 760 octets, the most that Linux gave for long."""
+"""Window in bytes of Linux's largest buffer for many years: 75 % of 174 760 bytes."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class Test:
 
     @property
     def name(self) -> str:
-        """As the report calls it: Baseline1, Combo13."""
+        """The report's name: Baseline1, Combo13."""
         return f"{'Baseline' if self.alone else 'Combo'}{self.number}"
 
     def file_name(self, flow: str) -> str:
-        """The report's name for the capture at a flow's sender (chapter 3, YAH-M08)."""
+        """Returns the report's name for the capture at a flow's sender (chapter 3, YAH-M08)."""
         if self.alone:
             delay = f"FixedD{self.delay_ms}ms" if self.delay_ms else "NoFixedD"
             return f"{self.name}-100MB-R1-{self.variant}-BW100Mbps-NoDrop-{delay}-{flow}.log"
@@ -63,21 +63,21 @@ class Test:
         return f"{self.name}-100MB-BW100Mbps-{others}-{drop}-{flow}.log"
 
     def flow_delay_ms(self, flow: str) -> int:
-        """What netem adds at a flow's sender."""
+        """Returns the delay of netem at a flow's sender, in ms."""
         return self.delay_ms if flow == "S1" else SECOND_DELAY_MS
 
     @property
     def even(self) -> bool:
-        """Whether both flows have the same delay."""
+        """True if both flows have the same delay."""
         return self.delay_ms == SECOND_DELAY_MS
 
     def flow_variant(self, flow: str) -> str:
-        """The variant that a flow's sender runs."""
+        """Returns the variant of a flow's sender."""
         return self.variant if flow == "S1" else "SACK"
 
     @property
     def labels(self) -> dict[str, Label]:
-        """What tells the test's rows apart."""
+        """Labels of the test's rows."""
         return {
             "test": self.name,
             "variant": self.variant,
@@ -87,7 +87,7 @@ class Test:
 
     @property
     def flows(self) -> tuple[str, ...]:
-        """The flows that it is about."""
+        """Flows that the test measures."""
         return ("S1",) if self.alone else ("S1", "S2")
 
 
@@ -103,25 +103,25 @@ COMBOS = tuple(
 )
 NO_LOSS, WITH_LOSS = COMBOS[:12], COMBOS[12:]
 PAIRED = NO_LOSS[6:]
-"""The combinations that the kernel world has run too (kernel.csv)."""
+"""Combinations that were also run in the kernel world (kernel.csv)."""
 
 
 def advertised(buffer: int) -> int:
-    """The window that Linux 2.6 makes of a receive buffer: a quarter is kept for overhead (tcp_adv_win_scale = 2)."""
+    """Returns the window in bytes that Linux 2.6 advertises for a receive buffer (tcp_adv_win_scale = 2: 75 %)."""
     return buffer * 3 // 4
 
 
 def intended(test: Test) -> dict[str, int]:
-    """The windows that section 2.2.3 sets up, for both flows."""
+    """Returns the windows of section 2.2.3 in bytes, by flow."""
     buffer = BUFFER_ALONE[test.delay_ms] if test.alone else BUFFERS[test.delay_ms]
     return dict.fromkeys(test.flows, advertised(buffer))
 
 
 def observed(test: Test) -> dict[str, int]:
-    """The windows that the printed numbers speak for (YAH-A12).
+    """Returns the windows that the printed numbers imply, in bytes, by flow (YAH-A12).
 
-    Another of the report's or of Linux's settings where a flow's throughput times its round trip comes out the same for
-    all variants, or its losses do; the intended ones elsewhere.
+    A flow whose throughput times round trip, or whose losses, are the same for all variants was limited by a window. It
+    gets the setting of the report or of Linux that fits. Other flows keep the intended window.
     """
     windows = intended(test)
     if test.alone:
@@ -148,19 +148,19 @@ def _settings(test: Test, windows: dict[str, int]) -> dict[str, str]:
     }
     for flow, window in windows.items():
         settings[f"flow.{flow}.receiver_stack.receive_buffer"] = f"{window} B"
-        # The send buffer, which counts memory, is never what binds: the receiver's window stands for whichever did.
+        # The send buffer counts memory and never limits here: the receiver's window models whichever limit applied.
         settings[f"flow.{flow}.sender_stack.send_buffer"] = f"{max(8 * window, 1 << 20)} B"
     if test.loss:
         from_s = START_S + LOSS_S
         settings["topology.link.egress.down.loss.outages"] = f'[["{from_s} s", "{from_s + 0.1:.1f} s"]]'
     if test.alone:
-        # The other flow sends an octet when all is over.
+        # The scenario needs a second flow: it sends one byte at the end.
         settings |= {"flow.S2.start": "990 s", "flow.S2.app": "1 B"}
     return settings
 
 
 def _in_network(test: Test) -> dict[str, str]:
-    """The same delays on the wire behind the hosts, where nothing is refused and captures at hosts see them."""
+    """The same delays on the wire behind the hosts: nothing is refused there, and captures at hosts include them."""
     delays = {"sender1": test.delay_ms, "sender2": 100}
     settings = {f"host.{host}.interface.delay": "0 ms" for host in delays}
     for host, delay in delays.items():
@@ -178,24 +178,24 @@ def _of_tests(
     usual: int | None = 1,
     keep: bool = False,
 ) -> Experiment:
-    """These tests, with `more` settings and with other windows than those that were intended."""
+    """An experiment of these tests, with `more` settings and with these windows."""
     cases = tuple(Case(SCENARIO, {**_settings(test, windows(test)), **more(test)}, test.labels) for test in tests)
     return Experiment(key, summary, cases, measure, usual=usual, keep=keep)
 
 
 def _by_kernel(key: str, what: str, scenario: str, tests: Sequence[Test], delayed: bool) -> Experiment:
-    """Tests that the kernel world has run too, in a scenario of their own."""
+    """An experiment of tests that were also run in the kernel world, in a scenario of their own."""
     cases: list[Case] = []
     for test in tests:
         delay = {"host.sender1.interface.delay": f"{test.delay_ms} ms"} if delayed else {}
         settings = {"flow.S1.cc": CONTROLS[test.variant], **delay, "record.traces": "true"}
         cases.append(Case(scenario, settings, test.labels))
-    summary = f"{what} with the stack of Linux 6.1, for comparison with that kernel itself"
+    summary = f"{what} with the stack of Linux 6.1, for comparison with this kernel itself"
     return Experiment(key, summary, tuple(cases), measure, usual=1)
 
 
 DELAYED = BASELINES[4:]
-"""Those alone with 100 ms at their sender."""
+"""Baselines with 100 ms of delay at their sender."""
 
 ALONE = _of_tests(
     "baselines", "one download alone, without and with 100 ms at its sender (section 2.4.1)", BASELINES, usual=None
@@ -203,30 +203,29 @@ ALONE = _of_tests(
 
 INTENDED = _of_tests(
     "combos",
-    "two downloads, without and with a loss of everything for 100 ms, windows as section 2.2.3 sets them",
+    "two downloads, without and with a loss of all packets for 100 ms, windows of section 2.2.3",
     COMBOS,
     usual=2,
 )
-"""Two seeds in place of the study's three: with each pair of the three, and with each by itself, all verdicts are the
-same."""
+"""Two seeds instead of the study's three: each pair of the three, and each seed alone, gives the same verdicts."""
 
 OBSERVED = _of_tests(
     "observed",
-    "the same with the windows that the printed numbers speak for (YAH-A12)",
+    "the same with the windows that the printed numbers imply (YAH-A12)",
     COMBOS,
     windows=observed,
 )
 
 IN_NETWORK = _of_tests(
     "in-network",
-    "baselines 5 to 8 and combos 7 to 12 with the delays on the wire in place of the senders' netem",
+    "baselines 5 to 8 and combos 7 to 12 with the delays on the wire instead of the senders' netem",
     (*DELAYED, *PAIRED),
     _in_network,
 )
 
 COURSE = _of_tests(
     "course",
-    "baselines 5 to 8 again, looked at every 100 ms",
+    "baselines 5 to 8 again, sampled every 100 ms",
     DELAYED,
     lambda test: {"record.interval": "100 ms", "scenario.duration": "60 s", "flow.S2.start": "59 s"},
     keep=True,
@@ -234,7 +233,7 @@ COURSE = _of_tests(
 
 WITHOUT_SACK = _of_tests(
     "without-sack",
-    "the combinations with a loss with SACK off between Sender2 and Receiver2",
+    "the combinations with a loss, with SACK off between Sender2 and Receiver2",
     WITH_LOSS,
     lambda test: {f"flow.S2.{end}_stack.sack": "false" for end in ("sender", "receiver")},
 )
@@ -243,23 +242,25 @@ KERNEL = _by_kernel("kernel", "baselines 5 to 8", "kernel.toml", DELAYED, delaye
 PAIR = _by_kernel("kernel-pair", "some combinations", "kernel-pair.toml", PAIRED, delayed=True)
 
 DIALOGUE = ("connection", "greeting", "USER", "PASS", "CWD", "TYPE", "PASV")
-"""Round trips of lftp before it opens the data connection (RFC 959; the script of section 2.5.2 step 8): the control
-connection, what the server says first, the login, the remote directory, and what a passive transfer needs. The
-application `ftp` takes as many."""
+"""Round trips of lftp before it opens the data connection (RFC 959; the script of section 2.5.2 step 8).
+
+They are the control connection, the server's greeting, the login, the remote directory, and the commands of a passive
+transfer. The application `ftp` has the same number.
+"""
 
 PATH_RTT_MS = 0.35
-"""Without added delay (section 2.2.3)."""
+"""Round-trip time of the path without added delay (section 2.2.3)."""
 
 
 def transfer_start_s(test: Test, flow: str) -> float:
-    """When the data connection of a flow begins, if cron starts both scripts at `START_S`."""
+    """Returns the start of a flow's data connection in seconds, if cron starts both scripts at `START_S`."""
     return START_S + len(DIALOGUE) * (test.flow_delay_ms(flow) + PATH_RTT_MS) / 1e3
 
 
 LOGGED_IN = _of_tests(
     "dialogue",
-    "the combinations with the FTP dialogue of each receiver before its transfer, so that the slower path begins "
-    "later, and the loss 4 s after cron starts the scripts",
+    "the combinations with the FTP dialogue of each receiver before its transfer, so that the slower path starts "
+    "later; the loss is 4 s after cron starts the scripts",
     COMBOS,
     lambda test: {f"flow.{flow}.start": f"{transfer_start_s(test, flow):.4f} s" for flow in test.flows},
 )
@@ -269,7 +270,7 @@ LEGS = {
     "iperf -r, outgoing leg": ("sender2", "receiver2", "iperf -r default window"),
     "iperf -r, incoming leg": ("receiver2", "sender2", "iperf -r default window"),
 }
-"""The path check of section 2.5.2 step 6 (YAH-M09): from, to, and where the window is printed."""
+"""The path check of section 2.5.2 step 6 (YAH-M09): sender, receiver, and the item of the printed window."""
 IPERF_WINDOW_BYTES = {"iperf default window": 124_000, "iperf -r default window": 85_300}
 IPERF_S = 10.0
 

@@ -1,4 +1,4 @@
-"""How this report's figures, tables and claims look things up: printed values of a test's flow, and measured ones."""
+"""Access to the printed and measured values of a test's flow, for this report's figures, tables and claims."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOGS = ("Section 3.1.1", "Section 3.2.1", "Section 3.3.1")
 
 
 def printed(m: Measurements, test: Test, flow: str, metric: str) -> PublishedValue | None:
-    """What the report's logs say of a test's flow; None for what is lost, or was not taken."""
+    """Returns a printed value from the report's logs of a test's flow; `None` if it is lost or was not recorded."""
     metrics = (metric, "throughput_reconstructed") if metric == THROUGHPUT else (metric,)
     for row in m.published:
         same = row.conditions.get("test") == test.name and row.conditions.get("flow") == flow
@@ -31,28 +31,28 @@ def printed(m: Measurements, test: Test, flow: str, metric: str) -> PublishedVal
 
 
 def printed_number(m: Measurements, test: Test, flow: str, metric: str) -> float:
-    """The printed number; NaN where there is none."""
+    """Returns the printed number; NaN if there is none."""
     found = printed(m, test, flow, metric)
     return float("nan") if found is None else found.number
 
 
 def experiment_of(test: Test) -> str:
-    """Where a test as intended was run."""
+    """Returns the experiment that runs a test with the intended windows."""
     return "baselines" if test.alone else "combos"
 
 
 def value(m: Measurements, test: Test, column: str, flow: str = "S1", experiment: str = "") -> Spread:
-    """A measure of a test's flow."""
+    """Returns a measured column of a test's flow, by default from the runs with the intended windows."""
     return m.value(experiment or experiment_of(test), f"{flow}_{column}", **test.labels)
 
 
 def mbit(m: Measurements, test: Test, flow: str = "S1", experiment: str = "") -> float:
-    """The throughput of a test's flow, Mbit/s."""
+    """Returns the throughput of a test's flow in Mbit/s."""
     return value(m, test, "throughput_bps", flow, experiment).median / MBIT
 
 
 def rates(m: Measurements, tests: Iterable[Test], flow: str = "S1", experiment: str = "") -> list[Measured]:
-    """The throughputs of a flow in these tests, beside print."""
+    """Returns the throughputs of a flow in these tests, in Mbit/s, with the printed ones."""
     return [
         number(
             f"{test.name} {test.flow_variant(flow)} {flow}",

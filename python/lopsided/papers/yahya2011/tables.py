@@ -1,4 +1,4 @@
-"""The report's tables, with a row for each flow: printed, as intended, as observed; and what came before the tests."""
+"""The report's tables, with printed, intended and observed values for each flow, and its checks before the tests."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from lopsided.papers.yahya2011.shared import (
 )
 
 Place: TypeAlias = tuple[Test, str]
-"""A test and one of its flows: a row."""
+"""A test and one of its flows, for one row."""
 
 _FLOW: Columns[Place] = {
     "test": lambda place: place[0].name,
@@ -61,7 +61,7 @@ def _flow(*names: str) -> Columns[Place]:
 
 
 def places(tests: Iterable[Test]) -> list[Place]:
-    """The rows of these tests."""
+    """Returns the rows of these tests: each test with each of its flows."""
     return [(test, flow) for test in tests for flow in test.flows]
 
 
@@ -75,7 +75,7 @@ _QUANTITIES = (
     (RTT, "rtt_ms", "rtt_ms", 1.0),
     (RETRANSMITTED, "retransmitted_packets", "retransmits", 1.0),
 )
-"""What is printed of a flow: the metric, the column that measures it, its heading, and the scale to print."""
+"""Printed quantities of a flow: metric, measured column, heading, and the factor to the printed unit."""
 
 
 def _measured(m: Measurements, column: str, experiment: str = "", scale: float = 1.0) -> Callable[[Place], float]:
@@ -83,7 +83,7 @@ def _measured(m: Measurements, column: str, experiment: str = "", scale: float =
 
 
 def section_3_1_1(m: Measurements) -> Artifact:
-    """Baselines 1 to 8 (YAH-E01)."""
+    """Returns the results of baselines 1 to 8 (YAH-E01)."""
     columns: Columns[Place] = {
         **_flow("test", "variant", "delay_ms"),
         "printed_s": _printed(m, ELAPSED),
@@ -101,15 +101,15 @@ def section_3_1_1(m: Measurements) -> Artifact:
         "outstanding_max_kB": _measured(m, "outstanding_max_bytes", scale=1e-3),
     }
     note = (
-        "rtt: tcptrace's average of a capture at the sender, which is taken behind netem; end to end: what the "
-        "sender's TCP met. Refused by netem: how often its room of 1000 packets was used up, which brings the window "
-        "down and loses nothing."
+        "rtt: tcptrace's average of a capture at the sender, which is taken behind netem; end to end: the RTT of the "
+        "sender's TCP. Refused by netem: the number of packets beyond its limit of 1000 packets, which reduce the "
+        "window without a loss."
     )
     return Artifact(table(places(BASELINES), columns), None, tuple(_compared(m, BASELINES)), (note,))
 
 
 def combinations(m: Measurements, tests: tuple[Test, ...]) -> Artifact:
-    """Combos 1 to 12 (YAH-E02) or 13 to 24 (YAH-E03)."""
+    """Returns the results of Combos 1 to 12 (YAH-E02) or 13 to 24 (YAH-E03)."""
     columns: Columns[Place] = dict(_FLOW)
     for metric, column, unit, scale in _QUANTITIES:
         if metric != RETRANSMITTED or tests[0].loss:
@@ -120,10 +120,10 @@ def combinations(m: Measurements, tests: tuple[Test, ...]) -> Artifact:
     if tests[0].loss:
         columns["without_sack_Mbit_s"] = _measured(m, "throughput_bps", "without-sack", 1 / MBIT)
     notes = (
-        "Intended: the windows of section 2.2.3. Observed: those that the printed numbers speak for (table W), so the "
-        "throughput of a flow that such a window limits is no evidence; everything else in its row and the other "
-        "flow's row is. Without SACK: at S2.",
-        "Below, printed values stand beside those as intended; remarks give those as observed.",
+        "Intended: the windows of section 2.2.3. Observed: the windows that the printed numbers imply (table W). The "
+        "throughput of a flow limited by an observed window is no evidence; the other values of its row and of the "
+        "other flow's row are. Without SACK: at S2.",
+        "The comparisons use the intended windows; remarks give the values with the observed windows.",
     )
     return Artifact(table(places(tests), columns), None, tuple(_compared(m, tests)), notes)
 
@@ -140,7 +140,7 @@ def _compared(m: Measurements, tests: Iterable[Test]) -> Iterable[Comparison]:
 
 
 def windows(m: Measurements) -> Artifact:
-    """Printed throughput times round trip, which a window that limits a flow would equal (YAH-M02, YAH-A12)."""
+    """Returns printed throughput times round trip: the window of a window-limited flow (YAH-M02, YAH-A12)."""
 
     def product(place: Place) -> float:
         elapsed, rtt = (printed_number(m, *place, metric) for metric in (ELAPSED, RTT))
@@ -155,18 +155,18 @@ def windows(m: Measurements) -> Artifact:
     }
     found = m.published.find("Section 3.2.1", "average_window_advertised_other_direction", test="Combo11")
     notes = (
-        "A quarter of a receive buffer is not advertised: the one window of a receiver that is printed, "
-        f"{found.value} octets in Combo 11, is {found.number / BUFFERS[400]:.0%} of its buffer.",
-        "The printed window is that which a sender of data advertises: 5840 octets rounded up to its scale, so it "
-        "tells the scale and with it the buffers that a host ran with: 5840 a scale of 4 or less, 5856 of 5, 5888 of "
-        "6 or more. S2 of Combos 4 to 6 and S1 of Combos 22 to 24 ran with others than listed.",
-        f"Without delay the default of {BUFFER_ALONE[0]} octets gives 65535.",
+        "Linux does not advertise 25 % of a receive buffer: the only printed window of a receiver, "
+        f"{found.value} bytes in Combo 11, is {found.number / BUFFERS[400]:.0%} of its buffer.",
+        "The printed window is the one that a sender of data advertises: 5840 bytes rounded up to its window scale. It "
+        "shows the scale, and so the buffer of a host: 5840 for a scale of 4 or less, 5856 for 5, 5888 for 6 or more. "
+        "S2 of Combos 4 to 6 and S1 of Combos 22 to 24 ran with other buffers than listed.",
+        f"Without delay the default of {BUFFER_ALONE[0]} bytes gives a window of 65535 bytes.",
     )
     return Artifact(table(places((*BASELINES, *COMBOS)), columns), None, (), notes)
 
 
 def outstanding(m: Measurements) -> Artifact:
-    """When most data is out, of both flows: the report chose the time of its loss by it (YAH-E05)."""
+    """Returns the time of the largest amount of outstanding data, by which the report timed its loss (YAH-E05)."""
     spans = list(_printed_spans(m))
 
     def span(test: Test) -> tuple[float, float]:
@@ -193,8 +193,9 @@ def outstanding(m: Measurements) -> Artifact:
                 value(m, test, column, flow).median * scale
             )
     note = (
-        "Outstanding data of a capture behind netem leaves out what waits in netem: it is the backlog on the path, and "
-        "is most at the end of slow start, in the first seconds. The report sought its maximum by eye in a graph."
+        "Outstanding data in a capture behind netem excludes packets that wait in netem: it is the backlog on the "
+        "path, and is largest at the end of slow start, in the first seconds. The report read its maximum off a graph "
+        "by eye."
     )
     return Artifact(table(NO_LOSS, columns), None, (), (note,))
 
@@ -208,7 +209,7 @@ def _printed_spans(m: Measurements) -> Iterable[tuple[float, float, str]]:
 
 
 def position(m: Measurements) -> Artifact:
-    """netem on the sender, with its room of 1000 packets and TCP told of refusals, against a delay on the wire."""
+    """Compares netem on the sender, whose limit of 1000 packets TCP notices, with a delay on the wire."""
     columns: Columns[Place] = dict(_FLOW)
     for metric, column, unit, scale in _QUANTITIES[1:]:
         if metric != RETRANSMITTED:
@@ -219,7 +220,7 @@ def position(m: Measurements) -> Artifact:
 
 
 def kernel(m: Measurements) -> Artifact:
-    """Baselines 5 to 8 and some combinations on Linux 6.1 in virtual time (recorded), and simulated."""
+    """Compares baselines 5 to 8 and some combinations on Linux 6.1 in virtual time (recorded) with simulated ones."""
 
     def simulated(place: Place, column: str = "completion_s") -> float:
         return value(m, place[0], column, place[1], "kernel" if place[0].alone else "kernel-pair").median
@@ -234,26 +235,26 @@ def kernel(m: Measurements) -> Artifact:
         "simulated_retransmits": lambda place: simulated(place, "retransmitted_packets"),
     }
     note = (
-        "That a full netem at the sender is congestion without a loss is Linux's behaviour to this day. Recorded from "
-        "kernel.toml and kernel-pair.toml in the paper's folder, which say how to repeat it; the network card has no "
-        "ring there, so times differ from those of the tests above."
+        "Linux still treats a full netem at the sender as congestion without a loss. The runs were recorded with "
+        "kernel.toml and kernel-pair.toml in the paper's folder, which explain how to repeat them. Their network card "
+        "has no ring, so times differ from those of the tests above."
     )
     return Artifact(table(places((*DELAYED, *PAIRED)), columns), None, (), (note,))
 
 
 def recorded(test: Test, flow: str) -> dict[str, Any]:
-    """What Linux did in a test: minutes for each run, so it is recorded."""
+    """Returns the recorded result of Linux in a test. A run takes minutes, so reports do not repeat it."""
     rows = pl.read_csv(Path(__file__).with_name("kernel.csv"))
     return rows.row(by_predicate=(pl.col("test") == test.name) & (pl.col("flow") == flow), named=True)
 
 
 def iperf_mbit(m: Measurements, leg: str) -> float:
-    """What iperf says: octets that were taken from the sender in its time, and reached the receiver."""
+    """Returns iperf's rate in Mbit/s: the bytes that its sender accepts in 10 s and that reach the receiver."""
     return m.value("preflight", "delivered_bytes", leg=leg).median * 8 / IPERF_S / MBIT
 
 
 def preflight(m: Measurements) -> Artifact:
-    """iperf before the tests, one way and both ways (YAH-M09, YAH-E04)."""
+    """Returns the results of iperf before the tests, one way and both ways (YAH-M09, YAH-E04)."""
     find = m.published.find
     step = "Section 2.5.2 step 6"
     columns: Columns[str] = {
@@ -270,8 +271,8 @@ def preflight(m: Measurements) -> Artifact:
         for metric, scale in (("throughput", 8 / IPERF_S / MBIT), ("transferred", 1 / 2**20))
     ]
     note = (
-        "A full link of 100 Mbit/s carries 94.1 Mbit/s of payload with timestamps. iperf counts what it could write "
-        "in 10 s; its megabytes are of 2^20 octets."
+        "A full link of 100 Mbit/s carries 94.1 Mbit/s of payload with timestamps. iperf counts the bytes written in "
+        "10 s; its megabytes have 2^20 bytes."
     )
     return Artifact(table(LEGS, columns), None, tuple(compared), (note,))
 
@@ -281,16 +282,16 @@ _SIZED = (
     *((f"{group}: S1 {delay} ms, 50 Mbit/s share", delay, 50) for group in (2, 3) for delay in BUFFERS),
 )
 _EXAMPLE = (45, 30)
-"""Section 2.2.1's: Mbit/s and ms."""
+"""The example of section 2.2.1: Mbit/s and ms."""
 
 
 def window_base(delay_ms: int, rate_mbit: int) -> int:
-    """The bandwidth-delay product, cut to whole KiB, that the report's windows are made of."""
+    """Returns the bandwidth-delay product cut to whole KiB, in bytes; the report's windows are twice this base."""
     return int(metrics.bandwidth_delay_product_bytes(rate_mbit * MBIT, delay_ms / 1e3) // 1024) * 1024
 
 
 def products(m: Measurements) -> Artifact:
-    """The arithmetic of sections 2.2.1 and 2.2.3, which must agree to the last digit (YAH-M02, YAH-E06)."""
+    """Returns the arithmetic of sections 2.2.1 and 2.2.3, which agrees to the last digit (YAH-M02, YAH-E06)."""
 
     def printed_window(group: str, metric: str) -> PublishedValue:
         return m.published.find("Section 2.2.3", metric, group=group, setting="RWIN/BDP")
@@ -315,15 +316,14 @@ def products(m: Measurements) -> Artifact:
         compared.append(compare(printed_window(group, "base"), window_base(delay, share)))
         compared.append(compare(printed_window(group, "window"), 2 * window_base(delay, share)))
     note = (
-        "The base is the product cut to whole KiB, the window twice that (derived; it fits every case with a delay). "
-        "The case without delay rounds 4062 octets up to 4096."
+        "The base is the product cut to whole KiB, and the window is twice the base (derived; it fits every case with "
+        "a delay). The case without delay rounds 4062 bytes up to 4096."
     )
     return Artifact(table(_SIZED, columns), None, tuple(compared), (note,))
 
 
 def harness(m: Measurements) -> Artifact:
-    """The run harness (YAH-M06, YAH-M08, YAH-M10): each capture's name, and the times that cron and the dialogue "
-    "give."""
+    """Returns the run harness: each capture's name, and the times of cron and the dialogue (YAH-M06, M08, M10)."""
 
     def loss(place: Place) -> str | None:
         return f"{START_S + LOSS_S:.1f} to {START_S + LOSS_S + 0.1:.1f}" if place[0].loss else None
@@ -340,6 +340,6 @@ def harness(m: Measurements) -> Artifact:
     }
     note = (
         f"lftp needs {len(DIALOGUE)} round trips before it opens the data connection ({', '.join(DIALOGUE)}; RFC "
-        "959), so the slower path begins later. cron starts both scripts and that of the loss at once."
+        "959), so the slower path starts later. cron starts both scripts and the script of the loss at the same time."
     )
     return Artifact(table(places(COMBOS), columns), None, (), (note,))

@@ -1,4 +1,4 @@
-"""Chapter 3's statements, and those of ours and of today's Wi-Fi."""
+"""Chapter 3's statements, our own, and those about current Wi-Fi."""
 
 from __future__ import annotations
 
@@ -39,26 +39,25 @@ def _at(m: Measurements, mode: str, error: float) -> Spread:
 
 @of_loss("FWP's throughput is linear in the frame loss.", "section 3.4.2, figure 3.7", fails=True)
 def fwp_is_linear(m: Measurements) -> Verdict:
-    """From 0.05 to 0.5, where all turns of the others are short: no rate further than a tenth of their mean from the
-    straight line through them."""
+    """From 0.05 to 0.5, where all turns of the others are short, each rate is within 10 % of a straight line."""
     found = [_at(m, "fwp", error) for error in ERRORS[1:]]
     ends = [mbit(f"FWP at FER {error}", found[place]) for error, place in ((0.05, 0), (0.5, -1))]
     return at_most(10, [_off_line(found)]).but(
-        *ends, why="a SYN-ACK is sent once like any frame, so that connections open late where many frames are lost"
+        *ends, why="a SYN-ACK is sent only once, like any frame, so that connections open late if many frames are lost"
     )
 
 
 def _off_line(found: list[Spread], name: str = "largest distance from a straight line over 0.05 to 0.5") -> Measured:
-    """How far from a straight line over the frame error rates the furthest lies."""
+    """The largest distance from a straight line over the frame error rates, relative to the mean."""
     x, y = np.array(ERRORS[1:]), np.array([each.median for each in found])
     slope, intercept = np.polyfit(x, y, 1)
     off = np.abs(y - (slope * x + intercept)) / y.mean()
     return percent(name, float(off.max()))
 
 
-@of_alone("Alone FWP's throughput is linear in 1 - FER.", "of section 3.4.2")
+@of_alone("Alone FWP's throughput is linear in 1 - FER.", "about section 3.4.2")
 def alone_it_is_linear(m: Measurements) -> Verdict:
-    """Within 2 % of a straight line, and at 0.5 what it is at 0.05 by (1 - FER), within 5 %."""
+    """Each rate is within 2 % of a straight line; rates at 0.5 and 0.05 have the ratio of 1 - FER within 5 %."""
     found = [m.value("fwp-alone", "tested_bps", mode="fwp", error=error, rivals=0) for error in ERRORS[1:]]
     kept = number("at 0.5 to at 0.05, over 0.50 / 0.95", found[-1].median / found[0].median * 0.95 / 0.5)
     return all_of(at_most(2, [_off_line(found)]), between(0.95, 1.05, [kept]))
@@ -66,16 +65,16 @@ def alone_it_is_linear(m: Measurements) -> Verdict:
 
 @of_loss("A-MPDU gets about one third of it at an FER of 0.05.", "section 3.4.2, figure 3.7", fails=True)
 def third_at_5_percent(m: Measurements) -> Verdict:
-    """The print contradicts figure 3.8 (HAV-A09)."""
+    """The share is near print, which contradicts figure 3.8 (HAV-A09)."""
     return _share(m, 0.05).but(
-        why="a third would be a speedup of three, more than figure 3.8 prints: a loss of one third is meant, probably"
+        why="a third would be a speedup of three, more than in figure 3.8: the text probably means a loss of one third"
     )
 
 
 @of_loss("A-MPDU gets about half of it at an FER of 0.20.", "section 3.4.2, figure 3.7")
 def half_at_20_percent(m: Measurements) -> Verdict:
-    """The station under test, once with each."""
-    return _share(m, 0.2).but(why="it hangs on the seed: single ones come out on either side of the bound")
+    """The share of the station under test is near print."""
+    return _share(m, 0.2).but(why="the verdict depends on the seed: single seeds are on either side of the bound")
 
 
 def _share(m: Measurements, error: float) -> Verdict:
@@ -113,30 +112,30 @@ def _alike_alone(m: Measurements) -> Verdict:
 
 @of_rivals("The speedup averages more than 1.6 at 10 % of frame errors.", "section 3.4.2, figure 3.8")
 def speedup_at_10_percent(m: Measurements) -> Verdict:
-    """Over one to nine competitors."""
+    """The mean speedup over one to nine competitors is at least 1.6."""
     return at_least(1.6, [_mean_speedup(m, 0.1)]).but(
         *_each_speedup(m, 0.1),
-        why="it gains least beside one competitor, where every other turn is its own",
+        why="FWP gains least with one competitor, because every second turn is its own",
     )
 
 
-@of_rivals("And more than 2 at 40 %.", "section 3.4.2, figure 3.8")
+@of_rivals("The speedup averages more than 2 at 40 % of frame errors.", "section 3.4.2, figure 3.8")
 def speedup_at_40_percent(m: Measurements) -> Verdict:
-    """Over one to nine competitors."""
+    """The mean speedup over one to nine competitors is at least 2."""
     return at_least(2.0, [_mean_speedup(m, 0.4)]).but(*_each_speedup(m, 0.4))
 
 
-@of_rivals("It is reasonably flat in the number of competitors.", "section 3.4.2, figure 3.8", fails=True)
+@of_rivals("The speedup is reasonably flat in the number of competitors.", "section 3.4.2, figure 3.8", fails=True)
 def speedup_is_flat(m: Measurements) -> Verdict:
-    """From one to nine: within 15 % of each other."""
+    """The speedups with one to nine competitors are within 15 % of each other."""
     return _flat(m).but(
-        why="beside one competitor every other turn is the station's own, so that a short turn costs it least there"
+        why="with one competitor every second turn is the station's own, so that a short turn costs it least"
     )
 
 
-@of_rivals("Without a competitor both get the same.", "section 3.4.2")
+@of_rivals("Without a competitor FWP and A-MPDU get the same.", "section 3.4.2")
 def equal_alone(m: Measurements) -> Verdict:
-    """Within 15 %."""
+    """The speedup alone is within 15 % of print."""
     return _alike_alone(m)
 
 
@@ -150,23 +149,23 @@ def _shares(m: Measurements, rule: str) -> list[Measured]:
 
 @of_rules("Compatible TCP shares fairly with Cubic from 30 to 70 ms.", "section 3.4.3, figure 3.10", fails=True)
 def shares_fairly(m: Measurements) -> Verdict:
-    """As printed: 40 to 60 % of the whole run. The other rules are listed."""
+    """With the printed rule the share over the whole run is 40 to 60 %. Shares with the other rules are listed."""
     return between(40, 60, _shares(m, "literal")).but(
         *_shares(m, "margin 4"),
         *_shares(m, "two Cubics"),
-        why="perhaps: the printed rule calls it congestion when a round trip loses more than the channel's mean, which "
-        "many do by chance; with a margin for that it hides losses of the queue too: "
+        why="a possible reason: the printed rule treats a round trip with more loss than the channel's mean as "
+        "congestion, and many exceed the mean by chance; a margin for chance hides losses of the queue too: "
         + text.listed(_shares(m, "margin 4")),
     )
 
 
-@of_sharing("It is a little more aggressive at 60 and 70 ms.", "section 3.4.3, figure 3.10", fails=True)
+@of_sharing("Compatible TCP is a little more aggressive at 60 and 70 ms.", "section 3.4.3, figure 3.10", fails=True)
 def aggressive_on_long_ways(m: Measurements) -> Verdict:
-    """Its mean share there, above that at 30 and 40 ms."""
+    """Its mean share at 60 and 70 ms is 0 to 10 points above that at 30 and 40 ms."""
     shares = [each.value for each in _shares(m, "literal")]
     short, long = float(np.mean(shares[:2])), float(np.mean(shares[3:]))
     more = number("share at 60 and 70 ms less that at 30 and 40", long - short, "points")
-    return between(0, 10, [more]).but(why="as printed the rule leaves it little at any round trip")
+    return between(0, 10, [more]).but(why="the printed rule leaves it a small share at any round trip")
 
 
 def _in_time(m: Measurements, column: str, what: str, unit: str = "") -> list[Measured]:
@@ -177,29 +176,29 @@ def _in_time(m: Measurements, column: str, what: str, unit: str = "") -> list[Me
 
 @of_time("Compatible TCP and Cubic lead in turn, as is usual.", "section 3.4.3, figure 3.9", fails=True)
 def lead_in_turn(m: Measurements) -> Verdict:
-    """At 40 ms, second by second once slow start is over: the lead passes at least once. The other rules are listed."""
+    """At 40 ms the lead changes at least once in the seconds after slow start. The other rules are listed."""
     with_margin, printed, cubics = _in_time(m, "lead_changes", "changes of the lead")
     return at_least(1, [printed]).but(
         with_margin,
         cubics,
         *_in_time(m, "share_percent", "its share", "percent"),
-        why="as printed the rule never leaves it enough to lead, and with a margin it never gives the lead away. Two "
-        "Cubics keep it for such a time too",
+        why="with the printed rule it never has enough to lead, and with a margin it never loses the lead. Two Cubic "
+        "flows keep the lead for such a time too",
     )
 
 
 @of_time("At times the swings are larger than usual.", "section 3.4.3, figure 3.9", fails=True)
 def swings_are_large(m: Measurements) -> Verdict:
-    """Of its share in single seconds, the most less the least: more than that of two Cubics."""
+    """The range (greatest minus least) of its share in single seconds exceeds that of two Cubic flows."""
     with_margin, printed, cubics = _in_time(m, "swing_points", "swing of its share", "points")
     return ratio("swing as printed to that of two Cubics", printed, cubics, above=1.0).but(
-        with_margin, why="what has next to nothing cannot swing far; with a margin it does"
+        with_margin, why="a share near zero cannot swing far; the share with a margin does"
     )
 
 
 @of_repair("Repair costs the Internet path 100 % at an FER of 0.5.", "section 3.4.4, figure 3.11", fails=True)
 def path_overhead(m: Measurements) -> Verdict:
-    """What crosses the path beyond what crosses it without loss."""
+    """The bytes on the path in addition to those without loss are near print."""
     printed = m.published.find("Section 3.4.4 / Figure 3.11", "overhead", item="Internet path at FER 0.50")
     found = [number("overhead of the path at FER 0.5", overhead(m, 0.5), "percent", published=printed)]
     arrived = m.value("fwp-repair", "arrived_bytes", error=0.5)
@@ -207,30 +206,34 @@ def path_overhead(m: Measurements) -> Verdict:
     return near(found).but(
         number("at 0.2", overhead(m, 0.2), "percent"),
         number("arrived at FER 0.5", arrived, "MB", scale=1e-6),
-        number("segments that TCP sent again", again, "segments"),
+        number("segments that TCP retransmitted", again, "segments"),
         number("the object", OBJECT, "MB", scale=1e-6),
-        why="as many octets are lost as arrive, and more arrive than the object has: heads of answers, and answers "
-        "that cannot be used, as the channel lost their heads; TCP itself sends next to nothing again",
+        why="as many bytes are lost as arrive, and more arrive than the object has: headers of responses, and unusable "
+        "responses whose headers the channel lost; TCP itself retransmits almost nothing",
     )
 
 
-@of_repair("It costs the wireless hop 13 % at 0.5: the heads of requests.", "section 3.4.4, figure 3.11", fails=True)
+@of_repair(
+    "Repair costs the wireless hop 13 % at an FER of 0.5: the headers of requests.",
+    "section 3.4.4, figure 3.11",
+    fails=True,
+)
 def wireless_overhead(m: Measurements) -> Verdict:
-    """Octets of requests over octets of the object."""
+    """The bytes of requests over the bytes of the object are near print."""
     printed = m.published.find("Section 3.4.4 / Figure 3.11", "overhead", item="wireless hop at FER 0.50")
     found = m.value("fwp-repair", "request_overhead_percent", error=0.5)
     named = number("requests at FER 0.5", found, "percent", published=printed)
     return near([named]).but(
-        why="a request here is short and on a connection that stays; one curl for each range has longer heads, and "
-        "segments of its connection's own"
+        why="a request here is short and uses a persistent connection; one curl for each range has longer headers and "
+        "the segments of its own connection"
     )
 
 
-@of_repair("The object is whole in the end, at every frame error rate.", "section 3.3.4")
+@of_repair("The object is complete in the end, at every frame error rate.", "section 3.3.4")
 def object_is_whole(m: Measurements) -> Verdict:
-    """In 30 s: every octet has been compared."""
+    """It is complete within 30 s: every byte has been compared."""
     found = [
-        number(f"whole at FER {error}", m.value("fwp-repair", "completion_s", error=error), "s") for error in ERRORS
+        number(f"complete at FER {error}", m.value("fwp-repair", "completion_s", error=error), "s") for error in ERRORS
     ]
     return between(0, 30, found)
 
@@ -240,15 +243,15 @@ def _today_speedup(m: Measurements, standard: str) -> Measured:
     return number(f"speedup with {standard} at FER 0.1", fwp / ampdu)
 
 
-@of_today("FWP gains with today's standards too, with ACKs and collisions on the air.", "of section 3.4.2")
+@of_today("FWP gains with current standards too, with ACKs and collisions on the air.", "about section 3.4.2")
 def gains_today(m: Measurements) -> Verdict:
-    """At an FER of 0.1 among four others, a tenth more at least."""
+    """At an FER of 0.1 among four others, the speedup is at least 1.1."""
     return at_least(1.1, [_today_speedup(m, standard) for standard in STANDARDS])
 
 
-@of_today("Without any repair BBR keeps what Cubic loses.", "of section 3.2")
+@of_today("Without any repair BBR keeps the throughput that Cubic loses.", "about section 3.2")
 def bbr_without_repair(m: Measurements) -> Verdict:
-    """802.11ac at an FER of 0.1, a plain TCP over frames that are sent once."""
+    """With 802.11ac at an FER of 0.1 and frames that are sent once, BBR gets at least 5 times Cubic's throughput."""
     bbr, cubic = (
         mbit(f"{name} over frames sent once", _plain(m, cc)) for name, cc in (("BBR", "bbr"), ("Cubic", "cubic"))
     )

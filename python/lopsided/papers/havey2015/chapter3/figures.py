@@ -58,7 +58,7 @@ def _shares_in_time(m: Measurements) -> Iterable[Line]:
 
 
 GAIN = Plot(
-    "A window of acknowledgements makes turns short; FWP's are always full",
+    "The acknowledgement window shortens turns of A-MPDU; turns of FWP are always full",
     "One station among nine of A-MPDU, four streams of 150 Mbit/s, 40 ms (havey2015 figure 3.7); diamonds: as printed",
     "frame error rate",
     (Panel("Mbit/s", _lines, "throughput before repair", 2.4, legend=("best", 1)),),
@@ -67,7 +67,7 @@ GAIN = Plot(
 )
 
 SPEEDUP = Plot(
-    "What FWP gains, by how many compete",
+    "Speedup of FWP by number of competitors",
     "Throughput of FWP to that of A-MPDU (havey2015 figure 3.8); diamonds: as printed, at least",
     "competing stations",
     (Panel("times", _speedups, "speedup", 2.8, legend=("best", 1)),),
@@ -76,14 +76,14 @@ SPEEDUP = Plot(
 )
 
 IN_TIME = Plot(
-    "Who leads, second by second",
+    "The leading flow, second by second",
     "Share of the compatible TCP of 100 Mbit/s beside Cubic at 40 ms (havey2015 figure 3.9)",
     "time (s)",
     (
         Panel(
             "%",
             _shares_in_time,
-            "share of what both get in each second",
+            "share of both flows in each second",
             2.4,
             limits=(0, 118),
             legend=("upper left", 3),
@@ -102,7 +102,7 @@ FAIRNESS = Plot(
         Panel(
             "%",
             _share_lines,
-            "share of what both get",
+            "share of both flows",
             2.4,
             limits=(0, 100),
             legend=("best", 1),
@@ -114,10 +114,10 @@ FAIRNESS = Plot(
 )
 
 OVERHEAD = Plot(
-    "Repair costs the path what the channel loses",
+    "Repair costs the path as much as the channel loses",
     "One object of 10 MB (havey2015 figure 3.11); diamonds: as printed",
     "frame error rate",
-    (Panel("% of the object", _overheads, "beyond what would be sent without loss", 2.4, legend=("best", 1)),),
+    (Panel("% of the object", _overheads, "in addition to the bytes without loss", 2.4, legend=("best", 1)),),
     ("fwp-repair",),
     x_limits=(0, 0.52),
     data=lambda m: m.table("fwp-repair"),
@@ -125,12 +125,12 @@ OVERHEAD = Plot(
 
 
 def _today_table(m: Measurements) -> Artifact:
-    """The station under test with today's standards, and what BBR does in place of FWP."""
+    """The table of the station under test with current standards, and with BBR instead of FWP."""
     return Artifact(m.table("fwp-today"))
 
 
 def _loss_table(m: Measurements) -> Artifact:
-    """Printed shares and speedups beside the measured ones."""
+    """The table of throughputs, with the comparison of printed and measured shares."""
     comparisons: list[Comparison] = []
     for error in (0.05, 0.2):
         item = f"FER {error:.2f}, A-MPDU as a share of FWP"
@@ -141,7 +141,7 @@ def _loss_table(m: Measurements) -> Artifact:
 
 
 def _pages_table(m: Measurements) -> Artifact:
-    """A page of 2 MB over one connection, over six, and as an object that is repaired."""
+    """The table of completion times of a 2 MB page: over one connection, over six, and as a repaired object."""
     return Artifact(m.table("fwp-pages"))
 
 
@@ -152,6 +152,6 @@ FIGURES = (
     Figure("3.10", "Sharing with Cubic", ("fwp-sharing", "fwp-sharing-rules"), FAIRNESS),
     Figure("3.11", "Overhead of the repair", ("fwp-repair",), OVERHEAD),
     Figure("3", "FWP and A-MPDU in numbers", ("fwp-loss",), _loss_table, "Table"),
-    Figure("T3", "With today's standards", ("fwp-today",), _today_table, "Table"),
+    Figure("T3", "With current standards", ("fwp-today",), _today_table, "Table"),
     Figure("P3", "A page and an object", ("fwp-pages",), _pages_table, "Table"),
 )

@@ -1,6 +1,6 @@
-"""Chapter 3's experiments (HAV-E11 to HAV-E15), and today's Wi-Fi.
+"""Chapter 3's experiments (HAV-E11 to HAV-E15), and current Wi-Fi.
 
-Throughput here is of octets that arrived, before repair, as in the dissertation's figures 3.7 and 3.8.
+Throughput counts the bytes that arrive before repair, as in the dissertation's figures 3.7 and 3.8.
 """
 
 from __future__ import annotations
@@ -26,25 +26,28 @@ RIVALS = (0, 1, 3, 6, 9)
 
 RTTS = (30, 40, 50, 60, 70)
 TIMED = 40
-"""Base round trips of figure 3.10 in ms, and of figure 3.9."""
+"""Base round trips in ms of figure 3.10, and the one of figure 3.9."""
 
 STANDARDS = ("802.11n", "802.11ac", "802.11ax")
 
 PARTS = ("fwp", "ampdu")
 
 BEGUN_S = 10.0
-"""Of the shares of figures 3.9 and 3.10: slow start is over."""
+"""Start of the shares of figures 3.9 and 3.10 in seconds, after slow start."""
 
 CUT_S = 6.0
-"""A page that is not whole when its run ends counts as this."""
+"""Completion time in seconds of a page that is incomplete at the end of its run: the run's duration."""
 
 STEADY = 0.6
-"""Throughput of figures 3.7 and 3.8 is measured from this share of a run on. Runs here are short: in the two minutes of
-the dissertation it hardly matters that a lost SYN-ACK costs a second or more."""
+"""Share of a run after which the throughput of figures 3.7 and 3.8 is measured.
+
+A lost SYN-ACK costs a second or more. This matters in the short runs here, and hardly in the dissertation's two
+minutes.
+"""
 
 FULL = Variant("two minutes", {"scenario.duration": "120 s"}, {"9.99 s": "119.99 s"})
 FULL_RUNS = 10
-"""Of table 3.1."""
+"""Repetitions of table 3.1."""
 FULL_SHARING = Variant(
     "two minutes at 600 Mbit/s",
     {
@@ -58,11 +61,11 @@ FULL_SHARING = Variant(
 
 OBJECT = 10_000_000
 REQUEST = 100
-"""Octets of the object that is repaired, and of a request."""
+"""Sizes in bytes of the repaired object and of a request."""
 
 
 def _station(mode: str, error: float) -> Overrides:
-    """The station under test as FWP's or as one of the others."""
+    """Scenario keys of the station under test, as an FWP station or like the others."""
     station = '{ name = "station0", acknowledge = false, reorder = false }'
     return {
         "topology.medium.wifi.frame_error": str(error),
@@ -72,7 +75,7 @@ def _station(mode: str, error: float) -> Overrides:
 
 
 def _rivals(count: int, most: int, end_s: float = 10.0) -> Overrides:
-    """Those that are left out begin as the run ends."""
+    """Scenario keys for this number of rivals. The other rivals start when the run ends."""
     late = {f"flow.other{number}.start": f"{end_s - 0.01:g} s" for number in range(count + 1, most + 1)}
     return {**late, **{f"flow.other{number}.start_jitter": "0 s" for number in range(count + 1, most + 1)}}
 
@@ -83,7 +86,7 @@ def _case(mode: str, error: float, rivals: int) -> Case:
 
 
 def throughput(run: Run, _case: Case) -> Mapping[str, float]:
-    """Goodput of the station under test, and of the others in the mean, where there are any; frames in an aggregate."""
+    """Measures the goodput of the station under test, the mean goodput of the others, and the frames per aggregate."""
     rows = list(run.flows.rows())
     end = float(run.scenario.duration_s)
     begin = STEADY * end
@@ -101,7 +104,7 @@ def throughput(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def shares(run: Run) -> Array:
-    """The compatible flow's part of what both get, in per cent, in bins of a second, once slow start is over."""
+    """Returns the compatible flow's share of both flows in per cent, in bins of 1 s after slow start."""
     queues = run.queues.to_polars().filter(pl.col("direction") == "down")
     rates: list[Array] = []
     for link in ("home1", "home2"):
@@ -109,12 +112,12 @@ def shares(run: Run) -> Array:
         time, octets = (rows[name].cast(pl.Float64).to_numpy() for name in ("time_s", "sent_bytes"))
         ends = np.arange(BEGUN_S, float(time.max()) + 0.5, 1.0)
         rates.append(np.diff(np.interp(ends, time, octets)))
-    # The bottleneck is always busy: seconds weigh alike.
+    # The bottleneck is always busy, so all seconds have the same weight.
     return 100 * rates[0] / (rates[0] + rates[1])
 
 
 def sharing(run: Run, _case: Case) -> Mapping[str, float]:
-    """That part in the mean and in single seconds, and how often the lead passes from one to the other."""
+    """Measures mean and percentiles of this share, and the number of changes of the leading flow."""
     share = shares(run)
     leads = share > 50
     return {
@@ -126,7 +129,7 @@ def sharing(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def repair(run: Run, _case: Case) -> Mapping[str, float]:
-    """What crossed the path, how many requests repaired the object, and how long it took to be whole."""
+    """Measures the bytes on the path, the number of repair requests, and the time until the object is complete."""
     links = run.links.to_polars().filter((pl.col("link") == "path") & (pl.col("direction") == "down"))
     rows = list(run.transfers.rows())
     whole = [float(row["completion_s"]) for row in rows if row["what"] == "object"]
@@ -175,7 +178,7 @@ RULES: dict[str, tuple[Overrides, float]] = {
     "literal": ({"flow.compatible.receiver_stack": "{ placeholders = 0.01, placeholder_margin = 0 }"}, 0.01),
     "two Cubics": ({"flow.compatible.receiver_stack": "{}"}, 0.0),
 }
-"""The compatible TCP with four standard deviations above the expected loss, as printed, and Cubic in its place."""
+"""Rules of the compatible TCP: four standard deviations above the expected loss, as printed, and Cubic instead."""
 
 
 def _sharing(rule: str, rtt: int) -> Case:
@@ -217,7 +220,7 @@ IN_TIME = Experiment(
 
 REPAIR = Experiment(
     key="fwp-repair",
-    summary="one object of 10 MB to an FWP station alone, whose missing ranges are fetched again",
+    summary="one object of 10 MB to a single FWP station, whose missing ranges are fetched again",
     cases=tuple(
         Case(
             "repair.toml",
@@ -247,7 +250,7 @@ def _today(standard: str, mode: str, cc: str = "cubic") -> Case:
 
 TODAY = Experiment(
     key="fwp-today",
-    summary="ours: FWP, A-MPDU, and no repair at all, with today's standards, contention and BBR",
+    summary="ours: FWP, A-MPDU, and no repair, with current standards, contention and BBR",
     cases=(
         *(_today(standard, mode) for standard in STANDARDS for mode in PARTS),
         *(_today("802.11ac", mode, cc) for mode, cc in (("ampdu", "bbr"), ("plain", "bbr"), ("plain", "cubic"))),
@@ -268,7 +271,7 @@ def _page(mode: str, multiplexed: bool) -> Case:
 
 
 def page(run: Run, _case: Case) -> Mapping[str, float]:
-    """How long the page, or an object of its size, took; the run's 6 s where it was not whole by then."""
+    """Measures the completion time of the page, or of an object of its size; `CUT_S` if it is incomplete."""
     rows = [row for row in run.transfers.rows() if row["what"] in ("page", "object")]
     longest = max(rows, key=lambda row: float(row["size_bytes"]), default=None)
     whole = longest is not None and float(longest["size_bytes"]) > 2e6

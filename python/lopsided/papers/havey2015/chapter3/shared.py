@@ -1,4 +1,4 @@
-"""How this chapter's statements and figures look things up."""
+"""Access to the measurements for this chapter's statements and figures."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from lopsided.papers.havey2015.chapter3.setup import PARTS
 
 
 def speedup(m: Measurements, experiment: str, error: float, rivals: int) -> float:
+    """Returns FWP's throughput over A-MPDU's at a frame error rate, with this number of competing stations."""
     fwp, ampdu = (m.value(experiment, "tested_bps", mode=mode, error=error, rivals=rivals).median for mode in PARTS)
     return fwp / ampdu
 
 
 def overhead(m: Measurements, error: float) -> float:
+    """Returns the bytes on the Internet path beyond those without loss, in per cent."""
     sent = [m.value("fwp-repair", "sent_bytes", error=each).median for each in (error, 0.0)]
     return 100 * (sent[0] / sent[1] - 1)
 
 
 def share_curve(m: Measurements, rule: str) -> Curve:
+    """Returns the share of the compatible TCP under a rule against the base round trip in ms."""
     experiment = "fwp-sharing" if rule == "literal" else "fwp-sharing-rules"
     return m.curve(experiment, "share_percent", "rtt_ms", rule=rule)

@@ -1,4 +1,4 @@
-"""Claims about what the two connections do to each other: phase, ACK compression, interference, RTT (section 5.1)."""
+"""Claims about the interaction of the two connections: phase, ACK compression, interference, RTT (section 5.1)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from lopsided.papers.merritt2010.shared import SWEEP, curve, main, sizes
 
 ACKS = ("acks",)
 PHASE = 0.1
-"""A phase score beyond this is a phase: together above it, against each other below its negative."""
+"""Least phase score of windows that move together; below its negative they move in opposite directions."""
 PERIODIC = 0.25
-"""An autocorrelation peak above this is called periodic: a convention of ours."""
+"""Least autocorrelation peak that counts as periodic: our own convention."""
 
 
 of_paper, ours = Statements(SWEEP), Statements(SWEEP, "ours")
 
 
 @of_paper(
-    "With 10 packets the two windows move against each other, with 50 together.",
+    "With 10 packets the two windows move in opposite directions, with 50 together.",
     "section 5.1.1, figures 5.6 and 5.7",
     fails=True,
 )
@@ -31,7 +31,7 @@ def small_out_large_in_phase(m: Measurements) -> Verdict:
     score, lift = main(m, "phase_score"), main(m, "falls_together_lift")
     small, large = (number(f"score at {packets} packets", score.at(packets)) for packets in (10, 50))
     lifts = [
-        number(f"download's falls that coincide with the upload's, over chance, at {packets} packets", lift.at(packets))
+        number(f"coincidence of falls of both windows, over chance, at {packets} packets", lift.at(packets))
         for packets in (10, 50)
     ]
     correlations = [
@@ -42,8 +42,8 @@ def small_out_large_in_phase(m: Measurements) -> Verdict:
         f"phase score below -{PHASE} at 10 packets and above {PHASE} at 50",
         (small, large, *correlations, *lifts),
         f"the score is {text.signed(small.value)} at 10 packets and {text.signed(large.value)} at 50; the download's "
-        f"falls coincide with one of the upload's {text.number(lifts[0].value)} times as often as by chance with 10 "
-        f"packets, {text.number(lifts[1].value)} times with 50",
+        f"window falls together with the upload's {text.number(lifts[0].value)} times as often as by chance with 10 "
+        f"packets, and {text.number(lifts[1].value)} times as often with 50",
     )
 
 
@@ -55,10 +55,10 @@ def phase_drifts(m: Measurements) -> Verdict:
 
 @ours(
     "As the uplink buffer grows the two connections lose packets together.",
-    "of section 5.1.1, by losses in place of movement",
+    "about section 5.1.1, by losses instead of movement",
 )
 def losses_synchronise(m: Measurements) -> Verdict:
-    """Falls of the download within 1 s of the upload's, over chance, rise with the buffer."""
+    """The share of the download's falls within 1 s of a fall of the upload, over chance, rises with the buffer."""
     lift = main(m, "falls_together_lift")
     return all_of(
         rises("coincidence over chance", lift, rank=0.7, show=(25,)),
@@ -68,7 +68,7 @@ def losses_synchronise(m: Measurements) -> Verdict:
 
 @of_paper("Out-of-phase windows go with higher download goodput.", "section 5.1.1", fails=True)
 def out_of_phase_is_better(m: Measurements) -> Verdict:
-    """Over the buffers of 2400/196 the ranks of phase score and download goodput go against each other."""
+    """Over the buffers of 2400/196, phase score and download goodput have opposite ranks."""
     correlation = number(
         "rank correlation of phase score and download goodput",
         rank_correlation(main(m, "phase_score").median, main(m, "goodput_down_bps").median),
@@ -81,8 +81,8 @@ def out_of_phase_is_better(m: Measurements) -> Verdict:
         correlation.value < -0.6,
         "rank correlation of phase score and goodput below -0.6",
         (correlation, wait),
-        f"the rank correlation is {text.signed(correlation.value)}; with the wait in the uplink's buffer the "
-        f"download's goodput correlates at {text.signed(wait.value)}",
+        f"the rank correlation is {text.signed(correlation.value)}; the download's goodput correlates with the wait in "
+        f"the uplink's buffer at {text.signed(wait.value)}",
     )
 
 
@@ -92,7 +92,7 @@ def out_of_phase_is_better(m: Measurements) -> Verdict:
     fails=True,
 )
 def phase_rule(m: Measurements) -> Verdict:
-    """Eqs 2.4, 2.5 and 6.5 against the sign of the measured score, where it is a phase at all."""
+    """Compares eqs 2.4, 2.5 and 6.5 with the sign of the measured score in settings whose score is a phase."""
     agree = judged = out = 0
     for line in LINES:
         estimates, scores = (curve(m, line, name).median for name in ("estimate_packets", "phase_score"))
@@ -104,7 +104,7 @@ def phase_rule(m: Measurements) -> Verdict:
     settings = number("settings", len(BUFFERS) * len(LINES))
     measured = (
         number("settings that show a phase", judged),
-        number("of these as the rule says", agree),
+        number("settings in which the rule is right", agree),
         number("settings that the rule calls out of phase", out),
         settings,
     )
@@ -119,20 +119,20 @@ def phase_rule(m: Measurements) -> Verdict:
 
 @of_paper("ACK compression of the upload grows with the uplink buffer.", "section 5.1.2", needs=ACKS, fails=True)
 def ack_compression_grows(m: Measurements) -> Verdict:
-    """The share of the upload's acknowledged octets that arrive compressed rises with the buffer."""
+    """The compressed share of the upload's acknowledged bytes rises with the buffer."""
     download = rises("the download's compressed share", main(m, "compressed_share_down", "acks"))
     upload = rises("the upload's compressed share", main(m, "compressed_share_up", "acks"), rank=0.6)
-    return upload.but(*download.measured, why=f"For comparison, {download.reason}: it is its ACKs that wait in R2")
+    return upload.but(*download.measured, why=f"For comparison, {download.reason}: the download's ACKs wait in R2")
 
 
 @ours(
     "The larger the uplink buffer, the more of the download's ACKs queue in it and leave it in bursts.",
-    "of section 5.1.2, its explanation measured at the other flow",
+    "about section 5.1.2: its explanation, measured at the other flow",
     needs=ACKS,
     fails=True,
 )
 def acks_queue_and_burst(m: Measurements) -> Verdict:
-    """Of the download: the share of acknowledged octets that arrive compressed, and octets in a burst."""
+    """For the download, the compressed share of acknowledged bytes and the bytes per burst rise with the buffer."""
     return all_of(
         rises("compressed share", main(m, "compressed_share_down", "acks"), rank=0.6),
         rises("mean burst", main(m, "burst_down_bytes", "acks"), "kB", rank=0.6, scale=1e-3),
@@ -146,7 +146,7 @@ def acks_queue_and_burst(m: Measurements) -> Verdict:
     fails=True,
 )
 def growth_then_silence(m: Measurements) -> Verdict:
-    """The time that the upload waits in gaps of more than twice the clocked spacing rises with the buffer."""
+    """The share of time in gaps of more than twice the clocked ACK spacing rises with the buffer."""
     longest = main(m, "longest_silence_up_s", "acks")
     ends = (
         number("longest silence at 5 packets", longest.first, "s"),
@@ -158,7 +158,7 @@ def growth_then_silence(m: Measurements) -> Verdict:
 
 @of_paper("The larger the uplink buffer, the more the two connections disturb each other.", "section 5.1.3")
 def interference_grows(m: Measurements) -> Verdict:
-    """The variation (std/mean) of the download's goodput in bins of 0.5 s rises with the buffer."""
+    """The variation (standard deviation over mean) of the download's goodput in bins of 0.5 s rises with the buffer."""
     return rises("variation (std/mean)", main(m, "goodput_variation"))
 
 
@@ -168,7 +168,7 @@ def interference_grows(m: Measurements) -> Verdict:
     fails=True,
 )
 def interference_turns_periodic(m: Measurements) -> Verdict:
-    """The autocorrelation peak of the download's goodput is high with 25 and 50 packets only."""
+    """The autocorrelation peak of the download's goodput is above `PERIODIC` only with 25 and 50 packets."""
     strength, period = main(m, "period_strength"), main(m, "period_s")
     found = {packets: number(f"strength at {packets} packets", strength.at(packets)) for packets in (5, 20, 25, 50)}
     cycles = [number(f"cycle at {packets} packets", period.at(packets), "s") for packets in (20, 50)]
@@ -177,7 +177,7 @@ def interference_turns_periodic(m: Measurements) -> Verdict:
         max(found[5].value, found[20].value) < PERIODIC < min(found[25].value, found[50].value),
         f"strength of the goodput's cycle above {PERIODIC} at 25 and 50 packets and below at 5 and 20",
         (*found.values(), *cycles),
-        f"the strengths are {values}; the cycle takes {text.value(cycles[0])} with 20 packets and "
+        f"the strengths are {values} packets; the cycle takes {text.value(cycles[0])} with 20 packets and "
         f"{text.value(cycles[1])} with 50",
     )
 
@@ -187,7 +187,7 @@ def interference_turns_periodic(m: Measurements) -> Verdict:
     "sections 3.5 and 5.1.4",
 )
 def downlink_idles(m: Measurements) -> Verdict:
-    """R1 is empty more often as the buffer grows, on the two links of higher asymmetry."""
+    """R1 is empty more often as the buffer grows, on the two links with the higher asymmetry."""
     verdicts: list[Verdict] = []
     for line in LINES[1:]:
         empty = curve(m, line, "downlink_empty_share")
@@ -202,7 +202,7 @@ def downlink_idles(m: Measurements) -> Verdict:
     "section 3.5, figure 3.2 (MER-M25)",
 )
 def feedback_cycle(m: Measurements) -> Verdict:
-    """With 50 packets on 2400/196: before the upload R1 holds data and R2 nothing, then the steps come in order."""
+    """With 50 packets on 2400/196: R1 holds data and R2 is empty before the upload, then the steps follow in order."""
     before = [
         number(f"R{place} before the upload, mean", main(m, f"cycle_r{place}_before_packets").last, "packets")
         for place in (1, 2)
@@ -219,7 +219,7 @@ def feedback_cycle(m: Measurements) -> Verdict:
     came = bool(np.isfinite([each.value for each in steps]).all())
     return Verdict(
         came and before[0].value > 1 > before[1].value,
-        "R1 holds more than 1 packet before the upload and R2 less, and each step comes after the one before it",
+        "before the upload R1 holds more than 1 packet and R2 less, and each step follows the previous step",
         (*before, *steps),
         f"before the upload R1 holds {text.value(before[0])} and R2 {text.value(before[1])}; {text.listed(steps)}",
     )
@@ -230,7 +230,7 @@ def feedback_cycle(m: Measurements) -> Verdict:
     "section 5.1.4, figures 5.8-5.11",
 )
 def bdp_outgrows_cwnd(m: Measurements) -> Verdict:
-    """Mean BDP over mean window: about one with the smallest buffer, clearly more with the largest."""
+    """Mean BDP over mean window is about 1 with the smallest buffer and at least 1.5 with the largest."""
     found = main(m, "bdp_over_cwnd")
     return all_of(
         between(0.75, 1.25, [number("BDP over cwnd with 5 packets", found.first)]),
@@ -247,7 +247,7 @@ def rtt_variability_rises(m: Measurements) -> Verdict:
 
 @of_paper("The larger the asymmetry, the faster RTT variability grows with the buffer.", "section 5.1.4, figure 5.12")
 def asymmetry_steepens_variability(m: Measurements) -> Verdict:
-    """RTT deviation gained per packet of buffer, by least squares, in the order of the asymmetry."""
+    """The slope of the RTT deviation against the buffer, by least squares, rises with the asymmetry."""
     slopes = {line: float(np.polyfit(sizes(), curve(m, line, "rtt_std_ms").median, 1)[0]) for line in LINES}
     found = [number(f"{line.name}: slope", slope, "ms per packet") for line, slope in reversed(slopes.items())]
     return ordered(found, by=1)

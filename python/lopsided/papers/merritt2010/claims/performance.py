@@ -1,6 +1,6 @@
 """Claims about performance and throughput against the uplink buffer (sections 1, 5.1 and 6.5).
 
-Performance is judged twice: as goodput, and by the formula of the thesis's own scripts, mean window over mean RTT.
+Performance has two readings: goodput, and the formula of the thesis's scripts, mean window over mean RTT.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ of_paper = Statements(SWEEP)
 def by_both(
     statement: str, where: str, *, key: str = "", fails: Container[Reading] = ()
 ) -> Callable[[Callable[[Measurements, Reading], Verdict]], tuple[Claim, ...]]:
-    """The claim under each reading of performance; `fails` names those under which it is known not to hold."""
+    """Decorator that makes a claim for each reading of performance.
+
+    `fails` names the readings whose recorded verdict is that the claim does not hold.
+    """
 
     def claims(check: Callable[[Measurements, Reading], Verdict]) -> tuple[Claim, ...]:
         name = key or key_of(check)
@@ -69,12 +72,12 @@ def performance(
     name: str = "",
     printed: PublishedValue | None = None,
 ) -> Measured:
-    """The performance of a link at a buffer, in per cent."""
+    """Returns the performance of a link at a buffer, in per cent."""
     return percent(name or f"{line.name} at {packets:g} packets", at(m, line, packets, reading.performance), printed)
 
 
 def _with_limits(m: Measurements, reading: Reading, verdict: Verdict, line: AccessLine, packets: float) -> Verdict:
-    """The verdict, and which direction sets the performance of this link at this buffer."""
+    """Adds to a verdict the direction that limits the performance of this link at this buffer."""
     where = f"{line.name} at {packets:g} packets"
     down, up = (
         percent(f"{line.name}: {name} at {packets:g} packets", at(m, line, packets, column))
@@ -82,7 +85,7 @@ def _with_limits(m: Measurements, reading: Reading, verdict: Verdict, line: Acce
     )
     setting = "download" if down.value < up.value else "upload"
     shares = f"download {text.value(down)}, upload {text.value(up)} of its link"
-    return verdict.but(down, up, why=f"on {where} the {setting} sets it ({shares})")
+    return verdict.but(down, up, why=f"on {where} the {setting} limits it ({shares})")
 
 
 @by_both(
@@ -103,7 +106,7 @@ def degradation_grows(m: Measurements, reading: Reading) -> Verdict:
 
 
 def _split(m: Measurements, reading: Reading, line: AccessLine) -> tuple[Verdict, float]:
-    """Whether one size splits a link's curve into a plateau and a fall; and the last size of the plateau."""
+    """Judges whether one size splits a link's curve into a plateau and a fall; also returns its lowest size."""
     values = curve(m, line, reading.performance).median * 100
     high = values >= np.nanmax(values) - POINTS
     last = int(np.flatnonzero(high)[-1])
@@ -125,19 +128,19 @@ def _split(m: Measurements, reading: Reading, line: AccessLine) -> tuple[Verdict
         f"{text.value(measured[3])} at {BUFFERS[best]}"
     )
     criterion = (
-        "a size splits the curve of each link: up to it within 10 points of the best, after it never, and its end is "
-        "20 points lower than the plateau's mean"
+        "a size splits the curve of each link: performance is within 10 points of the best up to this size and never "
+        "beyond, and the end of the curve is at least 20 points below the mean of the plateau"
     )
     return Verdict(flat and fall >= 20, criterion, measured, reason), BUFFERS[lowest]
 
 
 @by_both(
-    "Up to a certain size performance stays high, beyond it it drops fast, on all three links.",
+    "On all three links performance stays high up to a certain size and drops fast beyond it.",
     "section 5.1.5, figure 5.1",
     fails=BOTH_READINGS,
 )
 def flat_then_fast_drop(m: Measurements, reading: Reading) -> Verdict:
-    """High up to a size, falling fast beyond it, on all three links."""
+    """A size splits each curve into a plateau and a fall."""
     verdicts: list[Verdict] = []
     for line in LINES:
         verdict, lowest = _split(m, reading, line)
@@ -146,7 +149,10 @@ def flat_then_fast_drop(m: Measurements, reading: Reading) -> Verdict:
 
 
 def ack_bounds() -> tuple[str, tuple[Measured, ...]]:
-    """How much goodput fits beside all ACKs: with timestamps and Ethernet headers as assumed, and without both."""
+    """Returns the largest goodput that leaves room for all ACKs of the other direction, as a sentence and as numbers.
+
+    It is computed with timestamps and Ethernet headers, as assumed, and without both.
+    """
     measured: list[Measured] = []
     for line in LINES:
         rates = line.down_bps, line.up_bps
@@ -155,15 +161,15 @@ def ack_bounds() -> tuple[str, tuple[Measured, ...]]:
             measured.append(percent(f"{line.name}: fits beside all ACKs, {name}", bound))
     with_, without = (", ".join(text.value(each) for each in measured[start::2]) for start in (0, 1))
     sentence = (
-        f"Beside all ACKs of the other direction fit {with_} of goodput on the three links with timestamps and the "
-        f"framing that is assumed, {without} without both"
+        f"With all ACKs of the other direction, the goodput on the three links is at most {with_} with timestamps and "
+        f"the assumed framing, and {without} without both"
     )
     return sentence, tuple(measured)
 
 
 @by_both("Buffers below the estimate give performance of up to 93 %.", "section 6.3", fails=(GOODPUT,))
 def high_at_small_buffers(m: Measurements, reading: Reading) -> Verdict:
-    """The best performance at sizes up to the printed estimate."""
+    """The best performance over sizes up to the printed estimate is near print."""
     printed = m.published.find("Section 6.3", "performance", item="buffers below the estimate, best case")
     line, packets = max(
         ((line, packets) for line in LINES for packets in BUFFERS if packets <= printed_size(m, line).number),
@@ -180,7 +186,7 @@ def high_at_small_buffers(m: Measurements, reading: Reading) -> Verdict:
     fails=(GOODPUT,),
 )
 def performance_at_estimate(m: Measurements, reading: Reading) -> Verdict:
-    """Performance at the printed sizes, linear between the sizes run."""
+    """Performance at the printed sizes, interpolated between the sizes that were run, is near print."""
     verdicts: list[Verdict] = []
     for line in LINES:
         printed = m.published.find("Table 6.2", "performance_at_estimate", link=line.name)
@@ -192,7 +198,7 @@ def performance_at_estimate(m: Measurements, reading: Reading) -> Verdict:
 
 @by_both("A buffer of the estimated size gives at least 68 % on all three links.", "section 1", fails=BOTH_READINGS)
 def model_size_gives_68_percent(m: Measurements, reading: Reading) -> Verdict:
-    """The lowest of the three performances at the printed sizes."""
+    """Each of the three performances at the printed sizes is at least the printed one."""
     printed = m.published.find("Section 1", "performance", item="model-sized buffer, all three links")
     verdicts: list[Verdict] = []
     for line in LINES:
@@ -208,7 +214,7 @@ def model_size_gives_68_percent(m: Measurements, reading: Reading) -> Verdict:
     fails=BOTH_READINGS,
 )
 def worse_above_estimate(m: Measurements, reading: Reading) -> Verdict:
-    """What every size above the printed estimate costs, against performance at the estimate."""
+    """Every size above the printed estimate has a performance at least 10 points below that at the estimate."""
     least = m.published.find("Section 1", "further_performance_drop_minimum")
     most = m.published.find("Section 1", "further_performance_drop_maximum")
     verdicts: list[Verdict] = []
@@ -235,7 +241,7 @@ def worse_above_estimate(m: Measurements, reading: Reading) -> Verdict:
 def printed_performance(
     m: Measurements, reading: Reading, line: AccessLine = MAIN, where: str = "", item: str = ""
 ) -> Verdict:
-    """A printed performance with the largest buffer."""
+    """Judges a printed performance with the largest buffer."""
     printed = m.published.find(where, "performance", item=item)
     verdict = near([performance(m, reading, line, BUFFERS[-1], printed=printed)])
     return _with_limits(m, reading, verdict, line, BUFFERS[-1])
@@ -246,7 +252,7 @@ def printed_performance(
     "section 1, figure 1.1(a)",
 )
 def download_halves(m: Measurements) -> Verdict:
-    """What the download loses with 50 packets, both-active mean against alone."""
+    """The loss of the download's mean throughput with 50 packets, both active against alone, is near print."""
     printed = m.published.find("Section 1", "download_throughput_drop_when_upload_starts")
     loss = percent(f"loss at {BUFFERS[-1]} packets", 1 - main(m, "down_ratio").last, printed)
     halves = [
@@ -257,17 +263,18 @@ def download_halves(m: Measurements) -> Verdict:
     return near([loss]).but(
         *halves,
         rtt,
-        why=f"The minutes are not alike, performance is {text.value(halves[0])} in the first and "
-        f"{text.value(halves[1])} in the second: at a mean RTT of {text.value(rtt)} a window takes minutes to grow",
+        why=f"The first and second minute differ: performance is {text.value(halves[0])} in the first and "
+        f"{text.value(halves[1])} in the second, because a window takes minutes to grow at a mean RTT of "
+        f"{text.value(rtt)}",
     )
 
 
 @of_paper(
-    "With a model-sized buffer (15 packets) the upload hardly changes the download, and it varies less than with 50.",
+    "With a model-sized buffer (15 packets) the upload hardly changes the download, which varies less than with 50.",
     "section 1, figure 1.1(b)",
 )
 def small_buffer_spares_download(m: Measurements) -> Verdict:
-    """With 15 packets the download keeps its rate, and varies less than with 50."""
+    """With 15 packets the download keeps at least 85 % of its rate and varies less than with 50."""
     kept = percent("kept at 15 packets", main(m, "down_ratio").at(15))
     small, large = (
         number(f"variation (std/mean) at {packets} packets", main(m, "goodput_variation").at(packets))
@@ -280,14 +287,14 @@ def small_buffer_spares_download(m: Measurements) -> Verdict:
     "As the buffer grows the download loses clearly and the upload gains only slightly.", "section 5.1, figures 5.2-5.5"
 )
 def upload_gains_little(m: Measurements) -> Verdict:
-    """From 5 to 50 packets on 2400/196: the download's loss and the upload's gain, in bit/s."""
+    """From 5 to 50 packets on 2400/196, the download loses more than 10 times the rate that the upload gains."""
     down, up = main(m, "goodput_down_bps"), main(m, "goodput_up_bps")
     loss = kbit("download's loss, 5 to 50 packets", down.first - down.last)
     gain = kbit("upload's gain", up.last - up.first)
     relative = percent("upload's gain, relative", up.last / up.first - 1)
     return Verdict(
         loss.value > 0 and loss.value > 10 * gain.value,
-        "the download loses, and more than 10 times what the upload gains",
+        "the download loses more than 10 times the upload's gain",
         (loss, gain, relative),
         f"the download loses {text.value(loss)}, the upload gains {text.value(gain)}",
     )

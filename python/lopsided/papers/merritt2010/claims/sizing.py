@@ -1,4 +1,4 @@
-"""Claims about the RTT that goes into the sizing model, and about the model itself (chapter 6)."""
+"""Claims about the sizing model and about the RTT that it uses (chapter 6)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lopsided.papers.merritt2010.setup import BUFFERS, DOWNLINK_BUFFER, LINES
 from lopsided.papers.merritt2010.shared import BOTH_READINGS, SWEEP, Reading, at, curve, printed_size, threshold
 
 STEP = 5.0
-"""Packets: a buffer is met within one step of the sweep."""
+"""Step of the sweep in packets, within which an estimate counts as near."""
 
 
 of_paper = Statements(SWEEP)
@@ -34,13 +34,13 @@ of_paper = Statements(SWEEP)
     "A download alone sees a mean RTT of 140 ms (3000/1000), 200 ms (2400/196) and 160 ms (3000/100).", "table 6.1"
 )
 def rtt_alone(m: Measurements) -> Verdict:
-    """The smoothed RTT of a download alone, as logged."""
+    """The smoothed RTT of a download alone, as logged, is near print."""
     verdicts: list[Verdict] = []
     for line in LINES:
         printed = m.published.find("Table 6.1", "average_rtt_download_only", link=line.name)
         full = number(f"{line.name}: a full R1", metrics.drain_time_s(DOWNLINK_BUFFER, line.down_bps), "ms", scale=1e3)
         value = number(line.name, at(m, line, BUFFERS[-1], "rtt_alone_logged_ms"), "ms", published=printed)
-        verdicts.append(near([value]).but(full, why=f"a full buffer of R1 alone is {text.value(full)}"))
+        verdicts.append(near([value]).but(full, why=f"a full buffer of R1 alone takes {text.value(full)}"))
     return all_of(*verdicts)
 
 
@@ -50,7 +50,7 @@ def rtt_alone(m: Measurements) -> Verdict:
     fails=True,
 )
 def acks_alone_never_queue(m: Measurements) -> Verdict:
-    """Alone: the mean wait in R2 as a share of the RTT, and how much the RTT differs between buffers."""
+    """For a download alone, the mean wait in R2 and the RTT's difference over buffers are at most 2 % of the RTT."""
     verdicts: list[Verdict] = []
     for line in LINES:
         rtt, wait = curve(m, line, "rtt_alone_ms").median, curve(m, line, "wait_up_alone_ms").median
@@ -71,7 +71,7 @@ def acks_alone_never_queue(m: Measurements) -> Verdict:
     key="estimates",
 )
 def estimated_buffers(m: Measurements) -> Verdict:
-    """The crossings of eq 6.6 with the diagonal."""
+    """The crossings of eq 6.6 with the diagonal are within one step of print."""
     verdicts: list[Verdict] = []
     for line in LINES:
         printed = printed_size(m, line)
@@ -87,20 +87,20 @@ def estimated_buffers(m: Measurements) -> Verdict:
             f"{line.name}, largest windows while both active", threshold(m, line, "estimate_both_packets"), "packets"
         )
         value = number(line.name, threshold(m, line), "packets", published=printed)
-        why = f"print implies windows {text.value(wanted)} apart, here they are {text.value(here)}"
+        why = f"print implies windows {text.value(wanted)} apart; here they are {text.value(here)} apart"
         if np.isfinite(both.value):
-            why += f"; without the overshoot of the first slow start the estimate is {text.value(both)}"
+            why += f"; the estimate without the overshoot of the first slow start is {text.value(both)}"
         verdicts.append(within(STEP, [value]).but(wanted, here, both, why=why))
     return all_of(*verdicts)
 
 
 @by_both(
-    "The estimate is where performance starts to fall: high up to it, rapidly lower beyond.",
+    "Performance is high up to the estimate and falls rapidly beyond it.",
     "section 6.3, table 6.2",
     fails=BOTH_READINGS,
 )
 def estimate_marks_the_knee(m: Measurements, reading: Reading) -> Verdict:
-    """The largest size within ten points of the best is within one step of this run's own estimate."""
+    """The largest size within 10 points of the best performance is within one step of the measured estimate."""
     verdicts: list[Verdict] = []
     for line in LINES:
         values = curve(m, line, reading.performance).median * 100
@@ -120,23 +120,25 @@ def estimate_marks_the_knee(m: Measurements, reading: Reading) -> Verdict:
 
 
 @of_paper(
-    "The field procedure may start from any uplink buffer: its answer does not depend on it.",
+    "The field procedure may start from any uplink buffer: its estimate does not depend on it.",
     "section 6.4",
     needs=("field",),
     fails=True,
 )
 def procedure_is_independent_of_setting(m: Measurements) -> Verdict:
-    """The answers of the field procedure from every starting size lie within one step of a common one."""
+    """The estimates of the field procedure from all starting sizes are within one step of their middle."""
     verdicts: list[Verdict] = []
     for line in LINES:
         found = curve(m, line, "estimate_packets", "field").median
-        low = number(f"{line.name}: smallest answer", found.min(), "packets")
-        high = number(f"{line.name}: largest answer", found.max(), "packets")
+        low = number(f"{line.name}: smallest estimate", found.min(), "packets")
+        high = number(f"{line.name}: largest estimate", found.max(), "packets")
         crossing = number(f"{line.name}: crossing", threshold(m, line, experiment="field"), "packets")
         where = f"cross at {text.value(crossing)}" if np.isfinite(crossing.value) else "do not cross"
-        reason = f"on {line.name} the answers go from {text.value(low)} to {text.value(high)} and {where} the diagonal"
+        reason = (
+            f"on {line.name} the estimates range from {text.value(low)} to {text.value(high)} and {where} the diagonal"
+        )
         verdicts.append(Verdict(high.value - low.value <= 2 * STEP, "", (low, high, crossing), reason))
-    return all_of(*verdicts).but(criterion="all answers of a link within 5 packets of their middle")
+    return all_of(*verdicts).but(criterion="all estimates of a link within 5 packets of their middle")
 
 
 CLAIMS = (
