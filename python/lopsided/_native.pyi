@@ -309,7 +309,7 @@ class Setup:
     @property
     def initial_window_bytes(self) -> int: ...
     @property
-    def byte_counting(self) -> Literal["acks", "acks_exactly", "acks_through_threshold", "delivered", "limited"]:
+    def byte_counting(self) -> Literal["acks", "acks_exactly", "acks_through_threshold", "delivered", "limited", "half"]:
         """What an ACK counts for: one segment, what it delivered, or that up to a limit in slow start (RFC 3465)."""
 
     @property

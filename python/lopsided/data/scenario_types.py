@@ -955,6 +955,7 @@ class Stack(TypedDict):
     fast_recovery: Literal["newreno", "reno", "careful-reno"] | None
     limited_transmit: bool | None
     abc: int | None
+    abc_half: bool | None
     ack_policy: (
         Literal["delayed", "immediate", "linux", "acc", "acc_peerwin", "rfc5690", "tarr", "ace", "growing", "tack"]
         | None

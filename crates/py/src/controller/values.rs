@@ -39,13 +39,14 @@ values! {
     /// What a controller is made from.
     Setup(setup: cc::Setup) {
         initial_window_bytes: u64 = setup.initial_window.get(),
-        /// What an ACK counts for: `acks`, `acks_exactly`, `acks_through_threshold`, `delivered` or `limited`.
+        /// What an ACK counts for: `acks`, `acks_exactly`, `acks_through_threshold`, `delivered`, `limited` or `half`.
         byte_counting: &'static str = match setup.counting {
             ByteCounting::Acks => "acks",
             ByteCounting::AcksExactly => "acks_exactly",
             ByteCounting::AcksThroughThreshold => "acks_through_threshold",
             ByteCounting::Delivered => "delivered",
             ByteCounting::Limited { .. } => "limited",
+            ByteCounting::Half => "half",
         },
         /// The most segments that an ACK counts for in slow start, where that is `limited`.
         counted_segments: Option<u32> = match setup.counting {

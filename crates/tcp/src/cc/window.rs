@@ -113,6 +113,8 @@ impl Window {
             ByteCounting::Delivered => delivered,
             ByteCounting::Limited { segments } if self.in_slow_start() => delivered.min(u64::from(segments) * self.mss),
             ByteCounting::Limited { .. } => delivered,
+            // Rounded down to whole segments, as the figure's integers would be, a window of one segment never grows.
+            ByteCounting::Half => delivered / 2,
         }
     }
 

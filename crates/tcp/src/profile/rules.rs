@@ -63,6 +63,8 @@ pub enum ByteCounting {
         /// L, the limit of one ACK in slow start.
         segments: u32,
     },
+    /// Half of the acknowledged bytes counts: one step for two segments (Balakrishnan et al. 1999, figure 19).
+    Half,
 }
 
 /// The window after an idle time of more than one RTO.

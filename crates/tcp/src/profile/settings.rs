@@ -79,6 +79,17 @@ const SETTINGS: &[StackKey] = &[
         "Appropriate byte counting (RFC 3465): the limit L in segments; 0 counts ACKs.",
     ),
     change(
+        "abc_half",
+        Flag,
+        |p, value, _| {
+            if let Value::Flag(true) = value {
+                p.byte_counting = ByteCounting::Half
+            }
+        },
+        "Byte counting of half the acknowledged data: as fast as Reno with an ACK for two segments (Balakrishnan et al. 1999, \
+         figure 19).",
+    ),
+    change(
         "ack_policy",
         Word(crate::ack_policies),
         ack_policy,

@@ -14,7 +14,6 @@ from lopsided.papers.balakrishnan1999.setup import (
     BURSTS,
     DELAYS,
     EMULATED,
-    EVERY_OCTET,
     IMPLEMENTED_QUEUE,
     NO_LIMIT,
 )
@@ -29,9 +28,9 @@ SCENARIO = "implemented-one-way.toml"
 
 
 def _sender(burst: int) -> Overrides:
-    """Sender adaptation: the window grows by the acknowledged bytes, and bursts are limited."""
+    """Sender adaptation with figure 19's growth: one step for two segments, however many an ACK covers."""
     limit = {} if burst == NO_LIMIT else {"stack.max_burst": str(burst)}
-    return {**limit, "stack.abc": EVERY_OCTET}
+    return {**limit, "stack.abc_half": "true"}
 
 
 def receiver(max_delay: int) -> Overrides:

@@ -18,7 +18,6 @@ from lopsided.papers.balakrishnan1999.setup import (
     AF_SA_FIRST,
     BURSTS,
     EMULATED,
-    EVERY_OCTET,
     IMPLEMENTED_QUEUE,
     MAX_BURST,
     NO_LIMIT,
@@ -71,9 +70,9 @@ def printed_of(experiment: str, remark: str = "", schemes: Iterable[Scheme] = SC
 
 
 def adapted(burst: int) -> Overrides:
-    """Returns sender adaptation with this maxburst, at the download's sender only."""
+    """Sender adaptation with figure 19's growth, at the download's sender only."""
     limit = {} if burst == NO_LIMIT else {"flow.forward.sender_stack.max_burst": str(burst)}
-    return {**limit, "flow.forward.sender_stack.abc": EVERY_OCTET}
+    return {**limit, "flow.forward.sender_stack.abc_half": "true"}
 
 
 def line(scheme: Scheme) -> Overrides:

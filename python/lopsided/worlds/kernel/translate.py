@@ -224,7 +224,7 @@ def _sysctls(stack: said.Stack) -> dict[str, str]:
         raise Unsupported(f"without SACK Linux recovers as NewReno does, not as {stack['fast_recovery']}")
     if stack["ack_policy"] not in (None, "linux"):
         raise Unsupported(f"Linux has no ACK policy {stack['ack_policy']}")
-    if stack["abc"] is not None:
+    if stack["abc"] is not None or stack["abc_half"]:
         raise Unsupported("Linux has no setting for byte counting (abc)")
     sysctls = {
         sysctl: yes if stack[name] else no for name, (sysctl, no, yes) in SWITCHES.items() if stack[name] is not None

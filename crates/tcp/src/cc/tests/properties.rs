@@ -158,6 +158,7 @@ proptest! {
             Just(ByteCounting::AcksExactly),
             Just(ByteCounting::Delivered),
             Just(ByteCounting::Limited { segments: 2 }),
+            Just(ByteCounting::Half),
         ],
         history in proptest::collection::vec((happening(), 0..2_000_000_000u64), 1..60),
     ) {

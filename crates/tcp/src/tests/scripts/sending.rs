@@ -3,7 +3,7 @@
 
 use super::script::{MSS, NO_SACK, PEER, Peer, Script, freebsd, linux, send_buffer};
 use crate::cc::{Setup, build};
-use crate::{BufferRule, IdleRestart, Profile, State};
+use crate::{BufferRule, ByteCounting, IdleRestart, Profile, State};
 use lopsided_core::{Bytes, Duration, Payload, Time};
 use std::collections::VecDeque;
 
@@ -103,6 +103,27 @@ fn a_repair_without_new_data_is_no_idle_time() {
     assert!(t.info().rto.as_millis_f64() < 400.0);
     t.write(800, 60_000);
     t.expect_train(800, 75_001, 95_001);
+}
+
+#[test]
+fn half_of_the_acknowledged_data_grows_the_window_whatever_an_ack_covers() {
+    // Balakrishnan et al. 1999, figure 19: incr_count = acked / (2 * mss), in slow start times mss.
+    let profile = Profile {
+        byte_counting: ByteCounting::Half,
+        initial_window_segments: 8,
+        initial_window_cap: None,
+        ..freebsd()
+    };
+    let mut t = Script::established(profile, PEER);
+    t.write(100, 8000);
+    t.expect_train(100, 1, 8001);
+    t.inject(200, "ack 2001");
+    t.expect_cwnd(9);
+    t.inject(201, "ack 3001");
+    t.inject(202, "ack 4001");
+    t.expect_cwnd(10);
+    t.inject(203, "ack 8001");
+    t.expect_cwnd(12);
 }
 
 #[test]
