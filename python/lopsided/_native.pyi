@@ -309,8 +309,10 @@ class Setup:
     @property
     def initial_window_bytes(self) -> int: ...
     @property
-    def byte_counting(self) -> Literal["acks", "acks_exactly", "acks_through_threshold", "delivered", "limited", "half"]:
-        """What an ACK counts for: one segment, what it delivered, or that up to a limit in slow start (RFC 3465)."""
+    def byte_counting(
+        self,
+    ) -> Literal["acks", "acks_exactly", "acks_through_threshold", "delivered", "limited", "half"]:
+        """How an ACK grows the window: by one step, or by all, half or a limited part of its data (RFC 3465)."""
 
     @property
     def counted_segments(self) -> int | None:
