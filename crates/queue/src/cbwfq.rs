@@ -1,45 +1,52 @@
-//! Class-based weighted fair queueing with a low-latency queue, as routers have it (Cisco IOS' `bandwidth` and
-//! `priority` of a policy map; Golestani, A Self-Clocked Fair Queueing Scheme for Broadband Applications, 1994).
+//! Class-based weighted fair queueing with a low-latency queue, as in routers (`bandwidth` and `priority` of a policy
+//! map in Cisco IOS; Golestani, A Self-Clocked Fair Queueing Scheme for Broadband Applications, 1994).
 //!
-//! Each class is sure of its `bandwidth` and what others leave is shared in the same proportion. Of the classes that
-//! have a packet the one with the earliest finish goes next: the finish of a class's head is its start plus what the
-//! packet takes at the class's bandwidth, and a class that was idle starts at the finish of the packet that was served
-//! last.
+//! Each class is guaranteed its `bandwidth`; unused bandwidth is shared in the same proportion. Among the classes with
+//! packets, the class with the earliest finish time is served next. The finish time of a class's head is its start time
+//! plus the time that the packet takes at the class's bandwidth. A class that was idle starts at the finish time of the
+//! packet that was served last.
 //!
-//! A class with `priority` goes before all others and is policed: while anything waits, what comes faster than its
-//! bandwidth and burst is dropped, so that it starves nobody; while nothing waits it may take what it likes. This
-//! is IOS' policer, which acts under congestion alone.
+//! A class with `priority` precedes all others and is policed: while any packet waits, packets in excess of its
+//! bandwidth and burst are dropped, so that it cannot starve other classes. While no packet waits, its rate is not
+//! limited. This is IOS's conditional policer, which acts only under congestion.
 //!
 //! Expedited forwarding is a priority class (RFC 3246), assured forwarding a class with `wred` inside (RFC 2597), best
 //! effort the default class: see `scenarios/diffserv.toml`.
 //!
-//! Left out: bandwidth in per cent, queues per flow in the default class (give it `fq_codel` or `wfq`). Linux has no
-//! such discipline; its `htb` with `prio` comes near.
+//! Not modelled: bandwidth in per cent, and flow queues in the default class (give it `fq_codel` or `wfq`). Linux has
+//! no such discipline; its `htb` with `prio` is the nearest.
 
 use crate::classes::Classes;
 use crate::{Backlog, Class, Classifier, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key, part_value};
 
-/// Class-based weighted fair queueing as plain data.
+/// Settings of class-based weighted fair queueing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CbwfqConfig {
+    /// The classes, numbered from 0.
     pub classes: Vec<CbwfqClass>,
+    /// Rules that assign packets to classes. The first rule that matches decides.
     pub classify: Vec<Rule>,
+    /// The class of packets that no rule matches. `None`: the last class.
     pub default_class: Option<u32>,
 }
 
-/// One class.
+/// Settings of one class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CbwfqClass {
+    /// Guaranteed bandwidth.
     pub bandwidth: BitRate,
+    /// True if the class precedes all others and is policed.
     pub priority: bool,
+    /// With `priority`: bytes that may arrive at once. `None`: 200 ms of the bandwidth.
     pub burst: Option<Bytes>,
+    /// The queue of the class.
     pub queue: QueueConfig,
 }
 
 impl Default for CbwfqClass {
-    /// IOS' default queue limit.
+    /// IOS's default queue limit, 64 packets.
     fn default() -> CbwfqClass {
         let bandwidth = BitRate::from_bps(1_000_000);
         CbwfqClass { bandwidth, priority: false, burst: None, queue: QueueConfig::packets(64) }
@@ -47,7 +54,7 @@ impl Default for CbwfqClass {
 }
 
 impl Default for CbwfqConfig {
-    /// Expedited forwarding (RFC 3246) before best effort.
+    /// A class for expedited forwarding (RFC 3246), and one for best effort.
     fn default() -> CbwfqConfig {
         let urgent = CbwfqClass { priority: true, ..CbwfqClass::default() };
         let expedited = Rule { class: 0, dscp: Some(46), ..Rule::default() };
@@ -110,12 +117,12 @@ impl Discipline for CbwfqConfig {
     }
 }
 
-/// Class-based weighted fair queueing.
+/// The discipline: classes, and their guarantees.
 #[derive(Debug)]
 pub struct Cbwfq {
     classes: Classes,
     shares: Vec<Share>,
-    /// The finish of the packet that was served last.
+    /// Virtual time: the finish time of the packet that was served last.
     clock: u64,
 }
 
@@ -123,12 +130,13 @@ pub struct Cbwfq {
 #[derive(Debug)]
 struct Share {
     bandwidth: BitRate,
-    /// Virtual start of its head, in nanoseconds of the class's bandwidth.
+    /// Virtual start time of the class's head: nanoseconds at the class's bandwidth.
     start: u64,
+    /// The policer of a priority class.
     policer: Option<Tokens>,
 }
 
-/// Tokens of a priority class, in nanoseconds of its bandwidth.
+/// The policer of a priority class. Tokens are nanoseconds at the class's bandwidth.
 #[derive(Debug)]
 struct Tokens {
     depth: u64,
@@ -136,12 +144,13 @@ struct Tokens {
     counted: Time,
 }
 
+/// Returns the time that this many bytes take at a rate, in nanoseconds.
 fn nanos_at(rate: BitRate, size: Bytes) -> u64 {
     rate.time_to_send(size, 0).0.as_nanos()
 }
 
 impl Tokens {
-    /// Takes tokens for a packet of this duration. False if there are not enough.
+    /// Takes tokens for a packet of this duration. Returns false, and takes none, if there are not enough.
     fn allow(&mut self, cost: u64, now: Time) -> bool {
         let waited = now.saturating_since(self.counted).as_nanos();
         self.left = self.depth.min(self.left.saturating_add(waited));
@@ -153,7 +162,11 @@ impl Tokens {
 }
 
 impl Cbwfq {
-    /// Empty classes.
+    /// Creates empty classes.
+    ///
+    /// # Errors
+    ///
+    /// If the settings, or those of a class's queue, are invalid.
     pub fn new(config: &CbwfqConfig, place: &QueuePlace<'_>) -> Result<Cbwfq, Fault> {
         config.check()?;
         let default = config.default_class.map_or(config.classes.len() - 1, |class| class as usize);
@@ -172,7 +185,8 @@ impl Cbwfq {
         Ok(Cbwfq { classes: Classes::new(classifier, children, "class")?, shares, clock: 0 })
     }
 
-    /// The class to serve: the first with priority, or else the one whose head finishes first; and that finish.
+    /// Returns the class to serve, and the finish time of its head: the first priority class with a packet, otherwise
+    /// the class whose head finishes first.
     fn next(&mut self, cx: &mut Cx<'_>) -> Option<(usize, u64)> {
         let mut best: Option<(usize, u64)> = None;
         for class in 0..self.shares.len() {
@@ -182,6 +196,7 @@ impl Cbwfq {
             let Some(size) = self.classes.act(class, |class| class.peek(cx)) else { continue };
             let share = &self.shares[class];
             if share.policer.is_some() {
+                // Priority classes are outside the virtual time.
                 return Some((class, self.clock));
             }
             let finish = share.start + nanos_at(share.bandwidth, size);
@@ -200,11 +215,13 @@ impl Qdisc for Cbwfq {
         let share = &mut self.shares[class];
         if let Some(policer) = &mut share.policer {
             let cost = nanos_at(share.bandwidth, packet.size());
+            // IOS's priority policer is conditional: without congestion it counts, but drops nothing.
             if !policer.allow(cost, cx.now()) && congested {
                 return cx.drop(packet, DropReason::Policed);
             }
         }
         if self.classes.backlog_of(class).packets == 0 {
+            // A class that was idle gets no credit for the idle time.
             share.start = share.start.max(self.clock);
         }
         self.classes.enqueue_to(class, packet, cx);

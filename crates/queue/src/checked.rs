@@ -1,8 +1,9 @@
-//! Checks a discipline against its contract after every operation: each enqueued packet leaves once, is discarded once
-//! with a reason, or is counted in the backlog; and its ECN field changes only by a mark in the accounting.
+//! Checks a discipline against its contract after every operation. Each enqueued packet leaves once, is dropped once
+//! with a reason, or counts in the backlog; its ECN field changes only by a mark in the accounting.
 //!
-//! The discipline discards into a private accounting, so that its reported losses can be compared with its contents;
-//! the audit then posts each loss to the real accounting. Costs a tree operation per packet: for tests and debug runs.
+//! The discipline works on a private accounting, so that the drops that it reports can be compared with its contents.
+//! The events are then posted to the real accounting. A packet costs an operation on a tree, so this is for tests and
+//! debug runs.
 
 use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{
@@ -11,20 +12,36 @@ use lopsided_core::{
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// A queue whose every operation is checked; a broken promise panics, naming it. Behaves as the queue inside.
+/// A queue that is checked after every operation. A violation panics with a message that names it. Results are those of
+/// the queue inside.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_queue::{CheckedQdisc, FifoConfig, Qdisc, Queue, QueueConfig};
+///
+/// let fifo: Queue = QueueConfig::new(FifoConfig::default()).build(1, "link/up").unwrap();
+/// let checked = CheckedQdisc::new(fifo);
+/// assert_eq!(checked.backlog().packets, 0);
+/// ```
 #[derive(Debug)]
 pub struct CheckedQdisc<Q> {
     queue: Q,
-    /// Every packet that should be inside, by its number.
+    /// The packets that must be inside, by packet number.
     inside: BTreeMap<u64, Entry>,
+    /// Bytes of these packets.
     bytes: Bytes,
+    /// The accounting that the discipline works on.
     private: Accounting,
+    /// Events of that accounting since the last operation.
     seen: Arc<Mutex<Vec<Seen>>>,
+    /// Time of the last operation.
     latest: Time,
-    /// Time and result of the last `peek`; `None` once another packet arrived.
+    /// Time and result of the last `peek`. `None` after the next enqueue or removal.
     shown: Option<(Time, Bytes)>,
 }
 
+/// A packet that must be inside, as it was enqueued.
 #[derive(Debug)]
 struct Entry {
     size: Bytes,
@@ -62,6 +79,11 @@ impl Observer for EventRecorder {
 }
 
 impl<Q: Qdisc> CheckedQdisc<Q> {
+    /// Wraps an empty queue.
+    ///
+    /// # Panics
+    ///
+    /// If the queue is not empty.
     pub fn new(queue: Q) -> CheckedQdisc<Q> {
         assert_eq!(queue.backlog(), Backlog::default(), "an audit begins with an empty queue");
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -78,22 +100,25 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         }
     }
 
-    /// The queue inside.
+    /// Returns the queue inside.
     pub fn inner(&self) -> &Q {
         &self.queue
     }
 
+    /// Checks that time does not go back.
     fn on_the_clock(&mut self, now: Time) {
         assert!(now >= self.latest, "the time went back from {:?} to {now:?}", self.latest);
         self.latest = now;
     }
 
+    /// Adds a packet to the expected contents.
     fn put(&mut self, packet: &Packet, enqueued_at: Time) {
         let entry = Entry { size: packet.size(), enqueued_at, ecn: packet.ecn() };
         self.bytes += entry.size;
         assert!(self.inside.insert(packet.id(), entry).is_none(), "packet {} came in twice", packet.id());
     }
 
+    /// Removes a packet from the expected contents. Checks that it was inside and is unchanged.
     fn take(&mut self, packet: &Packet, how: &str) -> Entry {
         let entry = self.inside.remove(&packet.id());
         let entry = entry.unwrap_or_else(|| panic!("{how} packet {}, which was not inside", packet.id()));
@@ -108,7 +133,8 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         entry
     }
 
-    /// Posts the recorded events and compares them with the contents.
+    /// Posts the recorded events to the real accounting, and compares them with the expected contents. `offered` is the
+    /// packet that is being enqueued.
     fn post(&mut self, offered: Option<u64>, cx: &mut Cx<'_>) {
         let told = std::mem::take(&mut *self.seen.lock().expect("no audit panics while it listens"));
         let (mut taken_in, mut refused) = (false, false);
@@ -136,12 +162,14 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         assert!(offered.is_none() || taken_in || refused, "packet {offered:?} was neither taken in nor discarded");
     }
 
-    /// Checks the results of `peek` and `ready_at` against the packet that follows.
+    /// Checks the last results of `peek` and `ready_at` against the packet that was returned.
     fn check_promises(&mut self, ready: Option<Time>, waiting: usize, given: Option<&QueuedPacket>) {
         match (given, self.shown.take()) {
+            // A later arrival may change the head, so a size is binding only at the same instant.
             (Some(given), Some((at, size))) if at == self.latest => {
                 assert_eq!(given.packet.size(), size, "a packet of another size was shown before");
             }
+            // `None` is allowed if packets were dropped, or if `ready_at` then returns a later time.
             (None, _) if ready == Some(self.latest) && waiting == self.inside.len() => {
                 assert_ne!(self.queue.ready_at(self.latest), ready, "ready, but gives no packet and drops none");
             }
@@ -149,6 +177,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         }
     }
 
+    /// Checks the backlog and `ready_at` against the expected contents.
     fn check(&self) {
         let inside = Backlog { packets: self.inside.len() as u32, bytes: self.bytes };
         assert_eq!(self.queue.backlog(), inside, "in = out + dropped + backlog does not hold");
@@ -247,8 +276,8 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
     }
 }
 
-/// Packets are not `Clone`, so that none is sent twice. This copy only replaces, in the real accounting, a packet that
-/// was lost in the private one.
+/// Copies a packet for the real accounting, where it replaces a packet that was dropped in the private one. `Packet` is
+/// not `Clone`, so that no packet is sent twice.
 fn copy(packet: &Packet) -> Packet {
     Packet::unbooked(packet.id(), packet.sent_at(), packet.to_new())
 }

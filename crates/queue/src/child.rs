@@ -1,28 +1,32 @@
-//! A discipline inside another one, or before a shaper.
+//! A discipline inside another one, or in front of a shaper.
 
 use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 
-/// A discipline, and a place for the one packet that was taken from it to learn its size (Linux's `gso_skb`).
+/// A discipline, with room for one packet that was taken from it to learn the packet's size (Linux's `gso_skb`).
 ///
-/// A discipline that answers [`Qdisc::peek`] keeps its packet until `dequeue`. The packet of any other is taken and
-/// held here; it waits on, and counts in the backlog, but the discipline can no longer drop or overtake it.
+/// A discipline that implements [`Qdisc::peek`] stores its packets until `dequeue`. From any other discipline the
+/// packet is taken and held here. It still waits and counts in the backlog, but the discipline can no longer drop or
+/// overtake it.
 #[derive(Debug)]
 pub struct Child<Q = Box<dyn Qdisc>> {
     qdisc: Q,
+    /// The packet that was taken to learn its size.
     held: Option<QueuedPacket>,
 }
 
 impl<Q: Qdisc> Child<Q> {
+    /// Wraps a discipline.
     pub fn new(qdisc: Q) -> Child<Q> {
         Child { qdisc, held: None }
     }
 
-    /// The discipline, without the packet that is held for it.
+    /// Returns the discipline, without the held packet.
     pub fn qdisc(&self) -> &Q {
         &self.qdisc
     }
 
+    /// Returns the backlog of the held packet.
     fn held(&self) -> Backlog {
         match &self.held {
             None => Backlog::default(),
@@ -36,6 +40,7 @@ impl<Q: Qdisc> Qdisc for Child<Q> {
         if self.held.is_none() {
             return self.qdisc.enqueue(packet, cx);
         }
+        // Observers must see the backlog with the held packet.
         let held = self.held();
         cx.within_class(held.packets, held.bytes, |cx| self.qdisc.enqueue(packet, cx));
     }
@@ -52,7 +57,7 @@ impl<Q: Qdisc> Qdisc for Child<Q> {
         self.qdisc.backlog() + self.held()
     }
 
-    /// The size of the packet that `dequeue` returns now; `None` only if no packet is left. May drop packets.
+    /// Returns the size of the packet that `dequeue` returns now; `None` only if no packet is left. May drop packets.
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         if self.held.is_none() {
             let known = self.qdisc.peek(cx);

@@ -1,17 +1,18 @@
-//! CHOKe: a packet that meets one of its own flow in the queue goes, and takes that one with it (Pan, Prabhakar and
-//! Psounis, CHOKe, a stateless active queue management scheme, 2000; tc-choke(8)).
+//! CHOKe: an arriving packet is compared with a random packet of the queue, and both are dropped if they belong to one
+//! flow (Pan, Prabhakar and Psounis, CHOKe, a stateless active queue management scheme, 2000; tc-choke(8)).
 //!
-//! RED in packets, and before its choice: while the average is above `min` an arriving packet is compared with one
-//! drawn at random from the queue. If both are of one flow (addresses, protocol, ports), both are dropped. So who
-//! fills the queue loses most, and no state of flows is needed.
+//! The discipline is RED in packets, with an additional step before RED's decision: while the average is above `min`,
+//! an arriving packet is compared with one drawn at random from the queue. If both belong to one flow (addresses,
+//! protocol, ports), both are dropped. The flow with the most packets in the queue thus loses most, without any state
+//! per flow.
 //!
-//! **The average** is Linux' fixed point: a sample moves it by what the backlog is above its whole part, so that it
-//! rests half a packet above the mean backlog; packets are compared while it is above `min`, however little, and the
-//! probability grows by its whole packets above `min`. Where two flows keep the queue at `min` that decides how often
-//! it drops.
+//! **The average** is in Linux's fixed point. A sample moves it by the difference between the backlog and its integer
+//! part, so that its mean is half a packet above the mean backlog. Packets are compared while the average is above
+//! `min` by any fraction. The probability depends on the whole packets above `min`. If two flows keep the queue at
+//! `min`, these details decide how often packets are dropped.
 //!
-//! Linux draws among places, some of which may be empty, up to three times, then takes the head; here the draw is
-//! uniform over the packets that wait.
+//! **Deviation.** Linux draws among slots, some of which may be empty, up to 3 times, and then takes the head. Here the
+//! draw is uniform over the queued packets.
 
 use crate::bounds;
 use crate::red::law::{self, Average, Slope, Verdict};
@@ -20,9 +21,10 @@ use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng, Transport};
 use lopsided_spec::{Fault, Given, Key, Part, key};
 use std::collections::VecDeque;
 
-/// A CHOKe queue as plain data, under the names of tc-choke(8).
+/// Settings of a CHOKe queue, named as in tc-choke(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChokeConfig {
+    /// The settings of RED, in packets.
     pub red: RedConfig,
 }
 
@@ -88,6 +90,7 @@ impl Part for ChokeConfig {
 }
 
 impl ChokeConfig {
+    /// Returns the limit, which must be in packets.
     fn limit(&self) -> Result<u32, Fault> {
         match self.red.limit {
             Limit::Packets(packets) => bounds::limit("limit", u64::from(packets)).map(|()| packets),
@@ -102,7 +105,7 @@ impl Discipline for ChokeConfig {
     }
 }
 
-/// CHOKe.
+/// A FIFO queue under CHOKe.
 #[derive(Debug)]
 pub struct Choke {
     config: RedConfig,
@@ -115,7 +118,11 @@ pub struct Choke {
 }
 
 impl Choke {
-    /// `rng` is this queue's own stream.
+    /// Creates an empty queue. Only this queue uses the random stream `rng`.
+    ///
+    /// # Errors
+    ///
+    /// If the settings are invalid or not in packets.
     pub fn new(config: &ChokeConfig, rng: Rng) -> Result<Choke, Fault> {
         config.check()?;
         let red = config.red;
@@ -132,7 +139,7 @@ impl Choke {
         })
     }
 
-    /// Removes a random packet if it belongs to the flow of the arriving one.
+    /// Draws a packet, and removes it if it belongs to the arriving packet's flow.
     fn draw_of_flow(&mut self, packet: &Packet) -> Option<QueuedPacket> {
         if self.packets.is_empty() {
             return None;
@@ -146,6 +153,7 @@ impl Choke {
         Some(victim)
     }
 
+    /// Notifies the average if the queue is empty.
     fn leave_if_empty(&mut self, cx: &Cx<'_>) {
         if self.packets.is_empty() {
             self.average.emptied(cx.now());
@@ -153,7 +161,7 @@ impl Choke {
     }
 }
 
-/// The key of a packet's flow.
+/// Returns the key of a packet's flow.
 fn flow(packet: &Packet) -> impl PartialEq + use<> {
     let (protocol, ports) = match packet.transport() {
         Transport::Tcp(header) => (6, (header.src_port, header.dst_port)),
@@ -174,6 +182,7 @@ impl Qdisc for Choke {
                 return self.leave_if_empty(cx);
             }
         }
+        // Linux's choke_enqueue compares the integer part of the average.
         let verdict = self.slope.judge(libm::floor(average), &mut self.rng);
         if verdict != Verdict::Pass && !(self.config.ecn && packet.is_ecn_capable()) {
             return cx.drop(packet, DropReason::Early);

@@ -3,7 +3,7 @@
 use crate::{Backlog, Child, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, NewPacket, Packet, Time};
 
-/// A named child whose packets are counted.
+/// A named child, with counters of its packets.
 #[derive(Debug)]
 pub struct Class {
     name: String,
@@ -12,7 +12,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// An empty class.
+    /// Creates an empty class.
     pub fn new(name: impl Into<String>, child: Box<dyn Qdisc>) -> Class {
         Class { name: name.into(), child: Child::new(child), stats: ClassStats::default() }
     }
@@ -26,7 +26,7 @@ impl Class {
         self.settle(marked, cx);
     }
 
-    /// See [`Qdisc::dequeue`].
+    /// Returns the next packet: see [`Qdisc::dequeue`].
     pub fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let marked = cx.counters().marked_total().packets;
         let given = self.child.dequeue(cx);
@@ -51,7 +51,7 @@ impl Class {
         self.settle(marked, cx);
     }
 
-    /// The size of the packet that `dequeue` returns now; `None` only if no packet is left.
+    /// Returns the size of the packet that `dequeue` returns now; `None` only if no packet is left.
     pub fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         let marked = cx.counters().marked_total().packets;
         let size = self.child.peek(cx);
@@ -64,7 +64,7 @@ impl Class {
         self.child.removes()
     }
 
-    /// See [`Qdisc::remove`]. The class counts the packet as filtered.
+    /// Removes a packet from the middle: see [`Qdisc::remove`]. The class counts it as filtered.
     pub fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
         let packet = self.child.remove(waiting, cx)?;
         self.stats.backlog.remove(packet.size());
@@ -93,23 +93,23 @@ impl Class {
         self.child.poll_originate()
     }
 
-    /// The backlog of the class.
+    /// Returns the backlog of the class.
     pub fn backlog(&self) -> Backlog {
         self.stats.backlog
     }
 
-    /// Calls `out` for this class and for each class inside, whose names have this one's in front.
+    /// Calls `out` for this class and for each class inside, whose name is prefixed with this class's name.
     pub fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         out(&self.name, self.stats);
         self.child.classes(&mut |inner, stats| out(&format!("{}/{inner}", self.name), stats));
     }
 
-    /// Calls `out` for each gauge of the child, whose name has this class's in front.
+    /// Calls `out` for each gauge of the child. Its name is prefixed with this class's name.
     pub fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         self.child.gauges(&mut |inner, value| out(&format!("{}/{inner}", self.name), value));
     }
 
-    /// Counts the child's own drops and marks.
+    /// Counts the child's drops and marks since the last call, from the changes of its backlog and of the accounting.
     fn settle(&mut self, marked_before: u64, cx: &Cx<'_>) {
         let dropped = self.stats.backlog - self.child.backlog();
         self.stats.backlog = self.child.backlog();

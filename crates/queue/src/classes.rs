@@ -1,10 +1,10 @@
-//! The classes of a discipline and their classifier: shared by priorities, round robins and rate trees.
+//! The classes of a discipline and their classifier, shared by priorities, round robins and rate trees.
 
 use crate::{Backlog, Class, ClassStats, Classifier, FarEnd, Qdisc, Waiting};
 use lopsided_core::{Cx, DropReason, NewPacket, Packet, Time};
 use lopsided_spec::Fault;
 
-/// The classes by number, and their total backlog.
+/// The classes of a discipline, by number, and their total backlog.
 #[derive(Debug)]
 pub struct Classes {
     classifier: Classifier,
@@ -14,6 +14,10 @@ pub struct Classes {
 
 impl Classes {
     /// Creates empty classes with these names and disciplines. `word` is the discipline's term for a class.
+    ///
+    /// # Errors
+    ///
+    /// If a rule of the classifier names a class that does not exist.
     pub fn new(classifier: Classifier, children: Vec<(String, Box<dyn Qdisc>)>, word: &str) -> Result<Classes, Fault> {
         let highest = classifier.highest_class();
         let count = children.len();
@@ -26,7 +30,7 @@ impl Classes {
         Ok(Classes { classifier, classes, backlog: Backlog::default() })
     }
 
-    /// The class of this packet.
+    /// Returns the class of this packet.
     pub fn classify(&self, packet: &Packet) -> usize {
         self.classifier.classify(packet)
     }
@@ -44,7 +48,7 @@ impl Classes {
         self.act(class, |class| class.drop_head(why, cx));
     }
 
-    /// Lets a class act and updates the counters.
+    /// Calls `act` with a class, and updates the total backlog afterwards.
     pub fn act<T>(&mut self, class: usize, act: impl FnOnce(&mut Class) -> T) -> T {
         let class = &mut self.classes[class];
         let beside = self.backlog - class.backlog();
@@ -53,7 +57,7 @@ impl Classes {
         done
     }
 
-    /// See [`Qdisc::ready_at`], of one class.
+    /// Returns when a class can return a packet: see [`Qdisc::ready_at`].
     pub fn class_ready_at(&self, class: usize, now: Time) -> Option<Time> {
         self.classes[class].ready_at(now)
     }
@@ -63,21 +67,22 @@ impl Classes {
         self.class_ready_at(class, now) == Some(now)
     }
 
-    /// The earliest time when a class can return a packet.
+    /// Returns the earliest time at which a class can return a packet.
     pub fn ready_at(&self, now: Time) -> Option<Time> {
         self.classes.iter().filter_map(|class| class.ready_at(now)).min()
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     pub fn count(&self) -> usize {
         self.classes.len()
     }
 
-    /// The backlog of one class.
+    /// Returns the backlog of one class.
     pub fn backlog_of(&self, class: usize) -> Backlog {
         self.classes[class].backlog()
     }
 
+    /// Returns the total backlog.
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
@@ -102,7 +107,7 @@ impl Classes {
         self.classes.iter().all(Class::removes)
     }
 
-    /// See [`Qdisc::remove`]: the packet, and the class that it was in.
+    /// Removes a packet from the middle of its class: see [`Qdisc::remove`]. Also returns the class.
     pub fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<(usize, Packet)> {
         let each = self.classes.iter_mut().enumerate();
         let (class, packet) =
@@ -111,10 +116,12 @@ impl Classes {
         Some((class, packet))
     }
 
+    /// Calls `out` for each class, and for the classes inside.
     pub fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         self.classes.iter().for_each(|class| class.classes(out));
     }
 
+    /// Calls `out` for each gauge of the classes.
     pub fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         self.classes.iter().for_each(|class| class.gauges(out));
     }

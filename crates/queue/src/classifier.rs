@@ -1,30 +1,47 @@
-//! Which class of a discipline a packet belongs to: rules over header fields, as `tc-flower(8)` matches them.
+//! Assigns packets to the classes of a discipline, by rules over header fields like those of `tc-flower(8)`.
 //!
-//! Leaves out: matches on addresses and on TCP flags one by one.
+//! Not modelled: matches on addresses and on single TCP flags.
 
 use lopsided_core::{Ecn, Packet, Transport, packet::Flags};
 use lopsided_spec::{Choice, Key, Part, key, part_value};
 
-/// Rules in order; the first that matches names the class.
+/// A list of rules. The first rule that matches decides.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_queue::{Classifier, PacketKind, Rule};
+///
+/// let acks_first = Rule { class: 0, packet: Some(PacketKind::Ack), ..Rule::default() };
+/// let classifier = Classifier { rules: vec![acks_first], default: 1 };
+/// assert_eq!(classifier.highest_class(), 1);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Classifier {
+    /// The rules, in order.
     pub rules: Vec<Rule>,
     /// The class of a packet that no rule matches.
     pub default: usize,
 }
 
-/// A condition on a packet, and the class of packets that meet it. Every field that is set must match.
+/// A condition on a packet, and the class of the packets that satisfy it. Every field that is `Some` must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
+    /// The class of packets that match, counted from 0.
     pub class: u32,
-    /// The differentiated services codepoint (RFC 2474), from 0 to 63.
+    /// Differentiated services codepoint (RFC 2474), from 0 to 63.
     pub dscp: Option<u32>,
+    /// ECN field of the IP header (RFC 3168).
     pub ecn: Option<Ecn>,
-    /// The flow's place in the scenario, from 0 ([`lopsided_core::FlowId`]).
+    /// Number of the flow in the scenario, from 0 ([`lopsided_core::FlowId`]).
     pub flow: Option<u32>,
+    /// Transport protocol.
     pub protocol: Option<Protocol>,
+    /// Source port.
     pub src_port: Option<u32>,
+    /// Destination port.
     pub dst_port: Option<u32>,
+    /// Purpose of the packet.
     pub packet: Option<PacketKind>,
 }
 
@@ -56,7 +73,9 @@ part_value!(Rule);
 /// A transport protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
+    /// TCP.
     Tcp,
+    /// UDP.
     Udp,
 }
 
@@ -67,11 +86,11 @@ impl Choice for Protocol {
 /// The purpose of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
-    /// A TCP segment that only acknowledges: no payload, no SYN, FIN or RST.
+    /// A pure TCP ACK: no payload, no SYN, FIN or RST.
     Ack,
-    /// Payload, of whatever protocol.
+    /// A packet with payload, of any protocol.
     Data,
-    /// A TCP segment without payload that opens or ends a connection.
+    /// A TCP segment without payload that opens or closes a connection.
     Control,
 }
 
@@ -81,6 +100,7 @@ impl Choice for PacketKind {
 }
 
 impl PacketKind {
+    /// Returns the purpose of a packet.
     pub fn of(packet: &Packet) -> PacketKind {
         match packet.transport() {
             Transport::Tcp(_) if !packet.payload().is_empty() => PacketKind::Data,
@@ -96,18 +116,19 @@ impl PacketKind {
 }
 
 impl Classifier {
-    /// The class of this packet.
+    /// Returns the class of this packet.
     pub fn classify(&self, packet: &Packet) -> usize {
         self.rules.iter().find(|rule| rule.matches(packet)).map_or(self.default, |rule| rule.class as usize)
     }
 
-    /// The highest class that any packet can be given.
+    /// Returns the highest class that a packet can be assigned to.
     pub fn highest_class(&self) -> usize {
         self.rules.iter().map(|rule| rule.class as usize).fold(self.default, usize::max)
     }
 }
 
 impl Rule {
+    /// True if the packet satisfies the condition.
     pub fn matches(&self, packet: &Packet) -> bool {
         let (protocol, ports) = match packet.transport() {
             Transport::Tcp(header) => (Some(Protocol::Tcp), Some((header.src_port, header.dst_port))),
@@ -124,6 +145,7 @@ impl Rule {
     }
 }
 
+/// True if the field is not part of the condition, or has the wanted value.
 fn agrees<T: PartialEq>(wanted: Option<T>, found: T) -> bool {
     wanted.is_none_or(|wanted| wanted == found)
 }

@@ -1,19 +1,19 @@
 //! COBALT: CoDel and BLUE together (Palmei et al., "Design and Evaluation of COBALT Queue Discipline", LANMAN 2019; the
 //! queue management of CAKE, Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018).
 //!
-//! CoDel acts on sojourn times, with two changes: its count falls step by step once the delay is below the target, at
-//! the pace of the control law, and is not forgotten between episodes. BLUE answers what does not respond: its
-//! probability of dropping rises while the queue overflows and falls while it runs empty, at most once each `target`.
-//! Its drops ignore ECN.
+//! CoDel acts on sojourn times, with two changes: its count decreases step by step once the delay is below the target,
+//! at the pace of the control law, and survives from one episode to the next. BLUE acts on flows that do not respond:
+//! its drop probability grows while the queue overflows and decreases while it is empty, at most once per `target`.
+//! BLUE drops packets even if they are capable of ECN.
 //!
-//! [`Cobalt`] is the algorithm for one queue, which CAKE uses for each flow; [`CobaltQueue`] is a FIFO under it. The
-//! last packet of a queue is never dropped.
+//! [`Cobalt`] is the algorithm for one queue, which CAKE uses for each flow. [`CobaltQueue`] is a FIFO queue under
+//! COBALT. The last packet of a queue is never dropped.
 //!
-//! The first episode of a queue has no patience: as in Linux the law begins with a step of zero, so that the first slow
-//! start is answered as soon as the delay is above the target.
+//! As in Linux, the first episode of a queue starts without waiting for an interval: the control law starts with a step
+//! of zero. The first slow start thus gets a signal as soon as the delay is above the target.
 //!
-//! As in Linux `1 / sqrt(count)` is kept to 32 bits and follows Newton's method: below a count of 16 by four steps from
-//! that of the count before, above by one step each time that the count changes.
+//! As in Linux, `1 / sqrt(count)` has 32 bits and is computed by Newton's method: for a count below 16 by 4 steps from
+//! the previous count's value, above by one step at each change of the count.
 
 use crate::codel;
 use crate::ring::PacketRing;
@@ -21,16 +21,16 @@ use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, Q
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Rng, Time};
 use lopsided_spec::{Fault, Given, Key, Part, key};
 
-/// COBALT's parameters.
+/// Parameters of COBALT.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CobaltConfig {
-    /// The acceptable standing delay.
+    /// Acceptable standing delay.
     pub target: Duration,
     /// About the longest RTT of the flows.
     pub interval: Duration,
-    /// Mark ECN-capable packets instead of dropping them by CoDel (RFC 3168).
+    /// True if CoDel marks packets capable of ECN instead of dropping them (RFC 3168).
     pub ecn: bool,
-    /// Transmission time of a full packet: a delay of four of them, or of two per busy flow, is not a standing queue.
+    /// Time to send a full packet. A delay of 4 times this, or of twice this per busy flow, is no standing queue.
     pub mtu_time: Duration,
     /// Increase of BLUE's probability while the queue is full.
     pub p_inc: f64,
@@ -39,7 +39,7 @@ pub struct CobaltConfig {
 }
 
 impl Default for CobaltConfig {
-    /// CoDel's target and interval; BLUE's steps as in Linux: 1/256 up, 1/4096 down.
+    /// CoDel's target and interval. BLUE's steps are those of Linux: 1/256 up, 1/4096 down.
     fn default() -> CobaltConfig {
         CobaltConfig {
             target: Duration::from_millis(5),
@@ -52,29 +52,32 @@ impl Default for CobaltConfig {
     }
 }
 
-/// COBALT's state of one queue.
+/// COBALT's state for one queue.
 #[derive(Clone, Debug, Default)]
 pub struct Cobalt {
     count: u32,
-    /// `1 / sqrt(count)` in units of 2^-32, as of the last change of the count; zero before the first.
+    /// `1 / sqrt(count)` in units of 2^-32, as of the last change of the count. Zero before the first change.
     inverse_sqrt: u32,
     dropping: bool,
-    /// The control law's next instant.
+    /// Time of the control law's next signal.
     drop_next: Time,
     probability: f64,
-    /// When BLUE's probability last moved.
+    /// Time of the last change of BLUE's probability.
     blue_moved: Time,
 }
 
-/// The verdict on a packet.
+/// The decision on a departing packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
+    /// Send the packet, possibly marked.
     Send,
+    /// Drop the packet.
     Drop,
 }
 
 impl Cobalt {
-    /// Judges a packet about to leave, and may mark it. `busy_flows` share the link with this queue.
+    /// Decides on a packet that is about to leave, and may mark it. `busy_flows` is the number of flows that share the
+    /// link.
     pub fn judge(
         &mut self,
         config: &CobaltConfig,
@@ -86,10 +89,10 @@ impl Cobalt {
         let now = cx.now();
         let sojourn = now - packet.enqueued_at;
         let allowed = config.mtu_time * u64::from(busy_flows.saturating_mul(2).max(4));
-        // A count that has not faded yet is due at once as the delay rises again.
+        // A count that has not decayed to zero makes the law act at once when the delay rises again.
         let mut is_due = self.is_due(now);
-        // Lateness counts for the time that the law had and each time that it sets below, except the first of an
-        // episode, as in Linux: COBALT drops at once if the queue was idle for longer than one interval.
+        // Linux's cobalt_should_drop: lateness is judged for the old time and for each new one below, except for the
+        // first time of an episode. COBALT therefore drops at once if the queue was idle for longer than one interval.
         let mut is_late = now > self.drop_next;
         if sojourn > config.target && sojourn > allowed {
             if !self.dropping {
@@ -109,6 +112,7 @@ impl Cobalt {
             self.drop_next += self.step(config);
             is_late = now > self.drop_next;
         } else {
+            // Below the target the count decreases at the pace of the control law.
             while is_due {
                 self.recount(self.count - 1);
                 self.drop_next += self.step(config);
@@ -116,10 +120,11 @@ impl Cobalt {
                 is_late = now > self.drop_next;
             }
         }
+        // BLUE is independent of CoDel and ignores ECN.
         if self.probability > 0.0 && rng.unit() < self.probability {
             verdict = Verdict::Drop;
         }
-        // The law neither runs ahead of an idle queue nor catches up on missed drops.
+        // The law neither runs ahead of an idle queue nor catches up on missed signals.
         if self.count == 0 {
             self.drop_next = now + config.interval;
         } else if verdict == Verdict::Send && is_late {
@@ -128,7 +133,7 @@ impl Cobalt {
         verdict
     }
 
-    /// Records that packets of this queue were dropped for lack of room.
+    /// Records an overflow: a packet of this queue was dropped because there was no room.
     pub fn overflowed(&mut self, config: &CobaltConfig, now: Time) {
         if self.may_move(config, now) {
             self.probability = (self.probability + config.p_inc).min(1.0);
@@ -139,7 +144,7 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// Records an empty queue. True if state is left that decays.
+    /// Records that the queue is empty. Returns true if there is state left to decay.
     pub fn found_empty(&mut self, config: &CobaltConfig, now: Time) -> bool {
         if self.probability > 0.0 && self.may_move(config, now) {
             self.probability = (self.probability - config.p_dec).max(0.0);
@@ -153,24 +158,27 @@ impl Cobalt {
         self.probability > 0.0 || self.count > 0 || now < self.drop_next
     }
 
-    /// CoDel's count: drops and marks since the queue was last idle, minus the decay.
+    /// Returns CoDel's count: drops and marks since the queue was last idle, minus the decay.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// BLUE's probability of dropping.
+    /// Returns BLUE's drop probability.
     pub fn probability(&self) -> f64 {
         self.probability
     }
 
+    /// True if the control law's next signal is due.
     fn is_due(&self, now: Time) -> bool {
         self.count > 0 && now >= self.drop_next
     }
 
+    /// True if BLUE's probability may change again.
     fn may_move(&self, config: &CobaltConfig, now: Time) -> bool {
         now.saturating_since(self.blue_moved) > config.target
     }
 
+    /// Sets the count and updates its inverse square root.
     fn recount(&mut self, count: u32) {
         self.count = count;
         let exact = INVERSE_SQRTS.get(count as usize).copied();
@@ -183,7 +191,7 @@ impl Cobalt {
     }
 }
 
-/// `1 / sqrt(count)` of the small counts, for which one step of Newton's method would not suffice.
+/// `1 / sqrt(count)` for small counts, for which a single Newton step is too inaccurate.
 const INVERSE_SQRTS: [u32; 16] = {
     let mut found = [u32::MAX; 16];
     let mut count = 1;
@@ -202,10 +210,12 @@ const fn newton(x: u32, count: u32) -> u32 {
     (((three_less >> 2) * x) >> (32 - 2 + 1)) as u32
 }
 
-/// A COBALT queue as plain data.
+/// Settings of a COBALT queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CobaltQueueConfig {
+    /// Capacity of the queue.
     pub limit: Limit,
+    /// Parameters of the algorithm.
     pub cobalt: CobaltConfig,
 }
 
@@ -262,7 +272,7 @@ impl Discipline for CobaltQueueConfig {
     }
 }
 
-/// A FIFO under COBALT.
+/// A FIFO queue under COBALT.
 #[derive(Debug)]
 pub struct CobaltQueue {
     config: CobaltConfig,
@@ -273,7 +283,11 @@ pub struct CobaltQueue {
 }
 
 impl CobaltQueue {
-    /// `rng` is this queue's own stream.
+    /// Creates an empty queue. Only this queue uses the random stream `rng`.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
     pub fn new(config: &CobaltQueueConfig, rng: Rng) -> Result<CobaltQueue, Fault> {
         config.check()?;
         let limit = BufferLimit::new(config.limit, Bytes::ZERO)?;
@@ -297,6 +311,7 @@ impl Qdisc for CobaltQueue {
             let mut given = self.ring.pop()?;
             self.limit.release(given.packet.size());
             let verdict = self.cobalt.judge(&self.config, &mut given, 1, &mut self.rng, cx);
+            // Linux's cake_dequeue: a flow's last packet is sent whatever the verdict.
             if self.ring.backlog().packets == 0 {
                 self.cobalt.found_empty(&self.config, cx.now());
                 return Some(given);

@@ -1,16 +1,16 @@
 //! CoDel: controlled delay (RFC 8289, Nichols and Jacobson 2012).
 //!
-//! CoDel measures a packet's sojourn time when it leaves. Once it has been at least `target` for an `interval`, packets are
-//! dropped or marked as they leave, the next one after `interval / sqrt(count)` (the control law), until a packet
-//! leaves below `target`.
+//! CoDel measures a packet's sojourn time when the packet leaves. Once the sojourn time has been at least `target` for
+//! an `interval`, departing packets are dropped or marked, the next one after `interval / sqrt(count)` (the control
+//! law), until a packet leaves with a sojourn time below `target`.
 //!
-//! [`Codel`] is the algorithm for one queue, which fq_codel and CAKE use for each flow; [`CodelQueue`] is a FIFO under
-//! it.
+//! [`Codel`] is the algorithm for one queue, which fq_codel uses for each flow. [`CodelQueue`] is a FIFO queue under
+//! CoDel.
 //!
 //! **Deviations**, all as in Linux's `sch_codel` (tc-codel(8)), so that the same arrivals give the same drops:
-//! - Times are counted in units of 1024 ns, and compared with "after", not "at or after".
-//! - `1 / sqrt(count)` is kept to 16 bits and refined by one step of Newton's method each time that `count` changes.
-//! - Nothing is dropped while at most `mtu` bytes wait behind the departing packet; RFC 8289 uses the largest packet
+//! - Times are in units of 1,024 ns, and are compared with "after" instead of "at or after".
+//! - `1 / sqrt(count)` has 16 bits and is refined by one step of Newton's method at each change of `count`.
+//! - No packet is dropped while at most `mtu` bytes wait behind the departing packet. RFC 8289 uses the largest packet
 //!   seen.
 //!
 //! Not modelled: the classifier that restricts `ce_threshold` to some packets.
@@ -20,23 +20,23 @@ use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, Q
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// CoDel's parameters, under the names of tc-codel(8).
+/// Parameters of CoDel, named as in tc-codel(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodelConfig {
-    /// The acceptable standing delay.
+    /// Acceptable standing delay.
     pub target: Duration,
     /// About the longest RTT of the flows.
     pub interval: Duration,
-    /// Mark ECN-capable packets instead of dropping them (RFC 3168).
+    /// True if packets capable of ECN are marked instead of dropped (RFC 3168).
     pub ecn: bool,
-    /// Also mark every packet that waited longer than this.
+    /// Every packet with a longer sojourn time than this is marked too. `None`: none is.
     pub ce_threshold: Option<Duration>,
-    /// A queue with at most this backlog after its head is never dropped from, in bytes with the link's header.
+    /// No packet is dropped if at most this many bytes wait behind it, link headers included.
     pub mtu: Bytes,
 }
 
 impl Default for CodelConfig {
-    /// Defaults of RFC 8289 and Linux; an Ethernet frame with 1,500 bytes of IP.
+    /// The defaults of RFC 8289 and Linux. The `mtu` is an Ethernet frame with 1,500 bytes of IP.
     fn default() -> CodelConfig {
         CodelConfig {
             target: Duration::from_millis(5),
@@ -48,7 +48,7 @@ impl Default for CodelConfig {
     }
 }
 
-/// Instants and spans in units of 1024 ns, as Linux counts them here.
+/// Times and intervals in units of 1,024 ns, as in Linux. They wrap.
 type Ticks = u32;
 
 fn ticks(nanos: u64) -> Ticks {
@@ -63,31 +63,35 @@ fn is_at_or_after(a: Ticks, b: Ticks) -> bool {
     (a.wrapping_sub(b) as i32) >= 0
 }
 
-/// CoDel's state of one queue.
+/// CoDel's state for one queue.
 #[derive(Clone, Debug, Default)]
 pub struct Codel {
-    /// Packets dropped or marked in this episode, and when the last one began.
+    /// Number of packets dropped or marked in this episode.
     count: u32,
+    /// Value of `count` when this episode started.
     last_count: u32,
     dropping: bool,
     /// `1 / sqrt(count)` in units of 2^-16.
     inverse_sqrt: u16,
-    /// When the sojourn time will have been above the target for an interval; zero while it is not.
+    /// Time at which the sojourn time will have been above the target for an interval. Zero while it is below the
+    /// target.
     first_above: Ticks,
+    /// Time of the control law's next drop or mark.
     drop_next: Ticks,
 }
 
 /// The queue that CoDel takes packets from.
 pub trait CodelSource {
-    /// Takes the packet at the head.
+    /// Removes and returns the packet at the head.
     fn pop(&mut self) -> Option<QueuedPacket>;
 
-    /// Queued bytes, with the link's header for each packet and without the packet that was taken.
+    /// Returns the queued bytes, with a link header for each packet. The packet that `pop` returned last is not
+    /// included.
     fn waiting(&self) -> Bytes;
 }
 
 impl Codel {
-    /// The packet to send now; drops and marks on the way.
+    /// Returns the packet to send now. Drops and marks packets on the way.
     pub fn dequeue(
         &mut self,
         config: &CodelConfig,
@@ -104,6 +108,7 @@ impl Codel {
         let now = ticks(cx.now().as_nanos());
         let above = self.is_above(config, &packet, source, cx.now());
         if self.dropping {
+            // RFC 8289, section 5.5: a packet below the target ends the episode.
             if !above {
                 self.dropping = false;
             }
@@ -130,6 +135,7 @@ impl Codel {
                 }
             }
         } else if above {
+            // The first packet of an episode is dropped or marked as soon as the delay has been above for an interval.
             if !(config.ecn && cx.mark(&mut packet.packet, MarkReason::Early)) {
                 cx.drop(packet.packet, DropReason::Early);
                 let next = source.pop();
@@ -149,16 +155,17 @@ impl Codel {
         Some(packet)
     }
 
-    /// Packets dropped or marked in this episode, or in the last one.
+    /// Returns the number of packets dropped or marked in this episode, or in the last one if there is none now.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Adds packets dropped for lack of room: the signal grows.
+    /// Adds packets that were dropped because there was no room: the control law then acts faster.
     pub fn add_drops(&mut self, dropped: u32) {
         self.count = self.count.saturating_add(dropped);
     }
 
+    /// True during an episode of dropping.
     pub fn is_dropping(&self) -> bool {
         self.dropping
     }
@@ -178,10 +185,11 @@ impl Codel {
         is_after(now, self.first_above)
     }
 
-    /// An episode of dropping begins.
+    /// Starts an episode of dropping.
     fn begin(&mut self, config: &CodelConfig, now: Ticks) {
         self.dropping = true;
         let gained = self.count.wrapping_sub(self.last_count);
+        // RFC 8289, section 4.1: soon after the last episode, the control law resumes near its previous rate.
         let recent = now.wrapping_sub(self.drop_next) < ticks(config.interval.as_nanos()).saturating_mul(16);
         if gained > 1 && recent {
             self.count = gained;
@@ -194,13 +202,13 @@ impl Codel {
         self.drop_next = self.after_interval(config, now);
     }
 
-    /// `from + interval / sqrt(count)`.
+    /// Returns `from + interval / sqrt(count)`.
     fn after_interval(&self, config: &CodelConfig, from: Ticks) -> Ticks {
         let interval = u64::from(ticks(config.interval.as_nanos()));
         from.wrapping_add(((interval * (u64::from(self.inverse_sqrt) << 16)) >> 32) as Ticks)
     }
 
-    /// One step of Newton's method towards `1 / sqrt(count)`: `x (3 - count x^2) / 2`.
+    /// Makes one step of Newton's method towards `1 / sqrt(count)`: `x (3 - count x^2) / 2`.
     fn refine(&mut self) {
         let x = u64::from(self.inverse_sqrt) << 16;
         let squared = (x * x) >> 32;
@@ -209,10 +217,12 @@ impl Codel {
     }
 }
 
-/// A CoDel queue as plain data, under the names of tc-codel(8).
+/// Settings of a CoDel queue, named as in tc-codel(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CodelQueueConfig {
+    /// Capacity of the queue.
     pub limit: Limit,
+    /// Parameters of the algorithm.
     pub codel: CodelConfig,
     /// Bytes counted for each packet in addition to the IP packet.
     pub header: Bytes,
@@ -272,7 +282,7 @@ impl CodelConfig {
     }
 }
 
-/// A FIFO under CoDel.
+/// A FIFO queue under CoDel.
 #[derive(Debug)]
 pub struct CodelQueue {
     config: CodelQueueConfig,
@@ -280,7 +290,7 @@ pub struct CodelQueue {
     buffer: Buffer,
 }
 
-/// The packets that wait and the room that they take.
+/// The queued packets, and the room that they take.
 #[derive(Debug)]
 struct Buffer {
     ring: PacketRing,
@@ -301,6 +311,11 @@ impl CodelSource for Buffer {
 }
 
 impl CodelQueue {
+    /// Creates an empty queue.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
     pub fn new(config: &CodelQueueConfig) -> Result<CodelQueue, Fault> {
         config.check()?;
         let limit = BufferLimit::new(config.limit, config.header)?;

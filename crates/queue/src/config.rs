@@ -1,72 +1,93 @@
-//! A discipline in scenarios: its settings, and the queue built from them.
+//! Disciplines in scenarios: their settings, and the queue that is built from them.
 
 use crate::{Limit, Queue};
 use lopsided_core::Rng;
 use lopsided_spec::{AnyPart, Chosen, Fault, Part, Scalar};
 use std::sync::Arc;
 
-/// A discipline that scenarios can choose: its settings, declared as a [`Part`], and how it is built from them.
+/// A discipline that scenarios can choose. Its settings are a [`Part`]; `build` turns them into a queue.
+///
+/// [`crate::QUEUES`] lists the built-in disciplines. Register one of your own with [`crate::register`], or use it
+/// directly through [`QueueConfig::new`].
 pub trait Discipline: Part {
-    /// The empty queue.
+    /// Builds an empty queue.
+    ///
+    /// # Errors
+    ///
+    /// If the settings contradict each other; the [`Fault`] names the key.
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault>;
 }
 
-/// Builds the queue of one discipline from its settings.
+/// A function that builds the queue of one discipline from its settings.
 pub type BuildQueue = Arc<dyn Fn(&dyn AnyPart, &QueuePlace<'_>) -> Result<Queue, Fault> + Send + Sync>;
 
+/// Builds the queue of discipline `D`, whose settings `part` must be.
 pub(crate) fn build_as<D: Discipline>(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
     part.downcast::<D>().expect("a queue is built by its own discipline").build(place)
 }
 
-/// Position of a queue, which keys its random numbers.
+/// The position of a queue, which keys its random stream.
 #[derive(Clone, Debug)]
 pub struct QueuePlace<'a> {
+    /// Seed of the run.
     pub seed: u64,
-    /// Such as `link/up`.
+    /// Role of the queue, such as `link/up`.
     pub role: &'a str,
 }
 
 impl QueuePlace<'_> {
-    /// This queue's own stream of random numbers.
+    /// Returns the random stream of this queue.
     pub fn rng(&self) -> Rng {
         Rng::for_role(self.seed, &format!("{}/queue", self.role))
     }
 }
 
-/// A queue as plain data, of whatever discipline.
+/// The settings of a queue of any discipline.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_queue::{FqCodelConfig, Limit, Qdisc, QueueConfig};
+///
+/// let config = QueueConfig::new(FqCodelConfig { limit: 1000, ..FqCodelConfig::default() });
+/// assert_eq!(config.kind(), "fq_codel");
+/// assert_eq!(config.limit(), Some(Limit::Packets(1000)));
+/// let queue = config.build(1, "link/up").unwrap();
+/// assert_eq!(queue.backlog().packets, 0);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueConfig(pub(crate) Chosen<BuildQueue>);
 
 impl QueueConfig {
-    /// A queue of that discipline, which need not be one of this crate's.
+    /// Wraps the settings of a discipline, from this crate or from another.
     pub fn new<D: Discipline>(config: D) -> QueueConfig {
         QueueConfig(Chosen::new(config, Arc::new(build_as::<D>)))
     }
 
-    /// The settings, if the queue is of this discipline.
+    /// Returns the settings if the queue is of this discipline.
     pub fn get<D: Discipline>(&self) -> Option<&D> {
         self.0.part.downcast()
     }
 
-    /// The settings, of whatever discipline.
+    /// Returns the settings, of whatever discipline.
     pub fn part(&self) -> &dyn AnyPart {
         &*self.0.part
     }
 
-    /// The discipline's name.
+    /// Returns the discipline's name.
     pub fn kind(&self) -> &'static str {
         self.0.kind()
     }
 
-    /// The limit of the whole queue; `None` if the discipline has no such key.
+    /// Returns the limit of the whole queue; `None` if the discipline has no key `limit`.
     pub fn limit(&self) -> Option<Limit> {
         Limit::from_value(self.0.part.get("limit")).ok()
     }
 
-    /// The empty queue. Its random draws are keyed by the run's seed and its role, such as `"link/up"`.
+    /// Builds an empty queue. The run's seed and the queue's role, such as `"link/up"`, key its random stream.
     ///
     /// # Errors
-    /// If the discipline refuses its settings; the [`Fault`] names the key.
+    /// If the discipline rejects its settings; the [`Fault`] names the key.
     pub fn build(&self, seed: u64, role: &str) -> Result<Queue, Fault> {
         (self.0.build)(&*self.0.part, &QueuePlace { seed, role })
     }

@@ -1,15 +1,22 @@
-//! DOCSIS-PIE: PIE as cable modems have it (RFC 8034).
+//! DOCSIS-PIE: PIE as specified for cable modems (RFC 8034).
 //!
-//! What differs from PIE: the queueing delay is foretold from the backlog and the rate shaper of the service flow
-//! (section 4.3), not measured; the probability of a packet is in proportion to its size (4.6); drops are spread evenly
-//! (4.5: none before the probabilities since the last drop sum up to 0.85, one at 8.5); a probability above 10 % rises
-//! by 2 % at most, and the whole may reach 0.85 times 1024/64; after a second of quiet nothing is dropped before a
-//! third of the buffer is full, and the first drop then begins the sparing of a burst (4.4). Numbers and states are
-//! those of the RFC's appendix A.
+//! Differences from PIE:
 //!
-//! **Deviations.** A direction's own shaper is not asked: `msr` (the maximum sustained rate), `peak_rate` and `burst`
-//! say how it shapes, and without `peak_rate` the delay is the backlog at the sustained rate. DOCSIS-PIE does not mark.
-//! Missed updates are made up for at the next call, but for the first of more than 65,536.
+//! - The queueing delay is predicted from the backlog and the rate shaper of the service flow (section 4.3), not
+//!   measured.
+//! - The drop probability of a packet is proportional to its size (section 4.6).
+//! - Drops are spread evenly (section 4.5): none before the probabilities since the last drop add up to 0.85, one at
+//!   8.5.
+//! - A probability of 10 % or more grows by at most 2 % per update, and can reach 0.85 times 1024/64.
+//! - After 1 s with short delays no packet is dropped until 1/3 of the buffer is full. The first drop then starts a
+//!   burst allowance (section 4.4).
+//!
+//! Constants and states are those of the RFC's appendix A.
+//!
+//! **Deviations.** The delay is not taken from the direction's own shaper: `msr` (maximum sustained rate), `peak_rate`
+//! and `burst` describe the shaper. Without `peak_rate` the delay is the backlog at the sustained rate. DOCSIS-PIE does
+//! not mark. Missed updates are replayed at the next call, at most 65,536 of them; after a longer pause the oldest are
+//! skipped.
 
 use crate::ring::PacketRing;
 use crate::updates::Updates;
@@ -17,22 +24,23 @@ use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, Q
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
 use lopsided_spec::{Fault, Given, Key, Part, key};
 
-/// DOCSIS-PIE as plain data, under the RFC's names.
+/// Settings of DOCSIS-PIE, named as in the RFC.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocsisPieConfig {
+    /// Capacity of the queue.
     pub limit: Limit,
-    /// `LATENCY_TARGET`.
+    /// `LATENCY_TARGET`: the queueing delay that the controller aims at.
     pub latency_target: Duration,
-    /// `MSR`: the maximum sustained rate of the service flow.
+    /// `MSR`: maximum sustained rate of the service flow. `None`: unknown, which is an error when the queue is built.
     pub msr: Option<BitRate>,
-    /// `PEAK_RATE`, at which the tokens of the sustained rate may be spent.
+    /// `PEAK_RATE`: rate at which the tokens of the sustained rate may be spent. `None`: the sustained rate.
     pub peak_rate: Option<BitRate>,
-    /// The depth of the sustained rate's bucket.
+    /// Depth of the sustained rate's bucket in bytes.
     pub burst: Bytes,
 }
 
 impl Default for DocsisPieConfig {
-    /// DOCSIS 3.1's values: a target of 10 ms, a bucket of 3,044 bytes.
+    /// The values of DOCSIS 3.1: a target of 10 ms, a bucket of 3,044 bytes.
     fn default() -> DocsisPieConfig {
         DocsisPieConfig {
             limit: Limit::Packets(1000),
@@ -82,7 +90,7 @@ impl Discipline for DocsisPieConfig {
 }
 
 impl DocsisPieConfig {
-    /// Bytes per second.
+    /// Returns the sustained rate in bytes per second.
     fn sustained(&self) -> Result<f64, Fault> {
         let known = self.msr.filter(|rate| rate.as_bps() > 0);
         known.map(|rate| rate.as_bps() as f64 / 8.0).ok_or_else(|| Fault::new("msr", "a delay is foretold from a rate"))
@@ -105,26 +113,31 @@ const B: f64 = 2.5;
 /// The controller of one service flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocsisPieLaw {
+    /// Drop probability of a packet of mean size; may exceed 1.
     probability: f64,
+    /// Sum of the probabilities of the packets since the last drop.
     accumulated: f64,
+    /// Predicted delay at the last update.
     delay: Duration,
     old_delay: Duration,
+    /// Burst allowance left, in which no packet is dropped.
     burst_left: Duration,
     state: AqmState,
 }
 
-/// `aqm_state_`.
+/// The state `aqm_state_` of appendix A.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum AqmState {
-    /// No drops until 1/3 of the buffer is full.
+    /// No packet is dropped until 1/3 of the buffer is full.
     Inactive,
-    /// The next drop begins the sparing of a burst. It has been quiet for so long.
+    /// The next drop starts a burst allowance. Delays have been short for this long.
     Quiescent(Duration),
+    /// Packets are dropped.
     Active,
 }
 
 impl Default for DocsisPieLaw {
-    /// As after a long quiet.
+    /// The state after a long time with short delays.
     fn default() -> DocsisPieLaw {
         DocsisPieLaw {
             probability: 0.0,
@@ -138,13 +151,13 @@ impl Default for DocsisPieLaw {
 }
 
 impl DocsisPieLaw {
-    /// The drop probability of a packet of mean size.
+    /// Returns the drop probability of a packet of mean size.
     pub fn probability(&self) -> f64 {
         self.probability
     }
 
-    /// True if an arriving packet of this size is dropped with this backlog; `third`: at least 1/3 of the buffer is
-    /// full.
+    /// Returns true if an arriving packet of this size is dropped at this backlog. `third`: at least 1/3 of the buffer
+    /// is full.
     pub fn drops(&mut self, target: Duration, size: Bytes, waiting: Bytes, third: bool, rng: &mut Rng) -> bool {
         if !self.burst_left.is_zero() {
             return false;
@@ -160,10 +173,12 @@ impl DocsisPieLaw {
         }
         let own = (self.probability * size.get() as f64 / MEAN_PKTSIZE as f64).min(PROB_LOW);
         self.accumulated += own;
+        // Appendix A: with at most 2 mean packets waiting, or short delays, no packet is dropped.
         let few = waiting.get() <= 2 * MEAN_PKTSIZE;
         if (self.delay < target / 2 && self.probability < 0.2) || few || self.accumulated < PROB_LOW {
             return false;
         }
+        // Section 4.5: between the two bounds the drop is random; at PROB_HIGH it is certain.
         if self.accumulated < PROB_HIGH && rng.unit() > own {
             return false;
         }
@@ -175,12 +190,12 @@ impl DocsisPieLaw {
         true
     }
 
-    /// A packet found no room.
+    /// Records a packet that was dropped because there was no room.
     fn overflowed(&mut self) {
         self.accumulated = 0.0;
     }
 
-    /// The update at the end of an interval, with the delay that is foretold then.
+    /// Updates the probability at the end of an interval. `delay` is the predicted delay at that time.
     pub fn update(&mut self, target: Duration, delay: Duration) {
         self.old_delay = self.delay;
         self.delay = delay;
@@ -201,14 +216,17 @@ impl DocsisPieLaw {
         };
     }
 
+    /// Computes the next probability (RFC 8034, appendix A, `calculate_drop_prob`).
     fn step(&mut self, target: Duration) {
         let (now, old) = (self.delay.as_secs_f64(), self.old_delay.as_secs_f64());
         let mut step = (A * (now - target.as_secs_f64()) + B * (now - old)) * scale(self.probability);
+        // Section 4.2: a high probability grows slowly, so that it does not oscillate.
         if self.probability >= 0.1 {
             step = step.min(0.02);
         }
         self.probability += step;
         if self.delay < LATENCY_LOW && self.old_delay < LATENCY_LOW {
+            // Without a backlog the probability decays.
             self.probability *= 0.98;
         } else if self.delay > LATENCY_HIGH {
             self.probability += 0.02;
@@ -217,7 +235,7 @@ impl DocsisPieLaw {
     }
 }
 
-/// Factor of a step at this probability: as in PIE below 10 %, and larger above.
+/// Returns the factor of a step at this probability: PIE's below 10 %, and larger ones above.
 fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.1 => crate::pie::scale(p),
@@ -227,15 +245,15 @@ fn scale(probability: f64) -> f64 {
     }
 }
 
-/// A FIFO under DOCSIS-PIE.
+/// A FIFO queue under DOCSIS-PIE.
 #[derive(Debug)]
 pub struct DocsisPie {
     config: DocsisPieConfig,
-    /// Bytes per second.
+    /// Sustained rate in bytes per second.
     sustained: f64,
     law: DocsisPieLaw,
     updates: Updates,
-    /// Bytes in the sustained rate's bucket at that time.
+    /// Bytes in the sustained rate's bucket at `tokens_at`.
     tokens: f64,
     tokens_at: Time,
     ring: PacketRing,
@@ -244,7 +262,11 @@ pub struct DocsisPie {
 }
 
 impl DocsisPie {
-    /// `rng` is this queue's own stream.
+    /// Creates an empty queue. Only this queue uses the random stream `rng`.
+    ///
+    /// # Errors
+    ///
+    /// If the target is zero or the sustained rate is unknown.
     pub fn new(config: &DocsisPieConfig, rng: Rng) -> Result<DocsisPie, Fault> {
         config.check()?;
         Ok(DocsisPie {
@@ -260,20 +282,20 @@ impl DocsisPie {
         })
     }
 
-    /// Makes the updates that are due; no packet arrived or left since the last call.
+    /// Makes the updates that are due. The backlog has not changed since the last call.
     fn catch_up(&mut self, now: Time) {
         while let Some(at) = self.updates.due(now) {
             let before = (self.law.clone(), self.tokens);
             let delay = self.foretold_delay(at);
             self.law.update(self.config.latency_target, delay);
-            // The backlog is constant: if one step changes nothing, the following steps change nothing either.
+            // The backlog is constant: if one update changes nothing, the following updates change nothing either.
             if (&self.law, self.tokens) == (&before.0, before.1) {
                 self.updates.skip_to_last(now);
             }
         }
     }
 
-    /// Time to send the backlog: at the peak rate while tokens last, the rest at the sustained rate.
+    /// Returns the time to send the backlog: at the peak rate while there are tokens, the rest at the sustained rate.
     fn foretold_delay(&mut self, at: Time) -> Duration {
         self.fill(at);
         let waiting = self.ring.backlog().bytes.get() as f64;
@@ -287,6 +309,7 @@ impl DocsisPie {
         Duration::from_nanos((seconds * 1e9) as u64)
     }
 
+    /// Adds the tokens that have arrived since the last call.
     fn fill(&mut self, now: Time) {
         let gained = now.saturating_since(self.tokens_at).as_secs_f64() * self.sustained;
         self.tokens = (self.tokens + gained).min(self.config.burst.get() as f64);
@@ -302,6 +325,7 @@ impl Qdisc for DocsisPie {
             self.law.overflowed();
             return cx.drop(packet, DropReason::QueueFull);
         }
+        // A limit in bins has no simple third, so the buffer counts as filled that far.
         let third = match self.config.limit {
             Limit::Packets(limit) => 3 * u64::from(self.ring.backlog().packets) >= u64::from(limit),
             Limit::Bytes(limit) => 3 * waiting.get() >= limit.get(),

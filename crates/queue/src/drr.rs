@@ -1,12 +1,12 @@
-//! Deficit round robin: classes take turns, each sending its quantum of octets a round (Shreedhar and Varghese,
+//! Deficit round robin: classes take turns, and each sends its quantum of bytes per round (Shreedhar and Varghese,
 //! Efficient Fair Queuing Using Deficit Round Robin, 1996; Linux's `sch_drr`, tc-drr(8)).
 //!
-//! A class that gets its first packet joins the end of the round with a deficit of one quantum. The class at the front
-//! sends while its head fits its deficit; then it gains a quantum and goes to the end. What it has not used it keeps
+//! A class with a first packet joins the end of the round with a deficit of one quantum. The class at the front sends
+//! while its head fits its deficit. Then it gains a quantum and moves to the end. A class stores its unused deficit
 //! while it has packets.
 //!
-//! A class whose child holds packets back is passed over until the child is ready; Linux does not allow such a child.
-//! Linux drops what no filter matches; here `default_class` takes it.
+//! A class whose child holds packets back is skipped until the child is ready; Linux does not allow such a child.
+//! Packets that no rule matches go to `default_class`; Linux drops them.
 
 use crate::bounds;
 use crate::classes::Classes;
@@ -15,18 +15,23 @@ use lopsided_core::{Bytes, Cx, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key, part_value};
 use std::collections::VecDeque;
 
-/// A deficit round robin as plain data.
+/// Settings of a deficit round robin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrrConfig {
+    /// The classes, numbered from 0.
     pub classes: Vec<DrrClass>,
+    /// Rules that assign packets to classes. The first rule that matches decides.
     pub classify: Vec<Rule>,
+    /// The class of packets that no rule matches. `None`: the last class.
     pub default_class: Option<u32>,
 }
 
-/// One class of a deficit round robin.
+/// Settings of one class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrrClass {
+    /// Bytes that the class sends per round: its share of the line.
     pub quantum: Bytes,
+    /// The queue of the class.
     pub queue: QueueConfig,
 }
 
@@ -37,7 +42,7 @@ impl Default for DrrClass {
 }
 
 impl Default for DrrConfig {
-    /// TCP in one class, everything else in the other.
+    /// TCP in one class, all other packets in the other.
     fn default() -> DrrConfig {
         let tcp = Rule { class: 0, protocol: Some(crate::Protocol::Tcp), ..Rule::default() };
         DrrConfig { classes: vec![DrrClass::default(); 2], classify: vec![tcp], default_class: None }
@@ -88,25 +93,30 @@ impl Discipline for DrrConfig {
     }
 }
 
-/// Classes in a round.
+/// The discipline: classes that take turns.
 #[derive(Debug)]
 pub struct Drr {
     classes: Classes,
     rounds: Vec<Turn>,
-    /// The classes with packets, the next to be served first.
+    /// The classes with packets, the next one to serve first.
     active: VecDeque<usize>,
 }
 
-/// State of a class in the round.
+/// The state of a class in the round.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     quantum: u64,
     deficit: u64,
+    /// True if the class is in `active`.
     listed: bool,
 }
 
 impl Drr {
-    /// Empty classes.
+    /// Creates empty classes.
+    ///
+    /// # Errors
+    ///
+    /// If the settings, or those of a class's queue, are invalid.
     pub fn new(config: &DrrConfig, place: &QueuePlace<'_>) -> Result<Drr, Fault> {
         config.check()?;
         let last = config.classes.len() - 1;
@@ -125,6 +135,7 @@ impl Drr {
         })
     }
 
+    /// Removes the class at the front from the round.
     fn leave_round(&mut self) {
         let gone = self.active.pop_front().expect("the class at the front leaves");
         self.rounds[gone].listed = false;
@@ -143,6 +154,7 @@ impl Qdisc for Drr {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        // Ends the loop when all classes in the round hold their packets back.
         let mut held_back = 0;
         while held_back < self.active.len() {
             let class = *self.active.front()?;
@@ -156,7 +168,7 @@ impl Qdisc for Drr {
                 None => None,
             };
             let Some(head) = head else {
-                // The class is empty or holds its packets back: the next visit decides.
+                // The child dropped its packets, or holds them back: the next visit decides.
                 if self.classes.backlog_of(class).packets == 0 {
                     self.leave_round();
                 }

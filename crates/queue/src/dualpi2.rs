@@ -1,19 +1,19 @@
-//! DualPI2: two coupled queues, one for traffic that wants low latency (RFC 9332, appendix A).
+//! DualPI2: two coupled queues, one of them for traffic that needs low latency (RFC 9332, appendix A).
 //!
-//! Packets of ECT(1) or CE go to the queue L, all others to C. A PI controller moves a base probability p' from the
-//! longer of the two queues' delays: C drops or marks with p'^2, L marks with `coupling_factor` times p', or where that
-//! is more with a ramp over its own short delay. L is served before C, which is sure of `c_protection` of the link.
-//! Which packets are picked is spread evenly: each queue sums up its probabilities and picks one whenever a whole is
-//! reached (the appendix's `recur`).
+//! Packets with ECT(1) or CE go to the queue L, all others to the queue C. A PI controller computes a base probability
+//! p' from the larger of the two queues' delays. C drops or marks with p'^2. L marks with the larger of
+//! `coupling_factor` times p' and a ramp over its own short delay. L is served before C, which is guaranteed
+//! `c_protection` of the link. Signals are spread evenly: each queue adds up its probabilities and signals whenever the
+//! sum exceeds 1 (the appendix's `recur`).
 //!
-//! Once the coupled probability is one, marking says no more: from there on packets of both queues are dropped with
-//! p'^2, whatever their ECN field (section 4.2.3).
+//! Once the coupled probability reaches 1, marking cannot express more. From then on packets of both queues are dropped
+//! with p'^2, whatever their ECN field (section 4.2.3).
 //!
-//! There is no timer: missed updates are made up for at the next call, each with the delays of its own time. After a
-//! pause of which more than 65,536 were missed the first of them are left out.
+//! There is no timer: missed updates are replayed at the next call, each with the delays of its own time. At most
+//! 65,536 are replayed; after a longer pause the oldest are skipped.
 //!
-//! **Deviations.** The scheduler shares by weight, one of those that the RFC allows; its time-shifted FIFO is left out.
-//! The delay of a queue is the age of its oldest packet.
+//! **Deviations.** The scheduler shares by weight, which the RFC allows; its time-shifted FIFO is not implemented. The
+//! delay of a queue is the age of its oldest packet.
 
 use crate::ring::PacketRing;
 use crate::updates::Updates;
@@ -21,31 +21,32 @@ use crate::{Backlog, BufferLimit, ClassStats, Discipline, Limit, Qdisc, Queue, Q
 use lopsided_core::{Bytes, Cx, DropReason, Duration, Ecn, MarkReason, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
 
-/// DualPI2 as plain data, under the RFC's and Linux's names.
+/// Settings of DualPI2, named as in the RFC and in Linux.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DualPi2Config {
+    /// Capacity of both queues together.
     pub limit: Limit,
-    /// The delay of C that is aimed at.
+    /// Delay of C that the controller aims at.
     pub target: Duration,
-    /// The time between two updates of the probability.
+    /// Interval between two updates of the probability.
     pub tupdate: Duration,
-    /// The weight of the distance from the target, in 1/s.
+    /// Weight of the difference between delay and target, in 1/s.
     pub alpha: f64,
-    /// The weight of the change of the delay, in 1/s.
+    /// Weight of the change of the delay, in 1/s.
     pub beta: f64,
     /// `k`: ratio of L's marking probability to the base probability.
     pub coupling_factor: f64,
-    /// L marks on its own from this delay on ...
+    /// Delay of L from which on L marks without a signal from C.
     pub min_th: Duration,
-    /// ... and every packet when it is longer by this.
+    /// Range of L's ramp: at `min_th + range` every packet of L is marked.
     pub range: Duration,
-    /// C's part of the link while both queues have packets.
+    /// C's guaranteed part of the link while both queues have packets.
     pub c_protection: f64,
 }
 
 impl Default for DualPi2Config {
-    /// RFC 9332 appendix A for round trips of up to 100 ms: alpha is 0.1 / RTT^2 and beta 0.3 / RTT for each update of
-    /// 16 ms; and Linux's protection of C.
+    /// The values of RFC 9332, appendix A, for round trips up to 100 ms: alpha is 0.1 / RTT^2 and beta 0.3 / RTT, for
+    /// updates every 16 ms. C's protection is Linux's.
     fn default() -> DualPi2Config {
         DualPi2Config {
             limit: Limit::Packets(10_000),
@@ -116,15 +117,17 @@ impl Discipline for DualPi2Config {
     }
 }
 
-/// The coupled controller.
+/// The controller that both queues share.
 #[derive(Clone, Debug, Default)]
 pub struct CoupledLaw {
+    /// The base probability p'.
     base: f64,
+    /// Delay at the last update.
     old_delay: Duration,
 }
 
 impl CoupledLaw {
-    /// One update with the delay of this moment (RFC 9332 figure 6).
+    /// Updates the base probability with the current delay (RFC 9332, figure 6).
     pub fn update(&mut self, config: &DualPi2Config, delay: Duration) {
         let (now, old) = (delay.as_secs_f64(), self.old_delay.as_secs_f64());
         let step = config.alpha * (now - config.target.as_secs_f64()) + config.beta * (now - old);
@@ -132,29 +135,31 @@ impl CoupledLaw {
         self.old_delay = delay;
     }
 
-    /// p', on which both queues' signals depend.
+    /// Returns p', from which both queues' probabilities follow.
     pub fn base(&self) -> f64 {
         self.base
     }
 
-    /// The probability of C: p'^2.
+    /// Returns the probability of C: p'^2.
     pub fn classic(&self) -> f64 {
         self.base * self.base
     }
 
-    /// The probability for L from C's delay: k p'.
+    /// Returns L's probability as coupled to C: k p'.
     pub fn coupled(&self, config: &DualPi2Config) -> f64 {
         config.coupling_factor * self.base
     }
 }
 
-/// Picks packets evenly for a probability.
+/// Spreads signals evenly at a given probability.
 #[derive(Clone, Debug, Default)]
 struct Recur {
+    /// Sum of the probabilities since the last signal, at most 1.
     sum: f64,
 }
 
 impl Recur {
+    /// Adds a packet's probability. Returns true if the packet gets a signal.
     fn picks(&mut self, likelihood: f64) -> bool {
         self.sum += likelihood;
         if self.sum <= 1.0 {
@@ -174,12 +179,13 @@ struct Half {
 }
 
 impl Half {
+    /// Returns the age of the oldest packet.
     fn delay(&self, at: Time) -> Duration {
         self.ring.oldest().map_or(Duration::ZERO, |since| at.saturating_since(since))
     }
 }
 
-/// DualPI2.
+/// DualPI2: both queues and their controller.
 #[derive(Debug)]
 pub struct DualPi2 {
     config: DualPi2Config,
@@ -188,12 +194,16 @@ pub struct DualPi2 {
     low_latency: Half,
     classic: Half,
     limit: BufferLimit,
-    /// In bytes: above zero it is C's turn.
+    /// Bytes that C may send before L; C is next if positive.
     credit: f64,
 }
 
 impl DualPi2 {
-    /// Two empty queues.
+    /// Creates two empty queues.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
     pub fn new(config: &DualPi2Config) -> Result<DualPi2, Fault> {
         config.check()?;
         Ok(DualPi2 {
@@ -207,11 +217,12 @@ impl DualPi2 {
         })
     }
 
+    /// Replays the updates that are due. No packet has left since the last call.
     fn catch_up(&mut self, now: Time) {
         while let Some(at) = self.updates.due(now) {
             let delay = self.classic.delay(at).max(self.low_latency.delay(at));
             self.law.update(&self.config, delay);
-            // Delays only grow while nothing leaves, so a probability at its bound stays there.
+            // Delays only grow while no packet leaves, so a probability at its bound stays there.
             let stays_at_one = self.law.base == 1.0 && delay >= self.config.target;
             let stays_at_zero = self.law.base == 0.0 && self.backlog().packets == 0;
             if stays_at_one || stays_at_zero {
@@ -226,18 +237,20 @@ impl DualPi2 {
         low > 0 && (classic == 0 || self.credit <= 0.0)
     }
 
-    /// Counts a sent packet, so that C gets its share of the bytes over time.
+    /// Counts a sent packet, so that C gets its part of the bytes in the long run.
     fn charge(&mut self, low_latency: bool, size: Bytes) {
         let (low, classic) = (self.low_latency.ring.backlog().packets, self.classic.ring.backlog().packets);
         let octets = size.get() as f64;
         self.credit += match (low_latency, low, classic) {
             (true, _, 1..) => octets * self.config.c_protection,
             (false, 1.., _) => -octets * (1.0 - self.config.c_protection),
+            // With one queue empty there is nothing to share, and no credit is stored.
             _ => -self.credit,
         };
     }
 
-    /// The probability from L's own delay: 0 with one packet, then a ramp (RFC 9332 figure 5, `laqm`).
+    /// Returns the probability from L's own delay: 0 for a single packet, otherwise a ramp (RFC 9332, figure 5,
+    /// `laqm`).
     fn ramp(&self, sojourn: Duration) -> f64 {
         if self.low_latency.ring.backlog().packets == 0 || sojourn < self.config.min_th {
             return 0.0;
@@ -247,7 +260,7 @@ impl DualPi2 {
         if above >= range { 1.0 } else { above / range }
     }
 
-    /// Takes the next packet and decides its fate; `None` if it was dropped.
+    /// Takes the next packet and decides its fate. Returns `None` if the packet was dropped.
     fn serve(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let from_low_latency = self.is_low_latency_next();
         let half = if from_low_latency { &mut self.low_latency } else { &mut self.classic };
@@ -259,6 +272,7 @@ impl DualPi2 {
         let is_overloaded = coupled >= 1.0;
         let own = self.ramp(sojourn);
         let half = if from_low_latency { &mut self.low_latency } else { &mut self.classic };
+        // Section 4.2.3: in overload both queues drop, ECN or not.
         let dropped = if is_overloaded {
             half.recur.picks(classic)
         } else if from_low_latency {

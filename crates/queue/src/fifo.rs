@@ -1,11 +1,14 @@
-//! First in, first out, in a bounded buffer: drop-tail or drop-from-front (Lakshman, Neidhardt, Ott 1996).
+//! First in, first out, in a bounded buffer: drop-tail or drop-from-front (Lakshman, Neidhardt and Ott 1996).
+//!
+//! A link runs a drop-tail FIFO on a plain line by a faster path of its own with the same results
+//! (`crates/link/src/drop_tail_path.rs`).
 
 use crate::ring::PacketRing;
 use crate::{Backlog, BufferLimit, Limit, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, DropReason, Packet};
 use lopsided_spec::{Choice, Fault, Key, Part, key};
 
-/// Settings of a FIFO.
+/// Settings of a FIFO queue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FifoConfig {
     pub limit: Limit,
@@ -35,13 +38,13 @@ impl Part for FifoConfig {
     ];
 }
 
-/// Which packet is dropped if there is no room.
+/// The packet that is dropped if there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum DropFrom {
-    /// The arriving one.
+    /// The arriving packet.
     #[default]
     Tail,
-    /// The oldest, until the arriving one fits: the sender learns of the loss a queueing delay earlier.
+    /// The oldest packets, until the arriving one fits: the sender notices the loss earlier by one queueing delay.
     Front,
 }
 
@@ -49,7 +52,19 @@ impl Choice for DropFrom {
     const WORDS: &'static [(&'static str, DropFrom)] = &[("tail", DropFrom::Tail), ("front", DropFrom::Front)];
 }
 
-/// A FIFO.
+/// A FIFO queue in a bounded buffer.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::Bytes;
+/// use lopsided_queue::{DropFrom, Fifo, FifoConfig, Limit};
+///
+/// let config = FifoConfig { drop: DropFrom::Front, ..FifoConfig::new(Limit::Packets(50)) };
+/// let fifo = Fifo::new(&config).unwrap();
+/// assert_eq!(fifo.drops_from(), DropFrom::Front);
+/// assert!(fifo.room().fits(Bytes::new(1500)));
+/// ```
 #[derive(Debug)]
 pub struct Fifo {
     ring: PacketRing,
@@ -58,20 +73,28 @@ pub struct Fifo {
 }
 
 impl Fifo {
+    /// Creates an empty queue.
+    ///
+    /// # Errors
+    ///
+    /// If the limit is zero.
     pub fn new(config: &FifoConfig) -> Result<Fifo, Fault> {
         let room = BufferLimit::new(config.limit, config.header)?;
         Ok(Fifo { ring: PacketRing::default(), room, drop: config.drop })
     }
 
+    /// Returns the buffer and its used room.
     pub fn room(&self) -> &BufferLimit {
         &self.room
     }
 
+    /// Returns which packet is dropped if there is no room.
     pub fn drops_from(&self) -> DropFrom {
         self.drop
     }
 
-    /// Drops from the front until a packet of `size` fits; false if the arriving packet itself must go.
+    /// Drops packets from the front until a packet of `size` fits. Returns false if the arriving packet itself must be
+    /// dropped.
     #[cold]
     fn make_room(&mut self, size: Bytes, cx: &mut Cx<'_>) -> bool {
         if self.drop == DropFrom::Tail || !self.room.could_fit(size) {
@@ -84,13 +107,14 @@ impl Fifo {
         true
     }
 
-    /// Removes the packet at this place in the order of arrival, from 0.
+    /// Removes the packet at this position in the order of arrival, counted from 0.
     pub(crate) fn take_at(&mut self, place: usize) -> Option<Packet> {
         let packet = self.ring.take_at(place)?;
         self.room.release(packet.size());
         Some(packet)
     }
 
+    /// Removes the oldest packet.
     fn take_head(&mut self) -> Option<QueuedPacket> {
         let head = self.ring.pop()?;
         self.room.release(head.packet.size());

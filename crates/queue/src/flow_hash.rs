@@ -1,29 +1,28 @@
-//! The queue of a flow's packets: a hash of the flow's key.
+//! Hashes that assign flows to queues.
 
 use lopsided_core::{Packet, Rng, Transport};
 use std::net::IpAddr;
 
-/// Spreads flows over a number of queues, by their addresses, protocol and ports, with a perturbation of the queue's
-/// own.
+/// Hashes flows by addresses, protocol and ports, with a random perturbation.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowHash {
     perturbation: u64,
 }
 
 impl FlowHash {
-    /// A hash that differs between queues and seeds, so that an outsider cannot choose colliding flows.
+    /// Creates a hash that differs between queues and seeds, so that an outsider cannot choose flows that collide.
     pub fn new(rng: &mut Rng) -> FlowHash {
         FlowHash { perturbation: rng.next_u64() }
     }
 
-    /// Hash of the flow: addresses, protocol and ports.
+    /// Returns the hash of the packet's flow: addresses, protocol and ports.
     #[inline]
     pub fn flow(&self, packet: &Packet) -> u64 {
         let (protocol, ports) = protocol_and_ports(packet);
         self.between(packet.src(), packet.dst(), protocol, ports)
     }
 
-    /// Hash of the reverse flow: the packet's source and destination swapped.
+    /// Returns the hash of the reverse flow: source and destination swapped.
     pub fn opposite_flow(&self, packet: &Packet) -> u64 {
         let (protocol, (src, dst)) = protocol_and_ports(packet);
         self.between(packet.dst(), packet.src(), protocol, (dst, src))
@@ -35,7 +34,7 @@ impl FlowHash {
         self.mix(self.mix(self.address(src) ^ self.address(dst).rotate_left(1)) ^ ports)
     }
 
-    /// Hash of one host.
+    /// Returns the hash of a host.
     #[inline]
     pub fn address(&self, address: IpAddr) -> u64 {
         match address {
@@ -47,7 +46,7 @@ impl FlowHash {
         }
     }
 
-    /// The finaliser of SplitMix64, with the perturbation added.
+    /// Mixes the perturbation into a word: the finaliser of SplitMix64.
     #[inline]
     fn mix(&self, word: u64) -> u64 {
         let mut z = word.wrapping_add(self.perturbation);
@@ -57,6 +56,7 @@ impl FlowHash {
     }
 }
 
+/// Returns the protocol and the ports, which are 0 without a transport that has them.
 #[inline]
 fn protocol_and_ports(packet: &Packet) -> (u8, (u16, u16)) {
     match packet.transport() {
@@ -66,7 +66,7 @@ fn protocol_and_ports(packet: &Packet) -> (u8, (u16, u16)) {
     }
 }
 
-/// One of `queues` for a hash.
+/// Maps a hash to one of `queues`, uniformly and without a division.
 pub(crate) fn queue_of(hash: u64, queues: usize) -> usize {
     ((u128::from(hash) * queues as u128) >> 64) as usize
 }
@@ -84,7 +84,7 @@ mod tests {
     const PLACE: QueuePlace<'_> = QueuePlace { seed: 1, role: "test" };
     const ATTACKERS: usize = 40;
 
-    /// A discipline with its defaults.
+    /// Returns a discipline with its defaults.
     fn default_of(kind: &str) -> Queue {
         let member = (QUEUES.members)().into_iter().find(|member| member.info.name == kind).expect("it is a kind");
         let mut part = member.part;
@@ -93,15 +93,15 @@ mod tests {
         QueueConfig::from_value(Value::Part(part)).unwrap().build(PLACE.seed, PLACE.role).unwrap()
     }
 
-    /// Every flow has its own host.
+    /// Returns a packet of a flow with a host of its own.
     fn packet(flow: u32, id: u64) -> Packet {
         let ip = IpHeader::v4(Ipv4Addr::from_bits(flow), Ipv4Addr::from_bits(2)).with_ecn(Ecn::NotEct);
         let transport = Transport::Udp(UdpHeader { src_port: flow as u16, dst_port: 2 });
         Packet::unbooked(id, Time::ZERO, NewPacket::new(FlowId(flow), ip, transport, Payload::virtual_len(972)))
     }
 
-    /// An attacker who knows the hash sends twice the line's rate in flows that all share one place. Another flow sends
-    /// `percent` of the line. Returns its throughput in percent.
+    /// An attacker who knows the hash sends at twice the line's rate in flows that all share one place. Another flow
+    /// sends at `percent` of the line's rate. Returns the throughput of that flow in percent of what it sent.
     fn outside(kind: &str, places: usize, percent: u64) -> u64 {
         let hash = FlowHash::new(&mut PLACE.rng());
         let place = |flow: u32| queue_of(hash.flow(&packet(flow, 0)), places);
@@ -110,7 +110,7 @@ mod tests {
         let (mut queue, mut accounting) = (default_of(kind), Accounting::new(1));
         let (mut sent, mut passed) = (0, 0);
         for tick in 0..20_000_u64 {
-            // A packet takes the line 0.8 ms, two ticks.
+            // A packet takes 0.8 ms on the line, which is 2 ticks.
             let now = Time::ZERO + Duration::from_micros(400) * tick;
             let mut cx = Cx::new(now, NodeId(0), &mut accounting);
             queue.enqueue(packet(chosen[tick as usize % ATTACKERS], tick), &mut cx);
@@ -127,14 +127,14 @@ mod tests {
 
     #[test]
     fn flows_chosen_to_collide_starve_nobody_beyond_their_place() {
-        // Were the forty not in one place, the other would get a fortieth of the line.
+        // If the 40 flows had a place each, the other flow would get 1/41 of the line.
         for (kind, places) in
             [("fq_codel", 1024), ("fq_pie", 1024), ("sfq", 1024), ("fq", 1024), ("wfq", 256), ("bdp", 1024)]
         {
             let got = outside(kind, places, 40);
             assert!(got >= 95, "{kind}: {got} % of a flow of 40 % of the line came through");
         }
-        // CAKE's places are sets of eight queues, all of which the attackers have.
+        // CAKE's places are sets of 8 queues, and the attacker's flows fill one set.
         let got = outside("cake", 128, 10);
         assert!(got >= 95, "cake: {got} % of a flow of a tenth of the line came through");
     }

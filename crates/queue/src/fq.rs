@@ -1,20 +1,20 @@
-//! FQ: a queue for each flow, served in turn, each at no more than a rate (Dumazet 2013; Linux's `sch_fq`, tc-fq(8)).
+//! FQ: a queue for each flow, served in turn, with an optional rate limit per flow (Dumazet 2013; Linux's `sch_fq`,
+//! tc-fq(8)).
 //!
-//! A flow that was idle and gets a packet is new; new flows are served before old ones. A flow sends while it has
-//! credit; when that is used up it gains `quantum` octets and goes to the end of the old ones. It begins with
-//! `initial_quantum`, so that a first window leaves in one go. A flow that was idle for `refill_delay` has a quantum
-//! again.
+//! A flow that was idle and gets a packet is new. New flows are served before old ones. A flow sends while it has
+//! credit. When the credit is used up, the flow gains `quantum` bytes and moves to the end of the old flows. It starts
+//! with `initial_quantum`, so that an initial window leaves at once. A flow that was idle for `refill_delay` has a full
+//! quantum again.
 //!
-//! **Pacing.** With `maxrate` a flow whose credit is used up waits for as long as its packet, or a quantum if that is
-//! more, takes at that rate; up to half of such a wait is made up for if it came late. A flow below
-//! `low_rate_threshold` has no credit: each of its packets waits.
+//! **Pacing.** With `maxrate`, a flow without credit waits for the time that its packet, or a quantum if that is
+//! larger, takes at this rate. If a packet is late, up to half of the next wait is skipped to make up for it. A flow
+//! below `low_rate_threshold` has no credit: each of its packets waits.
 //!
-//! Flows are hashed to `orphan_mask + 1` queues, which is what Linux does with packets of other hosts.
+//! Flows are hashed to `orphan_mask + 1` queues, as Linux does with packets of other hosts.
 //!
-//! Left out: what Linux does with packets of its own sockets (a queue for each socket, paced at the rate that TCP
-//! asks for, and departure times with their `horizon`): here pacing is the sender's own. The queue of priority 7. That
-//! a flow idle for 3 s is forgotten, initial quantum and all, once there are many. Linux counts the refill delay in its
-//! ticks.
+//! Not modelled: Linux's treatment of packets of local sockets (a queue for each socket, paced at TCP's rate, and
+//! departure times with their `horizon`), because here the sender paces. Also not modelled: the queue of priority 7,
+//! and the removal of flows that are idle for 3 s when there are many. Linux counts the refill delay in jiffies.
 
 use crate::bounds::{self, MOST_QUEUES};
 use crate::flow_hash::{FlowHash, queue_of};
@@ -24,18 +24,26 @@ use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, MarkReason, Packet
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
 use std::collections::{BTreeMap, VecDeque};
 
-/// An FQ queue as plain data, under the names of tc-fq(8).
+/// Settings of an FQ queue, named as in tc-fq(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct FqConfig {
-    /// Packets in all flows, and in one.
+    /// Largest number of packets in all flows.
     pub limit: u32,
+    /// Largest number of packets of one flow.
     pub flow_limit: u32,
+    /// Bytes that a flow may send in its turn.
     pub quantum: Bytes,
+    /// Bytes that a flow may send in its first turn.
     pub initial_quantum: Bytes,
+    /// Rate at which each flow is paced. `None`: no pacing.
     pub maxrate: Option<BitRate>,
+    /// With a `maxrate` of at most this rate, every packet is paced, without a burst of a quantum.
     pub low_rate_threshold: BitRate,
+    /// Idle time after which a flow has a full quantum again.
     pub refill_delay: Duration,
+    /// Number of queues minus 1.
     pub orphan_mask: u32,
+    /// Packets with a longer sojourn time than this are marked. `None`: none is.
     pub ce_threshold: Option<Duration>,
 }
 
@@ -99,7 +107,7 @@ impl Discipline for FqConfig {
     }
 }
 
-/// FQ.
+/// FQ: the queues of all flows.
 #[derive(Debug)]
 pub struct Fq {
     config: FqConfig,
@@ -107,32 +115,39 @@ pub struct Fq {
     flows: Vec<Flow>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    /// Flows that wait for their rate, by departure time and order of arrival.
+    /// Flows that wait for their rate: by departure time, then by the order in which they started to wait.
     throttled: BTreeMap<(Time, u64), u32>,
+    /// Number of waits so far.
     throttlings: u64,
     backlog: Backlog,
 }
 
+/// The queue of one flow.
 #[derive(Debug)]
 struct Flow {
     ring: PacketRing,
+    /// Bytes that the flow may still send in its turn.
     credit: i64,
-    /// When it may send again, for its rate.
+    /// Earliest time of the next packet, according to the flow's rate.
     next: Time,
     place: Place,
 }
 
-/// State of a flow.
+/// The list that a flow is in.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// In no list, since then.
+    /// In no list, since this time.
     Detached(Time),
-    /// Among the new, the old or the throttled.
+    /// Among the new, the old or the throttled flows.
     Listed,
 }
 
 impl Fq {
-    /// `rng` is this queue's own stream: it perturbs the hash.
+    /// Creates empty queues. Only this discipline uses the random stream `rng`, which perturbs the hash.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
     pub fn new(config: &FqConfig, mut rng: Rng) -> Result<Fq, Fault> {
         config.check()?;
         let flow = || Flow {
@@ -153,7 +168,7 @@ impl Fq {
         })
     }
 
-    /// Moves flows whose time has come to the end of the old ones.
+    /// Moves throttled flows whose time has come to the end of the old flows.
     fn release(&mut self, now: Time) {
         while let Some(first) = self.throttled.first_entry() {
             if first.key().0 > now {
@@ -163,7 +178,7 @@ impl Fq {
         }
     }
 
-    /// The wait that a packet costs its flow, if it is paced and its credit is used up.
+    /// Sets the flow's next departure time after a packet, if the flow is paced and has no credit.
     fn pace(&mut self, at: usize, size: u64, now: Time) {
         let (flow, config) = (&mut self.flows[at], &self.config);
         let Some(rate) = config.maxrate else { return };
@@ -177,6 +192,7 @@ impl Fq {
             }
         }
         let mut wait = rate.time_to_send(Bytes::new(counted), 0).0.as_nanos().min(1_000_000_000);
+        // Linux's fq_dequeue: make up for a late packet, but by no more than half of the wait.
         if flow.next > Time::ZERO {
             wait -= (wait / 2).min(now.saturating_since(flow.next).as_nanos());
         }
@@ -222,7 +238,7 @@ impl Qdisc for Fq {
             }
             if flow.ring.backlog().packets == 0 {
                 list.pop_front();
-                // Once through the old list, unless no flow can be overtaken.
+                // An empty new flow passes once through the old list, so that it cannot stay new forever.
                 if from_new && !self.old.is_empty() {
                     self.old.push_back(at);
                 } else {

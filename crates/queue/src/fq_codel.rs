@@ -1,14 +1,14 @@
-//! FQ-CoDel: a queue for each flow, served in turn by deficit, each under CoDel (RFC 8290; tc-fq_codel(8)).
+//! FQ-CoDel: a queue for each flow, served by deficit round robin, each under CoDel (RFC 8290; tc-fq_codel(8)).
 //!
-//! Flows are hashed to `flows` queues. A queue that was empty and gets a packet is new: new queues are served before
-//! old ones, each until it has sent `quantum` octets, then it becomes old. A queue that runs empty leaves the lists, by
-//! way of the old one if it was new, so that a flow with one packet at a time cannot stay new for ever. When there is
-//! no room, packets go from the head of the fattest queue: half of it, at most `drop_batch` packets.
+//! Flows are hashed to `flows` queues. A queue that was empty and gets a packet is new. New queues are served before
+//! old ones; a queue becomes old when it has sent `quantum` bytes. An empty queue leaves the lists; a new one passes
+//! through the old list first, so that a flow with one packet at a time cannot stay new forever. If there is no room,
+//! packets are dropped from the head of the longest queue: half of its bytes, but at most `drop_batch` packets.
 //!
-//! CoDel leaves a flow alone while no more than `mtu` octets wait in **all** queues, as in Linux; RFC 8290 section 5 is
-//! silent.
+//! CoDel does not drop from a flow while at most `mtu` bytes wait in **all** queues, as in Linux. RFC 8290, section 5,
+//! does not specify this.
 //!
-//! Left out: Linux's limit on memory, which counts the kernel's buffers and not packets.
+//! Not modelled: Linux's memory limit, which counts the kernel's buffers instead of packets.
 
 use crate::bounds;
 use crate::codel::{self, Codel, CodelConfig, CodelSource};
@@ -19,24 +19,25 @@ use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting
 use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng};
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
 
-/// An FQ-CoDel queue as plain data, under the names of tc-fq_codel(8).
+/// Settings of an FQ-CoDel queue, named as in tc-fq_codel(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct FqCodelConfig {
-    /// Packets in all queues.
+    /// Largest number of packets in all queues together.
     pub limit: u32,
-    /// Queues to hash to.
+    /// Number of queues to which flows are hashed.
     pub flows: u32,
-    /// Bytes that a queue may send in its turn, with the link's header.
+    /// Bytes that a queue may send in its turn, link headers included.
     pub quantum: Bytes,
-    /// Packets dropped at once from the fattest queue.
+    /// Largest number of packets that are dropped at once from the longest queue.
     pub drop_batch: u32,
+    /// Parameters of CoDel.
     pub codel: CodelConfig,
-    /// Bytes counted for each packet in addition to the IP packet: 14 on Ethernet.
+    /// Bytes counted for each packet in addition to the IP packet; 14 on Ethernet.
     pub header: Bytes,
 }
 
 impl Default for FqCodelConfig {
-    /// Linux's defaults on Ethernet.
+    /// Linux's defaults on an Ethernet device.
     fn default() -> FqCodelConfig {
         FqCodelConfig {
             limit: 10_240,
@@ -84,26 +85,29 @@ impl Discipline for FqCodelConfig {
     }
 }
 
-/// FQ-CoDel.
+/// FQ-CoDel: the queues of all flows.
 #[derive(Debug)]
 pub struct FqCodel {
     config: FqCodelConfig,
     hash: FlowHash,
-    /// Indexed by flow hash. A slot allocates only once it has held a packet.
+    /// The queues, by flow hash. A queue allocates memory only once it has held a packet.
     flows: Vec<Flow>,
     rounds: FlowRounds,
     total: Backlog,
 }
 
+/// The queue of one flow.
 #[derive(Debug, Default)]
 struct Flow {
     ring: PacketRing,
     codel: Codel,
+    /// Bytes that the queue may still send in its turn.
     deficit: i64,
+    /// True if the queue is in `rounds`.
     listed: bool,
 }
 
-/// One flow's queue as CoDel sees it.
+/// The queue of one flow, as the source of its CoDel.
 struct Source<'a> {
     ring: &'a mut PacketRing,
     total: &'a mut Backlog,
@@ -123,7 +127,11 @@ impl CodelSource for Source<'_> {
 }
 
 impl FqCodel {
-    /// `rng` is this queue's own stream: it perturbs the hash.
+    /// Creates empty queues. Only this discipline uses the random stream `rng`, which perturbs the hash.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
     pub fn new(config: &FqCodelConfig, mut rng: Rng) -> Result<FqCodel, Fault> {
         config.check()?;
         Ok(FqCodel {
@@ -135,11 +143,11 @@ impl FqCodel {
         })
     }
 
-    /// Makes room: drops from the head of the queue with the most bytes.
+    /// Makes room: drops packets from the head of the queue with the most bytes.
     #[cold]
     fn drop_from_fattest(&mut self, cx: &mut Cx<'_>) {
         let held = |flow: &Flow| flow.ring.backlog().with_headers(self.config.header);
-        // The first of equal ones, as in Linux.
+        // Among equals the first queue, as in Linux's fq_codel_drop.
         let Some(fattest) = self.rounds.iter().max_by_key(|flow| (held(&self.flows[*flow as usize]), u32::MAX - flow))
         else {
             return;
@@ -164,6 +172,7 @@ impl Qdisc for FqCodel {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let at = queue_of(self.hash.flow(&packet), self.flows.len());
         let flow = &mut self.flows[at];
+        // Observers must see the backlog of all queues, not of this one.
         let before = self.total - flow.ring.backlog();
         cx.within_class(before.packets, before.bytes, |cx| flow.ring.push(packet, cx));
         self.total = before + flow.ring.backlog();

@@ -1,12 +1,12 @@
 //! FQ-PIE: a queue for each flow, served in turn, each under PIE (tc-fq_pie(8); Ramakrishnan et al., "FQ-PIE Queue
 //! Discipline in the Linux Kernel", LCN 2019).
 //!
-//! Flows are hashed to `flows` queues and served as FQ-CoDel serves them. An arriving packet is dropped or marked with
-//! the probability of its own flow's queue; where `limit` packets wait it is refused.
+//! Flows are hashed to `flows` queues and served as in FQ-CoDel. An arriving packet is dropped or marked with the
+//! probability of its own flow's queue. If `limit` packets wait, it is refused.
 //!
-//! A flow's updates are made up for when the flow is next touched, each with the state of its own time, as PIE does.
+//! The updates of a flow are replayed when the flow is next used, each with the state of its own time, as in PIE.
 //!
-//! Left out: Linux's limit on memory, which counts the kernel's buffers and not packets.
+//! Not modelled: Linux's memory limit, which counts the kernel's buffers instead of packets.
 
 use crate::bounds;
 use crate::flow_hash::{FlowHash, queue_of};
@@ -17,22 +17,23 @@ use crate::{Backlog, Discipline, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting
 use lopsided_core::{Bytes, Cx, DropReason, MarkReason, Packet, Rng};
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
 
-/// An FQ-PIE queue as plain data, under the names of tc-fq_pie(8).
+/// Settings of an FQ-PIE queue, named as in tc-fq_pie(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct FqPieConfig {
-    /// Packets in all queues.
+    /// Largest number of packets in all queues together.
     pub limit: u32,
-    /// Queues to hash to.
+    /// Number of queues to which flows are hashed.
     pub flows: u32,
-    /// Bytes that a queue may send in its turn, with the link's header.
+    /// Bytes that a queue may send in its turn, link headers included.
     pub quantum: Bytes,
+    /// Parameters of PIE.
     pub pie: PieConfig,
-    /// Bytes counted for each packet in addition to the IP packet: 14 on Ethernet.
+    /// Bytes counted for each packet in addition to the IP packet; 14 on Ethernet.
     pub header: Bytes,
 }
 
 impl Default for FqPieConfig {
-    /// Linux's defaults on Ethernet.
+    /// Linux's defaults on an Ethernet device.
     fn default() -> FqPieConfig {
         FqPieConfig {
             limit: 10_240,
@@ -79,7 +80,7 @@ impl Discipline for FqPieConfig {
     }
 }
 
-/// FQ-PIE.
+/// FQ-PIE: the queues of all flows.
 #[derive(Debug)]
 pub struct FqPie {
     config: FqPieConfig,
@@ -90,16 +91,24 @@ pub struct FqPie {
     total: Backlog,
 }
 
+/// The queue of one flow.
 #[derive(Debug)]
 struct Flow {
     ring: PacketRing,
     pie: Pie,
+    /// Bytes that the queue may still send in its turn.
     deficit: i64,
+    /// True if the queue is in `rounds`.
     listed: bool,
 }
 
 impl FqPie {
-    /// `rng` is this queue's own stream: it perturbs the hash and picks packets.
+    /// Creates empty queues. Only this discipline uses the random stream `rng`: it perturbs the hash and selects
+    /// packets.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
     pub fn new(config: &FqPieConfig, mut rng: Rng) -> Result<FqPie, Fault> {
         config.check()?;
         let flow = || Flow { ring: PacketRing::default(), pie: Pie::new(&config.pie), deficit: 0, listed: false };
@@ -123,6 +132,7 @@ impl Qdisc for FqPie {
             return cx.drop(packet, DropReason::QueueFull);
         }
         let held = flow.ring.backlog();
+        // Updates before this arrival use the backlog without it.
         flow.pie.catch_up(&self.config.pie, cx.now(), held);
         if flow.pie.picks(&self.config.pie, packet.size(), held, &mut self.rng) {
             let marks = self.config.pie.ecn && flow.pie.probability() <= self.config.pie.mark_threshold;

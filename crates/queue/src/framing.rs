@@ -8,25 +8,37 @@
 use lopsided_core::Bytes;
 use lopsided_spec::{Choice, Fault, Given, Key, Part, Presets, key, part_value};
 
-/// Overhead of a packet, and the unit that carries it.
+/// Bytes that are added to a packet, and the unit that carries the frame.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::Bytes;
+/// use lopsided_queue::Framing;
+///
+/// // A TCP ACK of 40 bytes over PPPoE on ADSL: 40 + 40 bytes need 2 ATM cells of 53 bytes.
+/// let adsl = Framing::named("pppoe-llcsnap").unwrap();
+/// assert_eq!(adsl.wire_size(Bytes::new(40)), Bytes::new(106));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Framing {
-    /// Bytes added to every packet.
+    /// Bytes added to each packet.
     pub overhead: Bytes,
-    /// The smallest frame, overhead included; shorter ones are padded.
+    /// Size of the smallest frame in bytes, overhead included. Smaller frames are padded.
     pub minimum: Bytes,
+    /// The unit that carries a frame.
     pub cell_format: CellFormat,
 }
 
 /// How the line carries a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum CellFormat {
-    /// Byte by byte.
+    /// Single bytes, without further overhead.
     #[default]
     None,
-    /// Cells with 48 of 53 bytes of payload; the last one is padded.
+    /// ATM cells of 53 bytes, 48 of them payload. The last cell is padded.
     Atm,
-    /// One byte of synchronization for each 64 begun.
+    /// One byte of synchronization for each started block of 64 bytes (PTM).
     Ptm,
 }
 
@@ -35,7 +47,7 @@ impl Choice for CellFormat {
         &[("none", CellFormat::None), ("atm", CellFormat::Atm), ("ptm", CellFormat::Ptm)];
 }
 
-/// No line adds more to a packet.
+/// Largest overhead per packet in bytes. No real line adds more.
 const MOST_OVERHEAD: Bytes = Bytes::new(10_000);
 
 impl Part for Framing {
@@ -71,7 +83,7 @@ impl Part for Framing {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        // A kind may add more.
+        // The overhead of a named kind is added to the given one, so the sum may be larger.
         let most = MOST_OVERHEAD + Bytes::new(100);
         for (key, size) in [("overhead", self.overhead), ("minimum", self.minimum)] {
             if size > most {
@@ -85,16 +97,16 @@ impl Part for Framing {
 part_value!(Framing);
 
 impl Framing {
-    /// Only the IP packet.
+    /// The IP packet alone.
     pub const NONE: Framing = Framing::plain(0);
-    /// Linux's count on an Ethernet device: the 14-byte header, without padding.
+    /// An Ethernet device in Linux: the header of 14 bytes, without padding.
     pub const ETHERNET: Framing = Framing::plain(14);
-    /// A frame's bytes on an Ethernet line: preamble 8, header 14, padding to 64, check sequence 4, gap 12.
+    /// An Ethernet line: preamble 8, header 14, padding to 64, check sequence 4, gap 12.
     pub const ETHERNET_WIRE: Framing =
         Framing { overhead: Bytes::new(38), minimum: Bytes::new(84), cell_format: CellFormat::None };
-    /// PPPoE on an Ethernet device: header 14, PPPoE 6, PPP 2.
+    /// PPPoE on an Ethernet device: Ethernet header 14, PPPoE 6, PPP 2.
     pub const PPPOE: Framing = Framing::plain(22);
-    /// A frame on cable, as a DOCSIS modem's rate limiter counts it: header 14, check sequence 4, padding to 64 bytes.
+    /// Cable, as the rate limiter of a DOCSIS modem counts: header 14, check sequence 4, padding to 64 bytes.
     pub const DOCSIS: Framing =
         Framing { overhead: Bytes::new(18), minimum: Bytes::new(64), cell_format: CellFormat::None };
 
@@ -117,27 +129,27 @@ impl Framing {
         ("pppoe-ptm", Framing::ptm(30)),
     ];
 
-    /// A constant number of bytes for each packet.
+    /// Returns a framing with a constant number of bytes per packet.
     pub const fn plain(overhead: u64) -> Framing {
         Framing { overhead: Bytes::new(overhead), minimum: Bytes::ZERO, cell_format: CellFormat::None }
     }
 
-    /// AAL5 over ATM. `overhead` includes the 8-byte trailer.
+    /// Returns a framing of AAL5 over ATM. `overhead` includes the 8-byte trailer.
     pub const fn atm(overhead: u64) -> Framing {
         Framing { overhead: Bytes::new(overhead), minimum: Bytes::ZERO, cell_format: CellFormat::Atm }
     }
 
-    /// Packet transfer mode, as on VDSL2.
+    /// Returns a framing of packet transfer mode, as on VDSL2.
     pub const fn ptm(overhead: u64) -> Framing {
         Framing { overhead: Bytes::new(overhead), minimum: Bytes::ZERO, cell_format: CellFormat::Ptm }
     }
 
-    /// The framing of that name.
+    /// Returns the framing of this name.
     pub fn named(name: &str) -> Option<Framing> {
         Framing::NAMED.iter().find(|(known, _)| *known == name).map(|(_, framing)| *framing)
     }
 
-    /// Bytes on the wire of an IP packet of this size.
+    /// Returns the bytes on the wire of an IP packet of this size.
     #[inline]
     pub fn wire_size(&self, ip: Bytes) -> Bytes {
         let frame = (ip.get() + self.overhead.get()).max(self.minimum.get());

@@ -1,37 +1,53 @@
-//! A histogram of spans with buckets that widen with the value: the relative error is bounded, the memory too.
+//! A histogram of durations. The width of a bucket grows with its value, so both the relative error and the memory are
+//! bounded.
 
 use lopsided_core::Duration;
 use std::collections::BTreeMap;
 
-/// Bits of a value that its bucket keeps below the leading one: 64 buckets an octave, so a bucket is at most 1/64 of
-/// its value wide and its middle at most 0.8 % off.
+/// Bits of a value after the leading one that determine its bucket: 64 buckets per octave. A bucket is at most 1/64 of
+/// its value wide, so its middle is off by at most 0.8 %.
 const MANTISSA_BITS: u32 = 6;
 
-/// The buckets of a page: pages are the unit in which memory is taken.
+/// Buckets per page, as a power of 2. Memory is allocated in pages.
 const PAGE_BITS: u32 = 3;
 const PAGE: usize = 1 << PAGE_BITS;
 
-/// Counts of spans: exact below 128 ns, within 0.8 % above.
+/// Counts of durations: exact below 128 ns, within 0.8 % above.
 ///
-/// Counters exist only for buckets near those that counted: a queue with few different spans takes some hundred bytes,
-/// one with all spans 8 kB. Counters have 16 bits, because a large network has tens of thousands of histograms with a
-/// few thousand spans each; overflows are counted separately.
+/// Counters exist only for pages with a non-zero count. A queue with few different durations takes some hundred bytes,
+/// one with all durations 8 kB. Counters have 16 bits, because a large network has tens of thousands of histograms with
+/// a few thousand durations each. Overflows are counted separately.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::Duration;
+/// use lopsided_queue::Histogram;
+///
+/// let mut sojourns = Histogram::default();
+/// (1..=100).for_each(|ns| sojourns.add(Duration::from_nanos(ns)));
+/// assert_eq!(sojourns.quantile(0.95), Some(Duration::from_nanos(95)));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
+    /// Number of durations of zero.
     zeros: u32,
     /// Number of the first page in `pages`.
     first: u32,
-    /// For each page, the place of its counters in `counts`, or [`NOWHERE`].
+    /// For each page, the index of its counters in `counts`, or [`NOWHERE`].
     pages: Vec<u16>,
+    /// The counters of the allocated pages.
     counts: Vec<[u16; PAGE]>,
-    /// Number of overflows of each bucket that overflowed.
+    /// Number of overflows of each bucket that has overflowed.
     #[expect(clippy::box_collection, reason = "most histograms have none")]
     overflows: Option<Box<BTreeMap<usize, u32>>>,
 }
 
+/// Marks a page without counters.
 const NOWHERE: u16 = u16::MAX;
 
 impl Histogram {
+    /// Counts a duration.
     #[inline]
     pub fn add(&mut self, span: Duration) {
         if span.is_zero() {
@@ -46,16 +62,18 @@ impl Histogram {
         }
     }
 
-    /// Counts spans of zero length.
+    /// Counts this many durations of zero.
     pub fn add_zeros(&mut self, times: u32) {
         self.zeros += times;
     }
 
+    /// Counts overflows of a bucket.
     #[cold]
     fn overflow(&mut self, bucket: usize, times: u32) {
         *self.overflows.get_or_insert_default().entry(bucket).or_default() += times;
     }
 
+    /// Returns the counter of a bucket.
     #[inline]
     fn counter(&mut self, bucket: usize) -> &mut u16 {
         let page = (bucket >> PAGE_BITS) as u32;
@@ -66,7 +84,7 @@ impl Histogram {
         &mut self.counts[usize::from(place)][bucket % PAGE]
     }
 
-    /// Makes room for the counters of a page.
+    /// Allocates the counters of a page.
     #[cold]
     fn begin_page(&mut self, page: u32) -> u16 {
         if self.pages.is_empty() {
@@ -83,7 +101,7 @@ impl Histogram {
         }
         let place = self.counts.len() as u16;
         if self.counts.len() == self.counts.capacity() {
-            // Most queues need few.
+            // Most queues need few pages, so capacity grows by 25 % instead of doubling.
             self.counts.reserve_exact(1 + self.counts.len() / 4);
         }
         self.counts.push([0; PAGE]);
@@ -91,12 +109,13 @@ impl Histogram {
         place
     }
 
+    /// Returns the number of durations.
     pub fn count(&self) -> u64 {
         u64::from(self.zeros) + self.buckets().map(|(_, times)| times).sum::<u64>()
     }
 
-    /// The smallest span that at least `fraction` of all are not above, to the bucket's middle; `None` of an empty
-    /// histogram.
+    /// Returns the smallest duration that is not exceeded by at least `fraction` of all, rounded to the middle of its
+    /// bucket. `None` if the histogram is empty.
     pub fn quantile(&self, fraction: f64) -> Option<Duration> {
         let count = self.count();
         let rank = ((fraction * count as f64).ceil() as u64).clamp(1, count.max(1));
@@ -111,7 +130,7 @@ impl Histogram {
         Some(Duration::from_nanos(middle(found)))
     }
 
-    /// Adds another's counts.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         self.zeros += other.zeros;
         for (bucket, times) in other.buckets() {
@@ -125,7 +144,7 @@ impl Histogram {
         }
     }
 
-    /// The buckets that counted, in ascending order, with how often.
+    /// Returns the buckets with a count, in ascending order, and their counts.
     fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let used = self.pages.iter().enumerate().filter(|(_, place)| **place != NOWHERE);
         let all = used.flat_map(move |(at, place)| {
@@ -138,14 +157,14 @@ impl Histogram {
 }
 
 impl Histogram {
-    /// Total count of a bucket with this counter value.
+    /// Returns the count of a bucket whose counter has this value.
     fn times(&self, bucket: usize, counter: u16) -> u64 {
         let overflows = self.overflows.as_ref().and_then(|overflows| overflows.get(&bucket)).copied().unwrap_or(0);
         u64::from(overflows) << u16::BITS | u64::from(counter)
     }
 }
 
-/// The bucket of a value: buckets are one wide below 128, then double in width with every octave.
+/// Returns the bucket of a value. Buckets are 1 wide below 128, then their width doubles with every octave.
 #[inline]
 fn bucket(value: u64) -> usize {
     let lowest = 1 << MANTISSA_BITS;
@@ -153,7 +172,7 @@ fn bucket(value: u64) -> usize {
     ((shift as usize) << MANTISSA_BITS) + (value >> shift) as usize
 }
 
-/// The middle of a bucket's values.
+/// Returns the middle of a bucket's values.
 fn middle(bucket: usize) -> u64 {
     let shift = (bucket >> MANTISSA_BITS).saturating_sub(1);
     let first = ((bucket - (shift << MANTISSA_BITS)) as u64) << shift;

@@ -1,32 +1,42 @@
-//! HTB's settings, with the names and defaults of tc-htb(8).
+//! The settings of HTB, with the names and defaults of tc-htb(8).
 
 use crate::{QueueConfig, Rule};
 use lopsided_core::{BitRate, Bytes};
 use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 
-/// A tree of classes with rates as plain data.
+/// Settings of a tree of classes with rates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HtbConfig {
+    /// The classes, numbered from 0. A parent precedes its children.
     pub classes: Vec<HtbClass>,
+    /// Rules that assign packets to leaves. The first rule that matches decides.
     pub classify: Vec<Rule>,
+    /// The leaf for packets that no rule matches. `None`: the last class.
     pub default_class: Option<u32>,
-    /// A class without a quantum sends its rate divided by this in its turn, in bytes.
+    /// Divisor that gives the quantum of classes without one: rate in bytes/s divided by this, in bytes.
     pub r2q: u32,
     /// Bytes counted for each packet in addition to the IP packet.
     pub overhead: Bytes,
 }
 
-/// A class of the tree.
+/// Settings of one class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HtbClass {
+    /// Number of the class from which this one borrows. `None`: a root.
     pub parent: Option<u32>,
+    /// Guaranteed rate.
     pub rate: BitRate,
+    /// Rate that the class can reach by borrowing. `None`: the guaranteed rate.
     pub ceil: Option<BitRate>,
+    /// Bytes that the class may send at once at its rate. `None`: 1,600.
     pub burst: Option<Bytes>,
+    /// Bytes that the class may send at once at its ceiling. `None`: 1,600.
     pub cburst: Option<Bytes>,
+    /// Bytes that the class sends in its turn. `None`: from `r2q`.
     pub quantum: Option<Bytes>,
+    /// Priority for unused bandwidth: 0 is the highest, 7 the lowest.
     pub prio: u32,
-    /// For leaves only.
+    /// The queue of a leaf. Inner classes have none.
     pub queue: Option<QueueConfig>,
 }
 
@@ -115,12 +125,13 @@ impl Part for HtbConfig {
     }
 }
 
-/// tc's burst for a class without one, on a machine with fine timers.
+/// The burst of a class without one, as `tc` sets it on a machine with fine-grained timers.
 const LEAST_BURST: Bytes = Bytes::new(1600);
 
 impl HtbConfig {
-    /// Largest depth of a tree (`TC_HTB_MAXDEPTH`), and number of priorities (`TC_HTB_NUMPRIO`).
+    /// Largest depth of a tree (`TC_HTB_MAXDEPTH`).
     pub const MOST_LEVELS: usize = 8;
+    /// Number of priorities (`TC_HTB_NUMPRIO`).
     pub const PRIORITIES: usize = 8;
 
     /// True if no class has this one as its parent.
@@ -128,20 +139,24 @@ impl HtbConfig {
         self.classes.iter().all(|other| other.parent != Some(class as u32))
     }
 
-    /// Number of classes above this one.
+    /// Returns the number of classes above this one.
     pub(super) fn depth(&self, class: usize) -> usize {
         std::iter::successors(self.classes[class].parent, |parent| self.classes[*parent as usize].parent).count()
     }
 
+    /// Returns the bytes that a class sends in its turn.
     pub(super) fn quantum(&self, class: usize) -> Bytes {
+        // tc-htb(8): quanta from r2q stay between 1,000 and 200,000 bytes.
         let by_rate = self.classes[class].rate.as_bps() / 8 / u64::from(self.r2q.max(1));
         self.classes[class].quantum.unwrap_or(Bytes::new(by_rate.clamp(1000, 200_000)))
     }
 
+    /// Returns the leaf for packets that no rule matches.
     pub(super) fn default_leaf(&self) -> usize {
         self.default_class.map_or(self.classes.len() - 1, |class| class as usize)
     }
 
+    /// Checks one class, and its position in the tree.
     fn check_class(&self, number: usize) -> Result<(), Fault> {
         let class = &self.classes[number];
         let fault = |what: String| Err(Fault::new("classes", format!("class {number}: {what}")));

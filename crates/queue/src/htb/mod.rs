@@ -1,25 +1,26 @@
-//! HTB, hierarchical token bucket: a tree of classes, each sure of its `rate` and able to borrow from its parent up to
-//! its `ceil` (Devera 2002, HTB Linux queuing discipline manual; tc-htb(8)).
+//! HTB, hierarchical token bucket: a tree of classes, each with a guaranteed `rate`, which can borrow from their
+//! parents up to a `ceil` (Devera 2002, HTB Linux queuing discipline manual; tc-htb(8)).
 //!
-//! Each class has two buckets of time: one that fills at its rate, up to `burst`, and one at its ceil, up to `cburst`.
+//! Each class has two buckets, in units of time: one fills at its rate, up to `burst`, the other at its ceiling, up to
+//! `cburst`.
 //!
-//! | the bucket at ceil | the bucket at rate | the class |
+//! | bucket at ceil | bucket at rate | the class |
 //! |---|---|---|
-//! | in debt | | sends nothing, nor do those that would borrow through it |
-//! | not in debt | in debt | borrows from its parent, if that can send or borrow |
-//! | not in debt | not in debt | sends |
+//! | negative | | cannot send, nor can classes that borrow through it |
+//! | not negative | negative | borrows from its parent, if the parent can send or borrow |
+//! | not negative | not negative | can send |
 //!
-//! A packet is charged after it has gone, so a bucket may be in debt by one packet: to the class that it belongs to and
-//! to each above; those below the lender pay from the bucket at ceil alone.
+//! A packet is charged after it is sent, so a bucket can become negative by one packet. Its class and all classes above
+//! are charged; those below the lender only at their ceiling.
 //!
-//! Those that need not borrow are served first, then what borrows from the deepest parents, and so on to the root;
-//! among these the lowest `prio` first, and equals in turn by deficit round robin with `quantum` octets.
+//! Classes that need not borrow are served first, then classes that borrow from the deepest parents, and so on up to
+//! the root. Among these the lowest `prio` is served first, and equal ones in turn, by deficit round robin with
+//! `quantum` bytes.
 //!
-//! A leaf whose child holds packets back is out of the round until the child is ready; Linux does not allow such a
-//! child.
+//! A leaf whose child holds packets back leaves the round until the child is ready. Linux does not allow such a child.
 //!
-//! Left out: the queue of packets that no class wants (`direct_qlen`): a default class takes them. Linux's coarser
-//! `hysteresis`, which is off by default. Offload to hardware.
+//! Not modelled: the queue for unclassified packets (`direct_qlen`), which go to a default class instead; Linux's
+//! coarser `hysteresis`, which is off by default; offload to hardware.
 
 mod config;
 mod wheel;
@@ -34,31 +35,35 @@ use lopsided_core::{BitRate, Bytes, Cx, Duration, Packet, Time};
 use lopsided_spec::{Fault, Part};
 use wheel::Wheel;
 
-/// The longest time for which a bucket is filled at once, and the deepest debt.
+/// Longest time in ns that a bucket gains at once, and the lowest level of a bucket.
 const LONGEST: i64 = 60_000_000_000;
 
-/// HTB.
+/// HTB: the tree and its leaves' queues.
 #[derive(Debug)]
 pub struct Htb {
     nodes: Vec<Node>,
-    /// The leaves' children, and which node each leaf is.
+    /// The children of the leaves.
     leaves: Classes,
+    /// The node of each leaf.
     leaf_nodes: Vec<usize>,
     overhead: Bytes,
+    /// The nodes of each level.
     by_level: Vec<Vec<usize>>,
-    /// By level (0 for leaves, then from the deepest parents to the roots) and priority: the classes that may send
-    /// without borrowing.
+    /// The classes that can send without borrowing, by level (0 for leaves, then from the deepest parents to the roots)
+    /// and priority.
     rows: Vec<[Wheel; HtbConfig::PRIORITIES]>,
-    /// The rows that are not empty, a bit for each.
+    /// One bit for each row: set if the row is not empty.
     occupied: u64,
 }
 
 const _: () = assert!(HtbConfig::MOST_LEVELS * HtbConfig::PRIORITIES <= 64, "a row has a bit");
 
+/// Returns the bit of a row in `occupied`.
 fn row_bit(level: usize, prio: usize) -> u64 {
     1 << (level * HtbConfig::PRIORITIES + prio)
 }
 
+/// Returns the bits of all rows of a level.
 fn row_bits(level: usize) -> u64 {
     ((1 << HtbConfig::PRIORITIES) - 1) << (level * HtbConfig::PRIORITIES)
 }
@@ -76,47 +81,55 @@ struct Node {
     level: usize,
     rate: Bucket,
     ceil: Bucket,
+    /// Time up to which the buckets are filled.
     counted: Time,
     mode: Mode,
-    /// When the mode may get better, unless the class can send.
+    /// Time at which the mode may improve. `None` if the class can send.
     better_at: Option<Time>,
     kind: Kind,
 }
 
+/// A leaf with packets, or an inner class with children.
 #[derive(Debug)]
 enum Kind {
     Leaf(Leaf),
-    /// By priority, the children that want to borrow.
+    /// By priority: the children that borrow from this class.
     Inner(Box<[Wheel; HtbConfig::PRIORITIES]>),
 }
 
+/// The state of a leaf.
 #[derive(Debug)]
 struct Leaf {
+    /// Number of the leaf among the leaves.
     number: usize,
     prio: usize,
     quantum: i64,
-    /// The rest of its turn on each level, in bytes.
+    /// Bytes left of the leaf's turn, on each level from which it can borrow.
     deficit: [i64; HtbConfig::MOST_LEVELS],
-    /// The class has a packet that its child releases.
+    /// True if the leaf's child has released a packet.
     active: bool,
-    /// When its child lets one go.
+    /// Time at which the leaf's child releases a packet, if it holds all of them back now.
     ready_at: Option<Time>,
 }
 
+/// The mode of a class: see the table at the top.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
+    /// Cannot send.
     Blocked,
+    /// Can send if its parent can send or borrow.
     Borrows,
+    /// Can send.
     Sends,
 }
 
-/// A bucket of time at a rate.
+/// A bucket of time at a rate: its tokens are nanoseconds.
 #[derive(Debug)]
 struct Bucket {
     rate: BitRate,
     depth: i64,
     tokens: i64,
-    /// The last charged size and its cost: most packets have the size of the one before.
+    /// The size charged last, and its cost. Most packets have the size of the previous one.
     last: (Bytes, i64),
 }
 
@@ -126,6 +139,7 @@ impl Bucket {
         Bucket { rate, depth, tokens: depth, last: (Bytes::ZERO, 0) }
     }
 
+    /// Fills the bucket after `waited` nanoseconds, and charges a packet.
     fn charge(&mut self, waited: i64, size: Bytes) {
         if self.last.0 != size {
             self.last = (size, nanos_at(self.rate, size));
@@ -135,16 +149,18 @@ impl Bucket {
     }
 }
 
+/// Returns the nanoseconds that this many bytes take at a rate.
 fn nanos_at(rate: BitRate, size: Bytes) -> i64 {
     rate.time_to_send(size, 0).0.as_nanos() as i64
 }
 
 impl Node {
+    /// Returns the nanoseconds since the buckets were filled, with an upper bound.
     fn waited(&self, now: Time) -> i64 {
         (now.saturating_since(self.counted).as_nanos()).min(LONGEST as u64) as i64
     }
 
-    /// The mode after a wait, and the time until it may improve.
+    /// Returns the mode after a wait, and the nanoseconds until it may improve.
     fn mode_after(&self, waited: i64) -> (Mode, i64) {
         let (rate, ceil) = (self.rate.tokens + waited, self.ceil.tokens + waited);
         if ceil < 0 {
@@ -156,7 +172,7 @@ impl Node {
         }
     }
 
-    /// True if the class wants to send packets of this priority.
+    /// True if the class has packets of this priority to send.
     fn wants(&self, prio: usize) -> bool {
         match &self.kind {
             Kind::Leaf(leaf) => leaf.active && leaf.prio == prio,
@@ -166,7 +182,11 @@ impl Node {
 }
 
 impl Htb {
-    /// Empty classes with full buckets.
+    /// Creates empty classes with full buckets.
+    ///
+    /// # Errors
+    ///
+    /// If the settings, or those of a leaf's queue, are invalid.
     pub fn new(config: &HtbConfig, place: &QueuePlace<'_>) -> Result<Htb, Fault> {
         config.check()?;
         let (mut nodes, mut leaf_nodes, mut children): (Vec<Node>, _, _) = (Vec::new(), Vec::new(), Vec::new());
@@ -215,6 +235,7 @@ impl Htb {
         Ok(Htb { nodes, leaves, leaf_nodes, overhead: config.overhead, by_level, rows, occupied: 0 })
     }
 
+    /// Returns the state of a leaf.
     fn leaf(&mut self, node: usize) -> &mut Leaf {
         match &mut self.nodes[node].kind {
             Kind::Leaf(leaf) => leaf,
@@ -222,6 +243,7 @@ impl Htb {
         }
     }
 
+    /// Returns the children that borrow from an inner class at a priority.
     fn feed(&mut self, node: usize, prio: usize) -> &mut Wheel {
         match &mut self.nodes[node].kind {
             Kind::Inner(feeds) => &mut feeds[prio],
@@ -229,8 +251,8 @@ impl Htb {
         }
     }
 
-    /// A class that wants to send takes its place: in its row, or with the parent that it borrows from, which then
-    /// takes its own.
+    /// Adds a class that has packets: to its row if it can send, or to its parent if it borrows. The parent is then
+    /// added in the same way.
     fn attach(&mut self, node: usize, prio: usize) {
         let Node { mode, level, parent, .. } = self.nodes[node];
         match (mode, parent) {
@@ -250,7 +272,7 @@ impl Htb {
         }
     }
 
-    /// The opposite of [`Htb::attach`].
+    /// Removes a class: the opposite of [`Htb::attach`].
     fn detach(&mut self, node: usize, prio: usize) {
         let Node { mode, level, parent, .. } = self.nodes[node];
         match (mode, parent) {
@@ -262,6 +284,7 @@ impl Htb {
             }
             (Mode::Borrows, Some(parent)) => {
                 let feed = self.feed(parent, prio);
+                // As in Linux, a borrowing class that returns soon resumes its turn.
                 feed.remove_for_now(node);
                 if feed.is_empty() {
                     self.detach(parent, prio);
@@ -271,10 +294,12 @@ impl Htb {
         }
     }
 
-    /// Updates a class's mode after its buckets have changed or time has passed.
+    /// Updates the mode of a class after its buckets have changed or time has passed.
     fn update_mode(&mut self, node: usize, now: Time) {
         let (mode, wait) = self.nodes[node].mode_after(self.nodes[node].waited(now));
         if mode != self.nodes[node].mode {
+            // A class is registered according to its mode, so it is removed with the old mode and added with the new
+            // one.
             let wanted: [bool; HtbConfig::PRIORITIES] = std::array::from_fn(|prio| self.nodes[node].wants(prio));
             let wanted = || (0..HtbConfig::PRIORITIES).filter(|prio| wanted[*prio]);
             wanted().for_each(|prio| self.detach(node, prio));
@@ -285,7 +310,8 @@ impl Htb {
         self.nodes[node].better_at = (mode != Mode::Sends).then_some(better);
     }
 
-    /// A leaf's child was given a packet, gave one or had time: the leaf takes part while the child has one ready.
+    /// Updates a leaf after an enqueue, a dequeue or a time of readiness of its child. The leaf is active while its
+    /// child has a packet ready.
     fn update_leaf(&mut self, node: usize, now: Time) {
         let number = self.leaf(node).number;
         let ready = self.leaves.class_ready_at(number, now);
@@ -304,7 +330,7 @@ impl Htb {
         }
     }
 
-    /// Applies the changes of a level up to now.
+    /// Applies the changes of a level that are due.
     fn catch_up(&mut self, level: usize, now: Time) {
         for at in 0..self.by_level[level].len() {
             let node = self.by_level[level][at];
@@ -319,9 +345,9 @@ impl Htb {
         }
     }
 
-    /// The leaf whose turn it is in a row.
+    /// Returns the leaf whose turn it is in a row.
     fn whose_turn(&mut self, level: usize, prio: usize) -> Option<usize> {
-        // The classes on the way down from the row; each has its turn in the wheel of the one before.
+        // The classes on the way down from the row. Each one has its turn in the wheel of the class above it.
         let (mut way, mut depth) = ([0; HtbConfig::MOST_LEVELS], 0);
         if self.rows[level][prio].is_empty() {
             return None;
@@ -331,7 +357,7 @@ impl Htb {
             match wheel.turn() {
                 None => {
                     wheel.begin_again();
-                    // All had their turn: the one above too.
+                    // All classes of this wheel had their turn, so the turn of the class above ends too.
                     if depth > 0 {
                         depth -= 1;
                         self.wheel(level, prio, way[..depth].last()).advance();
@@ -346,7 +372,7 @@ impl Htb {
         }
     }
 
-    /// The wheel of the parent, or of the row.
+    /// Returns the wheel of the parent, or of the row if there is no parent.
     fn wheel(&mut self, level: usize, prio: usize, parent: Option<&usize>) -> &mut Wheel {
         match parent {
             None => &mut self.rows[level][prio],
@@ -354,20 +380,21 @@ impl Htb {
         }
     }
 
-    /// Takes a packet from the leaf whose turn it is in a row.
+    /// Returns a packet from the leaf whose turn it is in a row.
     fn dequeue_row(&mut self, level: usize, prio: usize, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let now = cx.now();
         while let Some(node) = self.whose_turn(level, prio) {
             let number = self.leaf(node).number;
             let given = self.leaves.act(number, |class: &mut Class| class.dequeue(cx));
             let Some(given) = given else {
-                // The child dropped its packets or releases none now.
+                // The child dropped its packets, or releases none now.
                 self.update_leaf(node, now);
                 continue;
             };
             let size = given.packet.size() + self.overhead;
             let leaf = self.leaf(node);
             leaf.deficit[level] -= size.get() as i64;
+            // The leaf has used its quantum: the next class in the lender's wheel has its turn.
             if leaf.deficit[level] < 0 {
                 leaf.deficit[level] += leaf.quantum;
                 match self.nodes[node].parent {
@@ -382,7 +409,7 @@ impl Htb {
         None
     }
 
-    /// A leaf has sent: it pays, and all above it.
+    /// Charges a packet to its leaf and to all classes above.
     fn charge(&mut self, leaf: usize, lender_level: usize, size: Bytes, now: Time) {
         let mut paying = Some(leaf);
         while let Some(at) = paying {
@@ -391,6 +418,7 @@ impl Htb {
             if node.level >= lender_level {
                 node.rate.charge(waited, size);
             } else {
+                // Below the lender the guaranteed rate is not used, only the ceiling.
                 node.rate.tokens += waited;
             }
             node.ceil.charge(waited, size);
