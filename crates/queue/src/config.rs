@@ -47,11 +47,11 @@ impl QueuePlace<'_> {
 /// # Examples
 ///
 /// ```
-/// use lopsided_queue::{FqCodelConfig, Limit, Qdisc, QueueConfig};
+/// use lopsided_queue::{CodelQueueConfig, Limit, Qdisc, QueueConfig};
 ///
-/// let config = QueueConfig::new(FqCodelConfig { limit: 1000, ..FqCodelConfig::default() });
-/// assert_eq!(config.kind(), "fq_codel");
-/// assert_eq!(config.limit(), Some(Limit::Packets(1000)));
+/// let config = QueueConfig::new(CodelQueueConfig { limit: Limit::Packets(500), ..CodelQueueConfig::default() });
+/// assert_eq!(config.kind(), "codel");
+/// assert_eq!(config.limit(), Some(Limit::Packets(500)));
 /// let queue = config.build(1, "link/up").unwrap();
 /// assert_eq!(queue.backlog().packets, 0);
 /// ```
@@ -79,7 +79,8 @@ impl QueueConfig {
         self.0.kind()
     }
 
-    /// Returns the limit of the whole queue; `None` if the discipline has no key `limit`.
+    /// Returns the limit of the whole queue. `None` if the discipline has no key `limit`, or if the key is a plain number
+    /// of packets.
     pub fn limit(&self) -> Option<Limit> {
         Limit::from_value(self.0.part.get("limit")).ok()
     }

@@ -11,14 +11,16 @@ use lopsided_spec::{Choice, Fault, Key, Part, key};
 /// Settings of a FIFO queue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FifoConfig {
+    /// Capacity of the buffer.
     pub limit: Limit,
+    /// The packet that is dropped if there is no room.
     pub drop: DropFrom,
-    /// Bytes that the buffer counts for each packet in addition to the IP packet; 0 by default.
+    /// Bytes that the buffer counts for each packet in addition to the IP packet.
     pub header: Bytes,
 }
 
 impl FifoConfig {
-    /// Drop-tail, counting IP bytes only.
+    /// Returns a drop-tail FIFO that counts only bytes of IP.
     pub const fn new(limit: Limit) -> FifoConfig {
         FifoConfig { limit, drop: DropFrom::Tail, header: Bytes::ZERO }
     }

@@ -7,7 +7,7 @@ use crate::*;
 use lopsided_spec::{Family, Fault, Kind, Member, NameTaken, Part, Registry, family_value};
 use std::sync::Arc;
 
-/// The disciplines of this crate, the default first. A new one is a line here.
+/// The disciplines of this crate, the default first. A new discipline is one line here.
 const DISCIPLINES: &[fn() -> Kind<BuildQueue>] = &[
     entry::<FifoConfig>,
     entry::<RedConfig>,
@@ -40,7 +40,7 @@ const DISCIPLINES: &[fn() -> Kind<BuildQueue>] = &[
 
 static KINDS: Registry<Kind<BuildQueue>> = Registry::new(DISCIPLINES);
 
-/// All disciplines, for whatever reads and writes scenarios.
+/// The family of all disciplines, for code that reads and writes scenarios.
 pub static QUEUES: Family = Family {
     name: "queue",
     text: "A queue discipline and what it may hold.",
@@ -49,11 +49,11 @@ pub static QUEUES: Family = Family {
     members: || KINDS.members(),
 };
 
-/// Disciplines that ask their child for a packet only while it has one, as in Linux: the child never learns that it is
-/// empty.
+/// Disciplines that dequeue from their child only while it has packets, as in Linux. The child is then never asked
+/// while it is empty, so it does not notice that it is.
 const ASK_ONLY_WHILE_FULL: &[&str] = &[TbfConfig::NAME, HtbConfig::NAME, DrrConfig::NAME];
 
-/// True if a discipline of this kind asks its child for a packet only while the child has one.
+/// True if a discipline of this kind dequeues from its child only while the child has packets.
 pub fn asks_only_while_full(kind: &str) -> bool {
     ASK_ONLY_WHILE_FULL.contains(&kind)
 }
@@ -62,7 +62,7 @@ fn entry<D: Discipline>() -> Kind<BuildQueue> {
     Kind::of::<D>(Arc::new(build_as::<D>))
 }
 
-/// Registers an own discipline for all scenarios of this process, under the name of its [`Part`]. It replaces an
+/// Registers a discipline of your own for all scenarios of this process, under the name of its [`Part`]. It replaces an
 /// earlier registration of the same name.
 ///
 /// # Errors
@@ -72,7 +72,7 @@ pub fn register<D: Discipline>() -> Result<(), NameTaken> {
     KINDS.register(entry::<D>())
 }
 
-/// As [`register`], for a discipline whose keys are known only as the program runs.
+/// Like [`register`], for a discipline whose keys are known only at run time.
 ///
 /// # Errors
 /// As [`register`].
@@ -90,13 +90,13 @@ impl Default for QueueConfig {
 }
 
 impl QueueConfig {
-    /// A drop-tail FIFO of that many packets.
+    /// A drop-tail FIFO queue with room for this many packets.
     pub fn packets(limit: u32) -> QueueConfig {
         QueueConfig::new(FifoConfig::new(Limit::Packets(limit)))
     }
 }
 
-// The three that a `Queue` holds without a virtual call: it names them, so they do not name it.
+// `Queue` has a variant for each of these three, so their own files cannot build a `Queue` without a circle of files.
 
 impl Discipline for FifoConfig {
     fn build(&self, _place: &QueuePlace<'_>) -> Result<Queue, Fault> {

@@ -1,23 +1,28 @@
-//! The capacity of a buffer: the three architectures of merritt2010 section 2.3.1.
+//! The capacity of a buffer, for the three architectures in merritt2010, section 2.3.1.
 
 use crate::Backlog;
 use crate::bounds;
 use lopsided_core::Bytes;
 use lopsided_spec::{Amount, Fault, Scalar, Value, ValueType};
 
-/// The size of a buffer, in the unit of its memory allocation.
+/// The size of a buffer, in the unit in which the buffer allocates memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Slots that hold one packet of any size: an ACK takes as much room as a full segment. Most routers, and Linux's
-    /// pfifo.
+    /// Slots for one packet of any size: an ACK takes as much room as a full segment. Used by most routers and by
+    /// Linux's pfifo.
     Packets(u32),
-    /// Bytes without waste, as in Linux's bfifo.
+    /// Bytes without rounding, as in Linux's bfifo.
     Bytes(Bytes),
-    /// Bins of a fixed size: a packet takes as many as it needs, and the rest of its last bin is wasted.
-    Bins { count: u32, size: Bytes },
+    /// Bins of a fixed size. A packet takes as many as it needs, and the rest of its last bin is unused.
+    Bins {
+        /// Number of bins.
+        count: u32,
+        /// Size of a bin in bytes.
+        size: Bytes,
+    },
 }
 
-/// The usual size of a queue.
+/// 50 packets, a common size.
 impl Default for Limit {
     fn default() -> Limit {
         Limit::Packets(50)
@@ -48,13 +53,14 @@ impl Scalar for Limit {
 /// A threshold within a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
+    /// Number of packets.
     Packets(u32),
-    /// IP bytes.
+    /// Bytes of IP.
     Bytes(Bytes),
 }
 
 impl Threshold {
-    /// The number, in packets or bytes.
+    /// Returns the threshold as a number of packets or bytes.
     pub fn count(self) -> u64 {
         match self {
             Threshold::Packets(packets) => u64::from(packets),
@@ -62,7 +68,7 @@ impl Threshold {
         }
     }
 
-    /// A backlog in this threshold's unit.
+    /// Returns a backlog in the unit of this threshold.
     pub fn measure(self, backlog: Backlog) -> u64 {
         match self {
             Threshold::Packets(_) => u64::from(backlog.packets),
@@ -70,6 +76,7 @@ impl Threshold {
         }
     }
 
+    /// True if both thresholds are in packets, or both in bytes.
     pub fn is_same_unit(self, other: Threshold) -> bool {
         matches!(
             (self, other),
@@ -97,7 +104,21 @@ impl Scalar for Threshold {
     }
 }
 
-/// The capacity of one buffer, and how much of it is used.
+/// A buffer's capacity, and how much of it is used.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::Bytes;
+/// use lopsided_queue::{BufferLimit, Limit};
+///
+/// let mut room = BufferLimit::new(Limit::Bins { count: 2, size: Bytes::new(512) }, Bytes::ZERO).unwrap();
+/// // A packet of 600 bytes takes both bins.
+/// room.charge(Bytes::new(600));
+/// assert!(!room.fits(Bytes::new(40)));
+/// room.release(Bytes::new(600));
+/// assert_eq!(room.used(), 0);
+/// ```
 #[derive(Clone, Debug)]
 pub struct BufferLimit {
     unit: Unit,
@@ -106,6 +127,7 @@ pub struct BufferLimit {
     header: u64,
 }
 
+/// The unit in which a buffer allocates memory.
 #[derive(Clone, Copy, Debug)]
 enum Unit {
     Packet,
@@ -114,8 +136,12 @@ enum Unit {
 }
 
 impl BufferLimit {
-    /// Creates an empty buffer. `header` is what the buffer stores for each packet in addition to the IP packet: a
-    /// Linux bfifo on an Ethernet device counts 14 bytes. It matters for bytes and bins.
+    /// Creates an empty buffer. `header` is the number of bytes that the buffer stores for each packet in addition to
+    /// the IP packet; a Linux bfifo on an Ethernet device counts 14. It matters only for limits in bytes and bins.
+    ///
+    /// # Errors
+    ///
+    /// If the limit or the size of a bin is zero.
     pub fn new(limit: Limit, header: Bytes) -> Result<BufferLimit, Fault> {
         let (unit, capacity) = match limit {
             Limit::Packets(packets) => (Unit::Packet, u64::from(packets)),
@@ -129,7 +155,7 @@ impl BufferLimit {
         Ok(BufferLimit { unit, capacity, used: 0, header: header.get() })
     }
 
-    /// The cost of a packet in this buffer's unit.
+    /// Returns the room that a packet takes.
     #[inline]
     fn cost(&self, size: Bytes) -> u64 {
         match self.unit {
@@ -139,23 +165,23 @@ impl BufferLimit {
         }
     }
 
-    /// Number of packets that fit; `None` if that depends on their sizes.
+    /// Returns the number of packets that the buffer holds, or `None` if it depends on their sizes.
     pub fn packets(&self) -> Option<u64> {
         matches!(self.unit, Unit::Packet).then_some(self.capacity)
     }
 
-    /// True if a packet of this size fits now.
+    /// True if there is room for a packet of this size.
     #[inline]
     pub fn fits(&self, size: Bytes) -> bool {
         self.cost(size) <= self.capacity - self.used
     }
 
-    /// True if a packet of this size fits the empty buffer.
+    /// True if an empty buffer has room for a packet of this size.
     pub fn could_fit(&self, size: Bytes) -> bool {
         self.cost(size) <= self.capacity
     }
 
-    /// Takes the room for a packet that fits.
+    /// Occupies the room of a packet. Call only if the packet fits.
     #[inline]
     pub fn charge(&mut self, size: Bytes) {
         debug_assert!(self.fits(size));
@@ -168,12 +194,12 @@ impl BufferLimit {
         self.used -= self.cost(size);
     }
 
-    /// Slots, bytes or bins in use.
+    /// Returns the slots, bytes or bins in use.
     pub fn used(&self) -> u64 {
         self.used
     }
 
-    /// Slots, bytes or bins in total.
+    /// Returns the total number of slots, bytes or bins.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }

@@ -1,11 +1,11 @@
 //! The RTT of a TCP connection, measured at a middlebox from the timestamps (RFC 7323) of both directions.
 //!
-//! A timestamp towards the receiver returns as an echo: the far half of the RTT. A timestamp of the receiver returns in
-//! the data that its ACK releases: the near half. The sum is the RTT.
+//! A timestamp towards the receiver returns as an echo after the far half of the RTT. A timestamp of the receiver
+//! returns as an echo in the data that its ACK released, after the near half. The RTT is the sum of both.
 //!
-//! One timestamp of each half is watched at a time, so a connection costs a few words and gives one sample per RTT, as
-//! RFC 6298 recommends. The far half uses only data and SYNs, which are answered at once. A sender without data makes
-//! the near half long, so the minimum of its last eight samples counts.
+//! One timestamp per half is tracked at a time. A connection thus needs little memory and yields one sample per RTT, as
+//! RFC 6298 recommends. The far half uses only data and SYNs, which a receiver answers at once. A sender without data
+//! delays the echo of the near half, so the minimum of its last 8 samples is used.
 //!
 //! Not measured: QUIC, and TCP without timestamps.
 
@@ -13,35 +13,41 @@ use crate::sensing::{Estimate, Smoothing};
 use lopsided_core::packet::{Flags, Timestamps};
 use lopsided_core::{Duration, Packet, Time};
 
-/// The state of one connection.
+/// The measurement of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct PassiveRtt {
     far: Half,
     near: Half,
     far_estimate: Estimate,
     near_estimate: Estimate,
+    /// The last samples of the near half.
     near_recent: [Option<Duration>; 8],
+    /// Number of samples of the near half so far.
     near_samples: usize,
 }
 
-/// A timestamp whose echo is waited for.
+/// The tracked timestamp of one half.
 #[derive(Debug, Default)]
 struct Half {
+    /// The timestamp's value, and the time at which it passed.
     watched: Option<(u32, Time)>,
 }
 
 impl Half {
-    /// A timestamp that was not echoed for this long is given up.
+    /// Time after which a timestamp without an echo is no longer tracked.
     const PATIENCE: Duration = Duration::from_secs(10);
 
+    /// Handles a timestamp that passes: it is tracked if no other one is.
     fn sent(&mut self, value: u32, now: Time) {
         if self.watched.is_none_or(|(_, since)| now.saturating_since(since) > Half::PATIENCE) {
             self.watched = Some((value, now));
         }
     }
 
+    /// Handles an echo. Returns the time that the tracked timestamp took, if the echo covers it.
     fn echoed(&mut self, echo: u32, now: Time) -> Option<Duration> {
         let (value, since) = self.watched?;
+        // Timestamps wrap: a negative difference is an older timestamp.
         if (echo.wrapping_sub(value) as i32) < 0 {
             return None;
         }
@@ -51,7 +57,7 @@ impl Half {
     }
 }
 
-/// The timestamps of a segment, and whether the receiver answers it at once.
+/// Returns the timestamps of a segment, and true if the receiver answers the segment at once.
 fn timestamps(packet: &Packet) -> Option<(Timestamps, bool)> {
     let header = packet.tcp()?;
     let answered = !packet.payload().is_empty() || header.flags.has(Flags::SYN);
@@ -59,7 +65,7 @@ fn timestamps(packet: &Packet) -> Option<(Timestamps, bool)> {
 }
 
 impl PassiveRtt {
-    /// A packet towards the receiver.
+    /// Handles a packet towards the receiver.
     pub fn forward(&mut self, packet: &Packet, smoothing: Smoothing, now: Time) {
         let Some((timestamps, answered)) = timestamps(packet) else { return };
         if let Some(sample) = self.near.echoed(timestamps.echo, now) {
@@ -73,7 +79,7 @@ impl PassiveRtt {
         }
     }
 
-    /// A packet from the receiver.
+    /// Handles a packet from the receiver.
     pub fn reverse(&mut self, packet: &Packet, smoothing: Smoothing, now: Time) {
         let Some((timestamps, _)) = timestamps(packet) else { return };
         if let Some(sample) = self.far.echoed(timestamps.echo, now) {
@@ -82,7 +88,7 @@ impl PassiveRtt {
         self.near.sent(timestamps.value, now);
     }
 
-    /// The whole round trip; without a near half, the far one.
+    /// Returns the whole round trip, or only its far half if the near half has no sample yet.
     pub fn get(&self, now: Time) -> Option<Duration> {
         let far = self.far_estimate.get(now)?;
         Some(far + self.near_estimate.latest().unwrap_or_default())
@@ -123,7 +129,7 @@ mod tests {
         for round in 0..50 {
             let start = 1000 * round;
             rtt.forward(&segment(sender, receiver, 1000), Smoothing::Rfc6298, at(start));
-            // The receiver is 30 ms away, the sender 20 ms; once in five rounds the sender has no data for 500 ms.
+            // The receiver is 30 ms away and the sender 20 ms. In every 5th round the sender has no data for 500 ms.
             receiver += 1;
             rtt.reverse(&segment(receiver, sender, 0), Smoothing::Rfc6298, at(start + 30));
             sender += 1;

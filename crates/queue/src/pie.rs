@@ -1,28 +1,29 @@
 //! PIE: Proportional Integral controller Enhanced (RFC 8033).
 //!
-//! A drop probability is updated every `tupdate` from the queueing delay, how far it is from `target` and how it
-//! changed since the last update. An arriving packet is dropped, or marked while the probability is small, with that
-//! probability.
+//! A drop probability is updated every `tupdate`, from the difference between the queueing delay and `target` and from
+//! the change of the delay since the last update. An arriving packet is dropped with this probability; with `ecn` it is
+//! marked instead while the probability is small.
 //!
-//! [`Pie`] is the controller for one queue, which fq_pie uses for each flow; [`PieQueue`] is a FIFO under it.
+//! [`Pie`] is the controller for one queue, which fq_pie uses for each flow. [`PieQueue`] is a FIFO queue under PIE.
 //!
-//! Two ways to know the delay: the sojourn time of the last packet that left (RFC 8033 section 5.3, `dq_rate_estimator`
-//! off, Linux's default since 5.6), or the backlog divided by a measured departure rate (section 5.2).
+//! There are two ways to measure the delay: the sojourn time of the last packet that left (RFC 8033, section 5.3;
+//! `dq_rate_estimator = false`, Linux's default since 5.6), or the backlog divided by a measured departure rate
+//! (section 5.2).
 //!
-//! There is no timer: an update depends on nothing that changes between two operations, so missed updates are replayed
-//! at the next call, each with the state of its own time. After a pause of more than 65,536 updates the oldest are
-//! skipped.
+//! There is no timer. The inputs of an update change only when a packet arrives or leaves, so missed updates are
+//! replayed at the next call, each with the state of its own time. At most 65,536 are replayed; after a longer pause
+//! the oldest are skipped.
 //!
-//! What the RFC leaves open, or says otherwise, is as in Linux 6.1:
+//! Where the RFC leaves a choice, or differs from Linux 6.1, this module follows Linux:
 //!
-//! - With timestamps the sojourn time of the packet that left last decides whether an arrival may be dropped at all,
-//!   not the one of the last update. It counts as 0 when no packet is left behind.
-//! - The burst allowance runs out with the time between two departures, not with updates.
-//! - A delay above 250 ms adds 2 % to each step of the probability.
-//! - Without delay the probability falls by 1/64 at each update.
-//! - The probability is bounded at 256, not at 1.
+//! - With timestamps, the sojourn time of the last packet that left decides whether an arrival may be dropped at all,
+//!   not the delay at the last update. The sojourn time counts as 0 if that packet left an empty queue.
+//! - The burst allowance decreases by the time between two departures, not by updates.
+//! - A delay above 250 ms adds 2 % to each update of the probability.
+//! - Without delay the probability decreases by 1/64 per update.
+//! - The probability is limited to 256, not to 1.
 //! - A measured departure rate is smoothed with a weight of 1/8.
-//! - Any drop restarts the even spreading of drops (section 5.4), also one by a full queue. `derandomise = false`
+//! - Any drop restarts the even spreading of drops (section 5.4), also a drop by a full queue. `derandomise = false`
 //!   disables the spreading.
 
 use crate::ring::PacketRing;
@@ -31,34 +32,35 @@ use crate::{Backlog, BufferLimit, Discipline, Limit, Qdisc, Queue, QueuePlace, Q
 use lopsided_core::{Bytes, Cx, DropReason, Duration, MarkReason, Packet, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
 
-/// PIE's parameters, under the names of tc-pie(8).
+/// Parameters of PIE, named as in tc-pie(8).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieConfig {
-    /// The delay that is aimed at (`QDELAY_REF`).
+    /// Queueing delay that the controller aims at (`QDELAY_REF`).
     pub target: Duration,
-    /// The time between two updates of the probability (`T_UPDATE`).
+    /// Interval between two updates of the probability (`T_UPDATE`).
     pub tupdate: Duration,
-    /// The weight of the distance from the target, in 1/s.
+    /// Weight of the difference between delay and target, in 1/s.
     pub alpha: f64,
-    /// The weight of the change since the last update, in 1/s.
+    /// Weight of the change of the delay since the last update, in 1/s.
     pub beta: f64,
-    /// Duration of bursts without drops after a quiet time (`MAX_BURST`).
+    /// Duration of bursts that pass without drops after a time without congestion (`MAX_BURST`).
     pub max_burst: Duration,
-    /// Mark packets that can be marked, while the probability is at most `mark_threshold`.
+    /// True if packets capable of ECN are marked instead of dropped, while the probability is at most `mark_threshold`.
     pub ecn: bool,
+    /// Probability above which packets are dropped even if they are capable of ECN.
     pub mark_threshold: f64,
-    /// Divide the probability for smaller packets (`bytemode`).
+    /// True if the probability of a packet is proportional to its size (`bytemode`).
     pub bytemode: bool,
-    /// Measure the departure rate instead of sojourn times.
+    /// True if the delay is measured by the departure rate instead of sojourn times.
     pub dq_rate_estimator: bool,
-    /// Spread drops evenly (RFC 8033 section 5.4).
+    /// True if drops are spread evenly (RFC 8033, section 5.4).
     pub derandomise: bool,
-    /// Two packets of this size never count as a queue, in bytes of IP.
+    /// Size of a full packet in bytes of IP. A backlog below two of them is no queue.
     pub mtu: Bytes,
 }
 
 impl Default for PieConfig {
-    /// RFC 8033 section 4 and Linux: a target of 15 ms, an update every 15 ms, alpha 1/8, beta 5/4, bursts of 150 ms.
+    /// RFC 8033, section 4, and Linux: target 15 ms, updates every 15 ms, alpha 1/8, beta 5/4, bursts of 150 ms.
     fn default() -> PieConfig {
         PieConfig {
             target: Duration::from_millis(15),
@@ -76,47 +78,50 @@ impl Default for PieConfig {
     }
 }
 
-/// Bytes over which a departure rate is measured (RFC 8033 section 4, `DQ_THRESHOLD`).
+/// Bytes over which a departure rate is measured (RFC 8033, section 4, `DQ_THRESHOLD`).
 const DQ_THRESHOLD: u64 = 1 << 14;
 
-/// Linux keeps the probability as 56 bits of 64 and only prevents overflow (`pie_calculate_probability`). A long
-/// overload therefore raises it beyond 1, and it takes as long to fall again. RFC 8033 section 4.2 bounds it at 1.
+/// Largest probability. Linux stores the probability in 56 of 64 bits and only prevents overflow
+/// (`pie_calculate_probability`). A long overload thus raises it above 1, and it takes as long to decrease. RFC 8033,
+/// section 4.2, limits it to 1.
 const MOST_PROBABILITY: f64 = 256.0;
-/// Above it the probability rises faster (Linux).
+/// Delay above which the probability grows faster, as in Linux.
 const LONG_DELAY: Duration = Duration::from_millis(250);
 
-/// The controller of one queue.
+/// The controller for one queue.
 #[derive(Clone, Debug)]
 pub struct Pie {
     probability: f64,
-    /// The queueing delay at the last update, and at the one before.
+    /// Queueing delay at the last update.
     delay: Duration,
+    /// Queueing delay at the update before the last.
     old_delay: Duration,
+    /// Burst allowance that is left.
     burst_left: Duration,
-    /// From when the burst allowance runs: the last departure of a busy time.
+    /// Last departure of a busy period, from which the burst allowance decreases.
     left_at: Option<Time>,
     updates: Updates,
-    /// The sum of the probabilities since the last drop.
+    /// Sum of the probabilities since the last drop.
     accumulated: f64,
-    /// The sojourn time of the last packet that left.
+    /// Sojourn time of the last packet that left.
     sojourn: Duration,
     rate: DepartureRate,
 }
 
-/// How fast packets leave, measured over bursts of [`DQ_THRESHOLD`] octets (RFC 8033 section 5.2).
+/// The departure rate, measured over bursts of [`DQ_THRESHOLD`] bytes (RFC 8033, section 5.2).
 #[derive(Clone, Debug, Default)]
 struct DepartureRate {
-    /// Start of the measured burst, and its bytes so far.
+    /// Start of the burst that is being measured, and its bytes so far.
     burst: Option<(Time, u64)>,
-    /// Bytes per second; `None` before the first burst.
+    /// Bytes per second. `None` before the first burst.
     average: Option<f64>,
 }
 
-/// Weight of a new departure-rate measurement (Linux).
+/// Weight of a new measurement of the departure rate, as in Linux.
 const RATE_WEIGHT: f64 = 1.0 / 8.0;
 
 impl DepartureRate {
-    /// The time of a burst that ends with this departure.
+    /// Handles a departure. Returns the duration of a burst that ends with it.
     fn left(&mut self, now: Time, size: u64, waiting: u64) -> Option<Duration> {
         if self.burst.is_none() && waiting >= DQ_THRESHOLD {
             self.burst = Some((now, 0));
@@ -131,6 +136,7 @@ impl DepartureRate {
         if took.is_zero() {
             return None;
         }
+        // An exponentially weighted moving average of the rates of the bursts.
         let rate = octets as f64 / took.as_secs_f64();
         self.average = Some(self.average.map_or(rate, |average| average + (rate - average) * RATE_WEIGHT));
         Some(took)
@@ -138,6 +144,7 @@ impl DepartureRate {
 }
 
 impl Pie {
+    /// Creates the controller of an empty queue.
     pub fn new(config: &PieConfig) -> Pie {
         Pie {
             probability: 0.0,
@@ -152,18 +159,19 @@ impl Pie {
         }
     }
 
-    /// The drop probability after the last update.
+    /// Returns the drop probability as of the last update.
     pub fn probability(&self) -> f64 {
         self.probability
     }
 
-    /// True if an arriving packet of this size is picked (RFC 8033 sections 4.1 and 5.4). `backlog` excludes the
-    /// packet.
+    /// True if an arriving packet of this size must be dropped or marked (RFC 8033, sections 4.1 and 5.4). `backlog` is
+    /// without the packet.
     pub fn picks(&mut self, config: &PieConfig, size: Bytes, backlog: Backlog, rng: &mut Rng) -> bool {
         if !self.burst_left.is_zero() {
             return false;
         }
         let delay = if config.dq_rate_estimator { self.delay } else { self.sojourn };
+        // Section 4.1: no drops while the delay is short and the probability small.
         if delay < config.target / 2 && self.probability < 0.2 {
             return false;
         }
@@ -175,6 +183,7 @@ impl Pie {
             probability *= size.get() as f64 / config.mtu.get() as f64;
         }
         if config.derandomise {
+            // Section 5.4: no drop below 0.85, a certain one at 8.5, a random one in between.
             self.accumulated = if probability == 0.0 { 0.0 } else { self.accumulated + probability };
             if self.accumulated < 0.85 {
                 return false;
@@ -188,12 +197,12 @@ impl Pie {
         rng.unit() < probability
     }
 
-    /// Records a drop of any cause: the even spreading of drops restarts.
+    /// Records a drop, whatever its cause: the even spreading of drops restarts.
     pub fn dropped(&mut self) {
         self.accumulated = 0.0;
     }
 
-    /// Records a departure after `sojourn`, with `waiting` bytes left in the queue.
+    /// Records the departure of a packet after `sojourn`. `waiting` is the number of bytes left in the queue.
     pub fn left(&mut self, config: &PieConfig, now: Time, size: Bytes, sojourn: Duration, waiting: Bytes) {
         let passed = if config.dq_rate_estimator {
             self.rate.left(now, size.get(), waiting.get())
@@ -204,26 +213,26 @@ impl Pie {
         self.burst_left = self.burst_left.saturating_sub(passed.unwrap_or(Duration::ZERO));
     }
 
-    /// Makes the updates due by `now`. No packet arrived or left since the last call, so `backlog` applies to all of
-    /// them.
+    /// Replays the updates that are due by `now`. `backlog` applies to all of them, because no packet arrived or left
+    /// since the last call.
     pub fn catch_up(&mut self, config: &PieConfig, now: Time, backlog: Backlog) {
         while self.updates.due(now).is_some() {
             let before = self.state();
             self.update(config, backlog);
-            // If one step changes nothing, the following steps change nothing either: a long time without packets is
-            // cheap.
+            // If one update changes nothing, the following ones change nothing either. A long time without packets is
+            // thus cheap.
             if self.state() == before {
                 self.updates.skip_to_last(now);
             }
         }
     }
 
-    /// All that an update reads and changes.
+    /// Returns everything that an update reads and changes.
     fn state(&self) -> (f64, Duration, Duration, Duration, f64) {
         (self.probability, self.delay, self.old_delay, self.burst_left, self.accumulated)
     }
 
-    /// One update (RFC 8033 sections 4.2, 4.4 and 5.5).
+    /// Makes one update (RFC 8033, sections 4.2, 4.4 and 5.5).
     fn update(&mut self, config: &PieConfig, backlog: Backlog) {
         self.old_delay = self.delay;
         self.delay = self.current_delay(config, backlog);
@@ -239,10 +248,11 @@ impl Pie {
             change += 0.02;
         }
         self.probability = (self.probability + change).clamp(0.0, MOST_PROBABILITY);
-        // No delay now nor before: it fades.
+        // No delay now and at the last update: the probability decays.
         if self.delay.is_zero() && self.old_delay.is_zero() && backlog.packets == 0 {
             self.probability -= self.probability / 64.0;
         }
+        // Section 4.4: after a quiet time the burst allowance is full again.
         let quiet = self.delay < config.target / 2 && self.old_delay < config.target / 2;
         let measured = !config.dq_rate_estimator || self.rate.average.is_some();
         if self.probability == 0.0 && quiet && measured {
@@ -253,6 +263,7 @@ impl Pie {
         }
     }
 
+    /// Returns the current queueing delay, measured as configured.
     fn current_delay(&self, config: &PieConfig, backlog: Backlog) -> Duration {
         if !config.dq_rate_estimator {
             return if backlog.packets == 0 { Duration::ZERO } else { self.sojourn };
@@ -264,7 +275,7 @@ impl Pie {
     }
 }
 
-/// Factor of a step at this probability (RFC 8033 section 4.2).
+/// Returns the factor of a step at this probability (RFC 8033, section 4.2).
 pub(crate) fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.000_001 => 1.0 / 2048.0,
@@ -277,10 +288,12 @@ pub(crate) fn scale(probability: f64) -> f64 {
     }
 }
 
-/// A PIE queue as plain data, under the names of tc-pie(8).
+/// Settings of a PIE queue, named as in tc-pie(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct PieQueueConfig {
+    /// Capacity of the queue.
     pub limit: Limit,
+    /// Parameters of the controller.
     pub pie: PieConfig,
 }
 
@@ -345,7 +358,7 @@ impl Discipline for PieQueueConfig {
     }
 }
 
-/// A FIFO under PIE.
+/// A FIFO queue under PIE.
 #[derive(Debug)]
 pub struct PieQueue {
     config: PieConfig,
@@ -356,7 +369,11 @@ pub struct PieQueue {
 }
 
 impl PieQueue {
-    /// `rng` is this queue's own stream.
+    /// Creates an empty queue. Only this queue uses the random stream `rng`.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
     pub fn new(config: &PieQueueConfig, rng: Rng) -> Result<PieQueue, Fault> {
         config.check()?;
         let limit = BufferLimit::new(config.limit, Bytes::ZERO)?;

@@ -1,20 +1,24 @@
-//! A policer: drops packets that exceed its rate on arrival, and delays none.
+//! A policer: drops arriving packets that exceed its rate, and delays none.
 //!
-//! A token bucket fills at `rate` up to `burst`; a packet takes its size in tokens, or is dropped if there are fewer
-//! (RFC 2697's committed bucket with excess dropped; `police` in Linux and IOS, "rate limiter" as opposed to "shaper"
-//! in merritt2010 section 2.6). Conforming packets enter a FIFO, which is short if the following link is faster.
+//! A token bucket fills at `rate`, up to `burst`. A packet takes its size in tokens, and is dropped if there are fewer
+//! (RFC 2697's committed bucket with excess dropped; `police` in Linux and IOS; a "rate limiter" instead of a "shaper"
+//! in merritt2010, section 2.6). Conforming packets enter a FIFO queue, which stays short if the following link is
+//! faster.
 //!
-//! Counts bytes of IP. Not modelled: a second bucket, re-marking instead of dropping, layer-2 overhead.
+//! Sizes are bytes of IP. Not modelled: a second bucket, re-marking instead of dropping, layer-2 overhead.
 
 use crate::{Backlog, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// A rate limiter as plain data.
+/// Settings of a policer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicerConfig {
+    /// Rate at which the bucket fills, in bits of IP per second.
     pub rate: BitRate,
+    /// Depth of the bucket in bytes of IP.
     pub burst: Bytes,
+    /// Capacity of the queue behind the policer.
     pub limit: Limit,
 }
 
@@ -49,10 +53,11 @@ impl Discipline for PolicerConfig {
     }
 }
 
-/// Tokens of one byte, in bits times nanoseconds per second: a rate's nanosecond is a whole number of these.
+/// Tokens of one byte. A token is a bit divided by 10^9, so a rate in bit/s gains a whole number of tokens per
+/// nanosecond.
 const OCTET: u128 = 8 * 1_000_000_000;
 
-/// A rate limiter.
+/// A policer, and the FIFO queue behind it.
 #[derive(Debug)]
 pub struct Policer {
     fifo: Fifo,
@@ -63,13 +68,18 @@ pub struct Policer {
 }
 
 impl Policer {
-    /// With a full bucket.
+    /// Creates an empty queue with a full bucket.
+    ///
+    /// # Errors
+    ///
+    /// If the limit of the queue is zero.
     pub fn new(config: &PolicerConfig) -> Result<Policer, Fault> {
         let depth = u128::from(config.burst.get()) * OCTET;
         let fifo = Fifo::new(&FifoConfig::new(config.limit))?;
         Ok(Policer { fifo, rate: config.rate, depth, tokens: depth, filled_at: Time::ZERO })
     }
 
+    /// Adds the tokens that have arrived since the last call.
     fn fill(&mut self, now: Time) {
         let waited = u128::from(now.saturating_since(self.filled_at).as_nanos());
         self.tokens = self.depth.min(self.tokens + waited * u128::from(self.rate.as_bps()));

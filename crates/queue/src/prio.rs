@@ -1,8 +1,8 @@
 //! Strict priorities: a classifier, and a band with a discipline of its own for each class (Linux's `sch_prio`,
 //! tc-prio(8)).
 //!
-//! The first band that has a packet ready is served; a lower band only sends while all above it are empty or hold back.
-//! Linux's default map from the TOS octet is not built in: the rules of the classifier say what goes where.
+//! The first band with a packet ready is served. A band sends only while all bands above it are empty or hold their
+//! packets back. Linux's default map from the TOS byte is not built in; the classifier's rules assign packets to bands.
 
 use crate::classes::Classes;
 use crate::{
@@ -11,17 +11,19 @@ use crate::{
 use lopsided_core::{Bytes, Cx, Packet};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// Strict priorities as plain data.
+/// Settings of strict priorities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrioConfig {
-    /// The discipline of each band, the most urgent first.
+    /// The queue of each band, the one with the highest priority first.
     pub bands: Vec<QueueConfig>,
+    /// Rules that assign packets to bands. The first rule that matches decides.
     pub classify: Vec<Rule>,
+    /// The band of packets that no rule matches. `None`: the last band.
     pub default_class: Option<u32>,
 }
 
 impl Default for PrioConfig {
-    /// Pure ACKs before everything else.
+    /// Pure ACKs before all other packets.
     fn default() -> PrioConfig {
         let acks = Rule { class: 0, packet: Some(PacketKind::Ack), ..Rule::default() };
         PrioConfig { bands: vec![QueueConfig::default(); 2], classify: vec![acks], default_class: None }
@@ -58,17 +60,21 @@ impl Discipline for PrioConfig {
     }
 }
 
-/// Bands in order of priority, the most urgent first.
+/// The discipline: bands in order of priority, the highest first.
 #[derive(Debug)]
 pub struct Prio {
     bands: Classes,
 }
 
 impl Prio {
-    /// The most bands there can be (`TCQ_PRIO_BANDS`).
+    /// Largest number of bands (`TCQ_PRIO_BANDS`).
     pub const MOST_BANDS: usize = 16;
 
-    /// Bands of the given disciplines, which must be empty.
+    /// Creates bands with these disciplines, which must be empty.
+    ///
+    /// # Errors
+    ///
+    /// If there are no bands or too many, or if the classifier names a band that does not exist.
     pub fn new(classifier: Classifier, bands: Vec<Box<dyn Qdisc>>) -> Result<Prio, Fault> {
         if bands.is_empty() || bands.len() > Prio::MOST_BANDS {
             return Err(Fault::new("bands", format!("a prio queue has 1 to {} bands", Prio::MOST_BANDS)));
@@ -77,12 +83,13 @@ impl Prio {
         Ok(Prio { bands: Classes::new(classifier, named.collect(), "band")? })
     }
 
-    /// Lets the bands with a ready packet act in order, until one returns a result.
+    /// Calls `act` for the bands with a ready packet, in order, until it returns a result.
     fn first_of<T>(&mut self, cx: &mut Cx<'_>, act: impl Fn(&mut Class, &mut Cx<'_>) -> Option<T>) -> Option<T> {
         let now = cx.now();
         for band in 0..self.bands.count() {
             if self.bands.is_ready(band, now) {
                 let done = self.bands.act(band, |band| act(band, cx));
+                // A band may drop the packet that it had ready; the next band is then tried.
                 if done.is_some() {
                     return done;
                 }

@@ -4,46 +4,87 @@ use crate::{Classes, FarEnd};
 use lopsided_core::{Bytes, Count, Cx, Duration, NewPacket, Packet, Time};
 use std::fmt::Debug;
 
-/// A queue discipline: which packet leaves next, and which are dropped or marked.
+/// A queue discipline: decides which packet leaves next, and which packets are dropped or marked.
 ///
 /// # Contract
 /// - An enqueued packet is returned by `dequeue` once, or dropped through `cx.drop` with its reason; never both.
 ///   [`crate::CheckedQdisc`] checks this.
 /// - ECN marks are set through `cx.mark`; sizes never change.
-/// - The clock is `cx.now()`. A link replays its departures at the times they happened: the time never goes back, but
-///   several calls may occur at one instant, and a `dequeue` may be replayed long after its time, though before any
-///   later `enqueue`.
-/// - There is no timer. A discipline with a periodic update (PIE) replays the missed periods at its next call: nothing
-///   that it could see has changed in between.
-/// - A discipline that holds packets back reports the time in `ready_at`: at that time `dequeue` returns a packet, or
-///   drops one, or `ready_at` returns a later time.
-/// - A discipline that senses observes the other direction by `observe_reverse`, in order of time with the other calls,
-///   and creates packets by `poll_originate`; those are offered to it like all others.
+/// - The clock is `cx.now()`. A link replays its departures at the times at which they happened. Time never goes back,
+///   but several calls may occur at one instant, and a `dequeue` may be replayed long after its time, though always
+///   before a later `enqueue`.
+/// - There is no timer. A discipline with a periodic update (PIE) replays the missed periods at its next call: its
+///   inputs have not changed in between.
+/// - A discipline that holds packets back returns the time of its next departure from `ready_at`. At that time
+///   `dequeue` returns a packet or drops one, or `ready_at` returns a later time.
+/// - A discipline that senses observes the packets of the other direction by `observe_reverse`, in order of time with
+///   all other calls. It creates packets by `poll_originate`, which are then offered to it like all other packets.
 ///
 /// # Composition
-/// A discipline with classes holds them in [`Classes`], or has a [`crate::Child`], or a [`crate::Class`] that also
-/// counts, for each. Any discipline can be the child of another. The discipline that stores the packet reports it with
+/// A discipline with classes stores them in [`Classes`], or has a [`crate::Child`] or a [`crate::Class`] (which also
+/// counts) for each. Any discipline can be the child of another. The discipline that stores a packet reports it with
 /// [`Backlog::add`]; the disciplines around it do not. If a discipline returns its [`Classes`] from `children` and
 /// `children_mut`, the default methods forward to them.
+///
+/// # Examples
+///
+/// A queue of one packet, in which a new packet replaces the old one:
+///
+/// ```
+/// use lopsided_core::{Cx, DropReason, Packet};
+/// use lopsided_queue::{Backlog, CheckedQdisc, Qdisc, QueuedPacket};
+///
+/// #[derive(Debug, Default)]
+/// struct Newest {
+///     packet: Option<QueuedPacket>,
+///     backlog: Backlog,
+/// }
+///
+/// impl Qdisc for Newest {
+///     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+///         if let Some(old) = self.dequeue(cx) {
+///             cx.drop(old.packet, DropReason::HeadDrop);
+///         }
+///         self.backlog.add(&packet, packet.size(), cx);
+///         self.packet = Some(QueuedPacket { packet, enqueued_at: cx.now() });
+///     }
+///
+///     fn dequeue(&mut self, _cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+///         let given = self.packet.take()?;
+///         self.backlog.remove(given.packet.size());
+///         Some(given)
+///     }
+///
+///     fn backlog(&self) -> Backlog {
+///         self.backlog
+///     }
+/// }
+///
+/// // In tests, `CheckedQdisc` checks the contract after every call.
+/// let queue = CheckedQdisc::new(Newest::default());
+/// assert_eq!(queue.backlog().packets, 0);
+/// ```
 pub trait Qdisc: Debug + Send {
-    /// Offers a packet: it is taken in, or dropped; room for it may be made by dropping others. A discipline that takes
-    /// it in says so with [`Backlog::add`].
+    /// Offers a packet. The discipline enqueues or drops it, and may drop other packets to make room. It reports an
+    /// enqueued packet with [`Backlog::add`].
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>);
 
-    /// Returns the packet to send now. May drop or mark packets, and returns `None` if that emptied the queue.
+    /// Returns the packet to send now. May drop or mark packets. Returns `None` if the queue is empty, or if it dropped
+    /// all packets that were ready.
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket>;
 
-    /// The classes inside. The default methods below use them.
+    /// Returns the classes inside, if there are any. The default methods below use them.
     fn children(&self) -> Option<&Classes> {
         None
     }
 
-    /// As [`Qdisc::children`].
+    /// Like [`Qdisc::children`], mutably.
     fn children_mut(&mut self) -> Option<&mut Classes> {
         None
     }
 
-    /// When a packet can leave: `None` if the queue is empty; later than `now` if the discipline holds packets back.
+    /// Returns when a packet can leave: `None` if the queue is empty, a time after `now` if the discipline holds its
+    /// packets back.
     fn ready_at(&self, now: Time) -> Option<Time> {
         match self.children() {
             Some(classes) => classes.ready_at(now),
@@ -51,61 +92,63 @@ pub trait Qdisc: Debug + Send {
         }
     }
 
-    /// The queued packets and bytes.
+    /// Returns the number of queued packets and bytes.
     fn backlog(&self) -> Backlog;
 
-    /// The size of the IP packet that `dequeue` would return now, if it is known without taking the packet.
+    /// Returns the size of the IP packet that `dequeue` would return now, if the size is known without taking the
+    /// packet.
     ///
-    /// A shaper and a deficit round robin need the size before they release the packet. If the result is `None`, they
-    /// take the packet and hold it, as Linux's `qdisc_peek_dequeued`. A discipline in which a later arrival may
-    /// overtake or push out the head (FIFO, priorities) returns the size, as Linux's `qdisc_peek_head`. Called only if
-    /// a packet is ready.
+    /// A shaper and a deficit round robin need the size before they release a packet. If the result is `None`, they
+    /// take the packet and hold it, like Linux's `qdisc_peek_dequeued`. A discipline in which a later arrival may
+    /// overtake or push out the head (FIFO, priorities) should return the size, like Linux's `qdisc_peek_head`. Called
+    /// only if a packet is ready.
     fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
         None
     }
 
-    /// Where the discipline's sensing packets turn; `None` if it sends none, and then the next two methods are never
-    /// called. Called once, when the network is built.
+    /// Returns where the discipline's sensing packets turn around; `None` if it sends none. Called once, when the
+    /// network is built. If the result is `None`, the next two methods are never called.
     fn senses(&self) -> Option<FarEnd> {
         self.children().and_then(Classes::senses)
     }
 
-    /// Observes a packet of the other direction at this end of the link. True if it is one of the discipline's own
-    /// sensing packets: its journey ends here.
+    /// Observes a packet of the other direction at this end of the link. Returns true if the packet is one of the
+    /// discipline's own sensing packets, which ends here.
     fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
         self.children_mut().is_some_and(|classes| classes.observe_reverse(packet, now))
     }
 
-    /// Returns a packet to be created and offered to the discipline. Called after each offered packet, until it returns
+    /// Returns a packet to create and to offer to the discipline. Called after each offered packet until it returns
     /// `None`.
     fn poll_originate(&mut self) -> Option<NewPacket> {
         self.children_mut().and_then(Classes::poll_originate)
     }
 
-    /// True if [`Qdisc::remove`] finds queued packets. A discipline with classes finds what its classes find.
+    /// True if [`Qdisc::remove`] can find queued packets. A discipline with classes can if all its classes can.
     fn removes(&self) -> bool {
         self.children().is_some_and(Classes::removes)
     }
 
-    /// Removes a packet from the middle of the queue, for a filter around the discipline: frees its room and its turn.
-    /// `None` if the packet is no longer queued, or was taken out by a peek. Must not scan the queue.
+    /// Removes a packet from the middle of the queue, for a filter around the discipline, and releases its room and its
+    /// turn. Returns `None` if the packet is no longer queued or was taken out by a peek. Must not search the whole
+    /// queue.
     fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
         self.children_mut()?.remove(waiting, cx).map(|(_, packet)| packet)
     }
 
-    /// The place number that a packet enqueued now would get, if `remove` finds it by number: see [`Waiting::place`].
-    /// Only for disciplines that preserve the order of arrival.
+    /// Returns the place number that a packet enqueued now would get, if `remove` finds packets by number: see
+    /// [`Waiting::place`]. Only for disciplines that preserve the order of arrival.
     fn next_place(&self) -> Option<u64> {
         None
     }
 
-    /// Calls `out` for each class inside, in a fixed order, with its name: bands, tins, flows.
+    /// Calls `out` with the name and the counters of each class inside (band, tin, flow), in a fixed order.
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         self.children().into_iter().for_each(|classes| classes.classes(out));
     }
 
-    /// Calls `out` with the name and value of each internal quantity that is worth a curve: a drop probability, an
-    /// average.
+    /// Calls `out` with the name and the value of each internal quantity that is worth plotting, such as a drop
+    /// probability or an average.
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         self.children().into_iter().for_each(|classes| classes.gauges(out));
     }
@@ -165,52 +208,59 @@ impl<Q: Qdisc + ?Sized> Qdisc for Box<Q> {
     }
 }
 
-/// Counters of one class since the start.
+/// Counters of one class since the start. Bytes are IP bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassStats {
-    /// The backlog of the class.
+    /// Backlog of the class.
     pub backlog: Backlog,
-    /// Packets that left the class, and their IP bytes.
+    /// Packets that left the class.
     pub sent_packets: u64,
+    /// Bytes that left the class.
     pub sent_bytes: Bytes,
-    /// Packets that the class dropped, and their IP bytes.
+    /// Packets that the class dropped.
     pub dropped_packets: u64,
+    /// Bytes that the class dropped.
     pub dropped_bytes: Bytes,
-    /// Packets that a filter around the class removed, and their IP bytes.
+    /// Packets that a filter around the class removed.
     pub filtered_packets: u64,
+    /// Bytes that a filter around the class removed.
     pub filtered_bytes: Bytes,
     /// Packets that the class marked (RFC 3168).
     pub marked_packets: u64,
-    /// The sum and the longest of the waits of the packets that left.
+    /// Sum of the sojourn times of the packets that left.
     pub sojourn_sum: Duration,
+    /// Longest sojourn time of the packets that left.
     pub sojourn_max: Duration,
 }
 
-/// A packet that waits or waited, and since when.
+/// A packet that is or was queued.
 #[derive(Debug)]
 pub struct QueuedPacket {
+    /// The packet.
     pub packet: Packet,
-    /// When the queue took it in.
+    /// Time at which the packet was enqueued.
     pub enqueued_at: Time,
 }
 
-/// Names a packet that waits, for [`Qdisc::remove`].
+/// Identifies a queued packet, for [`Qdisc::remove`].
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting<'a> {
-    /// Its number.
+    /// Number of the packet.
     pub id: u64,
-    /// When it was taken in.
+    /// Time at which the packet was enqueued.
     pub enqueued_at: Time,
-    /// The result of [`Qdisc::next_place`] before it was enqueued.
+    /// Result of [`Qdisc::next_place`] just before the packet was enqueued.
     pub place: Option<u64>,
-    /// A packet of the same connection and direction: the discipline keeps both in the same place.
+    /// A packet of the same connection and direction. The discipline assigns both to the same queue.
     pub like: &'a Packet,
 }
 
-/// The backlog of a queue: IP packets and their bytes.
+/// The backlog of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Backlog {
+    /// Number of queued packets.
     pub packets: u32,
+    /// Bytes of these packets, counted as IP packets.
     pub bytes: Bytes,
 }
 
@@ -221,7 +271,7 @@ impl From<Backlog> for Count {
 }
 
 impl Backlog {
-    /// Adds an enqueued packet and notifies observers. `size` is the packet's size, which the caller knows.
+    /// Counts an enqueued packet and notifies observers. `size` must be the packet's size.
     #[inline]
     pub fn add(&mut self, packet: &Packet, size: Bytes, cx: &mut Cx<'_>) {
         self.packets += 1;
@@ -229,7 +279,7 @@ impl Backlog {
         cx.trace_enqueued(packet, self.packets, self.bytes);
     }
 
-    /// Counts a packet that leaves, for whatever reason.
+    /// Counts a packet that leaves the queue, for whatever reason.
     #[inline]
     pub fn remove(&mut self, size: Bytes) {
         self.packets -= 1;
@@ -238,7 +288,7 @@ impl Backlog {
 }
 
 impl Backlog {
-    /// The bytes, with a link header for each packet.
+    /// Returns the bytes, with a link header of this size for each packet.
     pub fn with_headers(self, header: Bytes) -> Bytes {
         Bytes::new(self.bytes.get() + u64::from(self.packets) * header.get())
     }

@@ -1,22 +1,35 @@
-//! Any queue, with static dispatch for the common ones.
+//! Any queue, with static dispatch for the most common disciplines.
 
 use crate::{Backlog, CheckedQdisc, ClassStats, FarEnd, Fifo, Qdisc, QueuedPacket, Red, ThresholdFifo, Waiting};
 use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 
-/// A queue discipline of whatever kind.
+/// A queue discipline of any kind.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_queue::{Qdisc, Queue, QueueConfig};
+///
+/// let queue = QueueConfig::packets(50).build(1, "link/up").unwrap();
+/// assert!(matches!(queue, Queue::Fifo(_)));
+/// assert_eq!(queue.backlog().packets, 0);
+/// ```
 #[derive(Debug)]
 pub enum Queue {
+    /// A FIFO queue.
     Fifo(Fifo),
+    /// A RED queue.
     Red(Box<Red>),
+    /// A FIFO queue that marks above a threshold.
     Threshold(ThresholdFifo),
-    /// One whose every operation is checked.
+    /// A queue that is checked after every operation.
     Checked(Box<CheckedQdisc<Queue>>),
-    /// One from outside this crate.
+    /// Any other discipline of this crate, or one from outside.
     Custom(Box<dyn Qdisc>),
 }
 
 impl Queue {
-    /// The same queue with its every operation checked.
+    /// Returns the same queue, checked after every operation.
     pub fn checked(self) -> Queue {
         Queue::Checked(Box::new(CheckedQdisc::new(self)))
     }

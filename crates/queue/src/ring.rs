@@ -1,4 +1,4 @@
-//! Packets in the order of arrival, and their backlog: the basis of most disciplines.
+//! Packets in the order of arrival, and their backlog. Most disciplines are built on it.
 
 use crate::{Backlog, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, Packet, Time};
@@ -7,21 +7,24 @@ use std::collections::VecDeque;
 /// A FIFO list without a limit.
 ///
 /// A packet can be removed from the middle. It is found by its place number or its arrival time, and leaves an empty
-/// place, which is dropped at its turn or when half the places are empty. Nothing is moved, and each place is visited a
-/// few times at most.
+/// place. Empty places are removed when they reach the front, or when more than half of all places are empty. Packets
+/// are thus rarely moved, and the cost per packet stays constant on average.
 #[derive(Debug, Default)]
 pub(crate) struct PacketRing {
     places: VecDeque<Place>,
-    /// Number of the first place. Places are numbered in order; packets below `numbered_from` were moved since they got
-    /// their number.
+    /// Number of the first place. Places have consecutive numbers.
     first: u64,
+    /// Packets with a lower number were moved since they got it, so their number no longer finds them.
     numbered_from: u64,
+    /// Number of empty places.
     empty: usize,
     backlog: Backlog,
 }
 
+/// A place in the list.
 #[derive(Debug)]
 struct Place {
+    /// The packet; `None` if it was removed from the middle.
     packet: Option<Packet>,
     enqueued_at: Time,
     size: Bytes,
@@ -35,7 +38,7 @@ impl Place {
 }
 
 impl PacketRing {
-    /// Takes the packet in at the tail.
+    /// Appends an arriving packet.
     #[inline]
     pub fn push(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let size = packet.size();
@@ -43,7 +46,7 @@ impl PacketRing {
         self.places.push_back(Place { packet: Some(packet), enqueued_at: cx.now(), size });
     }
 
-    /// The oldest packet.
+    /// Removes and returns the oldest packet.
     #[inline]
     pub fn pop(&mut self) -> Option<QueuedPacket> {
         loop {
@@ -57,19 +60,20 @@ impl PacketRing {
         }
     }
 
-    /// The size of the oldest packet.
+    /// Returns the size of the oldest packet.
     pub fn head_size(&self) -> Option<Bytes> {
         self.places.iter().find(|place| place.packet.is_some()).map(|place| place.size)
     }
 
-    /// The number of the place that the next packet will have.
+    /// Returns the number of the place that the next packet will get.
     #[inline]
     pub fn next_place(&self) -> u64 {
         self.first + self.places.len() as u64
     }
 
-    /// Removes a packet at any place.
+    /// Removes a packet from any place.
     pub fn remove(&mut self, waiting: &Waiting<'_>) -> Option<Packet> {
+        // After a compaction old numbers are wrong, so the packet is found by its arrival time.
         let at = match waiting.place {
             Some(number) if number >= self.numbered_from => number.checked_sub(self.first)? as usize,
             _ => self.search(waiting)?,
@@ -84,14 +88,15 @@ impl PacketRing {
         packet
     }
 
-    /// Finds a packet by its arrival time.
+    /// Returns the index of a packet, found by its arrival time.
     fn search(&self, waiting: &Waiting<'_>) -> Option<usize> {
+        // Places are in the order of arrival.
         let first = self.places.partition_point(|place| place.enqueued_at < waiting.enqueued_at);
         let mut came_then = self.places.range(first..).take_while(|place| place.enqueued_at == waiting.enqueued_at);
         came_then.position(|place| place.holds(waiting.id)).map(|at| first + at)
     }
 
-    /// Removes the packet with this many packets before it. Walks there.
+    /// Removes the packet with this many packets before it. Takes linear time.
     pub fn take_at(&mut self, number: usize) -> Option<Packet> {
         let place = self.places.iter_mut().filter(|place| place.packet.is_some()).nth(number)?;
         let packet = place.packet.take();
@@ -101,12 +106,13 @@ impl PacketRing {
         packet
     }
 
+    /// True if the list should be compacted.
     #[inline]
     fn is_mostly_empty(&self) -> bool {
         self.empty > 8 && 2 * self.empty > self.places.len()
     }
 
-    /// Keeps empty places away from both ends, and at most half of the list.
+    /// Removes empty places from both ends, and all of them if more than half of the places are empty.
     fn tidy(&mut self) {
         while self.places.front().is_some_and(|place| place.packet.is_none()) {
             self.places.pop_front();
@@ -125,21 +131,21 @@ impl PacketRing {
         }
     }
 
-    /// Since when the oldest packet waits.
+    /// Returns the time at which the oldest packet was enqueued.
     pub fn oldest(&self) -> Option<Time> {
         self.places.iter().find(|place| place.packet.is_some()).map(|place| place.enqueued_at)
     }
 
-    /// The newest packet.
+    /// Removes and returns the newest packet.
     pub fn pop_newest(&mut self) -> Option<QueuedPacket> {
         let Place { packet, enqueued_at, size } = self.places.pop_back()?;
         self.backlog.remove(size);
         self.tidy();
-        // The last place is never empty.
+        // `tidy` keeps empty places away from the end.
         packet.map(|packet| QueuedPacket { packet, enqueued_at })
     }
 
-    /// Appends a packet that already waits elsewhere.
+    /// Appends a packet that was enqueued earlier, in another queue. Observers are not notified again.
     pub fn put(&mut self, waiting: QueuedPacket) {
         let QueuedPacket { packet, enqueued_at } = waiting;
         let size = packet.size();
@@ -148,6 +154,7 @@ impl PacketRing {
         self.places.push_back(Place { packet: Some(packet), enqueued_at, size });
     }
 
+    /// Returns the queued packets and bytes.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog

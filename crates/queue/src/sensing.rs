@@ -1,17 +1,16 @@
-//! Active sensing: packets that a discipline sends through its own queue and over the link, and that the far end
-//! returns. They measure the delay of all queues on the path, including those below IP (Havey 2015 sections 4.3.2, 5.2
-//! and 6.2).
+//! Active sensing: a discipline sends small packets through its own queue and over the link, and the far end returns
+//! them. Their delay includes all queues on the path, also those below IP (Havey 2015, sections 4.3.2, 5.2 and 6.2).
 //!
-//! A sensing packet has the IP header of a packet of the flow, so that it takes the flow's path through every
-//! classifier, and a timestamp of 8 bytes as its payload: 28 bytes in IPv4. One follows each fourth data packet. The
-//! far end swaps the addresses ([`turn`]), and the packet returns as any other of that direction.
+//! A sensing packet has the IP header of a packet of the flow, so that every classifier treats it like the flow, and a
+//! timestamp of 8 bytes as its payload: 28 bytes in IPv4. One follows each 4th data packet. The far end swaps the
+//! addresses ([`turn`]), and the packet returns like any other packet of that direction.
 //!
-//! **Deviations.** The dissertation does not say how it marks sensing packets. Here they have protocol 253, which RFC
-//! 3692 reserves for experiments, and the top bit of the timestamp says that the packet has turned, so that no second
-//! far end turns it again.
+//! **Deviations.** The dissertation does not say how sensing packets are marked. Here they have protocol 253, which RFC
+//! 3692 reserves for experiments. The top bit of the timestamp is set when the packet turns around, so that no second
+//! far end returns it again.
 //!
-//! **Hostile input.** A packet counts only if its timestamp is outstanding; any other passes on. At most 4,096 are
-//! outstanding: beyond that the oldest count as lost.
+//! **Hostile input.** A returning packet counts only if its timestamp is outstanding; any other packet is passed on. At
+//! most 4,096 timestamps are outstanding; beyond that the oldest count as lost.
 
 use crate::PacketKind;
 use lopsided_core::packet::Addresses;
@@ -19,21 +18,21 @@ use lopsided_core::{Cx, Duration, Ecn, IpHeader, NewPacket, Packet, Payload, Tim
 use lopsided_spec::Choice;
 use std::collections::VecDeque;
 
-/// The protocol of sensing packets (RFC 3692 section 2.1).
+/// IP protocol number of sensing packets (RFC 3692, section 2.1).
 pub const SENSING_PROTOCOL: u8 = 253;
-/// Packets with data for each sensing packet.
+/// Number of data packets per sensing packet.
 const PACKETS_FOR_EACH: u32 = 4;
-/// The most outstanding sensing packets.
+/// Largest number of outstanding sensing packets.
 const MOST_OUT: usize = 4096;
-/// In a timestamp: the packet has turned at the far end.
+/// Flag in a timestamp: the packet has turned around at the far end.
 const TURNED: u64 = 1 << 63;
 
-/// Where a discipline's sensing packets turn.
+/// The place where a discipline's sensing packets turn around.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FarEnd {
-    /// At the far end of the discipline's own link.
+    /// The far end of the discipline's own link.
     Link,
-    /// At the first stage of kind `reflector` on their way, which may be several links away.
+    /// The first stage of kind `reflector` on their path, which may be several links away.
     Stage,
 }
 
@@ -41,20 +40,20 @@ impl Choice for FarEnd {
     const WORDS: &'static [(&'static str, FarEnd)] = &[("link", FarEnd::Link), ("stage", FarEnd::Stage)];
 }
 
-/// Text of the far end's key, in every discipline that senses.
+/// Text of the key for the far end, shared by all disciplines that sense.
 pub(crate) const FAR_END: &str = "Where sensing packets turn: at the far end of this link, or at the next stage of kind reflector on their way, \
                                   which may stand behind other links.";
-/// Text of the smoothing's key.
+/// Text of the key for the smoothing.
 pub(crate) const SMOOTHING: &str = "How round trips are smoothed: as RFC 6298 says, or as the dissertation prints it, with RTTVAR in the place of SRTT.";
 
-/// Treatment of the link's own delay without any queue.
+/// The treatment of the link's own delay, which no queue causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BaseDelay {
-    /// The smallest sample so far is subtracted from every sample: the rest is queueing delay, which the text speaks
-    /// of.
+    /// The smallest sample so far is subtracted from every sample. The rest is the queueing delay, which the text
+    /// refers to.
     #[default]
     Subtract,
-    /// Samples are taken as they are, as the algorithm is written. On a link of some length there is always bloat.
+    /// Samples are used unchanged, as the algorithm is written. A long link then always looks congested.
     Keep,
 }
 
@@ -62,11 +61,11 @@ impl Choice for BaseDelay {
     const WORDS: &'static [(&'static str, BaseDelay)] = &[("subtract", BaseDelay::Subtract), ("keep", BaseDelay::Keep)];
 }
 
-/// Text of the base delay's key.
+/// Text of the key for the base delay.
 pub(crate) const BASE_DELAY: &str = "What becomes of the link's own delay in a sample: the shortest one so far is taken off (subtract), or the \
                                      sample counts whole (keep).";
 
-/// The timestamp of a sensing packet, with [`TURNED`].
+/// Returns the timestamp of a sensing packet, with the flag [`TURNED`] if it has turned around.
 fn stamp(packet: &Packet) -> Option<u64> {
     if *packet.transport() != (Transport::Other { protocol: SENSING_PROTOCOL }) {
         return None;
@@ -74,13 +73,13 @@ fn stamp(packet: &Packet) -> Option<u64> {
     Some(u64::from_be_bytes(packet.payload().bytes()?.try_into().ok()?))
 }
 
-/// True for a sensing packet, outbound or returning.
+/// True if the packet is a sensing packet, on its way out or back.
 pub fn is_sensing(packet: &Packet) -> bool {
     stamp(packet).is_some()
 }
 
-/// Returns a sensing packet to its sender at the far end of a link. False, without a change, for any other packet and
-/// for one that has turned.
+/// Turns a sensing packet around at the far end of a link. Returns false, without a change, for any other packet and
+/// for a sensing packet that has turned around before.
 pub fn turn(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     let Some(stamp) = stamp(packet).filter(|stamp| stamp & TURNED == 0) else { return false };
     let home = Addresses::new(packet.dst(), packet.src()).expect("both are of one version");
@@ -89,22 +88,28 @@ pub fn turn(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     })
 }
 
-/// Creates sensing packets and recognizes them when they return. `owner` is the queue that a packet belongs to.
+/// Creates sensing packets, and recognizes them when they return. `owner` is the number of the queue that a sensing
+/// packet belongs to.
 #[derive(Debug, Default)]
 pub(crate) struct Sensor {
-    /// Outstanding packets by timestamp.
+    /// Outstanding packets: timestamp and owner, in the order of the timestamps.
     out: VecDeque<(u64, u32)>,
     base_delay: BaseDelay,
-    /// The shortest round trip so far.
+    /// The smallest round trip so far.
     shortest: Option<Duration>,
+    /// The largest timestamp so far.
     newest: u64,
+    /// The packet to create next.
     made: Option<NewPacket>,
+    /// Number of packets sent.
     sent: u64,
+    /// Number of packets that returned.
     came_home: u64,
+    /// Number of packets that count as lost.
     given_up: u64,
 }
 
-/// Packets with data since the last sensing packet.
+/// Number of data packets since the last sensing packet.
 #[derive(Debug, Default)]
 pub(crate) struct SinceSensed(u32);
 
@@ -113,7 +118,7 @@ impl Sensor {
         Sensor { base_delay, ..Sensor::default() }
     }
 
-    /// A packet of this owner enters the queue: the fourth with data is followed by a sensing packet.
+    /// Handles a packet of this owner that enters the queue. Every 4th data packet is followed by a sensing packet.
     pub fn follow(&mut self, packet: &Packet, since: &mut SinceSensed, owner: u32, now: Time) {
         if PacketKind::of(packet) != PacketKind::Data || is_sensing(packet) {
             return;
@@ -123,7 +128,7 @@ impl Sensor {
             return;
         }
         since.0 = 0;
-        // Unique, also if several packets arrive in one nanosecond.
+        // Timestamps are unique, also if several packets arrive in the same nanosecond.
         let stamp = now.as_nanos().max(self.newest + 1);
         self.newest = stamp;
         if self.out.len() == MOST_OUT {
@@ -137,19 +142,19 @@ impl Sensor {
         self.made = Some(NewPacket::new(packet.flow(), ip, transport, Payload::real(stamp.to_be_bytes().to_vec())));
     }
 
-    /// The sensing packet that was made last, once.
+    /// Removes and returns the sensing packet to create, if there is one.
     pub fn take_made(&mut self) -> Option<NewPacket> {
         self.made.take()
     }
 
-    /// The owner of an outbound sensing packet.
+    /// Returns the owner of an outbound sensing packet.
     pub fn owner(&self, packet: &Packet) -> Option<u32> {
         let place = self.out.binary_search_by_key(&stamp(packet)?, |(stamp, _)| *stamp).ok()?;
         Some(self.out[place].1)
     }
 
-    /// Processes a packet of the other direction: if it is outstanding, returns its owner and its delay, minus the base
-    /// delay.
+    /// Handles a packet of the other direction. If it is outstanding, returns its owner and its delay, without the base
+    /// delay if so configured.
     pub fn come_home(&mut self, packet: &Packet, now: Time) -> Option<(u32, Duration)> {
         let stamp = stamp(packet).filter(|stamp| stamp & TURNED != 0)? & !TURNED;
         let place = self.out.binary_search_by_key(&stamp, |(stamp, _)| *stamp).ok()?;
@@ -161,7 +166,7 @@ impl Sensor {
         Some((owner, if self.base_delay == BaseDelay::Subtract { took.saturating_sub(shortest) } else { took }))
     }
 
-    /// Number of packets sent, returned and given up.
+    /// Calls `out` with the numbers of packets sent, returned and given up.
     pub fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         out("sensing_sent_packets", self.sent as f64);
         out("sensing_returned_packets", self.came_home as f64);
@@ -169,12 +174,12 @@ impl Sensor {
     }
 }
 
-/// How samples of a round trip become an estimate.
+/// The rule that smooths samples of a round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Smoothing {
-    /// SRTT and RTTVAR of RFC 6298 section 2, with alpha 1/8 and beta 1/4.
+    /// SRTT and RTTVAR of RFC 6298, section 2, with alpha 1/8 and beta 1/4.
     Rfc6298,
-    /// As eqs 4.5 and 6.2 are printed: `SRTT = (1 - alpha) * RTTVAR + alpha * R`.
+    /// Eqs 4.5 and 6.2 as printed: `SRTT = (1 - alpha) * RTTVAR + alpha * R`.
     Printed,
 }
 
@@ -183,19 +188,22 @@ impl Choice for Smoothing {
         &[("rfc6298", Smoothing::Rfc6298), ("printed", Smoothing::Printed)];
 }
 
-/// A smoothed RTT. It is unknown after [`Estimate::LASTS`] without a sample.
+/// A smoothed RTT. It expires [`Estimate::LASTS`] after the last sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Estimate {
     smoothed: Option<i64>,
+    /// RTTVAR in nanoseconds.
     variation: i64,
+    /// Time of the last sample.
     heard_at: Time,
 }
 
 impl Estimate {
-    /// So long an estimate is believed without a new sample. The dissertation does not say; without a bound a link that
-    /// returns no sensing packet any more would be punished for its last sample for ever.
+    /// Lifetime of an estimate. The dissertation has none. Without it, packets would be dropped forever because of the
+    /// last sample if the link stopped returning sensing packets.
     pub const LASTS: Duration = Duration::from_secs(5);
 
+    /// Adds a sample.
     pub fn update(&mut self, sample: Duration, smoothing: Smoothing, now: Time) {
         self.heard_at = now;
         let sample = i64::try_from(sample.as_nanos()).unwrap_or(i64::MAX / 16);
@@ -203,6 +211,7 @@ impl Estimate {
             (self.smoothed, self.variation) = (Some(sample), sample / 2);
             return;
         };
+        // RFC 6298, section 2.3: RTTVAR is updated before SRTT.
         self.variation += ((smoothed - sample).abs() - self.variation) / 4;
         let base = match smoothing {
             Smoothing::Rfc6298 => smoothed,
@@ -211,11 +220,12 @@ impl Estimate {
         self.smoothed = Some(base + (sample - base) / 8);
     }
 
+    /// Returns the estimate, or `None` if it has expired.
     pub fn get(&self, now: Time) -> Option<Duration> {
         self.latest().filter(|_| now.saturating_since(self.heard_at) <= Estimate::LASTS)
     }
 
-    /// However old it is.
+    /// Returns the estimate, whatever its age.
     pub fn latest(&self) -> Option<Duration> {
         self.smoothed.map(|smoothed| Duration::from_nanos(smoothed as u64))
     }

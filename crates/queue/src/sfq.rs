@@ -1,16 +1,16 @@
 //! Stochastic fair queueing: flows are hashed to queues that take turns (McKenney, Stochastic Fairness Queuing, 1990;
 //! Linux's `sch_sfq`, tc-sfq(8)).
 //!
-//! A queue that gets its first packet joins the end of the round with an allotment of one quantum. The queue at the
-//! front sends while it has allotment left, then gains a quantum and goes to the end. When there is no room, the newest
-//! packet of the longest queue goes, or its oldest with `headdrop`. With `perturb` the hash changes from time to time,
-//! and what waits moves to its new queues, so that flows which share a queue do not share it for ever.
+//! A queue with a first packet joins the end of the round with an allotment of one quantum. The queue at the front
+//! sends while it has allotment left, then gains a quantum and moves to the end. If there is no room, the newest packet
+//! of the longest queue is dropped, or its oldest with `headdrop`. With `perturb` the hash changes periodically and
+//! queued packets move to their new queues, so that flows that share a queue do not share it forever.
 //!
-//! As in Linux, a packet that finds no free queue is dropped, and of equally long queues the one that reached its
-//! length last gives way. Linux before 6.13 counts allotments in units of 8 octets, its later fixes to 6.1 in octets,
-//! as here.
+//! As in Linux, a packet that finds no free queue is dropped. Among equally long queues, the one that reached its
+//! length last drops a packet. Allotments are in bytes, as in Linux 6.13 and its backports to 6.1; earlier versions
+//! count units of 8 bytes.
 //!
-//! Left out: Linux's RED inside each queue (`redflowlimit`).
+//! Not modelled: Linux's RED inside each queue (`redflowlimit`).
 
 use crate::bounds;
 use crate::flow_hash::{FlowHash, queue_of};
@@ -20,22 +20,27 @@ use lopsided_core::{Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
 use std::collections::VecDeque;
 
-/// A stochastic fair queue as plain data, under the names of tc-sfq(8).
+/// Settings of a stochastic fair queue, named as in tc-sfq(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SfqConfig {
-    /// Packets in all queues, and in one.
+    /// Largest number of packets in all queues.
     pub limit: u32,
+    /// Largest number of packets in one queue.
     pub depth: u32,
-    /// Queues that can hold packets at once, and values of the hash that lead to them.
+    /// Number of queues that can have packets at the same time.
     pub flows: u32,
+    /// Number of hash values.
     pub divisor: u32,
+    /// Bytes that a queue may send in its turn.
     pub quantum: Bytes,
+    /// Interval between two changes of the hash. `None`: the hash never changes.
     pub perturb: Option<Duration>,
+    /// True if the oldest packet of the longest queue is dropped instead of the newest.
     pub headdrop: bool,
 }
 
 impl Default for SfqConfig {
-    /// Linux's defaults on Ethernet.
+    /// Linux's defaults on an Ethernet device.
     fn default() -> SfqConfig {
         SfqConfig {
             limit: 127,
@@ -90,33 +95,38 @@ impl Discipline for SfqConfig {
     }
 }
 
-/// Largest number of queues and hash values, which bounds the memory of flows (Linux's `SFQ_MAX_FLOWS` and the bound of
-/// its divisor).
+/// Largest number of queues and hash values, which limits the memory (Linux's `SFQ_MAX_FLOWS` and the limit of its
+/// divisor).
 const MOST: u32 = 65_408;
 
-/// A stochastic fair queue.
+/// Stochastic fair queueing: the queues and their order.
 #[derive(Debug)]
 pub struct Sfq {
     config: SfqConfig,
     rng: Rng,
     hash: FlowHash,
-    /// When the hash changes next.
+    /// Time of the next change of the hash.
     perturb_at: Time,
-    /// The queue of each value of the hash, while it has packets.
+    /// The queue of each hash value, if it has packets.
     by_hash: Vec<Option<u32>>,
+    /// All queues.
     queues: Vec<Slot>,
+    /// The queues without packets.
     free: Vec<u32>,
-    /// The queues with packets, the next to be served first.
+    /// The queues with packets, the next one to serve first.
     round: VecDeque<u32>,
-    /// The queues of each length; the last to reach it at the end.
+    /// The queues of each length. The one that reached the length last is at the end.
     by_length: Vec<Vec<u32>>,
     backlog: Backlog,
 }
 
+/// One queue.
 #[derive(Debug, Default)]
 struct Slot {
     ring: PacketRing,
+    /// Hash value of the flows in the queue.
     hash: usize,
+    /// Bytes that the queue may still send in its turn.
     allotment: i64,
 }
 
@@ -127,7 +137,11 @@ impl Slot {
 }
 
 impl Sfq {
-    /// `rng` is this queue's own stream: it perturbs the hash.
+    /// Creates empty queues. Only this discipline uses the random stream `rng`, which perturbs the hash.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
     pub fn new(config: &SfqConfig, mut rng: Rng) -> Result<Sfq, Fault> {
         config.check()?;
         let hash = FlowHash::new(&mut rng);
@@ -145,7 +159,7 @@ impl Sfq {
         })
     }
 
-    /// A queue is now of this length, and was of the other.
+    /// Records a new length of a queue.
     fn moves(&mut self, queue: u32, from: usize, to: usize) {
         if from > 0 {
             let place = self.by_length[from].iter().rposition(|other| *other == queue);
@@ -162,7 +176,7 @@ impl Sfq {
         }
     }
 
-    /// The queue of a hash, or a free one; `None` if all are used.
+    /// Returns the queue of a hash value, assigning a free one if necessary. `None` if all queues are used.
     fn queue_for(&mut self, hash: usize) -> Option<u32> {
         if let Some(queue) = self.by_hash[hash] {
             return Some(queue);
@@ -173,7 +187,7 @@ impl Sfq {
         Some(queue)
     }
 
-    /// Puts a packet at the end of its queue, which joins the round if it was empty.
+    /// Appends a packet to its queue, which joins the round if it was empty.
     fn put(&mut self, queue: u32, waiting: QueuedPacket) {
         let slot = &mut self.queues[queue as usize];
         let before = slot.len();
@@ -185,7 +199,7 @@ impl Sfq {
         self.moves(queue, before, before + 1);
     }
 
-    /// Takes a queue's oldest or newest packet; the queue leaves the round when that was its last.
+    /// Removes a queue's oldest or newest packet. The queue leaves the round if it is then empty.
     fn take(&mut self, queue: u32, newest: bool) -> QueuedPacket {
         let slot = &mut self.queues[queue as usize];
         let before = slot.len();
@@ -202,9 +216,10 @@ impl Sfq {
         taken
     }
 
-    /// Makes room: drops from the longest queue, or from the next to be served if all hold one packet.
+    /// Makes room: drops a packet of the longest queue, or of the next one to serve if all queues have one packet.
     #[cold]
     fn drop_from_longest(&mut self, cx: &mut Cx<'_>) {
+        // As in Linux's sfq_drop: with one packet per queue, no queue is too long.
         let longest = match self.by_length.len() - 1 {
             1 => self.round.front(),
             length => self.by_length[length].last(),
@@ -214,15 +229,17 @@ impl Sfq {
         cx.drop(victim.packet, DropReason::QueueFull);
     }
 
-    /// Changes the hash as often as is due by now; queued packets move to their new queues.
+    /// Changes the hash if a change is due. Queued packets move to their new queues.
     fn perturb(&mut self, cx: &mut Cx<'_>) {
         let Some(period) = self.config.perturb else { return };
         if self.perturb_at > cx.now() {
             return;
         }
+        // Several missed changes have the effect of one.
         let missed = cx.now().saturating_since(self.perturb_at).as_nanos() / period.as_nanos();
         self.perturb_at += period * (missed + 1);
         self.hash = FlowHash::new(&mut self.rng);
+        // Packets of a queue keep their order; queues are emptied in the order of service.
         let mut waiting = Vec::new();
         for queue in std::mem::take(&mut self.round) {
             let slot = &mut self.queues[queue as usize];

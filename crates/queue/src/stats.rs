@@ -1,66 +1,92 @@
-//! Measurements of a queue, for any discipline: counts, backlog over time, sojourn times. Constant memory.
+//! Measurements of a queue, independent of its discipline: counts, backlog over time, sojourn times. The memory is
+//! constant.
 
 use crate::{Backlog, Histogram};
 use lopsided_core::{Bytes, Count, Duration, Time};
 
 /// The statistics of one queue since the start.
 ///
-/// The area under the backlog's curve needs no running integral: a packet that arrived at `a` and left at `b` adds `b -
-/// a`, so the area is the sum of departure times minus the sum of arrival times, plus the current backlog times now.
-/// The sums wrap, which is harmless because the area itself fits.
+/// The area under the backlog over time is computed without an integral. A packet that arrives at `a` and leaves at `b`
+/// adds `b - a`. The area is thus the sum of departure times minus the sum of arrival times, plus the current backlog
+/// times the current time. The sums wrap around, which is harmless because the area itself does not.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::{Bytes, Duration, Time};
+/// use lopsided_queue::{Backlog, QueueStats};
+///
+/// let mut stats = QueueStats::default();
+/// let size = Bytes::new(1500);
+/// stats.offered(Time::ZERO, size, Backlog { packets: 1, bytes: size });
+/// stats.left(Time::from_nanos(4_000), Time::ZERO, size);
+/// assert_eq!(stats.mean_sojourn(), Some(Duration::from_nanos(4_000)));
+/// // One packet during 4 of 8 us.
+/// assert_eq!(stats.mean_packets(Time::from_nanos(8_000)), 0.5);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct QueueStats {
     backlog: Backlog,
     sent_packets: u64,
     sent_bytes: u64,
+    /// Sum of all sojourn times in nanoseconds.
     sojourn_sum: u64,
-    /// The longest wait since the last sample.
+    /// Longest sojourn time since the last sample, in nanoseconds.
     recent_longest: u64,
+    /// Longest sojourn time before the last sample, in nanoseconds.
     longest: u64,
     max_packets: u32,
     max_bytes: u64,
-    /// Packet-nanoseconds, less backlog times now.
+    /// Area in packet-nanoseconds, without the current backlog times the current time.
     area_packets: u64,
-    /// Byte-nanoseconds, minus the backlog times now.
+    /// Area in byte-nanoseconds, without the current backlog times the current time.
     area_bytes: u128,
     dropped_packets: u64,
     dropped_bytes: u64,
     sojourns: Histogram,
+    /// Packets sent by the time of the last sample.
     sampled_packets: u64,
+    /// Sum of sojourn times at the last sample, in nanoseconds.
     sampled_sojourn: u64,
 }
 
 /// A queue at one instant: counts since the start, and sojourn times of the packets that left since the last sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct QueueSample {
+    /// Current backlog.
     pub backlog: Backlog,
-    /// Packets that arrived, enqueued or not.
+    /// Packets that arrived, whether enqueued or not.
     pub arrived_packets: u64,
+    /// Packets that the discipline refused or dropped.
     pub dropped_packets: u64,
+    /// Packets that left for the line.
     pub sent_packets: u64,
+    /// Bytes that left for the line.
     pub sent_bytes: Bytes,
-    /// `None` if no packet left in the interval.
+    /// Mean sojourn time since the last sample. `None` if no packet has left since.
     pub sojourn_mean: Option<Duration>,
+    /// Longest sojourn time since the last sample. `None` if no packet has left since.
     pub sojourn_max: Option<Duration>,
 }
 
 impl QueueStats {
-    /// A packet was offered to the queue at `now`, and this is the backlog since: it, or others, may have been dropped.
+    /// Records a packet that was offered at `now`. `backlog` is the backlog afterwards; the packet or others may have
+    /// been dropped.
     pub fn offered(&mut self, now: Time, size: Bytes, backlog: Backlog) {
         self.came(now, size);
         self.settle(now, backlog);
         self.notice(self.backlog);
     }
 
-    /// A packet was taken in at `now`, and no other dropped.
+    /// Records a packet that was enqueued at `now`, without a drop.
     #[inline]
     pub fn entered(&mut self, now: Time, size: Bytes) {
         self.came(now, size);
         self.notice(self.backlog);
     }
 
-    /// Records a packet that arrives at `now` and departs at `departs`, with no query in between, and the backlog at
-    /// its arrival.
+    /// Records a packet that arrives at `now` and departs at `departs`. `backlog` is the backlog at its arrival, itself
+    /// included. Allowed only if the backlog is not read in between.
     #[inline(always)]
     pub fn crossed(&mut self, now: Time, departs: Time, size: Bytes, backlog: Backlog) {
         self.notice(backlog);
@@ -74,7 +100,8 @@ impl QueueStats {
         self.sent(size, sojourn);
     }
 
-    /// Records packets that each departed at once, the largest with this size; none arrived together with another.
+    /// Records packets that found the queue empty and departed at once. `largest` is the size of the largest. No two of
+    /// them may have arrived at the same time.
     pub fn passed(&mut self, packets: Count, largest: Bytes) {
         if packets.packets > 0 {
             self.notice(Backlog { packets: 1, bytes: largest });
@@ -84,14 +111,14 @@ impl QueueStats {
         }
     }
 
-    /// A packet left for the line at `now`, having waited since `since`.
+    /// Records a packet that left for the line at `now`.
     #[inline]
     pub fn left(&mut self, now: Time, enqueued_at: Time, size: Bytes) {
         self.gone(now, 1, size);
         self.sent(size, now.saturating_since(enqueued_at));
     }
 
-    /// Records a departure without waiting.
+    /// Records a departure without a wait.
     #[inline]
     fn sent_at_once(&mut self, size: Bytes) {
         self.sent_packets += 1;
@@ -109,7 +136,7 @@ impl QueueStats {
         self.sojourns.add(sojourn);
     }
 
-    /// Brings the accounting in line with a discipline that dropped packets on its own account, at `now`.
+    /// Records drops that the discipline made on its own at `now`: `backlog` is the backlog afterwards.
     #[inline]
     pub fn settle(&mut self, now: Time, backlog: Backlog) {
         if self.backlog != backlog {
@@ -121,13 +148,14 @@ impl QueueStats {
         }
     }
 
-    /// Raises the largest backlog to this one.
+    /// Raises the largest backlog to this one, if it is larger.
     #[inline]
     pub fn notice(&mut self, backlog: Backlog) {
         self.max_packets = self.max_packets.max(backlog.packets);
         self.max_bytes = self.max_bytes.max(backlog.bytes.get());
     }
 
+    /// Adds an arrival to the backlog and to the area.
     #[inline]
     fn came(&mut self, now: Time, size: Bytes) {
         self.backlog.packets += 1;
@@ -136,6 +164,7 @@ impl QueueStats {
         self.area_bytes = self.area_bytes.wrapping_sub(octet_nanos(now, size));
     }
 
+    /// Removes packets from the backlog, and adds their departure to the area.
     #[inline]
     fn gone(&mut self, now: Time, packets: u32, bytes: Bytes) {
         self.backlog.packets -= packets;
@@ -144,65 +173,69 @@ impl QueueStats {
         self.area_bytes = self.area_bytes.wrapping_add(octet_nanos(now, bytes));
     }
 
+    /// Returns the current backlog.
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// Packets that arrived: departed, dropped or queued.
+    /// Returns the number of packets that arrived: departed, dropped or queued.
     pub fn arrived_packets(&self) -> u64 {
         self.sent_packets + self.dropped_packets + u64::from(self.backlog.packets)
     }
 
-    /// Packets that the discipline refused or dropped.
+    /// Returns the number of packets that the discipline refused or dropped.
     pub fn dropped_packets(&self) -> u64 {
         self.dropped_packets
     }
 
+    /// Returns the bytes of these packets.
     pub fn dropped_bytes(&self) -> Bytes {
         Bytes::new(self.dropped_bytes)
     }
 
-    /// Packets that left for the line.
+    /// Returns the number of packets that left for the line.
     pub fn sent_packets(&self) -> u64 {
         self.sent_packets
     }
 
+    /// Returns the bytes of these packets.
     pub fn sent_bytes(&self) -> Bytes {
         Bytes::new(self.sent_bytes)
     }
 
-    /// The largest backlog in packets and in bytes, which may have occurred at different times.
+    /// Returns the largest backlog in packets and in bytes. The two may have occurred at different times.
     pub fn max_backlog(&self) -> Backlog {
         Backlog { packets: self.max_packets, bytes: Bytes::new(self.max_bytes) }
     }
 
-    /// The mean backlog in packets over the time from zero to `now`.
+    /// Returns the mean backlog in packets from time zero to `now`.
     pub fn mean_packets(&self, now: Time) -> f64 {
         let waiting = now.as_nanos().wrapping_mul(u64::from(self.backlog.packets));
         self.area_packets.wrapping_add(waiting) as f64 / now.as_nanos() as f64
     }
 
-    /// Mean backlog in bytes from time zero to `now`.
+    /// Returns the mean backlog in bytes from time zero to `now`.
     pub fn mean_bytes(&self, now: Time) -> f64 {
         let waiting = octet_nanos(now, self.backlog.bytes);
         self.area_bytes.wrapping_add(waiting) as f64 / now.as_nanos() as f64
     }
 
-    /// The mean wait of the packets that left for the line.
+    /// Returns the mean sojourn time of the packets that left for the line. `None` if none has left.
     pub fn mean_sojourn(&self) -> Option<Duration> {
         self.sojourn_sum.checked_div(self.sent_packets).map(Duration::from_nanos)
     }
 
+    /// Returns the longest sojourn time of the packets that left for the line.
     pub fn max_sojourn(&self) -> Duration {
         Duration::from_nanos(self.longest.max(self.recent_longest))
     }
 
-    /// The waits of the packets that left for the line.
+    /// Returns the sojourn times of the packets that left for the line.
     pub fn sojourns(&self) -> &Histogram {
         &self.sojourns
     }
 
-    /// The queue as it is, and the waits since the sample before.
+    /// Returns the current state, with the sojourn times since the previous sample.
     pub fn sample(&mut self) -> QueueSample {
         let left = self.sent_packets - self.sampled_packets;
         let mean = (self.sojourn_sum - self.sampled_sojourn).checked_div(left).map(Duration::from_nanos);
@@ -223,6 +256,7 @@ impl QueueStats {
     }
 }
 
+/// Returns bytes times nanoseconds since time zero.
 #[inline]
 fn octet_nanos(now: Time, bytes: Bytes) -> u128 {
     u128::from(now.as_nanos()) * u128::from(bytes.get())

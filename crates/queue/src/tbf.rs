@@ -2,14 +2,14 @@
 //! tc-tbf(8)).
 //!
 //! Tokens are nanoseconds at `rate`, up to those of `burst`. The packet at the head waits until there are tokens for
-//! all of it; with a `peakrate` it also waits for a second bucket that holds `mtu`. A link's own token bucket
-//! (`shaper`) is the same law where nothing stands between the bucket and the line.
+//! all of it. With a `peakrate` it also waits for a second bucket with a depth of `mtu`. A link's own token bucket
+//! (`shaper`) behaves in the same way if nothing is between the bucket and the line.
 //!
-//! The head's size is asked for whenever something changes, as the kernel does: a child that cannot tell it
-//! ([`Qdisc::peek`]) has its head taken out then.
+//! The head's size is looked up whenever something changes, as in the kernel. From a child that cannot return the size
+//! ([`Qdisc::peek`]) the head is taken out at that time.
 //!
-//! Counts octets of IP and `overhead`. A packet larger than the bucket is dropped on arrival, where Linux would cut it
-//! if it could.
+//! Sizes are bytes of IP plus `overhead`. A packet larger than the bucket is dropped on arrival; Linux would segment it
+//! if possible.
 
 use crate::{
     Backlog, Child, ClassStats, Discipline, FarEnd, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Waiting,
@@ -17,16 +17,20 @@ use crate::{
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, NewPacket, Packet, Time};
 use lopsided_spec::{Fault, Key, Part, key};
 
-/// A token bucket filter as plain data, under the names of tc-tbf(8).
+/// Settings of a token bucket filter, named as in tc-tbf(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TbfConfig {
+    /// Rate at which the bucket fills.
     pub rate: BitRate,
+    /// Depth of the bucket in bytes.
     pub burst: Bytes,
+    /// Rate at which a burst leaves. `None`: infinitely fast.
     pub peakrate: Option<BitRate>,
-    /// The depth of the second bucket.
+    /// Depth of the second bucket, for `peakrate`, in bytes.
     pub mtu: Bytes,
     /// Bytes counted for each packet in addition to the IP packet.
     pub overhead: Bytes,
+    /// The queue behind the bucket.
     pub queue: QueueConfig,
 }
 
@@ -79,7 +83,7 @@ impl Discipline for TbfConfig {
     }
 }
 
-/// A bucket of time at a rate.
+/// A bucket of time at a rate: its tokens are nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     rate: BitRate,
@@ -93,30 +97,36 @@ impl Bucket {
         Bucket { rate, depth, tokens: depth }
     }
 
-    /// Tokens after a wait and a packet's cost: negative while the packet must wait.
+    /// Returns the tokens after a wait and the cost of a packet. Negative if the packet must wait longer.
     fn left_after(&self, waited: i64, size: Bytes) -> i64 {
         self.depth.min(self.tokens.saturating_add(waited)) - nanos_at(self.rate, size)
     }
 }
 
+/// Returns the nanoseconds that this many bytes take at a rate.
 fn nanos_at(rate: BitRate, size: Bytes) -> i64 {
     rate.time_to_send(size, 0).0.as_nanos() as i64
 }
 
-/// A token bucket filter.
+/// A token bucket filter, and the discipline behind it.
 #[derive(Debug)]
 pub struct Tbf {
     child: Child,
     bucket: Bucket,
     peak: Option<Bucket>,
     overhead: Bytes,
+    /// Time up to which tokens are counted.
     counted: Time,
-    /// Size of the packet at the child's head, if one is ready.
+    /// Size of the packet at the child's head, if a packet is ready.
     head: Option<Bytes>,
 }
 
 impl Tbf {
-    /// With full buckets.
+    /// Creates full buckets in front of an empty discipline.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
     pub fn new(config: &TbfConfig, child: Box<dyn Qdisc>) -> Result<Tbf, Fault> {
         config.check()?;
         Ok(Tbf {
@@ -129,12 +139,13 @@ impl Tbf {
         })
     }
 
+    /// Looks up the size of the packet at the child's head.
     fn look(&mut self, cx: &mut Cx<'_>) {
         let ready = self.child.ready_at(cx.now()) == Some(cx.now());
         self.head = if ready { self.child.peek(cx) } else { None };
     }
 
-    /// Time in nanoseconds until both buckets have the tokens for a packet of this size.
+    /// Returns the nanoseconds until both buckets have the tokens for a packet of this size.
     fn lacking(&self, size: Bytes, now: Time) -> u64 {
         let waited = now.saturating_since(self.counted).as_nanos() as i64;
         let lack = |bucket: &Bucket| -bucket.left_after(waited, size + self.overhead);
@@ -144,6 +155,7 @@ impl Tbf {
 
 impl Qdisc for Tbf {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        // A packet larger than a bucket would wait forever.
         let deepest = |bucket: &Bucket| nanos_at(bucket.rate, packet.size() + self.overhead) > bucket.depth;
         if deepest(&self.bucket) || self.peak.as_ref().is_some_and(deepest) {
             return cx.drop(packet, DropReason::Policed);
@@ -166,6 +178,7 @@ impl Qdisc for Tbf {
             bucket.tokens = bucket.left_after(waited, size);
         }
         self.counted = now;
+        // As in the kernel, the next head is looked up at once: a child without `peek` releases it now.
         self.look(cx);
         Some(given)
     }

@@ -1,26 +1,29 @@
-//! A FIFO that marks every packet above a threshold and none below it: what DCTCP expects of a switch (RFC 8257 section
+//! A FIFO that marks every packet above a threshold and none below it, as DCTCP requires of a switch (RFC 8257, section
 //! 3.1).
 //!
-//! The threshold is a depth, held against what an arriving packet finds, or a time, held against how long a departing
-//! packet waited: the native step of a DualPI2's low-latency queue (RFC 9332 appendix A.1), and what the `ce_threshold`
-//! of Linux's codel and fq_codel does.
+//! The threshold is either a depth, compared with the backlog that an arriving packet finds, or a time, compared with
+//! the sojourn time of a departing packet. The latter is the native step of DualPI2's low-latency queue (RFC 9332,
+//! appendix A.1) and the `ce_threshold` of Linux's codel and fq_codel.
 //!
-//! Which packets it may mark is a choice: all that are capable (RFC 3168 section 5 makes ECT(0) and ECT(1) equal; data
-//! centres), or only those that ask for L4S with ECT(1) (RFC 9331 section 5: a sender of ECT(0) takes each mark for a
-//! loss, and a step would starve it). Packets that it may not mark pass, and are dropped only for want of room; `red`
-//! with equal thresholds and a weight of 1 drops them at the step.
+//! The packets that may be marked are a setting: all that are capable of ECN (RFC 3168, section 5, treats ECT(0) and
+//! ECT(1) equally; data centres), or only L4S packets with ECT(1) (RFC 9331, section 5: a sender of ECT(0) reacts to
+//! each mark as to a loss, so a step would starve it). Packets that may not be marked pass, and are dropped only if
+//! there is no room. RED with equal thresholds and a weight of 1 drops them at the step instead.
 //!
-//! Left out: a queue of its own for ECT(1), and the coupling to another (RFC 9332): this is one queue.
+//! Not modelled: a separate queue for ECT(1), and the coupling of two queues (RFC 9332).
 
 use crate::{Backlog, Fifo, FifoConfig, Limit, Qdisc, QueuedPacket, Threshold, Waiting};
 use lopsided_core::{Bytes, Cx, Duration, Ecn, MarkReason, Packet};
 use lopsided_spec::{Amount, Choice, Fault, Key, Part, Scalar, Value, ValueType, key};
 
-/// A step-marking queue as plain data.
+/// Settings of a queue that marks above a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThresholdConfig {
+    /// Capacity of the queue.
     pub limit: Limit,
+    /// The threshold.
     pub mark_threshold: MarkThreshold,
+    /// The packets that may be marked.
     pub ect: Markable,
 }
 
@@ -54,12 +57,12 @@ impl Part for ThresholdConfig {
     ];
 }
 
-/// Position of the step.
+/// The threshold above which packets are marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkThreshold {
-    /// A packet is marked that finds more than this waiting.
+    /// A packet is marked if it finds a larger backlog than this.
     Depth(Threshold),
-    /// A packet is marked that waited longer than this.
+    /// A packet is marked if its sojourn time is longer than this.
     Sojourn(Duration),
 }
 
@@ -81,12 +84,12 @@ impl Scalar for MarkThreshold {
     }
 }
 
-/// Which packets may be marked.
+/// The packets that may be marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Markable {
     /// Packets with ECT(0) or ECT(1).
     Ect,
-    /// Packets with ECT(1).
+    /// Packets with ECT(1) only.
     Ect1,
 }
 
@@ -94,7 +97,7 @@ impl Choice for Markable {
     const WORDS: &'static [(&'static str, Markable)] = &[("ect", Markable::Ect), ("ect1", Markable::Ect1)];
 }
 
-/// A FIFO with a step.
+/// A FIFO queue that marks above a threshold.
 #[derive(Debug)]
 pub struct ThresholdFifo {
     fifo: Fifo,
@@ -103,11 +106,17 @@ pub struct ThresholdFifo {
 }
 
 impl ThresholdFifo {
+    /// Creates an empty queue.
+    ///
+    /// # Errors
+    ///
+    /// If the limit is zero.
     pub fn new(config: &ThresholdConfig) -> Result<ThresholdFifo, Fault> {
         let fifo = Fifo::new(&FifoConfig::new(config.limit))?;
         Ok(ThresholdFifo { fifo, mark_threshold: config.mark_threshold, ect: config.ect })
     }
 
+    /// Marks the packet if it may be marked.
     fn mark(&self, packet: &mut Packet, cx: &mut Cx<'_>) {
         if self.ect == Markable::Ect || packet.ecn() != Ecn::Ect0 {
             cx.mark(packet, MarkReason::Threshold);

@@ -1,12 +1,12 @@
-//! The periodic updates of a discipline without a timer: missed updates are replayed at its next call.
+//! The periodic updates of a discipline without a timer. Missed updates are replayed at the next call.
 
 use lopsided_core::{Duration, Time};
 
-/// When the updates are due.
+/// The times of the updates.
 #[derive(Clone, Debug)]
 pub(crate) struct Updates {
     every: Duration,
-    /// Until when they have been made.
+    /// Time up to which updates have been made.
     made: Time,
 }
 
@@ -14,17 +14,19 @@ impl Updates {
     /// At most this many missed updates are replayed per call. After a longer pause the oldest are skipped.
     const MOST: u64 = 1 << 16;
 
+    /// Creates updates at this interval, starting at time zero.
     pub fn every(every: Duration) -> Updates {
         Updates { every, made: Time::ZERO }
     }
 
-    /// The time of the next update that is due; it counts as made.
+    /// Returns the time of the next update that is due, and counts it as made.
     #[inline]
     pub fn due(&mut self, now: Time) -> Option<Time> {
         if now.saturating_since(self.made) < self.every {
             return None;
         }
         let missed = self.missed(now);
+        // The memory of a controller is short, so the oldest updates after a long pause do not matter.
         if missed > Updates::MOST {
             self.made += self.every * (missed - Updates::MOST);
         }
@@ -32,11 +34,12 @@ impl Updates {
         Some(self.made)
     }
 
-    /// The due updates would change nothing: all but the last count as made.
+    /// Counts all due updates except the last as made. Call if they would change nothing.
     pub fn skip_to_last(&mut self, now: Time) {
         self.made += self.every * self.missed(now).saturating_sub(1);
     }
 
+    /// Returns the number of updates that are due.
     fn missed(&self, now: Time) -> u64 {
         now.saturating_since(self.made).as_nanos() / self.every.as_nanos()
     }

@@ -1,14 +1,17 @@
-//! Weighted fair queueing by flow: the packet that would finish first goes next (Demers, Keshav and Shenker, Analysis
-//! and Simulation of a Fair Queueing Algorithm, 1989; with the clock of Golestani 1994; Cisco IOS' `fair-queue`).
+//! Weighted fair queueing by flow: the packet with the earliest finish time is sent next (Demers, Keshav and Shenker,
+//! Analysis and Simulation of a Fair Queueing Algorithm, 1989; virtual time as in Golestani 1994; Cisco IOS's
+//! `fair-queue`).
 //!
-//! Flows are hashed to queues. A packet's finish is the later of its flow's last finish and that of the packet served
-//! last, plus its size over the flow's weight, which is its IP precedence and one (RFC 791's, the upper three bits of
-//! the DSCP). So a flow with few and small packets does not wait for others.
+//! Flows are hashed to queues. The finish time of a packet is its start time plus its size divided by the flow's
+//! weight. The start time is the later of the flow's last finish time and the finish time of the packet served last.
+//! The weight is the IP precedence plus 1 (RFC 791; the upper 3 bits of the DSCP). A flow with few and small packets
+//! thus does not wait for other flows.
 //!
-//! Room is shared as in IOS: at `limit` packets in all, an arriving one is dropped; where a flow has `threshold`
-//! packets, either its arriving packet goes or, if that is further from its turn, the last packet of another flow.
+//! Room is shared as in IOS. If `limit` packets are queued, an arriving packet is dropped. If the arriving packet's
+//! flow has `threshold` packets, either the arriving packet is dropped or, if its finish time is later, the last packet
+//! of another flow.
 //!
-//! Left out: the reservation of queues by RSVP.
+//! Not modelled: the reservation of queues by RSVP.
 
 use crate::bounds;
 use crate::flow_hash::{FlowHash, queue_of};
@@ -17,16 +20,19 @@ use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng};
 use lopsided_spec::{Fault, Key, Part, ValueType, key};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Weighted fair queueing as plain data.
+/// Settings of weighted fair queueing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WfqConfig {
+    /// Largest number of packets in all queues.
     pub limit: u32,
+    /// Number of packets of a flow from which on its arrivals cause drops.
     pub threshold: u32,
+    /// Number of queues to which flows are hashed.
     pub flows: u32,
 }
 
 impl Default for WfqConfig {
-    /// IOS' defaults on a fast line.
+    /// IOS's defaults on a fast line.
     fn default() -> WfqConfig {
         WfqConfig { limit: 1000, threshold: 64, flows: 256 }
     }
@@ -57,32 +63,39 @@ impl Discipline for WfqConfig {
     }
 }
 
-/// Addition to the finish for a byte of precedence zero: a multiple of 1 to 8.
+/// Finish time of one byte at precedence 0. A multiple of 1 to 8, so that dividing by a weight is exact.
 const OCTET: u64 = 840;
 
-/// Weighted fair queueing.
+/// Weighted fair queueing: the queues of all flows.
 #[derive(Debug)]
 pub struct Wfq {
     config: WfqConfig,
     hash: FlowHash,
     flows: Vec<Flow>,
-    /// The finishes of the flows' oldest and newest packets.
+    /// Finish time of each flow's oldest packet, with the flow.
     heads: BTreeSet<(u64, u32)>,
+    /// Finish time of each flow's newest packet, with the flow.
     tails: BTreeSet<(u64, u32)>,
-    /// The finish of the packet that was served last.
+    /// Virtual time: the finish time of the packet that was served last.
     clock: u64,
     backlog: Backlog,
 }
 
+/// The queue of one flow.
 #[derive(Debug, Default)]
 struct Flow {
-    /// The packets that wait and their finishes.
+    /// The queued packets with their finish times.
     packets: VecDeque<(u64, QueuedPacket)>,
+    /// Finish time of the flow's last packet, queued or sent.
     last_finish: u64,
 }
 
 impl Wfq {
-    /// `rng` is this queue's own stream: it perturbs the hash.
+    /// Creates empty queues. Only this discipline uses the random stream `rng`, which perturbs the hash.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
     pub fn new(config: &WfqConfig, mut rng: Rng) -> Result<Wfq, Fault> {
         config.check()?;
         Ok(Wfq {
@@ -96,7 +109,8 @@ impl Wfq {
         })
     }
 
-    /// Drops the last packet of all, unless its flow is this one or it would go before that finish.
+    /// Drops the packet with the latest finish time, unless it belongs to this flow or its finish time is not later
+    /// than `finish`. Returns true if a packet was dropped.
     fn drop_later_than(&mut self, finish: u64, flow: u32, cx: &mut Cx<'_>) -> bool {
         let Some(&(latest, other)) = self.tails.last() else { return false };
         if latest <= finish || other == flow {
@@ -116,7 +130,7 @@ impl Wfq {
     }
 }
 
-/// The finish after which a flow's next packet starts.
+/// Returns the start time of a flow's next packet: the finish time of its last queued packet, or the clock.
 fn packets_end(flow: &Flow, clock: u64) -> u64 {
     flow.packets.back().map_or(clock, |(finish, _)| *finish)
 }
@@ -127,6 +141,7 @@ impl Qdisc for Wfq {
             return cx.drop(packet, DropReason::QueueFull);
         }
         let at = queue_of(self.hash.flow(&packet), self.flows.len());
+        // The precedence is the upper 3 bits of the DSCP (RFC 791).
         let weight = u64::from(packet.dscp() >> 3) + 1;
         let finish = self.flows[at].last_finish.max(self.clock) + packet.size().get() * OCTET / weight;
         let is_long = self.flows[at].packets.len() >= self.config.threshold as usize;

@@ -1,13 +1,14 @@
-//! Weighted RED: one queue and one average, and thresholds of its own for each drop precedence (Cisco IOS'
+//! Weighted RED: one queue with one average, and separate thresholds for each drop precedence (Cisco IOS's
 //! `random-detect dscp-based`; RFC 2597's assured forwarding in one queue; Linux's `sch_gred` with a shared average).
 //!
-//! Packets of all precedences wait in one FIFO, so none overtakes another of its class. Where the average rises, those
-//! of the highest precedence are picked first.
+//! Packets of all precedences wait in one FIFO, so none overtakes another packet of its class. When the average rises,
+//! packets with the highest drop precedence are dropped or marked first.
 //!
-//! The defaults are those of IOS for the twelve AF codepoints: AFx1 from 32 packets, AFx2 from 28, AFx3 from 24, all
-//! to 40 with one of ten, a weight of 2^-9. Everything else has the thresholds of the last profile.
+//! The defaults are those of IOS for the 12 AF codepoints: AFx1 from 32 packets, AFx2 from 28, AFx3 from 24, all up to
+//! 40 packets with a probability of 10 % there, and a weight of 2^-9. All other packets have the thresholds of the last
+//! profile.
 //!
-//! Left out: an average for each precedence (RIO), which `gred` also has.
+//! Not modelled: an average for each precedence (RIO), which `gred` also has.
 
 use crate::red::law::{self, Average, Slope, Verdict};
 use crate::{
@@ -16,25 +17,35 @@ use crate::{
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Rng};
 use lopsided_spec::{Fault, Given, Key, Part, ValueType, key, part_value};
 
-/// A weighted RED queue as plain data.
+/// Settings of a weighted RED queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WredConfig {
+    /// Capacity of the queue.
     pub limit: Limit,
+    /// The thresholds of each drop precedence, numbered from 0.
     pub profiles: Vec<WredProfile>,
+    /// Rules that assign packets to profiles. The first rule that matches decides.
     pub classify: Vec<Rule>,
+    /// The profile of packets that no rule matches. `None`: the last profile.
     pub default_class: Option<u32>,
+    /// Weight of a new sample in the average, above 0 and at most 1.
     pub weight: f64,
+    /// Size of an average packet in bytes.
     pub avpkt: Bytes,
+    /// Rate at which packets leave. `None`: unlimited.
     pub bandwidth: Option<BitRate>,
+    /// True if packets capable of ECN are marked instead of dropped.
     pub ecn: bool,
 }
 
 /// The thresholds of one drop precedence.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WredProfile {
-    /// Packets on average from which some, and all, are picked.
+    /// Average backlog in packets from which on some packets are dropped or marked.
     pub min: u32,
+    /// Average backlog in packets from which on all packets are dropped or marked.
     pub max: u32,
+    /// Probability at `max`.
     pub probability: f64,
 }
 
@@ -126,6 +137,7 @@ impl Part for WredConfig {
     }
 }
 
+/// Returns the classifier that maps packets to profiles.
 impl WredConfig {
     fn classifier(&self) -> Classifier {
         let default = self.default_class.map_or(self.profiles.len().saturating_sub(1), |class| class as usize);
@@ -139,7 +151,7 @@ impl Discipline for WredConfig {
     }
 }
 
-/// Weighted RED.
+/// A FIFO queue under weighted RED.
 #[derive(Debug)]
 pub struct Wred {
     classifier: Classifier,
@@ -151,7 +163,11 @@ pub struct Wred {
 }
 
 impl Wred {
-    /// `rng` is this queue's own stream.
+    /// Creates an empty queue. Only this queue uses the random stream `rng`.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
     pub fn new(config: &WredConfig, rng: Rng) -> Result<Wred, Fault> {
         config.check()?;
         let slope = |profile: &WredProfile| {
@@ -176,6 +192,7 @@ impl Qdisc for Wred {
         if verdict != Verdict::Pass && !(self.ecn && packet.is_ecn_capable()) {
             return cx.drop(packet, DropReason::Early);
         }
+        // A packet that finds no room is dropped by the FIFO, and must not be marked first.
         if self.fifo.room().fits(packet.size()) {
             self.average.filled();
             if verdict != Verdict::Pass {

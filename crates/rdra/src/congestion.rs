@@ -1,18 +1,21 @@
-//! Congestion detection at the receiver: holes in what arrives, and whether a queue or the channel made them.
+//! Congestion detection at the receiver: finds holes in the arriving data, and decides whether a queue or the channel
+//! caused them.
 //!
-//! A segment that arrives out of order shows a hole before it. The paper counts every hole as congestion. A queue grows
-//! before it overflows, and the receiver sees the growth: the answers to its requests take longer. A hole is therefore
-//! attributed to the channel if answers take no longer than the shortest did (as in TCP Veno, Fu and Liew 2003).
+//! A segment that arrives out of order reveals a hole before it. The paper counts every hole as congestion. But a queue
+//! grows before it overflows, and the receiver notices the growth because answers to its requests take longer. A hole
+//! is therefore attributed to the channel if answers take no longer than the shortest one did (as in TCP Veno, Fu and
+//! Liew 2003).
 //!
-//! A queue that is too short to be seen overflows too. Such an overflow makes holes on several streams within a round
-//! trip: at least three, and more than meet by chance. A channel loses packets one by one, so its holes are nearly
-//! independent, and the number of holes that begin in a round trip is a Poisson variable. The share of round trips
-//! without a hole gives its mean. Overflows raise this mean little, because their holes come together.
+//! A queue can overflow without being long enough to be noticed. Such an overflow makes holes on several streams within
+//! one round trip: at least 3, and more than are likely by chance. A channel loses single packets, so its holes are
+//! nearly independent, and the number of holes that start in a round trip is a Poisson variable. Its mean follows from
+//! the proportion of round trips without a hole. Overflows raise this mean only a little, because their holes occur
+//! together.
 //!
-//! A round-trip sample is the time from a request to the first octet of its answer. The search for a queue uses the
-//! least of the latest samples, because a lost and repeated request makes a single sample too long; everything else
-//! uses the median. A loss at the end of an answer leaves no hole: the sender waits for its timer, at least two round
-//! trips, and such a pause counts as a hole (our rule; the paper gives none).
+//! A round-trip sample is the time from a request to the first byte of its answer. The detection of a queue uses the
+//! smallest of the latest samples, because a request that is lost and repeated makes a single sample too long;
+//! everything else uses their median. A loss at the end of an answer leaves no hole: the sender waits for its timer, at
+//! least 2 round trips. Such a pause counts as a hole (a rule of this crate; the paper has none).
 
 use lopsided_core::{Duration, Time};
 use lopsided_spec::Choice;
@@ -21,30 +24,30 @@ use std::collections::VecDeque;
 /// The rule that decides which holes count as congestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detection {
-    /// Holes that come with a queue, or on several streams at once.
+    /// Holes that coincide with a queue, or with holes on other streams.
     #[default]
     Queued,
     /// All holes (the paper's rule).
     Every,
 }
 
-/// The cause that a hole, or a pause that stands for one, is attributed to.
+/// The cause of a hole, or of a pause that counts as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// A loss on the channel: no congestion.
+    /// Loss on the channel: no congestion.
     Channel,
-    /// Congestion: a queue stood before the hole.
+    /// Congestion: there was a queue before the hole.
     Queue,
-    /// Congestion: holes on more streams at once than meet by chance.
+    /// Congestion: holes on more streams at the same time than are likely by chance.
     Together,
     /// Congestion, because the paper's rule counts every hole.
     Every,
-    /// Congestion within a round trip after the last reduction, which covers it.
+    /// Congestion within one round trip after the last reduction, which already reacted to it.
     Answered,
 }
 
 impl Loss {
-    /// The word for the cause in tables.
+    /// Returns the word for the cause in tables.
     pub fn name(self) -> &'static str {
         match self {
             Loss::Channel => "channel",
@@ -60,38 +63,45 @@ impl Choice for Detection {
     const WORDS: &'static [(&'static str, Detection)] = &[("queued", Detection::Queued), ("every", Detection::Every)];
 }
 
-/// Number of round-trip samples that are kept.
+/// Number of round-trip samples that are stored.
 const RECENT: usize = 8;
-/// A queue is seen if the round trip exceeds the shortest one by an eighth of it, and by at least 2 ms.
+/// Divisor of the shortest round trip. A queue is detected if the round trip exceeds the shortest one by more than this
+/// part of it.
 const QUEUE_PART: u64 = 8;
+/// Smallest excess that counts as a queue.
 const LEAST_QUEUE: Duration = Duration::from_millis(2);
-/// Number of streams with holes within a round trip from which on an overflow is possible.
+/// Smallest number of streams with holes in one round trip that can indicate an overflow.
 const TOGETHER: usize = 3;
-/// Probability below which holes on several streams are not put down to chance.
+/// Probability below which holes on several streams are not attributed to chance.
 const BY_CHANCE: f64 = 0.01;
-/// Least number of round trips before a sender's timer expires (RFC 8985 section 7.2).
+/// Smallest number of round trips before a sender's timer expires (RFC 8985, section 7.2).
 const REPAIR_RTTS: u64 = 2;
-/// The round trip that is assumed until the first answer.
+/// Round trip that is assumed until the first answer.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
 
+/// The state of the detection.
 #[derive(Debug)]
 pub(crate) struct Detector {
     how: Detection,
+    /// The latest round-trip samples.
     recent: VecDeque<Duration>,
+    /// The smallest round trip so far.
     least: Option<Duration>,
     /// Time of each stream's last hole.
     holes: Vec<Option<Time>>,
     rounds: Rounds,
 }
 
-/// The latest round trips, up to 64, and whether each had a hole.
+/// The latest round trips, up to 64: whether each one had a hole.
 #[derive(Debug, Default)]
 struct Rounds {
+    /// Start of the current round trip.
     began: Time,
-    /// A bit for each completed round trip, set if it had a hole; the lowest bit is the latest.
+    /// One bit for each completed round trip, set if it had a hole. The lowest bit is the latest.
     with_hole: u64,
+    /// Number of completed round trips, at most 64.
     over: u32,
-    /// Whether the current round trip had a hole.
+    /// True if the current round trip had a hole.
     has_hole: bool,
 }
 
@@ -100,12 +110,12 @@ impl Detector {
         Detector { how, recent: VecDeque::new(), least: None, holes: vec![None; streams], rounds: Rounds::default() }
     }
 
-    /// Data arrived.
+    /// Handles arriving data.
     pub fn arrived(&mut self, now: Time) {
         self.rounds.advance(now, self.rtt());
     }
 
-    /// Takes a sample: the time from a request to the first octet of its answer.
+    /// Adds a sample: the time from a request to the first byte of its answer.
     pub fn sample(&mut self, rtt: Duration) {
         if self.recent.len() == RECENT {
             self.recent.pop_front();
@@ -114,25 +124,26 @@ impl Detector {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// The current round trip: the median of the latest samples.
+    /// Returns the current round trip: the median of the latest samples.
     pub fn rtt(&self) -> Duration {
         let mut sorted: Vec<Duration> = self.recent.iter().copied().collect();
         sorted.sort_unstable();
         sorted.get(sorted.len() / 2).copied().unwrap_or(UNKNOWN_RTT)
     }
 
+    /// Returns the smallest round trip so far, or `None` before the first answer.
     pub fn least_rtt(&self) -> Option<Duration> {
         self.least
     }
 
-    /// Whether the `pause` after the stream's arrival at `last` shows that the sender's timer expired, for a loss that
-    /// made no hole.
+    /// True if the `pause` after the stream's arrival at `last` shows that the sender's timer expired, because of a
+    /// loss that made no hole.
     pub fn is_repair(&self, stream: usize, last: Time, pause: Duration) -> bool {
         let untold = self.holes[stream].is_none_or(|hole| hole < last);
         self.least.is_some() && untold && pause > self.rtt().saturating_mul(REPAIR_RTTS)
     }
 
-    /// Attributes a stream's new hole to a cause.
+    /// Attributes a new hole of a stream to a cause.
     pub fn judge(&mut self, now: Time, stream: usize) -> Loss {
         self.holes[stream] = Some(now);
         self.rounds.has_hole = true;
@@ -144,6 +155,7 @@ impl Detector {
         }
     }
 
+    /// True if the round trip shows a queue.
     fn sees_queue(&self) -> bool {
         let least = self.least.unwrap_or(Duration::MAX);
         let part = Duration::from_nanos(least.as_nanos() / QUEUE_PART);
@@ -151,11 +163,12 @@ impl Detector {
         latest.saturating_sub(least) > part.max(LEAST_QUEUE)
     }
 
+    /// True if the current holes on several streams indicate an overflow.
     fn holes_together(&self, now: Time) -> bool {
         let fresh = |hole: &Time| now.saturating_since(*hole) < self.rtt();
         let others = self.holes.iter().flatten().filter(|hole| fresh(hole)).count().saturating_sub(1);
         let expected = self.rounds.holes_each();
-        // On a very lossy channel every stream has a hole in nearly each round trip. Holes on all streams at once
+        // On a very lossy channel every stream has a hole in nearly every round trip. Holes on all streams at once
         // count as an overflow even there.
         let by_chance = at_least(others as u32, expected) > BY_CHANCE && others + 1 < self.holes.len();
         others + 1 >= TOGETHER && !by_chance
@@ -163,6 +176,7 @@ impl Detector {
 }
 
 impl Rounds {
+    /// Ends the current round trip if it is over.
     fn advance(&mut self, now: Time, rtt: Duration) {
         if now.saturating_since(self.began) < rtt {
             return;
@@ -172,7 +186,8 @@ impl Rounds {
         (self.began, self.has_hole) = (now, false);
     }
 
-    /// Mean number of holes in a round trip. With a Poisson mean m, a share e^-m of round trips has no hole.
+    /// Returns the mean number of holes in a round trip. With a Poisson mean m, a proportion e^-m of round trips has no
+    /// hole.
     fn holes_each(&self) -> f64 {
         let with_hole = f64::from(self.with_hole.count_ones());
         // Half a round trip without a hole is added (Laplace's rule), so that the logarithm stays finite.
@@ -181,7 +196,7 @@ impl Rounds {
     }
 }
 
-/// Probability that a Poisson variable with this mean is `least` or more.
+/// Returns the probability that a Poisson variable with this mean is at least `least`.
 fn at_least(least: u32, mean: f64) -> f64 {
     let mut term = libm::exp(-mean);
     let mut below = 0.0;
@@ -228,7 +243,7 @@ mod tests {
         assert!(detector.is_repair(1, last, ms(221)));
     }
 
-    /// Poisson's table: P(X >= 3) of mean 1 is 0.0803.
+    /// From a table of the Poisson distribution: P(X >= 3) is 0.0803 for a mean of 1.
     #[test]
     fn chance_is_poissons() {
         assert!((at_least(3, 1.0) - 0.0803).abs() < 1e-4);
@@ -236,8 +251,8 @@ mod tests {
         assert!(at_least(1, 0.0).abs() < 1e-12);
     }
 
-    /// Three holes within a round trip are an overflow where holes are rare, and chance where every second round trip
-    /// has one; six are an overflow there too.
+    /// Three holes within a round trip are an overflow if holes are rare, and chance if every second round trip has
+    /// one. Six holes are an overflow in both cases.
     #[test]
     fn holes_that_meet_by_chance_are_the_channels() {
         let mut detector = after(&[100; 8], Detection::Queued);

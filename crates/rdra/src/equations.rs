@@ -1,24 +1,27 @@
-//! The window rule as the paper prints it (equations 2.2 and 2.3): `W(t) = C (t - K)^3 + W_max` in segments, t seconds
-//! after the last congestion, `K = cbrt(W_max beta / C)`.
+//! The window rule as printed in the paper (equations 2.2 and 2.3): `W(t) = C (t - K)^3 + W_max` in segments, where t
+//! is the time in seconds since the last congestion and `K = cbrt(W_max beta / C)`.
 //!
-//! The paper prints beta = 0.8, with which a fifth of the window would remain. CUBIC of that time keeps 0.8 of the
-//! window, so we read 0.8 as the share that is kept. The paper does not describe the start: here the curve starts as
-//! after a loss at the initial window. The equations have no slow start and no lower bound from Reno's window.
+//! The paper prints beta = 0.8, which would leave 20 % of the window. CUBIC at that time kept 80 % of the window, so
+//! 0.8 is interpreted as the part that is kept. The paper does not describe the start: here the curve starts as after a
+//! loss at the initial window. The equations have no slow start and no lower bound by Reno's window.
 
 use lopsided_core::Time;
 use lopsided_tcp::cc::{Acked, PathState, Signal, Window, WindowAlgorithm};
 
+/// The scaling constant of CUBIC, in segments per second cubed.
 const C: f64 = 0.4;
+/// Part of the window that is kept after congestion.
 const KEPT: f64 = 0.8;
 
 /// The paper's equations.
 #[derive(Debug, Default)]
 pub(crate) struct Equations {
-    /// When the curve began, and `W_max`.
+    /// Start of the curve, and `W_max` in segments. `None` before the first ACK.
     epoch: Option<(Time, f64)>,
 }
 
 impl Equations {
+    /// Returns the window in segments, for a curve that started at `began`.
     fn window(now: Time, (began, w_max): (Time, f64)) -> f64 {
         let k = libm::cbrt(w_max * (1.0 - KEPT) / C);
         let t = now.saturating_since(began).as_secs_f64();
@@ -53,7 +56,7 @@ mod tests {
     use super::*;
     use lopsided_core::Duration;
 
-    /// W(0) = 0.8 W_max, W(K) = W_max, and the curve is steepest away from K.
+    /// W(0) = 0.8 W_max and W(K) = W_max. The curve is point-symmetric about K.
     #[test]
     fn the_curve_passes_its_fixed_points() {
         let epoch = (Time::ZERO, 100.0);

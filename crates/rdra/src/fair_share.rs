@@ -1,4 +1,4 @@
-//! The window that one TCP sender would have: a congestion control whose input is what the receiver sees.
+//! The window that a single TCP sender would have, computed at the receiver by a congestion control.
 
 use crate::congestion::{Detection, Detector, Loss};
 use crate::equations::Equations;
@@ -8,15 +8,15 @@ use lopsided_spec::Choice;
 use lopsided_tcp::ByteCounting;
 use lopsided_tcp::cc::{self, Acked, Controller, PathState, RateSample, Setup, Signal, WindowController};
 
-/// The initial window of a TCP sender, in segments (RFC 6928).
+/// Initial window of a TCP sender, in segments (RFC 6928).
 const INITIAL_SEGMENTS: u64 = 10;
-/// The segment size that is assumed until a connection reports its own.
+/// Segment size that is assumed until a connection reports its own.
 const USUAL_MSS: Bytes = Bytes::new(1448);
-/// The window does not grow while less than a quarter of it arrives in a round trip: the senders then send less than
-/// the window allows.
+/// Divisor of the window. The window does not grow while less than this part of it arrives per round trip: the senders
+/// then send less than the window allows.
 const LEAST_USE: u64 = 4;
 
-/// The rule by which the window grows and falls, by name.
+/// A rule by which the window grows and is reduced, identified by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowRule(&'static str);
 
@@ -24,12 +24,12 @@ const fn rule(name: &'static str) -> (&'static str, WindowRule) {
     (name, WindowRule(name))
 }
 
-/// The paper's equations, which no sender has as a congestion control.
+/// The paper's equations, which are not a congestion control of `lopsided-tcp`.
 const EQUATIONS: WindowRule = WindowRule("havey2015");
 
-/// The congestion controls that react to loss, the default first, and Vegas. Vegas is the extension of section 2.5: its
-/// round trips are the times from requests to the first octets of their answers. Controls that model the path need
-/// delivery rates, which requests do not give.
+/// The congestion controls that react to loss, the default first, and Vegas, the extension of section 2.5. Vegas uses
+/// the times from requests to the first bytes of their answers as round trips. Controls that model the path are not
+/// included, because they need delivery rates, which requests do not provide.
 impl Choice for WindowRule {
     const WORDS: &'static [(&'static str, WindowRule)] = &[
         rule("cubic"),
@@ -53,6 +53,7 @@ impl Default for WindowRule {
 }
 
 impl WindowRule {
+    /// Creates the congestion control of this name.
     fn build(self) -> Box<dyn Controller> {
         let setup = Setup {
             initial_window: Bytes::new(INITIAL_SEGMENTS * USUAL_MSS.get()),
@@ -69,26 +70,32 @@ impl WindowRule {
     }
 }
 
+/// The window, and the detection of congestion that drives it.
 #[derive(Debug)]
 pub(crate) struct FairShare {
     rule: Box<dyn Controller>,
     detector: Detector,
     mss: Bytes,
+    /// True once data has arrived.
     established: bool,
     delivered: Bytes,
+    /// Number of holes so far.
     holes: u64,
+    /// Number of reductions of the window so far.
     reductions: u64,
     /// Holes before this time are covered by the last reduction.
     until: Time,
     round: Round,
 }
 
-/// Octets that arrive in a round trip.
+/// Bytes that arrive in a round trip.
 #[derive(Debug, Default)]
 struct Round {
+    /// Start of the current round trip.
     began: Time,
+    /// Bytes of the current round trip.
     octets: u64,
-    /// Octets of the previous round; `None` in the first.
+    /// Bytes of the previous round trip; `None` in the first.
     before: Option<u64>,
 }
 
@@ -123,7 +130,8 @@ impl FairShare {
         self.mss = mss;
     }
 
-    /// Octets arrived. `rtt` is set if they are the first of an answer.
+    /// Handles arriving bytes. `rtt` is set if they are the first of an answer. `requested` is the number of bytes
+    /// requested and not received.
     pub fn arrived(&mut self, now: Time, octets: u64, rtt: Option<Duration>, requested: u64) {
         if let Some(rtt) = rtt {
             self.detector.sample(rtt);
@@ -136,12 +144,16 @@ impl FairShare {
             self.established = true;
             self.rule.on_established(now, &path);
         }
+        // The congestion control must not grow a window that the senders do not use (RFC 7661 has the same rule for
+        // senders).
         let used = self.round.before.is_none_or(|octets| self.rule.cwnd().get() <= LEAST_USE * octets);
         let octets = Bytes::new(octets);
         let ack = Acked {
             delivered: octets,
             cumulative: octets,
             segments: octets.get().div_ceil(path.mss.get().max(1)) as u32,
+            // The receiver has no ACKs, so everything that only a sender's ACK processing provides has its neutral
+            // value.
             predicted: true,
             told: false,
             may_raise: true,
@@ -163,13 +175,14 @@ impl FairShare {
         self.rule.on_ack(now, &ack, &path);
     }
 
-    /// Judges a new hole of a stream, and reduces the window if the hole is congestion.
+    /// Handles a new hole of a stream: finds its cause, and reduces the window if the hole is congestion.
     pub fn hole(&mut self, now: Time, stream: usize, requested: u64) -> Loss {
         self.holes += 1;
         let loss = self.detector.judge(now, stream);
         if loss == Loss::Channel {
             return loss;
         }
+        // As for a sender: at most one reduction per round trip.
         if now < self.until {
             return Loss::Answered;
         }
@@ -180,13 +193,14 @@ impl FairShare {
         loss
     }
 
-    /// Judges the arrival that ends a pause since `last`. Returns `None` if the pause shows no loss, or a loss that the
-    /// last reduction covers.
+    /// Handles the arrival that ends a pause since `last`. Returns `None` if the pause shows no loss, or a loss that
+    /// the last reduction covers.
     pub fn resumed(&mut self, now: Time, stream: usize, last: Time, pause: Duration, requested: u64) -> Option<Loss> {
         let is_loss = last >= self.until && self.detector.is_repair(stream, last, pause);
         is_loss.then(|| self.hole(now, stream, requested))
     }
 
+    /// Returns the state of the path, as a sender would report it to its congestion control.
     fn path(&self, requested: u64) -> PathState {
         PathState {
             mss: self.mss,
@@ -205,6 +219,7 @@ impl FairShare {
 }
 
 impl Round {
+    /// Counts arriving bytes, and starts a new round trip if the current one is over.
     fn count(&mut self, now: Time, octets: u64, rtt: Duration) {
         if now.saturating_since(self.began) >= rtt {
             self.before = (self.octets > 0).then_some(self.octets);

@@ -1,24 +1,25 @@
-//! Receiver Driven Rate Adaptation: one object over several connections, at the share of one.
+//! Receiver Driven Rate Adaptation: downloads one object over several connections, with the fair share of one.
 //!
-//! Havey, *Throughput and Delay on the Packet Switched Internet* (UC Santa Barbara, 2015), chapter 2. The receiver asks
-//! for byte ranges of an object over n connections. It sees losses as holes in what arrives, works out the window that
-//! one TCP sender would have, and asks for no more than that at a time: robust against loss as n connections are, and
-//! no greedier than one.
+//! Havey, *Throughput and Delay on the Packet Switched Internet* (UC Santa Barbara, 2015), chapter 2. The receiver
+//! requests byte ranges of an object over n connections. It detects losses as holes in the arriving data, computes the
+//! window that a single TCP sender would have, and never has more than this window requested. The transfer is as robust
+//! against loss as n connections, and takes no more than the share of one.
 //!
-//! [`Transfer`] is the whole system without a clock or I/O: its input is what was received and seen, its output the next
-//! requests. The simulator's application and the real client drive the same code. Three parts can be replaced:
+//! [`Transfer`] is the whole system without a clock or I/O. Its input is the received data and the observed segments,
+//! its output the next requests. The simulator's application and the real client use the same code. Three parts can be
+//! replaced:
 //!
 //! - [`Detection`]: which holes count as congestion.
 //! - [`WindowRule`]: a congestion control of `lopsided-tcp` (loss-based, or Vegas), or the paper's equations.
 //! - Stream control ([`Mode`]): the paper's equation 2.4, plain parallel TCP, or a single connection.
 //!
-//! The paper leaves four things open, and this crate decides them. The window starts like a TCP sender's, with ten
-//! segments over all streams and slow start (the IW/n for each stream of section 2.5). The window counts octets. All
-//! holes within a round trip are one event. The window does not grow while the servers send less than a quarter of it.
+//! The paper leaves four points open, which this crate decides. The window starts like a TCP sender's, with 10 segments
+//! over all streams and slow start (the IW/n for each stream of section 2.5). The window counts bytes. All holes within
+//! a round trip are one congestion event. The window does not grow while the servers send less than 25 % of it.
 //!
-//! The crate senses the round trip from requests alone, and it never adapts the number of streams.
+//! The crate measures the round trip only by its requests, and never changes the number of streams.
 
-#![warn(missing_docs)]
+#![deny(missing_docs)]
 
 mod congestion;
 mod equations;

@@ -1,38 +1,50 @@
-//! Sets of octets of an object.
+//! Sets of byte offsets of an object.
 
 use std::ops::Range;
 
-/// A set of offsets, as ranges in order that do not touch.
+/// A set of byte offsets, stored as ascending ranges that do not touch.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_rdra::Ranges;
+///
+/// let mut missing = Ranges::whole(1_000);
+/// missing.remove(&(100..200));
+/// assert_eq!(missing.octets(), 900);
+/// assert_eq!(missing.take_first(500), Some(0..100));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
     ranges: Vec<Range<u64>>,
+    /// Number of bytes in all ranges.
     octets: u64,
 }
 
 impl Ranges {
-    /// All offsets below `size`.
+    /// Returns the set of all offsets below `size`.
     pub fn whole(size: u64) -> Ranges {
         let mut all = Ranges::default();
         all.insert(0..size);
         all
     }
 
-    /// Number of bytes in all ranges.
+    /// Returns the number of bytes in all ranges.
     pub fn octets(&self) -> u64 {
         self.octets
     }
 
-    /// True if there are no ranges.
+    /// True if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.octets == 0
     }
 
-    /// The ranges in ascending order.
+    /// Returns the ranges in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Range<u64>> {
         self.ranges.iter().cloned()
     }
 
-    /// Adds a range and joins it with those that it touches.
+    /// Adds a range and merges it with the ranges that it overlaps or touches.
     pub fn insert(&mut self, new: Range<u64>) {
         if new.is_empty() {
             return;
@@ -48,7 +60,7 @@ impl Ranges {
         self.ranges.splice(from..to, [merged]);
     }
 
-    /// Removes a range.
+    /// Removes the offsets of a range from the set.
     pub fn remove(&mut self, gone: &Range<u64>) {
         if gone.is_empty() {
             return;
@@ -64,7 +76,7 @@ impl Ranges {
         self.ranges.splice(from..to, kept);
     }
 
-    /// Takes out the lowest offsets, `most` at most and all of one range.
+    /// Removes and returns the lowest offsets: at most `most` of them, all from one range. `None` if the set is empty.
     pub fn take_first(&mut self, most: u64) -> Option<Range<u64>> {
         let first = self.ranges.first()?;
         let taken = first.start..first.end.min(first.start.saturating_add(most));
@@ -79,7 +91,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A set of ranges is what a set of single offsets is.
+        /// The set behaves like a set of single offsets.
         #[test]
         fn ranges_are_sets(steps in prop::collection::vec((any::<bool>(), 0u64..40, 0u64..12), 0..40)) {
             let (mut ranges, mut plain) = (Ranges::default(), [false; 64]);

@@ -4,15 +4,15 @@ use crate::{Detection, WindowRule};
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::Choice;
 
-/// The rule for the size of a request.
+/// The rule for the amount of data that is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// All streams together request what one TCP sender would have outstanding (equation 2.4).
+    /// All streams together request as much as a single TCP sender would have in flight (equation 2.4).
     #[default]
     Fair,
-    /// Each stream's sender alone limits the stream: plain parallel TCP.
+    /// Only its own sender limits a stream: plain parallel TCP.
     Greedy,
-    /// One stream and one request: plain TCP.
+    /// One stream with one request: plain TCP.
     Single,
 }
 
@@ -24,22 +24,22 @@ impl Choice for Mode {
 /// The settings of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How streams share the window.
+    /// The rule for the amount of data that is requested.
     pub mode: Mode,
-    /// Connections at once; [`Mode::Single`] has one.
+    /// Number of parallel connections; [`Mode::Single`] always has one.
     pub streams: u32,
     /// The rule for the window.
     pub window: WindowRule,
     /// Which holes count as congestion.
     pub detection: Detection,
-    /// The least size of a request; only the last may be smaller.
+    /// Smallest size of a request in bytes; only the last request may be smaller.
     pub min_chunk: Bytes,
-    /// A stream is given up if nothing arrives on it for this time.
+    /// A stream on which nothing arrives for this time is given up.
     pub stall_timeout: Duration,
 }
 
 impl Default for Settings {
-    /// Eight streams and chunks of at least 1 kB, as in the paper.
+    /// Eight streams and requests of at least 1 kB, as in the paper.
     fn default() -> Settings {
         Settings {
             mode: Mode::Fair,

@@ -1,4 +1,4 @@
-//! A transfer: the missing parts of an object, the stream that brings each part, and the next request.
+//! A transfer: the missing parts of an object, the stream that requested each part, and the next request.
 
 use crate::fair_share::FairShare;
 use crate::{Loss, Mode, Ranges, Settings, Step, What};
@@ -6,51 +6,73 @@ use lopsided_core::{Bytes, Duration, Time};
 use std::fmt;
 use std::ops::Range;
 
-/// Plain parallel TCP requests pieces of what is left: small enough that all streams end together, large enough that
-/// the wait for an answer costs little.
+/// Smallest request of plain parallel TCP in bytes, so that the wait for an answer costs little.
 const LEAST_PIECE: u64 = 64 << 10;
+/// Largest request of plain parallel TCP in bytes, so that all streams end at about the same time.
 const LARGEST_PIECE: u64 = 4 << 20;
 
-/// One object on its way over several streams. Streams are numbered from 0.
+/// The download of one object over several streams, which are numbered from 0. It has no clock and no I/O.
+///
+/// For each idle stream call [`Transfer::request`] and send the range to the server. Report received data with
+/// [`Transfer::received`], the state of each connection with [`Transfer::observe`], and lost connections with
+/// [`Transfer::failed`].
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::{Duration, Time};
+/// use lopsided_rdra::{Mode, Ranges, Settings, Transfer};
+///
+/// let settings = Settings { mode: Mode::Single, ..Settings::default() };
+/// let mut transfer = Transfer::new(settings, Ranges::whole(1_000));
+/// assert_eq!(transfer.request(Time::ZERO, 0), Some(0..1_000));
+/// let now = Time::ZERO + Duration::from_millis(50);
+/// assert_eq!(transfer.received(now, 0, 1_000), Ok(0..1_000));
+/// assert!(transfer.is_complete());
+/// ```
 #[derive(Debug)]
 pub struct Transfer {
     settings: Settings,
-    /// Octets neither received nor requested.
+    /// Bytes neither received nor requested.
     missing: Ranges,
     streams: Vec<Stream>,
-    /// The window of the one sender; `None` if only the streams' senders limit the transfer.
+    /// The window of a single sender; `None` if only the streams' senders limit the transfer.
     share: Option<FairShare>,
-    /// Octets requested and not received, over all streams.
+    /// Bytes requested and not received, over all streams.
     requested: u64,
+    /// Bytes received.
     received: u64,
-    /// The steps since the caller last took them; `None` unless they are recorded.
+    /// Steps since the last [`Transfer::take_steps`]; `None` unless steps are recorded.
     steps: Option<Vec<Step>>,
 }
 
+/// One stream.
 #[derive(Debug, Default)]
 struct Stream {
     chunk: Option<Chunk>,
-    /// Segments out of order on the connection, as last seen.
+    /// Number of segments received out of order on the connection, as of the last report.
     out_of_order: u64,
-    /// The connection's segment size, as last seen.
+    /// Segment size of the connection, as of the last report.
     mss: Bytes,
-    /// The stream has a hole, and nothing in order has arrived since.
+    /// True from a new hole until data arrives in order.
     has_hole: bool,
 }
 
 /// A stream's current request.
 #[derive(Debug)]
 struct Chunk {
-    /// The part that has not arrived.
+    /// The part that has not been received.
     range: Range<u64>,
+    /// Time of the request.
     asked: Time,
-    /// Time of the last arrival, or of the request.
+    /// Time of the last arrival, or of the request before any.
     moved: Time,
+    /// True once a part has been received.
     begun: bool,
 }
 
 impl Transfer {
-    /// A transfer of `missing`.
+    /// Creates a transfer of the ranges `missing`.
     pub fn new(settings: Settings, missing: Ranges) -> Transfer {
         let streams = if settings.mode == Mode::Single { 1 } else { settings.streams.max(1) as usize };
         let share = match settings.mode {
@@ -66,11 +88,12 @@ impl Transfer {
         self.steps = Some(Vec::new());
     }
 
-    /// The steps recorded since the last call.
+    /// Removes and returns the steps recorded since the last call.
     pub fn take_steps(&mut self) -> Vec<Step> {
         self.steps.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// Records a step, if steps are recorded.
     fn write_down(&mut self, at: Time, stream: usize, what: What, loss: Option<Loss>) {
         let (window, requested) = (self.window(), self.requested);
         if let Some(steps) = &mut self.steps {
@@ -78,12 +101,12 @@ impl Transfer {
         }
     }
 
-    /// Number of streams.
+    /// Returns the number of streams.
     pub fn streams(&self) -> usize {
         self.streams.len()
     }
 
-    /// The next request of an idle stream. `None` if the stream is busy, or if everything is requested.
+    /// Returns the next request of an idle stream. `None` if the stream is busy, or if everything is requested.
     pub fn request(&mut self, now: Time, stream: usize) -> Option<Range<u64>> {
         if self.streams.get(stream)?.chunk.is_some() {
             return None;
@@ -95,35 +118,37 @@ impl Transfer {
         Some(range)
     }
 
-    /// Equation 2.4. The paper prints "min", but its text describes "max".
+    /// Returns the size of the next request in bytes.
     fn chunk_size(&self) -> u64 {
         let streams = self.streams.len() as u64;
         let least = self.settings.min_chunk.get().max(1);
         match (self.settings.mode, &self.share) {
+            // Equation 2.4. The paper prints "min", but its text describes "max".
             (_, Some(share)) => (share.window().get().saturating_sub(self.requested) / streams).max(least),
             (Mode::Single, None) => u64::MAX,
             (_, None) => (self.missing.octets() / (2 * streams)).clamp(LEAST_PIECE, LARGEST_PIECE).max(least),
         }
     }
 
-    /// The next `octets` octets of the stream's request arrived. Returns their place in the object.
+    /// Reports that the next `octets` bytes of the stream's request have arrived. Returns their range in the object.
     ///
     /// # Errors
-    /// If the stream's request has fewer octets left.
+    /// If fewer bytes of the stream's request are left.
     pub fn received(&mut self, now: Time, stream: usize, octets: u64) -> Result<Range<u64>, Excess> {
         self.received_late(now, now, stream, octets)
     }
 
-    /// The same as [`Transfer::received`] for octets that arrived at `came` and are reported now.
+    /// Like [`Transfer::received`], for bytes that arrived at `came` and are reported now.
     ///
     /// # Errors
-    /// If the stream's request has fewer octets left.
+    /// If fewer bytes of the stream's request are left.
     pub fn received_late(&mut self, now: Time, came: Time, stream: usize, octets: u64) -> Result<Range<u64>, Excess> {
         let chunk = self.streams.get_mut(stream).and_then(|stream| stream.chunk.as_mut());
         let chunk = chunk.filter(|chunk| octets <= chunk.range.end - chunk.range.start).ok_or(Excess)?;
         if octets == 0 {
             return Ok(chunk.range.start..chunk.range.start);
         }
+        // The caller's times may be slightly out of order; a stream's arrivals must not go back in time.
         let came = came.clamp(chunk.moved, now.max(chunk.moved));
         let rtt = (!chunk.begun).then(|| came.saturating_since(chunk.asked));
         let pause = came.saturating_since(chunk.moved);
@@ -134,6 +159,7 @@ impl Transfer {
         chunk.range.start = place.end;
         let ended = chunk.range.is_empty();
         let at = &mut self.streams[stream];
+        // Data in order shows that the hole is filled.
         at.has_hole = false;
         if ended {
             at.chunk = None;
@@ -150,14 +176,14 @@ impl Transfer {
         Ok(place)
     }
 
-    /// Takes the statistics of a stream's connection: segments that arrived out of order since it began
-    /// (`tcpi_rcv_ooopack`), and the segment size.
+    /// Reports the state of a stream's connection: segments received out of order since its start (`tcpi_rcv_ooopack`),
+    /// and the segment size.
     pub fn observe(&mut self, now: Time, stream: usize, out_of_order: u64, mss: Bytes) {
         let Some(seen) = self.streams.get_mut(stream) else { return };
         if (seen.out_of_order, seen.mss) == (out_of_order, mss) {
             return;
         }
-        // Further segments out of order, until the hole is filled, belong to the same hole.
+        // Until the hole is filled, further segments out of order belong to the same hole.
         let hole = out_of_order > seen.out_of_order && !seen.has_hole;
         (seen.out_of_order, seen.mss) = (out_of_order, mss);
         seen.has_hole |= hole;
@@ -173,10 +199,11 @@ impl Transfer {
         self.write_down(now, stream, What::Observed { out_of_order, mss }, loss);
     }
 
-    /// The stream's connection failed. The rest of its request is missing again, and the stream may have a new
-    /// connection.
+    /// Reports that the stream's connection was lost. The rest of its request is missing again. The stream can continue
+    /// with a new connection.
     pub fn failed(&mut self, now: Time, stream: usize) {
         let Some(failed) = self.streams.get_mut(stream) else { return };
+        // The counters of a new connection start at 0, so the whole state of the stream is reset.
         let chunk = std::mem::take(failed).chunk;
         if let Some(chunk) = chunk {
             self.requested -= chunk.range.end - chunk.range.start;
@@ -185,18 +212,19 @@ impl Transfer {
         self.write_down(now, stream, What::Failed, None);
     }
 
-    /// The streams on which nothing arrived for the stall timeout. The caller closes each, reports it as
-    /// [failed](Transfer::failed) and opens it again.
+    /// Returns the streams on which nothing has arrived for the stall timeout. The caller closes their connections,
+    /// reports them as [failed](Transfer::failed) and opens new ones.
     pub fn stalled(&self, now: Time) -> Vec<usize> {
         let late = |stream: &Stream| self.stalls_at(stream).is_some_and(|at| at <= now);
         (0..self.streams.len()).filter(|at| late(&self.streams[*at])).collect()
     }
 
-    /// Time at which the next stream stalls if nothing arrives.
+    /// Returns the time at which the next stream stalls if nothing arrives.
     pub fn next_stall(&self) -> Option<Time> {
         self.streams.iter().filter_map(|stream| self.stalls_at(stream)).min()
     }
 
+    /// Returns the time at which the stream stalls, if it has a request.
     fn stalls_at(&self, stream: &Stream) -> Option<Time> {
         Some(stream.chunk.as_ref()?.moved + self.settings.stall_timeout)
     }
@@ -206,43 +234,43 @@ impl Transfer {
         self.missing.is_empty() && self.requested == 0
     }
 
-    /// The lowest octet that was neither received nor requested.
+    /// Returns the lowest offset that was neither received nor requested.
     pub fn first_missing(&self) -> Option<u64> {
         self.missing.iter().next().map(|range| range.start)
     }
 
-    /// Octets that have not arrived, requested or not.
+    /// Returns the number of bytes that have not arrived, requested or not.
     pub fn left(&self) -> u64 {
         self.missing.octets() + self.requested
     }
 
-    /// Number of received bytes of the object.
+    /// Returns the number of bytes received.
     pub fn octets_received(&self) -> u64 {
         self.received
     }
 
-    /// Octets requested and not received.
+    /// Returns the number of bytes requested and not received.
     pub fn requested(&self) -> u64 {
         self.requested
     }
 
-    /// The window that one sender would have; `None` if the mode has no window.
+    /// Returns the window that a single sender would have; `None` if the mode has no window.
     pub fn window(&self) -> Option<Bytes> {
         self.share.as_ref().map(FairShare::window)
     }
 
-    /// Number of reductions of the window.
+    /// Returns the number of reductions of the window.
     pub fn reductions(&self) -> u64 {
         self.share.as_ref().map_or(0, FairShare::reductions)
     }
 
-    /// The round trip of requests: the median of the latest samples.
+    /// Returns the round trip of requests, the median of the latest samples; `None` if the mode has no window.
     pub fn rtt(&self) -> Option<Duration> {
         self.share.as_ref().map(FairShare::rtt)
     }
 }
 
-/// More arrived on a stream than it requested.
+/// The error of a stream on which more data arrived than it requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Excess;
 

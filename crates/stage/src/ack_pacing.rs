@@ -1,10 +1,11 @@
 //! ACK pacing (Partridge's ACK spacing: ACK Spacing for High Delay-Bandwidth Paths with Insufficient Buffering, 1998;
-//! RFC 2760 section 3.3.3). ACKs that arrive in a bunch leave with gaps between them. A gap is the time that the data
+//! RFC 2760, section 3.3.3). ACKs that arrive in a burst leave with gaps between them. A gap is the time that the data
 //! released by the previous ACK takes at `rate`, so the sender does not send this data in a burst.
 //!
-//! An ACK delays the next one of its connection by the time of the octets that it acknowledges. This stage does not
-//! divide a stretch ACK; `ack_reconstruct` before it does. Only plain ACKs for new data wait, for at most `max_delay`. A
-//! duplicate ACK, and an ACK with data, flags, SACK blocks or counts of marks, leaves at once, behind those that wait.
+//! An ACK delays the next ACK of its connection by the time of the bytes that it acknowledges. The stage does not split
+//! a stretch ACK; an `ack_reconstruct` stage in front of it does. Only plain ACKs for new data are delayed, by at most
+//! `max_delay`. A duplicate ACK, and an ACK with data, flags, SACK blocks or counts of marks, leaves at once, after all
+//! ACKs that wait.
 
 use crate::held_acks::{Ack, HeldAcks, Rule, Waiting};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
@@ -17,9 +18,9 @@ use lopsided_spec::{Fault, Key, Part, key};
 pub struct AckPacingConfig {
     /// The side of the queue that the stage is on.
     pub side: StageSide,
-    /// The rate of the data that the ACKs may release.
+    /// Rate of the data that the ACKs may release.
     pub rate: BitRate,
-    /// The longest delay of an ACK.
+    /// Longest delay of an ACK.
     pub max_delay: Duration,
 }
 
@@ -73,11 +74,12 @@ struct Pacing {
     delayed: u64,
 }
 
-/// One connection's ACKs.
+/// The pacing of one connection.
 #[derive(Debug)]
 struct Pace {
+    /// Highest acknowledgement number so far.
     newest: Seq,
-    /// Time at which the data that earlier ACKs released is through.
+    /// Time at which the data released by earlier ACKs has been sent at `rate`.
     free_at: Time,
 }
 
@@ -96,6 +98,7 @@ impl Rule for Pacing {
         let (Ack { connection, header, packet }, now) = (ack, cx.now());
         let octets = Bytes::new(u64::from(header.ack.since(pace.newest)));
         let (data, _) = self.config.rate.time_to_send(octets, 0);
+        // ACKs of a connection stay in order, and none waits longer than `max_delay`.
         let in_order = waiting.last(connection).unwrap_or(now);
         let goes = pace.free_at.min(now + self.config.max_delay).max(in_order).max(now);
         *pace = Pace { newest: header.ack, free_at: goes + data };

@@ -1,16 +1,16 @@
-//! ACK thinning: only every n-th pure cumulative ACK of a connection passes (RFC 3449 section 5.2.2 describes the
-//! family).
+//! ACK thinning: only every n-th pure cumulative ACK of a connection passes (a family of mechanisms, RFC 3449, section
+//! 5.2.2).
 //!
-//! An ACK can be thinned if a later one carries all its information: it acknowledges new data and has no payload, no
-//! SYN, FIN, RST, ECE, CWR or AE flag, no SACK blocks and no accurate ECN option. Every other segment, above all a
-//! duplicate ACK, leaves at once, after the ACK that is held. With accurate ECN (RFC 9768) every ACK carries counters,
-//! so none is thinned.
+//! An ACK can be dropped if a later one carries all its information: it acknowledges new data and has no payload, no
+//! SYN, FIN, RST, ECE, CWR or AE flag, no SACK blocks and no accurate ECN option. Any other segment, such as a
+//! duplicate ACK, leaves at once, after the held ACK. With accurate ECN (RFC 9768) every ACK carries counters, so none
+//! is dropped.
 //!
-//! The newest thinned ACK is held and not dropped. It leaves when the n-th ACK arrives, or after `max_delay`, so the
-//! sender receives an ACK for all data even if no further ACK follows. A newer ACK of the connection replaces a held
+//! The newest ACK is held instead of dropped. It leaves when the n-th ACK arrives, or after `max_delay`, so that the
+//! sender receives an ACK for all data even if no further ACK follows. A newer ACK of the connection replaces the held
 //! one and keeps its deadline.
 //!
-//! A stage does not see the queue, so this one cannot thin by the queue's length.
+//! A stage has no access to the queue, so thinning cannot depend on the length of the queue.
 
 use crate::held_acks::{Ack, HeldAcks, Rule, Waiting};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
@@ -25,7 +25,7 @@ pub struct AckThinningConfig {
     pub side: StageSide,
     /// One of this number of ACKs passes.
     pub keep: u32,
-    /// The longest delay of an ACK.
+    /// Longest delay of an ACK.
     pub max_delay: Duration,
 }
 
@@ -71,12 +71,12 @@ struct Thinning {
     thinned: u64,
 }
 
-/// One connection's ACKs.
+/// The state of one connection.
 #[derive(Debug)]
 struct Thinned {
     /// The highest acknowledgement number so far.
     newest: Seq,
-    /// ACKs thinned since the last one that passed.
+    /// Number of ACKs since the last one that passed.
     count: u32,
 }
 
@@ -115,7 +115,7 @@ impl Rule for Thinning {
         known.count = 0;
     }
 
-    /// `thinned_packets` is the number of ACKs dropped since the start.
+    /// Calls `out` with `thinned_packets`, the number of ACKs dropped since the start.
     fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("thinned_packets", self.thinned as f64);
     }

@@ -1,24 +1,28 @@
-//! A stage in a scenario: its settings, which have keys of their own, and the stage built from them.
+//! Stages in scenarios: their settings, and the stage that is built from them.
 
 use crate::{Stage, StageNode};
 use lopsided_core::Rng;
 use lopsided_spec::{AnyPart, Choice, Chosen, Fault, Part};
 
-/// A stage that scenarios can choose: its settings, declared as a [`Part`], and how it is built from them.
+/// A stage that scenarios can choose. Its settings are a [`Part`]; `build` turns them into a [`Stage`].
 pub trait StageKind: Part {
-    /// The side of the queue and the line.
+    /// Returns the side of the queue and the line that the stage is on.
     fn side(&self) -> StageSide;
 
-    /// Builds the stage of a run.
+    /// Builds the stage of one run.
+    ///
+    /// # Errors
+    ///
+    /// If the settings contradict each other.
     fn build(&self, role: &StageRole<'_>) -> Result<Box<dyn Stage>, Fault>;
 }
 
 /// A side of a direction's queue and line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StageSide {
-    /// Before the queue.
+    /// In front of the queue.
     Entry,
-    /// Behind the line.
+    /// After the line.
     Exit,
 }
 
@@ -26,17 +30,17 @@ impl Choice for StageSide {
     const WORDS: &'static [(&'static str, StageSide)] = &[("entry", StageSide::Entry), ("exit", StageSide::Exit)];
 }
 
-/// A stage's place in a run, which seeds its random numbers.
+/// The position of a stage in a run, which keys its random stream.
 #[derive(Clone, Copy, Debug)]
 pub struct StageRole<'a> {
-    /// The run's seed, which keys the stage's random numbers.
+    /// Seed of the run.
     pub seed: u64,
-    /// The place in words, such as `link/up/stage 1`.
+    /// Position of the stage, such as `link/up/stage 1`.
     pub role: &'a str,
 }
 
 impl StageRole<'_> {
-    /// This stage's own stream of random numbers.
+    /// Returns the random stream of this stage.
     pub fn rng(&self) -> Rng {
         Rng::for_role(self.seed, self.role)
     }
@@ -44,6 +48,7 @@ impl StageRole<'_> {
 
 type BuildStage = fn(&dyn AnyPart, &StageRole<'_>) -> Result<Box<dyn Stage>, Fault>;
 
+/// The two calls of a [`StageKind`] on settings whose type is erased.
 #[derive(Clone, Copy)]
 pub(crate) struct Vtable {
     side: fn(&dyn AnyPart) -> StageSide,
@@ -64,22 +69,26 @@ impl Vtable {
 pub struct StageConfig(pub(crate) Chosen<Vtable>);
 
 impl StageConfig {
-    /// Settings of any kind, also of one from outside this crate.
+    /// Wraps the settings of a kind, from this crate or from another.
     pub fn new<S: StageKind>(config: S) -> StageConfig {
         StageConfig(Chosen::new(config, Vtable::of::<S>()))
     }
 
-    /// The kind's name.
+    /// Returns the kind's name.
     pub fn kind(&self) -> &'static str {
         self.0.kind()
     }
 
-    /// The side of the queue that the stage is on.
+    /// Returns the side of the queue that the stage is on.
     pub fn side(&self) -> StageSide {
         (self.0.build.side)(&*self.0.part)
     }
 
-    /// Builds the node of a run.
+    /// Builds the node of one run.
+    ///
+    /// # Errors
+    ///
+    /// If the settings contradict each other.
     pub fn build(&self, role: &StageRole<'_>) -> Result<StageNode, Fault> {
         (self.0.build.build)(&*self.0.part, role).map(StageNode::new)
     }

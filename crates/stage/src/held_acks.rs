@@ -1,8 +1,9 @@
-//! The common part of stages that hold ACKs: a state for each connection, and plain ACKs that wait, each for a time of
-//! its own.
+//! The parts that all stages share that hold ACKs: a state for each connection, and plain ACKs that wait, each until a
+//! time of its own.
 //!
-//! An ACK is plain if a copy or a later ACK can carry all its information: it has no data, no other flag, no SACK block
-//! and no count of marks. A segment that is not a plain ACK leaves at once, behind those that wait. State is soft.
+//! An ACK is plain if a copy or a later ACK can carry all its information: it has no data, no other flag, no SACK
+//! blocks and no counts of marks. Any other segment leaves at once, after all ACKs of its connection that wait. The
+//! state can be lost without harm.
 
 use crate::{Outlet, Stage};
 use lopsided_core::packet::{Flags, TcpHeader};
@@ -11,30 +12,31 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Debug;
 use std::net::IpAddr;
 
-/// The sender of the ACKs, and their receiver.
+/// A connection and direction: address and port of the sender of the ACKs, then of their receiver.
 pub(crate) type Connection = ((IpAddr, u16), (IpAddr, u16));
 
-/// The rule for plain ACKs.
+/// The rule of a stage for plain ACKs.
 pub(crate) trait Rule: Debug + Send {
     /// The state of a connection.
     type Stream: Debug + Send;
 
-    /// The state of a new connection from this ACK on. The ACK leaves at once. `None` if the connection gets no state yet.
+    /// Returns the state of a new connection from this ACK on, or `None` if the connection gets no state yet. The ACK
+    /// leaves at once.
     fn begin(&self, header: &TcpHeader, now: Time) -> Option<Self::Stream>;
 
-    /// Whether the rule decides about this plain ACK. If not, the ACK leaves at once.
+    /// True if the rule decides about this plain ACK. Otherwise the ACK leaves at once.
     fn takes(stream: &Self::Stream, header: &TcpHeader) -> bool;
 
-    /// Lets the ACK pass, holds it, or drops it.
+    /// Forwards, holds or drops the ACK.
     fn take(&mut self, stream: &mut Self::Stream, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>);
 
-    /// A segment with an ACK leaves at once, and no packet of its connection waits.
+    /// Handles a segment with an ACK that leaves at once. No packet of its connection waits.
     fn passes(stream: &mut Self::Stream, header: &TcpHeader, now: Time);
 
-    /// Waiting ACKs have left on time, up to this acknowledgement number.
+    /// Handles waiting ACKs that have left at their time. `number` is the number of the last one.
     fn went_on(_stream: &mut Self::Stream, _number: Seq) {}
 
-    /// Calls `out` with the name and value of each quantity.
+    /// Calls `out` with the name and value of each quantity of the stage.
     fn sample(&self, out: &mut dyn FnMut(&'static str, f64));
 }
 
@@ -46,6 +48,7 @@ pub(crate) struct Ack {
     pub packet: Packet,
 }
 
+/// True if the segment is a plain ACK.
 fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
     let options = &header.options;
     packet.payload().is_empty()
@@ -56,7 +59,7 @@ fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
         && packet.is_read_whole()
 }
 
-/// A stage that follows a rule.
+/// A stage that applies a rule to plain ACKs.
 #[derive(Debug)]
 pub(crate) struct HeldAcks<R: Rule> {
     rule: R,
@@ -69,8 +72,9 @@ impl<R: Rule> HeldAcks<R> {
         HeldAcks { rule, streams: BTreeMap::new(), waiting: Waiting::default() }
     }
 
-    /// A segment leaves without a decision of the rule.
+    /// Handles a segment that leaves without a decision of the rule.
     fn note(&mut self, connection: Connection, header: &TcpHeader, now: Time) {
+        // A segment that opens or closes the connection ends its state.
         if header.flags.0 & (Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0) != 0 {
             self.streams.remove(&connection);
         }
@@ -93,6 +97,7 @@ impl<R: Rule> Stage for HeldAcks<R> {
         if let Some(stream) = self.streams.get_mut(&connection).filter(|stream| plain && R::takes(stream, &header)) {
             return self.rule.take(stream, Ack { connection, header, packet }, &mut self.waiting, out, cx);
         }
+        // Order within the connection: everything that waits leaves first.
         self.waiting.release(connection, Time::MAX, out);
         self.note(connection, &header, cx.now());
         out.forward(packet);
@@ -120,17 +125,17 @@ impl<R: Rule> Stage for HeldAcks<R> {
     }
 }
 
-/// The waiting packets. The packets of a connection leave in the order in which they arrived.
+/// The waiting ACKs. The ACKs of a connection leave in the order of their arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     waiting: BTreeMap<Connection, VecDeque<(Time, Packet)>>,
-    /// Time at which each connection's first waiting packet leaves.
+    /// Time at which the first waiting ACK of each connection leaves.
     deadlines: BTreeSet<(Time, Connection)>,
     held: Count,
 }
 
 impl Waiting {
-    /// Holds a packet until `time`, which is no earlier than that of the connection's previous packet.
+    /// Holds a packet until `time`, which must not be before the time of the connection's previous packet.
     pub fn hold(&mut self, connection: Connection, time: Time, packet: Packet) {
         self.held.record(packet.size());
         let waiting = self.waiting.entry(connection).or_default();
@@ -140,12 +145,13 @@ impl Waiting {
         waiting.push_back((time, packet));
     }
 
-    /// Time at which the connection's last waiting packet leaves.
+    /// Returns the time at which the connection's last waiting packet leaves.
     pub fn last(&self, connection: Connection) -> Option<Time> {
         self.waiting.get(&connection)?.back().map(|(time, _)| *time)
     }
 
-    /// Releases a connection's packets that wait until `until` at most. Returns what the last of them acknowledges.
+    /// Releases the packets of a connection whose time is at most `until`. Returns the acknowledgement number of the
+    /// last one released.
     pub fn release(&mut self, connection: Connection, until: Time, out: &mut Outlet) -> Option<Seq> {
         let waiting = self.waiting.get_mut(&connection)?;
         self.deadlines.remove(&(waiting.front()?.0, connection));
@@ -164,12 +170,12 @@ impl Waiting {
         last
     }
 
-    /// A connection with a packet whose time has come.
+    /// Returns a connection with a packet that must leave by `now`.
     pub fn due(&self, now: Time) -> Option<Connection> {
         self.deadlines.first().filter(|(deadline, _)| *deadline <= now).map(|(_, connection)| *connection)
     }
 
-    /// Takes all waiting packets of a connection, with the times at which they would have left.
+    /// Removes and returns all waiting packets of a connection, with the times at which they would have left.
     pub fn take(&mut self, connection: Connection) -> Vec<(Time, Packet)> {
         let Some(waiting) = self.waiting.remove(&connection) else { return Vec::new() };
         waiting.front().into_iter().for_each(|(first, _)| _ = self.deadlines.remove(&(*first, connection)));
@@ -177,10 +183,12 @@ impl Waiting {
         waiting.into()
     }
 
+    /// Returns the time at which the next packet leaves.
     pub fn next(&self) -> Option<Time> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
+    /// Returns all waiting packets.
     pub fn held(&self) -> Count {
         self.held
     }

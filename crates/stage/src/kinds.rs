@@ -1,18 +1,18 @@
-//! The stages that scenarios choose by kind: this crate's, and those that users register.
+//! The stages that scenarios choose by kind: the built-in ones and those that users register.
 //!
-//! No other file of this crate uses this one: a stage is complete in its own file.
+//! No other file of this crate depends on this one: a stage's own file contains everything about it.
 
 use crate::config::Vtable;
 use crate::*;
 use lopsided_spec::{Family, Kind, NameTaken, Registry, family_value};
 
-/// The kinds of stages, the default first. A new one is a line here.
+/// The built-in stages, the default first. A new stage is one line here.
 const STAGE_KINDS: &[fn() -> Kind<Vtable>] =
     &[entry::<AckThinningConfig>, entry::<AckReconstructConfig>, entry::<AckPacingConfig>, entry::<ReflectorConfig>];
 
 static KINDS: Registry<Kind<Vtable>> = Registry::new(STAGE_KINDS);
 
-/// All stages, for readers and writers of scenarios.
+/// The family of all stages, for code that reads and writes scenarios.
 pub static STAGES: Family = Family {
     name: "stage",
     text: "What packets meet on one side of the queue and the line.",
@@ -25,11 +25,11 @@ fn entry<S: StageKind>() -> Kind<Vtable> {
     Kind::of::<S>(Vtable::of::<S>())
 }
 
-/// Registers a user's stage for all scenarios of this process, under the name of its [`Part`]. It replaces a stage that
-/// was registered before under the name.
+/// Registers a stage of your own for all scenarios of this process, under the name of its [`Part`](lopsided_spec::Part). It replaces an
+/// earlier registration of the same name.
 ///
 /// # Errors
-/// If a stage of this crate has the name.
+/// If a built-in stage has the name.
 pub fn register<S: StageKind>() -> Result<(), NameTaken> {
     KINDS.register(entry::<S>())
 }

@@ -1,12 +1,12 @@
-//! Stages stand before or behind the queue and line of a link direction. They may drop, change, create, merge or hold
-//! packets. ACK filters, proxies and reconstruction at the far end of a line are stages.
+//! Stages: elements in front of the queue or after the line of a link direction. They may drop, change, create, merge
+//! or hold packets. ACK thinning, proxies and ACK reconstruction are stages.
 //!
-//! A stage implements [`Stage`]; its settings are a [`lopsided_spec::Part`] that implements [`StageKind`], one line in
-//! [`STAGES`]. [`StageNode`] puts it into a network.
+//! A stage implements [`Stage`]. Its settings are a [`lopsided_spec::Part`] that implements [`StageKind`], listed in
+//! [`STAGES`]. [`StageNode`] turns a stage into a node of a network.
 //!
-//! A stage cannot look into a queue: a mechanism that must is a queue discipline.
+//! A stage has no access to the queue. A mechanism that needs it is a queue discipline.
 
-#![warn(missing_docs)]
+#![deny(missing_docs)]
 
 mod ack_pacing;
 mod ack_reconstruct;

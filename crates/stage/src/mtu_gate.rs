@@ -1,8 +1,9 @@
-//! The router before a link with a small MTU. It drops packets that do not fit and informs their sender (RFC 1191 section
-//! 4, RFC 4443 section 3.2). The message leaves on the way back, behind all packets that the sender sends at that instant.
+//! The router before a link with a small MTU. It drops packets that do not fit and notifies their sender (RFC 1191,
+//! section 4; RFC 4443, section 3.2). The message is sent after all packets that the sender sends at the same instant.
 //!
-//! The router does not fragment. All packets of lopsided's own hosts have "don't fragment" set; a packet of another host
-//! without it is dropped without a message. The rate of messages is unlimited, as Linux does not limit this kind.
+//! The router does not fragment. All packets of lopsided's own hosts have "don't fragment" set. A packet of another
+//! host without this flag is dropped without a message. The rate of messages is not limited, as in Linux for this kind
+//! of message.
 
 use crate::{Outlet, Stage};
 use lopsided_core::packet::NewPacket;
@@ -10,19 +11,20 @@ use lopsided_core::wire::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, packet_too_big};
 use lopsided_core::{Bytes, Cx, DropReason, Event, EventMask, Packet, Time, Transport};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// One direction of a link with an MTU. Its messages leave by the port of the other direction.
+/// The MTU of one direction of a link. Messages leave by the port of the other direction.
 #[derive(Debug)]
 pub struct MtuGate {
     mtu: u16,
     router: (Ipv4Addr, Ipv6Addr),
-    /// Messages that wait to be sent, each with its time.
+    /// Messages that wait to be sent.
     messages: Vec<NewPacket>,
+    /// Time at which the messages are sent.
     due: Option<Time>,
     refused: u64,
 }
 
 impl MtuGate {
-    /// The `number`-th such router of a network. The number determines its address.
+    /// Creates the gate of the `number`-th such router in a network. The number determines the router's address.
     pub fn new(mtu: u16, number: u16) -> MtuGate {
         let [high, low] = number.to_be_bytes();
         let router = (Ipv4Addr::new(10, 255, high, low), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0xff, number));
@@ -61,9 +63,10 @@ impl Stage for MtuGate {
     }
 }
 
-/// Whether the sender gets a message. An ICMP error must not answer an ICMP error (RFC 1122 section 3.2.2), and the gate
-/// does not distinguish errors from queries.
+/// True if the sender of the packet gets a message.
 fn is_answered(packet: &Packet) -> bool {
+    // RFC 1122, section 3.2.2: no ICMP error in response to an ICMP error. Errors and queries are not distinguished
+    // here.
     let is_icmp = matches!(packet.transport(), Transport::Other { protocol: PROTOCOL_ICMP | PROTOCOL_ICMPV6 });
     !is_icmp && !packet.may_be_fragmented()
 }

@@ -1,15 +1,15 @@
-//! The far end of a discipline's sensing: it returns sensing packets to their source, and all other packets pass.
+//! The far end of active sensing: returns sensing packets to their source, and forwards all other packets.
 //!
-//! The dissertation uses a rule of iptables at the IP layer of the link's other end (Havey 2015 section 5.2). A
-//! discipline whose sensing packets turn at the end of its own link has a reflector there by itself. This stage is for a
-//! far end that is several links away, such as a modem behind a shared channel.
+//! In the dissertation this is an iptables rule at the other end of the link (Havey 2015, section 5.2). A discipline
+//! whose sensing packets turn around at the end of its own link needs no such stage. The stage is for a far end that is
+//! several links away, such as a modem behind a shared channel.
 
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
 use lopsided_core::{Cx, Packet};
 use lopsided_queue::turn;
 use lopsided_spec::{Fault, Key, Part};
 
-/// The settings of a reflector: there are none.
+/// The settings of a reflector: it has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReflectorConfig;
 
@@ -30,7 +30,7 @@ impl StageKind for ReflectorConfig {
     }
 }
 
-/// The far end of a direction.
+/// The stage that returns sensing packets.
 #[derive(Debug, Default)]
 pub struct Reflector {
     turned: u64,
@@ -46,7 +46,7 @@ impl Stage for Reflector {
         }
     }
 
-    /// Returned packets leave in the other direction.
+    /// True: returned packets leave in the other direction.
     fn sees_reverse(&self) -> bool {
         true
     }

@@ -1,45 +1,73 @@
-//! The contract of a stage, and the node that puts one into a network.
+//! The contract of a stage, and the node that makes a stage part of a network.
 
 use lopsided_core::{Count, Cx, Node, Packet, Port, Time};
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
-/// An element on the path of a link direction.
+/// An element on the path of one direction of a link.
 ///
 /// # Contract
-/// - Every packet that enters goes to an [`Outlet`], in the same or a later call, or ends by `cx.drop` or `cx.absorb`.
-///   [`Stage::held`] counts the packets in the stage.
+/// - Every packet that enters is passed to an [`Outlet`], in the same or a later call, or ends by `cx.drop` or
+///   `cx.absorb`. [`Stage::held`] counts the packets in the stage.
 /// - A stage changes packets by `cx.rewrite` and creates them by `cx.originate`, so that the accounting balances.
-/// - The only clock is `cx.now()`, and a stage has one timer.
+/// - The clock is `cx.now()`. A stage has one timer.
+///
+/// # Examples
+///
+/// A stage that drops every second packet:
+///
+/// ```
+/// use lopsided_core::{Cx, DropReason, Packet};
+/// use lopsided_stage::{Outlet, Stage, StageNode};
+///
+/// #[derive(Debug, Default)]
+/// struct EverySecond {
+///     packets: u64,
+/// }
+///
+/// impl Stage for EverySecond {
+///     fn handle_packet(&mut self, packet: Packet, out: &mut Outlet, cx: &mut Cx<'_>) {
+///         self.packets += 1;
+///         if self.packets % 2 == 0 {
+///             cx.drop(packet, DropReason::Policed);
+///         } else {
+///             out.forward(packet);
+///         }
+///     }
+/// }
+///
+/// let node = StageNode::new(Box::new(EverySecond::default()));
+/// assert!(!node.sees_reverse());
+/// ```
 pub trait Stage: Debug + Send {
-    /// A packet of the stage's own direction arrived.
+    /// Handles a packet of the stage's own direction.
     fn handle_packet(&mut self, packet: Packet, out: &mut Outlet, cx: &mut Cx<'_>);
 
-    /// Whether packets of the other direction pass through [`Stage::handle_reverse`]. The network calls this once, when
-    /// it is built.
+    /// True if packets of the other direction pass through [`Stage::handle_reverse`]. Called once, when the network is
+    /// built.
     fn sees_reverse(&self) -> bool {
         false
     }
 
-    /// A packet of the other direction arrived at the same end of the line.
+    /// Handles a packet of the other direction, at the same end of the line.
     fn handle_reverse(&mut self, packet: Packet, out: &mut Outlet, _cx: &mut Cx<'_>) {
         out.reverse(packet);
     }
 
-    /// Time of the next call of `handle_timeout`; `None` if there is none.
+    /// Returns the time of the next call of `handle_timeout`, or `None` if no call is needed.
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
 
-    /// The time of `poll_timeout` has come. A call before it does nothing.
+    /// Handles the time that `poll_timeout` returned. An earlier call has no effect.
     fn handle_timeout(&mut self, _out: &mut Outlet, _cx: &mut Cx<'_>) {}
 
-    /// The number of packets in the stage.
+    /// Returns the packets in the stage.
     fn held(&self) -> Count {
         Count::ZERO
     }
 
-    /// Calls `out` with the name and value of each of the stage's quantities, for the results' tables.
+    /// Calls `out` with the name and value of each quantity of the stage, for the tables of results.
     fn sample(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
 }
 
@@ -50,18 +78,18 @@ pub struct Outlet {
 }
 
 impl Outlet {
-    /// Sends the packet on in the stage's own direction.
+    /// Forwards a packet in the stage's own direction.
     pub fn forward(&mut self, packet: Packet) {
         self.packets.push_back((StageNode::FORWARD, packet));
     }
 
-    /// Sends the packet in the other direction.
+    /// Sends a packet in the other direction.
     pub fn reverse(&mut self, packet: Packet) {
         self.packets.push_back((StageNode::REVERSE, packet));
     }
 }
 
-/// A stage as a node of a network. A packet that enters by a port leaves by the same port.
+/// A stage as a node of a network. A forwarded packet leaves by the port of the same number.
 #[derive(Debug)]
 pub struct StageNode {
     stage: Box<dyn Stage>,
@@ -71,9 +99,9 @@ pub struct StageNode {
 }
 
 impl StageNode {
-    /// The stage's own direction.
+    /// Port of the stage's own direction.
     pub const FORWARD: Port = Port(0);
-    /// The other direction, if the stage sees it.
+    /// Port of the other direction, if the stage sees it.
     pub const REVERSE: Port = Port(1);
 
     /// Wraps a stage.
@@ -81,7 +109,7 @@ impl StageNode {
         StageNode { stage, out: Outlet::default(), arrived: 0, sent: 0 }
     }
 
-    /// True if the stage observes the other direction.
+    /// True if the stage sees packets of the other direction.
     pub fn sees_reverse(&self) -> bool {
         self.stage.sees_reverse()
     }
@@ -117,7 +145,8 @@ impl Node for StageNode {
         self.stage.held() + Count::of(self.out.packets.iter().map(|(_, packet)| packet.size()))
     }
 
-    /// `arrived_packets` and `sent_packets` count packets of the stage's own direction since the start.
+    /// Calls `out` with the numbers of packets that arrived and left in the stage's own direction since the start, and
+    /// with the stage's own quantities.
     fn sample(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         out("", "arrived_packets", self.arrived as f64);
         out("", "sent_packets", self.sent as f64);

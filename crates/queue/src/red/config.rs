@@ -1,51 +1,60 @@
-//! RED's settings, with the names and defaults of tc-red(8).
+//! The settings of RED, with the names and defaults of tc-red(8).
 
 use crate::{Limit, Threshold};
 use lopsided_core::{BitRate, Bytes};
 use lopsided_spec::{Choice, Fault, Given, Key, Part, key};
 
-/// A RED queue as plain data.
+/// Settings of a RED queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
-    /// Maximum backlog at any time (not the average).
+    /// Capacity of the queue. It limits the current backlog, not the average.
     pub limit: Limit,
-    /// Averages from which some, and all, packets are picked; in one unit.
+    /// Average backlog from which on some packets are dropped or marked. Both thresholds have the same unit.
     pub min: Threshold,
+    /// Average backlog from which on all packets are dropped or marked.
     pub max: Threshold,
-    /// The probability at `max`.
+    /// Probability at `max`.
     pub probability: f64,
-    /// The size of a usual packet, and the rate at which packets leave (`None`: unlimited): they set the pace at which
-    /// the average falls while the queue is idle.
+    /// Size of an average packet in bytes. With `bandwidth` it determines how fast the average decays while the queue
+    /// is idle.
     pub avpkt: Bytes,
+    /// Rate at which packets leave. `None`: unlimited, so an idle queue has an average of 0.
     pub bandwidth: Option<BitRate>,
-    /// True if the average falls while the queue is empty.
+    /// True if the average decays while the queue is idle.
     pub idle_decay: bool,
-    /// If given, [`Part::complete`] computes the weight from it.
+    /// Packets that may arrive at once at an empty queue. If given, [`Part::complete`] computes the weight from it.
     pub burst: Option<u32>,
-    /// The share of a new sample in the average, above 0 and at most 1.
+    /// Weight of a new sample in the average, above 0 and at most 1.
     pub weight: f64,
+    /// True if packets are marked instead of dropped; `marks` selects which.
     pub ecn: bool,
+    /// With `ecn`: true if packets are dropped from `max` on (RFC 3168, section 7).
     pub harddrop: bool,
+    /// True if the probability grows from `probability` to 1 between `max` and twice `max` (Floyd 2000).
     pub gentle: bool,
+    /// True if the probability at `max` adapts to the average (Floyd 2001).
     pub adaptive: bool,
+    /// With `ecn`: the packets that are marked.
     pub marks: Marks,
+    /// The packet that is dropped if there is no room.
     pub victim: Victim,
-    /// The packet that ends an idle time is a sample of an empty queue.
+    /// True if the packet that ends an idle time also counts as a sample of an empty queue, as in ns-2.
     pub count_first: bool,
-    /// Packets pass if they find fewer than this many.
+    /// Smallest backlog in packets at which an arriving packet can be dropped or marked.
     pub least: u32,
 }
 
-/// Which packets are marked instead of dropped, with ECN.
+/// The packets that are marked instead of dropped, with `ecn`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Marks {
-    /// ECN-capable packets (RFC 3168 section 5).
+    /// Packets capable of ECN (RFC 3168, section 5).
     #[default]
     Capable,
-    /// ECN-capable packets, and TCP segments without data (balakrishnan1999 section 6.1).
+    /// Packets capable of ECN, and pure ACKs (balakrishnan1999, section 6.1).
     CapableAndAcks,
+    /// All packets.
     All,
-    /// All but pure ACKs, which pass whatever the average (balakrishnan1999 section 7.1.3, with ACC disabled).
+    /// All packets except pure ACKs, which always pass (balakrishnan1999, section 7.1.3, with ACC disabled).
     Data,
 }
 
@@ -58,13 +67,13 @@ impl Choice for Marks {
     ];
 }
 
-/// Which packet is dropped if there is no room.
+/// The packet that is dropped if there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Victim {
-    /// The arriving one.
+    /// The arriving packet.
     #[default]
     Tail,
-    /// A random queued packet: a run of ACKs is never lost at once.
+    /// A random queued packet, so that a sequence of ACKs is never lost as a whole.
     Random,
 }
 
@@ -217,6 +226,7 @@ impl Part for RedConfig {
     }
 }
 
+// The order of the steps matters: the weight depends on `min` and `max`.
 impl RedConfig {
     fn check_thresholds(&self) -> Result<(), Fault> {
         if !self.min.is_same_unit(self.max) {
@@ -229,7 +239,7 @@ impl RedConfig {
         Ok(())
     }
 
-    /// The weight that lets the burst pass, all in packets.
+    /// Returns the weight with which the burst passes. All quantities are in packets.
     fn weight_from_burst(&self) -> Result<f64, Fault> {
         let unit = if matches!(self.min, Threshold::Packets(_)) { 1.0 } else { self.avpkt.get() as f64 };
         let (min, max) = (self.min.count() as f64 / unit, self.max.count() as f64 / unit);
@@ -241,8 +251,8 @@ impl RedConfig {
     }
 }
 
-/// The largest weight 2^-n with which a burst into an empty queue leaves the average below `min` (Floyd and Jacobson
-/// 1993, equation 2); `None` if the burst is shorter than that.
+/// Returns the largest weight 2^-n with which the average stays below `min` after a burst into an empty queue (Floyd
+/// and Jacobson 1993, equation 2). `None` if the burst is too short to reach `min`.
 fn weight_for_burst(burst: f64, min: f64) -> Option<f64> {
     const SMALLEST: u32 = 31;
     let excess = burst + 1.0 - min;
@@ -250,6 +260,7 @@ fn weight_for_burst(burst: f64, min: f64) -> Option<f64> {
     (excess >= 1.0).then(|| (1..=SMALLEST).map(|shift| 1.0 / f64::from(1u32 << shift)).find(fits))?
 }
 
+/// Returns 25 % of a limit, the default of `max`. `None` if the limit is in bins.
 fn quarter(limit: Limit) -> Option<Threshold> {
     match limit {
         Limit::Packets(packets) => Some(Threshold::Packets((packets / 4).max(1))),
@@ -258,6 +269,7 @@ fn quarter(limit: Limit) -> Option<Threshold> {
     }
 }
 
+/// Returns 1/3 of `max`, the default of `min`.
 fn third(max: Threshold) -> Threshold {
     match max {
         Threshold::Packets(packets) => Threshold::Packets((packets / 3).max(1)),

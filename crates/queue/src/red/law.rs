@@ -1,27 +1,28 @@
-//! RED's two halves: the average of a queue, and the choice of packets by it.
+//! The two parts of RED: the average backlog, and the selection of packets by it.
 
 use crate::updates::Updates;
 use lopsided_core::{BitRate, Bytes, Duration, MarkReason, Rng, Time};
 
-/// An average over arrivals that falls while the queue is idle.
+/// An average over arrivals that decays while the queue is idle.
 #[derive(Clone, Debug)]
 pub(crate) struct Average {
     weight: f64,
-    /// Transmission time of a packet of the mean size; 0 without a rate.
+    /// Time to send a packet of average size; 0 without a rate.
     idle_packet: Duration,
-    /// False: the average does not fall while the queue is empty.
+    /// False if the average does not decay while the queue is idle.
     falls: bool,
+    /// The current average.
     value: f64,
-    /// The queue is empty, and its average accounts for the time until then.
+    /// Time up to which the average accounts for an idle queue. `None` while the queue has packets.
     idle_since: Option<Time>,
-    /// The packet that ends an idle time is a sample too.
+    /// True if the packet that ends an idle time is a sample too.
     counts_first: bool,
-    /// Only the integer part of the average is subtracted from a sample.
+    /// True if only the integer part of the average is subtracted from a sample.
     whole: bool,
 }
 
 impl Average {
-    /// The average of an empty queue.
+    /// Creates the average of an empty queue.
     pub fn new(weight: f64, idle_packet: Duration) -> Average {
         Average {
             weight,
@@ -34,27 +35,29 @@ impl Average {
         }
     }
 
-    /// The same in Linux's fixed point: a sample moves the average by the backlog's excess over its integer part. The
-    /// average therefore rests half a unit above the mean backlog, which is negligible in bytes and large in packets.
+    /// Returns the average in Linux's fixed point, where a sample moves it by the difference between the backlog and
+    /// its integer part. Its mean is then half a unit above the mean backlog. That is negligible in bytes and large in
+    /// packets.
     pub fn in_whole(self) -> Average {
         Average { whole: true, ..self }
     }
 
-    /// The same; the packet that ends an idle time may be a sample too.
+    /// Selects whether the packet that ends an idle time is a sample too.
     pub fn counting_first(self, counts_first: bool) -> Average {
         Average { counts_first, ..self }
     }
 
-    /// The average of a queue that never notices that it is empty, unless it `falls`.
+    /// Selects whether the average decays while the queue is idle.
     pub fn falling(self, falls: bool) -> Average {
         Average { falls, ..self }
     }
 
-    /// A packet arrives and finds this backlog.
+    /// Handles an arriving packet that finds this backlog.
     pub fn arrival(&mut self, backlog: u64, now: Time) {
         match self.idle_since {
             Some(since) => {
                 self.value *= self.decay(now - since);
+                // ns-2 also counts the packet itself as a sample of an empty queue.
                 if self.counts_first {
                     self.value *= 1.0 - self.weight;
                 }
@@ -67,33 +70,36 @@ impl Average {
         }
     }
 
-    /// The average at `now` if no packet arrived.
+    /// Returns the average at `now`, if no packet has arrived in between.
     pub fn at(&self, now: Time) -> f64 {
         self.idle_since.map_or(self.value, |since| self.value * self.decay(now.saturating_since(since)))
     }
 
+    /// Returns the average as of the last arrival.
     pub fn value(&self) -> f64 {
         self.value
     }
 
+    /// True if the queue is idle.
     pub fn is_idle(&self) -> bool {
         self.idle_since.is_some()
     }
 
-    /// A packet was taken in.
+    /// Handles an enqueued packet: the queue is no longer idle.
     pub fn filled(&mut self) {
         self.idle_since = None;
     }
 
-    /// The last packet has left.
+    /// Handles the departure of the last packet: the queue is idle now, unless the average never decays.
     pub fn emptied(&mut self, now: Time) {
         if self.falls {
             self.idle_since = Some(now);
         }
     }
 
-    /// The factor that remains of the average after an idle time.
+    /// Returns the factor by which the average decays in an idle time.
     fn decay(&self, idle: Duration) -> f64 {
+        // Floyd and Jacobson, section 4: as if the line had sent packets of average size, each finding an empty queue.
         if self.idle_packet.is_zero() {
             return 0.0;
         }
@@ -102,49 +108,50 @@ impl Average {
     }
 }
 
-/// The verdict on an arriving packet.
+/// The decision on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
+    /// Neither drop nor mark.
     Pass,
-    /// Picked at random.
+    /// Drop or mark: selected at random.
     Early,
-    /// All are, at this average.
+    /// Drop or mark: the average is so high that all packets are selected.
     Hard,
 }
 
 impl Verdict {
-    /// Why a packet is marked instead of dropped.
+    /// Returns the reason of a mark that replaces a drop.
     pub fn mark_reason(self) -> MarkReason {
         if self == Verdict::Hard { MarkReason::Forced } else { MarkReason::Early }
     }
 }
 
-/// The probability by the average, and when the next packet is picked.
+/// The probability as a function of the average, and the position of the next selected packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Slope {
     min: f64,
     max: f64,
     gentle: bool,
-    /// The probability at `max`.
+    /// Probability at `max`.
     pub probability: f64,
-    /// Packets since the last one was picked; `None` while the average is outside the slope.
+    /// Packets since the last selected one. `None` while the average is outside the slope.
     count: Option<u32>,
-    /// The position in its interval where the next packet is picked.
+    /// Random number that determines the position of the next selected packet in its interval.
     draw: f64,
 }
 
 impl Slope {
-    /// Thresholds in the unit of the average.
+    /// Creates a slope. `min` and `max` have the unit of the average.
     pub fn new(min: f64, max: f64, probability: f64, gentle: bool) -> Slope {
         Slope { min, max, gentle, probability, count: None, draw: 0.0 }
     }
 
-    /// A packet passes without judgement: the next interval restarts.
+    /// Handles a packet that passes without a decision: the interval restarts.
     pub fn leave(&mut self) {
         self.count = None;
     }
 
-    /// Judges a packet that arrives at this average.
+    /// Decides on a packet that arrives at this average.
     pub fn judge(&mut self, average: f64, rng: &mut Rng) -> Verdict {
         let top = if self.gentle { 2.0 * self.max } else { self.max };
         if average < self.min || average >= top {
@@ -152,12 +159,13 @@ impl Slope {
             return if average < self.min { Verdict::Pass } else { Verdict::Hard };
         }
         let Some(count) = self.count else {
-            // The first one above the threshold passes: it begins an interval.
+            // The first packet above `min` passes and starts an interval.
             self.begin_interval(rng);
             return Verdict::Pass;
         };
         let count = count + 1;
         self.count = Some(count);
+        // Section 8 of the paper, method 2: intervals are uniform over 1 to 1/p instead of geometric.
         if self.probability_at(average) * f64::from(count) < self.draw {
             return Verdict::Pass;
         }
@@ -165,17 +173,18 @@ impl Slope {
         Verdict::Early
     }
 
-    /// True if the average is above the threshold at all.
+    /// True if the average is above `min`.
     pub fn is_above_min(&self, average: f64) -> bool {
         average > self.min
     }
 
+    /// Starts the interval to the next selected packet.
     fn begin_interval(&mut self, rng: &mut Rng) {
         self.count = Some(0);
         self.draw = rng.unit();
     }
 
-    /// Probability of a pick at this average on the slope.
+    /// Returns the probability at this average, which must be on the slope.
     fn probability_at(&self, average: f64) -> f64 {
         let at_max = self.probability;
         if average < self.max {
@@ -186,8 +195,8 @@ impl Slope {
     }
 }
 
-/// Adaptive RED (Floyd, Gummadi and Shenker 2001, section 4): the probability at `max` follows the average, so that the
-/// average stays between 40 and 60 % of the way from `min` to `max`.
+/// Adaptive RED (Floyd, Gummadi and Shenker 2001, section 4): adapts the probability at `max`, so that the average
+/// stays between 40 % and 60 % of the way from `min` to `max`.
 #[derive(Clone, Debug)]
 pub(crate) struct Adaptation {
     low: f64,
@@ -196,21 +205,24 @@ pub(crate) struct Adaptation {
 }
 
 impl Adaptation {
-    /// How often.
+    /// Time between two adaptations.
     const INTERVAL: Duration = Duration::from_millis(500);
-    /// The largest and the smallest probability that is still changed.
+    /// Probability above which it no longer grows.
     const TOP: f64 = 0.5;
+    /// Probability below which it no longer decreases.
     const BOTTOM: f64 = 0.01;
-    /// The most by which it grows, and the factor by which it falls.
+    /// Largest increase per adaptation.
     const ALPHA: f64 = 0.01;
+    /// Factor of a decrease.
     const BETA: f64 = 0.9;
 
+    /// Creates the adaptation for these thresholds.
     pub fn new(min: f64, max: f64) -> Adaptation {
         let range = max - min;
         Adaptation { low: min + 0.4 * range, high: min + 0.6 * range, updates: Updates::every(Adaptation::INTERVAL) }
     }
 
-    /// Applies the intervals that ended by now. No packet arrived in them.
+    /// Replays the adaptations that are due. No packet has arrived since the last call.
     pub fn catch_up(&mut self, slope: &mut Slope, average: &Average, now: Time) {
         while let Some(at) = self.updates.due(now) {
             let value = average.at(at);
@@ -219,14 +231,14 @@ impl Adaptation {
             } else if value < self.low && slope.probability >= Adaptation::BOTTOM {
                 slope.probability *= Adaptation::BETA;
             } else if value < self.low || !average.is_idle() {
-                // An average that is constant or falling leaves the probability unchanged.
+                // With a constant or decaying average the following adaptations change nothing.
                 self.updates.skip_to_last(now);
             }
         }
     }
 }
 
-/// Transmission time of a usual packet.
+/// Returns the time to send a packet of average size.
 pub(crate) fn idle_packet(rate: Option<BitRate>, avpkt: Bytes) -> Duration {
     rate.map_or(Duration::ZERO, |rate| rate.time_to_send(avpkt, 0).0)
 }

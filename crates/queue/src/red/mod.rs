@@ -1,40 +1,41 @@
-//! RED: drop or mark early, at random, by the average queue (Floyd and Jacobson, Random Early Detection Gateways for
-//! Congestion Avoidance, 1993), with ECN (RFC 3168 section 7) and the gentle slope (Floyd, Recommendation on using the
-//! "gentle_" variant of RED, 2000).
+//! RED: random early detection. Drops or marks packets at random, by the average backlog (Floyd and Jacobson, Random
+//! Early Detection Gateways for Congestion Avoidance, 1993), with ECN (RFC 3168, section 7) and the gentle slope
+//! (Floyd, Recommendation on using the "gentle_" variant of RED, 2000).
 //!
-//! **The average** is an exponentially weighted one over arrivals: each arriving packet, taken in or not, moves it
-//! towards the backlog that it finds by `weight`. An empty queue has no arrivals, so for an idle time the average falls
-//! as if packets of the mean size had come and found nothing: by `(1 - weight)^m`, where m is how many of them the line
-//! would have sent meanwhile (section 4). Idle begins when the queue becomes empty. Thresholds in packets average
-//! packets, thresholds in octets average octets; the probability does not grow with a packet's size (the paper's byte
-//! mode leaves that open).
+//! **The average** is exponentially weighted over arrivals: each arriving packet, enqueued or not, moves it by `weight`
+//! towards the backlog that the packet finds. An empty queue may have no arrivals for a while. For an idle time the
+//! average therefore decays by `(1 - weight)^m`, where m is the number of average packets that the line would have sent
+//! meanwhile (section 4). The idle time starts when the queue becomes empty. With thresholds in packets the average is
+//! in packets, with thresholds in bytes it is in bytes. The probability does not depend on a packet's size (the paper's
+//! byte mode is not implemented).
 //!
-//! **The choice** is the paper's section 8: a number drawn at random sets how many packets go by until the next mark,
-//! which spreads marks evenly: uniform over 1 to 1/p rather than geometric.
+//! **The selection** is that of the paper's section 8: a random number sets the number of packets until the next mark.
+//! It is uniform over 1 to 1/p instead of geometric, which spreads marks evenly.
 //!
 //! | average | plain | gentle |
 //! |---|---|---|
 //! | below `min` | pass | pass |
-//! | up to `max` | p rises from 0 to `probability` | the same |
-//! | up to 2 `max` | every packet | p rises from `probability` to 1 |
-//! | above | every packet | every packet |
+//! | `min` to `max` | p grows from 0 to `probability` | the same |
+//! | `max` to 2 `max` | all packets | p grows from `probability` to 1 |
+//! | above 2 `max` | all packets | all packets |
 //!
-//! With `ecn` a packet that says it is capable, ECT(0) or ECT(1) alike (RFC 3168 section 5), is marked in place of
-//! dropped. Above the upper threshold RFC 3168 section 7 asks for drops; `harddrop` does that, without it capable
-//! packets are marked there too.
+//! With `ecn`, a packet that is capable of ECN, ECT(0) and ECT(1) alike (RFC 3168, section 5), is marked instead of
+//! dropped. Above the upper threshold RFC 3168, section 7, requires drops. `harddrop` does that; without it, packets
+//! capable of ECN are marked there too.
 //!
-//! **Linux's `sch_red`** (tc-red(8)) is the plain variant in octets, its weight a power of two, without `harddrop`
-//! unless asked for: settings here under the same names give the same. It counts in fixed point. Below a shaper it
-//! never notices that it is idle: `tbf` looks before it takes, and idle time begins when a packet is wanted and there
-//! is none. Its average then moves with arrivals alone (`idle_decay`), and once above `max` it drops what cannot be
-//! marked for hundreds of packets more, however long they take: SYNs and retransmissions.
+//! **Linux's `sch_red`** (tc-red(8)) is the plain variant in bytes, with a power of two as its weight, and `harddrop`
+//! off by default. Settings of the same names give the same results, except that Linux uses fixed point. Below a
+//! shaper, Linux's RED never notices that it is idle: `tbf` peeks before it dequeues, and RED's idle time starts only
+//! when a dequeue finds no packet. The average then changes only with arrivals (`idle_decay = false`). Once above
+//! `max`, RED drops hundreds of further packets that cannot be marked, such as SYNs and retransmissions, however slowly
+//! they arrive.
 //!
-//! **As a gateway for ACK congestion control** (Balakrishnan, Padmanabhan and Katz 1999, section 6.1): `marks` has it
-//! mark ACKs, which never say that they are capable, and `victim` has a full queue drop any packet that waits. There
-//! the packet to mark is picked at random too; here it is the arriving one, as in the authors' code.
+//! **As a gateway for ACK congestion control** (Balakrishnan, Padmanabhan and Katz 1999, section 6.1): with `marks` RED
+//! also marks ACKs, which are never capable of ECN, and with `victim` a full queue drops a random queued packet. In the
+//! paper the packet to mark is random too; here it is the arriving one, as in the authors' code.
 //!
-//! With `adaptive` the probability at `max` follows the average (Floyd, Gummadi and Shenker, Adaptive RED, 2001): see
-//! also [`crate::AredConfig`], which derives all thresholds as that paper does.
+//! With `adaptive` the probability at `max` adapts to the average (Floyd, Gummadi and Shenker, Adaptive RED, 2001). See
+//! also [`crate::AredConfig`], which derives all thresholds as in that paper.
 
 mod config;
 pub(crate) mod law;
@@ -46,7 +47,7 @@ use law::{Adaptation, Average, Slope, Verdict};
 use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng, Time};
 use lopsided_spec::{Fault, Part};
 
-/// Random early detection.
+/// A FIFO queue under RED.
 #[derive(Debug)]
 pub struct Red {
     config: RedConfig,
@@ -58,7 +59,11 @@ pub struct Red {
 }
 
 impl Red {
-    /// `rng` is this queue's own stream.
+    /// Creates an empty queue. Only this queue uses the random stream `rng`.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range.
     pub fn new(config: &RedConfig, rng: Rng) -> Result<Red, Fault> {
         config.check()?;
         let (min, max) = (config.min.count() as f64, config.max.count() as f64);
@@ -74,11 +79,13 @@ impl Red {
         })
     }
 
+    /// Updates the average with an arriving packet, and decides on the packet.
     fn judge(&mut self, now: Time) -> Verdict {
         if let Some(adaptation) = &mut self.adaptation {
             adaptation.catch_up(&mut self.slope, &self.average, now);
         }
         self.average.arrival(self.config.min.measure(self.fifo.backlog()), now);
+        // ns-2 never drops from a short queue, so that a high average does not leave the line idle.
         if self.fifo.backlog().packets < self.config.least {
             self.slope.leave();
             return Verdict::Pass;
@@ -86,7 +93,7 @@ impl Red {
         self.slope.judge(self.average.value(), &mut self.rng)
     }
 
-    /// A packet is gone: if it was the last, idle time begins.
+    /// Handles a packet that left or was dropped. The idle time starts if it was the last one.
     fn note_idle(&mut self, now: Time) {
         if self.fifo.backlog() == Backlog::default() {
             if let Some(adaptation) = &mut self.adaptation {
@@ -96,6 +103,7 @@ impl Red {
         }
     }
 
+    /// True if the packet can be marked instead of dropped.
     fn is_markable(&self, packet: &Packet) -> bool {
         packet.is_ecn_capable()
             || match self.config.marks {
@@ -105,7 +113,7 @@ impl Red {
             }
     }
 
-    /// Drops waiting packets at random until one of `size` fits, if that can be.
+    /// Drops random queued packets until one of `size` fits, if it can fit at all.
     fn make_room(&mut self, size: Bytes, cx: &mut Cx<'_>) {
         while !self.fifo.room().fits(size) && self.fifo.room().could_fit(size) {
             let place = self.rng.unit() * f64::from(self.fifo.backlog().packets);
@@ -115,16 +123,17 @@ impl Red {
         }
     }
 
-    /// A queued packet to drop instead of the arriving one: with a random victim, above the upper threshold.
+    /// Returns a queued packet to drop instead of the arriving one: with a random victim, above the upper threshold.
     fn pick(&mut self, verdict: Verdict) -> Option<Packet> {
         if self.config.victim == Victim::Tail || verdict != Verdict::Hard {
             return None;
         }
-        // The arriving one may be picked as well.
+        // The arriving packet may be selected too; then the result is `None`.
         let place = self.rng.unit() * f64::from(self.fifo.backlog().packets + 1);
         self.fifo.take_at(place as usize)
     }
 
+    /// True if this decision allows marks.
     fn may_mark(&self, verdict: Verdict) -> bool {
         self.config.ecn && !(verdict == Verdict::Hard && self.config.harddrop)
     }
@@ -133,6 +142,7 @@ impl Red {
 impl Qdisc for Red {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
         let judged = self.judge(cx.now());
+        // With `Marks::Data` pure ACKs update the average, but always pass.
         let exempt = self.config.marks == Marks::Data && PacketKind::of(&packet) == PacketKind::Ack;
         let verdict = if exempt { Verdict::Pass } else { judged };
         let marks = self.may_mark(verdict) && self.is_markable(&packet);
@@ -178,7 +188,7 @@ impl Qdisc for Red {
         Some(removed)
     }
 
-    /// `average` is the average backlog in the unit of the thresholds.
+    /// Adds `average`, the average backlog in the unit of the thresholds, and the adapted `probability`.
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         out("average", self.average.value());
         if self.adaptation.is_some() {

@@ -4,36 +4,36 @@ use crate::StageSide;
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Choice, Fault, Key, Part, key};
 
-/// ACK reconstruction as plain data.
+/// Settings of ACK reconstruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckReconstructConfig {
     /// The side of the queue that the stage is on.
     pub side: StageSide,
     /// Number of segments that each ACK covers after reconstruction.
     pub every: u32,
-    /// Number of segments from which a gap between ACKs is filled.
+    /// Number of segments above which a gap between ACKs is filled.
     pub threshold: u32,
-    /// Gain of the smoothed interval between ACKs.
+    /// Weight of a new sample in the smoothed interval between ACKs.
     pub gain: f64,
-    /// The mean time between ACKs before any is known; `None`: the first such time.
+    /// Mean time between ACKs before the first sample. `None`: the first sample.
     pub interval: Option<Duration>,
-    /// Payload of a full segment.
+    /// Payload of a full segment in bytes.
     pub segment: Bytes,
-    /// The longest delay of a reconstructed ACK.
+    /// Longest delay of a reconstructed ACK.
     pub max_delay: Duration,
-    /// Follow the paper's text where it differs from its authors' code.
+    /// True if the stage follows the paper's text where it differs from the authors' code.
     pub text: bool,
     /// How the reconstructed ACKs are spaced.
     pub spacing: Spacing,
 }
 
-/// How far apart the ACKs of a gap go on.
+/// The spacing of the ACKs that fill a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Spacing {
-    /// By their share of the gap, in the mean interval.
+    /// They share one mean interval, in proportion to the bytes that each acknowledges.
     #[default]
     Share,
-    /// A mean interval, each, as the authors' code runs.
+    /// Each leaves one mean interval after the previous one, as in the authors' code.
     Interval,
 }
 
@@ -99,12 +99,12 @@ impl Part for AckReconstructConfig {
 }
 
 impl AckReconstructConfig {
-    /// Octets that an inserted ACK covers.
+    /// Returns the number of bytes that an inserted ACK acknowledges.
     pub(super) fn step(&self) -> u32 {
         self.every * self.segment.get() as u32
     }
 
-    /// True if this number of octets is a gap.
+    /// True if an advance by this number of bytes is a gap to fill.
     pub(super) fn is_gap(&self, octets: u32) -> bool {
         u64::from(octets) > u64::from(self.threshold) * self.segment.get()
     }

@@ -1,21 +1,21 @@
-//! The authors' code as ns-2.35 runs it, which is not the text: a pacer.
+//! ACK reconstruction as the authors' code runs in ns-2.35, which differs from the paper's text: a pacer.
 //!
-//! - Where nothing waits and an ACK leaves no gap, it goes on at once. So do all that come behind a duplicate of one
-//!   that did, up to the first for new data.
-//! - Any other is spread: from the last number that went on, each `every` segments, the first goes on at once and each
-//!   other a whole mean interval after the one before. So no more than `every` segments are acknowledged for each ACK
-//!   that arrives, what is behind waits, and the sender's round trip grows. The time of a number from an
-//!   earlier arrival is kept if it is sooner, and no ACK leaves after one with a larger number. Each number leaves once: a
-//!   duplicate ends here.
+//! - If no ACK waits and the arriving ACK leaves no gap, it is forwarded at once. So are all ACKs after a duplicate of
+//!   a forwarded ACK, up to the first ACK for new data.
+//! - Any other ACK is spread. From the last forwarded number on, one ACK is sent for each `every` segments: the first
+//!   at once, each next one a full mean interval later. At most `every` segments are thus acknowledged per arriving
+//!   ACK. The rest waits, and the sender's round trip grows. If a number already waits, it keeps the earlier of the two
+//!   times. No ACK leaves after one with a larger number. Each number is sent once: a duplicate ends here.
 //!
-//! The mean is of the times from the last ACK that went on at once to each that arrives, also where others came between
-//! the two, and a duplicate is one of such an ACK. For ns-2.35 reads the number of an ACK that it has spread from a
-//! packet that it has given back, which is zero by then, and so forgets that it came. In the ns of the paper's time a
-//! packet was not cleared as it was given back: the mean is smaller then, and duplicates count while ACKs wait. That
-//! way the cell of table 1 (8.57 Mbit/s) comes to 4.7 in ns-2.35, this way to 8.4.
+//! **Mean interval.** A sample is the time from the last ACK that was forwarded at once to an arriving ACK, even if
+//! other ACKs came in between. An ACK is a duplicate only if it repeats an ACK that was forwarded at once. The reason
+//! is a bug: ns-2.35 reads the number of a spread ACK from a packet that it has already freed. The number is zero by
+//! then, so the ACK is forgotten. In the ns of the paper's time a freed packet was not cleared. The mean was then
+//! smaller, and duplicates counted while ACKs waited. The cell of table 1 for which the paper prints 8.57 Mbit/s comes
+//! to 4.7 Mbit/s in ns-2.35 with the old behaviour, and to 8.4 Mbit/s with the present one.
 //!
-//! The time since the handshake is the first between two ACKs where a mean is given to begin with. An ACK that
-//! only opens the window or ends an echo of marks, of which ns-2 has none, goes on at once, behind those that wait.
+//! If a mean is given at the start, the time since the handshake is the first sample. An ACK that only opens the
+//! window, or ends an echo of marks, is forwarded at once after all ACKs that wait. Such ACKs do not exist in ns-2.
 
 use super::config::AckReconstructConfig;
 use super::inserted::{Mean, inserted};
@@ -26,27 +26,32 @@ use lopsided_core::{Cx, Duration, Packet, Seq, Time};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+/// Spreads ACKs by a full mean interval each.
 #[derive(Debug)]
 pub(super) struct ByInterval {
     config: AckReconstructConfig,
     inserted: u64,
 }
 
-/// One connection's ACKs.
+/// The state of one connection.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// The highest number that went on.
+    /// Highest number that was forwarded.
     sent: Seq,
-    /// Acknowledgement number, window and flags of the last ACK that arrived.
+    /// Acknowledgement number of the last ACK that arrived.
     number: Seq,
+    /// Window of the last ACK that arrived.
     window: u16,
+    /// Flags of the last ACK that arrived.
     flags: Flags,
-    /// The last one that went on at once, when it came, and whether it came again.
+    /// Number of the last ACK that was forwarded at once.
     at_once: Seq,
+    /// Arrival time of that ACK.
     came: Time,
+    /// True once a duplicate of that ACK has arrived.
     is_duplicated: bool,
     mean: Mean,
-    /// By then all that was ever spread would have gone on, had none overtaken another.
+    /// Latest time for which any ACK was ever scheduled. Until then arriving ACKs are spread.
     busy_until: Time,
 }
 
@@ -55,18 +60,20 @@ impl ByInterval {
         ByInterval { config, inserted: 0 }
     }
 
-    /// An ACK, and what is missing before it, wait among those that do.
+    /// Schedules an ACK, and the ACKs that fill the gap before it.
     fn spread(&mut self, stream: &mut Stream, ack: Ack, interval: Duration, waiting: &mut Waiting, cx: &mut Cx<'_>) {
         let (now, step, connection) = (cx.now(), self.config.step(), ack.connection);
         let gap = if ack.header.ack.after(stream.sent) { ack.header.ack.since(stream.sent) } else { 0 };
+        // A number that was forwarded before is a duplicate and ends here.
         let Some(last) = gap.div_ceil(step).checked_sub(1) else { return cx.absorb(ack.packet) };
         let goes = |place: u32| now + (interval * u64::from(place)).min(self.config.max_delay);
         stream.busy_until = stream.busy_until.max(goes(last));
-        // By their numbers, which are behind what went on last.
+        // The waiting ACKs by their numbers, relative to the last forwarded number.
         let ahead = |(time, packet): (Time, Packet)| {
             (packet.tcp().expect("only such wait").ack.since(stream.sent), (time, packet))
         };
         let mut all: BTreeMap<u32, (Time, Packet)> = waiting.take(connection).into_iter().map(ahead).collect();
+        // Inserted ACKs must not advertise more than the receiver did at either end of the gap.
         let window = stream.window.min(ack.header.window);
         for place in 0..last {
             match all.entry((place + 1) * step) {
@@ -84,6 +91,7 @@ impl ByInterval {
             }
             Entry::Vacant(free) => _ = free.insert((goes(last), ack.packet)),
         }
+        // From the largest number down: an ACK that would leave after a larger number is dropped.
         let mut soonest = Time::MAX;
         let mut kept = Vec::with_capacity(all.len());
         for (time, packet) in all.into_values().rev() {
@@ -117,7 +125,8 @@ impl Rule for ByInterval {
         (self.config.interval.is_some() || !header.flags.has(Flags::SYN)).then_some(begun)
     }
 
-    /// One that says nothing but that the window has opened, or that there are no more marks, is not spread.
+    /// True if the rule decides about this ACK. An ACK that only opens the window, or shows that there are no more
+    /// marks, is not spread.
     fn takes(stream: &Stream, header: &TcpHeader) -> bool {
         header.ack != stream.number || (header.window, header.flags) == (stream.window, stream.flags)
     }
@@ -156,7 +165,7 @@ impl Rule for ByInterval {
         stream.sent = number;
     }
 
-    /// `inserted_packets` counts the ACKs that were made since the beginning.
+    /// Calls `out` with `inserted_packets`, the number of ACKs created since the start.
     fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("inserted_packets", self.inserted as f64);
     }

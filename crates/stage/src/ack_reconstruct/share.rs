@@ -1,4 +1,4 @@
-//! The text: the ACKs of a gap share the mean time between ACKs.
+//! ACK reconstruction as in the paper's text: the ACKs of a gap share the mean time between ACKs.
 
 use super::config::AckReconstructConfig;
 use super::inserted::{Mean, inserted};
@@ -7,13 +7,14 @@ use crate::held_acks::{Ack, Rule, Waiting};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Cx, Duration, Seq, Time};
 
+/// Spreads the ACKs of a gap over one mean interval.
 #[derive(Debug)]
 pub(super) struct ByShare {
     config: AckReconstructConfig,
     inserted: u64,
 }
 
-/// One connection's ACKs: what the last one said, and when it came.
+/// The state of one connection: number, window and arrival time of the last ACK, and the mean interval.
 #[derive(Debug)]
 pub(super) struct Stream {
     number: Seq,
@@ -31,7 +32,7 @@ impl ByShare {
 impl Rule for ByShare {
     type Stream = Stream;
 
-    /// The time since a handshake is none between two ACKs.
+    /// Starts with the first ACK after the handshake: the time since a SYN is not a time between two ACKs.
     fn begin(&self, header: &TcpHeader, now: Time) -> Option<Stream> {
         let mean = Mean::new(self.config.interval);
         let begun = Stream { number: header.ack, window: header.window, came: now, mean };
@@ -51,11 +52,12 @@ impl Rule for ByShare {
             if self.config.is_gap(gap) { gap.div_ceil(step).saturating_sub(if text { 2 } else { 1 }) } else { 0 };
         let first = waiting.last(ack.connection).unwrap_or(now).max(now);
         let latest = (now + max_delay).max(first);
-        // The text has each wait for its share of the gap; what is left of it is the arriving one's.
+        // The text delays each ACK by its part of the gap; the arriving ACK gets the rest.
         let share = f64::from(step) / f64::from(gap.max(1));
         let at = |number: u32| {
             (first + Duration::from_nanos((mean * (share * f64::from(number)).min(1.0)) as u64)).min(latest)
         };
+        // Inserted ACKs must not advertise more than the receiver did at either end of the gap.
         let window = stream.window.min(ack.header.window);
         for number in 1..=missing {
             let made = inserted(&ack, stream.number + number * step, window, cx);
@@ -74,7 +76,7 @@ impl Rule for ByShare {
         stream.window = header.window;
     }
 
-    /// `inserted_packets` counts the ACKs that were made since the beginning.
+    /// Calls `out` with `inserted_packets`, the number of ACKs created since the start.
     fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("inserted_packets", self.inserted as f64);
     }
