@@ -1,7 +1,8 @@
-//! What one crossing of a link costs, statistics included: packets go round and round through one link.
+//! Measures the cost of a packet's crossing of a link, statistics included. The same packets cross one link again and
+//! again.
 //!
-//! `cargo bench -p lopsided-link` prints nanoseconds; under `valgrind --tool=callgrind` give a name and a count
-//! (`crossing serializer 100000`) and divide the difference between two counts.
+//! `cargo bench -p lopsided-link` prints nanoseconds. Under `valgrind --tool=callgrind` give a name and a count
+//! (`crossing serializer 100000`) and divide the difference between the results of two counts.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{
@@ -24,7 +25,7 @@ fn main() {
     }
 }
 
-/// The lines measured: name, link, packets under way.
+/// The measured lines: name, link, number of packets in flight.
 fn lines() -> Vec<(&'static str, Link, u64)> {
     let queue = QueueConfig::packets(10_000);
     let rate = Some(BitRate::from_bps(100_000_000));
@@ -50,7 +51,7 @@ fn lines() -> Vec<(&'static str, Link, u64)> {
     ]
 }
 
-/// A FIFO that the link does not know to be one.
+/// A FIFO that the link cannot recognize as one.
 fn custom(config: FifoConfig) -> Queue {
     Queue::Custom(Box::new(lopsided_queue::Fifo::new(&config).expect("the limit is not zero")))
 }

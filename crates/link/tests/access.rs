@@ -1,5 +1,5 @@
-//! Ways to send: each behind the conveyor, behind any queue and watched all the time must do the same; and each must do
-//! what its standard says on a few packets.
+//! Access methods. Each behind the drop-tail path, behind any queue and observed all the time must give the same
+//! results, and each must do what its standard says for a few packets.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn line(access: AccessConfig) -> LinkConfig {
     LinkConfig { access: Some(access), ..LinkConfig::new(Some(rate(10_000_000)), Duration::ZERO, queue) }
 }
 
-/// When packets arrive that come at these times, in microseconds, with these sizes.
+/// Returns the arrival times in microseconds of packets that enter at these times in microseconds, with these sizes.
 fn arrivals(config: &LinkConfig, packets: &[(u64, u32)]) -> Vec<u64> {
     let touches: Vec<_> = packets.iter().map(|(us, size)| (nanos(us * 1000), Touch::Packet(*size))).collect();
     times(run(config.build(1, "link").unwrap(), &touches).delivered())
@@ -51,12 +51,12 @@ fn a_trace_is_followed_octet_by_octet_and_begins_again() {
     let config = line(trace(&[0, 4, 10, 10]));
     let packets = [(0, 1500), (0, 1500), (0, 1500), (0, 1500), (0, 1500), (0, 1500)];
     assert_eq!(arrivals(&config, &packets), [0, 4000, 10_000, 10_000, 10_000, 14_000]);
-    // Fifteen small packets share an opportunity; a large one goes on in the next.
+    // Fifteen small packets share an opportunity. A large packet continues in the next one.
     let small: Vec<_> = (0..16).map(|_| (1, 100)).collect();
     let found = arrivals(&config, &small);
     assert!(found[..15].iter().all(|at| *at == 4000) && found[15] == 10_000, "{found:?}");
     assert_eq!(arrivals(&config, &[(1, 700), (1, 1500)]), [4000, 10_000]);
-    // An opportunity that nobody uses is lost, and a packet comes in time for the one of its own instant.
+    // An unused opportunity is lost. A packet can use the opportunity of the instant at which it arrives.
     assert_eq!(arrivals(&config, &[(4001, 1500), (14_000, 1500), (14_001, 1500)]), [10_000, 14_000, 20_000]);
 }
 
@@ -88,19 +88,19 @@ fn a_packet_goes_on_at_the_new_rate_and_waits_through_an_outage() {
 
 #[test]
 fn what_is_asked_for_is_granted_in_a_slot_and_what_comes_meanwhile_rides_along() {
-    // Requests every 2 ms, a grant 4 ms later, slots of 2 ms with 2500 octets each.
+    // Requests every 2 ms, a grant 4 ms later, slots of 2 ms with 2,500 bytes each.
     let grants = GrantsConfig::default();
     let config = line(AccessConfig::new(grants.clone()));
-    // Asks at 2 ms, is granted the slot from 6 ms, which is over at 8; the second comes before the grant.
+    // The request is sent at 2 ms and the slot from 6 ms to 8 ms is granted. The second packet arrives before the slot.
     assert_eq!(arrivals(&config, &[(1, 1000), (5000, 1000)]), [8000, 8000]);
-    // 5000 octets take two slots.
+    // 5,000 bytes take two slots.
     assert_eq!(arrivals(&config, &[(1, 1500), (1, 1500), (1, 1500), (1, 500)]), [8000, 10_000, 10_000, 10_000]);
-    // One that comes after the slot asks anew.
+    // A packet that arrives after the start of the slot needs a new request.
     assert_eq!(arrivals(&config, &[(1, 1000), (6001, 1000)]), [8000, 14_000]);
     // Proactive grants spare the request.
     let proactive = line(AccessConfig::new(GrantsConfig { proactive: true, ..grants.clone() }));
     assert_eq!(arrivals(&proactive, &[(1, 1000), (6001, 1000)]), [4000, 10_000]);
-    // A block in error comes 8 ms later as often as it may, and what follows waits for it.
+    // A block in error arrives 8 ms later for each retransmission, and later blocks wait for it.
     let error = GrantsConfig { error: 0.999_999, retransmissions: 2, ..grants };
     assert_eq!(arrivals(&line(AccessConfig::new(error)), &[(1, 1000)]), [24_000]);
 }
@@ -109,8 +109,8 @@ fn what_is_asked_for_is_granted_in_a_slot_and_what_comes_meanwhile_rides_along()
 fn what_waits_for_the_medium_leaves_together() {
     let wifi = AggregationConfig { access_delay: micros(500), overhead: micros(100), ..AggregationConfig::default() };
     let config = LinkConfig { rate: Some(rate(120_000_000)), ..line(AccessConfig::new(wifi)) };
-    // 100 us each at 120 Mbit/s. The third comes while the first two are on the air: 200 us and the overhead later the
-    // wait begins.
+    // Each packet takes 100 us at 120 Mbit/s. The third arrives while the first two are on the air. Their 200 us end at
+    // 700 us; then the overhead and the wait follow.
     assert_eq!(arrivals(&config, &[(0, 1500), (100, 1500), (550, 1500)]), [600, 700, 1400]);
 }
 

@@ -1,5 +1,5 @@
-//! The lazy link against a naive model that goes through time nanosecond by nanosecond: every packet must meet the same
-//! fate at the same time, whatever the gate, the buffer, the drop policy and the order of service.
+//! Compares the lazy link with a naive model that steps through every nanosecond. Every packet must have the same fate
+//! at the same time, whatever the shaper, the buffer, the drop policy and the order of service.
 
 mod common;
 
@@ -12,25 +12,25 @@ use lopsided_queue::{
 };
 use proptest::prelude::*;
 
-/// What the naive model found.
+/// The results of the naive model.
 #[derive(Debug, Default, PartialEq)]
 struct Outcome {
     delivered: Vec<Fate>,
     drops: Vec<Fate>,
-    /// The backlog summed over every nanosecond.
+    /// Sum of the backlog over all nanoseconds.
     area_packets: u64,
     area_bytes: u64,
     max_packets: u32,
     marked: u64,
 }
 
-/// A line that goes through its life one nanosecond at a time.
+/// A line that is simulated one nanosecond at a time.
 struct Naive<'a> {
     config: &'a LinkConfig,
     shortest_first: bool,
     now: u64,
     queue: Vec<(u64, u64)>,
-    /// When each packet came, by its number.
+    /// Arrival time of each packet, by its number.
     since: Vec<u64>,
     shaper: Box<dyn Stepped>,
     outcome: Outcome,
@@ -137,21 +137,22 @@ impl<'a> Naive<'a> {
     }
 }
 
-/// A shaper that goes through its life one nanosecond at a time.
+/// A shaper that is simulated one nanosecond at a time.
 trait Stepped {
     fn may_send(&mut self, now: u64, wire: Bytes) -> bool;
-    /// Sends now; says when the last bit has left the line.
+    /// Sends a packet now. Returns the time of its last bit on the line.
     fn send(&mut self, now: u64, wire: Bytes) -> u64;
-    /// A nanosecond has passed, during which a packet of the size of `head` was the first that waited, if any.
+    /// Handles the end of a nanosecond. `head` is the size of the packet that was at the head of the queue, if there
+    /// was one.
     fn tick(&mut self, now: u64, head: Option<Bytes>);
 }
 
-/// The plain model of the shapers that a configuration can ask for. Bits are in units of 10^-9.
+/// A plain model of the configurable shapers. Bits are in units of 10^-9.
 struct NaiveShaper {
     rate: Option<BitRate>,
     bucket: Option<ShaperConfig>,
     tokens: i128,
-    /// What the physical line has still to send.
+    /// Bits that the physical line has not sent yet.
     unsent: i128,
 }
 
@@ -181,7 +182,7 @@ impl Stepped for NaiveShaper {
     }
 
     fn tick(&mut self, now: u64, head: Option<Bytes>) {
-        // What is left of a nanosecond is carried into a packet that follows at once, and forgotten otherwise.
+        // The rest of a nanosecond is carried over to a packet that follows at once, and lost otherwise.
         if let Some(rate) = self.line_rate() {
             self.unsent = (self.unsent - i128::from(rate.as_bps())).max(0);
         }
@@ -200,7 +201,7 @@ impl Stepped for NaiveShaper {
     }
 }
 
-/// Any shaper, told of each nanosecond as it passes: what a link tells it later and at once must give the same.
+/// Any shaper, advanced nanosecond by nanosecond. A link that advances it later in one step must get the same result.
 struct EveryNanosecond(AnyShaper);
 
 impl Stepped for EveryNanosecond {
@@ -220,7 +221,7 @@ impl Stepped for EveryNanosecond {
     }
 }
 
-/// A shaper that this crate does not know: one packet of at most 1600 octets may leave at each multiple of a period.
+/// A shaper that this crate does not know: one packet of at most 1,600 bytes may leave at each multiple of a period.
 #[derive(Debug)]
 struct Slots {
     period: u64,
@@ -254,7 +255,7 @@ impl Shaper for Slots {
     }
 }
 
-/// What may wait.
+/// Returns the settings of the buffer.
 fn buffer(queue: &QueueConfig) -> FifoConfig {
     let step = || FifoConfig::new(queue.get::<ThresholdConfig>().expect("there is no model of another one").limit);
     queue.get::<FifoConfig>().cloned().unwrap_or_else(step)
@@ -272,12 +273,12 @@ fn cost(fifo: &FifoConfig, size: u64) -> u64 {
     }
 }
 
-/// Serves the shortest packet first, the older of equals: the head may change at any enqueue.
+/// Serves the shortest packet first, and the older one among equals: the head may change at any enqueue.
 #[derive(Debug, Default)]
 struct ShortestFirst {
     inside: Vec<QueuedPacket>,
     backlog: Backlog,
-    /// Does not say which packet is next: a shaper takes it.
+    /// True if `peek` returns `None`, so that a shaper takes the packet out.
     hides_head: bool,
 }
 
@@ -309,8 +310,7 @@ impl Qdisc for ShortestFirst {
     }
 }
 
-/// Lets no packet go before it has waited for `longest`, or at a later multiple of `grain`: work waits, though the line
-/// is free.
+/// Holds each packet for at least `longest`, until a multiple of `grain`: packets wait although the line is free.
 #[derive(Debug)]
 struct Holds {
     fifo: Fifo,
@@ -347,7 +347,8 @@ impl Qdisc for Holds {
     }
 }
 
-/// Rates of gigabits, so that packets take few nanoseconds and the model little time; odd ones, so that rounding shows.
+/// Rates of some Gbit/s, so that packets take few nanoseconds and the model little time. They are odd, so that rounding
+/// errors show.
 fn rate() -> impl Strategy<Value = BitRate> {
     (300_000_001..5_000_000_000_u64).prop_map(BitRate::from_bps)
 }
@@ -417,7 +418,7 @@ fn touches() -> impl Strategy<Value = Vec<(Time, Touch)>> {
     })
 }
 
-/// Long enough for the slowest line to send all.
+/// Returns a time at which the slowest line has sent everything.
 fn long_enough(config: &LinkConfig, touches: &[(Time, Touch)]) -> u64 {
     let bits: u64 = touches.len() as u64 * config.framing.wire_size(octets(1500)).bits();
     let sending = config.rate.map_or(0, |rate| bits * 1_000_000_000 / rate.as_bps());
@@ -448,8 +449,8 @@ proptest! {
         }
     }
 
-    /// RED draws at random, so it is held against itself: a link that is looked at all the time, which replays nothing
-    /// late.
+    /// RED draws at random, so it is compared with itself: with a link that is observed all the time and thus replays
+    /// nothing late.
     #[test]
     fn red_does_the_same_when_it_is_watched(config in config(), touches in touches(), seed: u64, weight in 0.01..1.0_f64) {
         let red = RedConfig {
@@ -458,7 +459,7 @@ proptest! {
             max: Threshold::Packets(4),
             probability: 0.5,
             weight,
-            // 500 ns each.
+            // 500 ns per packet.
             avpkt: octets(1000),
             bandwidth: Some(BitRate::from_bps(16_000_000_000)),
             burst: None,
@@ -500,8 +501,8 @@ proptest! {
         prop_assert_eq!(bench.drops(), expected.drops.clone());
     }
 
-    /// Where the discipline cannot tell the next packet's size, or holds it back, there is no other model than the link
-    /// itself: one that is looked at all the time, which replays nothing late.
+    /// If a discipline hides the size of its next packet or holds it back, the only model is the link itself, observed
+    /// all the time so that it replays nothing late.
     #[test]
     fn disciplines_that_hide_their_head_or_hold_packets_back_do_the_same_when_they_are_watched(
         config in config(), touches in touches(), hides_head: bool, holds: bool, longest in 0..3000_u64, grain in 1..2000_u64,

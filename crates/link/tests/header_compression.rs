@@ -1,4 +1,4 @@
-//! CSLIP against the arithmetic of RFC 1144, packet by packet; what a loss costs, and its repair.
+//! CSLIP compared with the arithmetic of RFC 1144, packet by packet; the cost of a loss, and its repair.
 
 mod common;
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-/// A segment, with what most of them have in common.
+/// A segment. Most fields of the segments in these tests are equal.
 #[derive(Clone, Debug)]
 struct Segment {
     port: u16,
@@ -25,7 +25,7 @@ struct Segment {
     timestamp: Option<u32>,
     sack: &'static [(u32, u32)],
     ecn: Ecn,
-    /// By how much the host's count of packets went up since the segment before.
+    /// Increase of the host's packet count since the previous segment.
     id_step: u64,
 }
 
@@ -63,7 +63,8 @@ impl Segment {
         Packet::unbooked(id, now, new)
     }
 
-    /// As another host would have made it: its headers are kept octet by octet, its identification is its own.
+    /// Encodes the segment as a packet of another host: its headers are stored byte by byte, with an identification of
+    /// its own.
     fn foreign(&self, id: u64, now: Time) -> Packet {
         let octets = wire::encode(&self.packet(id + 7000, now));
         Packet::unbooked(id, now, wire::read_foreign(FlowId(0), &octets).expect("a whole packet"))
@@ -79,12 +80,12 @@ fn fixed(octets: u32) -> HeaderCompressionConfig {
     HeaderCompressionConfig { scheme: CompressionScheme::Fixed, octets, ..HeaderCompressionConfig::default() }
 }
 
-/// The octets that each segment takes on the line, and what became of it.
+/// Returns the bytes that each segment takes on the line, and the fate of each.
 fn cross(compression: HeaderCompressionConfig, lost: &[u64], segments: &[Segment]) -> (Vec<u64>, Vec<Fate>) {
     cross_as(Segment::packet, compression, lost, segments)
 }
 
-/// The same of packets that are made so.
+/// Like `cross`, for packets that are created by `packet`.
 fn cross_as(
     packet: fn(&Segment, u64, Time) -> Packet,
     compression: HeaderCompressionConfig,
@@ -122,7 +123,7 @@ fn sizes(segments: &[Segment]) -> Vec<u64> {
     sizes
 }
 
-/// Whether each segment was delivered (`.`), lost on the line (`x`) or not rebuilt (`?`).
+/// Returns one letter per segment: delivered (`.`), lost on the line (`x`) or not rebuilt (`?`).
 fn fates(compression: HeaderCompressionConfig, lost: &[u64], segments: &[Segment]) -> String {
     let letter = |fate: &Fate| match fate {
         Fate::Delivered(..) => '.',
@@ -132,12 +133,12 @@ fn fates(compression: HeaderCompressionConfig, lost: &[u64], segments: &[Segment
     cross(compression, lost, segments).1.iter().map(letter).collect()
 }
 
-/// ACKs of a download, one for each second segment of 500 octets.
+/// Returns the ACKs of a download, one for every second segment of 500 bytes.
 fn acks(count: u32) -> Vec<Segment> {
     (0..count).map(|at| Segment { ack: 1 + 1000 * at, ..ACK }).collect()
 }
 
-/// A connection's segments one way, with so many octets each.
+/// Returns the segments of one direction, with this payload each.
 fn data(count: u32, payload: u32) -> Vec<Segment> {
     (0..count).map(|at| Segment { seq: 1000 + payload * at, payload, ..ACK }).collect()
 }
@@ -218,13 +219,13 @@ fn behind_a_loss_nothing_is_rebuilt_until_a_packet_in_full() {
         segments
     };
     assert_eq!(fates(cslip(), &[3], &acks(6)), "..x???");
-    // The sender's timer runs out, the receiver repeats its ACK: that goes in full.
+    // The sender's timer expires, and the receiver repeats its ACK, which is sent in full.
     let mut repaired = repeated(acks(6), 5);
     repaired.extend([Segment { ack: 6001, ..ACK }, Segment { ack: 7001, ..ACK }]);
     assert_eq!(fates(cslip(), &[3], &repaired), "..x???...");
     let named = HeaderCompressionConfig { compress_slot: false, ..cslip() };
     assert_eq!(fates(named, &[3], &repaired), "..x???...", "with its slot named it is rebuilt wrongly");
-    // Data: the retransmission goes back, hence in full. What jumps ahead behind it does so by less than 64 KiB.
+    // Data: the retransmission steps back, so it is sent in full. The next segment jumps ahead by less than 64 KiB.
     let mut retransmitted = repeated(data(5, 512), 1);
     retransmitted.push(Segment { seq: 1000 + 5 * 512, payload: 512, ..ACK });
     assert_eq!(fates(cslip(), &[2], &retransmitted), ".x???..");
@@ -242,7 +243,7 @@ fn another_connection_survives_the_loss() {
 #[test]
 fn octets_on_the_line_are_time_on_the_line() {
     let (_, fates) = cross(cslip(), &[], &acks(2));
-    // 8 kbit/s is an octet in a millisecond; 5 ms of delay.
+    // At 8 kbit/s a byte takes 1 ms; the delay is 5 ms.
     assert_eq!(fates, [Fate::Delivered(101, nanos(45_000_000)), Fate::Delivered(102, nanos(10_011_000_000))]);
 }
 
@@ -276,15 +277,15 @@ fn segment() -> impl Strategy<Value = Segment> {
 }
 
 proptest! {
-    /// Whatever is lost of whatever: what arrives was rebuilt as it was sent (the link compares), and a packet in full
-    /// ends every error.
+    /// Whatever is lost: a packet that arrives was rebuilt as it was sent (the link compares them), and a packet sent
+    /// in full ends every error.
     #[test]
     fn a_full_header_repairs_whatever_was_lost(
         segments in prop::collection::vec(segment(), 1..40), lost in prop::collection::vec(1u64..40, 0..6), which: u8,
     ) {
         let mut segments = segments;
-        // What repeats the packet before goes in full: twice, for the first may be the lost one's. ROHC sends all of a
-        // new connection twice.
+        // A packet that repeats the previous one is sent in full. Two are needed, because the first may repeat a lost
+        // packet. ROHC sends a new connection's full header twice.
         let last = Segment { flags: Flags::ACK, payload: 0, port: 9, ..ACK };
         segments.extend(std::iter::repeat_n(last, 2));
         let scheme = [cslip(), iphc(), rohc()][usize::from(which) % 3];
@@ -295,8 +296,8 @@ proptest! {
         prop_assert_eq!(told.matches('x').count(), lost.len());
     }
 
-    /// Whatever follows whatever: without loss all are rebuilt, none takes much more than in full, and none less than
-    /// its data and three octets.
+    /// Without loss every header is rebuilt, whatever the sequence of segments. No packet is much larger than
+    /// uncompressed, and none is smaller than its data plus 3 bytes.
     #[test]
     fn without_loss_every_header_is_rebuilt(
         segments in prop::collection::vec(segment(), 1..60), slots in 1u32..5, compress_slot: bool,
@@ -308,7 +309,7 @@ proptest! {
             prop_assert!(fates.iter().all(|fate| matches!(fate, Fate::Delivered(..))));
             for (size, segment) in sizes.iter().zip(&segments) {
                 let payload = u64::from(segment.payload);
-                // An IR is a header and four octets at most.
+                // An IR is a full header plus at most 4 bytes.
                 prop_assert!((payload + least..=payload + 44).contains(size), "{size} of {segment:?}");
             }
         }
@@ -353,10 +354,10 @@ fn iphc_repairs_by_the_same_difference_again_and_asks_where_that_does_not_help()
     assert_eq!(fates(alone, &[3], &acks(6)), "..x???");
     let uneven: Vec<Segment> = [1, 1001, 2001, 2601, 3601].map(|ack| Segment { ack, ..ACK }).into();
     assert_eq!(fates(iphc(), &[3], &uneven), "..x?.", "steps of another size");
-    // Context, identification, TCP's header without its ports.
+    // Context number, identification, and TCP's header without its ports.
     let (sizes, _) = cross(once, &[3], &acks(6));
     assert_eq!(sizes, [40, 7, 7, 7, 19, 7]);
-    // A connection whose first packet was lost has no context.
+    // A connection whose first packet was lost has no context at the far end.
     assert_eq!(fates(iphc(), &[1], &acks(3)), "x??");
 }
 
@@ -395,18 +396,18 @@ fn rohc_sizes(segments: &[Segment]) -> Vec<u64> {
     sizes
 }
 
-/// So many of a stream behind its first `skip`.
+/// Returns the sizes of these segments without the first `skip` of them.
 fn behind(skip: usize, segments: Vec<Segment>) -> Vec<u64> {
     rohc_sizes(&segments)[skip..].to_vec()
 }
 
 #[test]
 fn rohc_takes_the_octets_of_rfc_6846() {
-    // Two IR: type, profile, CRC; IPv4's and TCP's static parts of 14; dynamic parts of 5 and 16; an empty list of
-    // options.
+    // Two IRs: type, profile and CRC; the static parts of IPv4 and TCP, 14 bytes; the dynamic parts, 5 and 16 bytes; an
+    // empty list of options.
     assert_eq!(rohc_sizes(&acks(2)), [39, 39]);
-    // The step of the acknowledgement is told in a co_common to each of the last four: 5, the number 2, the step 2, the
-    // identification 1, TCP's checksum 2.
+    // A co_common carries the step of the acknowledgement to each of the last 4 headers: 5 bytes, the number 2, the
+    // step 2, the identification 1, TCP's checksum 2.
     assert_eq!(rohc_sizes(&acks(9))[2..], [12, 12, 12, 12, 4, 4, 4], "then seq_4 and the checksum");
     assert_eq!(rohc_sizes(&data(5, 512))[2..], [517, 517, 517], "seq_2 and the checksum");
     let ticks = |at: u32| Segment { timestamp: Some(7 + 3 * at), ack: 1 + 1000 * at, ..ACK };
@@ -417,15 +418,15 @@ fn rohc_takes_the_octets_of_rfc_6846() {
     );
     let slow = |at: u32| Segment { timestamp: Some(7 + 300 * at), ack: 1 + 1000 * at, ..ACK };
     assert_eq!(behind(6, (0..9).map(slow).collect()), [9, 9, 9], "300 ticks at once take two");
-    // A window that changes: seq_7. A duplicate: seq_4 again, since the step is none.
+    // A changing window: seq_7. A duplicate: seq_4 again, because the acknowledgement does not advance.
     let window = |at: u32| Segment { window: 8192 - 4 * at as u16, ack: 1 + 1000 * at, ..ACK };
     assert_eq!(behind(6, (0..9).map(window).collect()), [8, 8, 8]);
     assert_eq!(behind(6, [acks(8), vec![acks(8)[7].clone()]].concat()), [4, 4, 4]);
-    // Another connection has a number, of an octet.
+    // Another connection has a context number, which takes 1 byte.
     let other = |at: u32| Segment { port: 2, ack: 1 + 1000 * at, ..ACK };
     assert_eq!(rohc_sizes(&[ACK, other(0), other(1)]), [39, 40, 40]);
-    // From the first mark on each header has an octet for them; the mark itself comes by co_common, to each of the last
-    // four.
+    // From the first mark on, each header has a byte for marks. The mark itself is carried by a co_common for each of
+    // the last 4 headers.
     let marked = |at: u32| Segment {
         ecn: if at == 6 { Ecn::Ce } else { Ecn::NotEct },
         seq: 1000 + 500 * at,
@@ -463,7 +464,8 @@ fn rohc_feels_no_loss_of_some_packets_and_asks_after_more() {
     let told = fates(alone, &many, &acks(140));
     let back = told.rfind('?').expect("some are lost");
     assert!((125..135).contains(&back), "an IR comes every 128 packets: {told}");
-    // A connection of which both IR were lost is not known: the first header that comes is asked about.
+    // If both IRs of a connection are lost, the far end has no context and requests one after the first header that
+    // arrives.
     assert_eq!(fates(rohc(), &[1, 2], &acks(6)), "xx?...");
     assert_eq!(fates(rohc(), &[1], &acks(4)), "x...");
 }

@@ -1,4 +1,4 @@
-//! Loss: the right packets, the right number of them, the same ones each time.
+//! Loss: the right packets, the right number of them, and the same ones in each run.
 
 mod common;
 
@@ -9,7 +9,7 @@ use lopsided_queue::QueueConfig;
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
-/// A packet of a millisecond's length every millisecond.
+/// Sends a packet every millisecond, which takes the line one millisecond.
 fn cross(loss: LossConfig, seed: u64, count: u64) -> Bench {
     let config =
         LinkConfig { loss, ..LinkConfig::new(Some(kbit(800)), Duration::from_millis(5), QueueConfig::packets(10)) };
@@ -66,7 +66,7 @@ fn bursts_have_the_length_and_the_share_of_their_chain() {
     assert!((length - 4.0).abs() < 0.3, "bursts of {length}, expected 4");
 }
 
-/// Common random numbers: another loss on the same line must not change which packets random loss takes.
+/// Common random numbers: another kind of loss on the same line must not change the packets that random loss selects.
 #[test]
 fn the_kinds_do_not_disturb_each_other() {
     let random = LossConfig { random: 0.1, ..LossConfig::default() };
@@ -79,7 +79,8 @@ fn the_kinds_do_not_disturb_each_other() {
     assert_eq!(lost(&cross(both, 5, 2000)), expected);
 }
 
-/// A line that loses nothing takes the fast way through the link, one whose loss never strikes the other: same result.
+/// A line without loss uses the fast path through the link, and a line whose loss never occurs the slower one. Both
+/// give the same result.
 #[test]
 fn a_loss_that_never_strikes_changes_nothing() {
     let never = LossConfig { packets: vec![u64::MAX], ..LossConfig::default() };
@@ -98,7 +99,8 @@ fn a_loss_that_never_strikes_changes_nothing() {
     assert_eq!((plain.delivered(), plain.drops()), (other.delivered(), other.drops()));
 }
 
-/// An observer of a link's queue, with what it saw in order: packets that entered and packets that left, by number and size.
+/// An observer of a link's queue. It records the packets that entered and those that left, by number and size, in
+/// order.
 #[derive(Clone, Debug, Default)]
 struct Watcher(Arc<Mutex<Seen>>);
 
@@ -124,8 +126,8 @@ impl Observer for Watcher {
 }
 
 proptest! {
-    /// A drop-tail queue is a FIFO, whatever the line behind it loses: an observer sees the packets leave that it saw
-    /// enter, in the same order. Those that the queue refuses never enter.
+    /// A drop-tail queue is a FIFO, whatever the line behind it loses: packets leave in the order in which they
+    /// entered. Packets that the queue refuses never enter.
     #[test]
     fn an_observer_sees_each_packet_leave_that_entered(
         steps in proptest::collection::vec((0..400_000u64, 28..1500u32), 1..120),
@@ -147,7 +149,7 @@ proptest! {
             bench.touch(nanos(at), Touch::Packet(*size));
         }
         bench.run_until(Time::MAX);
-        // Nothing happens when the line loses its last packet: a later look counts it.
+        // No event follows the loss of the last packet, so only a later measurement counts it.
         bench.view(nanos(at + 10_000_000_000), |link| link.counters());
         let seen = watcher.0.lock().unwrap();
         prop_assert_eq!(&seen.entered, &seen.left);

@@ -19,7 +19,7 @@ fn tbf(burst: u64) -> ShaperConfig {
     ShaperConfig { burst: octets(burst), interval: None, line_rate: None }
 }
 
-/// The routers of merritt2010 table 4.3: Bc in bits every 4 ms, bursts at 100 Mbit/s.
+/// The routers of merritt2010, table 4.3: Bc bits every 4 ms, bursts at 100 Mbit/s.
 fn router(bc_bits: u64) -> (BitRate, ShaperConfig) {
     let (interval, line_rate) = (Some(Duration::from_millis(4)), Some(kbit(100_000)));
     (BitRate::from_bps(bc_bits * 250), ShaperConfig { burst: octets(bc_bits / 8), interval, line_rate })
@@ -33,7 +33,7 @@ fn arrivals(bench: &Bench) -> Vec<(u64, u64)> {
     bench.delivered().iter().map(arrival).collect()
 }
 
-/// Keeps the link's queue from running empty until `count` packets have crossed, and says when the last arrived.
+/// Keeps the link's queue from becoming empty until `count` packets have crossed. Returns the arrival of the last one.
 fn saturate(config: &LinkConfig, count: u64, size: u32) -> (Bench, Time) {
     let mut bench = Bench::new(config.build(1, "link").unwrap());
     let mut now = Time::ZERO;
@@ -51,7 +51,7 @@ fn saturate(config: &LinkConfig, count: u64, size: u32) -> (Bench, Time) {
 
 #[test]
 fn a_million_packets_take_exactly_their_bits_divided_by_the_rate() {
-    // Rates that do not divide: 1500 octets take 3 999 966 666.9... ns / 1000 and so on.
+    // Rates that do not divide the packet's bits: 1,500 bytes take 3,999,966.6669 ns at the first one, and so on.
     for (bps, size) in [(3_000_025, 1500), (999_999_937, 1500), (196_000, 41)] {
         let config = plain(BitRate::from_bps(bps), Duration::ZERO, 10);
         let count = 1_000_000;
@@ -70,7 +70,7 @@ fn a_bucket_gives_its_burst_and_then_exactly_its_rate() {
         let bits = u128::from(size) * 8 * u128::from(count) - 1600 * 8;
         assert_eq!(u128::from(end.as_nanos()), (bits * 1_000_000_000).div_ceil(u128::from(bps)));
     }
-    // In lumps: the bits beyond the first burst, in whole intervals.
+    // With refills: the bits beyond the first burst, rounded up to whole intervals.
     let (rate, shaper) = router(784);
     let (_, end) = saturate(
         &LinkConfig { shaper: Some(ShaperConfig { line_rate: None, ..shaper }), ..plain(rate, Duration::ZERO, 10) },
@@ -81,7 +81,8 @@ fn a_bucket_gives_its_burst_and_then_exactly_its_rate() {
     assert_eq!(end, nanos(lumps * 4_000_000));
 }
 
-/// The serializer takes a packet out of the queue as its first bit goes out; the bucket when its credit is there.
+/// The serializer takes a packet out of the queue when it sends the first bit; the token bucket when the tokens are
+/// there.
 #[test]
 fn the_packet_in_service_is_beside_the_limit_and_the_one_that_waits_for_credit_is_within_it() {
     let burst_of = |config: &LinkConfig| {
@@ -91,19 +92,19 @@ fn the_packet_in_service_is_beside_the_limit_and_the_one_that_waits_for_credit_i
         (counters.waiting.packets, counters.in_flight.packets + counters.delivered.packets)
     };
     assert_eq!(burst_of(&plain(kbit(3000), Duration::ZERO, 5)), (5, 1));
-    // The bucket is full at first: one packet passes, and five wait.
+    // The bucket starts full: one packet passes, and five wait.
     assert_eq!(burst_of(&shaped(kbit(3000), Duration::ZERO, 5, tbf(1600))), (5, 1));
-    // With less than a packet's credit, none passes.
+    // With a bucket smaller than a packet, none passes.
     assert_eq!(burst_of(&shaped(kbit(3000), Duration::ZERO, 5, tbf(1499))), (5, 0));
 }
 
-/// On Linux 6.1 (tbf of 3 Mbit/s with burst 1600, child pfifo of 50, frames of 1514, 20 ms base RTT) the largest RTT
-/// was 222.05 ms: 50 packets' time on the line and the base RTT are 221.87 ms.
+/// Linux 6.1 (tbf of 3 Mbit/s with burst 1,600, child pfifo of 50, frames of 1,514, base RTT 20 ms) had a largest RTT
+/// of 222.05 ms. The time of 50 packets on the line plus the base RTT is 221.87 ms.
 #[test]
 fn the_largest_delay_of_a_full_linux_tbf() {
     let config = shaped(kbit(3000), Duration::from_millis(10), 50, tbf(1600));
     let config = LinkConfig { framing: Framing::ETHERNET, ..config };
-    // Faster than the bucket, so that the queue is always full when a packet has left.
+    // Arrivals are faster than the bucket, so that the queue is full after each departure.
     let touches: Vec<(Time, Touch)> = (0..40_000).map(|id| (nanos(id * 100_000), Touch::Packet(1500))).collect();
     let bench = run(config.build(1, "link").unwrap(), &touches);
     let longest = bench.transits(|id| nanos((id - 1) * 100_000)).into_iter().max().unwrap();
@@ -118,7 +119,7 @@ fn the_largest_delay_of_a_full_linux_tbf() {
 
 #[test]
 fn token_bucket_by_hand() {
-    // 8 Mbit/s is an octet a microsecond.
+    // At 8 Mbit/s a byte takes 1 us.
     let config = shaped(kbit(8000), Duration::ZERO, 10, tbf(1600));
     let touches = [
         (0, 1500),      // full bucket: at once, 100 left
@@ -134,7 +135,7 @@ fn token_bucket_by_hand() {
     assert_eq!(arrivals(&bench), expected.map(|(id, us)| (id, us * 1000)));
 }
 
-/// merritt2010's 3000/1000 downlink: one full packet every 4 ms, at 100 Mbit/s (120 us); ACKs in a burst.
+/// The 3000/1000 downlink of merritt2010: one full packet every 4 ms, at 100 Mbit/s (120 us); ACKs in a burst.
 #[test]
 fn a_lump_leaves_as_a_burst_at_the_line_rate() {
     let (rate, shaper) = router(12_000);
@@ -142,19 +143,20 @@ fn a_lump_leaves_as_a_burst_at_the_line_rate() {
     let sizes = [1500, 1500, 1500, 500, 500, 500, 500];
     let touches = sizes.map(|size| (nanos(1_000_000), Touch::Packet(size)));
     let bench = run(config.build(1, "link").unwrap(), &touches);
-    // One lump of credit is kept while idle. The last packet waits for the next release.
+    // An idle bucket stores the tokens of one refill. The last packet waits for the next refill.
     let expected = [(1, 1_120), (2, 4_120), (3, 8_120), (4, 12_040), (5, 12_080), (6, 12_120), (7, 16_040)];
     assert_eq!(arrivals(&bench), expected.map(|(id, us)| (id, us * 1000)));
 }
 
-/// MER-A03: on the 3000/100 uplink Bc is 400 bits; a 1500-octet packet needs 30 of them, an ACK of 40 octets one.
+/// MER-A03: on the 3000/100 uplink Bc is 400 bits. A packet of 1,500 bytes needs 30 refills, an ACK of 40 bytes one.
 #[test]
 fn credit_below_a_packet_adds_up_while_it_waits() {
     let (rate, shaper) = router(400);
     let config = shaped(rate, Duration::ZERO, 50, ShaperConfig { line_rate: None, ..shaper });
     let touches = [1500, 1500, 40, 40].map(|size| (nanos(0), Touch::Packet(size)));
     let bench = run(config.build(1, "link").unwrap(), &touches);
-    // 400 bits at first and 29 lumps; 30 lumps; then each 320 bits, of which a lump leaves 80.
+    // The bucket starts with 400 bits, so the first packet needs 29 refills and the second 30. Then each ACK needs 320
+    // bits, which one refill covers with 80 left.
     assert_eq!(arrivals(&bench), [(1, 116_000_000), (2, 236_000_000), (3, 240_000_000), (4, 244_000_000)]);
 }
 
@@ -168,7 +170,8 @@ fn an_idle_link_keeps_one_burst_of_credit_and_no_more() {
     assert_eq!(arrivals(&bench), [(1, hour), (2, hour + 4_000_000)]);
 }
 
-/// A link's future does not depend on when it begins, and at twice the rate everything takes half the time.
+/// The behaviour of a link does not depend on the time at which it starts. At twice the rate everything takes half the
+/// time.
 #[test]
 fn shifted_and_scaled_runs_are_shifted_and_scaled() {
     let sizes = [1500, 40, 576, 1500, 1500, 52, 1500, 1000];
@@ -201,7 +204,7 @@ fn shifted_and_scaled_runs_are_shifted_and_scaled() {
     }
 }
 
-/// The point of lazy departures: whatever the gate, one event a packet.
+/// The purpose of lazy departures: one event per packet, whatever the shaper.
 #[test]
 fn a_crossing_is_one_event() {
     let delay = Duration::from_micros(1500);

@@ -1,5 +1,5 @@
-//! Wi-Fi held to what is known of it: Bianchi's saturation throughput, the times of the standard, and what a window of
-//! acknowledgements does.
+//! Wi-Fi compared with known results: Bianchi's saturation throughput, the times of the standard, and the effects of a
+//! block-ACK window.
 
 use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_link::{FrameId, Medium, MediumEvent, Standard, Wifi, WifiConfig, WifiStation};
@@ -9,10 +9,10 @@ fn names(stations: usize) -> Vec<String> {
     (0..stations).map(|number| if number == 0 { "ap".into() } else { format!("station{number}") }).collect()
 }
 
-/// Stations that always have another packet, and what became of their packets.
+/// Stations that always have another packet, and the fate of their packets.
 struct Saturated {
     medium: Wifi,
-    /// From, to, and the size of the packets.
+    /// Sender, receiver, and size of the packets.
     pairs: Vec<(usize, usize, Bytes)>,
     with_medium: BTreeMap<(usize, usize), usize>,
     requested: Vec<u64>,
@@ -94,8 +94,8 @@ impl Saturated {
 }
 
 /// The parameters of G. Bianchi, "Performance Analysis of the IEEE 802.11 Distributed Coordination Function", IEEE JSAC
-/// 18(3), 2000, table II: 1 Mbit/s, packets of 8184 bits, headers of 272 and 128, and stations that wait the same after
-/// a collision as after a success.
+/// 18(3), 2000, table II: 1 Mbit/s, packets of 8,184 bits, headers of 272 and 128 bits. Stations wait equally long
+/// after a collision and after a success.
 fn bianchi(window: u32, stages: u32, rts: bool) -> WifiConfig {
     WifiConfig {
         rate: BitRate::from_bps(1_000_000),
@@ -118,11 +118,11 @@ fn bianchi(window: u32, stages: u32, rts: bool) -> WifiConfig {
     }
 }
 
-/// His equations 7, 9, 13, 14 and 17: the part of the time in which payload is sent.
+/// Bianchi's equations 7, 9, 13, 14 and 17: the part of the time in which payload is sent.
 fn bianchi_throughput(window: u32, stages: u32, rts: bool, stations: i32) -> f64 {
     let (w, m) = (f64::from(window), stages as i32);
     let tau = |p: f64| 2.0 * (1.0 - 2.0 * p) / ((1.0 - 2.0 * p) * (w + 1.0) + p * w * (1.0 - (2.0 * p).powi(m)));
-    // At a half the chain's solution is 0 / 0, which bisection of this range never meets.
+    // At p = 0.5 the solution of the chain is 0 / 0. Bisection of this range never evaluates that point.
     let (mut low, mut high) = (0.0, 0.99);
     for _ in 0..200 {
         let p = f64::midpoint(low, high);
@@ -158,32 +158,32 @@ fn stations_that_always_send_reach_bianchis_throughput() {
             assert!(off < 0.02, "W {window}, m {stages}, RTS {rts}, n {stations}: {measured:.4}, not {predicted:.4}");
         }
     }
-    // EDCA counts the slot in which another begins, as his chain does.
+    // EDCA counts the slot in which another station starts, like Bianchi's chain.
     let edca = saturation(WifiConfig { edca: true, ..bianchi(32, 3, false) }, 10, 100);
     assert!((edca / bianchi_throughput(32, 3, false, 10) - 1.0).abs() < 0.01, "{edca}");
 }
 
-/// One sender that always has packets of 1500 octets: bits per second of IP.
+/// Returns the rate of IP in bit/s of a single sender that always has packets of 1,500 bytes.
 fn alone(config: WifiConfig) -> (f64, Saturated) {
     let run = Saturated::new(config, 2, &[(0, 1, 1500)], 1).run(Duration::from_secs(5));
     (run.packets(0, 1) as f64 * 12_000.0 / 5.0, run)
 }
 
-/// A cycle is AIFS, half of the contention window, the PPDU, SIFS and its acknowledgement.
+/// A cycle consists of AIFS, half of the contention window, the PPDU, SIFS and the acknowledgement.
 #[test]
 fn one_senders_throughput_is_what_the_standards_times_add_up_to() {
     let cycle_us = |aifs: f64, ppdu: f64, ack: f64| aifs + 7.5 * 9.0 + ppdu + 16.0 + ack;
-    // 802.11a, 54 Mbit/s: 1,536 octets are 57 symbols of 4 us; an ACK at 24 Mbit/s takes 28 us.
+    // 802.11a, 54 Mbit/s: 1,536 bytes take 57 symbols of 4 us; an ACK at 24 Mbit/s takes 28 us.
     let legacy = 12_000.0 / cycle_us(34.0, 20.0 + 57.0 * 4.0, 28.0);
-    // 802.11n, 300 Mbit/s: of 1,544 octets each, 42 MPDUs fit into 65,535; 481 symbols of 3.6 us; preamble 40 us, block
-    // acknowledgement 32.
+    // 802.11n, 300 Mbit/s: 42 MPDUs of 1,544 bytes fit into 65,535 bytes; 481 symbols of 3.6 us; preamble 40 us, block
+    // acknowledgement 32 us.
     let n = 42.0 * 12_000.0 / cycle_us(43.0, 40.0 + 481.0 * 3.6, 32.0);
-    // 802.11ac, 866.7 Mbit/s: 64 MPDUs, 253.4 -> 254 symbols of 3,120 bits; preamble 44 us.
+    // 802.11ac, 866.7 Mbit/s: 64 MPDUs, 253.4 symbols of 3,120 bits, rounded up to 254; preamble 44 us.
     let ac = 64.0 * 12_000.0 / cycle_us(43.0, 44.0 + 254.0 * 3.6, 32.0);
-    // 802.11ax, 1,201 Mbit/s: 256 MPDUs, 193.6 -> 194 symbols of 16,333 bits and 13.6 us; preamble 50.4 us, 256 bits of
-    // bitmap: 40 us.
+    // 802.11ax, 1,201 Mbit/s: 256 MPDUs, 193.6 symbols of 16,333 bits and 13.6 us, rounded up to 194; preamble 50.4 us;
+    // a block acknowledgement with a bitmap of 256 bits takes 40 us.
     let ax = 256.0 * 12_000.0 / cycle_us(43.0, 50.4 + 194.0 * 13.6, 40.0);
-    // And of 802.11n without A-MPDU, with A-MSDUs of 7,935 octets: five packets of 14 + 8 + 1,500, padded to 1,524; 57
+    // 802.11n without A-MPDU, with A-MSDUs of 7,935 bytes: 5 packets of 14 + 8 + 1,500 bytes, padded to 1,524; 57
     // symbols of 1,080 bits.
     let amsdu = 5.0 * 12_000.0 / cycle_us(43.0, 40.0 + 57.0 * 3.6, 28.0);
     let with = |standard| WifiConfig::of(standard);
@@ -238,8 +238,8 @@ fn a_lost_acknowledgement_makes_no_duplicate() {
     assert!(!run.lost.is_empty() && run.lost.iter().all(|(_, reason)| *reason == DropReason::RetriesExhausted));
 }
 
-/// The anomaly of IEEE 802.11b (Heusse et al., INFOCOM 2003): stations win equally often, so a slow one slows all down
-/// to its own rate.
+/// The anomaly of IEEE 802.11b (Heusse et al., INFOCOM 2003): all stations get to send equally often, so a slow station
+/// reduces all others to its own rate.
 #[test]
 fn a_slow_station_takes_the_fast_ones_time() {
     let slow =
@@ -255,7 +255,7 @@ fn a_slow_station_takes_the_fast_ones_time() {
     assert!(mixed.count(2, "airtime_s") > 3.0 * mixed.count(1, "airtime_s"));
 }
 
-/// The access point serves its stations in turn, whatever waits for each.
+/// The access point serves its stations in turn, whatever the lengths of their queues.
 #[test]
 fn the_access_point_sends_to_each_station_in_turn() {
     let run = Saturated::new(WifiConfig::of(Standard::Ac), 4, &[(0, 1, 1500), (0, 2, 1500), (0, 3, 1500)], 1)

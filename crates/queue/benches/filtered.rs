@@ -1,8 +1,8 @@
-//! What an ACK filter costs around a queue of 1,000 packets: `cargo bench -p lopsided-queue` prints nanoseconds for
-//! each packet.
+//! Measures the cost of an ACK filter around a queue of 1,000 packets. `cargo bench -p lopsided-queue` prints
+//! nanoseconds per packet.
 //!
-//! Every packet that comes is an ACK. Where it has no forerunner in the queue, one packet leaves for it; where it has,
-//! that is removed.
+//! Every arriving packet is an ACK. If the queue has an earlier ACK of the connection, the filter removes it; otherwise
+//! one packet is dequeued.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Accounting, Cx, Duration, FlowId, IpHeader, NewPacket, NodeId, Payload, Seq, Time, Transport};
@@ -22,12 +22,12 @@ fn main() {
     }
 }
 
-/// Nanoseconds for each packet that comes, with so many in the queue, of so many connections in turn.
+/// Returns the nanoseconds per arriving packet, for a queue with ACKs of this number of connections in turn.
 #[allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn measure(config: &QueueConfig, connections: u32) -> f64 {
     let mut queue = config.build(1, "bench").expect("the settings are sound");
     let mut accounting = Accounting::new(1);
-    // Data fills the queue: a filter finds nothing in it, and must not look.
+    // Data fills the queue: the filter has nothing to find there, and must not search it.
     for number in 0..WAITING {
         let mut cx = Cx::new(Time::ZERO, NodeId(0), &mut accounting);
         let packet = cx.originate(segment(9, number, 1448));

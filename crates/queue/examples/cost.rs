@@ -1,10 +1,9 @@
-//! Takes packets through a queue discipline, for whoever measures the time that it takes: `cost KIND FLOWS PACKETS
-//! [acks]`.
+//! Passes packets through a queue discipline, for measurements of its time: `cost KIND FLOWS PACKETS [acks]`.
 //!
-//! One packet comes and one goes each microsecond, with one of each flow waiting at the beginning: a datagram, or with
-//! `acks` an acknowledgement of one of twice as many connections, of which a filter may remove the one before if that
-//! waits. `none` in place of a kind makes each packet and ends it at once: nothing waits. An ACK filter's rule may
-//! follow its kind: `ack_filter/conservative`. Without arguments it names the kinds.
+//! Each microsecond one packet arrives and one leaves; at the start one packet of each flow waits. Packets are
+//! datagrams. With `acks` they are ACKs of twice as many connections, and a filter may remove a connection's earlier
+//! ACK if it waits. The kind `none` creates and ends each packet at once, without a queue. The rule of an ACK filter
+//! can follow its kind: `ack_filter/conservative`. Without arguments the program lists the kinds.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps, UdpHeader};
 use lopsided_core::{
@@ -17,7 +16,7 @@ use lopsided_queue::{
 use lopsided_spec::{Amount, Choice, Given, Scalar, Value};
 use std::net::Ipv4Addr;
 
-/// Never a limit.
+/// A rate that never limits.
 const FAST: BitRate = BitRate::from_bps(100_000_000_000);
 const ROOM: u32 = 8000;
 
@@ -33,7 +32,7 @@ fn main() {
     println!("{}", pass(queue, flows, packets, acks));
 }
 
-/// The discipline with room for all packets, and without a rate of its own that holds them up.
+/// Builds the discipline with room for all packets, and with no rate that would hold packets back.
 fn build(kind: &str) -> Queue {
     let room = QueueConfig::packets(ROOM);
     let (kind, rule) = kind.split_once('/').unwrap_or((kind, "cumulative"));
@@ -87,13 +86,13 @@ fn datagram(flow: u64) -> NewPacket {
     NewPacket::new(FlowId(flow as u32), ip, transport, Payload::virtual_len(972))
 }
 
-/// Without order.
+/// Spreads consecutive numbers pseudo-randomly.
 fn shuffled(number: u64) -> u64 {
     let product = u128::from(number ^ 0x9e37_79b9_7f4a_7c15) * 0xbf58_476d_1ce4_e5b9;
     (product >> 64) as u64 ^ product as u64
 }
 
-/// The connection's ACK of that number.
+/// Returns the ACK with this number of a connection.
 fn ack(flow: u64, number: u64) -> NewPacket {
     let (ip, src_port) = addresses(flow);
     let number = number as u32;
@@ -103,7 +102,7 @@ fn ack(flow: u64, number: u64) -> NewPacket {
     NewPacket::new(FlowId(flow as u32), ip, Transport::Tcp(header), Payload::EMPTY)
 }
 
-/// How many packets came through.
+/// Returns the number of packets that passed through.
 fn pass(mut queue: Option<Queue>, flows: u64, packets: u64, acks: bool) -> u64 {
     let (mut accounting, mut passed) = (Accounting::new(1), 0);
     for number in 0..flows + packets {

@@ -79,8 +79,8 @@ impl QueueConfig {
         self.0.kind()
     }
 
-    /// Returns the limit of the whole queue. `None` if the discipline has no key `limit`, or if the key is a plain number
-    /// of packets.
+    /// Returns the limit of the whole queue. `None` if the discipline has no key `limit`, or if the key is a plain
+    /// number of packets.
     pub fn limit(&self) -> Option<Limit> {
         Limit::from_value(self.0.part.get("limit")).ok()
     }

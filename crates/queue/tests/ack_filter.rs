@@ -1,4 +1,4 @@
-//! The ACK filter: each rule by scripted exchanges, and what all keep.
+//! The ACK filter: each rule with scripted exchanges, and properties that all rules have.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn by_rule(rule: FilterRule) -> AckFilterConfig {
     AckFilterConfig { rule, queue: QueueConfig::packets(1000), ..AckFilterConfig::default() }
 }
 
-/// What is left, oldest first, of these segments that arrive one by one at a queue which sends nothing.
+/// Enqueues these segments one by one, without a dequeue in between. Returns the packets left, the oldest first.
 fn left(config: &AckFilterConfig, segments: &[Segment]) -> Vec<Packet> {
     let mut queue = filtered_by(config);
     let mut accounting = Accounting::new(1);
@@ -94,9 +94,9 @@ fn the_paper_leaves_duplicates_and_its_implementation_window_updates_alone() {
 #[test]
 fn cake_keeps_what_the_new_ack_does_not_cover() {
     for rule in [FilterRule::Conservative, FilterRule::Aggressive, FilterRule::AccurateEcn] {
-        // Duplicates without SACK count; with SACK the later one tells more.
+        // Duplicates without SACK are needed for counting. With SACK the later ACK reports more.
         assert_eq!(ids(&by_rule(rule), &acks(&[1, 1, 1, 1])), [0, 1, 2, 3], "{rule:?}");
-        // Blocks that the new ACK lacks, and a duplicate's report.
+        // Blocks that the new ACK lacks, and the report of a duplicate.
         let gone = [with_sack(1, &[(5, 6)]), with_sack(1, &[(5, 6)]), Segment::ack(1, 2), Segment::ack(1, 3)];
         assert_eq!(ids(&by_rule(rule), &gone)[..2], [0, 1], "{rule:?}");
         let dsack = [with_sack(9, &[(1, 2)]), with_sack(9, &[(1, 2)]), with_sack(10, &[(1, 2)])];
@@ -116,11 +116,11 @@ fn cake_removes_at_most_one_and_only_neighbours_with_the_same_flags_if_aggressiv
     let echoes = [with_flags(1, Flags::ECE), Segment::ack(1, 2)];
     assert_eq!(ids(&by_rule(FilterRule::Aggressive), &echoes), [0, 1]);
     assert_eq!(ids(&by_rule(FilterRule::Aggressive), &[Segment::ack(1, 1), Segment::ack(1, 2)]), [1]);
-    // Data of the connection between the two.
+    // Data of the connection between two ACKs.
     let data = Segment { payload: 10, ..Segment::ack(1, 1) };
     let parted = [Segment::ack(1, 1), data, Segment::ack(1, 2)];
     assert_eq!(ids(&by_rule(FilterRule::Aggressive), &parted), [0, 1, 2]);
-    // A count of marks that it does not understand.
+    // A counter of marks that the rule does not know.
     let counted: Vec<Segment> = (1..5).map(|ack| with_flags(ack, Flags::AE)).collect();
     assert_eq!(ids(&by_rule(FilterRule::Aggressive), &counted), [0, 1, 2, 3]);
 }
@@ -129,12 +129,12 @@ fn cake_removes_at_most_one_and_only_neighbours_with_the_same_flags_if_aggressiv
 fn cake_counts_only_acks_with_the_same_flags_and_none_with_others_between() {
     let echo = |ack| with_flags(ack, Flags::ECE);
     for rule in [FilterRule::Conservative, FilterRule::Aggressive] {
-        // The echoes end the run of the plain ACK before them: it stays, and the older echo goes.
+        // The echoes end the sequence of the plain ACK before them. That ACK stays, and the older echo is removed.
         assert_eq!(ids(&by_rule(rule), &[Segment::ack(1, 1), echo(2), echo(3), echo(4)])[0], 0, "{rule:?}");
     }
     let begun = [Segment::ack(1, 1), echo(2), echo(3)];
     assert_eq!(ids(&by_rule(FilterRule::Conservative), &begun), [0, 1, 2], "two are covered, and say different things");
-    // Data that tells of a smaller window parts two ACKs alike, and data that does not tell leaves them together.
+    // Data with other ECN flags separates two equal ACKs; data with the same flags does not.
     let data = |flags| Segment { payload: 10, ..with_flags(2, flags) };
     let around = |flags| [Segment::ack(1, 1), data(flags), Segment::ack(1, 2), Segment::ack(1, 3)];
     assert_eq!(ids(&by_rule(FilterRule::Conservative), &around(Flags::CWR)), [0, 1, 2, 3]);
@@ -198,7 +198,7 @@ fn removal_makes_room_in_whatever_discipline() {
     }
 }
 
-/// A receiver with accurate ECN, and what its sender makes of the ACKs that reach it.
+/// A receiver with accurate ECN, and the sender's count from the ACKs that arrive.
 #[derive(Debug, Default)]
 struct Marks {
     sent: u64,
@@ -207,8 +207,8 @@ struct Marks {
 }
 
 impl Marks {
-    /// RFC 9768 section 3.2.2.5 without the option: the least increase of the counter that fits, if so few segments are
-    /// acknowledged that it cannot have gone round.
+    /// RFC 9768, section 3.2.2.5, without the option: the smallest possible increase of the counter, if too few
+    /// segments are acknowledged for it to wrap.
     fn hear(&mut self, packet: &Packet, option: bool) {
         let Transport::Tcp(header) = packet.transport() else { panic!("only TCP") };
         let bit = |flag, value| if header.flags.has(flag) { value } else { 0 };
@@ -221,8 +221,8 @@ impl Marks {
 }
 
 proptest! {
-    /// Whatever leaves in between, the marks that are counted with all ACKs are counted with those that the filter
-    /// leaves.
+    /// The marks counted from all ACKs equal the marks counted from the ACKs that the filter leaves, whatever leaves
+    /// the queue in between.
     #[test]
     fn counts_of_marks_are_the_same_behind_the_filter(
         steps in prop::collection::vec((1..4_u32, 0..5_u64, any::<bool>()), 1..200),
@@ -231,7 +231,7 @@ proptest! {
         let mut queue = filtered_by(&by_rule(FilterRule::AccurateEcn));
         let mut accounting = Accounting::new(1);
         let (mut marks, mut acked) = (Marks::default(), 0);
-        // The ACK of the handshake, whose counter is at its beginning: a connection with accurate ECN shows itself.
+        // The ACK of the handshake, with the initial value of the counter, shows that the connection has accurate ECN.
         let begins = with_flags(0, Flags::AE.with(Flags::ECE)).packet(0);
         queue.enqueue(begins, &mut cx(Time::ZERO, &mut accounting));
         for (number, (segments, marked, dequeue)) in steps.iter().enumerate() {
@@ -258,8 +258,8 @@ proptest! {
         prop_assert_eq!(marks.acked, acked);
     }
 
-    /// The paper's rules leave what a filter leaves that goes through the whole queue for each packet, though packets
-    /// come at one instant, leave in between and belong to many connections.
+    /// The paper's rules leave the same ACKs as a filter that searches the whole queue for each packet, even if packets
+    /// arrive at the same instant, leave in between and belong to many connections.
     #[test]
     fn the_papers_rules_leave_what_a_scan_of_the_whole_queue_leaves(
         rule in prop::sample::select(vec![FilterRule::Cumulative, FilterRule::Window]),
@@ -293,8 +293,8 @@ proptest! {
         prop_assert_eq!(left.collect::<Vec<_>>(), scanned.iter().map(|(id, _)| *id).collect::<Vec<_>>());
     }
 
-    /// Whatever the rule, the numbers that leave never go back and end with the last that came, and what a removed ACK
-    /// reported in SACK blocks stays in the queue or is acknowledged, under the rules that promise it.
+    /// Under any rule, the numbers that leave never decrease and end with the number that arrived last. Under the rules
+    /// that guarantee it, the SACK blocks of a removed ACK are reported by a queued ACK or are acknowledged.
     #[test]
     fn no_rule_takes_back_or_withholds(
         rule in prop::sample::select(RULES.to_vec()),

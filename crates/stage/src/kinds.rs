@@ -25,8 +25,8 @@ fn entry<S: StageKind>() -> Kind<Vtable> {
     Kind::of::<S>(Vtable::of::<S>())
 }
 
-/// Registers a stage of your own for all scenarios of this process, under the name of its [`Part`](lopsided_spec::Part). It replaces an
-/// earlier registration of the same name.
+/// Registers a stage of your own for all scenarios of this process, under the name of its
+/// [`Part`](lopsided_spec::Part). It replaces an earlier registration of the same name.
 ///
 /// # Errors
 /// If a built-in stage has the name.

@@ -1,4 +1,4 @@
-//! A bench for one link: packets go in at given times, and what became of each is written down.
+//! A test bench for one link: packets enter at given times, and the fate of each is recorded.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use lopsided_core::packet::UdpHeader;
@@ -10,17 +10,17 @@ use lopsided_link::{Link, LinkCounters, LinkView};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
-/// What became of a packet, and when.
+/// The fate of a packet, and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
     Delivered(u64, Time),
     Dropped(u64, Time, DropReason),
 }
 
-/// Something done to the link from outside.
+/// An action on the link from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// A packet of so many IP octets.
+    /// A packet with this number of IP bytes.
     Packet(u32),
     /// A timeout that was not due.
     SpuriousTimeout,
@@ -32,7 +32,7 @@ pub fn nanos(nanos: u64) -> Time {
     Time::from_nanos(nanos)
 }
 
-/// A UDP packet of `size` octets in all, from 28.
+/// Returns a UDP packet of `size` bytes in total, at least 28.
 pub fn packet(id: u64, size: u32, now: Time) -> Packet {
     let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)).with_ecn(Ecn::Ect0);
     let transport = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
@@ -46,7 +46,7 @@ pub struct Bench {
     drops: Arc<Mutex<Vec<Fate>>>,
     delivered: Vec<Fate>,
     next_id: u64,
-    /// Calls of `handle_timeout` that were due.
+    /// Number of calls of `handle_timeout` that were due.
     pub timeouts: u64,
     pub marked: u64,
     latest: Time,
@@ -78,7 +78,7 @@ impl Bench {
         act(&mut self.link, &mut Cx::new(now, NodeId(0), &mut self.accounting))
     }
 
-    /// Runs the link's own events up to `now`, those of that instant included.
+    /// Runs the link's events up to and including `now`.
     pub fn run_until(&mut self, now: Time) {
         let mut latest = Time::ZERO;
         while let Some(due) = self.link.poll_timeout().filter(|due| *due <= now) {
@@ -106,12 +106,12 @@ impl Bench {
         assert_eq!(self.next_id - 1, fates, "in = out + lost + held does not hold");
     }
 
-    /// Looks at the link as it is after all that happened.
+    /// Returns a measurement of the link at the time of its last event.
     pub fn view_last<T>(&mut self, look: impl FnOnce(&mut LinkView<'_>) -> T) -> T {
         self.view(self.latest, look)
     }
 
-    /// Looks at the link as it is at `now`.
+    /// Returns a measurement of the link at `now`.
     pub fn view<T>(&mut self, now: Time, look: impl FnOnce(&mut LinkView<'_>) -> T) -> T {
         self.with_cx(now, |link, cx| look(&mut link.sync(cx)))
     }
@@ -124,7 +124,7 @@ impl Bench {
         }
     }
 
-    /// Everything that is still under way arrives.
+    /// Lets everything in flight arrive.
     pub fn finish(&mut self) {
         self.run_until(Time::MAX);
         let counters = self.view_last(|link| link.counters());
@@ -138,7 +138,7 @@ impl Bench {
         self.accounting.node(NodeId(0)).marked_total().packets
     }
 
-    /// Packets handed on, in order.
+    /// Returns the packets delivered, in order.
     pub fn delivered(&self) -> &[Fate] {
         &self.delivered
     }
@@ -147,7 +147,7 @@ impl Bench {
         self.drops.lock().unwrap().clone()
     }
 
-    /// How long each delivered packet was under way.
+    /// Returns the transit time of each delivered packet.
     pub fn transits(&self, entered: impl Fn(u64) -> Time) -> Vec<Duration> {
         let transit = |fate: &Fate| match *fate {
             Fate::Delivered(id, at) => at - entered(id),
@@ -157,7 +157,7 @@ impl Bench {
     }
 }
 
-/// Touches the link at the given times and lets it run out.
+/// Applies the actions at their times, then lets everything in flight arrive.
 pub fn run(link: Link, touches: &[(Time, Touch)]) -> Bench {
     let mut bench = Bench::new(link);
     for &(at, touch) in touches {
@@ -176,7 +176,7 @@ pub fn octets(octets: u64) -> Bytes {
     Bytes::new(octets)
 }
 
-/// Every packet that came in is in one of the counters' places.
+/// Checks that each received packet is in exactly one of the counters.
 fn assert_balanced(counters: &LinkCounters) {
     let LinkCounters { received, delivered, dropped, lost, waiting, in_flight } = *counters;
     assert_eq!(received, delivered + dropped + lost + waiting + in_flight, "{counters:?}");
