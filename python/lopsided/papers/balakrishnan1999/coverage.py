@@ -95,6 +95,7 @@ def _gap_ms(m: Measurements, _row: PublishedValue) -> float:
     """The median pause between bursts of the download's ACKs under ACC and acks-first, in ms."""
     trace = traces_of(m.run("two-way", scheme=ACC_SA_FIRST.key, series=0), ("forward",))["forward"]
     moves = trace.time_s[1:][np.diff(trace.acked_bytes) > 0]
+    # The upload starts between 5 and 10 s, so both flows are active after 15 s.
     pauses = np.diff(moves[moves > 15.0])
     return float(np.median(pauses[pauses > 0.15])) * 1e3
 

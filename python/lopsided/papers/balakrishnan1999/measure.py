@@ -98,6 +98,7 @@ def _all_send_from(run: Run, names: tuple[str, ...]) -> float:
     """Time in seconds at which the last of the flows sends its first byte."""
     samples = run.samples
     flow, time, sends = samples["flow"].to_numpy(), samples["time_s"].to_numpy(), (samples["sent_bytes"] > 0).to_numpy()
+    # `start_s` can be the time of the handshake, before a flow sends data.
     first = [time[sends & (flow == row["flow"])] for row in run.flows.rows() if row["name"] in names]
     return float(max(times.min() for times in first if len(times)))
 
@@ -165,6 +166,7 @@ def over_radio(run: Run, _case: Case) -> Mapping[str, float]:
     begin, end = flow["start_s"], flow["start_s"] + flow["active_s"]
     within = (trace.time_s >= begin) & (trace.time_s <= end)
     time, acked = trace.time_s[within], trace.acked_bytes[within]
+    # Start and end count as progress, so that silence at either end is a pause too.
     moves = np.concatenate(([begin], time[1:][np.diff(acked) > 0], [end]))
     pauses = np.diff(moves)
     return {

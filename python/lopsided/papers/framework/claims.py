@@ -236,6 +236,7 @@ def ratio(name: str, one: Measured, other: Measured, *, above: float = -np.inf, 
     found = number(name, one.value / other.value if other.value else np.copysign(np.inf, one.value))
     bounds = [f"{word} {bound:g}" for word, bound in (("above", above), ("below", below)) if np.isfinite(bound)]
     reason = f"{name} is {text.number(found.value)} ({text.named(one)}; {text.named(other)})"
+    # A zero denominator gives an infinite ratio, which is above any bound and fails only an upper bound.
     holds = bool(above < found.value and (found.value < below or not np.isfinite(below)))
     return Verdict(holds, f"{name} {' and '.join(bounds)}", (found, one, other), reason)
 
@@ -292,6 +293,7 @@ def proportional(
 def all_of(*verdicts: Verdict) -> Verdict:
     """Holds if all verdicts hold. The reason names those that do not."""
     failing = [each for each in verdicts if not each.holds]
+    # Several verdicts may share a criterion, a number or a note: each is listed once.
     return Verdict(
         not failing,
         "; ".join(dict.fromkeys(each.criterion for each in verdicts if each.criterion)),

@@ -116,6 +116,7 @@ def _entry(
         elif rule.by in judgements:
             verdict = "holds" if judgements[rule.by].holds else "does not hold"
             return Entry(row, "judged", None, rule.by, f"the statement {verdict}")
+        # A later rule may still measure the row, so the reason only counts after all rules.
         reason = reason or rule.reason
     if in_claim is not None:
         value, source, remark = in_claim
@@ -133,6 +134,7 @@ def _key(row: PublishedValue) -> tuple[object, ...]:
 
 def _compared(artifacts: Iterable[tuple[Figure, Artifact]]) -> dict[tuple[object, ...], tuple[Spread, str, str]]:
     values: dict[tuple[object, ...], tuple[Spread, str, str]] = {}
+    # `setdefault` keeps the first figure that compares a value as its source.
     for figure, artifact in artifacts:
         for each in artifact.comparisons:
             if math.isfinite(each.measured):

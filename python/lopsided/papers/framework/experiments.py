@@ -100,6 +100,7 @@ def run_experiments(
         if repetition < times[experiment.key]
     ]
     scenarios = _scenarios(paper, due, overrides or {})
+    # `seeds` raises if a seed would go beyond 64 bits.
     first_seeds = {number: seeds(number + seed - 1, repetitions)[0] for number in {each.seed for each in scenarios}}
     # Cases with the same scenario and seed share one run.
     sharing: dict[tuple[str, int, frozenset[str]], list[int]] = {}

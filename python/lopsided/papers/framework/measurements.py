@@ -166,6 +166,7 @@ class Measurements:
         rows = self._rows[experiment]
         labels = self._labels[experiment]
         values = [name for name in rows.columns if name not in (*labels, *_IDENTITY)]
+        # polars treats NaN as a value and skips nulls: a repetition without a value must not affect the others.
         return rows.group_by(labels, maintain_order=True).agg(
             *(pl.col(name).fill_nan(None).median() for name in values),
             *(pl.col(name).fill_nan(None).min().alias(f"{name}_low") for name in values),
@@ -215,6 +216,7 @@ class Measurements:
         """
         import polars as pl
 
+        # Only the first repetition's runs were kept whole.
         rows = {key: frame.filter(pl.col("repetition") == _nth(frame, repetition)) for key, frame in self._rows.items()}
         return Measurements(rows, self._runs if repetition == 0 else {}, self._labels, self.published)
 

@@ -205,7 +205,13 @@ def _comparison(each: Comparison) -> dict[str, str]:
 
 
 def _groups(reproduction: Reproduction) -> list[dict[str, Any]]:
-    """The claims by origin, failing ones first."""
+    """The claims by origin. Failing claims come first, by cause."""
+    causes = reproduction.paper.causes
+
+    def rank(outcome: ClaimOutcome) -> tuple[bool, int]:
+        known = causes.claims.get(outcome.claim.key)
+        return outcome.verdict.holds, list(CAUSES).index(known.cause) if known else len(CAUSES)
+
     groups = [
         (heading, [outcome for outcome in reproduction.claims if outcome.claim.origin == origin])
         for origin, heading in HEADINGS.items()
@@ -214,10 +220,7 @@ def _groups(reproduction: Reproduction) -> list[dict[str, Any]]:
         {
             "heading": heading,
             "held": held_in_short(outcomes),
-            "claims": [
-                _claim(outcome, reproduction.paper.causes)
-                for outcome in sorted(outcomes, key=lambda each: each.verdict.holds)
-            ],
+            "claims": [_claim(outcome, causes) for outcome in sorted(outcomes, key=rank)],
         }
         for heading, outcomes in groups
         if outcomes

@@ -225,6 +225,7 @@ def _draw_line(axes: Axes, line: Line) -> None:
     if line.hollow:
         look |= {"markerfacecolor": "none", "markeredgewidth": 1.6}
     elif line.mark in "_x+" and line.mark:
+        # These markers are strokes without a face, so only the width of the edge is visible.
         look |= {"markeredgewidth": 2.2}
     look |= {"linestyle": ""} if line.look == "points" else {"linestyle": line.style, "linewidth": line.width}
     if line.look == "step":

@@ -75,6 +75,7 @@ def _number(token: str) -> float:
 
 
 def _covered(token: str, known: Iterable[float]) -> bool:
+    # A measured value matches if it rounds to the digits of the text. Quantities in words must match exactly.
     digits = 0.0 if token.lower() in _WORDS else 0.5 * 10.0 ** -len(token.partition(".")[2])
     wanted, signed = _number(token), token[0] in "+-"
     return any(

@@ -421,6 +421,7 @@ def judge(claims: Iterable[Claim], m: Measurements, *, recorded: bool = True) ->
 
     `recorded` is true if the recorded verdicts apply to these seeds.
     """
+    # Built once for all claims: a repetition caches its rows and curves.
     single = {repetition: m.repetition(repetition) for repetition in m.repetitions}
     outcomes: list[ClaimOutcome] = []
     for claim in claims:
@@ -461,6 +462,7 @@ def _vary(
     found = [under(varied, number) for number, varied in enumerate(alone)]
     for number, (one, other) in enumerate(_pairs(found, paper.paired)):
         both = under((*one.varied, *other.varied), len(alone) + number)
+        # A pair matters only for the verdicts that neither variant changes alone.
         known = {(move.claim.key, move.holds_now) for move in (*one.moves, *other.moves)}
         together = tuple(move for move in both.moves if (move.claim.key, move.holds_now) not in known)
         found.append(Sensitivity(both.varied, both.results, both.moves, together))

@@ -84,6 +84,7 @@ def _round_trips(run: Run) -> tuple[Array, Array]:
 def _throughputs(run: Run) -> list[tuple[Array, Array]]:
     """For each modem, the rate of IP bytes on its last link in bins: their ends in seconds, and bit/s."""
     names = {str(name) for name in run.queues["link"].unique()}
+    # The last link of a download leads to the home, and that of an upload to the provider.
     direction, prefix = ("down", "home") if "home1" in names else ("up", "isp")
     found: list[tuple[Array, Array]] = []
     for name in sorted(each for each in names if each.startswith(prefix) and each[len(prefix) :].isdigit()):
@@ -107,6 +108,7 @@ def _sensing_share(run: Run) -> float:
     senses = run.parts["quantity"] == "sensing_sent_packets"
     if not senses.any():
         return math.nan
+    # The counters are cumulative, so their maximum is the total of the run.
     sensing = pl.DataFrame([run.parts[name].filter(senses) for name in ("node", "part", "value")])
     octets = sensing.group_by("node", "part").agg(pl.col("value").max())["value"].sum() * SENSING_OCTETS
     queues = pl.DataFrame([run.queues[name] for name in ("link", "direction", "sent_bytes")])

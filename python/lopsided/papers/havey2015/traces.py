@@ -62,6 +62,7 @@ def _holes(run: Run) -> list[float]:
                 times.append(float(row["time_s"]))
                 open_hole = True
             count = int(row["out_of_order"])
+    # A hole within `APART_S` of the hole before belongs to the same event.
     earlier = [-math.inf, *times]
     return [time for time, before in zip(times, earlier, strict=False) if time - before > APART_S]
 
@@ -114,6 +115,7 @@ def control(run: Run, _case: Case) -> Mapping[str, float]:
     lasted = np.diff(time, append=float(time[-1]))[whole]
     window, requested = window[whole], requested[whole]
     spare = 100 * (requested - window) / window
+    # Percentiles over time: each value counts for as long as it lasts.
     order = np.argsort(spare)
     heavy = np.cumsum(lasted[order])
     low, half, high = (float(np.interp(share * float(heavy[-1]), heavy, spare[order])) for share in (0.05, 0.5, 0.95))
@@ -121,6 +123,7 @@ def control(run: Run, _case: Case) -> Mapping[str, float]:
     mean_requested = float(np.average(requested, weights=lasted))
     off: list[float] = [0.0]
     for since, windows, before in _epochs(run):
+        # Equation 2.3 with beta = 0.2 and C = 0.4: the time at which the cubic curve reaches the old window again.
         k = (before * 0.2 / 0.4) ** (1 / 3)
         # During the round trip of the congestion event the window is constant, as at a sender.
         later = since > APART_S

@@ -104,6 +104,7 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
     logged_alone, logged_both = logged(down, down.srtt_ms, 0.0, start), logged(down, down.srtt_ms, start, end)
     cwnd_down, cwnd_up = down.cwnd_mean_bytes(start, end), up.cwnd_mean_bytes(start, end)
     max_down, max_up = float(flows["download"]["cwnd_max_bytes"]), float(flows["upload"]["cwnd_max_bytes"])
+    # MER-A19: the largest window of the whole run includes the overshoot of the first slow start.
     max_down_both = metrics.largest(down.time_s, down.cwnd_bytes, start, end)
     bdp = metrics.bandwidth_delay_product_bytes(rates.down_bps, both_rtt.mean / 1e3)
     rtt_alone_s = alone_rtt.mean / 1e3
@@ -251,6 +252,7 @@ def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
     most = float(r2[after].max())
     full = _first(time, r2 >= FULL * most, both.start_s)
     empty = _first(time, r1 == 0, full)
+    # R2 drains from its backlog at the time when R1 runs empty.
     level = float(np.interp(empty, time, r2)) if np.isfinite(empty) else 0.0
     drained = _first(time, r2 <= level - DRAIN * most, empty)
     filled = _first(time, r1 >= BURST, drained)
@@ -263,6 +265,7 @@ def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
 
 
 def _first(time: Array, reached: NDArray[np.bool_], past_s: float) -> float:
+    # If the step before never happened, `past_s` is NaN: no time is greater, and this step is NaN too.
     places = np.flatnonzero(reached & (time > past_s))
     return float(time[places[0]]) if places.size else float("nan")
 

@@ -78,6 +78,7 @@ def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
     Shares between the buffers that were run are interpolated.
     """
     found, printed = mean_curve(m, OTHERS, "share_2", "buffers", "uplink_buffer_packets"), share(m, 2)
+    # Every tenth of a packet between the smallest and the largest buffer that was run.
     least, most = int(found.x[0]), int(found.x[-1])
     buffers = np.linspace(least, most, 1 + 10 * (most - least))
     fits = buffers[[near([percent("", found.at(each), printed)]).holds for each in buffers]]

@@ -41,6 +41,7 @@ class Phased:
         flows = list(run.flows.rows())
         names = [row["name"] for row in flows if row["group"] in ("upload", "more")]
         traces = traces_of(run, ("download", *names))
+        # A group may have several flows with jittered starts: its phase starts with the first.
         starts = [min(row["start_s"] for row in flows if row["group"] == group) for group in ("upload", "more")]
         bounds = (0.0, *starts, max(row["stop_s"] for row in flows))
         return cls(traces["download"], tuple(traces[name] for name in names), buffers_of(run), bounds)

@@ -43,6 +43,7 @@ def measure(run: Run, case: Case) -> Mapping[str, float]:
     traces = {row["flow"]: row for row in run.traces.rows()}
     found: dict[str, float] = {}
     for name in FLOWS:
+        # A test with one flow still has a second flow of one byte in its scenario.
         sized = name in traces and traces[name]["acked_bytes"] > _SHORT_BYTES
         for measure, read in _MEASURES.items():
             found[f"{name}_{measure}"] = float(read(flows[name], traces[name])) if sized else float("nan")

@@ -95,6 +95,7 @@ def throughput(run: Run, _case: Case) -> Mapping[str, float]:
     others = [float(row["goodput_bps"]) for row in rows if row["name"] != "tested" and row["goodput_bps"]]
     access = run.parts["part"] == "access"
     quantities, values = run.parts["quantity"].filter(access), run.parts["value"].filter(access)
+    # The counters are cumulative: the last value is the total.
     frames, ppdus = (values.filter(quantities == name)[-1] for name in ("frames_sent", "ppdus_sent"))
     return {
         "tested_bps": metrics.counter_rate_bps(time, octets, begin, end),

@@ -137,6 +137,7 @@ def procedure_is_independent_of_setting(m: Measurements) -> Verdict:
         reason = (
             f"on {line.name} the estimates range from {text.value(low)} to {text.value(high)} and {where} the diagonal"
         )
+        # Estimates within one step of their middle are at most two steps apart.
         verdicts.append(Verdict(high.value - low.value <= 2 * STEP, "", (low, high, crossing), reason))
     return all_of(*verdicts).but(criterion="all estimates of a link within 5 packets of their middle")
 
