@@ -28,9 +28,10 @@ _INKS = (
     *(*style.DOWN[:1], *style.UP[:1], style.RED, *style.DOWN[1:], *style.UP[1:]),
 )
 _LINES = ("-", (0, (4, 1.5)), (0, (1, 1)))
-_QUANTITIES = {"rtt": "share of packets by round trip", "sojourn": "share of packets by time in the queue"}
+_QUANTITIES = {"rtt": "round-trip time", "sojourn": "time in the queue"}
 _LEAST_MS = 0.1
 _LABEL_IN = 0.2
+_SIDE_IN = 0.62
 
 
 def draw(found: Aqm, kind: str = "delays") -> Figure:
@@ -53,7 +54,9 @@ def _arms(found: Aqm) -> list[tuple[str, str, str, Any, str]]:
 def _delays(found: Aqm) -> Figure:
     panels = [(quantity, way) for quantity in _QUANTITIES for way in found.links]
     names = [f"{way}: {_QUANTITIES[quantity]}" for quantity, way in panels]
-    figure, axes = style.small_panels(KINDS["delays"], _subtitle(found), names, len(found.links), 2.1, _LABEL_IN)
+    figure, axes = style.small_panels(
+        KINDS["delays"], _subtitle(found), names, len(found.links), 2.1, _LABEL_IN, _SIDE_IN
+    )
     rows = found.delays.to_polars().partition_by(["world", "queue", "direction", "quantity"], as_dict=True)
     for (quantity, way), panel in zip(panels, axes, strict=True):
         for world, queue, ink, line, label in _arms(found):
@@ -62,7 +65,10 @@ def _delays(found: Aqm) -> Figure:
                 values = np.maximum(curve["value_ms"].to_numpy(), _LEAST_MS)
                 panel.plot(values, curve["share"].to_numpy(), color=ink, linestyle=line, linewidth=1.3, label=label)
         _delay_axis(panel)
+        panel.set_xlabel(f"{_QUANTITIES[quantity]} (ms, logarithmic)", fontsize=8.5)
         panel.set_ylim(0, 1)
+        if way == next(iter(found.links)):
+            panel.set_ylabel("share of packets", fontsize=8.5)
     _legend(axes[0])
     style.small_print(figure, f"{_seeds(found)}; packets counted at the mean of their sampling interval")
     return figure
@@ -70,10 +76,11 @@ def _delays(found: Aqm) -> Figure:
 
 def _ellipses(found: Aqm) -> Figure:
     scales = {way: style.rate_unit(_top(found.runs, way)) for way in found.links}
-    names = [f"{way}: goodput upwards ({unit})" for way, (_, unit) in scales.items()]
-    figure, axes = style.small_panels(KINDS["ellipse"], _subtitle(found), names, 1, 2.5, _LABEL_IN)
+    names = list(scales)
+    figure, axes = style.small_panels(KINDS["ellipse"], _subtitle(found), names, 1, 2.5, _LABEL_IN, _SIDE_IN)
     for way, panel in zip(found.links, axes, strict=True):
-        scale, _ = scales[way]
+        scale, unit = scales[way]
+        panel.set_ylabel(f"goodput ({unit})", fontsize=8.5)
         for number, (world, queue, ink, _, label) in enumerate(_arms(found)):
             points = [
                 (max(row["sojourn_mean_ms"] or 0.0, _LEAST_MS), (row["goodput_bps"] or 0.0) / scale)

@@ -61,8 +61,8 @@ def _percent(value: float) -> str:
 
 MAPS: dict[str, Map] = {
     "share": Map(
-        "Who takes what from whom",
-        "percent of what both sides got that the row got against the column",
+        "Shares of the line",
+        "the row's share of both sides' goodput against the column, in percent",
         _SHARE,
         0.0,
         1.0,
@@ -70,7 +70,7 @@ MAPS: dict[str, Map] = {
     ),
     "harm_rate": Map(
         "Harm to goodput",
-        "percent of its goodput alone that the row loses to the column; framed: more than to another of its own kind",
+        "the row's loss of goodput to the column, in percent of its goodput alone; framed: more than to its own kind",
         _HARM,
         0.0,
         1.0,
@@ -78,7 +78,7 @@ MAPS: dict[str, Map] = {
     ),
     "harm_rtt": Map(
         "Harm to delay",
-        "percent of the row's round-trip time that the column has added",
+        "the part of the row's round-trip time that the column adds, in percent",
         _HARM,
         0.0,
         1.0,
@@ -86,7 +86,7 @@ MAPS: dict[str, Map] = {
     ),
     "harm_retransmits": Map(
         "Harm by loss",
-        "percent of the segments that the row retransmitted, which it would not have without the column",
+        "the part of the row's retransmissions that the column causes, in percent",
         _HARM,
         0.0,
         1.0,
@@ -96,7 +96,7 @@ MAPS: dict[str, Map] = {
     "utilisation": Map("Use of the link", "goodput of both sides, percent of the rate", _GOOD, 0.5, 1.0, _percent),
     "converged_s": Map(
         "Time to a fair share",
-        "seconds after the row joins the column until both stay near half",
+        "seconds from the row's start beside the column until both shares stay near one half",
         _TIME,
         0.0,
         None,
@@ -110,7 +110,7 @@ _OWN_KIND_MARGIN = 0.05
 """By how much harm must exceed that of another of the same kind to be framed: less is noise between seeds."""
 
 _LEFT_IN, _RIGHT_IN, _TOP_IN, _BOTTOM_IN = 0.24, 0.24, 0.78, 0.66
-_GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN = 0.3, 0.30, 0.46, 8.4
+_GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN, _LEAST_WIDTH_IN = 0.3, 0.30, 0.46, 8.4, 7.0
 _CHARACTER_IN, _BOLD_CHARACTER_IN = 0.068, 0.082
 
 
@@ -128,7 +128,9 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
     rows = [_fit(squares) for squares in matrix.study.squares()]
     with mpl.rc_context(style.LOOK):
         height = _TOP_IN + _BOTTOM_IN + sum(row.height for row in rows)
-        figure = style.LabFigure(figsize=(_WIDTH_IN, height), dpi=110)
+        # As wide as the squares, but not narrower than the words above and below them.
+        width = max(_LEAST_WIDTH_IN, *(row.width for row in rows))
+        figure = style.LabFigure(figsize=(width, height), dpi=110)
         figure.text(0.012, 1 - 0.24 / height, shown.title, fontsize=13, fontweight="bold", va="center")
         figure.text(0.012, 1 - 0.49 / height, shown.meaning, fontsize=9, color=style.MUTED, va="center")
         top = height - _TOP_IN
@@ -138,7 +140,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
                 left = _LEFT_IN + row.label_in + column * (row.side_in(row.largest) + row.gap_in)
                 size = row.side_in(len(panel.sides))
                 upper = top - line * row.line_in - row.head_in
-                axes = figure.add_axes((left / _WIDTH_IN, (upper - size) / height, size / _WIDTH_IN, size / height))
+                axes = figure.add_axes((left / width, (upper - size) / height, size / width, size / height))
                 _draw_panel(axes, panel, row, values, shown, norm, own, name_rows=column == 0)
             top -= row.height
     style.small_print(figure, *_notes(matrix, shown, known, len(values)))
@@ -167,6 +169,11 @@ class _Row:
     @property
     def height(self) -> float:
         return self.line_in * math.ceil(len(self.panels) / self.across)
+
+    @property
+    def width(self) -> float:
+        columns = min(self.across, len(self.panels))
+        return _LEFT_IN + self.label_in + columns * (self.side_in(self.largest) + self.gap_in) + _RIGHT_IN
 
     def side_in(self, sides: int) -> float:
         return self.cell_in * sides

@@ -22,6 +22,8 @@ _MOST_QUEUES = 8
 _MANY = 8
 _OVER = 1.1
 """A panel's top lies this far above the limit only if a curve does."""
+_MOST_SAMPLES = 700
+"""More samples of a queue than this fill a panel with one colour."""
 _CLOUD = 40
 """Above _MANY flows of one direction, up to _CLOUD of them are drawn faint, and the mean of all on top."""
 
@@ -91,21 +93,36 @@ def queue(run: Run, /, *, links: Sequence[str] | None = None) -> Chart:
     chosen = _queues(run, links)
     for link, direction in chosen:
         backlog = series.queue_column(run, link, direction, "backlog_packets")
-        time, value = inks.thin_out(backlog.time_s, backlog.value)
         limit = run.scenario.queue_limit_packets(link, direction)
-        curve = Curve(time, value, inks.colour(direction, 0), f"{link} {direction}", width=1.1, filled=True)
+        curves = _backlog(backlog, inks.colour(direction, 0), f"{link} {direction}")
+        highest = float(np.nanmax(backlog.value, initial=0))
         panels.append(
             Panel(
                 f"{link} {direction}\n(packets)",
-                _above(max(float(np.nanmax(value, initial=0)), limit or 0)),
+                _above(max(highest, limit or 0)),
                 _height(chosen),
-                (curve,),
+                curves,
                 moments=_drop_times(run, link, direction),
                 limit=limit or None,
                 names=((limit, f"limit {limit}", inks.MUTED),) if limit else (),
             )
         )
-    return _chart("Queue backlog and drops", run, panels, f"red marks: drops; {_sampling(run)}")
+    how = "tinted: highest value of each interval, line: mean" if any(len(each.curves) > 1 for each in panels) else ""
+    return _chart("Queue backlog and drops", run, panels, f"red marks: drops; sampled every {_interval(run)}", how)
+
+
+def _backlog(backlog: Series, ink: str, name: str) -> tuple[Curve, ...]:
+    """The samples of a queue as a line, or, if they lie closer than a line can show, their mean and highest values."""
+    if len(backlog.time_s) <= _MOST_SAMPLES:
+        return (Curve(backlog.time_s, backlog.value, ink, name, width=1.1, filled=True),)
+    buckets = np.array_split(np.arange(len(backlog.time_s)), _MOST_SAMPLES // 2)
+    time = np.array([backlog.time_s[bucket[0]] for bucket in buckets])
+    highest = np.array([np.nanmax(backlog.value[bucket], initial=0) for bucket in buckets])
+    mean = np.array([float(np.nanmean(backlog.value[bucket])) for bucket in buckets])
+    return (
+        Curve(time, highest, ink, f"{name}, highest", width=0.3, alpha=0.5, filled=True),
+        Curve(time, mean, ink, f"{name}, mean", width=1.2),
+    )
 
 
 def drops(run: Run, /, *, links: Sequence[str] | None = None, window_s: float | None = None) -> Chart:

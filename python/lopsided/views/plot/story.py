@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.patches import Patch
 
 from lopsided.data import series, units
 from lopsided.data.series import Floats
@@ -35,7 +37,7 @@ def figure(story: Story) -> LabFigure:
     heights = ((3.2,) if packets else ()) + (2.2,) + (1.5,) * len(queues)
     span = f"{units.seconds(story.begin_s)} to {units.seconds(story.end_s)}"
     subtitle = f"{story.title}: {story.flow}, {span}"
-    sheet = style.sheet("What happened and why", subtitle, heights, "time since the run began (s)")
+    sheet = style.sheet("States, losses and windows of a flow", subtitle, heights, "time since the run began (s)")
     panels = list(sheet.panels)
     if packets:
         _sequence(panels.pop(0), story, packets)
@@ -45,12 +47,11 @@ def figure(story: Story) -> LabFigure:
     for panel in sheet.panels:
         panel.set_xlim(story.begin_s, story.end_s)
         _shade(panel, story)
+    _name_shades(sheet.panels[0], story)
     bars = "bars: data segments, red: retransmitted; steps: acknowledgements"
+    marks = "red marks below the window: reductions, green: undone"
     style.small_print(
-        sheet.figure,
-        "shaded: disorder grey, CWR orange, recovery blue, loss red; solid cwnd, dotted ssthresh, thin in flight",
-        "" if not packets else bars if story.captured else f"{bars}; crosses: drops",
-        *story.facts,
+        sheet.figure, marks, "" if not packets else bars if story.captured else f"{bars}; crosses: drops", *story.facts
     )
     return sheet.figure
 
@@ -149,24 +150,24 @@ def _window(panel: Axes, story: Story) -> None:
             panel.axvline(event["time_s"], ymax=0.06, color=ink_of, linewidth=1.4)
     panel.set_ylim(0, 1.1 * max(highest, float(np.nanmax(flight, initial=0.0)) / 1e3))
     panel.set_ylabel("window (kB)")
+    lines = (("cwnd", cwnd / 1e3, ink), ("ssthresh", shown, ink), ("in flight", flight / 1e3, style.MUTED))
+    ends = [(name, values[~np.isnan(values)], colour) for name, values, colour in lines]
+    style.end_labels(panel, [(float(values[-1]), name, colour) for name, values, colour in ends if len(values)])
 
 
 def _queues(story: Story) -> list[tuple[str, str]]:
-    """The queues that the flow's data crosses, the fullest first."""
+    """The queues that the flow's data crosses and in which packets waited, the fullest first."""
     if story.run is None:
         return []
     path = story.run.scenario.paths[story.flow]
     rows = {(row["link"], row["direction"]): row for row in notable_links.links(story.run)}
-    crossed = [place for place in path if place in rows]
+    crossed = [place for place in path if place in rows and np.any(_backlog(story, *place)[1] > 1)]
     return sorted(crossed, key=lambda place: -rows[place]["mean_backlog_bytes"])[:_MOST_QUEUES]
 
 
 def _queue(panel: Axes, story: Story, link: str, direction: str) -> None:
     ink = style.colour(direction, 0)
-    assert story.run is not None, "a probe knows no queues"
-    backlog = series.queue_column(story.run, link, direction, "backlog_packets")
-    inside = (backlog.time_s >= story.begin_s) & (backlog.time_s <= story.end_s)
-    time, value = style.thin_out(backlog.time_s[inside], backlog.value[inside])
+    time, value = style.thin_out(*_backlog(story, link, direction))
     panel.plot(time, value, color=ink, linewidth=1.1)
     panel.fill_between(time, value, color=ink, alpha=0.12, linewidth=0)
     drops = _dropped_here(story, link, direction)
@@ -174,6 +175,14 @@ def _queue(panel: Axes, story: Story, link: str, direction: str) -> None:
     panel.plot(drops, np.full(len(drops), 1.04 * top), linestyle="none", marker="x", markersize=4, color=style.RED)
     panel.set_ylim(0, 1.12 * top)
     panel.set_ylabel(f"{link} {direction}\n(packets)")
+
+
+def _backlog(story: Story, link: str, direction: str) -> tuple[Floats, Floats]:
+    """Times (s) and packets waiting in this queue, within the time of the story."""
+    assert story.run is not None, "a probe has no queues"
+    backlog = series.queue_column(story.run, link, direction, "backlog_packets")
+    inside = (backlog.time_s >= story.begin_s) & (backlog.time_s <= story.end_s)
+    return backlog.time_s[inside], backlog.value[inside]
 
 
 def _dropped_here(story: Story, link: str, direction: str) -> Floats:
@@ -187,12 +196,22 @@ def _dropped_here(story: Story, link: str, direction: str) -> Floats:
     return times[(times >= story.begin_s) & (times <= story.end_s)]
 
 
+def _worst(states: Collection[str]) -> str:
+    return next((state for state in reversed(_SHADES) if state in states), "disorder")
+
+
+def _name_shades(panel: Axes, story: Story) -> None:
+    """A legend of the states that the picture shows."""
+    shown = {_worst(episode.states) for episode in story.episodes}
+    patches = [Patch(color=ink, alpha=0.25, label=state) for state, ink in _SHADES.items() if state in shown]
+    if patches:
+        panel.legend(handles=patches, loc="upper left", fontsize=style.legend_size(), title="congestion state")
+
+
 def _shade(panel: Axes, story: Story) -> None:
     low, high = panel.get_ylim()
     for episode in story.episodes:
-        worst = next(
-            (state for state in ("loss", "recovery", "cwr", "disorder") if state in episode.states), "disorder"
-        )
+        worst = _worst(episode.states)
         panel.axvspan(
             max(episode.begin_s, story.begin_s),
             min(episode.end_s, story.end_s),

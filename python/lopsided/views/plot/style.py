@@ -204,11 +204,17 @@ def _column_sheet(column: Column, heights: tuple[float, ...], x_label: str, righ
 
 
 def small_panels(
-    title: str, subtitle: str, names: Sequence[str], columns: int, height: float = 1.25, label: float = 0.0
+    title: str,
+    subtitle: str,
+    names: Sequence[str],
+    columns: int,
+    height: float = 1.25,
+    label: float = 0.0,
+    side: float = 0.45,
 ) -> tuple[LabFigure, tuple[Axes, ...]]:
-    """A titled figure of many small panels side by side, each with a name and axes of its own; `label` is what an x
-    axis' label needs below each (inches)."""
-    side_in, gap_in, title_in = 0.45, 0.36 + label, 0.18
+    """A titled figure of many small panels side by side, each with a name and axes of its own; `label` is the room
+    for the label of an x axis below each panel, `side` the room to its left (inches)."""
+    side_in, gap_in, title_in = side, 0.36 + label, 0.18
     rows = -(-len(names) // columns)
     with mpl.rc_context(LOOK):
         total = TOP_IN + rows * (height + gap_in + title_in) + 0.6 + label - gap_in
