@@ -229,6 +229,7 @@ impl DropTailPath {
                 return false;
             }
         };
+        // Arrivals are in order, so only the first packet in an empty ring is the next to arrive.
         let is_next = arrives < self.next_arrival;
         if is_next {
             self.next_arrival = arrives;
@@ -299,6 +300,7 @@ impl DropTailPath {
     ) {
         // A packet that finds the line idle takes no room in the buffer.
         let mut backlog = Backlog { packets: 1, bytes: size };
+        // Only a packet that finds the line busy is in the buffer after its entry.
         if departs > at {
             self.wait(departs, size);
             backlog = Backlog { packets: self.waiting.len() as u32, bytes: self.waiting_bytes };

@@ -174,6 +174,7 @@ impl Loss {
 
     fn in_burst(&mut self) -> bool {
         let Some(gilbert) = self.config.gilbert else { return false };
+        // Two draws per packet, whatever the state, so that runs with other probabilities stay comparable.
         let (leave, lose) = (self.bursts.unit(), self.bursts.unit());
         self.bad = if self.bad { leave >= gilbert.to_good } else { leave < gilbert.to_bad };
         lose < if self.bad { gilbert.loss_bad } else { gilbert.loss_good }

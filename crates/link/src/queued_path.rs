@@ -96,6 +96,7 @@ impl QueuedPath {
     /// Makes all due departures, each at its own time.
     #[inline]
     pub(crate) fn catch_up(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
+        // Each departure happens at its own time, so that the discipline's clock is right.
         while self.next_look <= cx.now() {
             let mut cx = cx.at(self.next_look);
             if self.may_depart(line, measured, &mut cx) {
@@ -127,6 +128,8 @@ impl QueuedPath {
             return measured.queue.settle(now, backlog);
         };
         let size = packet.size();
+        // Headers are compressed after the queue, so queue statistics count full packets and the line the compressed
+        // ones.
         let carried = self.compression.as_mut().map_or(size, |compression| compression.send(&packet, now));
         let wire = line.framing.wire_size(carried);
         let sent = line.shaper.transmit(now, wire);
@@ -137,6 +140,7 @@ impl QueuedPath {
             None => self.send(sent + line.delay, packet),
             Some(why) => {
                 self.lost.record(size);
+                // The far end's link layer reports the damaged frame, so its place in the sequence must be kept.
                 self.compression.iter_mut().for_each(HeaderCompression::lose);
                 cx.drop(packet, why);
             }
@@ -174,6 +178,7 @@ impl QueuedPath {
     fn look_at_head(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) -> Time {
         let now = cx.now();
         let head = self.queue.peek(cx);
+        // A peek may drop packets (CoDel), which must be counted.
         measured.queue.settle(now, self.queue.backlog());
         let Some(size) = head else {
             assert_ne!(self.queue.ready_at(now), Some(now), "ready, but shows no packet: {:?}", self.queue);

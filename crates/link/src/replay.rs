@@ -129,6 +129,7 @@ impl Shaper for Credited {
     }
 
     fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
+        // After idle time the line counts as free `credit` earlier, as a full bucket would allow.
         let credited = Time::from_nanos(start.as_nanos().saturating_sub(self.credit.as_nanos()));
         if credited > self.free_at {
             (self.free_at, self.carry) = (credited, 0);

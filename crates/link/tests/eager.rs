@@ -221,7 +221,7 @@ impl Stepped for EveryNanosecond {
     }
 }
 
-/// A shaper that this crate does not know: one packet of at most 1,600 bytes may leave at each multiple of a period.
+/// A shaper from outside the crate: one packet of at most 1,600 bytes may leave at each multiple of a period.
 #[derive(Debug)]
 struct Slots {
     period: u64,

@@ -122,6 +122,7 @@ impl Afvq {
             (true, false) => Some(ACKS),
             (false, true) => Some(DATA),
             (true, true) => {
+                // Both heads are needed: the share is computed over bytes.
                 let data = self.classes.act(DATA, |class| class.peek(cx));
                 let ack = self.classes.act(ACKS, |class| class.peek(cx));
                 let first = ack.zip(data).is_none_or(|(ack, data)| self.may_go_first(ack, data));
@@ -151,6 +152,7 @@ impl Qdisc for Afvq {
             self.size = (self.turn.packets + 1).min(self.most);
             self.turn = Backlog::default();
         }
+        // Without data there is nothing to delay, so all ACKs up to the limit may wait.
         if self.classes.backlog_of(DATA).packets == 0 {
             self.size = self.most;
         }

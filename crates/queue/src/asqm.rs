@@ -148,6 +148,7 @@ impl Asqm {
 
     /// Returns true if the departing packet must be marked or dropped, and plans the next one.
     fn is_due(&mut self, now: Time) -> bool {
+        // Without recent samples the state of the link is unknown, so dropping ends.
         if self.link.get(now).is_none() {
             self.dropping = None;
         }
@@ -176,6 +177,7 @@ impl Qdisc for Asqm {
         loop {
             let mut given = self.ring.pop()?;
             self.room.release(given.packet.size());
+            // A dropped sensing packet would cost the sample that can end the dropping.
             if is_sensing(&given.packet) || !self.is_due(cx.now()) {
                 return Some(given);
             }

@@ -156,6 +156,7 @@ impl Flow {
         let bloat = self.bloat.get(now).unwrap_or_default();
         // Without timestamps the round trip is at least the link's.
         let measured = self.measured.get(now).unwrap_or_default().max(bloat);
+        // Eq 6.3.
         if bloat <= bound.of(measured) {
             self.next_drop = None;
             return false;
@@ -220,6 +221,7 @@ impl Bdp {
 impl Qdisc for Bdp {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let now = cx.now();
+        // A sensing packet waits in the queue of the flow that it measures.
         if let Some(owner) = self.sensor.owner(&packet) {
             return self.push(owner as usize, packet, cx);
         }
@@ -288,6 +290,7 @@ impl Qdisc for Bdp {
             self.flows[owner as usize].bloat.update(sample, self.config.smoothing, now);
             return true;
         }
+        // A packet of the other direction has the addresses of its flow swapped.
         let hash = self.hash.opposite_flow(packet);
         let flow = &mut self.flows[queue_of(hash, self.config.flows as usize)];
         if flow.hash == hash {

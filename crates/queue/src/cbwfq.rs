@@ -199,6 +199,7 @@ impl Cbwfq {
                 // Priority classes are outside the virtual time.
                 return Some((class, self.clock));
             }
+            // Golestani's self-clocked virtual time: the finish of the packet in service is the clock.
             let finish = share.start + nanos_at(share.bandwidth, size);
             if best.is_none_or(|(_, earliest)| finish < earliest) {
                 best = Some((class, finish));
@@ -232,6 +233,7 @@ impl Qdisc for Cbwfq {
         let given = self.classes.act(class, |class: &mut Class| class.dequeue(cx))?;
         if self.shares[class].policer.is_none() {
             self.shares[class].start = finish;
+            // The finish of the packet in service is the virtual time of the whole system.
             self.clock = finish;
         }
         Some(given)

@@ -187,6 +187,7 @@ impl Qdisc for Choke {
         if verdict != Verdict::Pass && !(self.config.ecn && packet.is_ecn_capable()) {
             return cx.drop(packet, DropReason::Early);
         }
+        // As in Linux, the decision of RED comes before the limit.
         if self.backlog.packets >= self.limit {
             return cx.drop(packet, DropReason::QueueFull);
         }

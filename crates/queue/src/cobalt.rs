@@ -135,6 +135,7 @@ impl Cobalt {
 
     /// Records an overflow: a packet of this queue was dropped because there was no room.
     pub fn overflowed(&mut self, config: &CobaltConfig, now: Time) {
+        // BLUE changes its probability at most once per target, however many packets overflow.
         if self.may_move(config, now) {
             self.probability = (self.probability + config.p_inc).min(1.0);
             self.blue_moved = now;
@@ -181,6 +182,7 @@ impl Cobalt {
     /// Sets the count and updates its inverse square root.
     fn recount(&mut self, count: u32) {
         self.count = count;
+        // Linux caches the first values (`cobalt_cache_init`).
         let exact = INVERSE_SQRTS.get(count as usize).copied();
         self.inverse_sqrt = exact.unwrap_or_else(|| newton(self.inverse_sqrt, count));
     }

@@ -149,6 +149,7 @@ impl Codel {
                 self.begin(config, now);
             }
         }
+        // Independent of the control law: a second, immediate threshold.
         if config.ce_threshold.is_some_and(|threshold| cx.now() - packet.enqueued_at > threshold) {
             cx.mark(&mut packet.packet, MarkReason::Threshold);
         }
@@ -178,6 +179,7 @@ impl Codel {
             self.first_above = 0;
             return false;
         }
+        // The delay has just risen above the target: wait for an interval.
         if self.first_above == 0 {
             self.first_above = now.wrapping_add(ticks(config.interval.as_nanos()));
             return false;
@@ -188,6 +190,7 @@ impl Codel {
     /// Starts an episode of dropping.
     fn begin(&mut self, config: &CodelConfig, now: Ticks) {
         self.dropping = true;
+        // Linux starts with the drops of the last episode, not with all of the past.
         let gained = self.count.wrapping_sub(self.last_count);
         // RFC 8289, section 4.1: soon after the last episode, the control law resumes near its previous rate.
         let recent = now.wrapping_sub(self.drop_next) < ticks(config.interval.as_nanos()).saturating_mul(16);

@@ -206,6 +206,7 @@ impl DocsisPieLaw {
             self.burst_left = self.burst_left.saturating_sub(INTERVAL);
         }
         let delays_are_short = self.delay < target / 2 && self.old_delay < target / 2;
+        // Appendix A: short delays, no probability and no burst allowance.
         let is_quiet = delays_are_short && self.probability == 0.0 && self.burst_left.is_zero();
         self.state = match self.state {
             AqmState::Active if is_quiet => AqmState::Quiescent(Duration::ZERO),
@@ -285,6 +286,7 @@ impl DocsisPie {
     /// Makes the updates that are due. The backlog has not changed since the last call.
     fn catch_up(&mut self, now: Time) {
         while let Some(at) = self.updates.due(now) {
+            // The predicted delay changes with the tokens, so both must be constant.
             let before = (self.law.clone(), self.tokens);
             let delay = self.foretold_delay(at);
             self.law.update(self.config.latency_target, delay);
@@ -344,6 +346,7 @@ impl Qdisc for DocsisPie {
         let size = given.packet.size();
         self.limit.release(size);
         self.fill(cx.now());
+        // A packet that leaves spends its tokens of the sustained rate.
         self.tokens = (self.tokens - size.get() as f64).max(0.0);
         Some(given)
     }

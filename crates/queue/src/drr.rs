@@ -176,11 +176,13 @@ impl Qdisc for Drr {
             };
             held_back = 0;
             let turn = &mut self.rounds[class];
+            // The class keeps its deficit and gets another quantum in the next round, however large the packet.
             if head.get() > turn.deficit {
                 turn.deficit += turn.quantum;
                 self.active.rotate_left(1);
                 continue;
             }
+            // The size is known, so the deficit is charged before the packet is taken.
             turn.deficit -= head.get();
             let given = self.classes.act(class, |class: &mut Class| class.dequeue(cx));
             if self.classes.backlog_of(class).packets == 0 {

@@ -220,6 +220,7 @@ impl DualPi2 {
     /// Replays the updates that are due. No packet has left since the last call.
     fn catch_up(&mut self, now: Time) {
         while let Some(at) = self.updates.due(now) {
+            // The controller acts on the longer of both delays.
             let delay = self.classic.delay(at).max(self.low_latency.delay(at));
             self.law.update(&self.config, delay);
             // Delays only grow while no packet leaves, so a probability at its bound stays there.
@@ -270,6 +271,7 @@ impl DualPi2 {
         let sojourn = cx.now() - given.enqueued_at;
         let (coupled, classic) = (self.law.coupled(&self.config), self.law.classic());
         let is_overloaded = coupled >= 1.0;
+        // L has its own, immediate signal, for traffic without competition in C.
         let own = self.ramp(sojourn);
         let half = if from_low_latency { &mut self.low_latency } else { &mut self.classic };
         // Section 4.2.3: in overload both queues drop, ECN or not.
@@ -307,6 +309,7 @@ impl Qdisc for DualPi2 {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         self.catch_up(cx.now());
         let size = packet.size();
+        // RFC 9331: ECT(1) identifies L4S, and a packet with CE may have had ECT(1).
         let is_low_latency = matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce);
         let other = if is_low_latency { &self.classic } else { &self.low_latency }.ring.backlog();
         let half = if is_low_latency { &mut self.low_latency } else { &mut self.classic };

@@ -30,6 +30,7 @@ impl FlowHash {
 
     #[inline]
     fn between(&self, src: IpAddr, dst: IpAddr, protocol: u8, ports: (u16, u16)) -> u64 {
+        // Protocol and ports in one word.
         let ports = u64::from(ports.0) << 16 | u64::from(ports.1) | u64::from(protocol) << 32;
         self.mix(self.mix(self.address(src) ^ self.address(dst).rotate_left(1)) ^ ports)
     }

@@ -183,6 +183,7 @@ impl Fq {
         let (flow, config) = (&mut self.flows[at], &self.config);
         let Some(rate) = config.maxrate else { return };
         let mut counted = size;
+        // At a low rate a burst of a quantum would take too long, so each packet is paced.
         if rate <= config.low_rate_threshold {
             flow.credit = 0;
         } else {
@@ -215,6 +216,7 @@ impl Qdisc for Fq {
         self.backlog = beside + flow.ring.backlog();
         if let Place::Detached(since) = flow.place {
             if cx.now().saturating_since(since) > self.config.refill_delay {
+                // A refill never takes credit away, for example the rest of the initial quantum.
                 flow.credit = flow.credit.max(self.config.quantum.get() as i64);
             }
             flow.place = Place::Listed;
@@ -255,6 +257,7 @@ impl Qdisc for Fq {
             let mut given = flow.ring.pop()?;
             let size = given.packet.size();
             self.backlog.remove(size);
+            // Time that a packet waited for its flow's rate is no queueing delay.
             let due = given.enqueued_at.max(flow.next);
             if self.config.ce_threshold.is_some_and(|threshold| now.saturating_since(due) > threshold) {
                 cx.mark(&mut given.packet, MarkReason::Threshold);

@@ -164,6 +164,7 @@ impl FqCodel {
                 break;
             }
         }
+        // As in Linux's fq_codel_drop: an overflow makes the flow's control law act faster.
         flow.codel.add_drops(dropped.0);
     }
 }
@@ -190,6 +191,7 @@ impl Qdisc for FqCodel {
         loop {
             let at = self.rounds.head()?;
             let flow = &mut self.flows[at as usize];
+            // RFC 8290, section 4.2: a queue without credit gains a quantum and becomes, or stays, an old one.
             if flow.deficit <= 0 {
                 flow.deficit += self.config.quantum.get() as i64;
                 self.rounds.spent();

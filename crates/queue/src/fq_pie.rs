@@ -127,6 +127,7 @@ impl Qdisc for FqPie {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
         let at = queue_of(self.hash.flow(&packet), self.flows.len());
         let flow = &mut self.flows[at];
+        // Unlike FQ-CoDel, a full FQ-PIE refuses the arriving packet.
         if self.total.packets >= self.config.limit {
             flow.pie.dropped();
             return cx.drop(packet, DropReason::QueueFull);

@@ -90,6 +90,7 @@ impl Histogram {
         if self.pages.is_empty() {
             self.first = page;
         }
+        // Pages before the first one are rare; `pages` grows at its front.
         if page < self.first {
             self.pages.splice(0..0, std::iter::repeat_n(NOWHERE, (self.first - page) as usize));
             self.first = page;
@@ -118,6 +119,7 @@ impl Histogram {
     /// bucket. `None` if the histogram is empty.
     pub fn quantile(&self, fraction: f64) -> Option<Duration> {
         let count = self.count();
+        // Nearest rank: no interpolation between durations.
         let rank = ((fraction * count as f64).ceil() as u64).clamp(1, count.max(1));
         let mut seen = u64::from(self.zeros);
         if seen >= rank {

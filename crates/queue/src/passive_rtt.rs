@@ -74,6 +74,7 @@ impl PassiveRtt {
             let shortest = self.near_recent.iter().flatten().min().copied().unwrap_or(sample);
             self.near_estimate.update(shortest, smoothing, now);
         }
+        // A pure ACK is not answered, so its timestamp would return only with later data.
         if answered {
             self.far.sent(timestamps.value, now);
         }

@@ -207,6 +207,7 @@ impl Pie {
         let passed = if config.dq_rate_estimator {
             self.rate.left(now, size.get(), waiting.get())
         } else {
+            // Linux resets the delay when the queue becomes empty, so that an idle queue has none.
             self.sojourn = if waiting == Bytes::ZERO { Duration::ZERO } else { sojourn };
             self.left_at.replace(now).map(|before| now - before)
         };
@@ -254,6 +255,7 @@ impl Pie {
         }
         // Section 4.4: after a quiet time the burst allowance is full again.
         let quiet = self.delay < config.target / 2 && self.old_delay < config.target / 2;
+        // Without a measured rate the delay is unknown, not short.
         let measured = !config.dq_rate_estimator || self.rate.average.is_some();
         if self.probability == 0.0 && quiet && measured {
             self.burst_left = config.max_burst;

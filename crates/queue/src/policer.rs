@@ -91,6 +91,7 @@ impl Qdisc for Policer {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         self.fill(cx.now());
         let cost = u128::from(packet.size().get()) * OCTET;
+        // A packet that exceeds the rate takes no tokens.
         if self.tokens < cost {
             cx.drop(packet, DropReason::Policed);
             return;

@@ -124,6 +124,7 @@ impl PacketRing {
             self.empty -= 1;
         }
         if self.is_mostly_empty() {
+            // New numbers start after all old ones, so that no old number finds another packet.
             self.first = self.next_place();
             self.places.retain(|place| place.packet.is_some());
             self.numbered_from = self.next_place();

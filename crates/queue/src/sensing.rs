@@ -131,6 +131,7 @@ impl Sensor {
         // Timestamps are unique, also if several packets arrive in the same nanosecond.
         let stamp = now.as_nanos().max(self.newest + 1);
         self.newest = stamp;
+        // A link that never returns sensing packets must not use more and more memory.
         if self.out.len() == MOST_OUT {
             self.out.pop_front();
             self.given_up += 1;
@@ -156,6 +157,7 @@ impl Sensor {
     /// Handles a packet of the other direction. If it is outstanding, returns its owner and its delay, without the base
     /// delay if so configured.
     pub fn come_home(&mut self, packet: &Packet, now: Time) -> Option<(u32, Duration)> {
+        // An outbound sensing packet of another discipline passes here too.
         let stamp = stamp(packet).filter(|stamp| stamp & TURNED != 0)? & !TURNED;
         let place = self.out.binary_search_by_key(&stamp, |(stamp, _)| *stamp).ok()?;
         let (_, owner) = self.out.remove(place)?;

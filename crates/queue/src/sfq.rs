@@ -268,6 +268,7 @@ impl Qdisc for Sfq {
         self.perturb(cx);
         let hash = queue_of(self.hash.flow(&packet), self.by_hash.len());
         let Some(queue) = self.queue_for(hash) else { return cx.drop(packet, DropReason::QueueFull) };
+        // The depth limits a single flow even if the whole queue has room.
         if self.queues[queue as usize].len() >= self.config.depth as usize {
             if !self.config.headdrop {
                 return cx.drop(packet, DropReason::QueueFull);
@@ -292,6 +293,7 @@ impl Qdisc for Sfq {
         loop {
             let queue = *self.round.front()?;
             let slot = &mut self.queues[queue as usize];
+            // As in Linux, a queue may overdraw its allotment by one packet.
             if slot.allotment <= 0 {
                 slot.allotment += self.config.quantum.get() as i64;
                 self.round.rotate_left(1);

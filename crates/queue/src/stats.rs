@@ -240,6 +240,7 @@ impl QueueStats {
         let left = self.sent_packets - self.sampled_packets;
         let mean = (self.sojourn_sum - self.sampled_sojourn).checked_div(left).map(Duration::from_nanos);
         let longest = (left > 0).then_some(Duration::from_nanos(self.recent_longest));
+        // The longest sojourn time of the whole run must survive the reset.
         self.longest = self.longest.max(self.recent_longest);
         self.recent_longest = 0;
         self.sampled_packets = self.sent_packets;

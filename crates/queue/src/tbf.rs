@@ -168,6 +168,7 @@ impl Qdisc for Tbf {
         let now = cx.now();
         self.look(cx);
         let size = self.head?;
+        // The head waits for tokens; `ready_at` returns when.
         if self.lacking(size, now) > 0 {
             return None;
         }
@@ -175,6 +176,7 @@ impl Qdisc for Tbf {
         let waited = now.saturating_since(self.counted).as_nanos() as i64;
         let size = given.packet.size() + self.overhead;
         for bucket in std::iter::once(&mut self.bucket).chain(&mut self.peak) {
+            // `dequeue` never overdraws a bucket, so tokens stay at zero or above.
             bucket.tokens = bucket.left_after(waited, size);
         }
         self.counted = now;

@@ -145,6 +145,7 @@ impl Qdisc for Wfq {
         let weight = u64::from(packet.dscp() >> 3) + 1;
         let finish = self.flows[at].last_finish.max(self.clock) + packet.size().get() * OCTET / weight;
         let is_long = self.flows[at].packets.len() >= self.config.threshold as usize;
+        // IOS's congestive discard threshold: a long flow costs the packet that is furthest from its turn.
         if is_long && !self.drop_later_than(finish, at as u32, cx) {
             return cx.drop(packet, DropReason::QueueFull);
         }
@@ -167,6 +168,7 @@ impl Qdisc for Wfq {
             Some((next, _)) => _ = self.heads.insert((*next, at)),
             None => _ = self.tails.remove(&(finish, at)),
         }
+        // Golestani's self-clocked virtual time.
         self.clock = finish;
         self.backlog.remove(given.packet.size());
         Some(given)

@@ -186,6 +186,7 @@ impl Wred {
 
 impl Qdisc for Wred {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
+        // One average for all precedences.
         self.average.arrival(u64::from(self.fifo.backlog().packets), cx.now());
         let slope = &mut self.slopes[self.classifier.classify(&packet)];
         let verdict = slope.judge(self.average.value(), &mut self.rng);

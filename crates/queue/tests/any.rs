@@ -1,5 +1,5 @@
-//! What every discipline must keep, alone and in any tree of them: conservation after each operation, sizes that are
-//! what they were said to be, classes that add up, and no starvation: what was taken in comes out or is dropped.
+//! Properties that every discipline must have, alone and in any tree: conservation after each operation, correct sizes
+//! from `peek`, classes whose backlogs add up, and no starvation (an enqueued packet leaves or is dropped).
 
 mod common;
 
@@ -18,7 +18,7 @@ use lopsided_spec::{Choice as _, Fault, Key, Part};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
-/// A discipline whose every operation is checked.
+/// A discipline that is checked after every operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Checked(QueueConfig);
 
@@ -38,7 +38,7 @@ fn checked(config: QueueConfig) -> QueueConfig {
     QueueConfig::new(Checked(config))
 }
 
-/// Lets a packet go at multiples of so many nanoseconds only, and does not tell its size before.
+/// Releases a packet only at multiples of this many nanoseconds, and hides its size before.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct SlottedConfig(u64, QueueConfig);
 
@@ -55,12 +55,12 @@ impl Discipline for SlottedConfig {
     }
 }
 
-/// By DSCP, which counts the classes.
+/// Returns one rule per class, by DSCP.
 fn rules(classes: usize) -> Vec<Rule> {
     (0..classes as u32).map(|class| Rule { class, dscp: Some(class), ..Rule::default() }).collect()
 }
 
-/// One packet at each multiple of `slot`.
+/// Releases one packet at each multiple of `slot`.
 #[derive(Debug)]
 struct Slotted {
     slot: u64,
@@ -117,9 +117,9 @@ enum Operation {
         dscp: u8,
         ecn: Ecn,
     },
-    /// The packets that disciplines of the tree want to make are offered.
+    /// Offers the packets that disciplines of the tree want to create.
     Originate,
-    /// An ACK of one of two connections.
+    /// Offers an ACK of one of two connections.
     Ack {
         flow: u16,
         step: u32,
@@ -167,7 +167,7 @@ fn leaf() -> impl Strategy<Value = QueueConfig> {
     let step = above.prop_map(|mark_threshold| {
         QueueConfig::new(ThresholdConfig { limit: Limit::Packets(15), mark_threshold, ect: Markable::Ect })
     });
-    // Short enough that the laws act within the nanoseconds of a test.
+    // Short enough for the control laws to act within the nanoseconds of a test.
     let codel = (1..4_u64, 1..8_u64, any::<bool>()).prop_map(|(target, interval, ecn)| CodelConfig {
         target: Duration::from_nanos(1024 * target),
         interval: Duration::from_nanos(1024 * interval),
@@ -333,7 +333,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Compares the backlog that each `Enqueued` event tells with what the whole queue holds after it.
+/// Records the backlog of the last `Enqueued` event, for a comparison with the backlog of the whole queue.
 #[derive(Clone, Default)]
 struct LastBacklog(Arc<Mutex<Option<Backlog>>>);
 
@@ -349,7 +349,7 @@ impl Observer for LastBacklog {
     }
 }
 
-/// The backlogs of the outermost classes; `None` if there are none.
+/// Returns the total backlog of the outermost classes; `None` if there are none.
 fn sum_of_classes(queue: &dyn Qdisc) -> Option<Backlog> {
     let mut sum = None;
     queue.classes(&mut |name, stats| {
@@ -391,7 +391,7 @@ proptest! {
                     let dropped_before = cx.counters().dropped_total().packets;
                     queue.enqueue(packet, &mut cx);
                     if let Some(told) = last_backlog.0.lock().unwrap().take() {
-                        // Some disciplines take a packet in before they make room by dropping others.
+                        // Some disciplines enqueue a packet before they make room by dropping others.
                         let dropped = u64::from(told.packets - queue.backlog().packets);
                         prop_assert!(dropped <= cx.counters().dropped_total().packets - dropped_before, "{told:?}");
                         prop_assert_eq!(dropped == 0, told == queue.backlog());
@@ -412,11 +412,11 @@ proptest! {
                 Operation::Wait(nanos) => now += Duration::from_nanos(nanos),
             }
             if let Some(sum) = sum_of_classes(&queue) {
-                // What a discipline around the one with classes has taken out to look at is in none of them.
+                // A packet that an outer discipline took out by a peek is in none of the classes.
                 prop_assert!(sum.packets <= queue.backlog().packets);
             }
         }
-        // No starvation: without arrivals, each call that a discipline was ready for gives a packet or drops one.
+        // No starvation: without arrivals, each `dequeue` at a time of readiness returns a packet or drops one.
         let mut looks = 0;
         while let Some(ready) = queue.ready_at(now) {
             looks += 1;

@@ -1,4 +1,5 @@
-//! The audit must notice each way in which a discipline can cheat, and must not get in an honest one's way.
+//! The audit must detect each way in which a discipline can violate its contract, and must not affect a correct
+//! discipline.
 
 mod common;
 
@@ -6,7 +7,7 @@ use common::{Drops, cx, packet, packet_with};
 use lopsided_core::{Accounting, Bytes, Cx, DropReason, Ecn, MarkReason, NodeId, Packet, Payload, Time};
 use lopsided_queue::{Backlog, CheckedQdisc, Fifo, FifoConfig, Limit, Qdisc, QueuedPacket};
 
-/// What a [`Cheat`] does wrong.
+/// The fault of a [`Cheat`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Vice {
     LosesInSilence,
@@ -19,7 +20,7 @@ enum Vice {
     KeepsQuietAboutEntry,
 }
 
-/// A FIFO with a vice, which shows at the third packet.
+/// A FIFO with a fault that appears at the third packet.
 #[derive(Debug)]
 struct Cheat {
     vice: Vice,
@@ -101,7 +102,7 @@ catches! {
     an_entry_that_was_not_told: Vice::KeepsQuietAboutEntry, "neither taken in nor discarded";
 }
 
-/// Marks every packet at dequeue, but drops each that cannot be marked; what later disciplines do (CoDel, PIE).
+/// Marks every packet at dequeue and drops those that cannot be marked, like CoDel.
 #[derive(Debug)]
 struct MarkOrDrop(Fifo);
 

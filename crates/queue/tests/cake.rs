@@ -1,4 +1,4 @@
-//! CAKE: its shaper, tins, hosts and queues; DualPI2's two queues.
+//! CAKE: its shaper, tins, hosts and queues; DualPI2: its two queues.
 
 mod common;
 
@@ -22,10 +22,11 @@ fn cake(config: CakeConfig) -> Cake {
     Cake::new(&config, Rng::for_role(1, "test")).unwrap()
 }
 
-/// A round trip whose COBALT leaves a test alone: its target is three seconds.
+/// A round trip with which COBALT never acts in a test: its target is 3 s.
 const PATIENT: Duration = Duration::from_secs(60);
 
-/// Octets that each source gets of so many packets, where the flows `(source, destination, port)` always have more.
+/// Returns the bytes of each source among the first `packets` packets, if all flows `(source, destination, port)`
+/// always have packets.
 fn shares(isolation: Isolation, flows: &[(u32, u32, u16)], packets: u64) -> Vec<u64> {
     let tins = TinMode::Besteffort;
     let mut queue = cake(CakeConfig { isolation, tins, rtt: PATIENT, ..CakeConfig::default() });
@@ -46,7 +47,7 @@ fn shares(isolation: Isolation, flows: &[(u32, u32, u16)], packets: u64) -> Vec<
 
 #[test]
 fn each_isolation_is_fair_to_whom_it_says() {
-    // Host 1 has four flows, host 2 one, all to host 9.
+    // Host 1 has 4 flows, host 2 has 1 flow, all to host 9.
     let flows = [(1, 9, 1), (1, 9, 2), (1, 9, 3), (1, 9, 4), (2, 9, 1)];
     let ratio = |isolation| {
         let sent = shares(isolation, &flows, 400);
@@ -63,16 +64,17 @@ fn each_isolation_is_fair_to_whom_it_says() {
         let found = ratio(isolation);
         assert!((found / expected - 1.0).abs() < 0.1, "{isolation:?}: {found} not {expected}");
     }
-    // One queue for all where they have one destination.
+    // All flows have one destination and share one queue.
     assert!((ratio(Isolation::Dsthost) - 4.0).abs() < 0.1);
-    // All five flows load the destination, the fuller host: each gets the same.
+    // All five flows load the destination, which is the busier host, so each flow gets the same.
     assert!((ratio(Isolation::TripleIsolate) - 4.0).abs() < 0.5);
     let apart = [(1, 7, 1), (1, 7, 2), (1, 7, 3), (1, 7, 4), (2, 8, 1)];
     let sent = shares(Isolation::TripleIsolate, &apart, 400);
     assert!((sent[1] as f64 / sent[2] as f64 - 1.0).abs() < 0.1, "{sent:?}");
 }
 
-/// Host 1 has 400 flows of small packets, and one of large ones that owes 400 rounds for each; host 2 has one flow.
+/// Host 1 has 400 flows of small packets and one flow of large packets, each of which needs 400 rounds. Host 2 has one
+/// flow.
 #[test]
 fn hosts_share_alike_when_many_flows_rest_and_when_they_leave() {
     let config = CakeConfig {
@@ -96,7 +98,7 @@ fn hosts_share_alike_when_many_flows_rest_and_when_they_leave() {
         octets[packet.flow().0 as usize] += packet.size().get();
         packet.size().get()
     };
-    // At first each flow sends a whole quantum.
+    // At first each flow sends a full quantum.
     let mut small = 0;
     for until in [12, 15] {
         octets = [0; 3];
@@ -106,7 +108,8 @@ fn hosts_share_alike_when_many_flows_rest_and_when_they_leave() {
     }
     let share = octets[1] as f64 / octets[2] as f64;
     assert!((share - 1.0).abs() < 0.15, "with many: {octets:?}");
-    // Once they are known to be empty, the large flow has its host's part at once, though it owes 400 rounds.
+    // Once the small flows are found empty, the large flow gets its host's full part at once, although its deficit
+    // needs 400 rounds.
     (0..60).for_each(|_| _ = next(&mut octets));
     octets = [0; 3];
     (0..100).for_each(|_| _ = next(&mut octets));
@@ -130,7 +133,7 @@ fn the_shaper_counts_cells() {
     for id in 0..100 {
         queue.enqueue(packet_with(Ecn::NotEct, id, 100), &mut cx(Time::ZERO, &mut accounting));
     }
-    // 140 octets are three cells: 159 octets, 1.5 ms.
+    // 140 bytes take 3 cells: 159 bytes, 1.5 ms.
     let mut now = Time::ZERO;
     for id in 0..100_u64 {
         now = queue.ready_at(now).unwrap();
@@ -138,7 +141,7 @@ fn the_shaper_counts_cells() {
         assert!(queue.dequeue(&mut cx(now, &mut accounting)).is_some());
         assert!(queue.dequeue(&mut cx(now, &mut accounting)).is_none());
     }
-    // At rest nothing is saved up.
+    // An idle shaper saves no credit.
     let later = now + Duration::from_secs(1);
     for id in 100..102 {
         queue.enqueue(packet_with(Ecn::NotEct, id, 100), &mut cx(later, &mut accounting));
@@ -147,7 +150,7 @@ fn the_shaper_counts_cells() {
     assert_eq!(queue.ready_at(later), Some(later + Duration::from_micros(1500)));
 }
 
-/// Packets of each class that leave in a time, where both always have more.
+/// Returns the number of packets of each class that leave within a time, if both classes always have packets.
 fn by_class(tins: TinMode, classes: [u8; 2], bandwidth: Option<BitRate>) -> [u64; 2] {
     let mut queue = cake(CakeConfig { bandwidth, tins, rtt: PATIENT, ..CakeConfig::default() });
     let mut accounting = Accounting::new(1);
@@ -172,12 +175,12 @@ fn tins_have_the_parts_that_they_are_sure_of() {
         let part = one as f64 / (one + other) as f64;
         assert!((part - expected).abs() < 0.02, "{part} not {expected}");
     };
-    // Voice goes first up to a quarter, bulk up to a sixteenth.
+    // Voice has priority up to 25 % of the rate, bulk up to 6.25 %.
     near(by_class(TinMode::Diffserv4, [46, 0], rate), 0.25);
     near(by_class(TinMode::Diffserv3, [8, 0], rate), 1.0 / 16.0);
     near(by_class(TinMode::Diffserv4, [34, 0], rate), 0.5);
     near(by_class(TinMode::Besteffort, [46, 0], rate), 0.5);
-    // Without a shaper deficits share by the same weights: 1/4 to 1.
+    // Without a shaper, deficit round robin shares by the same weights: 1/4 to 1.
     near(by_class(TinMode::Diffserv4, [46, 0], None), 0.2);
 }
 
@@ -196,7 +199,7 @@ fn the_longest_queue_gives_way() {
     while let Some(given) = queue.dequeue(&mut cx(Time::ZERO + Duration::from_millis(1), &mut accounting)) {
         left[given.packet.flow().0 as usize] += 1;
     }
-    // BLUE may take some of the flow that overflowed, and none of the other.
+    // BLUE may drop packets of the flow that overflowed, but none of the other flow.
     assert_eq!(left[1], 5);
     assert!((1..=15).contains(&left[2]), "{left:?}");
 }
@@ -238,7 +241,8 @@ fn dualpi2_serves_low_latency_first_but_for_what_the_other_is_sure_of() {
     assert!((99..=101).contains(&classic), "{classic} of 1000");
 }
 
-/// Marks among packets of L and drops or marks among those of C, in parts, after a long standing delay of C.
+/// Returns the proportion of marked packets in L and in C, and the number of packets dropped, with a long standing
+/// delay of C.
 fn signals(delay: Duration) -> (f64, f64, u64) {
     let mut queue =
         DualPi2::new(&DualPi2Config { min_th: Duration::from_secs(10), ..DualPi2Config::default() }).unwrap();
@@ -267,12 +271,13 @@ fn signals(delay: Duration) -> (f64, f64, u64) {
 
 #[test]
 fn dualpi2_couples_the_signals_and_drops_when_marks_say_no_more() {
-    // A standing delay above the target: the probability grows without end, marks to one, then drops.
+    // A standing delay above the target: the probability keeps growing. First marks reach 100 %, then packets are
+    // dropped.
     let (low, classic, dropped) = signals(Duration::from_millis(40));
     assert!(low > classic, "L is marked more: {low}, {classic}");
-    // Drops shorten the queue, so that a few end it.
+    // Drops shorten the queue, so a few are enough to end the overload.
     assert!(dropped > 10, "saturated, both are dropped: {dropped}");
-    // Below the target there is next to no signal: only the rise of the delay counts for a while.
+    // Below the target there are almost no signals: only the growth of the delay counts, for a while.
     let (low, classic, dropped) = signals(Duration::from_millis(10));
     assert!(low < 0.002 && classic < 0.001 && dropped == 0, "{low}, {classic}, {dropped}");
 }

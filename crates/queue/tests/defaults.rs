@@ -1,9 +1,9 @@
-//! Defaults that users never write and that decide what they see: those of Linux's disciplines.
+//! Defaults that users rarely set but that affect their results: those of Linux's disciplines.
 
 use lopsided_queue::{CodelConfig, FqCodelConfig, QUEUES};
 use lopsided_spec::Value;
 
-/// The `ecn` of each discipline that has the key and marks by default; every other one drops by default.
+/// The disciplines with a key `ecn` that mark by default. All others drop by default.
 const MARKS: [&str; 3] = ["fq_codel", "asqm", "bdp"];
 
 #[test]

@@ -1,5 +1,4 @@
-//! The FIFO against a plain list, under arbitrary use, in the three buffer architectures and with both ends to drop
-//! from.
+//! The FIFO compared with a plain list under arbitrary use, for the three buffer architectures and both drop policies.
 
 mod common;
 
@@ -38,7 +37,7 @@ fn config() -> impl Strategy<Value = FifoConfig> {
     })
 }
 
-/// What a buffer of this kind needs for packets of these sizes, and what it has.
+/// Returns the room that packets of these sizes take in a buffer of this kind.
 fn needs(config: &FifoConfig, sizes: impl Iterator<Item = u64>) -> u64 {
     let header = config.header.get();
     match config.limit {
@@ -57,7 +56,7 @@ fn has(config: &FifoConfig) -> u64 {
 }
 
 proptest! {
-    /// The audit holds packets and bytes to account after every operation; the list says which ones should be where.
+    /// The audit checks packets and bytes after every operation. The list determines which packets must be where.
     #[test]
     fn a_fifo_is_a_list_that_is_cut_at_its_limit(config in config(), operations in prop::collection::vec(operation(), 1..120)) {
         let mut fifo = CheckedQdisc::new(Fifo::new(&config).unwrap());
@@ -96,7 +95,7 @@ proptest! {
     }
 }
 
-/// merritt2010 section 2.3.1: a slot takes an ACK as it takes a segment, octets and bins take more ACKs than segments.
+/// merritt2010, section 2.3.1: a slot holds either an ACK or a segment; bytes and bins hold more ACKs than segments.
 #[test]
 fn how_many_acks_and_segments_fit_15000_octets() {
     let fits = |limit, size| {

@@ -1,5 +1,5 @@
-//! RED and the step: who is marked or dropped, at which average, and that a mark never hits a packet that cannot carry
-//! it.
+//! RED and the step: which packets are marked or dropped at which average. A mark must never be set on a packet that
+//! cannot carry it.
 
 mod common;
 
@@ -17,7 +17,7 @@ const RED: RedConfig = RedConfig {
     max: Threshold::Packets(15),
     probability: 0.1,
     weight: 1.0,
-    // A millisecond each.
+    // 1 ms per packet.
     avpkt: Bytes::new(1000),
     idle_decay: true,
     bandwidth: Some(BitRate::from_bps(8_000_000)),
@@ -59,7 +59,7 @@ fn step(config: ThresholdConfig) -> Queue {
     QueueConfig::new(config).build(1, "test").unwrap().checked()
 }
 
-/// Offers a packet with that codepoint; what it looked like when the queue let it go at once, `None` if it was dropped.
+/// Offers a packet with this ECN field. Returns the field at its dequeue, or `None` if the packet was dropped.
 fn pass_through(queue: &mut impl Qdisc, id: u64, ecn: Ecn, accounting: &mut Accounting) -> Option<Ecn> {
     let before = queue.backlog().packets;
     queue.enqueue(packet_with(ecn, id, 1000), &mut cx(Time::ZERO, accounting));
@@ -69,8 +69,8 @@ fn pass_through(queue: &mut impl Qdisc, id: u64, ecn: Ecn, accounting: &mut Acco
     (0..=before).map(|_| queue.dequeue(&mut cx(Time::ZERO, accounting)).unwrap()).last().map(|last| last.packet.ecn())
 }
 
-/// A queue of `depth` packets, at which a weight of 1 puts the average, meets one more arrival, over and over: the
-/// shares that were marked and dropped of those after the first.
+/// Offers one more packet to a queue of `depth` packets, again and again; a weight of 1 keeps the average at the depth.
+/// Returns the proportions that were marked and dropped, without the first one.
 fn shares(config: RedConfig, depth: u64, ecn: Ecn) -> (f64, f64) {
     const ROUNDS: u64 = 4000;
     let mut queue = red(config);
@@ -104,7 +104,7 @@ fn shares(config: RedConfig, depth: u64, ecn: Ecn) -> (f64, f64) {
 
 #[test]
 fn the_share_that_is_marked_follows_the_average() {
-    // Intervals uniform over 1 to 1/p packets have a mean of (1/p + 1) / 2 (Floyd and Jacobson, section 7).
+    // Intervals that are uniform over 1 to 1/p packets have a mean of (1/p + 1) / 2 (Floyd and Jacobson, section 7).
     let share = |p: f64| 2.0 / (1.0 / p + 1.0);
     for (depth, expected) in [(4, 0.0), (6, share(0.01)), (10, share(0.05)), (14, share(0.09)), (15, 1.0), (40, 1.0)] {
         let (marked, dropped) = shares(RED, depth, Ecn::Ect0);
@@ -129,7 +129,7 @@ fn what_cannot_be_marked_is_dropped_and_without_ecn_all_are() {
         let (marked, dropped) = shares(config, 15, ecn);
         assert_eq!((marked, dropped), (0.0, 1.0), "{config:?}");
     }
-    // RFC 3168 section 7: above the upper threshold drop, not mark; below it, mark.
+    // RFC 3168, section 7: drop above the upper threshold, mark below it.
     let strict = RedConfig { harddrop: true, ..RED };
     assert_eq!(shares(strict, 15, Ecn::Ect0), (0.0, 1.0));
     let (marked, dropped) = shares(strict, 10, Ecn::Ect0);
@@ -143,24 +143,24 @@ fn the_average_follows_arrivals_and_decays_while_idle() {
     for id in 1..=3 {
         queue.enqueue(packet(id, 1000), &mut cx(at(0), &mut accounting));
     }
-    // Backlogs of 0, 1 and 2 were found.
+    // The packets found backlogs of 0, 1 and 2.
     let average = 0.25 * 2.0 + 0.75 * 0.25;
     assert!((average_of(&queue) - average).abs() < 1e-12);
     for _ in 0..3 {
         queue.dequeue(&mut cx(at(10), &mut accounting)).unwrap();
     }
-    // Idle from 10 to 14 ms: four packets of a millisecond might have come.
+    // Idle from 10 to 14 ms: the time of four packets of 1 ms.
     queue.enqueue(packet(4, 1000), &mut cx(at(14), &mut accounting));
     let average = average * 0.75f64.powi(4);
     assert!((average_of(&queue) - average).abs() < 1e-12);
-    // A packet that a full buffer refuses counts too, and the queue is idle no more.
+    // A packet that a full buffer refuses is a sample too, and the queue is no longer idle.
     queue.enqueue(packet(5, 1000), &mut cx(at(20), &mut accounting));
     assert!((average_of(&queue) - (average + 0.25 * (1.0 - average))).abs() < 1e-12);
 }
 
-/// Below a token bucket Linux' RED is never asked for a packet that it does not have, so it learns of no idle time:
-/// kernel captures of 19.4 Mbit/s have 57 of 57 SYNs and retransmissions dropped while the average over arrivals is
-/// above `max`, up to 10 s after the queue was last full, and with idle times counted 18 of them would have found less.
+/// Below a token bucket Linux never dequeues from an empty RED queue, so RED notices no idle time. In kernel captures
+/// at 19.4 Mbit/s, 57 of 57 SYNs and retransmissions were dropped while the average over arrivals was above `max`, up
+/// to 10 s after the queue was last full. If idle times counted, 18 of them would have found a lower average.
 #[test]
 fn without_idle_decay_arrivals_alone_move_the_average() {
     let mut queue = red(RedConfig { weight: 0.25, idle_decay: false, ..RED });
@@ -184,7 +184,7 @@ fn an_average_in_octets_counts_octets() {
     for (id, size) in [(1, 100), (2, 100), (3, 1000), (4, 799), (5, 1), (6, 1)].map(|(id, size)| (id, size + 28)) {
         queue.enqueue(packet(id, size), &mut cx(at(0), &mut accounting));
     }
-    // Found by the last: 128 + 128 + 1028 + 827 + 29 = 2140; by the one before 2111.
+    // The last packet finds 128 + 128 + 1028 + 827 + 29 = 2140, the one before 2111.
     assert_eq!(accounting.node(NodeId(0)).marked_total().packets, 2);
 }
 
@@ -202,7 +202,7 @@ fn a_step_marks_what_finds_more_than_it_and_leaves_the_rest_alone() {
     let above = [Ecn::Ce, Ecn::Ce, Ecn::NotEct, Ecn::Ce];
     assert_eq!(out, untouched.chain(above).chain(above).take(10).collect::<Vec<_>>());
     assert_eq!(accounting.node(NodeId(0)).dropped(DropReason::QueueFull).packets, 2);
-    // Of the last six taken in, packet 6 cannot be marked; those refused are not counted.
+    // Of six packets above the step, packet 6 cannot be marked. Refused packets are not counted.
     assert_eq!(accounting.node(NodeId(0)).marked_total().packets, 5);
 }
 
@@ -214,13 +214,13 @@ fn a_step_in_time_marks_at_the_head() {
         queue.enqueue(packet(id, 1000), &mut cx(at(id), &mut accounting));
     }
     let mut leave = |now| queue.dequeue(&mut cx(at(now), &mut accounting)).unwrap().packet.ecn();
-    // They waited 5, 5 and 6 ms.
+    // The packets waited for 5, 5 and 6 ms.
     assert_eq!([leave(5), leave(6), leave(8)], [Ecn::Ect0, Ecn::Ect0, Ecn::Ce]);
 }
 
 #[test]
 fn a_step_for_low_latency_spares_classic_traffic() {
-    // RFC 9331 section 5: ECT(0) is not for such marks.
+    // RFC 9331, section 5: ECT(0) must not get marks of this kind.
     let mut queue = step(ThresholdConfig {
         ect: Markable::Ect1,
         mark_threshold: MarkThreshold::Depth(Threshold::Packets(0)),
@@ -261,7 +261,7 @@ fn red_config() -> impl Strategy<Value = RedConfig> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     (limit, thresholds, 0.0..=1.0f64, 0.001..=1.0f64, 0..5u64, flags).prop_map(
         |(limit, (min, max), probability, weight, idle, (ecn, harddrop, gentle))| {
-            // A usual packet takes `idle` ms; none: no time.
+            // An average packet takes `idle` ms. 0 means an unlimited rate.
             let bandwidth = (idle > 0).then(|| BitRate::from_bps(8_000_000 / idle));
             let (avpkt, harddrop) = (Bytes::new(1000), ecn && harddrop);
             RedConfig {
@@ -283,9 +283,9 @@ fn red_config() -> impl Strategy<Value = RedConfig> {
 }
 
 proptest! {
-    /// The audit watches every operation: nothing is lost without a reason, no mark is missing from the accounting,
-    /// none is on a packet that cannot carry it. Beside it runs the same queue without the audit, which must do the
-    /// same.
+    /// The audit checks every operation: no packet is lost without a reason, no mark is missing from the accounting or
+    /// is set on a packet that cannot carry it. The same queue without the audit runs in parallel and must give the
+    /// same results.
     #[test]
     fn red_keeps_its_contract(config in red_config(), steps in prop::collection::vec((ecn(), 28..1500u32, 0..4u64, 0..3usize), 1..200)) {
         let mut checked = QueueConfig::new(config).build(1, "link").unwrap().checked();
@@ -341,7 +341,7 @@ fn a_gateway_for_ack_congestion_control_marks_what_did_not_ask_and_drops_anythin
 
 #[test]
 fn a_short_queue_lets_packets_pass_whatever_the_average() {
-    // So many come that the average is above the upper threshold; then all but one leave at once.
+    // Enough packets arrive to raise the average above the upper threshold. Then all but one leave at once.
     let passed = |least: u32| {
         let mut queue = red(RedConfig { least, weight: 0.01, ecn: false, ..RED });
         let mut accounting = Accounting::new(1);
@@ -386,7 +386,7 @@ fn above_the_upper_threshold_a_random_victim_goes_in_place_of_the_arriving_packe
 
 #[test]
 fn the_packet_that_ends_an_idle_time_may_count_as_a_sample() {
-    // A line without a rate: the average falls to nothing while it is idle; with a slow one it hardly does.
+    // An unlimited line: the average is zero after any idle time. On a slow line it hardly decays.
     let slow = RedConfig {
         limit: Limit::Packets(10),
         min: Threshold::Packets(5),

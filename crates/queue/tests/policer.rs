@@ -1,4 +1,4 @@
-//! The policer: a bucket of tokens, and nothing that waits for it.
+//! The policer: a token bucket, and no packet that waits for tokens.
 
 mod common;
 
@@ -8,7 +8,7 @@ use lopsided_queue::{Limit, PolicerConfig, Qdisc, QueueConfig};
 use proptest::prelude::*;
 
 fn policer(burst: u64) -> QueueConfig {
-    // 1000 octets take 8 ms.
+    // 1,000 bytes take 8 ms.
     let rate = BitRate::from_bps(1_000_000);
     QueueConfig::new(PolicerConfig { rate, burst: Bytes::new(burst), limit: Limit::Packets(100) })
 }
@@ -24,7 +24,7 @@ fn a_burst_passes_and_what_exceeds_it_is_dropped_and_told_as_policed() {
     for id in 1..=5 {
         queue.enqueue(packet(id, 1000), &mut cx(at(0), &mut accounting));
     }
-    // A millisecond too early; then a packet's worth has come together, and no more.
+    // 1 ms too early; then exactly the tokens of one packet have arrived.
     for (id, millis) in [(6, 7), (7, 8), (8, 8)] {
         queue.enqueue(packet(id, 1000), &mut cx(at(millis), &mut accounting));
     }
@@ -38,7 +38,7 @@ fn a_burst_passes_and_what_exceeds_it_is_dropped_and_told_as_policed() {
 }
 
 proptest! {
-    /// Over any time no more passes than the bucket and what the rate brought.
+    /// Over any time, at most the depth of the bucket plus the tokens of that time can pass.
     #[test]
     fn no_more_passes_than_rate_and_burst(
         gaps in proptest::collection::vec(0..20_000_u64, 1..200),
@@ -55,7 +55,7 @@ proptest! {
         }
         let passed = (gaps.len() - drops.seen().len()) as u64 * u64::from(size);
         prop_assert!(passed * 8 <= 3000 * 8 + now);
-        // A bucket that is full lets the first one pass.
+        // A full bucket lets the first packet pass.
         prop_assert!(drops.seen().first().is_none_or(|(id, _)| *id > 0));
     }
 }

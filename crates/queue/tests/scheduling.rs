@@ -1,4 +1,4 @@
-//! What each scheduling discipline promises: shares, rates, bursts, order, and who gives way.
+//! The guarantees of each scheduling discipline: shares, rates, bursts, order, and which packet is dropped.
 
 mod common;
 
@@ -14,7 +14,7 @@ use lopsided_queue::{
 };
 use std::net::Ipv4Addr;
 
-/// A packet of a flow, which is also its port, of 1000 octets unless said otherwise.
+/// Returns a packet of this size from a flow, whose number is also its port.
 fn packet(flow: u16, dscp: u8, id: u64, size: u32) -> Packet {
     let ip = IpHeader { dscp, ecn: Ecn::NotEct, ..IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)) };
     let transport = Transport::Udp(UdpHeader { src_port: flow, dst_port: 2 });
@@ -34,7 +34,7 @@ fn by_flow(classes: u32) -> Vec<Rule> {
     (0..classes).map(|class| Rule { class, flow: Some(class), ..Rule::default() }).collect()
 }
 
-/// Serves a queue at a rate for a time, with some packets of each flow always waiting; gives what each flow sent, in
+/// Serves a queue at a rate for a time, while each flow always has packets queued. Returns what each flow sent, in
 /// Mbit/s.
 fn shares(queue: &mut Queue, flows: &[u16], dscp: u8, line: BitRate, millis: u64) -> Vec<f64> {
     let mut accounting = Accounting::new(1);
@@ -82,7 +82,7 @@ fn htb_class(parent: Option<u32>, rate: u64, ceil: u64) -> HtbClass {
     HtbClass { parent, rate: mbit(rate), ceil: Some(mbit(ceil)), ..HtbClass::default() }
 }
 
-/// A root of 10 Mbit/s over leaves of the given rates and ceils, and priorities.
+/// A root of 10 Mbit/s, with leaves of these rates, ceilings and priorities.
 fn htb(leaves: &[(u64, u64, u32)]) -> Queue {
     let leaf = |(rate, ceil, prio): &(u64, u64, u32)| HtbClass { prio: *prio, ..htb_class(Some(0), *rate, *ceil) };
     let classes = std::iter::once(htb_class(None, 10, 10)).chain(leaves.iter().map(leaf)).collect();
@@ -93,7 +93,7 @@ fn htb(leaves: &[(u64, u64, u32)]) -> Queue {
 
 #[test]
 fn htb_gives_each_class_its_rate_and_shares_what_is_left_by_quantum() {
-    // 4 Mbit/s are left; quanta follow the rates.
+    // 4 Mbit/s are unused, and quanta follow the rates.
     let shared = shares(&mut htb(&[(4, 10, 0), (2, 10, 0)]), &[0, 1], 0, mbit(100), 4000);
     assert_near(&shared, &[4.0 + 4.0 * 2.0 / 3.0, 2.0 + 4.0 / 3.0], 0.05);
 }
@@ -110,7 +110,8 @@ fn htb_lends_to_the_lowest_prio_first_and_never_above_a_ceil() {
 
 #[test]
 fn htb_lends_level_by_level() {
-    // 0 { 1 { 3, 4 }, 2 }: what 3 does not use goes to 4, its sister, before 2 may have it.
+    // The tree is 0 { 1 { 3, 4 }, 2 }. Bandwidth that class 3 does not use goes to its sister 4 before class 2 can
+    // borrow it.
     let classes = vec![
         htb_class(None, 10, 10),
         htb_class(Some(0), 6, 10),
@@ -126,7 +127,7 @@ fn htb_lends_level_by_level() {
     assert_near(&all, &[3.0, 3.0, 4.0], 0.05);
 }
 
-/// Offers packets at once and takes each as soon as it is ready; gives the times in microseconds.
+/// Offers packets at once and dequeues each as soon as it is ready. Returns the times in microseconds.
 fn departures(queue: &mut Queue, sizes: &[u32]) -> Vec<u64> {
     let (mut accounting, mut now) = (Accounting::new(1), Time::ZERO);
     for (id, size) in sizes.iter().enumerate() {
@@ -146,7 +147,7 @@ fn departures(queue: &mut Queue, sizes: &[u32]) -> Vec<u64> {
 fn tbf_lets_a_burst_go_at_the_peak_rate_and_then_the_rate() {
     let queue = QueueConfig::packets(100);
     let config = TbfConfig { rate: mbit(8), burst: Bytes::new(3000), queue, ..TbfConfig::default() };
-    // A thousand octets a millisecond.
+    // 1,000 bytes per millisecond.
     assert_eq!(departures(&mut build(config.clone()), &[1000; 6]), [0, 0, 0, 1000, 2000, 3000]);
     assert_eq!(departures(&mut build(config.clone()), &[1500, 1500, 1500, 500]), [0, 0, 1500, 2000]);
     let peaked = TbfConfig { peakrate: Some(mbit(16)), mtu: Bytes::new(1500), ..config };
@@ -157,7 +158,7 @@ fn tbf_lets_a_burst_go_at_the_peak_rate_and_then_the_rate() {
 fn htb_charges_afterwards_so_that_one_packet_more_than_the_burst_goes_at_once() {
     let class = HtbClass { burst: Some(Bytes::new(2000)), cburst: Some(Bytes::new(2000)), ..htb_class(None, 8, 8) };
     let config = HtbConfig { classes: vec![class], ..HtbConfig::default() };
-    // 2000 octets of credit, the third packet brings it from zero into debt.
+    // Credit for 2,000 bytes. The third packet takes the bucket from zero to a negative level.
     assert_eq!(departures(&mut build(config), &[1000; 5]), [0, 0, 0, 1000, 2000]);
 }
 
@@ -198,7 +199,7 @@ fn sfq_takes_from_the_longest_queue() {
 fn wfq_shares_by_precedence() {
     let mut queue = build(WfqConfig::default());
     let mut accounting = Accounting::new(1);
-    // Precedence 0 and 2: weights 1 and 3.
+    // IP precedence 0 and 2: weights 1 and 3.
     for id in 0..60 {
         queue.enqueue(packet(1, 0, 2 * id, 1000), &mut cx(Time::ZERO, &mut accounting));
         queue.enqueue(packet(2, 16, 2 * id + 1, 1000), &mut cx(Time::ZERO, &mut accounting));
@@ -227,7 +228,7 @@ fn a_priority_class_goes_first_and_is_policed_only_while_others_wait() {
     let mut queue = cbwfq(&[(8, true), (2, false)]);
     let (drops, mut accounting) = Drops::watched();
     let mut served = Vec::new();
-    // Both offer 16 Mbit/s to a line of 16 Mbit/s: two packets each millisecond.
+    // Both flows offer 16 Mbit/s to a line of 16 Mbit/s, which sends two packets per millisecond.
     for tick in 0..2000_u64 {
         let now = Time::ZERO + Duration::from_micros(500 * tick);
         for flow in [0, 1] {
@@ -236,7 +237,7 @@ fn a_priority_class_goes_first_and_is_policed_only_while_others_wait() {
         served.push(queue.dequeue(&mut cx(now, &mut accounting)).unwrap().packet.flow().0);
     }
     let urgent = served.iter().filter(|flow| **flow == 0).count();
-    // Half of the line, and the burst of ten.
+    // Half of the line, plus the burst of ten packets.
     assert!((1000..=1012).contains(&urgent), "{urgent}");
     assert!(drops.seen().iter().any(|(_, why)| *why == DropReason::Policed));
     let mut alone = cbwfq(&[(8, true), (2, false)]);
@@ -261,7 +262,7 @@ fn choke_takes_most_from_the_flow_that_fills_the_queue() {
     let mut queue = build(ChokeConfig { red });
     let mut accounting = Accounting::new(1);
     let mut sent = [0, 0];
-    // Nine packets of one flow for each of the other, to a line that takes five of ten.
+    // Nine of ten packets belong to one flow. The line sends five of ten.
     for id in 0..20_000_u64 {
         let now = Time::ZERO + Duration::from_micros(100 * id);
         queue.enqueue(packet(u16::from(id % 10 == 0), 0, id, 1000), &mut cx(now, &mut accounting));
@@ -271,7 +272,7 @@ fn choke_takes_most_from_the_flow_that_fills_the_queue() {
             }
         }
     }
-    // A FIFO would give the small one a tenth, and take half of what it offers.
+    // A FIFO would give the small flow 10 % of the line, and drop half of its packets.
     let share = f64::from(sent[1]) / f64::from(sent[0] + sent[1]);
     assert!(share > 0.15, "{share}");
 }
@@ -289,11 +290,11 @@ fn choke_averages_as_linux_does_in_whole_packets() {
     };
     let mut queue = build(ChokeConfig { red });
     let mut accounting = Accounting::new(1);
-    // Linux' fixed point: the average times 2^SHIFT. The first packet finds an idle queue.
+    // Linux's fixed point: the average times 2^SHIFT. The first packet finds an idle queue.
     let mut fixed = 0_u64;
     for id in 0..2_000_u64 {
         let now = Time::ZERO + Duration::from_millis(id);
-        // 18, 19, 20 and 21 wait in turn: 19.5 on average, below min.
+        // 18, 19, 20 and 21 packets wait in turn: 19.5 on average, below `min`.
         while u64::from(queue.backlog().packets) > 18 + id % 4 {
             queue.dequeue(&mut cx(now, &mut accounting));
         }
@@ -303,7 +304,7 @@ fn choke_averages_as_linux_does_in_whole_packets() {
         let mut average = 0.0;
         queue.gauges(&mut |_, value| average = value);
         assert_eq!(average * f64::from(1 << SHIFT), fixed as f64, "packet {id}");
-        // All are of one flow: a comparison takes two.
+        // All packets belong to one flow, so a comparison drops two of them.
         let compared = u64::from(queue.backlog().packets) < waiting;
         assert_eq!(compared, fixed > 20 << SHIFT, "packet {id} at {average}");
         if compared {
@@ -317,7 +318,7 @@ fn choke_averages_as_linux_does_in_whole_packets() {
 fn adaptive_red_moves_its_probability_by_the_papers_steps() {
     let config = AredConfig { bandwidth: Some(mbit(8)), ..AredConfig::default() };
     let red = config.red().unwrap();
-    // 1000 packets a second, 5 ms.
+    // 1,000 packets per second, 5 ms.
     assert_eq!((red.min, red.max), (Threshold::Packets(5), Threshold::Packets(15)));
     assert!((red.weight - 0.0009995).abs() < 1e-7, "{}", red.weight);
     let mut queue = build(config);
@@ -336,7 +337,8 @@ fn adaptive_red_moves_its_probability_by_the_papers_steps() {
         }
         queue.dequeue(&mut cx(now, &mut accounting));
     }
-    // Above the range from the first half second on: six steps of 0.01, then it has not yet come down.
+    // The average is above its range from the first half second on: six steps of 0.01. The probability has not
+    // decreased yet.
     let after = probability(&queue);
     assert!((0.14..0.17).contains(&after), "{after}");
     let later = Time::ZERO + Duration::from_secs(1_000_000);
@@ -351,7 +353,7 @@ fn wred_picks_the_higher_drop_precedence_first() {
     let mut queue = build(WredConfig { weight: 0.05, ..WredConfig::default() });
     let mut accounting = Accounting::new(1);
     let mut dropped = [0, 0];
-    // AF11 and AF13 in turn, to a line that takes 24 of 25.
+    // AF11 and AF13 in turn, to a line that sends 24 of 25 packets.
     for id in 0..10_000_u64 {
         let now = Time::ZERO + Duration::from_micros(100 * id);
         let before = accounting.node(NodeId(0)).dropped_total().packets;
@@ -366,7 +368,7 @@ fn wred_picks_the_higher_drop_precedence_first() {
     assert!(dropped[1] > 10 * dropped[0].max(1), "{dropped:?}");
 }
 
-/// Ten ACKs and a packet of data come in each millisecond, and the line serves half of them.
+/// Ten ACKs and one data packet arrive per millisecond, and the line sends half of them.
 fn acks_beside_data(config: AfvqConfig) -> (f64, u32, Vec<u32>) {
     let (mut queue, mut accounting) = (build(config), Accounting::new(1));
     let (mut acks, mut data, mut waits, mut numbers) = (0, 0, 0, Vec::new());

@@ -1,5 +1,5 @@
-//! ASQM and BDP: their control laws against the dissertation's text, driven by sensing packets that a test returns when
-//! it likes; and sensing packets that are lost, forged, replayed or never returned.
+//! ASQM and BDP: their control laws compared with the dissertation's text, driven by sensing packets whose return the
+//! test controls. Also sensing packets that are lost, forged, replayed or never returned.
 
 mod common;
 
@@ -16,7 +16,7 @@ use std::net::Ipv4Addr;
 const SERVER: Ipv4Addr = Ipv4Addr::from_bits(1);
 const CLIENT: Ipv4Addr = Ipv4Addr::from_bits(2);
 
-/// A discipline, and all that passes it.
+/// A discipline under test, with its accounting and clock.
 struct Bench {
     queue: Queue,
     accounting: Accounting,
@@ -40,7 +40,8 @@ impl Bench {
         Packet::unbooked(self.made, self.now, new)
     }
 
-    /// Offers a full segment of the connection with this port, and what the discipline makes after it, as a link does.
+    /// Offers a full segment of the connection with this port, and the packets that the discipline then creates, like a
+    /// link does.
     fn offer(&mut self, port: u16) {
         let segment = self.packet(segment(port, 1, 1, 1448, false));
         self.queue.enqueue(segment, &mut cx(self.now, &mut self.accounting));
@@ -50,13 +51,13 @@ impl Bench {
         }
     }
 
-    /// All that leaves now.
+    /// Dequeues everything that is ready.
     fn drain(&mut self) -> Vec<Packet> {
         let (queue, accounting, now) = (&mut self.queue, &mut self.accounting, self.now);
         std::iter::from_fn(|| queue.dequeue(&mut cx(now, accounting))).map(|given| given.packet).collect()
     }
 
-    /// Four segments pass, and the sensing packet behind them, as it is when it comes home.
+    /// Passes four segments. Returns the sensing packet that follows them, as it is when it returns.
     fn sense(&mut self, port: u16) -> Packet {
         (0..4).for_each(|_| self.offer(port));
         let mut left = self.drain();
@@ -112,7 +113,7 @@ fn one_sensing_packet_of_28_octets_follows_four_with_data() {
     }
 }
 
-/// When ASQM drops while each sensing packet takes 150 ms, and after one that took 90 ms.
+/// ASQM drops while sensing packets take 150 ms, and stops after one that took 90 ms.
 #[test]
 fn asqm_drops_one_packet_an_interval_over_root_n_until_a_sample_is_below_the_target() {
     let mut bench = asqm();
@@ -126,7 +127,7 @@ fn asqm_drops_one_packet_an_interval_over_root_n_until_a_sample_is_below_the_tar
         }
         let before = bench.dropped();
         if ms % 4 == 0 {
-            // The link is faster from 700 ms on; the sample of that packet ends the dropping at 790 ms.
+            // From 700 ms on the link is faster. The sample of a packet sent then ends the dropping at 790 ms.
             let took = if ms < 700 { 150 } else { 90 };
             (0..4).for_each(|_| bench.offer(1000));
             for mut packet in bench.drain() {
@@ -138,7 +139,8 @@ fn asqm_drops_one_packet_an_interval_over_root_n_until_a_sample_is_below_the_tar
         }
         drops.extend((before..bench.dropped()).map(|_| ms));
     }
-    // The first sample comes home at 150 ms; the next packets leave at 152. 100 / sqrt(n) ms apart, in steps of 4 ms.
+    // The first sample returns at 150 ms, and the next packets leave at 152 ms. Drops are 100 / sqrt(n) ms apart, in
+    // steps of 4 ms.
     assert_eq!(drops[0], 152);
     let mut expected = 152.0;
     for (count, drop) in drops.iter().enumerate().skip(1) {
@@ -150,7 +152,7 @@ fn asqm_drops_one_packet_an_interval_over_root_n_until_a_sample_is_below_the_tar
     assert_eq!(bench.gauge("asqm_dropping"), 0.0);
 }
 
-/// A satellite's link is 600 ms long without any queue.
+/// A satellite link has a round trip of 600 ms without any queue.
 #[test]
 fn the_length_of_a_link_is_no_queue_unless_the_text_is_taken_by_the_letter() {
     for (base_delay, dropping) in [(BaseDelay::Subtract, 0.0), (BaseDelay::Keep, 1.0)] {
@@ -236,8 +238,9 @@ fn asqm_stops_dropping_when_sensing_packets_cease_to_come_home() {
     assert!((5300..=5400).contains(&last_drop), "5 s after the last sample, not at {last_drop} ms");
 }
 
-/// BDP where the whole round trip is 500 ms and the link's is `bloat`, for ten seconds: the times of drops in ms, once
-/// the round trip is known. (A connection that opens tells it by its SYN; this one was open before.)
+/// Runs BDP for 10 s with a whole round trip of 500 ms and a round trip of the link of `bloat`. Returns the times of
+/// drops in ms from the time at which the round trip is known. (The SYN of a new connection reveals it, but this
+/// connection was open before.)
 fn bdp_drops(bound: BdpBound, bloat: u64) -> Vec<u64> {
     let mut bench =
         Bench::of(&QueueConfig::new(BdpConfig { bound, base_delay: BaseDelay::Keep, ..BdpConfig::default() }));
@@ -246,7 +249,7 @@ fn bdp_drops(bound: BdpBound, bloat: u64) -> Vec<u64> {
     for ms in (0..10_000_u64).step_by(5) {
         bench.at(ms);
         home.retain(|(due, sensing)| *due > ms || !bench.queue.observe_reverse(sensing, bench.now));
-        // The receiver echoes after 500 ms, and the sender answers that at once.
+        // The receiver echoes after 500 ms, and the sender answers the echo at once.
         let back = bench.packet(segment(1000, ms as u32, (ms as u32).wrapping_sub(500), 0, true));
         assert!(!bench.queue.observe_reverse(&back, bench.now), "a segment passes");
         let before = bench.dropped();
@@ -272,11 +275,11 @@ fn bdp_drops(bound: BdpBound, bloat: u64) -> Vec<u64> {
 
 #[test]
 fn bdp_drops_once_in_measured_squared_over_bloat_where_a_tenth_is_exceeded() {
-    // A tenth of 500 ms is 50 ms: 40 ms are allowed, by the equation as it is printed 25 ms.
+    // 10 % of 500 ms are 50 ms, so 40 ms are allowed. With the equation as printed only 25 ms are.
     assert_eq!(bdp_drops(BdpBound::Max, 40), []);
     let printed = bdp_drops(BdpBound::Min, 40);
     assert!(!printed.is_empty());
-    // 500 * 500 / 100 ms apart.
+    // Drops are 500 * 500 / 100 ms apart.
     let drops = bdp_drops(BdpBound::Max, 100);
     for pair in drops.windows(2) {
         assert!((pair[1] - pair[0]).abs_diff(2500) <= 60, "{drops:?}");
@@ -297,7 +300,7 @@ fn bdp_gives_each_flow_its_turn_and_its_sensing_packets_stay_with_it() {
     assert_eq!(left.iter().filter(|packet| is_sensing(packet)).count(), 102);
 }
 
-/// Far more flows than queues, all at once and unresponsive.
+/// Far more flows than queues, all of them sending at once and without congestion control.
 #[test]
 fn bdp_survives_65000_flows() {
     let config = BdpConfig { limit: 1000, ..BdpConfig::default() };

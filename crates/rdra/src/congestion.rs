@@ -158,6 +158,7 @@ impl Detector {
     /// True if the round trip shows a queue.
     fn sees_queue(&self) -> bool {
         let least = self.least.unwrap_or(Duration::MAX);
+        // Two bounds: a part of the round trip for long paths, and a time for short ones.
         let part = Duration::from_nanos(least.as_nanos() / QUEUE_PART);
         let latest = self.recent.iter().min().copied().unwrap_or_default();
         latest.saturating_sub(least) > part.max(LEAST_QUEUE)

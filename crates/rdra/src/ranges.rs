@@ -49,6 +49,7 @@ impl Ranges {
         if new.is_empty() {
             return;
         }
+        // Ranges that touch the new one are merged too, so that no two ranges touch.
         let from = self.ranges.partition_point(|range| range.end < new.start);
         let to = self.ranges.partition_point(|range| range.start <= new.end);
         let mut merged = new;

@@ -111,6 +111,7 @@ impl Transfer {
         if self.streams.get(stream)?.chunk.is_some() {
             return None;
         }
+        // The lowest missing bytes first, so that a reader of the object can follow.
         let range = self.missing.take_first(self.chunk_size())?;
         self.requested += range.end - range.start;
         self.streams[stream].chunk = Some(Chunk { range: range.clone(), asked: now, moved: now, begun: false });

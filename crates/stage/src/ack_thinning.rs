@@ -94,6 +94,7 @@ impl Rule for Thinning {
     fn take(&mut self, known: &mut Thinned, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>) {
         *known = Thinned { newest: ack.header.ack, count: known.count + 1 };
         let mut deadline = cx.now() + self.config.max_delay;
+        // At most one ACK of a connection waits: the new one replaces it.
         for (earlier, covered) in waiting.take(ack.connection) {
             // The information of the covered ACK must not wait longer because a newer ACK carries it now.
             deadline = earlier;

@@ -40,6 +40,8 @@ impl Stage for MtuGate {
         self.refused += 1;
         if is_answered(&packet) {
             self.messages.push(packet_too_big(&packet, self.mtu, self.router));
+            // The message is a timer event of the same instant, so that it comes after all packets sent at that
+            // instant.
             self.due = Some(cx.now());
         }
         cx.drop(packet, DropReason::TooBig);

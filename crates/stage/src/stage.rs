@@ -126,6 +126,7 @@ impl Node for StageNode {
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        // The network may call early; stages need not handle that.
         if self.stage.poll_timeout().is_some_and(|due| due <= cx.now()) {
             self.stage.handle_timeout(&mut self.out, cx);
         }

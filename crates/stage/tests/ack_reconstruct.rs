@@ -1,5 +1,5 @@
-//! ACK reconstruction: gaps are filled evenly and spread over the mean interval, nothing is acknowledged that was not,
-//! and no ACK is held for long.
+//! ACK reconstruction: gaps are filled evenly and spread over the mean interval, no data is acknowledged that the
+//! receiver has not acknowledged, and no ACK is held for long.
 
 mod common;
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 const MOST: Duration = Duration::from_millis(100);
 
-/// Segments of 1,000 octets.
+/// Segments of 1,000 bytes.
 fn config() -> AckReconstructConfig {
     AckReconstructConfig {
         segment: lopsided_core::Bytes::new(1000),
@@ -28,7 +28,7 @@ fn a_gap_of_eight_segments_takes_three_acks_and_the_mean_interval() {
     bench.run_until(at(100));
     let expected = [(1000, at(0)), (3000, at(25)), (5000, at(30)), (7000, at(35)), (9000, at(40))];
     assert_eq!(bench.passed(), expected);
-    // The paper's text makes one fewer.
+    // The paper's text inserts one ACK less.
     let mut bench = Bench::of(AckReconstructConfig { text: true, ..config() });
     bench.ack(at(0), 1000);
     bench.ack(at(20), 9000);
@@ -71,7 +71,7 @@ fn as_a_pacer_it_lets_so_many_segments_go_for_each_ack_that_arrives() {
     bench.ack(at(20), 9000);
     bench.run_until(at(39));
     assert_eq!(bench.passed(), [(1000, at(0)), (3000, at(20))], "the first of those that are missing at once");
-    // ACKs for two segments each go in: as many come out, six segments behind.
+    // ACKs for two segments each arrive. The same number leaves, six segments behind.
     for step in 1..4 {
         bench.ack(at(20 + 19 * u64::from(step)), 9000 + 2000 * step);
     }
@@ -86,8 +86,8 @@ fn the_mean_is_of_times_since_an_ack_that_went_on_at_once() {
     let mut bench = Bench::of(config);
     bench.ack(at(0), 1000);
     bench.ack(at(20), 9000);
-    // 30 ms since the first of all, not 10 since the one before: the next go on at 30, 60 and so on, where they would
-    // have at 20, 40 and so on.
+    // The sample is 30 ms since the first ACK, not 10 ms since the previous one. The next ACKs therefore leave at 30,
+    // 60 ms and so on instead of 20, 40 ms and so on.
     bench.ack(at(30), 11_000);
     bench.run_until(at(500));
     let expected = [(1000, 0), (3000, 20), (5000, 30), (7000, 60), (9000, 80), (11_000, 120)];
@@ -115,8 +115,8 @@ fn a_duplicate_ends_in_a_pacer_that_is_busy_and_counts_where_it_is_not() {
     bench.ack(at(21), 7000);
     bench.run_until(at(100));
     assert_eq!(bench.numbers(), [1000, 3000, 5000, 7000], "none comes twice");
-    // The first that goes on at once is not known as a duplicate; behind its own all go on, up to the first for new
-    // data, whose gap stays.
+    // The first ACK that is forwarded at once does not count as a duplicate. After its own duplicate all ACKs are
+    // forwarded at once, up to the first one for new data, whose gap is not filled.
     for number in [7000, 7000, 15_000, 21_000] {
         bench.ack(at(100), number);
     }
@@ -146,7 +146,7 @@ fn where_a_mean_is_given_the_time_since_the_handshake_is_its_first() {
     bench.ack(at(20), 1000);
     bench.ack(at(40), 6000);
     bench.run_until(at(100));
-    // 10 ms, 15 with the first ACK's 20, 17.5 with the second's.
+    // The mean is 10 ms at the start, 15 ms with the first ACK's 20 ms, and 17.5 ms with the second's.
     let last = bench.passed().last().copied().unwrap();
     assert_eq!(last, (6000, at(40) + Duration::from_micros(2 * 17_500)));
 }

@@ -1,5 +1,5 @@
-//! ACK thinning: one pure cumulative ACK of `keep` passes, no segment with more information is held or dropped, and a
-//! later ACK covers each thinned one soon.
+//! ACK thinning: one of `keep` pure cumulative ACKs passes, no segment with other information is held or dropped, and a
+//! later ACK soon covers each dropped one.
 
 mod common;
 
@@ -67,8 +67,8 @@ fn a_duplicate_and_an_older_ack_pass_at_once() {
 }
 
 proptest! {
-    /// Whatever comes: no number that did not come goes on, none goes on before an older one that came first, and each
-    /// that came is covered within the longest delay.
+    /// For any input: only numbers that arrived are forwarded, none before an older number that arrived first, and each
+    /// one is covered within the longest delay.
     #[test]
     fn the_sender_learns_of_everything_in_time(
         keep in 1..6_u32,

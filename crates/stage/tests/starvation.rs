@@ -1,5 +1,6 @@
-//! No stage starves a direction by itself, nor one connection for another: under ACKs that ask for more than any pace
-//! lets go, for as long as they come, data goes on at once both ways, and a sender learns of every ACK in time.
+//! No stage starves a direction, or one connection in favour of another. If ACKs release more data than any pace
+//! allows, for however long, data passes at once in both directions, and a sender receives every acknowledgement in
+//! time.
 
 mod common;
 
@@ -12,15 +13,16 @@ use lopsided_spec::{Given, Scalar, Value};
 use lopsided_stage::{STAGES, StageConfig, StageNode, StageRole};
 use std::net::Ipv4Addr;
 
-/// The longest that any stage holds an ACK by default.
+/// The longest default delay of an ACK in any stage.
 const MOST: Duration = Duration::from_millis(100);
-/// A quick connection, whose ACKs come each millisecond, and a slow one.
+/// A fast connection, with an ACK every millisecond.
 const QUICK: u16 = 1;
+/// A slow connection, with an ACK every 40 ms.
 const SLOW: u16 = 2;
-/// One of which there is data alone: an ACK with data would take along what waits.
+/// A connection with data only: an ACK with data would release the ACKs that wait.
 const UPLOAD: u16 = 3;
 
-/// A segment that came out: its connection, number, octets of data, and when.
+/// A segment that left the stage: connection, acknowledgement number, bytes of data, time.
 type Passed = (u16, u32, u32, Time);
 
 struct Way {
@@ -90,7 +92,7 @@ fn no_stage_starves_either_direction_or_any_connection() {
         for ms in 0..3000 {
             let now = at(ms);
             way.run_until(now);
-            // Four full segments in a millisecond: 46 Mbit/s.
+            // Four full segments per millisecond: 46 Mbit/s.
             let quick = 1000 + 4 * 1448 * ms as u32;
             way.offer(now, true, QUICK, quick, 0);
             acked.push((QUICK, quick, now));

@@ -182,6 +182,7 @@ impl Course {
                 }
                 let rate = config.steps[*next].rate.as_bps();
                 *next += 1;
+                // The last rate lasts until the schedule restarts, or forever.
                 let end = config.steps.get(*next).map(|step| step.at).or(config.repeat);
                 Stretch { end: end.map_or(Time::MAX, |end| *lap + end), rate, more_delay: Duration::ZERO }
             }
@@ -242,6 +243,7 @@ impl Shaper for ChangingRate {
         let mut unsent = u128::from(scaled_bits(wire).saturating_sub(credit));
         let mut at = start;
         loop {
+            // The packet starts, or continues, in the interval that contains `at`.
             while self.now.end <= at {
                 self.now = self.course.next(self.now);
             }
@@ -255,6 +257,7 @@ impl Shaper for ChangingRate {
                 self.arrived = self.arrived.max(self.free_at + self.now.more_delay);
                 return self.arrived;
             }
+            // Send what fits into this interval; the rest continues at the next rate.
             unsent -= possible;
             at = self.now.end;
         }

@@ -93,6 +93,7 @@ impl AccessKind for GrantsConfig {
     fn build(&self, rate: Option<BitRate>, rng: Rng) -> Result<Box<dyn Shaper>, Fault> {
         self.check()?;
         let Some(rate) = rate else { return Err(Fault::new("", "grants need the direction's rate")) };
+        // In units of 10^-9 bit, so that a slot's capacity is exact at any rate.
         let capacity = u128::from(rate.as_bps()) * u128::from(self.slot.as_nanos());
         if !(1..=u128::from(u64::MAX / 2)).contains(&capacity) {
             return Err(Fault::new("slot", "a slot at this rate carries nothing, or more than 1 GB"));
@@ -202,6 +203,8 @@ impl Shaper for Grants {
             };
             self.block_at = Some(block_at);
             self.delivered = self.delivered.max(block_at);
+            // A packet that does not fit into the rest of a slot continues in the next one, which is granted because it
+            // waits.
             let sent = unsent.min(self.left);
             unsent -= sent;
             self.left -= sent;

@@ -157,6 +157,7 @@ impl Opportunities {
 
     /// Returns the time of the next opportunity.
     fn time(&self) -> Time {
+        // Opportunity n is in repetition n / count of the trace.
         let count = self.times.len() as u64;
         let ms = self.next / count * self.length() + self.times[(self.next % count) as usize];
         Time::from_nanos(ms.saturating_mul(NANOS))
@@ -202,6 +203,7 @@ impl Shaper for Opportunities {
             unsent -= sent;
             self.left -= sent;
             let at = self.time();
+            // The rest of a partly used opportunity is left for the next packet.
             if self.left == 0 {
                 self.step();
             }

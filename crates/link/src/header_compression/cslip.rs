@@ -129,6 +129,7 @@ impl Compressor {
     fn compress(&mut self, packet: &Packet) -> Frame {
         let Some(new) = Context::of(packet) else { return Frame::Ip };
         let (slot, context) = self.slots.bring(|old| old.is_connection_of(&new));
+        // Section 3.2.2: the slot may be omitted if the previous packet on the line had the same one.
         let named = !self.compress_slot || self.last_sent != Some(slot);
         let header = context.as_ref().and_then(|old| compressed(old, &new, named.then_some(slot)));
         *context = Some(new);
@@ -152,6 +153,7 @@ fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>>
     if deltas.repeat(old.payload, new.payload) {
         return None;
     }
+    // The usual increase of the identification is 1, which needs no bytes.
     let id = new.id.wrapping_sub(old.id);
     let others = [(NEW_SLOT, slot.is_some()), (NEW_ID, id != 1), (PUSH, new.varying.push)];
     let bits = others.iter().filter(|(_, set)| *set).fold(deltas.bits(old.payload), |bits, (bit, _)| bits | bit);
@@ -212,6 +214,7 @@ impl Decompressor {
             self.last_received = octets.next();
             self.tossing = false;
         }
+        // Section 4.1: after an error a packet without a slot may belong to another connection.
         if self.tossing {
             return None;
         }

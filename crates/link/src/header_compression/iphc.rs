@@ -114,6 +114,7 @@ impl Scheme for Iphc {
         let Some(new) = Header::of(packet) else { return Frame::Ip };
         let payload = packet.payload().len();
         let (number, context) = self.near.bring(|old| old.header.is_connection_of(&new));
+        // One header answers a request.
         let (old, asked) = (context.take(), std::mem::take(&mut self.asked[usize::from(number)]));
         let frame = match &old {
             None => Frame::Full { slot: number },
@@ -172,6 +173,7 @@ impl Change {
     /// Returns the changes from the old header to the new one. `None` if the packet must be sent in full.
     fn between(old: &Context, new: &Header, payload: u32) -> Option<Change> {
         let before = &old.header;
+        // Section 6: these fields have no place in a compressed header.
         if (before.dscp, before.ttl) != (new.dscp, new.ttl) {
             return None;
         }

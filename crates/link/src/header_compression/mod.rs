@@ -112,6 +112,7 @@ impl HeaderCompression {
                 self.counts.tossed += u64::from(!whole);
                 if let Some(context) = self.scheme.poll_request() {
                     self.counts.requests += 1;
+                    // Requests travel in the other direction; its queue is not modelled here.
                     self.requests.push_back((now + self.way_back, context));
                 }
                 return whole;

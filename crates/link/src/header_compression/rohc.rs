@@ -364,6 +364,7 @@ impl Flow {
         let Some(last) = self.window.back() else {
             return Reference { header, payload, msn: 1, stride: 0, marks: marked };
         };
+        // The ACK stride of RFC 6846: the common step of acknowledgement numbers, by which they can be scaled.
         let step = header.ack.get().wrapping_sub(last.ack());
         // An ACK that goes back wraps to a huge step, which is ignored.
         if step > 0 && step < 1 << 20 {
@@ -584,6 +585,7 @@ impl Scheme for Rohc {
         let (number, flow) = self.take(&header);
         let new = flow.refer(header, packet.payload().len());
         let octets = flow.encode(&new, refreshes);
+        // The far end can have missed at most this many headers, so older ones are no possible reference.
         if flow.window.len() == WINDOW {
             flow.window.pop_front();
         }

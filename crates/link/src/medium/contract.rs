@@ -83,7 +83,7 @@ pub struct FrameId {
 /// An event of the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediumEvent {
-    /// An event that no station can notice.
+    /// An event without an effect on stations.
     Nothing,
     /// The station is about to send to a receiver and accepts more frames for the same transmission.
     Fill {

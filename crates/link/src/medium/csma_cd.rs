@@ -108,7 +108,7 @@ pub struct CsmaCd {
     cable: Cable,
 }
 
-/// What the cable carries.
+/// The transmission on the cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cable {
     /// Nothing. The gap after the last frame ends at `since`.
@@ -168,6 +168,7 @@ impl CsmaCd {
             return MediumEvent::Nothing;
         }
         let until = now + self.config.bits(COLLISION);
+        // All involved stations notice the collision and send a jam.
         self.cable = Cable::Jam { until };
         for number in involved {
             // Truncated binary exponential backoff: 0 to 2^k - 1 slots after the k-th collision, k at most 10.
@@ -201,6 +202,7 @@ impl Medium for CsmaCd {
         let place = &mut self.stations[id.station];
         let earlier = place.frame.replace((id, self.config.framing.wire_size(size)));
         assert!(earlier.is_none(), "a station has one frame at a time");
+        // A new frame starts without a backoff and with the smallest range.
         (place.ready, place.tries) = (now, 0);
     }
 
@@ -224,6 +226,7 @@ impl Medium for CsmaCd {
             Cable::Begun { station, at } => self.on_reached(station, at, now),
             Cable::Jam { until } => self.on_jammed(until),
             Cable::Frame { station, until } => {
+                // Without acknowledgements a frame that was sent without a collision has arrived.
                 self.stations[station].frames_sent += 1;
                 self.cable = Cable::Sent { station, at: until };
                 MediumEvent::Delivered(self.stations[station].frame.expect("it was sent").0)

@@ -263,6 +263,7 @@ impl Docsis {
     /// Starts an interval: grants pending requests as far as they fit, and lets the other modems contend.
     fn on_map(&mut self, now: Time) -> MediumEvent {
         let over = now + self.config.map_interval;
+        // The request slots come first in each interval.
         self.grant(now + self.config.asking(), over);
         // Requests of this interval are granted in the next one.
         let hopeless = self.contend();
@@ -277,9 +278,11 @@ impl Docsis {
     /// interval's transmissions have ended. None starts at or after `over`.
     fn grant(&mut self, from: Time, over: Time) {
         let count = self.modems.len();
+        // A frame that was continued from the previous interval comes first.
         let mut at = self.grants.back().map_or(from, |(_, until)| from.max(*until));
         let mut passed_over = 0;
         while passed_over < count && at < over {
+            // Each modem with a pending request gets one frame per turn.
             let number = self.turn;
             self.turn = (self.turn + 1) % count;
             let modem = &mut self.modems[number];
@@ -300,6 +303,7 @@ impl Docsis {
     /// Returns the end of a frame that starts at `at`. The part that does not fit before `over` is sent after the
     /// request slots of the following intervals.
     fn sent(&self, mut at: Time, mut took: Duration, mut over: Time) -> Time {
+        // A frame is split at the end of an interval; fragment headers are not modelled.
         while at + took > over {
             took = took - (over - at);
             at = over + self.config.asking();
@@ -363,6 +367,7 @@ impl Medium for Docsis {
         let modem = &mut self.modems[id.station];
         modem.frames.push_back(frame);
         modem.held += frame.wire.get();
+        // An idle channel has no maps; the first frame starts them again.
         if self.next_map.is_none() {
             // Maps start at multiples of the interval, also after an idle time.
             let interval = self.config.map_interval.as_nanos();

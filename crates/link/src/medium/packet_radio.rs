@@ -278,6 +278,7 @@ impl PacketRadio {
         }
         place.will_call = true;
         let range = self.config.backoff * (1 << place.failures.min(MOST_DOUBLINGS));
+        // The range doubles with each failed call, up to 16 times the first range.
         let wait = if waits { self.rng.below(range.as_nanos()) } else { 0 };
         self.at(now + Duration::from_nanos(wait), Step::Call { radio });
     }
@@ -311,6 +312,7 @@ impl PacketRadio {
             return;
         }
         self.radios[peer].busy_with = Some(caller);
+        // An answered call ends the exponential backoff.
         self.radios[caller].failures = 0;
         self.send(caller, caller, cts);
     }
@@ -362,6 +364,7 @@ impl PacketRadio {
         let peer = self.radios[caller].busy_with.take().expect("an exchange has two ends");
         self.radios[peer].busy_with = None;
         let event = self.settle(radio, received);
+        // After an exchange both ends may have a frame; they do not back off first.
         for end in [caller, peer] {
             self.plan(end, now, false);
         }

@@ -204,6 +204,7 @@ impl Polled {
         let retries = self.config.retries;
         let place = &mut self.stations[station];
         place.acks_lost += u64::from(frame_arrived && !acknowledged);
+        // The first attempt is no retransmission, so a frame has `retries + 1` attempts.
         let over = place.frame.take_if(|frame| acknowledged || frame.tries > retries);
         place.given_up += u64::from(over.is_some() && !acknowledged);
         self.poll(station + 1, now);
@@ -220,6 +221,7 @@ impl Medium for Polled {
         let frame = Frame { id, wire: self.config.framing.wire_size(size), tries: 0, delivered: false };
         let earlier = self.stations[id.station].frame.replace(frame);
         assert!(earlier.is_none(), "a station has one frame at a time");
+        // Polling resumes where it stopped, so that idle times do not favour a station.
         if let State::Idle { next } = self.state {
             self.poll(next, now);
         }

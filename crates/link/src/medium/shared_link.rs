@@ -185,6 +185,7 @@ impl SharedLink {
     fn on_event(&mut self, event: MediumEvent, cx: &mut Cx<'_>) {
         match event {
             MediumEvent::Nothing => {}
+            // The medium is filling an aggregate for this receiver: hand over what fits.
             MediumEvent::Fill { station, receiver } => {
                 let lanes = &self.stations[station].lanes;
                 if let Some(lane) = lanes.iter().position(|lane| lane.receiver == receiver) {

@@ -77,6 +77,7 @@ impl Serializer {
     /// its start, and the time of its last bit.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, size: Bytes, framing: &Framing) -> (Bytes, Time, Time) {
+        // The line sends one packet at a time, in the order of the calls.
         let start = self.free_at.max(now);
         let number = place_of(size);
         if u64::from(self.send_time.recent[number].size) != size.get() {
@@ -137,6 +138,7 @@ impl Serializer {
         let rate = self.send_time.rate;
         let rest = rest + carry;
         let whole = u64::from(rest >= rate);
+        // The carry stays below one nanosecond, so at most one whole nanosecond is added.
         self.carry = rest - rate * whole;
         self.free_at = Time::from_nanos(start.as_nanos() + nanos + whole);
         self.free_at

@@ -71,6 +71,7 @@ impl TokenBucket {
         }
         let short = short as u64;
         if let Some(refill) = &self.refill {
+            // Whole refills only: at the last one there are at least enough tokens.
             let gain = refill.tokens as u64;
             return if short <= gain { refill.interval } else { refill.interval * short.div_ceil(gain) };
         }

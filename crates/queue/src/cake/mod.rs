@@ -155,6 +155,7 @@ impl Qdisc for Cake {
         self.tins[at].enqueue(packet, keys, self.total, &mut self.rng, cx);
         self.total.packets += 1;
         self.total.bytes += size;
+        // As in Linux, the packet is enqueued first, so that its own flow can be the longest.
         while self.total.bytes.get() > self.room {
             self.make_room(cx);
         }
@@ -172,6 +173,7 @@ impl Qdisc for Cake {
             let wire = self.config.framing.wire_size(given.packet.size());
             self.tins[at].charge(wire, now);
             if let Some(shaper) = &mut self.shaper {
+                // The shaper's clock advances by the packet's time on the line, framing included.
                 let (takes, carry) = shaper.rate.time_to_send(wire, shaper.carry);
                 shaper.carry = carry;
                 shaper.next += takes;

@@ -245,6 +245,7 @@ impl Tin {
     pub fn drop_head(&mut self, at: usize, now: Time) -> Option<QueuedPacket> {
         let flow = &mut self.flows[at];
         let victim = flow.ring.pop()?;
+        // As in Linux's cake_drop: BLUE reacts to the overflow of this flow.
         flow.cobalt.overflowed(&self.cobalt, now);
         self.count_drop(victim.packet.size());
         Some(victim)
@@ -265,6 +266,7 @@ impl Tin {
                 cx.drop(given.packet, DropReason::Early);
                 continue;
             }
+            // Flows share the line's bytes, so framing counts.
             flow.deficit -= self.framing.wire_size(size).get() as i64;
             let sojourn = cx.now() - given.enqueued_at;
             self.stats.backlog.remove(size);

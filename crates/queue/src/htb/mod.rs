@@ -314,6 +314,7 @@ impl Htb {
     /// child has a packet ready.
     fn update_leaf(&mut self, node: usize, now: Time) {
         let number = self.leaf(node).number;
+        // A child may hold its packets back, for example a `tbf` inside the leaf.
         let ready = self.leaves.class_ready_at(number, now);
         let is_active = ready == Some(now);
         let leaf = self.leaf(node);
@@ -393,6 +394,7 @@ impl Htb {
             };
             let size = given.packet.size() + self.overhead;
             let leaf = self.leaf(node);
+            // Each level has its own deficit, because a leaf takes turns with other classes on each level.
             leaf.deficit[level] -= size.get() as i64;
             // The leaf has used its quantum: the next class in the lender's wheel has its turn.
             if leaf.deficit[level] < 0 {
@@ -415,6 +417,7 @@ impl Htb {
         while let Some(at) = paying {
             let node = &mut self.nodes[at];
             let waited = node.waited(now);
+            // As in Linux's htb_charge_class: the lender and the classes above it are also charged at their rate.
             if node.level >= lender_level {
                 node.rate.charge(waited, size);
             } else {

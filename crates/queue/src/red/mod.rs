@@ -84,6 +84,7 @@ impl Red {
         if let Some(adaptation) = &mut self.adaptation {
             adaptation.catch_up(&mut self.slope, &self.average, now);
         }
+        // Each arrival is a sample, whatever happens to the packet.
         self.average.arrival(self.config.min.measure(self.fifo.backlog()), now);
         // ns-2 never drops from a short queue, so that a high average does not leave the line idle.
         if self.fifo.backlog().packets < self.config.least {
@@ -158,6 +159,7 @@ impl Qdisc for Red {
         if self.fifo.room().fits(packet.size()) {
             self.average.filled();
             if verdict != Verdict::Pass && marks {
+                // `marks` may select packets that are not capable of ECN.
                 cx.mark_regardless(&mut packet, verdict.mark_reason());
             }
         }

@@ -13,7 +13,7 @@ fn transfer(mode: Mode, size: u64) -> Transfer {
     Transfer::new(Settings { mode, ..Settings::default() }, Ranges::whole(size))
 }
 
-/// Eight streams take an eighth each of what the window leaves: of 10 segments 1810, 1583, ... octets.
+/// Each of 8 streams requests 1/8 of the rest of the window: for 10 segments 1,810, 1,583, ... bytes.
 #[test]
 fn the_first_chunks_are_those_of_equation_2_4() {
     let mut fair = transfer(Mode::Fair, 1 << 30);
@@ -60,7 +60,7 @@ fn a_hole_with_a_queue_takes_a_part_of_the_window_once_a_round_trip() {
     assert_eq!(fair.reductions(), 2);
 }
 
-/// Octets that a busy client reads 300 ms late came in time: neither a long round trip nor a pause.
+/// Bytes that a busy client reads 300 ms late arrived in time: they indicate neither a long round trip nor a pause.
 #[test]
 fn a_late_reader_is_no_congestion() {
     let mut fair = transfer(Mode::Fair, 1 << 30);
@@ -90,7 +90,7 @@ fn a_stalled_stream_owes_its_rest_to_the_next() {
     assert_eq!(greedy.received(ms(5020), 1, second.end - second.start), Err(Excess), "100 of them came before");
 }
 
-/// The kernel counts for each connection: what the old one saw neither hides a hole of the new one nor is one.
+/// The kernel counts per connection: the counter of the old connection neither hides nor creates a hole of the new one.
 #[test]
 fn a_new_connection_counts_from_zero() {
     let mut fair = transfer(Mode::Fair, 1 << 30);
@@ -135,7 +135,7 @@ fn calls() -> impl Strategy<Value = Vec<(Call, usize, u64)>> {
     prop::collection::vec((call, 0usize..9, 0u64..300), 0..200)
 }
 
-/// Repeats the steps in another transfer, and returns that transfer's steps.
+/// Repeats the steps in another transfer. Returns the steps of that transfer.
 fn again(settings: Settings, size: u64, steps: &[Step]) -> Vec<Step> {
     let mut transfer = Transfer::new(settings, Ranges::whole(size));
     transfer.record();
@@ -154,8 +154,8 @@ fn again(settings: Settings, size: u64, steps: &[Step]) -> Vec<Step> {
 }
 
 proptest! {
-    /// Whatever happens, every octet is received once, none is lost, and the rest can always be fetched. The same steps
-    /// come to the same once more.
+    /// Whatever happens, every byte is received once, none is lost, and the rest can always be requested. The same
+    /// steps lead to the same result again.
     #[test]
     fn every_octet_arrives_once(
         calls in calls(),
@@ -200,8 +200,8 @@ proptest! {
     }
 }
 
-/// Section 2.5: with round trips sensed from requests a window can follow the delay. Vegas's stops where a queue grows
-/// at the line; CUBIC's grows until a loss.
+/// Section 2.5: the window can follow the delay, because requests measure round trips. Vegas's window stops growing
+/// when a queue grows at the line; CUBIC's grows until a loss.
 #[test]
 fn a_delay_based_window_stops_where_a_queue_grows() {
     let window_after = |rule: &str| {
@@ -213,7 +213,7 @@ fn a_delay_based_window_stops_where_a_queue_grows() {
                 .filter_map(|stream| transfer.request(ms(now_us / 1000), stream))
                 .map(|range| range.end - range.start)
                 .sum();
-            // A line of 10 Mbit/s behind 100 ms: what exceeds 125 kB waits 0.8 us an octet.
+            // A line of 10 Mbit/s after 100 ms: each byte above 125 kB waits for 0.8 us.
             now_us += 100_000 + asked.saturating_sub(125_000) * 8 / 10;
             for stream in 0..8 {
                 let left = transfer.streams[stream].chunk.as_ref().expect("a request").range.clone();

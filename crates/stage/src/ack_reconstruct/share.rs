@@ -51,6 +51,7 @@ impl Rule for ByShare {
         let missing =
             if self.config.is_gap(gap) { gap.div_ceil(step).saturating_sub(if text { 2 } else { 1 }) } else { 0 };
         let first = waiting.last(ack.connection).unwrap_or(now).max(now);
+        // `max_delay` limits the delay, but the order of ACKs has priority.
         let latest = (now + max_delay).max(first);
         // The text delays each ACK by its part of the gap; the arriving ACK gets the rest.
         let share = f64::from(step) / f64::from(gap.max(1));

@@ -1,4 +1,4 @@
-//! Stages one behind the other, and the segments that cross them.
+//! Stages in a row, and the segments that pass through them.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions};
@@ -13,7 +13,7 @@ pub fn at(ms: u64) -> Time {
     Time::ZERO + Duration::from_millis(ms)
 }
 
-/// The stages under test, and what they let pass, with the times.
+/// The stages under test, and the segments that they forwarded, with their times.
 pub struct Bench {
     pub stages: Vec<StageNode>,
     pub accounting: Accounting,
@@ -26,13 +26,13 @@ impl Bench {
         Bench::chain(vec![config.build(&role).expect("the settings are right")])
     }
 
-    /// The first is the one that segments meet first.
+    /// Creates a row of stages. Segments pass through the first one first.
     pub fn chain(stages: Vec<Box<dyn Stage>>) -> Bench {
         let stages = stages.into_iter().map(StageNode::new).collect();
         Bench { stages, accounting: Accounting::new(1), segments: Vec::new() }
     }
 
-    /// A segment comes; what it says beside its number is up to `change`.
+    /// Offers a segment. `change` sets the fields other than the number.
     pub fn offer(&mut self, now: Time, ack: u32, payload: u32, change: impl FnOnce(&mut TcpHeader)) {
         self.run_until(now);
         let options = TcpOptions::default();
@@ -56,7 +56,7 @@ impl Bench {
         }
     }
 
-    /// The stage with the first timer, and its time.
+    /// Returns the stage whose timer expires first, and the time.
     fn next(&self) -> Option<(Time, usize)> {
         let timers = self.stages.iter().enumerate().filter_map(|(at, stage)| Some((stage.poll_timeout()?, at)));
         timers.min()
@@ -87,7 +87,7 @@ impl Bench {
         self.stages.iter().fold(Count::ZERO, |sum, stage| sum + stage.held())
     }
 
-    /// The numbers that passed, with their times.
+    /// Returns the acknowledgement numbers that were forwarded, with their times.
     pub fn passed(&self) -> Vec<(u32, Time)> {
         self.segments.iter().map(|(header, time)| (header.ack.get(), *time)).collect()
     }

@@ -71,7 +71,7 @@ pub struct Wifi {
     busy: Duration,
 }
 
-/// What the channel carries.
+/// The transmission on the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Channel {
     /// Nothing since this time.
@@ -256,6 +256,7 @@ impl Wifi {
             let station = &self.stations[number];
             // Stations that start within one slot cannot sense each other yet, so their frames collide.
             if self.begins(station, since).is_some_and(|at| at < now + slot) {
+                // One aggregate has one receiver (as in mac80211), so receivers take turns.
                 let receiver = next_receiver(station);
                 self.stations[number].latest = receiver;
                 self.senders.push(Sender {
@@ -351,6 +352,7 @@ impl Wifi {
         let in_order = self.reorders(sender.receiver);
         let (rng, told) = (&mut self.rng, &mut self.told);
         let peer = self.stations[sender.station].peers.get_mut(&sender.receiver).expect("it sent to it");
+        // Errors hit packets independently; the block acknowledgement reports them one by one.
         let (mut received, mut released) = (0, Vec::new());
         for queue in &mut peer.queues {
             received += queue.arrive(|| !rng.chance(error));

@@ -143,6 +143,7 @@ impl Outbox {
 
     /// True if the aggregate and the window have room for this new MPDU.
     fn has_place(&self, mpdu: Bytes) -> bool {
+        // The window starts at the oldest MPDU that either end still needs.
         let oldest = self.under_way.front().map_or(self.next_number, |mpdu| mpdu.number);
         self.next_number - oldest < u64::from(self.limits.window) && self.has_room(mpdu)
     }
@@ -248,6 +249,7 @@ impl Outbox {
                 mpdu.released = true;
                 mpdu.packets.iter().for_each(|packet| delivered(*packet));
             }
+            // The reordering buffer releases nothing beyond a gap.
             if in_order && !mpdu.received {
                 return;
             }
