@@ -1,6 +1,6 @@
-"""The worlds a scenario can run in.
+"""The worlds in which a scenario can run.
 
-Each is a module with the functions of `World`, loaded when first asked for.
+Each world is a module with the functions of `World`. It is loaded when a run first needs it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WORLDS = {
 
 
 def run_scenario(scenario: Scenario, seed: int, world_name: str, options: RunOptions) -> Run:
-    """Runs a scenario once in the world of that name: `Scenario.run`."""
+    """Runs a scenario once in the world of that name. `Scenario.run` calls this."""
     return world(world_name).run(scenario, seed, options)
 
 

@@ -1,4 +1,4 @@
-"""What a world is: how it is asked to run a scenario, and what it provides."""
+"""The interface of a world."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """One run to be made."""
+    """A scenario and a seed to run."""
 
     scenario: Scenario
     seed: int
     ours: frozenset[str] = frozenset()
-    """Hosts that in the world live have the simulator's TCP, beside those of the run's options."""
+    """Hosts that have the simulator's TCP in the live world, in addition to those of the run's options."""
 
 
 class World(Protocol):
-    """What a world's module provides."""
+    """The functions of a world's module."""
 
     def check(self, scenario: Scenario, options: RunOptions) -> None:
-        """Refuses, before anything runs, what the world cannot run or what it lacks here."""
+        """Raises an error before anything runs if the world cannot run the scenario, or if this machine lacks
+        something.
+        """
         ...
 
     def run(self, scenario: Scenario, seed: int, options: RunOptions) -> Run:
@@ -35,8 +37,8 @@ class World(Protocol):
     def run_many(
         self, jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None
     ) -> Iterator[tuple[int, Run]]:
-        """Runs many jobs, side by side where the world can, and gives each one's number and run as it is done.
+        """Runs jobs, in parallel if the world can, and yields the number and the run of each job when it is done.
 
-        No captures are written.
+        Writes no captures.
         """
         ...

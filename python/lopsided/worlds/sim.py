@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lopsided.worlds.base import Job
 
 _LOOK_S = 0.05
-"""How often a waiting call looks at progress and at signals."""
+"""Seconds between two looks at progress and signals while a call waits."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
@@ -41,7 +41,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
 
 
 def _cores(raw: dict[str, Any]) -> dict[str, Any]:
-    """What became of the wish for several cores."""
+    """Describes the number of cores that the run used, and why."""
     if raw["cores"] is None:
         return {"used": 1, "share": 0.0, "why": "code of your own runs in Python, one thread at a time"}
     used, share, why = raw["cores"]
@@ -49,7 +49,7 @@ def _cores(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """It runs every scenario; what is asked of other worlds is refused."""
+    """Raises UsageError for options of other worlds. The simulator itself runs every scenario."""
     del scenario
     _check(options)
 
@@ -71,7 +71,9 @@ def _listed(scenario: Scenario) -> list[captures.Listed]:
 
 
 def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
-    """Runs many jobs on `workers` threads (default: every core) and gives each one's number and run as it is done."""
+    """Runs jobs on `workers` threads (default: every core), and yields the number and the run of each job when it is
+    done.
+    """
     _check(options)
     batch = _native.Batch([(job.scenario.native, job.seed) for job in jobs], workers or os.cpu_count() or 1)
     for number, raw in _finished(batch, len(jobs), options.progress):
@@ -81,7 +83,7 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
 def _finished(
     batch: _native.Batch, jobs: int, progress: Callable[[float], object] | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    # Between two short waits Python handles signals; an interrupt here stops the threads.
+    # Python handles signals between two short waits. An interrupt here stops the threads.
     left = jobs
     try:
         while left:
@@ -97,7 +99,7 @@ def _finished(
 
 
 def run_raw(scenario: Scenario, seed: int) -> dict[str, Any]:
-    """Runs the scenario once, and gives what the native module does: plain values, for another process."""
+    """Runs the scenario once and returns the plain values of the native module, which another process can receive."""
     batch = _native.Batch([(scenario.native, seed)], 1)
     for _, raw in _finished(batch, 1, None):
         return raw
@@ -105,7 +107,7 @@ def run_raw(scenario: Scenario, seed: int) -> dict[str, Any]:
 
 
 def to_run(scenario: Scenario, raw: dict[str, Any]) -> Run:
-    """The run of what `run_raw` gave."""
+    """Makes a run of the values that `run_raw` returned."""
     tables = columns.Frames(raw["tables"])
     facts = {"events": raw["events"], "packets": raw["packets"]}
     if scenario.controllers:

@@ -1,11 +1,11 @@
-"""The kernel world: the same scenario on Linux itself, with its TCP and its queue disciplines.
+"""The kernel world: runs a scenario on Linux itself, with its TCP and its queue disciplines.
 
-Three kinds of kernel can carry a run. `timetravel` is user-mode Linux in virtual time: exact, repeatable and
-undisturbed by the machine's load; `uml` is the distribution's user-mode Linux in real time, with every congestion
-control as a module; `host` is the running kernel. The network is made of namespaces that have no names and end with
-the process that made them.
+Three kinds of kernel can carry a run. `timetravel` is user-mode Linux in virtual time: exact, repeatable, and
+independent of the machine's load. `uml` is the distribution's user-mode Linux in real time, with every congestion
+control as a module. `host` is the running kernel. The network consists of namespaces without names, which end with the
+process that made them.
 
-Left out: settings that Linux has no counterpart of (`translate` refuses them by name), and per-packet queue events.
+Left out: settings without a counterpart in Linux (`translate` rejects them by name), and per-packet queue events.
 """
 
 from __future__ import annotations
@@ -47,20 +47,21 @@ __all__ = [
 
 SAMPLE_NS = 20_000_000
 QUEUE_SAMPLE_NS = 50_000_000
-"""TCP_INFO and queues are looked at this often, or as often as the scenario wants, for summaries (peaks, means) that
-the recording interval would miss."""
+"""The longest interval in ns between samples of TCP_INFO and queues. Summaries such as peaks and means need more
+samples than the recording interval gives.
+"""
 
 LOOK_S = 0.2
 
 PREPARATION_S = 120.0
-"""A generous bound on booting, building and checking."""
+"""Seconds that booting, building and checking may take."""
 
 LATE_MS = 10.0
-"""Timers later than this on average mean that the machine could not carry a run in real time."""
+"""Mean lateness of timers, in ms, above which the machine could not carry a run in real time."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
-    """Runs the scenario once, on the kernel that the options name or the best at hand."""
+    """Runs the scenario once, on the kernel that the options name, or on the best kernel of this machine."""
     _refuse_foreign(scenario, options)
     chosen = backend.choose(options.kernel or "auto")
     *earlier, last = chosen.slips_ns
@@ -87,7 +88,9 @@ def _run(scenario: Scenario, seed: int, options: RunOptions, chosen: backend.Mac
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """Refuses what Linux has no counterpart of, the user's own congestion controls, and a kernel that is not here."""
+    """Raises an error for settings that Linux lacks, for the user's own congestion controls, and for a missing
+    kernel.
+    """
     _refuse_foreign(scenario, options)
     translate.layout(scenario.resolved)
     translate.flows(scenario.resolved, scenario.seed)
@@ -99,7 +102,7 @@ def check(scenario: Scenario, options: RunOptions) -> None:
 
 
 def _refuse_foreign(scenario: Scenario, options: RunOptions) -> None:
-    """Refuses what is asked of other worlds."""
+    """Raises UsageError for options of other worlds."""
     if options.ours:
         raise UsageError("in the world kernel every host has Linux' TCP: --ours is for the world live")
     if options.cores > 1:
@@ -110,10 +113,10 @@ def _refuse_foreign(scenario: Scenario, options: RunOptions) -> None:
 
 
 def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
-    """Runs many jobs and gives each one's number and run as it is done.
+    """Runs jobs, and yields the number and the run of each job when it is done.
 
-    In virtual time as many guests side by side as there are cores; in real time one after the other, for they would
-    disturb each other. Raises KernelWorldError where one cannot be made.
+    In virtual time as many guests run in parallel as the machine has cores. In real time they run one after the other,
+    because they would disturb each other. Raises KernelWorldError if a run fails.
     """
     chosen = backend.choose(options.kernel or "auto")
     side_by_side = workers or (os.cpu_count() or 1) if chosen.virtual_time else 1
@@ -136,11 +139,11 @@ def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | No
         waiting = {pool.submit(run_one, number): number for number in range(len(jobs))}
         try:
             while waiting:
-                # With a bound: a thread that waits for ever is not woken by an interrupt.
+                # With a timeout, because an interrupt does not wake a thread that waits without one.
                 for future in wait(waiting, LOOK_S, FIRST_COMPLETED).done:
                     yield waiting.pop(future), future.result()
         except BaseException:
-            # An interrupt reaches only this thread: the guests end when their threads next report how far they are.
+            # An interrupt reaches only this thread. The guests end when their threads next report progress.
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -169,7 +172,7 @@ def _slip_note(slip_ns: int) -> list[str]:
 
 
 def _require_sound(folder: Path) -> None:
-    """A path that is not what the scenario says, or a machine that was too slow, gives no numbers."""
+    """Raises an error if the path does not behave as the scenario says, or if the machine was too slow."""
     result = flow_results.load(folder)
     if result["failed_checks"]:
         lines = [

@@ -1,7 +1,7 @@
-"""Where the agent runs: on this machine's kernel, in Debian's user-mode Linux, or in the time-travel kernel.
+"""Runs the agent on this machine's kernel, in Debian's user-mode Linux, or in the time-travel kernel.
 
-User-mode Linux is an ordinary process: it needs no privileges. Its root is this machine's file system, read only, and
-the job's folder is the one place it can write to.
+User-mode Linux is an ordinary process that needs no privileges. Its root is this machine's file system, read-only, and
+it can write only to the job's folder.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class Machine:
         return self.kind == "timetravel"
 
     def run(self, job: Job, folder: Path, timeout_s: float, progress: Callable[[float], object] | None = None) -> None:
-        """Runs a job to its end; what it found is in the folder. Raises GuestFailed where it gets no further."""
+        """Runs a job to its end; the job's folder then has the result. Raises GuestFailed if the job makes no
+        progress.
+        """
         job.save(folder / "job.json")
         command, environment = self._command(folder)
         with watched(command, environment, folder, virtual_time=self.virtual_time) as running:
@@ -73,7 +75,7 @@ class Machine:
             "rootfstype=hostfs",
             "rootflags=/",
             "ro",
-            # In quotes, for a folder of temporary files may have a blank in its name.
+            # In quotes, because the name of the temporary folder may contain a blank.
             f'init="{init}"',
             "con=null",
             "con0=null",
@@ -84,24 +86,24 @@ class Machine:
 
     @property
     def slips_ns(self) -> tuple[int, ...]:
-        """How late the shapers expect timers to be, in the order in which these values are tried."""
+        """The lateness in ns that the shapers expect of timers. The values are tried in this order."""
         return (0,) if self.virtual_time else SLIPS_NS
 
     @property
     def speed(self) -> float:
-        """The least number of simulated seconds in a second of real time; a run that is slower hangs."""
+        """The smallest number of simulated seconds per second of real time. A slower run counts as stuck."""
         return 0.1 if self.virtual_time else 0.8
 
 
 def another(kind: str) -> str:
-    """What to do where a kernel of this kind lacks something."""
+    """The advice if a kernel of this kind lacks something."""
     if kind == "timetravel":
         return "use another kernel"
     return "use --kernel timetravel" if build.find_built() else "`lopsided kernel build` makes one that has more"
 
 
 def _processor() -> list[str]:
-    """The flags of this machine's processor."""
+    """The CPU flags of this machine."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next((line for line in lines if line.startswith("flags")), "").split()
@@ -109,13 +111,14 @@ def _processor() -> list[str]:
 
 
 def choose(wanted: str) -> Machine:
-    """The machine asked for, or with `auto` the best there is: virtual time first, for nothing disturbs it.
+    """Returns the machine of this kind, or with `auto` the best available: virtual time first, because nothing disturbs
+    it.
 
-    Raises KernelUnavailable where it is not to be had.
+    Raises KernelUnavailable if there is none.
     """
     if wanted == "auto":
         if (damaged := build.find_damaged()) and build.find_built() is None:
-            # Another kernel has other results; nobody should have to notice that by the line below a title.
+            # Another kernel gives other results, so the choice is never changed without an error.
             raise KernelUnavailable(
                 f"{damaged[0]} is damaged: `lopsided kernel build` builds it again; --kernel uml or --kernel host "
                 "takes another kernel"
@@ -152,16 +155,16 @@ def choose(wanted: str) -> Machine:
 
 
 class Watched:
-    """A program that runs in a folder, under a watchdog."""
+    """A program that runs in a folder, supervised by a watchdog."""
 
     def __init__(self, watchdog: subprocess.Popen[bytes], folder: Path) -> None:
         self._watchdog, self._folder = watchdog, folder
 
     def wait(self, timeout_s: float, progress: Callable[[float], object] | None) -> None:
-        """Waits until the program has ended, and passes on what it says of its progress.
+        """Waits until the program has ended, and forwards its progress.
 
-        Raises subprocess.TimeoutExpired if it gets no further for `timeout_s` seconds: on a busy machine a run may take
-        as long as it wants.
+        Raises subprocess.TimeoutExpired if the program makes no progress for `timeout_s` seconds. The total time is not
+        limited, because a run can be slow on a busy machine.
         """
         deadline, said = time.monotonic() + timeout_s, ""
         while True:
@@ -188,9 +191,9 @@ def watched(
     virtual_time: bool,
     inherited: Sequence[int] = (),
 ) -> Generator[Watched]:
-    """Starts a program with these descriptors; at the end of the block it has ended, with all its processes.
+    """Starts a program with these descriptors. At the end of the block the program and all its processes have ended.
 
-    Whatever happens to this process, what it started ends with it: a watchdog sees to that.
+    A watchdog ends them even if this process is killed.
     """
     kind = "virtual" if virtual_time else "real"
     with (folder / "console.txt").open("wb") as console:
@@ -213,26 +216,26 @@ def watched(
 
 
 def what_lacked(folder: Path) -> str | None:
-    """What the kernel lacked for the job in the folder, in the agent's words."""
+    """The message of the agent about what the kernel lacked for the job in the folder."""
     lacking = folder / "lacking.txt"
     return lacking.read_text() if lacking.exists() else None
 
 
 def was_late(folder: Path) -> bool:
-    """Whether the agent was still at work when the path that another process carried had ended with the run."""
+    """True if the agent was still working when the path, which another process carried, ended with the run."""
     return (folder / "late.txt").exists()
 
 
 def require_result(folder: Path) -> None:
-    """Raises GuestFailed, with the end of the agent's log, where it left no result."""
+    """Raises GuestFailed with the end of the agent's log if the agent left no result."""
     if not (folder / "result.json").exists():
         raise GuestFailed(f"the agent left no result.\n{_why(folder)}")
 
 
 def agent_command(folder: Path) -> tuple[list[str], dict[str, str]]:
-    """What runs the job in the folder, and its environment.
+    """The command that runs the job in the folder, and its environment.
 
-    The agent sees its own package and pyroute2, by path: it must not import this package's native parts.
+    The agent finds its own package and pyroute2 by path, because it must not import the native parts of this package.
     """
     import pyroute2  # pyright: ignore[reportMissingTypeStubs]
 

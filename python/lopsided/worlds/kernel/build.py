@@ -1,12 +1,12 @@
-"""Builds the time-travel kernel: user-mode Linux from the distribution's own source package, in virtual time.
+"""Builds the time-travel kernel: user-mode Linux in virtual time, from the distribution's own source package.
 
-What is built: Debian's `linux-source-*` with `ARCH=um allnoconfig` plus `time-travel.config`, and a few lines changed
-(`CHANGES`): a tick of 250 Hz, room for the state of today's processors, and nothing random that comes from outside, so
-that a run can be repeated bit by bit. The kernel is kept in the user's cache directory under a name made of its
-version and configuration, so a changed configuration is another kernel.
+The build uses Debian's `linux-source-*` with `ARCH=um allnoconfig` plus `time-travel.config`, and changes a few lines
+(`CHANGES`): a tick of 250 Hz, room for the state of today's processors, and no external randomness, so that a run can
+be repeated bit by bit. The kernel is stored in the user's cache directory under a name made of its version and
+configuration, so that another configuration is another kernel.
 
-Left out: modules (everything needed is built in) and other distributions' source packages (any unpacked tree can be
-given).
+Left out: modules (everything needed is built in) and the source packages of other distributions (you can give any
+unpacked tree).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HZ = 250
 
 @dataclass(frozen=True)
 class Change:
-    """A line of the source that is replaced; `why` is also the error's text where the line is not to be found."""
+    """A line of the source that is replaced. `why` is also the text of the error if the line is missing."""
 
     file: str
     pattern: str
@@ -39,9 +39,10 @@ class Change:
 
 
 CHANGES = (
-    # The um architecture would take 100, distributions have 250; TCP's timers count in ticks.
+    # The um architecture would use 100 Hz; distributions use 250 Hz, and TCP's timers count in ticks.
     Change("arch/um/Kconfig", r"(config HZ\n\tint\n\tdefault )\d+", rf"\g<1>{HZ}", "the tick's default"),
-    # A processor's state has 11 kB where it has AMX, and the machine takes it back only whole: else no program starts.
+    # The state of a processor with AMX takes 11 kB, and the kernel restores it only as a whole: with less room no
+    # program starts.
     Change(
         "arch/x86/um/user-offsets.c",
         r"DEFINE_LONGS\(HOST_FP_SIZE, 2696\)",
@@ -59,13 +60,13 @@ CHANGES = (
     Change("init/main.c", r"random_init_early\(command_line\)", 'random_init_early("")', "the command line's entropy"),
 )
 BUILT_BY = {"KBUILD_BUILD_TIMESTAMP": "@0", "KBUILD_BUILD_USER": "lopsided", "KBUILD_BUILD_HOST": "lopsided"}
-"""Part of the kernel's name, which it adds to its random numbers as well."""
+"""Part of the kernel's name, which the kernel also adds to its random numbers."""
 
 CONFIG = Path(__file__).with_name("time-travel.config")
 PACKAGES = ("linux-source-6.1", "flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
 TOOLS = ("flex", "bison", "bc", "make", "gcc", "xz", "tar")
 
-# Roughly how many lines each stage prints; only the progress bar depends on them.
+# Approximate number of lines that each stage prints; only the progress bar uses these numbers.
 EXTRACTED_FILES = 84_000
 COMPILED_OBJECTS = 1_000
 
@@ -84,13 +85,13 @@ class TimeTravelKernel:
 
 
 def cache_directory() -> Path:
-    """Where built kernels are kept: outside any repository, by the XDG base directory rules."""
+    """The directory of built kernels: outside any repository, by the XDG base directory rules."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "lopsided" / "kernels"
 
 
 def find_built() -> TimeTravelKernel | None:
-    """The newest built kernel that has the present configuration, or none."""
+    """The newest built kernel of the present configuration, or `None`."""
     found: list[tuple[float, TimeTravelKernel]] = []
     for manifest in cache_directory().glob("*/kernel.json"):
         kernel = _read_manifest(manifest)
@@ -100,7 +101,7 @@ def find_built() -> TimeTravelKernel | None:
 
 
 def find_damaged() -> list[Path]:
-    """Kernels of the present configuration whose file is not the one that was built."""
+    """Kernels of the present configuration whose file has changed since it was built."""
     found: list[Path] = []
     for manifest in sorted(cache_directory().glob("*/kernel.json")):
         known = _manifest(manifest)
@@ -119,7 +120,7 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 
 def _is_whole(program: Path, manifest: dict[str, Any]) -> bool:
-    """Whether the file is the one that was built; those kept before checksums were are taken as they are."""
+    """True if the file is the one that was built. Kernels from before checksums existed are accepted."""
     wanted = manifest.get("sha256")
     try:
         return wanted is None or _sha256(program) == wanted
@@ -133,7 +134,7 @@ def _sha256(path: Path) -> str:
 
 
 def build(progress: Progress, source: Path | None = None, jobs: int | None = None) -> TimeTravelKernel:
-    """Builds the kernel and puts it into the cache; a few minutes on two cores, at low priority."""
+    """Builds the kernel and stores it in the cache. Takes a few minutes on two cores, at low priority."""
     _require_tools()
     tarball = source or find_source()
     cache = cache_directory()
@@ -146,9 +147,9 @@ def build(progress: Progress, source: Path | None = None, jobs: int | None = Non
 
 
 def find_source() -> Path:
-    """The newest kernel source package installed, or fetched from the distribution without installing it.
+    """Returns the newest installed kernel source package, or fetches one from the distribution without installing it.
 
-    Raises KernelUnavailable where there is none.
+    Raises KernelUnavailable if there is none.
     """
     installed = sorted(Path("/usr/src").glob("linux-source-*.tar.xz"))
     if installed:
@@ -157,7 +158,7 @@ def find_source() -> Path:
 
 
 def missing_tools() -> list[str]:
-    """What of the build's tools is not on this machine."""
+    """The build tools that this machine lacks."""
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if not Path("/usr/include/libelf.h").exists():
         missing.append("libelf-dev")
@@ -200,7 +201,10 @@ def _apply(change: Change, file: Path) -> None:
 
 
 def _check_configuration(resolved: str) -> None:
-    """Kconfig drops an option silently when something it depends on is missing; that must not make another kernel."""
+    """Raises an error if Kconfig dropped an option.
+
+    Kconfig does so without a message if a dependency is missing, and the result would be another kernel.
+    """
     wanted = [line for line in CONFIG.read_text().splitlines() if line.startswith("CONFIG_") and line.endswith("=y")]
     lost = [line for line in wanted if line not in resolved.splitlines()]
     if lost or f"CONFIG_HZ={HZ}" not in resolved.splitlines():
@@ -256,7 +260,7 @@ def _config_sha256() -> str:
 
 
 def _run(command: list[str], cwd: Path, environment: dict[str, str] | None = None) -> Iterator[str]:
-    """Yields the command's output by lines and raises with its tail when it fails."""
+    """Yields the output of the command by lines. Raises an error with the last lines if the command fails."""
     tail: list[str] = []
     with subprocess.Popen(
         command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"

@@ -1,6 +1,6 @@
-"""What this machine can do for the kernel world, found out by trying it.
+"""Finds out by trials what this machine can do for the kernel world.
 
-Nothing outside namespaces of its own is touched, and those end with the process that tries.
+The trials change nothing outside their own namespaces, which end with the process that tries.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CONTROLS = ("reno", "cubic", "bbr", "vegas", "bic", "westwood", "highspeed", "ht
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing: whether it is there, what was seen, and what brings it where it is missing."""
+    """A capability: whether this machine has it, what the trial showed, and how to get it if it is missing."""
 
     name: str
     good: bool
@@ -37,7 +37,7 @@ class Finding:
 
 
 def findings() -> list[Finding]:
-    """Everything, in the order in which people need it."""
+    """All findings, the most needed first."""
     return [
         *_virtual_time(),
         _user_mode_linux(),
@@ -109,7 +109,7 @@ def _disciplines() -> Finding:
 
 
 def _emulated_lines() -> Finding:
-    """A command is run behind one: what `lopsided emulate` does."""
+    """Tries `lopsided emulate`: runs a command behind an emulated line."""
     try:
         _native.emulate(["--down=1M", "--up=1M", "--rtt=1ms", "--no-meter", "--", "true"])
     except LopsidedError as error:
@@ -119,7 +119,7 @@ def _emulated_lines() -> Finding:
 
 
 def _live_world() -> Finding:
-    """A short run is made in it."""
+    """Tries a short run in the live world."""
     name = "live world"
     try:
         live.run(Scenario.build(_LIVE_TRIAL, "trial"), 1, RunOptions())
@@ -141,11 +141,13 @@ _QUEUE_TRIALS = {
     "iptables": ("iptables", *_IPTABLES),
     "iptables-legacy": ("iptables-legacy", *_IPTABLES),
 }
-"""Rules that fill a queue, as each tool of `lopsided shape` sets them."""
+"""Rules that send packets to a queue of the program, in the form of each tool that `lopsided shape` uses."""
 
 
 def _netfilter_queue() -> Finding:
-    """The kernel's part, a tool that sets its rules, and, for root, a rule set in a namespace."""
+    """Tries the netfilter queue: the kernel's part, a tool that sets its rules, and, for root, a rule in a
+    namespace.
+    """
     name = "NFQUEUE"
     if not Path("/proc/net/netfilter/nfnetlink_queue").exists():
         return Finding(name, False, "not in the kernel", "`modprobe nfnetlink_queue`")
@@ -174,7 +176,7 @@ def _device(name: str, path: Path, remedy: str) -> Finding:
 
 
 def _timer_slip() -> Finding:
-    """How late a sleeping process wakes (ms): a run in real time cannot be more exact."""
+    """The lateness in ms with which a sleeping process wakes. A run in real time cannot be more exact."""
     late: list[float] = []
     for _ in range(200):
         began = time.perf_counter()
@@ -195,7 +197,7 @@ def _pyroute2() -> Finding:
 
 
 def tools() -> list[Finding]:
-    """Programs that some commands call."""
+    """The programs that some commands call."""
     return [
         Finding(name, (path := shutil.which(name)) is not None, path or "not installed", "" if path else remedy)
         for name, remedy in (("tshark", "`apt-get install tshark`"), ("tcpdump", "`apt-get install tcpdump`"))

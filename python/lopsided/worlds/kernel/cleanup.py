@@ -1,8 +1,8 @@
-"""A run's temporary folder, and the end of what an earlier run left behind.
+"""The temporary folder of a run, and the removal of remains of earlier runs.
 
-A run that ends, fails or is interrupted removes its folder itself, one that is killed has its watchdog do so. Only
-where both were killed is there something left: the guest, if it still runs, and the folder. A lock that the kernel
-lets go of with its holder tells which folders nobody waits for any more.
+A run that ends, fails or is interrupted removes its folder itself. If the run is killed, its watchdog removes the
+folder. Only if both are killed, the folder and perhaps the running guest remain. The kernel releases a lock when its
+holder ends, so a free lock marks a folder that no run needs any more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOCK, GUEST = "lock", "guest.pid"
 
 @contextmanager
 def folder() -> Generator[Path]:
-    """A folder for one run; what earlier runs left is removed first."""
+    """Yields a folder for one run, after removing the remains of earlier runs."""
     remove_abandoned()
     with (
         tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name,
@@ -37,9 +37,9 @@ def folder() -> Generator[Path]:
 
 def remove_abandoned() -> None:
     """Ends the guests and removes the folders that no run holds."""
-    # A run that has started its guest holds the lock.
+    # A run with a started guest holds the lock.
     for found in (path.parent for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{GUEST}")):
-        # Another user's, or gone in this very moment.
+        # The folder may belong to another user, or disappear at this moment.
         with contextlib.suppress(OSError), _opened(found / LOCK) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             end_guest(found)
@@ -47,8 +47,11 @@ def remove_abandoned() -> None:
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """A plain file of ours: in the shared folder for temporary files anybody may make another thing of its name, such
-    as a pipe that nobody writes to. Raises OSError otherwise."""
+    """Opens a regular file of this user. Raises OSError otherwise.
+
+    In the shared folder for temporary files another user can create something else of that name, such as a pipe without
+    a writer.
+    """
     number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     found = os.fstat(number)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
@@ -58,10 +61,10 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def end_guest(of: Path) -> None:
-    """Ends all processes of the guest that works in a folder, if it still runs."""
+    """Ends all processes of the guest in a folder, if it still runs."""
     with contextlib.suppress(OSError, ValueError):
         with _opened(of / GUEST) as file:
             leader = int(file.read(20))
-        # The number may be another's by now.
+        # The process number may belong to another program by now.
         if str(of).encode() in Path(f"/proc/{leader}/cmdline").read_bytes():
             os.killpg(leader, signal.SIGKILL)

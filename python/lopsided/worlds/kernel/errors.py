@@ -1,4 +1,4 @@
-"""What can go wrong in the kernel world, each with a sentence that says what to do about it."""
+"""Errors of the kernel world. Each message says what to do."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from lopsided.errors import RunError
 
 
 class KernelWorldError(RunError):
-    """The kernel world could not give a result that deserves the name."""
+    """The kernel world could not produce a valid result."""
 
 
 class KernelUnavailable(KernelWorldError):
-    """This machine lacks what the run needs; the message names it and the command that brings it."""
+    """This machine lacks something that the run needs. The message names it and the command that provides it."""
 
 
 class Unsupported(KernelWorldError):
-    """The scenario asks for something that Linux, or this world, has no counterpart of."""
+    """The scenario uses something that Linux or this world lacks."""
 
 
 class SelfCheckFailed(KernelWorldError):
-    """The path that was built does not behave as the scenario says, so nothing measured on it counts."""
+    """The path that was built does not behave as the scenario says, so no measurement on it is valid."""
 
 
 class Overloaded(KernelWorldError):
@@ -26,4 +26,4 @@ class Overloaded(KernelWorldError):
 
 
 class GuestFailed(KernelWorldError):
-    """The measuring agent ended without a result; the message carries the end of its log."""
+    """The measuring agent ended without a result. The message has the end of its log."""

@@ -1,6 +1,6 @@
-"""From what the agent saw of the flows to their tables: same columns, same units as every world's.
+"""Makes the tables of flows from the measurements of the agent, with the columns and units of every world.
 
-What Linux does not tell is null.
+Values that Linux does not provide are null.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RECOVERY_COUNTERS = ("TCPSackRecovery", "TCPRenoRecovery")
 
 
 def load(folder: Path) -> dict[str, Any]:
-    """What the agent wrote last."""
+    """Returns the result that the agent wrote last."""
     result: dict[str, Any] = json.loads((folder / "result.json").read_text())
     return result
 
@@ -39,7 +39,7 @@ class FlowReader:
         interval = scenario["record"]["interval_s"]
         self.interval_ns = round(interval * 1e9) if interval else 0
         fine = pl.read_csv(folder / "tcp.csv", infer_schema_length=None)
-        # Columns without any value are taken for texts.
+        # Polars reads a column without values as text.
         self.fine = fine.with_columns(pl.col(pl.String).cast(pl.Int64))
         self.delays = self.read_delays()
 
@@ -105,11 +105,13 @@ class FlowReader:
         return sum(completed) + (0 if begun is None else (self.job.duration_ns - begun) / 1e9)
 
     def _local_congestion(self, flow: said.Flow) -> int | None:
-        """Linux counts them nowhere; there are none where the host has no interface that could refuse a packet."""
+        """Zero if no interface of the host can refuse a packet; otherwise `None`, because Linux does not count refused
+        packets.
+        """
         return None if flow["from"] in {each["host"] for each in self.scenario["interfaces"]} else 0
 
     def _counters(self, flow: Flow) -> dict[str, int] | None:
-        """What the flow's sending namespace counted, if no other sends from there."""
+        """The counters of the flow's sending namespace, or `None` if another flow sends from there as well."""
         sharing = [other for _, other in self.tcp_flows() if other.sender == flow.sender]
         counters: dict[str, int] | None = self.result["netstat"].get(flow.sender) if len(sharing) == 1 else None
         return counters
@@ -152,7 +154,7 @@ class FlowReader:
 
     @staticmethod
     def _continued(name: str) -> pl.Expr:
-        """A counter that keeps its value while there is no connection."""
+        """A counter that keeps its value while the flow has no connection."""
         return pl.col(name).forward_fill().over("flow").fill_null(0).cast(pl.Int64)
 
     def _interval_delays(self) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""What the running kernel has of what the kernel world needs, found out in a namespace of its own."""
+"""Finds out in a namespace which parts of the kernel world the running kernel has."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PROBED: dict[str, str] = {
     "netem": qdisc.delay_line(1_000_000),
     **dict.fromkeys(("htb", "codel", "fq_codel", "fq", "pie", "sfq", "cake"), ""),
 }
-"""Disciplines worth knowing of, with the options they cannot do without."""
+"""Disciplines to try, with the options that they need."""
 
 
 @cache
 def disciplines() -> tuple[str, ...]:
-    """Which of `PROBED` it has; OSError where namespaces cannot be made."""
+    """Returns the disciplines of `PROBED` that the kernel has. Raises OSError if this user cannot make namespaces."""
     from .guest.job import Interface, Job, Node, Qdisc, Veth
     from .guest.topology import Network
 
@@ -39,7 +39,7 @@ def disciplines() -> tuple[str, ...]:
 
 
 def can_delay() -> bool:
-    """Whether it has the discipline that every line needs for its delay."""
+    """True if the kernel has netem, which every line needs for its delay."""
     try:
         return not lacking(["sch_netem"])
     except (OSError, ImportError):
@@ -47,14 +47,14 @@ def can_delay() -> bool:
 
 
 def lacking(modules: Iterable[str]) -> list[str]:
-    """Which of these modules' disciplines it has not, of those that can be tried."""
+    """Returns the modules whose disciplines the kernel lacks, among those that can be tried."""
     wanted = {name.removeprefix("sch_") for name in modules if name.startswith("sch_")}
     found = disciplines()
     return sorted(name for name in wanted & PROBED.keys() if name not in found)
 
 
 def in_namespace(work: Callable[[], T]) -> T:
-    """What `work` gives in a network namespace that ends with it."""
+    """Runs `work` in a temporary network namespace and returns its result."""
     from .guest.namespace import Namespace
 
     with Namespace("trial").entered():

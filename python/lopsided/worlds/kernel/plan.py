@@ -1,15 +1,16 @@
-"""From lines and flows to a job for the agent: namespaces, wires, routes, queues, checks.
+"""Plans a job for the agent from lines and flows: namespaces, wires, routes, queues, checks.
 
-Every link becomes two nodes of its own between its ends, so that shaper and delay sit where they disturb nothing:
+Every link becomes two nodes of its own between its ends, so that shaper and delay disturb nothing else:
 
-    x --- x.near ===> far.y --- y        tbf and queue at near's way out, delay at far's way out to y; the other
-    direction mirrored
+    x --- x.near ===> far.y --- y        tbf and queue leave near; the delay leaves far towards y; the other
+    direction is the mirror image
 
-The shaper is never on a sending host, where TCP small queues would see it, and a link's delay always comes after the
-bottleneck. Only a host's own interface, where a scenario has one, is a `netem` on that host. A shaper is a `tbf` over
-the queue. A plain serializer is an `htb` over the queue, which lets a packet go when the one before it has left the
-line, and a `netem` of the same rate behind it, in which the packet spends its own time: the two together are exactly a
-line that a packet occupies for size/rate, with one packet in service beyond those waiting, whatever their sizes.
+The shaper is never on a sending host, where TCP small queues would see it, and the delay of a link always follows the
+bottleneck. Only a host's own interface, if a scenario has one, is a `netem` on that host. A shaper is a `tbf` over the
+queue. A plain serializer is an `htb` over the queue, which releases a packet when the previous one has left the line,
+and a `netem` of the same rate behind it, in which the packet spends its own transmission time. Together they are
+exactly a line that a packet occupies for size/rate, with one packet in service in addition to the waiting ones, for all
+sizes.
 """
 
 from __future__ import annotations
@@ -27,17 +28,21 @@ LARGEST_PACKET = 1500
 UDP_HEADERS = 28
 
 ROOT, CHILD = 0x10000, 0x100000
-"""Handles 1: and 10: of the shaper and of the queue below it."""
+"""The handles 1: of the shaper and 10: of the queue below it."""
 
 CREDIT_NS = 2_000
-"""By how much a serializer's packet may go early, so that a timer which is late by some looks at the clock costs no
-rate. The line behind makes up for it."""
+"""Nanoseconds by which a packet may leave the serializer early, so that a slightly late timer costs no rate. The line
+behind it delays the packet by as much.
+"""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A class of a discipline: its number there, that of its parent (0 where it has none), its own settings where it
-    must be made, and what waits in it."""
+    """A class of a discipline.
+
+    Fields: its number in the discipline, the number of its parent (0 for none), its own settings if it must be created,
+    and the discipline inside.
+    """
 
     minor: int
     parent: int = 0
@@ -47,37 +52,39 @@ class Branch:
 
 @dataclass(frozen=True)
 class Discipline:
-    """A queue discipline in Linux' terms, and those inside."""
+    """A queue discipline in Linux's terms, with those inside."""
 
     kind: str
     options: str
     packets: int = 0
-    """For the self-check: how many packets of 1500 octets it holds; 0 when that is not fixed."""
+    """For the self-check: the number of packets of 1,500 bytes that it holds; 0 if that is not fixed."""
     branches: tuple[Branch, ...] = ()
     classifier: Callable[[int], str] | None = None
-    """Makes the program that says which class a packet belongs to, for the handle that the discipline has."""
+    """Returns, for the handle of the discipline, the BPF program that chooses the class of a packet."""
     shapes: bool = False
-    """Whether it holds packets back, whatever the line does."""
+    """True if it delays packets by itself, independently of the line."""
 
 
 @dataclass(frozen=True)
 class Direction:
-    """One direction of a link as Linux can build it. Sizes in queues are those of IP packets."""
+    """One direction of a link in the form that Linux can build. Sizes in queues are those of IP packets."""
 
     rate_bps: int = 0
     burst: int = 0
-    """Octets on the wire in the shaper's bucket; 0 means a plain serializer."""
+    """Bytes on the wire in the shaper's bucket; 0 means a plain serializer."""
     overhead: int = ETHERNET_HEADER
-    """Octets on the wire beyond the IP packet."""
+    """Bytes on the wire in addition to the IP packet."""
     minimum: int = 0
     atm: bool = False
     queue: Discipline = Discipline("pfifo", "")
     mtu: int = LARGEST_PACKET
-    """The largest IP packet that passes; the node before it refuses what is larger and tells the sender."""
+    """The largest IP packet that passes, in bytes. The node before the link refuses larger packets and notifies the
+    sender.
+    """
     delay_ns: int = 0
     loss: float = 0.0
     gilbert: tuple[float, float, float, float] | None = None
-    """Probabilities of going bad, of going good, of passing while bad, of loss while good."""
+    """Probabilities of going bad, of going good, of passing while bad, and of loss while good."""
 
     lost_packets: tuple[int, ...] = ()
     outages_ns: tuple[tuple[int, int], ...] = ()
@@ -90,7 +97,7 @@ class Direction:
 
     @property
     def chosen(self) -> bool:
-        """Whether it loses packets on purpose."""
+        """True if it loses packets that the scenario chooses."""
         return bool(self.lost_packets or self.outages_ns)
 
     @property
@@ -98,7 +105,7 @@ class Direction:
         return self.loss > 0 or self.gilbert is not None
 
     def octets(self, ip_length: int) -> int:
-        """What a packet counts at the shaper or serializer."""
+        """The bytes that a packet counts at the shaper or serializer."""
         length = max(self.minimum, ip_length + self.overhead)
         return -(-length // 48) * 53 if self.atm else length
 
@@ -118,7 +125,7 @@ class Line:
 
 @dataclass(frozen=True)
 class HostInterface:
-    """netem at a host's own way out, where its TCP notices."""
+    """A netem at a host's own interface, whose drops its TCP notices."""
 
     delay_ns: int
     room: int
@@ -126,13 +133,13 @@ class HostInterface:
 
 @dataclass
 class Layout:
-    """Everything but the flows' and stacks' details: hosts, routers, lines."""
+    """The network without the details of flows and stacks: hosts, routers, lines."""
 
     hosts: list[str]
     routers: list[str]
     lines: list[Line]
     ends: dict[str, str] = field(default_factory=dict[str, str])
-    """Namespaces behind a host, in which single flows begin or end; the host passes on what is theirs."""
+    """Namespaces behind a host, in which single flows begin or end. The host forwards their packets."""
     sysctls: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     route_metrics: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
     interfaces: dict[str, HostInterface] = field(default_factory=dict[str, HostInterface])
@@ -140,7 +147,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Recording:
-    """How long, how often, and on what. By default for captures: in virtual time, with few samples."""
+    """Length of the run, sampling, and kind of clock. The defaults suit captures: virtual time, few samples."""
 
     duration_ns: int
     sample_ns: int = 1_000_000_000
@@ -150,25 +157,25 @@ class Recording:
     modules: list[str] = field(default_factory=list[str])
     seed: int = 0
     slip_ns: int = 0
-    """By how much a timer may be late without a shaper losing rate: in real time they all are."""
+    """Nanoseconds by which a timer may be late without a loss of rate at a shaper. In real time all timers are late."""
     tap_hosts: bool = False
-    """Capture at every host: the round trips need only those that send over TCP."""
+    """Captures at every host. Round trips need only the hosts that send over TCP."""
     tap_links: bool = False
 
 
 def whole_part(interval: int, wanted: int) -> int:
-    """The wanted interval, or the largest below it of which the recording interval is a multiple."""
+    """The wanted interval, or the largest smaller one that divides the recording interval."""
     return interval // -(-interval // wanted) if interval else wanted
 
 
 def make_job(layout: Layout, flows: list[Flow], recording: Recording) -> Job:
-    """The whole job: what is to be built, checked, run and written down."""
+    """Returns the whole job: what to build, check, run and record."""
     return _Planner(layout, recording.slip_ns).job(flows, recording)
 
 
 @dataclass(frozen=True)
 class _Hop:
-    """A way out of a node: over which interface to whom, and what happens on it."""
+    """An interface that leaves a node: where it leads, and what happens to packets on it."""
 
     interface: str
     to: str
@@ -233,7 +240,7 @@ class _Planner:
         ]
 
     def _link_taps(self) -> list[Tap]:
-        """Where a link's two shapers face each other, packets of both directions have left their queues."""
+        """Captures between the two shapers of a link, where packets of both directions have left their queues."""
         return [
             Tap(near, self._interface(near, f"{line.name}.far"), f"link-{line.name}")
             for line in self.layout.lines
@@ -241,7 +248,7 @@ class _Planner:
         ]
 
     def _queue_taps(self) -> list[Tap]:
-        """Before and behind each queue, to see how long its packets waited."""
+        """Captures before and behind each queue, which show the waiting time of its packets."""
         return [
             Tap(queue.node, interface, queue.file(side))
             for queue in self.watched
@@ -270,8 +277,11 @@ class _Planner:
         self._delay(near, first, line.up, line.name, "up")
 
     def _guard(self, end: str, inlet: str, mtu: int, name: str) -> str:
-        """Joins an end to its inlet, by a node that refuses what is too large and whose messages wait for nothing.
-        Gives the node before the inlet."""
+        """Connects an end to its inlet by a node that refuses packets that are too large, and returns the node before
+        the inlet.
+
+        Messages of that node wait in no queue.
+        """
         if mtu >= LARGEST_PACKET:
             self._join(end, inlet)
             return end
@@ -299,7 +309,7 @@ class _Planner:
             return
         interface = self._interface(node, to)
         framing = (direction.overhead, direction.minimum, direction.atm)
-        # Below the root, a packet's size is that of its IP packet: for limits in octets, and for the statistics.
+        # Below the root the size of a packet is that of its IP packet, for limits in bytes and for the statistics.
         sizes = qdisc.size_table(-ETHERNET_HEADER)
         if not direction.rate_bps:
             self._grow(node, interface, direction.queue, ROOT, 0, sizes)
@@ -319,7 +329,7 @@ class _Planner:
     def _grow(
         self, node: str, interface: str, discipline: Discipline, handle: int, parent: int, sizes: str = ""
     ) -> int:
-        """A discipline and those in its classes; gives the next free handle."""
+        """Adds a discipline and those in its classes, and returns the next free handle."""
         classes = [
             (handle | branch.minor, handle | branch.parent, branch.options)
             for branch in discipline.branches
@@ -335,7 +345,9 @@ class _Planner:
         return free
 
     def _bucket(self, direction: Direction) -> int:
-        """Octets. What comes in while a timer is late must find room beside the packet that waits for it."""
+        """The bucket in bytes. Tokens that arrive while a timer is late need room in addition to the packet that waits
+        for them.
+        """
         return direction.burst + direction.rate_bps * self.slip_ns // 8_000_000_000
 
     def _delay(self, node: str, to: str, direction: Direction, link: str, name: str) -> None:
@@ -359,7 +371,7 @@ class _Planner:
             self.losses.append(Watched(link, name, node, interface, ROOT))
 
     def _routes_to(self, host: str) -> list[Route]:
-        """The fewest hops to a host from everywhere, found from the host outwards."""
+        """Routes with the fewest hops to a host from every node, searched from the host outwards."""
         routes: list[Route] = []
         toward: dict[str, str] = {host: host}
         waiting = deque([host])
@@ -372,7 +384,7 @@ class _Planner:
                 waiting.append(hop.to)
                 metrics = dict(self.layout.route_metrics.get(hop.to, {}))
                 if mtu := self.mtus.get((hop.to, here)):
-                    # Of the route, not the interface: the two directions of a link may differ.
+                    # An MTU of the route, not of the interface, because the two directions of a link may differ.
                     metrics["mtu"] = mtu
                 routes.append(
                     Route(hop.to, self._address(host), self._address(here), self._interface(hop.to, here), metrics)
@@ -380,7 +392,9 @@ class _Planner:
         return routes
 
     def _passes_on(self, node: str, sender: str, receiver: str) -> bool:
-        """A host passes nothing on but what is from or for the ends behind it, so no way leads through one."""
+        """True if the node forwards. A host forwards only packets from or to the ends behind it, so no route leads
+        through one.
+        """
         behind = self.layout.ends
         return (
             node == receiver
@@ -389,7 +403,7 @@ class _Planner:
         )
 
     def _checks(self, flows: list[Flow]) -> list[Check]:
-        """One for each way that a flow's data or its acknowledgements take, but each bottleneck only once."""
+        """One check for each path of a flow's data or ACKs, but only one for each bottleneck."""
         ways = dict.fromkeys(
             way for flow in flows for way in ((flow.sender, flow.receiver), (flow.receiver, flow.sender))
         )
@@ -404,7 +418,7 @@ class _Planner:
         return checks
 
     def _directions(self, sender: str, receiver: str) -> list[tuple[tuple[str, str], Direction]]:
-        """The directions of lines on the way between two hosts."""
+        """The directions of lines on the path between two hosts."""
         routes = {route.node: route for route in self._routes_to(receiver)}
         by_step: dict[tuple[str, str], tuple[tuple[str, str], Direction]] = {}
         for line in self.layout.lines:
@@ -427,7 +441,9 @@ class _Planner:
         at_host = self.layout.interfaces.get(sender)
 
         def idle_ns(ip_length: int) -> int:
-            """A shaper with credit lets a lone packet pass at once; a serializer never does."""
+            """The time in ns that a lone packet takes at the shaper: none with credit; at a serializer always its
+            transmission time.
+            """
             return (at_host.delay_ns if at_host else 0) + sum(
                 direction.delay_ns + (0 if direction.burst else direction.send_ns(ip_length))
                 for _, direction in directions
@@ -443,10 +459,10 @@ class _Planner:
         packet_ns = narrowest.send_ns(largest)
         full = idle_ns(largest) + narrowest.queue.packets * packet_ns if narrowest.queue.packets else 0
         if at_host:
-            # A flood waits, and is refused, before it comes to the queue.
+            # A flood waits, and is dropped, before it reaches the queue.
             full = 0
         if narrowest.burst and full:
-            # The queue's first packet waits for less than its size when credit is left over from the one before.
+            # The first packet of the queue waits for less than its size if the previous one left credit.
             left_over = self._bucket(narrowest) % narrowest.octets(largest)
             full -= left_over * 8 * 1_000_000_000 // narrowest.rate_bps
         octets = narrowest.octets(largest)

@@ -1,9 +1,8 @@
-"""Starts a program and ends it, with all its processes, when whoever asked for it is gone: also after kill -9.
+"""Starts a program, and ends it with all its processes when the caller has ended, also after kill -9.
 
-Run as a file of its own: `python watchdog.py TIME FOLDER PROGRAM ARGUMENTS...`, where TIME is `real` for a program that
-must not wait for others, or else `virtual`. Its standard input is a pipe that nobody
-writes to; when the other end closes, the program is killed and the folder, which only that other end would have read,
-is removed.
+Run as a file of its own: `python watchdog.py TIME FOLDER PROGRAM ARGUMENTS...`. TIME is `real` for a program that must
+not wait for others, otherwise `virtual`. Standard input is a pipe without data. When its other end closes, the watchdog
+kills the program and removes the folder, which only the caller would have read.
 """
 
 from __future__ import annotations
@@ -23,8 +22,9 @@ URGENCY = 10
 
 
 def prepare(time: str) -> None:
-    """What the program inherits, where this user may: in real time, precedence over what else the machine does; and
-    memory at the same place in every run."""
+    """Sets what the program inherits, if this user may: in real time, priority over other processes; and the same
+    memory addresses in every run.
+    """
     if time == "real":
         with contextlib.suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(URGENCY))
@@ -32,9 +32,9 @@ def prepare(time: str) -> None:
 
 
 def main(folder: str, command: list[str]) -> int:
-    """Runs the command to its end, or to that of the one who asked."""
-    # A group of its own: user-mode Linux is many processes, which must go together.
-    # The descriptors that this process inherited are meant for the program.
+    """Runs the command until it ends, or until the caller has ended."""
+    # A process group of its own: user-mode Linux is many processes, which must end together. The descriptors that this
+    # process inherited are meant for the program.
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0, close_fds=False)
     Path(folder, "guest.pid").write_text(str(process.pid))
     poll = select.poll()

@@ -1,13 +1,13 @@
-"""The live world: the same scenario on real packets, in real time.
+"""The live world: runs a scenario on real packets, in real time.
 
 The whole path (links, queues, stages, routers, access, media) is the simulator's own code, driven by the machine's
-clock. Each host is a network namespace behind a TUN device, and its TCP is this kernel's; the hosts named `ours` have
-the simulator's TCP instead. The kernel's flows are driven by the agent of the kernel world, which holds the namespaces:
-they have no names and end with it.
+clock. Each host is a network namespace behind a TUN device and uses this kernel's TCP; the hosts named `ours` have the
+simulator's TCP instead. The agent of the kernel world drives the kernel's flows and holds the namespaces, which have no
+names and end with the agent.
 
-Nothing here is repeatable: the kernel's TCP acts on times that no two runs share.
+A live run cannot be repeated: the kernel's TCP reacts to times that differ between runs.
 
-Left out: applications that the agent does not have, and host interfaces of a host that the kernel plays.
+Left out: applications that the agent does not have, and host interfaces of hosts with the kernel's TCP.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 __all__ = ["check", "run", "run_many"]
 
 PREPARATION_S = 60.0
-"""A generous bound on making namespaces and devices."""
+"""Seconds that making namespaces and devices may take."""
 
 LATE_MS = 10.0
-"""Packets or timers later than this on average mean that the machine could not carry a run in real time."""
+"""Mean lateness of packets or timers, in ms, above which the machine could not carry a run in real time."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     """Runs the scenario once.
 
-    Raises Overloaded where this machine is too slow for it, LiveError where it lacks something.
+    Raises Overloaded if this machine is too slow, and LiveError if it lacks something.
     """
     check(scenario, options)
     capture = None
@@ -66,7 +66,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
         except subprocess.TimeoutExpired:
             raise LiveError("the agent that plays the hosts was still running long after the run's end") from None
         finally:
-            # The agent has ended, and so the path does too.
+            # The agent has ended, so the path ends too.
             carried = path.finish()
         if (lacking := backend.what_lacked(folder)) is not None:
             raise LiveError(f"this machine cannot play the hosts: {lacking}")
@@ -86,7 +86,9 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
 
 
 def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
-    """Runs many jobs one after the other, for they would disturb each other, and gives each one's number and run."""
+    """Runs jobs one after the other, because they would disturb each other, and yields the number and the run of
+    each.
+    """
     for number, job in enumerate(jobs):
 
         def note(share: float, number: int = number) -> None:
@@ -100,7 +102,7 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """Refuses what other worlds are asked, and congestion controls that this kernel cannot have."""
+    """Raises an error for options of other worlds, and for congestion controls that this kernel lacks."""
     if options.cores > 1:
         raise UsageError("the world live has one clock: only the simulator takes several cores for one run")
     if options.kernel is not None:
@@ -117,7 +119,7 @@ def check(scenario: Scenario, options: RunOptions) -> None:
 
 
 def _require_sound(facts: dict[str, Any]) -> None:
-    """A machine that was too slow gives no numbers."""
+    """Raises Overloaded if the machine was too slow for the run."""
     lost = facts["lost_at_devices"]
     late = max(facts["load"]["timer_late_mean_ms"], (facts["path"]["late_p50_us"] or 0) / 1e3)
     if lost or late > LATE_MS:

@@ -1,8 +1,8 @@
-"""From a scenario to what the agent does, and to the devices between it and the path.
+"""Plans a live run: the job of the agent, and the devices between the agent and the path.
 
-A host that the kernel plays is one network namespace, or several with one address: Linux keeps settings and counters
-per namespace, so flows that send from one host live apart, and so do flows that want different stacks. The path tells
-them by their ports.
+A host with the kernel's TCP is one network namespace, or several with one address: Linux keeps settings and counters
+per namespace, so flows that send from one host get namespaces of their own, and so do flows with different stacks. The
+path distinguishes them by their ports.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
 
 HEADERS = 40
-"""Octets of IPv4 and TCP without options."""
+"""Bytes of the IPv4 and TCP headers without options."""
 LEAST_MTU = 1500
 NO_IPV6 = "net.ipv6.conf.default.disable_ipv6"
-"""Else the kernel greets its neighbours on every new device."""
+"""Without this setting the kernel sends neighbour messages on every new device."""
 
 Device = tuple[int, list[tuple[int, bool]]]
-"""The place of its host, and the ends of flows behind it: the flow's number, and whether it sends."""
+"""The place of its host, and the ends of flows behind it: the flow's number, and true for the sending end."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be made: the agent's job, and the devices in the order in which it makes them."""
+    """The job of the agent, and the devices in the order in which the agent makes them."""
 
     job: Job
     devices: list[Device]
     passages: list[int]
-    """The places of hosts of ours whose packets cross a kernel before the path."""
+    """The places of hosts with the simulator's TCP whose packets cross a kernel before the path."""
 
     def job_talking_by(self, descriptor: int) -> Job:
-        """The job of an agent that inherits this descriptor."""
+        """The job for an agent that inherits this descriptor."""
         return replace(self.job, channel=descriptor)
 
 
 def make(scenario: Scenario, seed: int, ours: frozenset[str]) -> Plan:
-    """Plans a run; the hosts `ours` are the simulator's."""
+    """Plans a run. The hosts `ours` have the simulator's TCP."""
     resolved = scenario.resolved
     stacks = translate.stacks(resolved, ours)
     addresses = dict(zip(resolved["hosts"], scenario.native.addresses(), strict=True))
@@ -98,12 +98,12 @@ def make(scenario: Scenario, seed: int, ours: frozenset[str]) -> Plan:
 
 
 def _passage(host: str) -> str:
-    """A name that no host has."""
+    """Returns a name that no host has."""
     return f"{host}/passage"
 
 
 def notes(scenario: said.Resolved, ours: frozenset[str]) -> list[str]:
-    """How this world differs from what the scenario says, by its nature."""
+    """The differences between this world and the scenario that cannot be avoided."""
     profiles = {
         flow[stack]["profile"]
         for flow in scenario["flows"]

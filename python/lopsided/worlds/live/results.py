@@ -1,7 +1,7 @@
-"""The tables of a live run: the path's as the simulator writes them, the flows' by who played their ends.
+"""Makes the tables of a live run: the path's tables as the simulator writes them, the flows' tables from their ends.
 
-A flow whose sender the kernel plays has its windows from TCP_INFO, and its round trips are those that packets show
-where they enter and leave the path. What Linux does not tell is null.
+A flow whose sender is the kernel has its windows from TCP_INFO, and its round trips from packets that enter and leave
+the path. Values that Linux does not provide are null.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from lopsided.worlds.kernel.guest.job import Job
 
 Carried = tuple[dict[str, Any], bytes, dict[str, Any]]
-"""What the path gives: its run, the round trips of the kernel's flows, facts."""
+"""The result of the path: its run, the round trips of the kernel's flows, facts."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A run's tables, digest and facts. The digest tells this run from others, and no other run gives it again."""
+    """The tables, digest and facts of a run. The digest identifies the run; no other run has the same."""
 
     tables: dict[str, pl.DataFrame]
     digest: str
@@ -36,7 +36,7 @@ class Measured:
 
 
 def read(folder: Path, job: Job, scenario: said.Resolved, ours: frozenset[str], carried: Carried) -> Measured:
-    """Makes the tables of what the agent left in its folder and what the path gave."""
+    """Makes the tables from the agent's folder and the result of the path."""
     return _Reader(folder, job, scenario, ours, carried).measured()
 
 
@@ -47,7 +47,7 @@ class _Reader(FlowReader):
         self._raw_digest = raw["digest"]
         self._senders = [flow["from"] not in ours for flow in scenario["flows"]]
         self._receivers = [flow["to"] not in ours for flow in scenario["flows"]]
-        """Of each flow, whether the kernel plays the end."""
+        """For each flow, true if its receiver is the kernel."""
         super().__init__(folder, job, scenario)
 
     def measured(self) -> Measured:
@@ -65,7 +65,7 @@ class _Reader(FlowReader):
         return Measured(tables, digest, {**facts, "path": self._path})
 
     def read_delays(self) -> pl.DataFrame:
-        """From the edges of the path: flow, at_ns, ms."""
+        """The round trips at the edges of the path: flow, at_ns, ms."""
         flow, at_ns, took_ns = np.frombuffer(self._trips, dtype=np.uint64).astype(np.int64).reshape(-1, 3).T
         return pl.DataFrame({"flow": flow, "at_ns": at_ns, "ms": took_ns / 1e6})
 
@@ -75,11 +75,11 @@ class _Reader(FlowReader):
         return run_tables()["flows"].frame(rows)
 
     def _joined(self, number: int, simulated: dict[str, Any]) -> dict[str, Any]:
-        """A flow's summary: what each end knows."""
+        """The summary of a flow, joined from both ends."""
         sender, receiver = self._senders[number], self._receivers[number]
         kernel = self.flow(number)
         if not sender and not receiver:
-            # What a datagram took is known where it enters and leaves the path.
+            # The delay of a datagram is measured where it enters and leaves the path.
             of_datagrams = [name for name in kernel if name.startswith("rtt_")] if self._is_datagram(number) else []
             return simulated | {name: kernel[name] for name in of_datagrams}
         if sender and receiver:
@@ -103,7 +103,7 @@ class _Reader(FlowReader):
             return self._simulated["samples"]
         kernel, simulated = self.samples(), self._simulated["samples"]
         at = ["time_s", "flow"]
-        # Two ways to divide may differ in a float's last bit.
+        # Two ways to divide may differ in the last bit of a float.
         whole = (pl.col("time_s") * 1e9).round().cast(pl.Int64).alias("time_ns")
         either = simulated.with_columns(whole).join(
             kernel.with_columns(whole),
