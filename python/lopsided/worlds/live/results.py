@@ -47,7 +47,7 @@ class _Reader(FlowReader):
         self._raw_digest = raw["digest"]
         self._senders = [flow["from"] not in ours for flow in scenario["flows"]]
         self._receivers = [flow["to"] not in ours for flow in scenario["flows"]]
-        """For each flow, true if its receiver is the kernel."""
+        """For each flow, true if the kernel plays its sender, and true if the kernel plays its receiver."""
         super().__init__(folder, job, scenario)
 
     def measured(self) -> Measured:
