@@ -1,4 +1,4 @@
-"""The entry point of the command `lopsided`, which is `python -m lopsided` too."""
+"""The entry point of the command `lopsided` and of `python -m lopsided`."""
 
 from __future__ import annotations
 

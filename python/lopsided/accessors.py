@@ -1,6 +1,7 @@
-"""Methods that a higher layer fills in: a run knows nothing of drawing, and yet `run.plot()` draws.
+"""Methods that a higher layer provides: the module of `Run` contains no drawing, and yet `run.plot()` draws.
 
-`lopsided/__init__.py`, which stands above all layers, says where each is made; it is loaded when first called.
+`lopsided/__init__.py`, which is above all layers, registers where each method is defined. The module is loaded at the
+first call.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ _HOMES: dict[str, str] = {}
 
 
 def fill_in(homes: Mapping[str, str]) -> None:
-    """Says where methods are made: `{"Run.plot": "module:function"}`."""
+    """Registers where methods are defined: `{"Run.plot": "module:function"}`."""
     _HOMES.update(homes)
 
 
 def filled_in(method: str) -> Callable[..., Any]:
-    """The function that makes this method."""
+    """Returns the function behind this method."""
     module, _, name = _HOMES[method].partition(":")
     return getattr(importlib.import_module(module), name)

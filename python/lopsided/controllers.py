@@ -1,4 +1,4 @@
-"""Congestion controls of one's own: which classes are taken, and how the command line names them."""
+"""Your own congestion controls: the accepted classes, and their names on the command line."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from lopsided.errors import ControllerError, UsageError
 ControllerFactory = Callable[[_native.Setup], _native.Controller | _native.WindowAlgorithm]
 """Makes a controller for each connection: a class derived from `Controller` or `WindowAlgorithm`, or a function."""
 Controllers = Mapping[str, ControllerFactory | None]
-"""By the names that scenarios call them; None for one of which only the name is known: it cannot be run."""
+"""Controllers by their names in scenarios. `None` if only the name is known; such a controller cannot run."""
 
 _BASES: dict[type, tuple[str, ...]] = {
     _native.Controller: ("on_ack", "on_congestion", "on_undo"),
     _native.WindowAlgorithm: ("cong_avoid", "ssthresh"),
 }
-"""What a class is derived from, and the methods that it must define."""
+"""The base classes, and the methods that a class must define."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 
 
 def checked(controllers: Controllers | None) -> list[tuple[str, ControllerFactory | None]]:
-    """The controllers as the simulator takes them, refused where they cannot work."""
+    """Returns the controllers in the form of the simulator. Raises an error for one that cannot work."""
     found: list[tuple[str, ControllerFactory | None]] = []
     for name, make in (controllers or {}).items():
         if not _NAME.fullmatch(str(name)):
@@ -60,8 +60,10 @@ def _check(name: str, make: Any) -> None:
 
 
 def _check_attributes(make: type, base: type) -> None:
-    """Refuses an attribute that is assigned, read nowhere, and nearly a target of the base: a misspelt target would be
-    ignored without a word."""
+    """Raises an error for an attribute that is assigned, never read, and spelt almost like a target of the base class.
+
+    Without this check a misspelt target would be ignored silently.
+    """
     targets = [name for name in dir(base) if not name.startswith("_")]
     codes = [
         value.__code__
@@ -80,14 +82,14 @@ def _check_attributes(make: type, base: type) -> None:
 
 @dataclass(frozen=True)
 class ControllerTrace:
-    """What became of a controller alone on a line."""
+    """The result of a controller alone on a line."""
 
     share: float
-    """Of what the line could carry, how much it delivered."""
+    """Share of the line's capacity that was delivered, 0 to 1."""
     losses: int
-    """Segments that the queue had no room for."""
+    """Number of segments that the full queue dropped."""
     signals_s: list[float]
-    """When the controller was told of congestion."""
+    """Times in seconds at which the controller received a congestion signal."""
     windows: list[tuple[float, int]]
     """Time in seconds and window in segments, after each ACK."""
 
@@ -97,7 +99,7 @@ def simulate_controller(
 ) -> ControllerTrace:
     """Drives a controller over a line without a TCP around it, for tests of the algorithm (`cc/harness.rs`).
 
-    Segments have 1448 octets, each is acknowledged on its own, and no timer expires. Raises UsageError for a line
+    Segments have 1,448 bytes, each is acknowledged separately, and no timer expires. Raises UsageError for a line
     without a rate, a round trip or room.
     """
     [(_, checked_make)] = checked({"simulated": make})
@@ -112,7 +114,7 @@ def simulate_controller(
 
 
 def label(make: ControllerFactory) -> str:
-    """Where a controller comes from, for a run's manifest."""
+    """The origin of a controller, for the manifest of a run."""
     module = sys.modules.get(getattr(make, "__module__", ""))
     file = getattr(module, "__file__", None)
     name = getattr(make, "__qualname__", type(make).__qualname__)
@@ -120,5 +122,5 @@ def label(make: ControllerFactory) -> str:
 
 
 def load(given: Iterable[str]) -> dict[str, ControllerFactory]:
-    """The controllers that `FILE.py:CLASS` or `NAME=FILE.py:CLASS` mean; without a name a class goes by its own."""
+    """Loads the controllers of `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; the default name is that of the class."""
     return own_code.load(given, "--controller", tuple(_BASES), ControllerError)

@@ -1,6 +1,6 @@
-"""Everything that lopsided raises on purpose.
+"""All errors and warnings of lopsided.
 
-The native module raises these too, so one `except LopsidedError` is enough.
+The native module raises them too, so that one `except LopsidedError` is enough.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 
 class LopsidedError(Exception):
-    """A failure with a message meant for the person who reads it; the command line prints it without a traceback."""
+    """A failure with a message for the user; the command line prints it without a traceback."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in a scenario: where it stands (counted from 1, 0 if nowhere), and what was meant."""
+    """A fault of a scenario: its place (line and column from 1, 0 if unknown), the message, and a suggestion."""
 
     message: str
     line: int = 0
@@ -25,9 +25,9 @@ class Problem:
 
 
 class ScenarioError(LopsidedError):
-    """A scenario that cannot be run.
+    """A scenario that cannot run.
 
-    `rendered` shows every problem with its line; the attributes are those of the first.
+    `rendered` shows every fault with its line; the other attributes are those of the first fault.
     """
 
     def __init__(self, rendered: str, file: str = "", problems: tuple[Problem, ...] = ()) -> None:
@@ -45,18 +45,18 @@ class ScenarioError(LopsidedError):
 
 
 class RunError(LopsidedError):
-    """A run that could not be carried out, or was stopped."""
+    """A run that failed or was stopped."""
 
 
 class LiveError(RunError):
-    """Real packets cannot be carried on this machine, or a device failed under them."""
+    """This machine cannot carry real packets, or a device failed."""
 
 
 class ControllerError(RunError):
-    """A user's own congestion control raised an exception: it is this error's `__cause__`.
+    """A user's own congestion control raised an exception, which is the `__cause__` of this error.
 
-    `called` is what did so, such as `Gentle.on_ack`, and `time_s` when in the run; None where it could not even be
-    loaded.
+    `called` is the method that raised it, such as `Gentle.on_ack`, and `time_s` the time in the run in seconds; `None`
+    if the control could not be loaded.
     """
 
     def __init__(self, message: str, controller: str, called: str = "", time_s: float | None = None) -> None:
@@ -67,9 +67,9 @@ class ControllerError(RunError):
 
 
 class QueueError(RunError):
-    """A user's own queue discipline raised an exception: it is this error's `__cause__`.
+    """A user's own queue discipline raised an exception, which is the `__cause__` of this error.
 
-    `called` is what did so, such as `Marking.enqueue`, and `time_s` when in the run.
+    `called` is the method that raised it, such as `Marking.enqueue`, and `time_s` the time in the run in seconds.
     """
 
     def __init__(self, message: str, queue: str, called: str = "", time_s: float | None = None) -> None:
@@ -80,20 +80,20 @@ class QueueError(RunError):
 
 
 class FolderError(LopsidedError):
-    """A run folder that cannot be read or must not be written to."""
+    """A folder or file that cannot be read, or must not be written."""
 
 
 class UsageError(LopsidedError):
-    """A request that makes no sense as given."""
+    """A request that cannot be carried out as given."""
 
 
 class NoRunFolderError(FolderError, UsageError):
-    """What was named is not a run folder, or is not there: the request is wrong, and nothing is damaged."""
+    """The path is not a run folder or does not exist: the request is wrong, and nothing is damaged."""
 
 
 class CaptureWarning(UserWarning):
-    """A capture is cut short or damaged, and was read up to there."""
+    """A capture is cut short or damaged; the part before was read."""
 
 
 class LeftoverWarning(UserWarning):
-    """Something was removed that a killed command had left where it was writing."""
+    """Remains of a killed command were removed."""

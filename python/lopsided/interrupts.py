@@ -1,11 +1,12 @@
-"""What Ctrl-C and `kill` do to the command: it ends in one word, at whatever moment.
+"""Handles Ctrl-C and `kill`: the command ends with one word, at any moment.
 
-To load the command line takes a part of a second, and Python ends an interrupt in it with a traceback. So signals are
-taken over before anything else is loaded. Before a command works and after it has, nothing needs tidying up, and an
-interrupt ends the process. While it works an interrupt is an exception. Python drops an exception that it meets in a
-destructor, or in the callbacks of its imports, and prints it: such an interrupt is raised once more.
+Loading the command line takes a part of a second, during which Python would end an interrupt with a traceback.
+Therefore this module takes over the signals before anything else is loaded. Before and after the work of a command
+nothing needs cleaning up, and an interrupt ends the process. During the work an interrupt is an exception. Python drops
+and prints an exception that it meets in a destructor or in a callback of its imports; such an interrupt is raised
+again.
 
-Left out: the first milliseconds of Python itself, before it reads a line of ours.
+Left out: the first milliseconds of Python itself, before it executes a line of this package.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
     from types import FrameType, TracebackType
     from typing import NoReturn
 else:
-    # What `signal` is made of, and part of the interpreter: no file is read for it.
+    # The C part of `signal`, which belongs to the interpreter: importing it reads no file.
     import _signal as signal
 
 _AGAIN_S = 0.02
-"""After so long a dropped interrupt is raised again, outside the place that dropped it."""
+"""Seconds after which a dropped interrupt is raised again, outside the place that dropped it."""
 
 
 _ours = False
@@ -31,10 +32,10 @@ _ours = False
 
 
 def take_over() -> None:
-    """From here on an interrupt ends the process, and is an exception within `Interruptible` alone."""
+    """From now on an interrupt ends the process, except within `Interruptible`, where it is an exception."""
     global _ours
     _ours = True
-    # A shell that starts a command in the background has it ignore interrupts.
+    # A shell starts background commands with interrupts ignored.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
 
@@ -45,7 +46,7 @@ def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 class Interruptible:
-    """While the block runs, SIGINT is a KeyboardInterrupt, and SIGTERM an exit where `terminable`.
+    """Within the block SIGINT raises KeyboardInterrupt, and SIGTERM ends the process if `terminable` is true.
 
     Without `take_over` signals stay as they are.
     """
@@ -60,7 +61,7 @@ class Interruptible:
         self._hook, sys.unraisablehook = sys.unraisablehook, self._dropped
         if self._terminable:
             signal.signal(signal.SIGTERM, self._terminate)
-            # The terminal was closed; `nohup` has it ignored.
+            # SIGHUP: the terminal was closed. `nohup` sets it to be ignored.
             hang_up = getattr(signal, "SIGHUP", None)  # Windows has none
             if hang_up is not None and signal.getsignal(hang_up) is signal.SIG_DFL:
                 signal.signal(hang_up, self._terminate)
@@ -73,7 +74,7 @@ class Interruptible:
         if _ours:
             sys.unraisablehook = self._hook
         if self._interrupted and isinstance(error, (ImportError, SystemError)):
-            # A native module that is interrupted while it loads tells so by an error of its own.
+            # A native module that is interrupted while it loads raises an error of its own.
             raise KeyboardInterrupt from error
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> NoReturn:
@@ -90,7 +91,7 @@ class Interruptible:
         import threading
 
         number = signal.SIGINT if issubclass(told.exc_type, KeyboardInterrupt) else signal.SIGTERM
-        # Sent to the process, so that it wakes the main thread where that waits.
+        # The signal goes to the process, so that it wakes the main thread if that thread waits.
         again = threading.Timer(_AGAIN_S, os.kill, [os.getpid(), number])
         again.daemon = True
         again.start()

@@ -1,5 +1,4 @@
-"""Python code of a user's own, as the command line names it: `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; and how it is
-stopped where it does not end."""
+"""Loads a user's own Python code, named `FILE.py:CLASS` or `NAME=FILE.py:CLASS`, and stops it if it does not end."""
 
 from __future__ import annotations
 
@@ -19,34 +18,40 @@ if TYPE_CHECKING:
 
 _LOOK_S, _LOOKS = 0.1, 20
 _stuck: list[Batch] = []
-"""Batches whose threads are within a user's code that cannot be interrupted."""
+"""Batches with threads in a user's code that cannot be interrupted."""
 
 
 def stop(batch: Batch) -> None:
-    """Stops the batch's runs, also those within a user's code that loops: there an exception is raised."""
+    """Stops the runs of a batch. In a user's code that loops it raises an exception."""
     for _ in range(_LOOKS):
         idents = batch.within_python()
         if batch.stop(_LOOK_S):
             return
         if not idents:
-            return  # Only ours is running, and looks whether it was stopped.
+            return  # A thread in the native module checks by itself whether it was stopped.
         for ident in set(idents) & set(batch.within_python()):
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(KeyboardInterrupt))
     _stuck.append(batch)
 
 
 def is_stuck() -> bool:
-    """Whether a thread is within a user's code for good: the interpreter cannot end in its usual way."""
+    """True if a thread is stuck in a user's code: then the interpreter cannot end in its usual way."""
     return bool(_stuck)
 
 
 def load(
     given: Iterable[str], option: str, bases: tuple[type, ...], failure: Callable[[str, str], RunError]
 ) -> dict[str, Any]:
-    """What each text means, by its name; without one a class goes by its own.
+    """Loads each class, by its name; the default name is that of the class.
 
-    `option` names the option in errors; what is derived from `bases` is offered where a class is not found. A file
-    that cannot be loaded is a `failure`, made of a message and the file.
+    Parameters
+    ----------
+    option
+        The name of the option, for errors.
+    bases
+        Classes derived from these are suggested if a class is not found.
+    failure
+        Makes the error for a file that cannot be loaded, from a message and the file.
     """
     found: dict[str, Any] = {}
     modules: dict[str, ModuleType] = {}
@@ -71,19 +76,19 @@ def _is_own(value: Any, bases: tuple[type, ...]) -> bool:
 
 
 def _module(home: str, failure: Callable[[str, str], RunError]) -> ModuleType:
-    """The module in a file, or of that name."""
+    """Returns the module in a file, or the module of that name."""
     try:
         if not home.endswith(".py"):
             return importlib.import_module(home)
         path = Path(home)
         if not path.is_file():
             raise UsageError(f"{home} does not exist")
-        # As where Python runs a file: what lies beside it can be imported.
+        # As if Python ran the file: modules next to it can be imported.
         sys.path.insert(0, str(path.parent.resolve()))
         name = f"_own_{path.stem}"
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None and spec.loader is not None
-        # Dataclasses look up the module of their class.
+        # Dataclasses need the module of their class in `sys.modules`.
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module

@@ -1,4 +1,4 @@
-"""Queue disciplines of one's own, as scenarios name them."""
+"""Your own queue disciplines, and their names in scenarios."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Discipline = TypeVar("Discipline", bound=type[_native.QueueDiscipline])
 Parameters = dict[str, bool | float | str]
 
 _declared: dict[str, Parameters] = {}
-"""What is known to scenarios of this process: the names, and the keys of each with their defaults."""
+"""The names that scenarios of this process can use, with the keys and defaults of each."""
 
 
 def queue_discipline(name: str) -> Callable[[Discipline], Discipline]:
-    """Makes a class derived from `QueueDiscipline` known to scenarios of this process: `queue.kind = "NAME"`.
+    """Registers a class derived from `QueueDiscipline` for scenarios of this process: `queue.kind = "NAME"`.
 
-    The dictionary `parameters` of the class holds its keys with their defaults: flags, numbers from 0 up, or texts.
-    Each is an attribute of the object before `__init__` runs. A name given again means the new class from then on.
+    The dictionary `parameters` of the class has its keys with their defaults: flags, numbers from 0 up, or texts. Each
+    is an attribute of the object before `__init__` runs. Registering a name again replaces the class.
     """
 
     def register(cls: Discipline) -> Discipline:
@@ -38,14 +38,15 @@ def queue_discipline(name: str) -> Callable[[Discipline], Discipline]:
 
 
 def load(given: Iterable[str]) -> None:
-    """Makes known what `FILE.py:CLASS` or `NAME=FILE.py:CLASS` mean; without a name a class goes by its own."""
+    """Registers the class of `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; the default name is that of the class."""
     for name, cls in own_code.load(given, "--discipline", (_native.QueueDiscipline,), QueueError).items():
         queue_discipline(name)(cls)
 
 
 def used_by(resolved: object) -> dict[str, Parameters]:
-    """The disciplines of one's own that a resolved scenario names, with their keys: for a run's folder, which holds no
-    code."""
+    """Returns the user's disciplines in a resolved scenario, with their keys, for the run folder, which contains no
+    code.
+    """
     if not _declared:
         return {}
     return {kind: _declared[kind] for kind in _kinds(resolved) if kind in _declared}
@@ -62,7 +63,7 @@ def _kinds(value: object) -> Iterator[str]:
 
 
 def remember(disciplines: Mapping[str, Parameters]) -> None:
-    """Makes disciplines of a run folder known, so that its scenario can be read; they cannot be run."""
+    """Registers the disciplines of a run folder, so that its scenario can be read; they cannot run."""
     for name, parameters in disciplines.items():
         if name not in _declared:
             queue_discipline(name)(type(name, (_Absent,), {"parameters": parameters}))
@@ -70,7 +71,7 @@ def remember(disciplines: Mapping[str, Parameters]) -> None:
 
 
 class _Absent(_native.QueueDiscipline):
-    """A discipline of which a run folder knows the name and the keys, but not the code."""
+    """A discipline whose name and keys are known from a run folder, but not its code."""
 
     def __init__(self, setup: _native.QueueSetup) -> None:
         raise UsageError("this queue discipline is known from a run folder alone: give its class to run it")

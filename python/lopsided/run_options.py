@@ -1,4 +1,4 @@
-"""What is asked of a run beside the scenario itself."""
+"""The options of a run in addition to its scenario."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ PcapPoint: TypeAlias = Literal["hosts", "links", "merged"]
 
 
 MOST_THREADS = 4096
-"""More than any machine runs side by side to some gain."""
+"""An upper limit of threads, larger than any machine can use."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a run is made; nothing here changes what happens in it, but the kernel that carries it."""
+    """How a scenario runs. Only `kernel` can change the result."""
 
     progress: Callable[[float], object] | None = None
-    """Called now and then with the share done, 0 to 1."""
+    """Called from time to time with the share that is done, 0 to 1."""
     pcap: Path | None = None
-    """A folder (made if missing) to write captures into."""
+    """The folder for captures; it is created if missing."""
     pcap_at: frozenset[PcapPoint] = frozenset({"hosts", "links"})
-    """Where packets are captured; `merged`: the captures of the hosts, in one file as well."""
+    """Where packets are captured. `merged` also writes the captures of all hosts into one file."""
     cores: int = 1
-    """The most cores for one simulated run, where that pays."""
+    """The maximum number of cores for one simulated run, used if that is faster."""
     kernel: str | None = None
-    """Which kernel the kernel world takes: `timetravel`, `uml` or `host`; None: the best at hand."""
+    """The kernel of the kernel world: `timetravel`, `uml` or `host`; `None` for the best on this machine."""
     ours: frozenset[str] = frozenset()
-    """Hosts that in the live world have the simulator's TCP, while the others have the kernel's."""
+    """Hosts with the simulator's TCP in the live world; the others have this kernel's."""

@@ -1,6 +1,6 @@
-"""`Scenario`, an experiment from TOML with every default filled in, and `Run`, what a world gives back of it.
+"""`Scenario`, an experiment with every default filled in, and `Run`, the result of running it in a world.
 
-The two are one module since each names the other: a scenario is run, and a run knows its scenario.
+Both are in one module because each refers to the other.
 """
 
 from __future__ import annotations
@@ -35,16 +35,13 @@ if TYPE_CHECKING:
     from lopsided.data.scenario_types import Resolved
 
 Source: TypeAlias = tuple[str, str, list[tuple[str, str]]]
-"""A scenario's text, its file's name, and the settings that were changed."""
+"""The text of a scenario, the name of its file, and the settings that were changed."""
 
 _LARGEST_FILE = 4 * 1024 * 1024
 
 
 class Scenario:
-    """One experiment: a network, the flows that cross it, how long, and what is written down.
-
-    Never changed once made.
-    """
+    """One experiment: a network, its flows, a duration, and what is recorded. Immutable."""
 
     def __init__(self, native: _native.Scenario, source: Source | None = None) -> None:
         self.native = native
@@ -52,10 +49,21 @@ class Scenario:
 
     @classmethod
     def load(cls, path: str | Path, controllers: Controllers | None = None, /, **settings: Any) -> Scenario:
-        """Reads a scenario file, settings changed as in `with_`; a `ScenarioError` tells all that is wrong in it.
+        """Reads a scenario file.
 
-        `controllers` are congestion controls of one's own: names for `cc`, and classes derived from `Controller` or
-        `WindowAlgorithm`.
+        Parameters
+        ----------
+        path
+            The file.
+        controllers
+            Your own congestion controls: names for `cc`, and classes derived from `Controller` or `WindowAlgorithm`.
+        **settings
+            Changes, as in `with_`.
+
+        Raises
+        ------
+        ScenarioError
+            If the file cannot be read or has faults; the error lists all of them.
         """
         path = Path(path)
         source = (_read(path), str(path), overrides(settings))
@@ -63,7 +71,7 @@ class Scenario:
 
     @classmethod
     def from_text(cls, text: str, name: str = "scenario", *, controllers: Controllers | None = None) -> Scenario:
-        """Reads a scenario from TOML text; `name` stands for the file's name, in errors too."""
+        """Reads a scenario from TOML text. `name` stands for the file's name, also in errors."""
         return cls(_native.Scenario.parse(text, name, [], checked(controllers)), (text, name, []))
 
     @classmethod
@@ -98,18 +106,18 @@ class Scenario:
 
     @classmethod
     def from_source(cls, source: Source, controllers: Mapping[str, Any]) -> Scenario:
-        """The scenario that another process has, from its `source` and `controllers`."""
+        """Makes the scenario of another process from its `source` and `controllers`."""
         return cls(_native.Scenario.parse(*source, list(controllers.items())), source)
 
     @property
     def source(self) -> Source:
-        """What it was read from, so that another process can read it again."""
+        """The source of the scenario, from which another process can make it again."""
         return self._source or (self.native.to_toml(), self.name, [])
 
     def with_(self, **settings: Any) -> Scenario:
-        """The scenario with settings changed: `with_(**{"link.up.queue.limit": "15 packets"})`.
+        """Returns the scenario with changed settings: `with_(**{"link.up.queue.limit": "15 packets"})`.
 
-        All is checked again.
+        Raises ScenarioError if the result has faults, and UsageError if a value cannot be written as TOML.
         """
         if not settings:
             return self
@@ -123,13 +131,16 @@ class Scenario:
         return text, name, [*before, *changes]
 
     def with_controllers(self, controllers: Controllers) -> Scenario:
-        """The scenario with these congestion controls of one's own beside, or in place of, those that it knows."""
+        """Returns the scenario with these congestion controls added; one with a known name replaces the known
+        control.
+        """
         return Scenario(self.native.with_changes([], checked(controllers)), self._source)
 
     def only(self, flows: Iterable[str]) -> Scenario:
-        """The scenario with these flows alone. They start at the same instants and send the same as in company.
+        """Returns the scenario with these flows only. They start at the same times and send the same data as with the
+        others.
 
-        Raises UsageError for a flow that there is not, and for none.
+        Raises UsageError for an unknown flow, and for no flow.
         """
         wanted = list(flows)
         if unknown := [name for name in wanted if name not in self.flow_names]:
@@ -150,14 +161,34 @@ class Scenario:
         pcap_at: Iterable[PcapPoint] = ("hosts", "links"),
         cores: int = 1,
     ) -> Run:
-        """Runs it once, with the scenario's seed or the one given.
+        """Runs the scenario once.
 
-        With `pcap`, captures are written into that folder, at what `pcap_at` names; `merged` has those of all
-        hosts in one file as well, in order of time. `kernel` names the kernel that the kernel world takes
-        (`timetravel`, `uml`, `host`); by default the best at hand. `ours` names hosts that in the live world
-        have the simulator's TCP, while the others have the kernel's. The simulator may take `cores` for this
-        one run, where that pays; the result is the same, and `Run.facts["cores"]` says what became of it.
-        Raises UsageError for a number of cores that cannot be had, RunError where the run cannot be made.
+        Parameters
+        ----------
+        seed
+            The seed; default: that of the scenario.
+        world
+            `sim`, `kernel` or `live`.
+        kernel
+            The kernel of the kernel world: `timetravel`, `uml` or `host`; default: the best on this machine.
+        ours
+            Hosts with the simulator's TCP in the live world; the others have this kernel's.
+        progress
+            Called from time to time with the share that is done, 0 to 1.
+        pcap
+            The folder for captures; default: none are written.
+        pcap_at
+            Where packets are captured; `merged` also writes the captures of all hosts into one file, in order of time.
+        cores
+            The maximum number of cores for this run in the simulator. The result does not depend on it;
+            `Run.facts["cores"]` says how many were used.
+
+        Raises
+        ------
+        UsageError
+            For an impossible number of cores, or for options of another world.
+        RunError
+            If the run fails.
         """
         if not 1 <= cores <= MOST_THREADS:
             raise UsageError(f"a run takes at least one core and at most {MOST_THREADS:,}, not {cores}")
@@ -180,12 +211,12 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """Its short name: the file's stem where the file gives none."""
+        """The short name; default: the file's name without its ending."""
         return self.native.name
 
     @property
     def title(self) -> str | None:
-        """A line for people."""
+        """The title, or `None`."""
         return self.native.title
 
     @property
@@ -200,31 +231,31 @@ class Scenario:
 
     @cached_property
     def resolved(self) -> Resolved:
-        """The whole scenario as plain values: numbers with their unit in the key (`rate_bps`, `delay_s`)."""
+        """The whole scenario as plain values. Keys of numbers end in the unit (`rate_bps`, `delay_s`)."""
         return json.loads(self.native.to_json())
 
     @property
     def controllers(self) -> dict[str, ControllerFactory | None]:
-        """The congestion controls of one's own that it may name; None for those of a run folder: it holds no code."""
+        """The user's own congestion controls by name. `None` for those of a run folder, which contains no code."""
         return dict(self.native.controllers())
 
     @property
     def flow_names(self) -> list[str]:
-        """The names of its flows, in order."""
+        """The names of the flows, in order."""
         return [flow["name"] for flow in self.resolved["flows"]]
 
     @property
     def interval_s(self) -> float | None:
-        """The sampling interval in seconds; None where nothing is sampled."""
+        """The sampling interval in seconds; `None` if nothing is sampled."""
         return self.resolved["record"]["interval_s"]
 
     @property
     def asks_for_fairness(self) -> bool:
-        """Whether it has a `[fairness]` table, so that the metrics of fairness are made of its runs."""
+        """True if the scenario has a `[fairness]` table, so that its runs get metrics of fairness."""
         return self.resolved["fairness"] is not None
 
     def link_rate_bps(self, direction: Literal["down", "up"] | str) -> float | None:
-        """The rate of the slowest link in a direction, in bit/s; None where none has a rate."""
+        """The rate of the slowest link in a direction in bit/s; `None` if no link has a rate."""
         if direction != "down" and direction != "up":
             return None
         rates = [link[direction]["rate_bps"] for link in self.resolved["links"]]
@@ -236,7 +267,7 @@ class Scenario:
         return dict(zip(self.flow_names, self.native.paths(), strict=True))
 
     def queue_limit_packets(self, link: str, direction: Literal["down", "up"] | str) -> int | None:
-        """The limit of a link direction's queue where it is one of packets, else None."""
+        """The limit of a link direction's queue in packets; `None` if it is not counted in packets."""
         found = next((entry for entry in self.resolved["links"] if entry["name"] == link), None)
         if found is None or (direction != "down" and direction != "up"):
             return None
@@ -247,7 +278,7 @@ class Scenario:
         return packets if isinstance(packets, int) else None
 
     def to_toml(self) -> str:
-        """The scenario as TOML with every default written out; reading it back gives the same scenario."""
+        """The scenario as TOML with every default. Reading it back gives the same scenario."""
         return self.native.to_toml()
 
     def to_tables(self) -> dict[str, Any]:
@@ -260,10 +291,10 @@ class Scenario:
 
 
 class Run(RunTables):
-    """The result of one run of a scenario: its tables, its digest and what is needed to repeat it.
+    """The result of one run of a scenario: its tables, its digest, and everything needed to repeat it.
 
     `digest` is a hash of everything that happened: the same scenario and seed give the same digest on every machine.
-    `facts` holds what a world wants to say beside its tables (events processed, kernel release, ...).
+    `facts` has what a world reports in addition to its tables (number of events, kernel release, ...).
     """
 
     def __init__(
@@ -288,7 +319,7 @@ class Run(RunTables):
         self._fairness: Fairness | None = None
 
     def explore(self) -> Any:
-        """The laboratory's page as a widget of Jupyter, VS Code or marimo, with this run's scenario and seed in it.
+        """Shows the page with this run's scenario and seed as a widget of Jupyter, VS Code or marimo.
 
         Needs the package anywidget: `pip install 'lopsided[page]'`.
         """
@@ -303,12 +334,25 @@ class Run(RunTables):
         window_s: float | None = None,
         column: Literal["single", "double"] | None = None,
     ) -> Figure:
-        """A matplotlib figure over time: `goodput`, `cwnd`, `rtt`, `queue` or `drops`.
+        """Draws a figure over time with matplotlib. Save it with `savefig("figure.pdf")`.
 
-        `flows` are the names of those to draw, by default all; `links` those whose queues or drops are drawn, such as
-        `[("link", "up")]`, by default the notable ones; `window_s` is the time over which goodput and drops are
-        averaged. `column` draws for a journal's column: smaller letters, no title, no small print. Save it with
-        `savefig("figure.pdf")`. Raises UsageError for a kind, or an option that the kind does not have.
+        Parameters
+        ----------
+        kind
+            `goodput`, `cwnd`, `rtt`, `queue` or `drops`.
+        flows
+            The names of the flows to draw; default: all.
+        links
+            The link directions whose queues or drops are drawn, such as `[("link", "up")]`; default: the notable ones.
+        window_s
+            Seconds over which goodput and drops are averaged.
+        column
+            Draws for a journal's column: smaller letters, no title, no small print.
+
+        Raises
+        ------
+        UsageError
+            For an unknown kind, or an option that the kind does not have.
         """
         named = {"flows": flows, "links": links}
         given: dict[str, Any] = {name: None if of is None else list(of) for name, of in named.items()}
@@ -325,9 +369,10 @@ class Run(RunTables):
         harm: bool | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> Fairness:
-        """Who took what from whom: see `lopsided.studies.fairness.of_run`. Harm runs each group of flows alone.
+        """Measures fairness between the flows, as `lopsided.studies.fairness.of_run`. Harm runs each group of flows
+        alone.
 
-        What is not given is as the scenario's `[fairness]` says, or its default.
+        The default of each parameter is the value in the scenario's `[fairness]` table, or else that table's default.
         """
         of_run = filled_in("Run.fairness")
         changes = {"warmup_s": warmup_s, "within": within, "hold_s": hold_s, "harm": harm}
@@ -339,21 +384,21 @@ class Run(RunTables):
         return self._fairness
 
     def report(self, *, play: bool = False) -> str:
-        """The report as one self-contained HTML page.
+        """Returns the report as one self-contained HTML page.
 
-        With `play` it holds the simulator too (1.5 MB): a button opens the laboratory with this run.
+        With `play` it contains the simulator (1.5 MB): a button opens the page with this run.
         """
         return filled_in("Run.report")(self, play=play)
 
     def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
-        """Writes the run folder (`lopsided.data.run_folder` says what is in it) and returns its path."""
+        """Writes the run folder (see `lopsided.data.run_folder`) and returns its path."""
         self.folder = Path(folder)
         with folders.writing(self.folder, overwrite=overwrite) as staged:
             self.write(staged, report=report)
         return self.folder
 
     def write(self, folder: Path, *, report: bool = True, play: bool = False) -> None:
-        """Writes into a folder that `lopsided.data.run_folder.writing` gave; `play` as for `report()`."""
+        """Writes into a folder that `lopsided.data.run_folder.writing` has yielded; `play` as for `report()`."""
         (folder / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
         for name in run_tables():
             self.table(name).to_polars().write_parquet(folder / f"{name}.parquet")
@@ -365,7 +410,7 @@ class Run(RunTables):
 
     @classmethod
     def load(cls, folder: str | Path) -> Run:
-        """Reads a run folder back. Raises FolderError for a folder that is damaged."""
+        """Reads a run folder. Raises FolderError if the folder is damaged."""
         import polars as pl
 
         folder = Path(folder)
@@ -375,7 +420,7 @@ class Run(RunTables):
             tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in run_tables()}
         except (OSError, pl.exceptions.PolarsError) as error:
             raise FolderError(f"{folder} is damaged: {error}") from error
-        # A folder holds no code: controllers of one's own are known by their names.
+        # A folder contains no code, so the user's own controllers are known only by name.
         controllers = dict.fromkeys(manifest["facts"].get("controllers", ()))
         queues.remember(manifest["facts"].get("disciplines", {}))
         run = cls(
@@ -396,14 +441,14 @@ class Run(RunTables):
         for name, spec in run_tables().items():
             found = self.table(name).columns
             missing = [column.name for column in spec.columns if column.name not in found]
-            # An older lopsided may lack a column; a table of something else lacks most.
+            # An older version may lack a column; a table of something else lacks most columns.
             if spec.columns[0].name in missing or len(missing) > len(spec.columns) / 4:
                 raise FolderError(f"{self.folder} is damaged: its table {name} has no column {missing[0]}")
         if list(self.flows["name"]) != self.scenario.flow_names:
             raise FolderError(f"{self.folder} is damaged: its tables are of other flows than its scenario.toml")
 
     def manifest(self) -> dict[str, Any]:
-        """What identifies this run."""
+        """The entries of the manifest, which identify this run."""
         return {
             "lopsided": _native.__version__,
             "name": self.scenario.name,
@@ -425,14 +470,14 @@ class Run(RunTables):
 
 
 def checked_seed(seed: int) -> int:
-    """The seed, refused where it does not fit 64 bits."""
+    """Returns the seed. Raises UsageError if it does not fit into 64 bits."""
     if not 0 <= seed < 2**64:
         raise UsageError(f"{seed} is not a seed: it must lie between 0 and 2^64 - 1")
     return seed
 
 
 def _other_format(path: Path, text: str) -> str | None:
-    """The format of a file that is not TOML, of which TOML's errors would say nothing of use."""
+    """The format of a file that is not TOML, because TOML's own errors would not help then."""
     begin = text.lstrip()
     if begin.startswith("{") or path.suffix == ".json":
         return "JSON"
@@ -450,12 +495,12 @@ def _missing(path: Path) -> str:
 
 
 def _read(path: Path) -> str:
-    """The file's text, with an error of a line where there is none to be had."""
+    """Returns the text of the file. Raises ScenarioError if it cannot be read."""
     try:
         if path.is_dir():
             raise ScenarioError(f"{path} is a folder, not a scenario file", str(path))
         with path.open("rb") as file:
-            # Not asked for its size first: a device or a pipe has none.
+            # Not by its size: a device or a pipe has none.
             content = file.read(_LARGEST_FILE + 1)
         if len(content) > _LARGEST_FILE:
             raise ScenarioError(

@@ -1,4 +1,4 @@
-"""A download: streams that bring what the controller says, into one file."""
+"""A download into one file, over the streams that the controller decides on."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ Mode = Literal["fair", "greedy", "single"]
 
 MAX_STREAMS = 64
 FIRST = 14_480
-"""Octets of the first request, which tells how long the object is: an initial window."""
+"""Bytes of the first request, whose answer gives the length of the object: one initial window."""
 _MAX_REDIRECTS = 10
 _RESTARTS = 2
-"""How often a download begins anew because the object changed."""
+"""Number of restarts of a download because the object changed."""
 _LONGEST_WAIT_S = 30.0
 _TOLD_WAIT_S = 1.0
-"""A pause so long is told."""
+"""Seconds. A longer pause is reported."""
 _SAVE_S = 2.0
 _SLOW_S = 30.0
-"""Time over which the least rate is measured, in seconds."""
+"""Seconds over which the lowest rate is measured."""
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to fetch."""
+    """The options of a download."""
 
     mode: Mode = "fair"
     streams: int = 8
     window: str = "cubic"
-    """The rule of the window that one connection would have, in the mode `fair`."""
+    """The rule of the window that a single connection would have, in the mode `fair`."""
     detection: Literal["queued", "every"] = "queued"
-    """Which losses count as congestion: those that come with a queue, or every one as in the paper."""
+    """The losses that count as congestion: those with a queue, or every loss as in the paper."""
     checksum: str | None = None
     overwrite: bool = False
     stall_s: float = 5.0
     retries: int = 8
-    """Failures of each stream in a row, without an octet from any, before a download is given up."""
+    """Failures in a row of each stream, without any data, before the download is given up."""
     least_rate_bps: float = 0.0
-    """A download that is slower than this over 30 s is given up; 0 for any rate."""
+    """Bit/s. A download that is slower over 30 s is given up; 0 for any rate."""
     record: Path | None = None
-    """Where each step of the controller is written, for `lopsided.fetching.Recording`."""
+    """The file for each step of the controller, which `lopsided.fetching.Recording` reads."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.streams <= MAX_STREAMS:
@@ -75,7 +75,7 @@ class Options:
 
     @property
     def settings(self) -> Settings:
-        """What the controller is made with."""
+        """The settings of the controller."""
         return Settings(
             mode=self.mode,
             streams=self.streams,
@@ -86,44 +86,44 @@ class Options:
         )
 
     def transfer(self, missing: list[tuple[int, int]]) -> _native.Transfer:
-        """The controller of a download of `missing`."""
+        """Returns the controller of a download of the ranges `missing`."""
         return self.settings.transfer(missing)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a download stands."""
+    """The progress of a download."""
 
     received: int
-    """Octets of the object that are there, earlier attempts' included."""
+    """Bytes of the object on disk, with those of earlier attempts."""
     size: int | None
     window: int | None
-    """The window that one connection would have; None where nothing limits what is asked for."""
+    """The window that a single connection would have, in bytes; `None` if nothing limits the requests."""
     connections: int
     trouble: str = ""
-    """Why nothing is asked for at the moment, and until when."""
+    """The reason of a pause in the requests, and its end."""
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """A download that is complete."""
+    """A complete download."""
 
     path: Path
     url: str
-    """Where the object was in the end."""
+    """The last URL, after redirects."""
     size: int
     resumed: int
-    """Octets that were there from an earlier attempt."""
+    """Bytes from an earlier attempt."""
     seconds: float
     ranges: bool
-    """The server sends parts; otherwise one connection brought the whole."""
+    """True if the server sends parts; otherwise one connection downloaded the whole object."""
     requests: int
     reopened: int
-    """Connections that stalled or failed."""
+    """Number of connections that stalled or failed."""
     checked: bool
-    """The server named the object (ETag or Last-Modified), so that its parts are known to belong together."""
+    """True if the server identified the object (ETag or Last-Modified), which proves that its parts belong together."""
     reductions: int
-    """How often congestion was seen."""
+    """Number of times that congestion was seen."""
 
 
 def fetch(
@@ -132,10 +132,10 @@ def fetch(
     options: Options | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Fetched:
-    """Downloads `url` into the file `out`, or one named after the URL's end.
+    """Downloads `url` into the file `out`, or into a file named after the end of the URL.
 
-    Raises a FetchError where the download cannot be completed; what has arrived stays in `NAME.part`, and the same call
-    goes on from there.
+    Raises FetchError if the download cannot be completed. The data received stays in `NAME.part`, and the same call
+    continues from there.
     """
     options = options or Options()
     address = parse(url)
@@ -169,7 +169,7 @@ class _Download:
         self.reductions = 0
         self.failures = 0
         self.most = 0
-        """The most bytes that any attempt had."""
+        """The largest number of bytes that any attempt had."""
 
     async def run(self) -> Fetched:
         download = asyncio.ensure_future(self._attempts())
@@ -180,7 +180,7 @@ class _Download:
                 before = self.most
                 if rate_bps < self.options.least_rate_bps:
                     download.cancel()
-                    # So that the connections are closed and the part is saved.
+                    # Waits until the connections are closed and the part is saved.
                     await asyncio.wait({download})
                     least = units.rate(self.options.least_rate_bps)
                     raise FetchError(
@@ -291,7 +291,7 @@ class _Download:
             ended.set()
             await saving
             if self.options.record is not None:
-                # Of the last attempt, where the object changed meanwhile.
+                # The steps of the last attempt, if the object changed in the meantime.
                 steps = Recording.of(self.options.settings, missing, transfer.take_steps())
                 steps.write(self.options.record, overwrite=True)
         self.reductions = transfer.reductions
@@ -364,8 +364,8 @@ class _Download:
     def place(self, at: int, octets: bytes) -> None:
         self.part.write(at, octets)
         self.received += len(octets)
-        # Bytes that an earlier attempt had too are no progress: a server that cuts each answer short would be asked for
-        # ever.
+        # Bytes that an earlier attempt had as well are no progress: otherwise a server that cuts each answer short
+        # would be asked forever.
         if self.received > self.most:
             self.most = self.received
             self.failures = 0

@@ -1,7 +1,7 @@
-"""One HTTP/1.1 connection: a request, the head of its answer, the body piece by piece. And what the kernel sees on it.
+"""One HTTP/1.1 connection: requests, heads of answers, bodies piece by piece, and what the kernel measures on it.
 
-h11 reads what the server sends: it is strict about framing and bounds the head, and it has no sockets of its own, so
-that the connection's TCP can be looked at. asyncio and ssl carry the octets.
+h11 parses what the server sends. It is strict about framing, limits the size of the head, and has no sockets of its
+own, so that this module can read the TCP_INFO of the connection. asyncio and ssl transfer the data.
 """
 
 from __future__ import annotations
@@ -23,49 +23,49 @@ from lopsided.fetching.errors import Trouble
 from lopsided.fetching.url import Url, tls_context
 
 MAX_HEAD = 64 << 10
-"""Octets of a head; more is a mistake or an attack."""
+"""Bytes of a head; a larger head is a mistake or an attack."""
 _MAX_INFORMATIONAL = 10
 _PIECE = 64 << 10
 _BUFFER = 256 << 10
-"""Octets that one connection holds unread, beside the kernel's."""
+"""Bytes that one connection buffers unread, in addition to the kernel's buffer."""
 _CONNECT_TIMEOUT_S = 20.0
 _NEXT_ADDRESS_S = 0.25
-"""A host's next address is tried where one has not answered for so long (RFC 8305 section 5)."""
+"""Seconds without an answer after which the host's next address is tried (RFC 8305, section 5)."""
 _RCV_OOOPACK = 224
 _SND_MSS = 16
 _LAST_DATA_RECV = 52
-"""Places in Linux's `struct tcp_info`; the first came with Linux 5.4."""
+"""Offsets in Linux's `struct tcp_info`; the first field came with Linux 5.4."""
 _TCP_INFO_OCTETS = 256
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the kernel saw on a connection."""
+    """Measurements of the kernel on a connection."""
 
     out_of_order: int
-    """Segments that came out of order."""
+    """Number of segments that arrived out of order."""
     mss: int
     since_data_ms: int
-    """Since a segment with data came in order, by the kernel's tick."""
+    """Milliseconds since a segment with data arrived in order, by the kernel's tick."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """The head of an answer. Names of fields are in lower case."""
+    """The head of an answer. Field names are in lower case."""
 
     status: int
     fields: dict[str, str] = field(default_factory=dict[str, str])
     as_sent: tuple[tuple[bytes, bytes], ...] = ()
-    """Each field by itself: some that come twice are no list (`set-cookie`, RFC 6265 section 3)."""
+    """Each field separately: a repeated `set-cookie` is no list (RFC 6265, section 3)."""
 
     def number(self, name: str) -> int | None:
-        """A field of digits alone."""
+        """Returns the value of a field that consists of digits, or `None`."""
         text = self.fields.get(name, "")
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
 class Connection:
-    """A connection that answers one request after the other."""
+    """A connection that answers requests one after the other."""
 
     def __init__(self, url: Url, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.url = url
@@ -169,14 +169,14 @@ class Connection:
                 raise Trouble(f"{self.url.host} closed the connection within an answer")
 
     def next(self) -> bool:
-        """Makes ready for another request; false if the connection cannot have one."""
+        """Prepares for another request. Returns false if the connection cannot have one."""
         with contextlib.suppress(h11.LocalProtocolError):
             self._http.start_next_cycle()
             return not self._reader.at_eof() and self._http.their_state is h11.IDLE
         return False
 
     def seen(self) -> Seen | None:
-        """What the kernel saw (Linux's TCP_INFO); None where it does not tell."""
+        """Returns the kernel's measurements (Linux's TCP_INFO), or `None` if the kernel provides none."""
         if self._socket is None or not hasattr(socket, "TCP_INFO"):
             return None
         try:
@@ -188,7 +188,7 @@ class Connection:
         return Seen(*(struct.unpack_from("=I", info, place)[0] for place in (_RCV_OOOPACK, _SND_MSS, _LAST_DATA_RECV)))
 
     def abort(self) -> None:
-        """Ends the connection at once: whoever reads from it gets a Trouble."""
+        """Ends the connection at once. A reader gets a Trouble."""
         self._writer.transport.abort()
 
     async def _event(self) -> object:
@@ -216,10 +216,10 @@ class Connection:
 
 
 def _unreachable(error: OSError | UnicodeError) -> tuple[str, bool]:
-    """Why there is no connection, in the system's words, and whether the next attempt will fare the same."""
+    """The system's reason for a failed connection, and whether the next attempt would fail as well."""
     if isinstance(error, socket.gaierror):
         return error.strerror or str(error), error.errno == socket.EAI_NONAME
-    # asyncio puts the failures of several addresses into one text.
+    # asyncio merges the failures of several addresses into one text.
     numbers = {int(number) for number in re.findall(r"\[Errno (\d+)\]", str(error))}
     if not numbers:
         return str(error), False
@@ -229,7 +229,7 @@ def _unreachable(error: OSError | UnicodeError) -> tuple[str, bool]:
 def _head(event: h11.Response) -> Head:
     fields: dict[str, str] = {}
     for name, value in event.headers:
-        # A field that comes twice is a list (RFC 9110 section 5.3).
+        # Repeated fields form a list (RFC 9110, section 5.3).
         key, text = name.decode("latin-1"), value.decode("latin-1")
         fields[key] = f"{fields[key]}, {text}" if key in fields else text
     return Head(event.status_code, fields, tuple(event.headers))

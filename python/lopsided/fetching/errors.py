@@ -1,4 +1,4 @@
-"""What goes wrong on the way, and whether to try again."""
+"""Errors of downloads, and whether to try again."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ class FetchError(LopsidedError):
 
 
 class Trouble(Exception):
-    """A connection or an answer that failed: another attempt may succeed.
+    """A connection or an answer that failed; another attempt may succeed.
 
-    `wait_s` is what the server asked for. What is `lasting` is tried again only where something has come already: a
-    server that nobody has reached yet will refuse the next time too.
+    `wait_s` is the pause that the server demands. A `lasting` failure is tried again only if some data has arrived
+    before: a server that was never reached will refuse the next time too.
     """
 
     def __init__(self, message: str, wait_s: float = 0.0, *, lasting: bool = False) -> None:
@@ -23,4 +23,4 @@ class Trouble(Exception):
 
 
 class Changed(Exception):
-    """The object is another one than when the download began."""
+    """The object changed during the download."""

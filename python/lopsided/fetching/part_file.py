@@ -1,7 +1,7 @@
-"""The file while it is written: `NAME.part`, and beside it `NAME.part.json` that says what of it is there.
+"""The file during the download: `NAME.part`, with a description of the finished ranges in `NAME.part.json`.
 
-A download that was interrupted goes on from there, if the object is still the same. The finished file takes its name in
-one step. Nothing of anybody else's is touched: `NAME.part` without a description that is ours stays as it is.
+An interrupted download continues from there if the object has not changed. The complete file gets its name in one step.
+Files of other programs are never touched: a `NAME.part` without our description stays as it is.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PartFile:
         self._part = target.with_name(f"{target.name}.part")
         self._description = target.with_name(f"{target.name}.part.json")
         self.have: Ranges = []
-        """What is there, in order, without ranges that touch."""
+        """The ranges on disk, in order; neighbouring ranges are merged."""
         self._object: Representation | None = None
         with told(target):
             if target.is_dir():
@@ -50,7 +50,7 @@ class PartFile:
                 )
             target.parent.mkdir(parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT
-            # Windows has neither, and makes text of bytes unless the file is binary.
+            # Windows has neither flag, and converts line ends unless the file is binary.
             flags |= sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"))
             self._file = os.open(self._part, flags, 0o666)
         try:
@@ -60,10 +60,10 @@ class PartFile:
             raise FolderError(f"{self._part} is being written by another process") from None
 
     def begin(self, url: str, what: Representation) -> bool:
-        """Makes room for the object; says whether a part of it is there already."""
+        """Prepares the file for the object. Returns true if a part of it is on disk already."""
         known, self._known = self._known, None
         if known is None and self._object is not None:
-            # An attempt of this process was cut short; what it brought is of the same object if the validator says so.
+            # An attempt of this process was cut short. Its data belongs to the same object if the validator is equal.
             known = self._object, self.have
         self._object, self._url = what, url
         self.have = []
@@ -78,11 +78,11 @@ class PartFile:
 
     @property
     def names_object(self) -> bool:
-        """Whether the server said which object this is."""
+        """True if the server identified the object."""
         return self._object is not None and (self._object.etag or self._object.modified) is not None
 
     def begin_unknown(self) -> None:
-        """Makes ready for an object that can only be had from the beginning."""
+        """Prepares for an object that can only be downloaded from the start."""
         self._known, self._object, self.have = None, None, []
         with told(self.target):
             os.ftruncate(self._file, 0)
@@ -101,7 +101,7 @@ class PartFile:
         self._add(at - len(octets), at)
 
     def _add(self, start: int, end: int) -> None:
-        # Nearly always the end of a range grows, one of the latest.
+        # Nearly always one of the last ranges grows at its end.
         for at in range(len(self.have) - 1, -1, -1):
             if self.have[at][1] == start:
                 self.have[at] = (self.have[at][0], end)
@@ -120,7 +120,7 @@ class PartFile:
             self.have.insert(at, (start, end))
 
     def save(self) -> None:
-        """Writes down what is there, so that the next attempt can go on."""
+        """Saves the list of finished ranges, so that the next attempt can continue."""
         if self._object is None or self._object.validator is None:
             return
         have = list(self.have)
@@ -136,7 +136,7 @@ class PartFile:
         )
         temporary = self._description.with_name(f"{self._description.name}.new")
         with told(self.target):
-            # What is described must be on the disk before its description is.
+            # The data must be on disk before its description is.
             os.fdatasync(self._file)
             temporary.unlink(missing_ok=True)
             try:
@@ -167,7 +167,7 @@ class PartFile:
         return found.hexdigest()
 
     def finish(self, checksum: tuple[str, str] | None = None) -> None:
-        """Puts the whole file in its place; a FetchError if it is not the one that was meant."""
+        """Moves the complete file to its place. Raises FetchError if its checksum is wrong."""
         if checksum is not None and (found := self.digest(checksum[0])) != checksum[1]:
             self.discard()
             raise FetchError(f"{self.target.name}: its {checksum[0]} is {found}, not {checksum[1]}; nothing was kept")
@@ -186,7 +186,7 @@ class PartFile:
         except FileExistsError:
             raise FolderError(f"{self.target} has come into being meanwhile; the download is in {self._part}") from None
         except OSError:
-            # A file system without second names.
+            # The file system has no hard links.
             self._part.replace(self.target)
             return
         self._part.unlink()
@@ -203,7 +203,7 @@ class PartFile:
             self._file = -1
 
     def leave(self) -> None:
-        """Ends before the file is whole: keeps what the next attempt can use."""
+        """Closes an incomplete file, and keeps what the next attempt can use."""
         if self._file < 0:
             return
         if self._object is None or self._object.validator is None or not self.have:
@@ -215,7 +215,7 @@ class PartFile:
 
 
 def _described(raw: Any, there: int) -> tuple[Representation, Ranges] | None:
-    """What a description says, if it is one of ours and can be true."""
+    """The contents of a description, or `None` if it is not one of ours or cannot be true."""
     if not isinstance(raw, dict):
         return None
     said = cast(dict[str, Any], raw)
@@ -238,9 +238,9 @@ def _described(raw: Any, there: int) -> tuple[Representation, Ranges] | None:
 
 
 def parse_checksum(text: str) -> tuple[str, str]:
-    """The name of a hash and its value, as in `sha256:9f86d0...`.
+    """Returns the name and the value of a checksum such as `sha256:9f86d0...`.
 
-    Raises UsageError for a hash that is not known or too short.
+    Raises UsageError if the hash is unknown or too short.
     """
     name, _, value = text.partition(":")
     name, value = name.strip().lower(), value.strip().lower()

@@ -1,14 +1,14 @@
-"""An HTTP proxy that fetches as `lopsided fetch` does: one client's large object over several connections.
+"""An HTTP proxy that fetches large objects of a client over several connections, as `lopsided fetch` does.
 
-A GET by http whose server sends parts comes over several connections and goes on to the client in order, as an answer
-like any other. Everything else of http passes as it is, over one connection. TLS (CONNECT) passes as it is too: nobody
-can ask for parts of what is encrypted for somebody else.
+If the server of a GET by http sends parts, the object is fetched over several connections and forwarded to the client
+in order, as an ordinary answer. All other http passes unchanged over one connection. TLS (CONNECT) passes unchanged
+too, because a proxy cannot request parts of encrypted data.
 
-Memory, connections and times are bounded: so many requests at once, so many octets ahead of each, so long without a
-sign. A browser opens many connections and lets most of them rest, so connections beyond those are taken too, and their
-requests wait.
+Memory, connections and times are limited: requests at once, bytes ahead of each client, seconds without activity. A
+browser opens many connections and leaves most of them idle, so the proxy accepts more connections than requests, and
+their requests wait.
 
-Left out: caching, connections to servers kept for the next request, HTTP/2, passwords.
+Left out: caching, connections to servers that are kept for the next request, HTTP/2, passwords.
 """
 
 from __future__ import annotations
@@ -36,27 +36,26 @@ _HOP_BY_HOP = {
     "connection", "expect", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te",
     "trailer", "transfer-encoding", "upgrade",
 }  # fmt: skip
-"""Fields that are for one connection alone (RFC 9110 section 7.6.1), and the wish to be told to go on, which is
-answered here."""
+"""Fields for a single connection (RFC 9110, section 7.6.1), and `expect`, which the proxy answers itself."""
 _PARTIAL = {"range", "if-range", "if-none-match", "if-modified-since", "if-match", "if-unmodified-since"}
-"""Fields of a request that is for less than the whole object."""
+"""Fields of a request for less than the whole object."""
 _TUNNEL_PORTS = (443,)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one proxy may take."""
+    """The limits of one proxy."""
 
     clients: int = 32
-    """Requests that are answered at once."""
+    """Number of requests that are answered at once."""
     waiting: int = 8
-    """Connections for each of these; one more is refused."""
+    """Number of waiting connections for each of these requests; one more is refused."""
     ahead: int = 8 << 20
-    """Octets of one object that are here and not yet with the client, or asked for."""
+    """Bytes of one object that are requested, or received and not yet with the client."""
     head_s: float = 20.0
-    """For the head of a request."""
+    """Seconds for the head of a request."""
     idle_s: float = 300.0
-    """For a client that takes or sends nothing."""
+    """Seconds for a client that neither receives nor sends."""
 
 
 class Proxy:
@@ -99,7 +98,7 @@ class Proxy:
                 while await self._answer(client):
                     pass
         except (OSError, EOFError, TimeoutError, h11.ProtocolError, asyncio.CancelledError):
-            # The client is gone, or talks nonsense, or the proxy ends; nothing waits for this task.
+            # The client is gone or sends invalid data, or the proxy ends. No other task waits for this one.
             pass
         finally:
             self._clients -= 1
@@ -121,15 +120,15 @@ class Proxy:
         try:
             url = parse(target)
         except UsageError as error:
-            # A request for the proxy itself, as from a web page that means harm, has no address in it.
+            # A request for the proxy itself, for example from a malicious web page, has no address in it.
             await client.refuse(400, str(error))
             return False
         if url.tls:
             await client.refuse(400, "ask for https by CONNECT")
             return False
         if client.has_body:
-            # Its framing goes on with it. Of two framings the length is dropped (RFC 9112, section 6.3): a server that
-            # goes by it would take a part of the body for the next request.
+            # The framing is forwarded as well. If a request has two framings, the length is dropped (RFC 9112, section
+            # 6.3): a server that used it would take a part of the body for the next request.
             names = {name for name, _ in request.headers}
             framing = {b"transfer-encoding"} if b"transfer-encoding" in names else {b"content-length"}
             fields += [(name.decode(), text.decode("latin-1")) for name, text in request.headers if name in framing]
@@ -145,13 +144,14 @@ class Proxy:
     async def _pass(self, client: _Client, url: Url, method: str, fields: list[tuple[str, str]]) -> bool:
         divisible = method == "GET" and not client.has_body and not _PARTIAL.intersection(name for name, _ in fields)
         job = _Stripe(url, fields, self._options, self._limits)
-        # In the codings that the client knows: what a server compresses as it goes it does not divide.
+        # The encodings of the client are requested, but a server cannot send parts of data that it compresses on the
+        # fly.
         asked = [*fields, ("range", f"bytes=0-{FIRST - 1}")] if divisible else fields
         connection = await Connection.open(url)
         try:
             head = await self._ask(connection, asked, client, method)
             if divisible and (head.status == 416 or (head.status == 206 and described.is_encoded(head))):
-                # An object of nothing has no first octets, and the parts of a compressed one are asked for by nobody.
+                # An empty object has no first bytes, and parts of a compressed object are never requested.
                 connection.abort()
                 connection = await Connection.open(url)
                 head = await self._ask(connection, fields, client, method)
@@ -224,7 +224,7 @@ class Proxy:
 
 
 class _Client:
-    """The client's end."""
+    """The client's side of the proxy."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits) -> None:
         self._reader = reader
@@ -234,7 +234,7 @@ class _Client:
         self.begun = False
         self.has_body = False
         self.on_body: Callable[[], None] = lambda: None
-        """Called as a piece of the request's body came."""
+        """Called when a piece of the request's body has arrived."""
 
     async def request(self) -> h11.Request | None:
         async with asyncio.timeout(self._limits.head_s if not self.begun else self._limits.idle_s):
@@ -325,7 +325,7 @@ class _Client:
 
 
 class _Stripe:
-    """An object on its way to a client: what came early waits here."""
+    """An object on its way to a client. Data that arrived early waits here."""
 
     def __init__(self, url: Url, fields: list[tuple[str, str]], options: Options, limits: Limits) -> None:
         self.url = url
@@ -345,7 +345,7 @@ class _Stripe:
         return [*self._asked, *own]
 
     def may_ask(self, first_missing: int) -> bool:
-        # What the client waits for is always asked for, however much of what follows is here.
+        # The bytes that the client waits for are always requested, even if much of what follows is here.
         return first_missing <= self.delivered or first_missing < self.delivered + self._limits.ahead
 
     def place(self, at: int, octets: bytes) -> None:
@@ -376,19 +376,19 @@ class _Stripe:
 
 
 def _fields(request: h11.Request) -> list[tuple[str, str]]:
-    """The fields that go on to the server; those that name others as for one connection alone take them along."""
+    """The fields that are forwarded to the server, without those that `Connection` lists."""
     pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers]
     for_one = _HOP_BY_HOP | _named_by_connection(pairs) | {"host", "content-length"}
     return [pair for pair in pairs if pair[0] not in for_one]
 
 
 def _named_by_connection(fields: list[tuple[str, str]]) -> set[str]:
-    """The fields that `Connection` calls its own, in a request or an answer."""
+    """The fields that `Connection` lists in a request or an answer."""
     return {word.strip().lower() for name, text in fields if name == "connection" for word in text.split(",")}
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address. Raises UsageError where it is no address."""
+    """True if only this machine can reach the address. Raises UsageError if the text is no address."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, ValueError):
@@ -397,7 +397,9 @@ def is_loopback(host: str) -> bool:
 
 
 class _Complaints:
-    """What asyncio would print with a traceback, such as that no descriptor is left, as a sentence a second at most."""
+    """Prints errors for which asyncio would print a traceback, such as a lack of descriptors, as one sentence a second
+    at most.
+    """
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note

@@ -1,11 +1,11 @@
-"""What the controller of a download was told and what it decided, step by step: in a file, and done again.
+"""Records the inputs and decisions of a download's controller step by step, and replays them.
 
-The controller has neither a clock nor sockets, so the same steps come to the same decisions, on a real path and in the
-simulator. Where two downloads differ, what the controller was told differs: `Recording.summary` says by how much. A
-file is JSON: a line with the settings and what was missing, then a line for each step.
+The controller has neither a clock nor sockets, so the same inputs lead to the same decisions, on a real path and in the
+simulator. If two downloads differ, their inputs differ: `Recording.summary` says by how much. A file is JSON: one line
+with the settings and the missing ranges, then one line for each step.
 
-Left out: what the connections did between the steps. The first request of a download, which tells how long the object
-is, comes before the controller.
+Left out: the connections between the steps. The first request of a download, which gives the length of the object,
+comes before the controller starts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CONGESTION = ("queue", "together", "every")
 
 
 class Step(NamedTuple):
-    """One call of the controller, and the state after it; times in nanoseconds. See the table `fetches`."""
+    """One call of the controller, and the state after it. Times are in ns. The table `fetches` has the same columns."""
 
     at_ns: int
     stream: int
@@ -45,7 +45,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """What the controller was made with."""
+    """The settings of a controller."""
 
     mode: str
     streams: int
@@ -55,16 +55,16 @@ class Settings:
     stall_timeout_ns: int
 
     def transfer(self, missing: Iterable[tuple[int, int]]) -> _native.Transfer:
-        """A controller that is to bring `missing`."""
+        """Returns a controller for the missing ranges."""
         return _native.Transfer(list(missing), **asdict(self))
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a download was, from its first request to its last octet. Means are over time.
+    """Summary of a download, from its first request to its last byte. Means are over time.
 
-    `requested_bytes` over `answer_ms` is the rate (Little's law): a slower download asked for less, or its answers took
-    longer.
+    `requested_bytes` divided by `answer_ms` is the rate (Little's law): a slower download requested less, or its
+    answers took longer.
     """
 
     seconds: float
@@ -72,17 +72,19 @@ class Summary:
     window_bytes: float
     requested_bytes: float
     answer_ms: float
-    """How long an octet was asked for before it came."""
+    """Mean time from the request of a byte to its arrival."""
     first_octet_ms: float
-    """From a request to the first octet of its answer: the median."""
+    """Median time from a request to the first byte of its answer."""
     shortest_ms: float
-    """The shortest such time."""
+    """The shortest of these times."""
     pause_ms: float
-    """From a stream's last octet to its next request: the mean."""
+    """Mean time from a stream's last byte to its next request."""
     longest_pause_ms: float
     requests: int
     holes: int
-    """Losses that were seen, and below how many of them were taken for congestion and answered."""
+    """Number of losses seen. The next fields count those that were taken for congestion, and those that were
+    answered.
+    """
     reductions: int
 
 
@@ -96,7 +98,7 @@ class Recording:
 
     @classmethod
     def of(cls, settings: Settings, missing: Iterable[tuple[int, int]], steps: Iterable[Any]) -> Recording:
-        """Of steps as the controller gives them; times begin with the first."""
+        """Makes a recording of the controller's steps. Times start at the first step."""
         found = [Step(*step) for step in steps]
         begun = found[0].at_ns if found else 0
         moved = (step._replace(at_ns=step.at_ns - begun) for step in found)
@@ -104,7 +106,9 @@ class Recording:
 
     @classmethod
     def of_run(cls, run: Run, flow: str) -> Recording:
-        """Of a simulated fetch whose application has `record_steps = true`. Raises UsageError for one that has not."""
+        """Makes a recording of a simulated fetch with `record_steps = true`. Raises UsageError if the application has
+        no steps.
+        """
         import polars as pl
 
         described = cast("list[dict[str, Any]]", run.scenario.resolved["flows"])
@@ -134,7 +138,7 @@ class Recording:
 
     @classmethod
     def read(cls, path: Path) -> Recording:
-        """Reads a file; raises FolderError for one that is not ours."""
+        """Reads a file. Raises FolderError if the file is not a recording."""
         with told(path):
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         try:
@@ -147,14 +151,14 @@ class Recording:
             raise FolderError(f"{path} holds no steps of a download") from None
 
     def write(self, path: Path, *, overwrite: bool = False) -> None:
-        """Writes a file, whole or not at all."""
+        """Writes a file completely or not at all."""
         check_free(path, overwrite=overwrite)
         head = {"format": _OURS, **asdict(self.settings), "missing": self.missing}
         with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(line) + "\n" for line in (head, *self.steps))
 
     def replayed(self) -> Recording:
-        """The same steps in a controller of its own, and what came of them."""
+        """Replays the inputs in a new controller, and returns its steps."""
         transfer = self.settings.transfer(self.missing)
         transfer.record()
         for step in self.steps:
@@ -170,7 +174,7 @@ class Recording:
         return Recording.of(self.settings, self.missing, transfer.take_steps())
 
     def first_difference(self) -> tuple[Step, Step | None] | None:
-        """The first step that comes to something else when it is done again, and to what; None: there is none."""
+        """Returns the first step that differs when it is replayed, with its new result; `None` if all are equal."""
         again = self.replayed().steps
         for number, step in enumerate(self.steps):
             other = again[number] if number < len(again) else None
@@ -179,7 +183,7 @@ class Recording:
         return None
 
     def summary(self) -> Summary:
-        """What the download was like. Raises UsageError where nothing came."""
+        """Returns the summary of the download. Raises UsageError if no data arrived."""
         came = [step for step in self.steps if step.step == "received"]
         if not came or came[-1].at_ns == self.steps[0].at_ns:
             raise UsageError("nothing came in this download")
@@ -209,11 +213,11 @@ class Recording:
         )
 
     def _answers(self) -> tuple[list[int], list[int]]:
-        """Of each request the time to its first octet, and the time from the last octet before it; nanoseconds."""
+        """For each request the time to its first byte, and the time since the last byte before it, in ns."""
         first: list[int] = []
         pauses: list[int] = []
         asked: dict[int, tuple[int, int]] = {}
-        """When each stream was asked, and which octet of the object is to come last."""
+        """When each stream was asked, and the last byte of the object that it will receive."""
         begun: set[int] = set()
         ended: dict[int, int] = {}
         for step in self.steps:

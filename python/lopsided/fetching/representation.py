@@ -1,4 +1,4 @@
-"""What is fetched, as its server describes it: how long it is, and how to know that it is still the same."""
+"""The object as its server describes it: its length, and how to check that it has not changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNSATISFIED = re.compile(r"bytes \*/(\d{1,18})", re.ASCII | re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Representation:
-    """The object that a download is of."""
+    """The object of a download."""
 
     size: int
     etag: str | None
@@ -22,13 +22,13 @@ class Representation:
 
     @property
     def validator(self) -> str | None:
-        """What `If-Range` may hold: a strong entity tag, else the date (RFC 9110 section 13.1.5)."""
+        """The value for `If-Range`: a strong entity tag, otherwise the date (RFC 9110, section 13.1.5)."""
         if self.etag and not self.etag.startswith("W/"):
             return self.etag
         return self.modified if not self.etag else None
 
     def check(self, head: Head, total: int) -> None:
-        """Raises Changed where an answer is of another object."""
+        """Raises Changed if an answer belongs to another object."""
         if total != self.size:
             raise Changed(f"it was {self.size} octets long and is {total} now")
         if self.etag is not None and "etag" not in head.fields:
@@ -47,9 +47,9 @@ def of(head: Head, size: int) -> Representation:
 
 
 def content_range(head: Head) -> tuple[int, int, int]:
-    """First octet, the one behind the last, and the whole length, of an answer with status 206.
+    """Returns the first byte, the byte behind the last, and the total length of an answer with status 206.
 
-    Raises Trouble where it lacks one of them, or they contradict each other.
+    Raises Trouble if the answer lacks one of them, or if they contradict each other.
     """
     if head.fields.get("content-type", "").lower().startswith("multipart/"):
         raise Trouble("the server answers with several parts where one was asked for")
@@ -68,18 +68,18 @@ def content_range(head: Head) -> tuple[int, int, int]:
 
 
 def unsatisfied_total(head: Head) -> int | None:
-    """The whole length that an answer with status 416 tells."""
+    """Returns the total length in an answer with status 416."""
     found = _UNSATISFIED.fullmatch(head.fields.get("content-range", "").strip())
     return int(found[1]) if found else None
 
 
 def is_encoded(head: Head) -> bool:
-    """Whether the octets are not the object's own: it is compressed."""
+    """True if the data is compressed, and therefore not the object's own bytes."""
     return head.fields.get("content-encoding", "identity").strip().lower() not in ("", "identity")
 
 
 def check_encoding(head: Head) -> None:
-    """Refuses what is compressed though that was not asked for: its octets are not the object's."""
+    """Raises an error if the data is compressed although no compression was requested."""
     if is_encoded(head):
         coding = head.fields["content-encoding"].strip().lower()
         raise Trouble(f"the server compresses ({coding}) what was asked for as it is", lasting=True)

@@ -1,8 +1,8 @@
-"""The streams of an object that its server sends in parts: connections that do what the controller says.
+"""The streams of an object whose server sends parts: connections that follow the controller's decisions.
 
-On a busy machine this process is woken late, and that is not the network's doing. So data came when the kernel says
-that it came, and what came out of order while nobody looked for a round trip is left out: whether several streams had
-holes at once cannot be known then.
+On a busy machine this process wakes late, which is not the network's fault. Therefore the arrival time of data is the
+kernel's. Data that arrived out of order during a round trip without a look is not counted, because it is then unknown
+whether several streams had holes at the same time.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from lopsided.fetching.representation import Representation
 from lopsided.fetching.url import Url
 
 _LOOK_S = 0.02
-"""Between looks at what the kernel saw: several in the round trip of a long path."""
+"""Seconds between looks at the kernel's measurements: several in a round trip of a long path."""
 _LATE_LOOK_NS = 60_000_000
-"""A look so long after the one before is late, or as long as a round trip where that is longer."""
+"""Nanoseconds after the previous look from which on a look is late; on longer paths one round trip."""
 _TICK_NS = 10_000_000
-"""The kernel tells times by a tick of this length at most."""
+"""The longest tick of the kernel's times, in ns."""
 _IDLE_S = 0.05
 
 
 class Job(Protocol):
-    """Whoever wants the octets."""
+    """The receiver of the data."""
 
     url: Url
     requests: int
@@ -42,11 +42,11 @@ class Job(Protocol):
         ...
 
     def may_ask(self, first_missing: int) -> bool:
-        """Whether there is room for more; what is missing first is this octet."""
+        """True if there is room for more data; `first_missing` is the first missing byte."""
         ...
 
     def place(self, at: int, octets: bytes) -> None:
-        """Takes octets, in any order."""
+        """Stores bytes, in any order."""
         ...
 
     async def failed(self, trouble: Trouble, streams: int) -> None:
@@ -54,13 +54,13 @@ class Job(Protocol):
         ...
 
     def say(self, size: int | None, window: int | None, connections: int) -> None:
-        """Is told now and then where things stand."""
+        """Receives the progress from time to time."""
         ...
 
 
 @dataclass
 class _Look:
-    """What was seen of a connection last."""
+    """The last measurements of a connection."""
 
     at: int = 0
     out_of_order: int = 0
@@ -113,7 +113,7 @@ class Streams:
                 await self._bring(at, connection, *span)
             except Trouble as trouble:
                 self._drop(at)
-                # A server may close a connection that it has answered on; that is known only by trying.
+                # A server may close a connection after an answer, which shows only at the next request.
                 if not reused or job.received != before:
                     job.reopened += 1
                     await job.failed(trouble, self.transfer.streams)
@@ -139,8 +139,9 @@ class Streams:
         if left > 0:
             raise Trouble("the answer ended before the part did")
         if last < end:
-            # A server may send less than was asked for; the rest is asked for again. The controller counts from zero
-            # then, as for a new connection, and the kernel goes on: what was seen on this one is no new hole.
+            # A server may send less than was requested; the rest is requested again. The controller then counts from
+            # zero, as for a new connection, but the kernel's counters go on, so the holes seen so far must not count
+            # again.
             transfer.failed(_now(), at)
             self._looks[at].left_out = self._looks[at].out_of_order
         if not connection.next():
@@ -188,17 +189,17 @@ class Streams:
 
 
 def _late_ns(seen: Seen | None) -> int:
-    """How long what was just read had been there."""
+    """The time in ns that the data just read had waited."""
     return max(0, seen.since_data_ms * 1_000_000 - _TICK_NS) if seen is not None else 0
 
 
 def wait_of(head: Head) -> float:
-    """Seconds that a server asks to be left alone for (Retry-After); a date counts as nothing."""
+    """Seconds to wait before the next request (Retry-After); a date counts as nothing."""
     return float(head.number("retry-after") or 0)
 
 
 def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What ended the streams: a change of the object before anything else."""
+    """The error that ended the streams; a change of the object comes first."""
     flat = _flat(failures)
     for kind in (Changed, LopsidedError, Exception):
         for one in flat:

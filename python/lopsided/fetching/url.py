@@ -1,4 +1,4 @@
-"""Addresses of what is to be fetched, and the name that a file of it gets."""
+"""URLs of objects, and the file names made from them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from lopsided.errors import UsageError
 
 _PORTS = {"http": 80, "https": 443}
 _LONGEST = 8000
-"""Octets that every server must be able to take (RFC 9110 section 4.1)."""
+"""Bytes of a URL that every server must accept (RFC 9110, section 4.1)."""
 _LONGEST_NAME = 200
-"""Octets of a file's name; with what is appended while it is written, no file system refuses it."""
+"""Bytes of a file name; together with the endings used during the download every file system accepts it."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Url:
 
     scheme: str
     host: str
-    """As it goes into DNS and certificates: lower case, punycode, an IPv6 address without brackets."""
+    """The host as used in DNS and certificates: lower case, punycode, an IPv6 address without brackets."""
     port: int
     target: str
     """Path and query."""
@@ -42,7 +42,7 @@ class Url:
         return f"{self.scheme}://{self.authority}{self.target}"
 
     def join(self, location: str) -> Url:
-        """What a redirect from here leads to. Raises UsageError where that is no URL."""
+        """Resolves a redirect. Raises UsageError if the result is no URL."""
         try:
             return parse(urljoin(str(self), location))
         except ValueError as error:
@@ -50,7 +50,7 @@ class Url:
 
 
 def parse(text: str) -> Url:
-    """The URL in `text`; a UsageError says what is wrong with it."""
+    """Parses a URL. Raises UsageError with the reason if the text is none."""
     shown = text if len(text) <= 100 else f"{text[:97]}..."
     if len(text) > _LONGEST:
         raise UsageError(f"{shown}: a URL of more than {_LONGEST} characters")
@@ -77,7 +77,7 @@ def parse(text: str) -> Url:
         raise UsageError(f"{shown}: there is no port 0")
     path = "".join(char if char.isascii() else _percent(char) for char in parts.path) or "/"
     query = "".join(char if char.isascii() else _percent(char) for char in parts.query)
-    # An empty query is another address than none.
+    # An empty query makes another address than no query.
     asks = "?" in text.partition("#")[0]
     return Url(parts.scheme, host, port or _PORTS[parts.scheme], path + (f"?{query}" if asks else ""))
 
@@ -87,7 +87,7 @@ def _percent(char: str) -> str:
 
 
 def file_name(url: Url) -> str:
-    """A name for the file, from the URL alone: no server decides where something is written."""
+    """A file name made from the URL only, so that no server chooses where a file is written."""
     last = unquote(url.target.partition("?")[0].rpartition("/")[2], errors="replace")
     name = re.sub(r"[\x00-\x1f\x7f/\\:]", "_", last).lstrip(".").strip()
     while len(name.encode()) > _LONGEST_NAME:
@@ -97,7 +97,7 @@ def file_name(url: Url) -> str:
 
 @cache
 def tls_context() -> ssl.SSLContext:
-    """The system's certificates, the library's own choice of versions and ciphers, HTTP/1.1."""
+    """A TLS context with the system's certificates, the library's default versions and ciphers, and HTTP/1.1."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context

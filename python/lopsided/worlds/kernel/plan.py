@@ -441,7 +441,7 @@ class _Planner:
         at_host = self.layout.interfaces.get(sender)
 
         def idle_ns(ip_length: int) -> int:
-            """The delay of a lone packet in ns: a shaper with credit adds nothing, a serializer the transmission time."""
+            """Delay of a lone packet in ns: a shaper with credit adds none, a serializer the transmission time."""
             return (at_host.delay_ns if at_host else 0) + sum(
                 direction.delay_ns + (0 if direction.burst else direction.send_ns(ip_length))
                 for _, direction in directions
