@@ -82,9 +82,7 @@ class Summary:
     longest_pause_ms: float
     requests: int
     holes: int
-    """Number of losses seen. The next fields count those that were taken for congestion, and those that were
-    answered.
-    """
+    """Number of losses seen. `reductions` counts those that were taken for congestion and answered."""
     reductions: int
 
 
