@@ -1,8 +1,8 @@
-"""The fixed set of scenarios that the simulator is held to Linux on, and the page that says how close it comes.
+"""The fixed set of scenarios in which the simulator is compared with Linux, and their measurement.
 
-Linux is measured once: its values are data beside the page, with the kernel they come from, so that the page can be
-redrawn (and the simulator held to them again) on a machine without any of this. `python -m reference.fidelity` does
-all of it.
+Linux is measured once. Its values are stored next to the page, with the release of the kernel, so that the page can be
+written again, and the simulator compared again, on a machine without Linux. `python -m reference.fidelity` does all of
+this.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 LINES = ((2400, 196), (3000, 1000), (3000, 100))
-"""Down and up, kbit/s."""
+"""Rates down and up, in kbit/s."""
 BUFFERS = range(5, 51, 5)
-"""Of the uplink, packets."""
+"""Buffers of the uplink, in packets."""
 
 VARIATION = 0.02
-"""The share by which rates and delays of a varied cell differ from the nominal ones, at most."""
+"""The largest deviation of a varied cell's rates and delays from the nominal ones, as a share."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One scenario of the set, and the seconds of it that are measured."""
+    """One scenario of the set, and the times in seconds between which it is measured."""
 
     name: str
     file: str
@@ -46,19 +46,19 @@ class Cell:
     """Rates in bit/s and delays in us that each seed changes by up to `VARIATION`, the same in both worlds."""
 
     def scenario(self, seed: int) -> Scenario:
-        """The scenario as it runs with that seed."""
+        """The scenario for a run with this seed."""
         from lopsided.scenario import Scenario
 
         return Scenario.load(FOLDER / self.file, **{**dict(self.settings), **self._variation(seed)})
 
     def fingerprint(self) -> str:
-        """What a measurement is valid for: what the scenario says, what is set in it, and the window."""
+        """Identifies what a measurement is valid for: the scenario file, its settings, and the measured time."""
         said = tomllib.loads((FOLDER / self.file).read_text())
         varied = self.varied or ""
         return hashlib.sha256(f"{said}{self.settings}{self.window}{varied}".encode()).hexdigest()[:16]
 
     def seeds(self, seeds: range) -> range:
-        """The seeds it runs with where others run with these: twice as many if varied, as its runs differ more."""
+        """The seeds of this cell: twice the usual number if the cell is varied, because its runs differ more."""
         return range(seeds.start, seeds.start + len(seeds) * (2 if self.varied else 1))
 
     def _variation(self, seed: int) -> dict[str, str]:
@@ -66,7 +66,7 @@ class Cell:
         settings = {}
         for key, value in self.varied:
             changed = value * (1 + draws.uniform(-VARIATION, VARIATION))
-            # Linux' shapers take whole octets per second.
+            # Linux's shapers need whole bytes per second.
             settings[key] = f"{round(changed / 8) * 8} bit/s" if key.endswith("rate") else f"{round(changed)} us"
         return settings
 
@@ -82,7 +82,7 @@ def two_way(down: int, up: int, buffer: int) -> Cell:
 
 
 def two_way_varied(down: int, up: int, buffer: int) -> Cell:
-    """The same off the nominal rates and delay."""
+    """The same cell with rates and delay that deviate from the nominal ones."""
     cell = two_way(down, up, buffer)
     varied = (("link.down.rate", down * 1e3), ("link.up.rate", up * 1e3), ("link.rtt", 2e4))
     return Cell(f"{cell.name}, varied", cell.file, cell.settings, cell.window, varied)
@@ -101,7 +101,9 @@ UNEQUAL_VARIED = Cell(
     ),
 )
 VARIED = (UNEQUAL_VARIED, *(two_way_varied(3000, 100, buffer) for buffer in BUFFERS[::2]))
-"""Cells whose nominal times are multiples of each other, so that drop-tail locks, off that lock."""
+"""Cells whose nominal times are multiples of each other, so that drop-tail locks, with deviations that break the
+lock.
+"""
 
 CELLS = (
     Cell("alone 3000/1000", "alone.toml", (), (0.0, 60.0)),
@@ -112,7 +114,7 @@ CELLS = (
 
 
 def records(path: Path) -> Records:
-    """Linux' values on disk: one line for each value."""
+    """Linux's values on disk."""
     return Records(path, (cell.name for cell in CELLS))
 
 
@@ -124,7 +126,7 @@ def runs(seeds: range) -> Iterator[tuple[Cell, int]]:
 def measure_linux(
     known: Records, seeds: range, progress: Callable[[float], object] | None = None
 ) -> Iterator[Measurement]:
-    """Measures what the records lack, and adds it as it comes."""
+    """Measures the runs that the records lack, and adds each when it is done."""
     missing = [(cell, seed) for cell, seed in runs(seeds) if known.get(cell, seed) is None]
     jobs = [Job(cell.scenario(seed), seed) for cell, seed in missing]
     for number, run in run_many(jobs, world="kernel", progress=progress):
@@ -135,13 +137,13 @@ def measure_linux(
 
 
 def probes() -> list[Probe]:
-    """A few of the runs, which tell whether a page is of the simulator of today."""
+    """A few runs, whose digests show whether a page is up to date with the simulator."""
     cells = (two_way(3000, 1000, 10), two_way(2400, 196, 20), two_way(3000, 100, 40))
     return [Probe(cell.name, cell.scenario(1)) for cell in cells]
 
 
 def simulate(seeds: range) -> dict[tuple[str, int], Values]:
-    """The same values of the simulator, for every cell and seed."""
+    """Returns the simulator's values for every cell and seed."""
     wanted = list(runs(seeds))
     jobs = [Job(cell.scenario(seed), seed) for cell, seed in wanted]
     measured = run_jobs(jobs, lambda number, run: compare.measure(run, wanted[number][0].window))

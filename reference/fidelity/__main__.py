@@ -1,7 +1,8 @@
-"""`python -m reference.fidelity`: measures what is missing on Linux, simulates, and writes the pages.
+"""`python -m reference.fidelity`: measures the missing runs on Linux, simulates, and writes the pages.
 
-They are `docs/fidelity.md`, of the congestion controls `docs/fidelity/variants.md` with its figure, and of the packets
-that are the same `docs/fidelity/packets.md`; `docs/fidelity/values.md` has every value beside chance.
+The pages are `docs/fidelity.md`, `docs/fidelity/values.md` (every value and its chance error),
+`docs/fidelity/variants.md` (the congestion controls, with a figure) and `docs/fidelity/packets.md` (the number of equal
+packets).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from reference.fidelity.variants import windows
 
 
 def main() -> int:
-    """Draws the page from what is recorded and what can be measured here."""
+    """Writes the pages from the records and from new measurements."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity", description=__doc__)
     parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder of fidelity.md")
     parser.add_argument("--seeds", type=int, default=4, help="how many seeds each cell runs with")

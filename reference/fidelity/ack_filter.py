@@ -1,13 +1,14 @@
-"""CAKE's ACK filter held to Linux': the same ACKs go, and whole runs come out alike.
+"""CAKE's ACK filter compared with Linux's: by replay of packets, and in whole runs.
 
-*By replay.* The kernel world carries a download and an upload whose way up has `cake` with its filter, and captures
-before and behind it. The very same packets, options and all, are then played to ours (`lopsided.studies.replay`), which
-is asked for one whenever one left on Linux. Every packet must meet the same fate.
+*By replay.* The kernel world carries a download and an upload. The uplink has `cake` with its ACK filter, and packets
+are captured before and behind it. The same packets with all options are then replayed into the simulator's filter
+(`lopsided.studies.replay`), which must deliver a packet whenever one left on Linux. Every packet must have the same
+fate.
 
 *In whole runs.* A download and an upload over three lines, in both worlds, with the same seeds.
 
-`python -m reference.fidelity.ack_filter` measures on Linux what is missing in `docs/fidelity/ack-filter.csv` and
-`ack-filter.xz`, and writes `docs/fidelity/ack-filter.md`; with `--recorded` it measures nothing on Linux.
+`python -m reference.fidelity.ack_filter` measures what `docs/fidelity/ack-filter.csv` and `ack-filter.xz` lack, and
+writes `docs/fidelity/ack-filter.md`; with `--recorded` it measures nothing on Linux.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ RUNS, CAPTURES, PAGE = DOCS / "ack-filter.csv", DOCS / "ack-filter.xz", DOCS / "
 RULES = ("conservative", "aggressive")
 SEEDS = (1, 2, 3, 4)
 BOUNDS = {"down_bps": 0.03, "up_bps": 0.03, "ack_ratio": 0.05}
-"""How far the simulator's median may be from Linux', as a share."""
+"""The largest deviation of the simulator's median from Linux's, as a share."""
 TIMEOUT_S = 300
 
 
@@ -72,7 +73,7 @@ def _tables(down: float, up: float, seconds: float, rule: str, cake: Tables, sta
 
 @dataclass(frozen=True)
 class Cell:
-    """A line in Mbit/s and a rule: `cake` shapes the way up to the line's rate, as users have it."""
+    """A line in Mbit/s and a filter rule. `cake` shapes the uplink to the line's rate, as users configure it."""
 
     down: float
     up: float
@@ -125,7 +126,7 @@ def records() -> Records:
 
 
 def probes() -> list[Probe]:
-    """A few of the whole runs, which tell whether the page is of the simulator of today."""
+    """A few runs, whose digests show whether the page is up to date with the simulator."""
     return [Probe(cell.name, cell.scenario) for cell in CELLS[:2]]
 
 
@@ -134,7 +135,7 @@ def probes() -> list[Probe]:
 
 @dataclass(frozen=True)
 class Case:
-    """What two flows send up through a `cake` that does not shape, before a line."""
+    """Two flows whose uplink has a `cake` that does not shape, in front of a slow line."""
 
     name: str
     rule: str
@@ -164,7 +165,7 @@ CASES = tuple(
 
 @dataclass(frozen=True)
 class Seen:
-    """A packet of a capture: when it came, its headers, and when it left, if it did."""
+    """A packet of a capture: its arrival time, its headers, and when it left, or `None`."""
 
     at_ns: int
     octets: bytes
@@ -172,12 +173,12 @@ class Seen:
 
     @property
     def is_ack(self) -> bool:
-        """Nothing but headers."""
+        """True if the packet consists of headers only."""
         return len(self.octets) == struct.unpack_from("!H", self.octets, 2)[0]
 
 
 def capture(case: Case) -> list[Seen]:
-    """The packets at the queue upwards on Linux, in virtual time, and their fates."""
+    """The packets at the uplink queue on Linux in virtual time, with their fates."""
     resolved = case.scenario.resolved
     recording = plan.Recording(
         translate.nanoseconds(resolved["duration_s"]), modules=translate.modules(resolved), seed=1
@@ -210,14 +211,14 @@ def capture(case: Case) -> list[Seen]:
 
 
 def _headers(packet: bytes) -> bytes:
-    """IP and TCP as they came, without the checksums, which tell nothing and fill a recording."""
+    """The IP and TCP headers without their checksums, which carry no information and would enlarge a recording."""
     ip = packet[captures.ETHERNET_HEADER :]
     end = 20 + (ip[32] >> 4) * 4
     return ip[:10] + bytes(2) + ip[12:36] + bytes(2) + ip[38:end]
 
 
 def simulate(case: Case, seen: Sequence[Seen]) -> list[Fate]:
-    """What ours does with them, asked for a packet whenever one left on Linux."""
+    """The fates of the packets in the simulator, which must deliver a packet whenever one left on Linux."""
     arrivals = [Arrival(packet.at_ns, packet.octets) for packet in seen]
     instants = sorted(packet.left_ns for packet in seen if packet.left_ns is not None)
     return play(case.scenario, "link", "up", arrivals, instants=instants)
@@ -225,21 +226,21 @@ def simulate(case: Case, seen: Sequence[Seen]) -> list[Fate]:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two queues over the same packets."""
+    """The fates of the same packets in two queues."""
 
     packets: int
     acks: int
     gone: int
-    """ACKs that went on Linux."""
+    """ACKs that Linux's filter removed."""
     ours: int
     same: int
     """ACKs with the same fate."""
     data: int
-    """Other packets with the same fate and place."""
+    """Other packets with the same fate and place in the order."""
 
 
 def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
-    """How many packets met the same fate. What waits at the end has none."""
+    """Counts the packets with the same fate. Leaves out packets that wait at the end."""
     last = max(packet.left_ns for packet in seen if packet.left_ns is not None)
     pairs = [(packet, fate) for packet, fate in zip(seen, fates, strict=True) if packet.at_ns < last]
     acks = [(packet.left_ns is None, fate.left_ns is None) for packet, fate in pairs if packet.is_ack]
@@ -255,7 +256,7 @@ def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
 
 
 def save(path: Path, recorded: Mapping[str, Sequence[Seen]]) -> None:
-    """All captures in one compressed file: times as steps, headers octet by octet across the packets."""
+    """Writes all captures into one compressed file: times as differences, headers byte column by byte column."""
     parts: list[bytes] = []
     for name, seen in recorded.items():
         before = [0, *(packet.at_ns for packet in seen)]
@@ -273,7 +274,7 @@ def save(path: Path, recorded: Mapping[str, Sequence[Seen]]) -> None:
 
 
 def load(path: Path) -> dict[str, list[Seen]]:
-    """What `save` has written."""
+    """Reads a file that `save` wrote."""
     data, at = lzma.decompress(path.read_bytes()), 0
 
     def take(octets: int) -> bytes:
@@ -351,7 +352,7 @@ def _said(name: str, values: Sequence[float]) -> str:
 
 
 def page(both: Both, recorded: Mapping[str, Sequence[Seen]]) -> str:
-    """The document."""
+    """The page as Markdown."""
     text, apart = "", 0
     for case in CASES:
         if case.name in recorded:
@@ -389,7 +390,9 @@ def _of(some: int, whole: int) -> str:
 
 
 def to_measure(runs: Records) -> Iterator[tuple[Cell, int]]:
-    """The runs that are missing, every cell's first seeds first; those of the fast line take longest, and come last."""
+    """The runs that are missing, first the first seed of every cell. Runs of the fast line take longest and come
+    last.
+    """
     for cells in (CELLS[:-2], CELLS[-2:]):
         for seed, cell in product(SEEDS, cells):
             if runs.get(cell, seed) is None:
@@ -417,7 +420,7 @@ def main() -> int:
                 runs.add(Measurement.of(cell, seed, run, values_of(run)))
                 print_line(f"{cell.name}, seed {seed}")
             except GuestFailed as error:
-                # A busy machine is too slow for the fast line: the other runs go on.
+                # A busy machine is too slow for the fast line; the other runs continue.
                 print_line(f"{cell.name}, seed {seed}: {error}")
     except KernelUnavailable as error:
         print(f"drawing from the records alone: {error}", file=sys.stderr)

@@ -1,13 +1,13 @@
-"""balakrishnan1999's one-flow cells beside its authors' own code, which survives in ns-2.
+"""The one-flow cells of balakrishnan1999, compared with its authors' code in ns-2.
 
-`python -m reference.fidelity.authors` runs what is missing in `docs/fidelity/authors.csv` on ns-2, simulates the same,
-and writes `docs/fidelity/authors.md`; with `--recorded` ns-2 is not run. Where a cell has no random number, the delay
-of its return line is varied by up to 0.4 ms; else the seed is.
+`python -m reference.fidelity.authors` runs on ns-2 what `docs/fidelity/authors.csv` lacks, simulates the same, and
+writes `docs/fidelity/authors.md`; with `--recorded` it does not run ns-2. If a cell draws no random number, the delay
+of its return line varies by up to 0.4 ms instead of the seed.
 
-Debian's ns-2.35 runs Reno and the cells with ACK filtering or reconstruction alone as they were meant. For ACC/SA and
-AF/SA give `--ns` the path of one with two repairs: its RED marks packets that do not say that they are capable of ECN
-(`queue/red.cc`), and `TcpAgent::timeout_nonrtx` (`tcp/tcp.cc`) sends when the timer of bursts expires too. Without them
-these cells stay as recorded.
+Debian's ns-2.35 runs Reno and the cells with only ACK filtering or reconstruction as the authors meant. ACC/SA and
+AF/SA need an ns-2 with two repairs (give its path by `--ns`): its RED marks packets that do not declare ECN
+(`queue/red.cc`), and `TcpAgent::timeout_nonrtx` (`tcp/tcp.cc`) also sends when the timer of bursts expires. Without it
+these cells keep their recorded values.
 """
 
 from __future__ import annotations
@@ -53,9 +53,11 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 RECORDS, PAGE = DOCS / "authors.csv", DOCS / "authors.md"
 SCENARIO = Path(ns2.__file__).parent / "scenarios" / "hybrid.toml"
 BOUNDS = {"throughput_mbps": 0.05, "window": 0.05, "rtt_ms": 0.05, "acks_delivered": 0.10, "acks_filtered": 0.10}
-"""How far our median may be from theirs, as a share, where it is not within the range of their runs."""
+"""The largest deviation of our median from theirs, as a share, if it is outside the range of their runs."""
 REPAIRED = 3.0
-"""Mbit/s that sender adaptation reaches with bursts of one, which wait for the timer that Debian's ns-2 forgets."""
+"""Mbit/s that sender adaptation with bursts of one reaches only if the timer of bursts works, which it does not in
+Debian's ns-2.
+"""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The scheme as the authors' code knows it: its RED has one form only."""
+        """The name of the scheme in the authors' code, which has only one form of RED."""
         return self.scheme.key.removesuffix("_code")
 
     @property
@@ -81,20 +83,20 @@ class Cell:
 
     @property
     def duration_s(self) -> int:
-        """ns-2's reconstruction gets slower with every ACK."""
+        """Seconds. Shorter with reconstruction, because ns-2's reconstruction gets slower with every ACK."""
         return 25 if self.scheme.reconstructed else 50
 
     @property
     def numbers(self) -> range:
-        """Of the runs."""
+        """The numbers of the runs."""
         return range(1, 11 if self.draws else 4 if self.scheme.reconstructed or self.case == "A" else 6)
 
     def delay_ms(self, number: int) -> float:
-        """The middle ones first."""
+        """The delay of the return line in ms: the values nearest to 50 ms first."""
         return 50.0 if self.draws else sorted(RETURN_DELAYS_MS, key=lambda delay: abs(delay - 50))[number - 1]
 
     def settings(self, number: int) -> Mapping[str, object]:
-        """What ns-2 is told."""
+        """The arguments of ns-2."""
         found: dict[str, object] = {
             "scheme": self.key,
             "rate": self.line.rate_bps,
@@ -106,7 +108,7 @@ class Cell:
         return found | ({"window": 120, "edge": 10, "down": 10} if self.case == "B" else {})
 
     def scenario(self, number: int) -> lop.Scenario:
-        """What ours is told."""
+        """The same scenario in the simulator."""
         changed = {
             **(CASE_B if self.case == "B" else {}),
             **self.line.overrides,
@@ -116,7 +118,7 @@ class Cell:
         return lop.Scenario.load(SCENARIO).with_(**changed, **delay)
 
     def fingerprint(self) -> str:
-        """Of ns-2's script and settings."""
+        """Identifies ns-2's script and its arguments."""
         said = ns2.SCRIPT.read_text() + repr([self.settings(number) for number in self.numbers])
         return hashlib.blake2b(said.encode(), digest_size=6).hexdigest()
 
@@ -128,7 +130,7 @@ CELLS = (
 
 
 QUANTITIES = ("throughput_mbps", "window", "rtt_ms", "acks_delivered", "acks_filtered")
-"""Of the download; the window is in packets."""
+"""The quantities, all of the download. The window is in packets."""
 
 
 def records() -> Records:
@@ -157,7 +159,7 @@ def theirs(program: str, cell: Cell, number: int) -> Measurement:
 
 
 def round_trips(trace: Path) -> Iterator[float]:
-    """From a packet's only sending to the first ACK for it, in seconds."""
+    """Yields the seconds from the sending of a packet that was sent once to the first ACK for it."""
     sent: dict[int, float | None] = {}
     highest = -1
     with trace.open() as lines:
@@ -173,19 +175,19 @@ def round_trips(trace: Path) -> Iterator[float]:
 
 
 def ours(cell: Cell, number: int) -> Values:
-    """The same in the simulator."""
+    """The values of the same run in the simulator."""
     found = measure.one_way(cell.scenario(number).run(seed=number), Case(SCENARIO.name, {}, {}))
     rates = (found["throughput_bps"] / 1e6, found["cwnd_packets"], found["rtt_ms"])
     return _values(*rates, found["acks_delivered"], found["acks_filtered"])
 
 
 def probes() -> list[Probe]:
-    """A few of the runs, which tell whether the page is of the simulator of today."""
+    """A few runs, whose digests show whether the page is up to date with the simulator."""
     return [Probe(cell.name, cell.scenario(1)) for cell in CELLS if cell.case == "B" and not cell.draws]
 
 
 def is_repaired(program: str) -> bool:
-    """Whether the timer of bursts acts."""
+    """True if the timer of bursts works in this ns-2."""
     probe = {"scheme": AF_SA.key, "window": 120, "edge": 10, "down": 10, "burst": 1, "stop": 10}
     return ns2.printed(program, probe)["down_bps"] > REPAIRED * 1e6
 
@@ -235,7 +237,7 @@ def _said(values: Sequence[float]) -> str:
 
 
 def page(both: Both) -> str:
-    """The document."""
+    """The page as Markdown."""
     rows, within = list[list[str]](), 0
     known = both.cells
     for cell in (cell for cell in CELLS if cell.name in known):
@@ -277,7 +279,7 @@ def _measure(recorded: Records, program: str | None, jobs: int) -> None:
 
 
 def main() -> int:
-    """Runs what is missing, and writes the page."""
+    """Runs the missing cells, and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.authors", description=__doc__)
     parser.add_argument("--recorded", action="store_true", help="do not run ns-2")
     parser.add_argument("--ns", metavar="PATH", default=shutil.which("ns"), help="ns-2, repaired or not")

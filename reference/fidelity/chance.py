@@ -16,11 +16,11 @@ from statistics import fmean, median, stdev
 from reference.fidelity.records import Key, Measurement, Values
 
 BOUND, STANDARD_ERRORS = 0.10, 3.0
-"""A value is off where its error is beyond both."""
+"""A value is off if its error is beyond both bounds."""
 
 RESAMPLES = 200
 LEAST_SPREAD = 1e-3
-"""Of a mean: what lies within this share is a matter of microseconds, whatever so few seeds say of the spread."""
+"""The least standard error as a share of the mean: a smaller spread of so few seeds would only show microseconds."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Value:
 
     @property
     def known(self) -> bool:
-        """Whether both worlds have it, and it is not nothing."""
+        """True if both worlds have the value, and Linux's mean is not zero."""
         return bool(self.linux and self.sim) and fmean(self.linux) != 0
 
     @property
@@ -53,9 +53,9 @@ class Value:
 
     @property
     def standard_error(self) -> float:
-        """Of `error`, as a share.
+        """The standard error of `error`, as a share.
 
-        Linux runs with few seeds, whose spread says little: it is taken to be no less than the simulator's.
+        Linux runs with few seeds, whose spread is uncertain: its spread counts at least as much as the simulator's.
         """
         scale = abs(fmean(self.linux))
         of_sim, of_linux = _spread(self.sim), max(_spread(self.linux), _spread(self.sim))
@@ -70,18 +70,18 @@ class Value:
 
     @property
     def off(self) -> bool:
-        """Beyond the bound and beyond chance."""
+        """True if the error is beyond the bound and beyond chance."""
         return abs(self.error) > BOUND and not self.by_chance
 
     @property
     def by_chance(self) -> bool:
-        """Whether the error is one that the seeds explain."""
+        """True if the spread of the seeds explains the error."""
         return abs(self.in_standard_errors) <= STANDARD_ERRORS
 
     def chance(self) -> float:
-        """The 95th percentile of the simulator's errors against itself: as many seeds as Linux has against the others.
+        """The 95th percentile of the simulator's errors against itself, with as many seeds on one side as Linux has.
 
-        NaN where there are not enough seeds to leave some on the other side.
+        NaN if too few seeds are left for the other side.
         """
         few = len(self.linux)
         if len(self.sim) < 2 * few:
@@ -95,7 +95,7 @@ class Value:
         return percentile(errors, 0.95)
 
     def beyond_chance(self) -> float:
-        """What of the error chance does not explain; zero where it explains all."""
+        """The part of the error that chance does not explain; zero if chance explains all."""
         chance = self.chance()
         return abs(self.error) if math.isnan(chance) else max(0.0, abs(self.error) - chance)
 
@@ -143,7 +143,7 @@ def _median(values: Sequence[float]) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """By interpolation; NaN of nothing."""
+    """The percentile by linear interpolation; NaN without values."""
     if not values:
         return math.nan
     ordered = sorted(values)

@@ -1,12 +1,12 @@
-"""Managed queues beside Linux', in whole runs.
+"""Managed queues compared with Linux's, in whole runs.
 
-`python -m reference.fidelity.disciplines` writes docs/fidelity/disciplines.md. Each discipline stands before the same
-line on Linux and in the simulator, with the same seeds, at several round trips, with and without ECN. What was measured
-on Linux is kept in `docs/fidelity/disciplines.csv` run by run, and only what is missing there is measured, for
-`--minutes` at most; with `--recorded` nothing is, but the simulator.
+`python -m reference.fidelity.disciplines` writes docs/fidelity/disciplines.md. Each discipline runs on the same line on
+Linux and in the simulator, with the same seeds, at several round trips, with and without ECN. Linux's values are stored
+in `docs/fidelity/disciplines.csv` run by run. The command measures only runs that are missing there, for at most
+`--minutes`; with `--recorded` it measures nothing on Linux.
 
-A cell is held to its bounds by medians over the seeds that both have. Where it is beyond, more seeds of the simulator
-say whether that is chance (`reference/fidelity/chance.py`): the difference of the means in its standard errors.
+A cell is within its bounds by the medians over the seeds of both worlds. If it is not, more seeds of the simulator show
+whether that is chance (`reference/fidelity/chance.py`): the difference of the means in its standard errors.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ QUEUES: Mapping[str, str | Tables] = {
     "fq": "fq",
     "fifo": "100 packets",
 }
-"""Each by its name on the page: its defaults, but where these hold nothing back or Linux counts otherwise."""
+"""The disciplines by their names on the page, with default settings unless these hold nothing back, or Linux counts in
+another unit.
+"""
 HERE: Mapping[str, str | Tables] = {
     **QUEUES,
     "pie": {"kind": "pie", "tupdate": "20 ms"},
@@ -54,19 +56,22 @@ HERE: Mapping[str, str | Tables] = {
     "red": {**_RED, "idle_decay": False},
     "choke": {**_CHOKE, "idle_decay": False},
 }
-"""What the simulator runs instead: Linux' timer makes 20 ms of PIE's 15 between updates (docs/fidelity/queues.md), and
-the kernel world's htb asks RED and CHOKe for no packet where there is none, so that they learn of no idle time."""
+"""The queues of the simulator. Linux's timer makes PIE's 15 ms between updates 20 ms (docs/fidelity/queues.md), and the
+kernel world's htb asks an empty RED or CHOKe for no packet, so they do not notice idle time.
+"""
 WITHOUT_ECN = ("sfq", "fq", "fifo")
 GRID = ((100, False), (20, False), (500, False), (100, True), (20, True), (500, True), (200, False), (200, True))
-"""Round trips in ms, and whether ECN is used, the most telling first."""
+"""Round trips in ms, and whether ECN is used; the most informative first."""
 SEEDS = (1, 2, 3, 4)
-"""On Linux; the simulator runs those that are recorded, and"""
+"""The seeds on Linux. The simulator runs those that are recorded, and for the chance error `SIM_SEEDS`."""
 SIM_SEEDS = tuple(range(1, 13))
-"""these, for what chance gives."""
+"""The seeds of the simulator for the chance error."""
 DRAWN = ("pie", "fq_pie", "red", "choke")
-"""Those that draw at random."""
+"""The disciplines that draw random numbers."""
 BOUNDS = {"goodput_bps": 0.03, "sojourn_mean_ms": 0.10, "sojourn_p95_ms": 0.10, "signals": 0.15}
-"""How far the simulator's median may be from Linux', as a share. Signals are drops, with ECN marks and drops."""
+"""The largest deviation of the simulator's median from Linux's, as a share. Signals are drops, and with ECN drops and
+marks.
+"""
 
 
 def line(rtt: int, duration: int) -> Tables:
@@ -144,20 +149,20 @@ def measured(world: str, cell: Cell, seed: int) -> Measurement:
 
 
 def probes() -> list[Probe]:
-    """A few of the lines, which tell whether the page is of the simulator of today."""
+    """A few runs, whose digests show whether the page is up to date with the simulator."""
     wanted = ("codel", "red", "cake")
     plain = lop.Scenario.build(line(20, 20), "20-ms")
     return [Probe(name, plain.with_(**{"link.down.queue": HERE[name]})) for name in wanted]
 
 
 def simulated(run: tuple[Cell, int]) -> tuple[tuple[str, int], Values]:
-    """The same in the simulator, for a pool of processes."""
+    """The values of one run in the simulator, for a pool of processes."""
     one = measured("sim", *run)
     return (one.cell, one.seed), one.values
 
 
 def to_measure(known: Records) -> Iterator[tuple[Cell, int]]:
-    """The runs that are not recorded yet, those first that give each cell its first seeds."""
+    """The runs that are not recorded yet, the first seeds of each cell first."""
     for rtt, ecn in GRID:
         for seed in SEEDS:
             for cell in CELLS:
@@ -207,7 +212,7 @@ def page(both: Both) -> str:
 
 
 def promised(apart: int) -> Promise:
-    """That the seeds explain what is beyond a bound."""
+    """The promise that chance explains all values beyond a bound."""
     return Promise(
         "Every cell is within its bounds, or beyond them by chance.",
         claims.at_most(0, [claims.number("cells that the seeds do not explain", apart)]),
@@ -215,7 +220,9 @@ def promised(apart: int) -> Promise:
 
 
 def _together(cells: Sequence[Cell], both: Both) -> Iterator[list[str]]:
-    """Rows of the disciplines that draw: the mean error of each quantity over all their cells, and Stouffer's sum."""
+    """The rows of the disciplines that draw: the mean error of each quantity over all their cells, and Stouffer's
+    sum.
+    """
     for queue in DRAWN:
         texts: list[str] = []
         for name, bound in BOUNDS.items():
@@ -229,7 +236,7 @@ def _together(cells: Sequence[Cell], both: Both) -> Iterator[list[str]]:
 
 
 def _chance(values: Mapping[str, Value]) -> str:
-    """What is beyond its bound, in standard errors; bold where the seeds do not explain it."""
+    """The values beyond their bounds in standard errors; bold if the seeds do not explain them."""
     texts = [f"{_SHORT[name]} {value.in_standard_errors:+.1f}" for name, value in values.items()]
     return ", ".join(
         text if value.by_chance else f"**{text}**" for text, value in zip(texts, values.values(), strict=True)
@@ -285,7 +292,7 @@ explain {chance} more cells, and {apart} they do not.
 
 
 def main() -> None:
-    """Measures and writes."""
+    """Measures, simulates, and writes the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--recorded", action="store_true", help="take Linux' values from the file")
     parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux later than this")
@@ -298,7 +305,7 @@ def main() -> None:
         linux.add(measured("kernel", cell, seed))
         print("Linux:", cell.name, seed, flush=True)
     known = [one for cell in CELLS for one in linux.of(cell.name)]
-    # Not forked: the runs on Linux have begun threads, whose locks a fork would hold for good.
+    # Spawned, not forked: the runs on Linux have started threads, and a fork would hold their locks forever.
     with ProcessPoolExecutor(arguments.workers, get_context("spawn")) as pool:
         wanted = [(cell, seed) for cell in CELLS if linux.of(cell.name) for seed in SIM_SEEDS]
         sim = dict(pool.map(simulated, wanted, chunksize=4))

@@ -1,9 +1,9 @@
-"""`python -m reference.fidelity.freebsd`: the profile `freebsd-7` held to FreeBSD's own TCP.
+"""`python -m reference.fidelity.freebsd`: compares the profile `freebsd-7` with FreeBSD's own TCP.
 
-FreeBSD 9.1's stack, built as a library with a virtual clock and set back towards 7.2 where it is known to differ, ran
-over the line of merritt2010; its runs are `docs/fidelity/freebsd.csv`, two of them over time `freebsd-windows.csv`.
-The profile was made after the runs "as 7.2"; those with a rule switched off hold it to what it was not made after.
-Writes `docs/fidelity/freebsd.md` and its figure.
+FreeBSD 9.1's stack, built as a library with a virtual clock and set back towards 7.2 where a difference is known, ran
+on the line of merritt2010. Its runs are in `docs/fidelity/freebsd.csv`, two of them over time in `freebsd-windows.csv`.
+The profile was made from the runs "as 7.2"; the runs with a rule switched off test it on data that it was not made
+from. Writes `docs/fidelity/freebsd.md` and its figure.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ DOWN_BPS, UP_BPS = 2.4e6, 196e3
 END_S = 240.0
 MSS = 1448
 ALONE_S = 110
-"""How long a download alone is watched for its ACKs."""
+"""Seconds for which a download alone is watched for its ACKs."""
 
 MAIN = "as 7.2"
 VARIANTS: dict[str, dict[str, str]] = {
@@ -57,13 +57,13 @@ VARIANTS: dict[str, dict[str, str]] = {
     "no timestamps, no scaling": {"stack.timestamps": "false", "stack.window_scaling": "false"},
     "buffers do not grow": {"stack.send_buffer": "32 KiB", "stack.receive_buffer": "64 KiB"},
 }
-"""What is switched off in FreeBSD, and the settings of the profile that do the same."""
+"""The rules that are switched off in FreeBSD, with the settings of the profile that do the same."""
 
 ACKS_PER_SEGMENT = 0.68
-"""FreeBSD's, of a download alone and of one beside an upload."""
+"""FreeBSD's ACKs per segment, the same for a download alone and next to an upload."""
 
 PERFORMANCE_WITHIN, ACKS_WITHIN = 0.05, 0.03
-"""The bounds: performance in shares of the line, ACKs a segment as a share of FreeBSD's."""
+"""The bounds: performance as a share of the line, ACKs per segment as a share of FreeBSD's."""
 
 COLUMNS = (
     "download_share",
@@ -75,12 +75,12 @@ COLUMNS = (
 )
 
 Values = dict[str, list[float]]
-"""By column, one value a seed."""
+"""The values of each column, one for each seed."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One variant with one buffer: every run of FreeBSD's and of the simulator's."""
+    """One variant with one buffer: the values of all runs of FreeBSD and of the simulator."""
 
     variant: str
     buffer: int
@@ -88,11 +88,11 @@ class Cell:
     simulated: Values
 
     def off(self, column: str) -> float:
-        """How far the simulator's median is from FreeBSD's."""
+        """The difference of the simulator's median from FreeBSD's."""
         return median(self.simulated[column]) - median(self.freebsd[column])
 
     def is_within_seeds(self, column: str) -> bool:
-        """Whether the simulator's median lies within the range of FreeBSD's seeds."""
+        """True if the simulator's median lies within the range of FreeBSD's seeds."""
         return min(self.freebsd[column]) <= median(self.simulated[column]) <= max(self.freebsd[column])
 
 
@@ -147,17 +147,17 @@ def cells(freebsd: dict[tuple[str, int], Values], seeds: Sequence[int] = SEEDS) 
 
 
 def probes() -> list[Probe]:
-    """A few of the runs, which tell whether the page is of the simulator of today."""
+    """A few runs, whose digests show whether the page is up to date with the simulator."""
     return [Probe(f"{MAIN}, {buffer}", scenario(MAIN, buffer)) for buffer in (5, 25, 50)]
 
 
 def acks_per_segment() -> float:
-    """What the download alone sends back for each of its segments: packets that enter the uplink."""
+    """ACKs per segment of a download alone: packets that enter the uplink, divided by data segments."""
     times = {"scenario.duration": f"{ALONE_S} s", "flow.upload.start": f"{ALONE_S - 1} s"}
     run = Scenario.load(SCENARIO, **times, **{"flow.upload.start_jitter": "0 s"}).run(seed=1)
     up = run.links["arrived_packets"][list(run.links["direction"]).index("up")]
     down = run.flows["data_segments_in"][0]
-    # The handshakes, and the upload's last second, are some ten packets of several thousand.
+    # The handshakes and the upload's last second are about 10 packets of several thousand.
     return number(up) / number(down)
 
 
@@ -166,11 +166,11 @@ def acks_per_segment() -> float:
 
 @dataclass(frozen=True)
 class Rule:
-    """Something that FreeBSD does and the profile did not at first, in the order of its effect."""
+    """A rule of FreeBSD that the profile lacked at first; ordered by effect."""
 
     text: str
     setting: str
-    """What the profile says for it."""
+    """The settings of the profile for it."""
     scripts: tuple[str, ...]
     """Packet scripts that show it, below `mechanisms.SCRIPTS`."""
 
@@ -283,7 +283,7 @@ RULES = (
 
 
 def missing_scripts(root: Path) -> list[str]:
-    """Scripts that are named and do not exist."""
+    """The packet scripts that are named but do not exist."""
     return [script for rule in RULES for script in rule.scripts if not mechanisms.exists(root, script)]
 
 
@@ -354,7 +354,7 @@ def render(found: list[Cell], acks: float) -> str:
 
 
 def promised(main: list[Cell], acks: float) -> list[Promise]:
-    """Of the stack as 7.2: its performance, its ACKs, its timeouts."""
+    """The promises about the stack as 7.2: performance, ACKs, timeouts."""
     off = [abs(cell.off("performance")) for cell in main]
     timely = [cell for cell in main if cell.is_within_seeds("upload_timeouts")]
     return [
@@ -394,7 +394,7 @@ def _main_row(cell: Cell) -> list[object]:
 
 
 def _performances(cells: list[Cell], buffer: int) -> Iterator[str]:
-    """Of each rule that is switched off, FreeBSD's and the simulator's."""
+    """For each rule that is switched off, FreeBSD's performance and the simulator's."""
     by_variant = {cell.variant: cell for cell in cells if cell.buffer == buffer}
     for variant in VARIANTS:
         if cell := by_variant.get(variant):
@@ -425,7 +425,7 @@ def windows(path: Path, buffer: int) -> tuple[list[float], list[float]]:
 
 
 def simulated_window(buffer: int) -> tuple[Floats, Floats]:
-    """The simulator's, sampled as often."""
+    """The simulator's window over time, sampled at the same interval."""
     found = series.flow_column(scenario(MAIN, buffer).run(seed=1), "download", "cwnd_bytes")
     return found.time_s, found.value / MSS
 

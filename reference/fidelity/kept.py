@@ -1,8 +1,8 @@
-"""What Linux sent, kept: one run folder with captures for each scenario and seed, made once.
+"""Run folders of Linux with captures, one for each scenario and seed, each made once.
 
-A run on Linux takes minutes, a simulated one a second. What is kept serves the values of a page and the alignment of
-packets alike, and the simulator is held to it anew whenever it has changed. The folders are no part of the repository,
-which has the records alone.
+A run on Linux takes minutes, a simulated run a second. The folders provide the values of a page and the packets to
+align, and the simulator is compared with them again whenever it changes. The folders are not part of the repository,
+which only has the records.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Progress = Callable[[float], object]
 FOLDER = Path(".fidelity")
 SIDE_BY_SIDE = 2
 MARK = 12
-"""So many digits of the fingerprint are part of a folder's name."""
+"""Number of digits of the fingerprint in a folder's name."""
 
 
 @dataclass(frozen=True)
@@ -38,22 +38,22 @@ class Wanted:
 
     name: str
     fingerprint: str
-    """What it is valid for."""
+    """Identifies the scenario that the run is valid for."""
     seed: int
     scenario: Callable[[], Scenario]
 
     def folder(self, kept: Path = FOLDER) -> Path:
-        """Where it is kept."""
+        """The folder of the run."""
         plain = re.sub("[^a-z0-9.]+", "-", self.name.lower()).strip("-")
         seed = "" if self.seed == 1 else f"-seed-{self.seed}"
         return kept / f"{plain}-{self.fingerprint[:MARK]}{seed}"
 
     def is_kept(self, kept: Path = FOLDER) -> bool:
-        """Whether Linux has run it here."""
+        """True if the folder of the run exists."""
         return (self.folder(kept) / aligning.CAPTURES).is_dir()
 
     def run(self, kept: Path = FOLDER) -> Run:
-        """The run that is kept; made where there is none."""
+        """Returns the stored run, after making it on Linux if it is missing."""
         folder = self.folder(kept)
         return Run.load(folder) if self.is_kept(kept) else aligning.keep(self.scenario(), folder, seed=self.seed)
 
@@ -62,7 +62,7 @@ class Cell(Named, Protocol):
     """A cell whose scenario is the same for every seed."""
 
     def scenario(self) -> Scenario:
-        """The scenario as it runs."""
+        """The scenario to run."""
         ...
 
 
@@ -71,20 +71,20 @@ C = TypeVar("C", bound=Cell)
 
 @dataclass(frozen=True)
 class Effort:
-    """How much of Linux is wanted: how many runs side by side, and when none is begun any more."""
+    """Limits of the measurement on Linux: the number of parallel runs, and the time after which no run starts."""
 
     workers: int = SIDE_BY_SIDE
     until: float | None = None
-    """By `time.monotonic`; None: until all is measured."""
+    """A time of `time.monotonic`; `None` for no limit."""
 
     @property
     def is_spent(self) -> bool:
-        """Whether nothing more is to be begun."""
+        """True if no run may start any more."""
         return self.until is not None and time.monotonic() > self.until
 
     @staticmethod
     def of(minutes: float | None, workers: int = SIDE_BY_SIDE) -> Effort:
-        """This number of minutes from now."""
+        """The effort of this number of minutes from now."""
         return Effort(workers, None if minutes is None else time.monotonic() + 60 * minutes)
 
 
@@ -94,7 +94,7 @@ def runs(
     progress: Progress | None = None,
     kept: Path = FOLDER,
 ) -> Iterator[tuple[int, Run]]:
-    """Each one's number and run as it is done, begun in their order, as far as the effort reaches."""
+    """Yields the number and the run of each when it is done. Runs start in their order, as far as the effort allows."""
     with ThreadPoolExecutor(effort.workers) as pool:
         begun = {
             pool.submit(lambda one: None if effort.is_spent else one.run(kept), one): number
@@ -118,7 +118,7 @@ def measure(
     effort: Effort,
     progress: Progress | None = None,
 ) -> Iterator[tuple[C, int, Run]]:
-    """Has Linux run those cells and seeds that the records lack, adds their values as they come, and gives the runs."""
+    """Runs on Linux the cells and seeds that the records lack, adds their values, and yields the runs."""
     missing = [(cell, seed) for cell, seed in wanted if records.get(cell, seed) is None]
     on_linux = [Wanted(cell.name, cell.fingerprint(), seed, cell.scenario) for cell, seed in missing]
     for number, run in runs(on_linux, effort, progress):
@@ -130,7 +130,7 @@ def measure(
 def simulate(
     wanted: Sequence[tuple[Cell, int]], values_of: Callable[[Run], Values], progress: Progress | None = None
 ) -> dict[tuple[str, int], Values]:
-    """The same values of the simulator, by cell and seed."""
+    """Returns the simulator's values by cell and seed."""
     jobs = [Job(cell.scenario(), seed) for cell, seed in wanted]
     found = run_jobs(jobs, lambda _, run: values_of(run), progress=progress)
     return {(cell.name, seed): values for (cell, seed), values in zip(wanted, found, strict=True)}

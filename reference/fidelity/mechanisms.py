@@ -1,9 +1,9 @@
-"""`python -m reference.fidelity.mechanisms`: each mechanism of Linux's TCP held to what Linux sends where it acts.
+"""`python -m reference.fidelity.mechanisms`: compares each mechanism of Linux's TCP with Linux in a scenario of its
+own.
 
 A mechanism has packet scripts, and a small scenario in which it acts: segments that both worlds lose by their number,
-ways that are interrupted, an application that pauses, an MTU. The scenario runs once on Linux and once in the
-simulator, and all packets at both hosts are aligned (`lopsided compare --packets`). Writes
-`docs/fidelity/mechanisms.md`.
+outages, an application that pauses, an MTU. The scenario runs once on Linux and once in the simulator, and all packets
+at both hosts are aligned (`lopsided compare --packets`). Writes `docs/fidelity/mechanisms.md`.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ _HOLES = _lost(60, 63, 66, 90, 300, 301)
 
 @dataclass(frozen=True)
 class Mechanism:
-    """What Linux does, the scripts that hold the simulator to it, and a scenario in which it acts."""
+    """A mechanism of Linux: its packet scripts, and a scenario in which it acts."""
 
     name: str
     scripts: tuple[str, ...]
-    """As `file::test` of `crates/tcp/src/tests/scripts`."""
+    """The scripts as `file::test` of `crates/tcp/src/tests/scripts`."""
     settings: Settings
     acts: str = ""
-    """A column of `flows` that says that it acted."""
+    """The column of `flows` that shows that the mechanism acted."""
     ignored: tuple[str, ...] = field(default=())
 
     def scenario(self) -> Scenario:
@@ -228,12 +228,12 @@ MECHANISMS: tuple[Mechanism, ...] = (
 
 @dataclass(frozen=True)
 class Held:
-    """What the packets of one mechanism's scenario came to."""
+    """The comparison of one mechanism."""
 
     mechanism: Mechanism
     packets: int
     same: int
-    """Before the first that is another one; all where none is."""
+    """Number of packets before the first different one; all packets if none differs."""
     first: packets.Divergence | None
     acted: bool
 
@@ -284,7 +284,9 @@ SCRIPTS_ALONE: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""What no scenario of the kernel world makes happen: its applications write one way, and its lines keep the order."""
+"""Mechanisms that no scenario of the kernel world can trigger: its applications write in one way, and its lines keep
+the order.
+"""
 
 
 WITHOUT: tuple[tuple[str, str], ...] = (
@@ -480,11 +482,11 @@ WITHOUT: tuple[tuple[str, str], ...] = (
         "sending::an_ack_that_lets_nothing_go_says_nothing_of_the_window",
     ),
 )
-"""Each was switched off in the source by hand, alone, and that script failed."""
+"""Rules and scripts. Each rule was switched off in the source by hand, alone, and the script failed."""
 
 
 def missing(root: Path) -> list[str]:
-    """Scripts that are named and do not exist."""
+    """The packet scripts that are named but do not exist."""
     named = [script for mechanism in MECHANISMS for script in mechanism.scripts]
     named += [script for _, scripts in SCRIPTS_ALONE for script in scripts]
     named += [script for _, script in WITHOUT]
@@ -492,7 +494,7 @@ def missing(root: Path) -> list[str]:
 
 
 def exists(root: Path, script: str) -> bool:
-    """Whether there is a packet script of this name, as `file::test`."""
+    """True if a packet script of this name exists, as `file::test`."""
     file, test = script.split("::")
     path = root / SCRIPTS / f"{file}.rs"
     return path.is_file() and re.search(rf"fn {test}\(", path.read_text()) is not None
@@ -539,7 +541,7 @@ def _cells(one: Held) -> tuple[str, ...]:
 
 
 def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
-    """That each mechanism acts, and makes the same packets."""
+    """The promises that each mechanism acts, and leads to the same packets."""
     return [
         Promise(
             "In every scenario the mechanism acts.",
@@ -553,17 +555,17 @@ def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
 
 
 def probes() -> list[Probe]:
-    """A few of the scenarios, which tell whether the page is of the simulator of today."""
+    """A few runs, whose digests show whether the page is up to date with the simulator."""
     return [Probe(mechanism.name, mechanism.scenario()) for mechanism in MECHANISMS[:4]]
 
 
 def listed(scripts: Iterable[str]) -> str:
-    """Packet scripts, a line each, in a cell of a table."""
+    """Packet scripts for a cell of a table, one per line."""
     return "<br>".join(f"`{script}`" for script in scripts)
 
 
 def main() -> int:
-    """Runs all of them and writes the page."""
+    """Runs all mechanisms and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.mechanisms", description=__doc__)
     parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder that the page goes to")
     parser.add_argument("--only", default="", help="those whose name has this; writes no page")

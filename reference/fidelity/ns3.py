@@ -1,4 +1,4 @@
-"""ns-3 on the two-way cells, where it is installed: what its users would get in Linux' place."""
+"""ns-3 on the two-way cells, if it is installed: the result that its users would get instead of Linux's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reference.fidelity import BUFFERS, LINES, two_way
 from reference.fidelity.records import Measurement, Records, Values
 
 MIN_RTO_S = (0.2, 1.0)
-"""Linux' minimum RTO, and ns-3's own default."""
+"""Minimum RTO in seconds: Linux's, and ns-3's default."""
 LIBRARIES = ("applications", "bridge", "core", "internet", "network", "point-to-point", "traffic-control")
 UPLOAD_AT_S, END_S = 20, 110
 SOURCE = "ns-3 3.37"
@@ -30,7 +30,7 @@ def records(path: Path) -> Records:
 
 
 def installed() -> bool:
-    """Whether ns-3's headers and a compiler are there."""
+    """True if ns-3's headers and a compiler are installed."""
     return shutil.which("g++") is not None and Path("/usr/include/ns3").is_dir()
 
 

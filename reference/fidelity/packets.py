@@ -1,7 +1,7 @@
-"""How many packets of each cell are the same on Linux and in the simulator: the first difference, and where they part.
+"""The number of equal packets of each cell on Linux and in the simulator, up to the first difference.
 
-One run of each cell, aligned at its hosts (`lopsided.studies.packets`). What was found is kept with the digests of both
-runs, and is found anew when the simulator's run has changed.
+One run of each cell is aligned at its hosts (`lopsided.studies.packets`). The result is stored with the digests of both
+runs, and is computed again when the simulator's run has changed.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 SEED = 1
 GROUPS = ("alone", "two-way", "cross")
 PLAIN = ("reno", "cubic", "vegas")
-"""What the medians are told of by name: controls without a clock of their own or chance."""
+"""The controls with medians of their own: those without a clock of their own and without random numbers."""
 MORE_BUFFERS = (5, 15, 30, 50)
 
 SAME = {"alone": 10_000, "two-way": 2_000}
-"""So many packets are promised to be the same, in the median over the cells of a kind of traffic."""
+"""The promised number of equal packets, in the median over the cells of a kind of traffic."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,15 @@ class Cell:
     control: str
     scenario: Callable[[], Scenario]
     mark: str
-    """What a measurement is valid for, beside the simulator's digest."""
+    """Identifies the scenario on Linux; the simulator's run is identified by its digest."""
 
     def fingerprint(self) -> str:
-        """What the records know it by."""
+        """The fingerprint in the records."""
         return self.mark
 
     @property
     def wanted(self) -> Wanted:
-        """Its run on Linux."""
+        """The run on Linux."""
         return Wanted(self.name, self.mark, SEED, self.scenario)
 
 
@@ -85,7 +85,9 @@ def _of_page(cell: fidelity.Cell) -> Cell:
 
 
 def records(path: Path, names: Iterable[str] | None = None) -> Records:
-    """What was found on disk: the number of packets, and the places where they differ (`first`) and part (`parted`)."""
+    """The stored results: the number of packets, and the places of the first difference (`first`) and parting
+    (`parted`).
+    """
     return Records(path, (cell.name for cell in cells()) if names is None else names, ("sim_digest", "at", "fields"))
 
 
@@ -114,10 +116,10 @@ def measure(
     progress: Callable[[float], object] | None = None,
     kept: Path = FOLDER,
 ) -> Iterator[Measurement]:
-    """Aligns what is not known of the simulator as it is now, and adds it as it comes.
+    """Aligns the cells whose result is out of date, and adds each result.
 
-    Where what Linux did is kept below `kept` only the simulator runs, and always does, since its digest does not cover
-    all that is compared.
+    If Linux's run is stored below `kept`, only the simulator runs. It then always runs, because its digest does not
+    cover everything that is compared.
     """
     jobs = [Job(aligning.finely_sampled(cell.scenario()), SEED) for cell in wanted]
     digests = run_jobs(jobs, lambda _, run: run.digest)
@@ -138,7 +140,7 @@ def _is_known(records: Records, cell: Cell, digest: str) -> bool:
 
 
 def aligned(cell: Cell, on_linux: Run) -> Measurement:
-    """One cell's run on Linux beside the simulator's."""
+    """Aligns a cell's run on Linux with the simulator's."""
     found = aligning.against(on_linux)
     sim, kernel = (side.run for side in found.sides)
     first, parted = found.first, found.parted
@@ -155,7 +157,9 @@ def measurement(
     source: str,
     digest: str,
 ) -> Measurement:
-    """What an alignment found: packets at the busiest host, and for `first` and `parted` where the runs differ."""
+    """The result of an alignment: packets at the busiest host, and the places where the runs differ (`first`,
+    `parted`).
+    """
     found = {kind: told for kind, told in differences.items() if told}
     return Measurement(
         cell.name,
@@ -202,7 +206,7 @@ def render(records: Records) -> str:
 
 
 def promised(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> list[Promise]:
-    """That long runs of packets are the same, by control: before any difference, and before another packet."""
+    """The promises that many packets are equal, by control: before any field differs, and before another packet."""
     kinds = {"first": "before any field differs", "parted": "before another packet"}
 
     def medians(group: str, kind: str) -> list[Measured]:
@@ -218,7 +222,7 @@ def promised(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> list[Pr
 
 
 def probes() -> list[Probe]:
-    """A few of the cells, as they are aligned."""
+    """A few runs, in the form in which they are aligned."""
     wanted = ("3000/1000 u5", "2400/196 u15", "cubic, 3000/1000 u15")
     return [Probe(cell.name, aligning.finely_sampled(cell.scenario())) for cell in cells() if cell.name in wanted]
 

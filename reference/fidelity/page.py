@@ -1,4 +1,4 @@
-"""The page: every cell, Linux beside the simulator, and what is beyond tolerance."""
+"""Writes `docs/fidelity.md`: every cell on Linux and in the simulator, and the values beyond their bounds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from reference.fidelity.records import Key, Measurement, Values
 from reference.fidelity.tables import percent, section, table
 
 ByRun = dict[tuple[str, int], Values]
-"""By cell and seed."""
+"""Values by cell and seed."""
 
 _HEAD = """\
 # Fidelity: the simulator beside Linux
@@ -212,7 +212,7 @@ def _beyond(errors: _Errors) -> list[str]:
 
 
 def _off(errors: _Errors) -> Iterator[tuple[Cell, str, str, float]]:
-    """Cell, flow, quantity and error of what is beyond its bound."""
+    """Yields cell, flow, quantity and error of each value beyond its bound."""
     for cell in CELLS:
         for flow in _flows(cell):
             for quantity, bound in TOLERANCES.items():

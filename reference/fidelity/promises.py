@@ -1,7 +1,7 @@
-"""What a page promises, and whether its numbers keep it: the papers' statements and verdicts, as a table.
+"""The promises of a page and whether its numbers keep them, in the form of the papers' statements and verdicts.
 
-A promise is judged by the tests that claims of papers are made of (`lopsided.papers.framework.claims`), on numbers that
-the page shows. One that is not kept stays in, with what it came to.
+A promise is judged by the same functions as the claims of papers (`lopsided.papers.framework.claims`), on numbers that
+the page shows. A promise that is not kept stays on the page, with its result.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ KEPT, BROKEN = "kept", "**not kept**"
 
 @dataclass(frozen=True)
 class Promise:
-    """A statement, and what the page's numbers say of it."""
+    """A statement and the verdict of the page's numbers."""
 
     statement: str
     verdict: Verdict
 
     @property
     def row(self) -> tuple[str, ...]:
-        """Its line of the table."""
+        """Its row of the table."""
         found = "; ".join((*map(_told, self.verdict.measured), *self.verdict.notes))
         sign = " %" if any(one.unit == "percent" for one in self.verdict.measured) else ""
         return self.statement, self.verdict.criterion + sign, found, KEPT if self.verdict.holds else BROKEN
 
 
 def _told(one: Measured) -> str:
-    """A number of the page: a count whole, anything else to three digits."""
+    """Formats a number of the page: a count in full, any other number with three digits."""
     whole = not one.unit and one.value.is_integer()
     return f"{one.name} {units.count(round(one.value)) if whole else text.value(one)}"
 
 
 def rows(promises: Sequence[Promise]) -> list[str]:
-    """The section of a page that tells them."""
+    """The section of a page that lists its promises."""
     return section(TITLE, table("promise | bound | measured | ", (one.row for one in promises)))
 
 
 def read(page: Path) -> list[tuple[str, bool]]:
-    """The promises of a page that is written, and whether each is kept."""
+    """Reads the promises of a page from its file, and whether each is kept."""
     _, _, below = page.read_text().partition(f"## {TITLE}\n")
     lines = below.strip().partition("\n\n")[0].splitlines()
     told = [line.strip("| ").split(" | ") for line in lines[2:]]

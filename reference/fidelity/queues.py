@@ -1,16 +1,16 @@
-"""Queue disciplines held to Linux' by replay: the packets that came to Linux' come to ours at the same times.
+"""Queue disciplines compared with Linux's by replay: the simulator's queue gets the packets of Linux's at the same
+times.
 
-The kernel world runs a scenario of datagrams, which come whatever the queue does with them, and captures before and
-behind the queue. What is in the first capture and not in the second was dropped; what is in both says when it left,
-after what, and whether it was marked. The same packets are then played to the simulator (`lopsided.studies.replay`), in
-two ways:
+The kernel world runs a scenario of datagrams, which do not react to the queue, and captures packets before and behind
+the queue. A packet that is only in the first capture was dropped; a packet in both shows when it left, in which order,
+and whether it was marked. The same packets are then replayed in the simulator (`lopsided.studies.replay`), in two ways:
 
-- *the discipline*: it is asked for a packet at the very times at which one left on Linux. So the shaper in front of the
-  line plays no part. Every packet must meet the same fate, in the same order. (A discipline that holds packets back is
-  not asked so: its times are what is compared.)
-- *with the line*: nothing is given but the arrivals, and the times of departure are compared too.
+- *the discipline*: it must deliver a packet at the times at which one left on Linux, so the shaper in front of the line
+  does not matter. Every packet must have the same fate, in the same order. (Disciplines that delay packets by
+  themselves are not tested in this way: their times are compared.)
+- *with the line*: only the arrivals are given, and the times of departure are compared too.
 
-Disciplines that draw at random are compared by how many packets they drop and mark, over seeds.
+Disciplines that draw random numbers are compared by the numbers of packets that they drop and mark, over seeds.
 """
 
 from __future__ import annotations
@@ -40,15 +40,17 @@ LINK, DIRECTION = "link", "down"
 LINE = "5 Mbit/s"
 TIMEOUT_S = 300
 SEEDS = range(1, 11)
-"""Of the simulator, for what is drawn at random."""
+"""The seeds of the simulator for disciplines that draw random numbers."""
 LINUX_SEEDS = range(1, 4)
 ECN_MASK, CE = 3, 3
 TOLERANCE_NS = 2_000
-"""By how much a departure may differ: Linux' timers count in units of 64 ns, and its clock moves by 256 ns a look."""
+"""The largest difference of a departure in ns: Linux's timers count in units of 64 ns, and each look at its clock
+advances it by 256 ns.
+"""
 LOOK_NS = 256
-"""The clock moves by that much at each look, and a discipline's look comes after the capture's."""
+"""Nanoseconds by which each look advances the clock. A discipline's look comes after the capture's."""
 CREDIT_NS = 2_048
-"""What the kernel world's serializer has, in the 64 ns that Linux counts in: see `plan.CREDIT_NS`."""
+"""The credit of the kernel world's serializer, in Linux's units of 64 ns: see `plan.CREDIT_NS`."""
 FIDELITY = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 RECORDS, PAGE = FIDELITY / "queues.xz", FIDELITY / "queues.md"
 
@@ -80,9 +82,10 @@ STREAMS = (
     Stream("burst", 2999, 1400, 2003_911, 2600_000, 10, 2),
     Stream("voice", 67, 160, 11_251, 5000_000, 46),
 )
-"""More than the line from the first second to the fourth, and idle times at both ends. No two sizes are the same: of
-two equally fat flows the one with the smaller hash gives way, and Linux' hash is its secret. Rates are primes: where an
-arrival and a departure fall on one instant, less than a microsecond decides who was first."""
+"""The load exceeds the line from the first second to the fourth, with idle times at both ends. All sizes differ: of two
+equally fat flows the flow with the smaller hash loses a packet, and Linux's hash is secret. Rates are primes: if an
+arrival and a departure coincide, less than a microsecond decides their order.
+"""
 
 
 @dataclass(frozen=True)
@@ -92,19 +95,19 @@ class Case:
     name: str
     queue: str | Tables
     line: bool = True
-    """Behind a line; else the discipline itself holds packets back."""
+    """True if it is in front of a line; otherwise the discipline itself delays packets."""
     draws: bool = False
-    """At random: only numbers are compared."""
+    """True if it draws random numbers: then only counts are compared."""
     held: bool = False
-    """It holds packets back by itself although there is a line."""
+    """True if it delays packets by itself although there is a line."""
     apart: str = ""
-    """Why its numbers are not Linux' within chance, where they are not."""
+    """The reason why its counts differ from Linux's by more than chance, or empty."""
     on_linux: str | Tables | None = None
-    """The queue that Linux runs, where it has this one under another name."""
+    """The queue on Linux, if it has another name there."""
 
     @property
     def asked(self) -> bool:
-        """Whether it gives a packet whenever it is asked for one and has one."""
+        """True if it delivers a packet whenever it has one and is asked."""
         return self.line and not self.held and not self.draws
 
     @cached_property
@@ -200,7 +203,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Seen:
-    """A packet of a capture: when it came, as what, and what became of it on Linux."""
+    """A packet of a capture: its arrival, its stream, and its fate on Linux."""
 
     at_ns: int
     stream: int
@@ -214,12 +217,12 @@ class Seen:
 
 
 def measure(case: Case, seed: int = 1) -> list[Seen]:
-    """What Linux' discipline does with the packets, in virtual time."""
+    """Measures the fates of the packets in Linux's discipline, in virtual time."""
     job, machine = _job(case, seed), backend.choose("timetravel")
     with cleanup.folder() as folder:
         machine.run(job, folder, TIMEOUT_S)
         facts = flow_results.load(folder)
-        # The clock that the disciplines read, whose last digits some of them round.
+        # Disciplines read this clock, and some of them round its last digits.
         shift = facts["origin_monotonic_ns"] - facts["origin_realtime_ns"] + LOOK_NS
         return list(_seen(job, folder, shift))
 
@@ -236,7 +239,7 @@ def _job(case: Case, seed: int) -> Job:
     job = plan.make_job(translate.layout(resolved), flows, recording)
     queue = _watched(job)
     taps = [tap for tap in job.taps if tap.file in (queue.file("in"), queue.file("out"))]
-    # The self-checks send packets too, and the queue must be as new.
+    # The self-checks send packets too, and would change the state of the queue.
     return replace(job, checks=[], taps=taps)
 
 
@@ -261,7 +264,7 @@ def _seen(job: Job, folder: Path, shift: int) -> Iterator[Seen]:
 
 
 def simulate(case: Case, seen: Sequence[Seen], *, line: bool, seed: int = 1) -> list[Fate]:
-    """What ours does with the same packets: with the line, or asked whenever one left on Linux."""
+    """The fates of the same packets in the simulator: with the line, or asked whenever a packet left on Linux."""
     instants = None if line else sorted(packet.left_ns for packet in seen if packet.left_ns is not None)
     arrivals = [packet.arrival() for packet in seen]
     credit_ns = CREDIT_NS if case.line else 0
@@ -270,7 +273,7 @@ def simulate(case: Case, seen: Sequence[Seen], *, line: bool, seed: int = 1) -> 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two runs of one queue over the same packets."""
+    """The fates of the same packets in two runs of a queue."""
 
     packets: int
     linux_dropped: int
@@ -278,10 +281,12 @@ class Agreement:
     linux_marked: int
     marked: int
     same: int
-    """Packets with the same fate: dropped in both, or left as the same one of all, and marked alike."""
+    """Packets with the same fate: dropped in both, or at the same place in the order of departures, and marked
+    alike.
+    """
     first_difference: int | None
     late_ns: list[int] = field(default_factory=list)
-    """How much later than on Linux each packet left that left in both."""
+    """The delay in ns of each departure relative to Linux, for packets that left in both."""
 
 
 def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
@@ -308,9 +313,9 @@ def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
 
 
 def save(path: Path, cases: dict[str, Sequence[Seen]]) -> None:
-    """All cases in one compressed file, a line for each column: arrivals and departures as steps of time.
+    """Writes all cases into one compressed file, one line for each column, with times as differences.
 
-    The arrivals of all cases are nearly the same, and what comes again takes no room.
+    The arrivals of all cases are nearly equal, so their repetition compresses well.
     """
     lines = []
     for name, seen in cases.items():
@@ -327,7 +332,7 @@ def save(path: Path, cases: dict[str, Sequence[Seen]]) -> None:
 
 
 def load(path: Path) -> dict[str, list[Seen]]:
-    """What `save` has written."""
+    """Reads a file that `save` wrote."""
     lines = lzma.decompress(path.read_bytes()).decode().split("\n")
     cases: dict[str, list[Seen]] = {}
     for at in range(0, len(lines), 5):
@@ -341,7 +346,7 @@ def load(path: Path) -> dict[str, list[Seen]]:
 
 
 def recorded_name(case: Case, seed: int) -> str:
-    """What a run is recorded under: those that draw nothing have one."""
+    """The name of a run in the recording. Disciplines without random numbers have one run."""
     return case.name if seed == 1 else f"{case.name}#{seed}"
 
 
@@ -351,7 +356,7 @@ def _names() -> list[str]:
 
 @dataclass(frozen=True)
 class Number:
-    """A count of Linux' beside ours over the seeds."""
+    """A count on Linux, and in the simulator over the seeds."""
 
     what: str
     linux: int
@@ -360,12 +365,12 @@ class Number:
 
     @property
     def holds(self) -> bool:
-        """Whether Linux' is one that ours could have drawn: within three standard deviations and one packet."""
+        """True if Linux's count could be the simulator's: within three standard deviations and one packet."""
         return abs(self.linux - self.ours) <= 3 * self.deviation * (1 + 1 / len(SEEDS)) ** 0.5 + 1
 
 
 def spread(case: Case, seen: Sequence[Seen]) -> list[Number]:
-    """How many packets Linux' discipline dropped and marked, and ours with the same arrivals."""
+    """Counts the packets that Linux's discipline dropped and marked, and the simulator's with the same arrivals."""
     found = [agreement(seen, simulate(case, seen, line=True, seed=seed)) for seed in SEEDS]
     dropped, marked = [one.dropped for one in found], [one.marked for one in found]
     first = found[0]
@@ -458,7 +463,7 @@ def render(recorded: dict[str, list[Seen]]) -> str:
 
 
 def promised(apart: int, far: int) -> list[Promise]:
-    """Of those that decide by themselves the packets, of those that draw the numbers."""
+    """The promises: equal packets of disciplines without random numbers, equal counts of the others."""
     return [
         Promise(
             "With nothing but the arrivals every packet meets the same fate.",
@@ -494,7 +499,7 @@ def _row(case: Case, seen: Sequence[Seen]) -> tuple[str, Agreement]:
 
 
 def main() -> int:
-    """Records on Linux where asked to, and writes the page."""
+    """Records on Linux if `--measure` is given, and writes the page."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.queues", description=__doc__)
     parser.add_argument(
         "--measure", metavar="PART", nargs="?", const="", help="on Linux, cases with this in their names"
@@ -506,7 +511,7 @@ def main() -> int:
             for seed in LINUX_SEEDS if case.draws else (1,):
                 print_line(f"{case.name}, seed {seed}")
                 recorded[recorded_name(case, seed)] = measure(case, seed)
-                # At once, so that what was measured is not lost with what is still to be.
+                # At once, so that an interruption loses no measurement.
                 save(RECORDS, {name: recorded[name] for name in _names() if name in recorded})
     PAGE.write_text(render(recorded))
     return 0

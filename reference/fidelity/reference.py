@@ -1,7 +1,8 @@
-"""An earlier measurement of Linux that the simulator was never adjusted to: ten buffers on a 2400/196 kbit/s line.
+"""An earlier measurement of Linux that was never used to adjust the simulator: ten buffers on a 2400/196 kbit/s line.
 
-Four runs a buffer with other start times than the simulator's, so that only means can be compared: with two flows and
-drop-tail queues each run is chaotic, and the spread between the runs of one machine bounds what a comparison can show.
+It has four runs for each buffer, with other start times than the simulator's, so that only means can be compared. With
+two flows and drop-tail queues each run is chaotic, and the spread between the runs limits the precision of a
+comparison.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SEEDS = range(1, 17)
 BUFFERS = range(5, 51, 5)
 """Buffers of the uplink, in packets."""
 TOGETHER_S = 90.0
-"""How long both flows run in a measurement."""
+"""Seconds for which both flows run in a measurement."""
 
 QUANTITIES = {
     "download_goodput_kbps": ("download", "goodput_bps", 1e-3),
@@ -40,14 +41,14 @@ QUANTITIES = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One buffer: every run's value of every quantity, of Linux and of the simulator."""
+    """One buffer: the values of all runs of Linux and of the simulator."""
 
     buffer: int
     linux: dict[str, list[float]]
     simulated: dict[str, list[float]]
 
     def error(self, quantity: str) -> float:
-        """How far the simulator's mean is off, as a share of Linux' mean."""
+        """The error of the simulator's mean, as a share of Linux's mean."""
         return mean(self.simulated[quantity]) / mean(self.linux[quantity]) - 1
 
 
@@ -57,7 +58,7 @@ def cell_name(buffer: int) -> str:
 
 
 def cells(recorded: Path, seeds: range = SEEDS) -> list[Cell]:
-    """The recorded values, and the simulator's for the same buffers."""
+    """Returns the recorded values, and the simulator's for the same buffers."""
     from lopsided.scenario import Scenario
 
     records = Records(recorded, map(cell_name, BUFFERS))

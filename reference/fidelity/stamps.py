@@ -1,7 +1,7 @@
-"""Which simulator a page is of: digests of a few of its runs, kept in `docs/fidelity/simulator.csv` as it is written.
+"""The version of the simulator behind each page: digests of a few runs, stored in `docs/fidelity/simulator.csv`.
 
-Whoever changes TCP, a queue or a link changes what the pages would say. To run them all anew takes minutes to hours; a
-few runs of each tell in seconds which are older than the simulator.
+A change of TCP, a queue or a link changes what the pages would say. Writing all pages again takes minutes to hours; a
+few runs of each show in seconds which pages are out of date.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FILE = "simulator.csv"
 
 @dataclass(frozen=True)
 class Probe:
-    """One short run of a page's, by a name that lasts."""
+    """A short run of a page, with a permanent name."""
 
     name: str
     scenario: Scenario
@@ -31,7 +31,7 @@ class Probe:
 
 
 def digests(probes: Sequence[Probe]) -> dict[str, str]:
-    """What the simulator of today gives, by the probe's name."""
+    """The digests of the present simulator by the name of the probe."""
     found = run_jobs([Job(probe.scenario, probe.seed) for probe in probes], lambda _, run: run.digest)
     return {probe.name: digest for probe, digest in zip(probes, found, strict=True)}
 
@@ -47,7 +47,7 @@ def read(data: Path) -> dict[str, dict[str, str]]:
 
 
 def write(data: Path, page: str, probes: Sequence[Probe]) -> None:
-    """Says that this page has just been made by the simulator of today."""
+    """Records that this page has just been written with the present simulator."""
     found = {**read(data), page: digests(probes)}
     with (data / FILE).open("w", newline="") as text:
         writer = csv.writer(text, lineterminator="\n")
@@ -56,5 +56,5 @@ def write(data: Path, page: str, probes: Sequence[Probe]) -> None:
 
 
 def is_stale(data: Path, page: str, probes: Sequence[Probe]) -> bool:
-    """Whether the simulator has changed since the page was made, or nobody knows when that was."""
+    """True if the simulator has changed since the page was written, or if the page has no digests."""
     return read(data).get(page) != digests(probes)

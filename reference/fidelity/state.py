@@ -1,7 +1,8 @@
-"""`python -m reference.fidelity.state`: what the pages promise and keep, and which are of an older simulator.
+"""`python -m reference.fidelity.state`: lists the promises that the pages do not keep, and the pages that are out of
+date.
 
-Prints, and ends with 0 whatever it finds: a page is made anew in minutes or hours, some with Linux, and no change of
-TCP has to wait for that. It names the command that does.
+It always exits with 0: writing a page again takes minutes or hours, some with Linux, and a change of TCP need not wait
+for that. It prints the command that writes the page.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ DATA = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 
 @dataclass(frozen=True)
 class Page:
-    """How a page is made anew, and the runs by which its age is known."""
+    """The command that writes a page, and the runs that show whether it is up to date."""
 
     command: str
     probes: Callable[[], Sequence[Probe]]
@@ -47,7 +48,7 @@ _DRAWS = {
     161803: "--seeds 4",
     271828: "--seeds 4",
 }
-"""Which draws there are, and how each is made."""
+"""The draws, with the options of each."""
 PAGES: Mapping[str, Page] = {
     "../fidelity.md": Page(_ALL, fidelity.probes),
     "values.md": Page(_ALL, fidelity.probes),
@@ -65,29 +66,29 @@ PAGES: Mapping[str, Page] = {
         for seed, options in _DRAWS.items()
     },
 }
-"""By name, from the folder of the pages. Not `queues.md`: a test holds ours to all that stands there."""
+"""Pages by name, relative to the folder of the pages. Without `queues.md`, because a test checks all its contents."""
 
 
 def pages(data: Path = DATA) -> list[Path]:
-    """Every page, by name."""
+    """All pages, sorted by name."""
     return sorted(path for path in (*data.glob("*.md"), data.parent / "fidelity.md") if path.exists())
 
 
 def stale(data: Path = DATA) -> Iterator[str]:
-    """The pages that are of an older simulator, or of nobody knows which."""
+    """Yields the pages that were written with an older or unknown version of the simulator."""
     aligned = packets.records(data / "packets.csv")
     for name, page in PAGES.items():
         known = stamps.read(data).get(name)
         probes = page.probes()
         if name == "packets.md":
-            # Each of its lines says of which run it is.
+            # Each row has the digest of its own run.
             known = {probe.name: packets.sim_digest(next(iter(aligned.of(probe.name)), None)) for probe in probes}
         if known != stamps.digests(probes):
             yield name
 
 
 def broken(data: Path = DATA) -> Iterator[tuple[str, str]]:
-    """Each page's promises that it does not keep."""
+    """Yields the promises that each page does not keep."""
     for path in pages(data):
         for statement, kept in promises.read(path):
             if not kept:
@@ -95,7 +96,7 @@ def broken(data: Path = DATA) -> Iterator[tuple[str, str]]:
 
 
 def main() -> int:
-    """Prints both."""
+    """Prints both lists."""
     for name in stale():
         print_line(f"{name} is of an older simulator: python -m {PAGES[name].command}")
     told = [each for path in pages() for each in promises.read(path)]

@@ -1,6 +1,6 @@
-"""Every value of the fixed cells beside what chance alone gives and its standard error: `docs/fidelity/values.md`.
+"""Writes `docs/fidelity/values.md`: every value of the fixed cells with its chance error and standard error.
 
-The tables of `docs/fidelity.md` hold medians of paired seeds; here are means over all seeds of either world.
+The tables of `docs/fidelity.md` have medians of paired seeds; this page has means over all seeds of either world.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ QUANTITIES = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
 def side_by_side(
     linux: Iterable[Measurement], simulated: Mapping[tuple[str, int], Values]
 ) -> dict[tuple[str, str, str], Value]:
-    """By cell, flow and quantity, what both worlds have."""
+    """The values of both worlds by cell, flow and quantity."""
     both = Both(linux, simulated)
     found = {
         (cell.name, what, quantity): both.value(cell.name, (what, quantity), all_seeds=True)

@@ -1,1 +1,1 @@
-"""The studies of docs/quic.md: each table is printed by `python -m reference.quic NAME`."""
+"""The studies of docs/quic.md. `python -m reference.quic NAME` prints each table."""

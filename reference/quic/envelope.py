@@ -1,9 +1,10 @@
 """Performance envelopes after QUICbench (Mishra, Lim and Leong, IMC 2022).
 
-An envelope is the convex hull of a control's points of delay and throughput; two controls are compared by how far their
-hulls overlap.
+An envelope is the convex hull of a control's points of delay and throughput. Two controls are compared by the overlap
+of their hulls.
 
-Each point is an interval's mean. The outermost tenth of the points in delay and in throughput is left out, as outliers.
+Each point is the mean of an interval. The outermost 10 % of the points in delay and in throughput are left out as
+outliers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ Point = tuple[float, float]
 
 
 def overlap(one: Sequence[Point], other: Sequence[Point]) -> float:
-    """The area of the intersection over that of the union; zero without an area."""
+    """The area of the intersection divided by that of the union; zero without an area."""
     first, second = hull(_core(one)), hull(_core(other))
     both = area(_clip(first, second))
     union = area(first) + area(second) - both
@@ -61,7 +62,7 @@ def _turn(a: Point, b: Point, c: Point) -> float:
 
 
 def _clip(polygon: Sequence[Point], window: Sequence[Point]) -> list[Point]:
-    """What of a convex polygon lies within another (Sutherland and Hodgman)."""
+    """The part of a convex polygon that lies within another (Sutherland and Hodgman)."""
     found = list(polygon)
     for a, b in zip(window, [*window[1:], *window[:1]], strict=True):
         before, found = found, []

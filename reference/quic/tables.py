@@ -1,4 +1,4 @@
-"""Measured tables of QUIC flows, most of them beside TCP on the same line. Each cell is a median over seeds."""
+"""Measured tables of QUIC flows, most of them compared with TCP on the same line. Each cell is a median over seeds."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def ladder() -> list[str]:
 
 def picoquic() -> list[str]:
     """The same on the line of picoquic's tests bbr_asym100: 1 ms each way, 0.75 ms of jitter, 50 ms of buffer."""
-    # picoquic's link takes a packet if those before it wait for 50 ms at most: one more than fits into 50 ms.
+    # picoquic's link accepts a packet if those before it wait for at most 50 ms: one more than fits into 50 ms.
     return _ladder(
         {"rtt": "2 ms", "jitter": "0.75 ms", "queue": {"limit": "64 kB"}},
         lambda up: {"link.up.queue.limit": f"{round(6.25 * up) + 1228} B"},
@@ -152,7 +152,7 @@ _QUEUES = {
 
 
 def shares() -> list[str]:
-    """One TCP flow against one QUIC flow: QUIC's share of both goodputs, without and with ECN at both."""
+    """One TCP flow and one QUIC flow: QUIC's share of both goodputs, without and with ECN at both."""
     pairs = [("reno", "reno"), ("cubic", "cubic"), ("bbr", "cubic"), ("bbr", "reno")]
     arms = [(tcp, quic, queue, ecn) for tcp, quic in pairs for ecn in (False, True) for queue in _QUEUES]
 
@@ -236,7 +236,7 @@ def controls() -> list[str]:
 
 
 def _points(run: Run) -> list[tuple[float, float]]:
-    """Delay in ms and throughput in Mbit/s of each half second, behind the first 10 s."""
+    """Delay in ms and throughput in Mbit/s of each half second, without the first 10 s."""
     samples = [row for row in run.samples.rows() if row["time_s"] > 10 and row["rtt_count"]]
     return [
         (now["rtt_sum_ms"] / now["rtt_count"], (now["delivered_bytes"] - before["delivered_bytes"]) * 16e-6)
@@ -245,7 +245,7 @@ def _points(run: Run) -> list[tuple[float, float]]:
 
 
 def _medians(scenarios: Sequence[Scenario], measure: Any, seeds: int = SEEDS) -> list[tuple[float, ...]]:
-    """For each scenario the medians over the seeds of what is measured."""
+    """The medians over the seeds of each scenario's measurements."""
     jobs = [Job(each, seed) for each in scenarios for seed in range(1, seeds + 1)]
     found = run_jobs(jobs, lambda _, run: measure(run))
     groups = [found[start : start + seeds] for start in range(0, len(found), seeds)]

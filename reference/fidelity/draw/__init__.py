@@ -1,14 +1,15 @@
-"""A random draw of scenarios that the simulator is held to Linux on: the same ones for the same seed, on any machine.
+"""Random draws of scenarios in which the simulator is compared with Linux: the same scenarios for the same seed
+everywhere.
 
     python -m reference.fidelity.draw --draw 7
 
-A fixed set of scenarios can be mended until it agrees; a fresh draw shows what nobody has looked at. Each scenario is
-an access line with one to seven flows, drawn over what the two worlds have in common: rates of 1 to 50 Mbit/s down, a
-third to a fiftieth of it up, round trips of 5 to 300 ms, 5 to 200 packets of buffer each way, shaped or not, ATM cells,
-Ethernet or bare packets, mixed congestion controls, bulk and short repeated transfers, random loss, RED with marks or
-drops, no SACK, no timestamps, small MSS, other initial windows and receive buffers.
+A fixed set of scenarios can be tuned until it agrees; a new draw tests scenarios that were never examined. Each
+scenario is an access line with one to seven flows. Drawn are: rates of 1 to 50 Mbit/s down and 1/50 to 1/3 of that up,
+round trips of 5 to 300 ms, 5 to 200 packets of buffer each way, shaping, ATM cells, Ethernet or no framing, mixed
+congestion controls, bulk and short repeated transfers, random loss, RED with marks or drops, no SACK, no timestamps,
+small MSS, other initial windows and receive buffers.
 
-Left out: UDP, several hosts, and whatever Linux has no counterpart of.
+Left out: UDP, several hosts, and everything that Linux lacks.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
 
 COUNT = 40
-"""Scenarios of a draw."""
+"""Number of scenarios of a draw."""
 
 CONTROLS = (
     "reno",
@@ -43,10 +44,10 @@ CONTROLS = (
     "veno",
     "yeah",
 )
-"""What Linux and the simulator both have; the first two are drawn as often as all others together."""
+"""The controls of both worlds. The first two are drawn as often as all others together."""
 
 PACKETS = 30_000
-"""Down a line in a run, at most: slow lines run longer than fast ones, between `SHORTEST_S` and `LONGEST_S`."""
+"""The largest number of packets down a line in a run. Slow lines run longer, between `SHORTEST_S` and `LONGEST_S`."""
 SHORTEST_S, LONGEST_S, ROUND_TRIPS = 10, 60, 60
 
 
@@ -60,7 +61,7 @@ class Drawn:
 
     @property
     def name(self) -> str:
-        """What it is called in tables and records."""
+        """The name in tables and records."""
         return f"draw {self.draw}, {self.number:02d}"
 
     @property
@@ -80,12 +81,12 @@ class Drawn:
 
 
 def probes(seed: int) -> list[Probe]:
-    """A few scenarios of a draw, which tell whether its page is of the simulator of today."""
+    """A few runs of a draw, whose digests show whether its page is up to date with the simulator."""
     return [Probe(one.name, one.scenario()) for one in draw(seed, 3)]
 
 
 def draw(seed: int, count: int = COUNT) -> list[Drawn]:
-    """The scenarios of a seed: the first of them do not depend on how many there are."""
+    """The scenarios of a seed. The first of them do not depend on the count."""
     return [Drawn(seed, number, _tables(random.Random(f"draw {seed} {number}"))) for number in range(1, count + 1)]
 
 
@@ -169,7 +170,7 @@ def _flow(chance: random.Random, number: int, flows: int, line: _Line) -> Tables
     direction = "down" if number == 0 or chance.random() < 0.6 else "up"
     common = chance.random() < 0.5
     control = chance.choice(CONTROLS[:2] if common else CONTROLS[2:])
-    # The others join in the first third, so that all are together for most of the run.
+    # The other flows start in the first third, so that all are active for most of the run.
     start_s = 0.0 if number == 0 else round(chance.uniform(0, line.duration_s / 3), 2)
     found: dict[str, object] = {"name": "ABCDEFG"[number], "direction": direction, "cc": control}
     found |= {"start": f"{start_s} s", "start_jitter": "1 s"}
@@ -181,10 +182,10 @@ def _flow(chance: random.Random, number: int, flows: int, line: _Line) -> Tables
 
 
 def _between(chance: random.Random, low: float, high: float) -> float:
-    """Each octave as likely as any other."""
+    """A random number, uniform on a logarithmic scale."""
     return math.exp(chance.uniform(math.log(low), math.log(high)))
 
 
 def _whole(rate_bps: float) -> int:
-    """Linux' shapers take whole octets a second."""
+    """The rate rounded to 8 kbit/s: Linux's shapers need whole bytes per second."""
     return round(rate_bps / 8_000) * 8_000

@@ -83,7 +83,7 @@ def _cells(drawn: list[Drawn]) -> list[packets.Cell]:
 
 
 def _align(records: Records, drawn: list[Drawn]) -> None:
-    """Of the scenarios whose captures are kept here: Linux runs nothing for this."""
+    """Aligns the scenarios whose captures are stored here. Linux runs nothing for this."""
     kept = [cell for cell in _cells(drawn) if cell.wanted.is_kept()]
     with progress("aligning packets") as report:
         for _ in packets.measure(records, kept, Effort(), report):

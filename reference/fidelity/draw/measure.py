@@ -1,4 +1,4 @@
-"""What is measured of a drawn scenario, on Linux once and kept, and in the simulator whenever asked."""
+"""The measurements of a drawn scenario: on Linux once, in the simulator each time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 JUDGED = ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "completion_s", "utilisation")
-"""What has a bound."""
+"""Quantities with a bound."""
 COUNTED = ("retransmits", "timeouts")
-"""What has a column of its own: small counts, whose share of error says little."""
+"""Quantities with a table of their own: small counts, whose relative error means little."""
 FLOW = ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", *COUNTED)
 
 Key = tuple[str, str, str]
@@ -25,7 +25,7 @@ Key = tuple[str, str, str]
 
 
 def values_of(run: Run) -> Values:
-    """What is compared: of every flow, and of every link direction, over the whole run. NaN where there is nothing."""
+    """The compared values of every flow and link direction over the whole run; NaN for a missing value."""
     found = {(flow["name"], quantity): _number(flow[quantity]) for flow in run.flows.rows() for quantity in FLOW}
     times: dict[int, list[float]] = {}
     for transfer in run.transfers.rows():
@@ -43,7 +43,7 @@ def values(
     linux_seeds: range,
     simulated: dict[tuple[str, int], Values],
 ) -> dict[Key, Value]:
-    """Both worlds' values side by side, of the scenarios that Linux has run."""
+    """The values of both worlds for the scenarios that Linux has run."""
     linux = [told for one in drawn for seed in linux_seeds if (told := records.get(one, seed)) is not None]
     both = Both(linux, simulated)
     found: dict[Key, Value] = {}

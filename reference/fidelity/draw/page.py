@@ -71,11 +71,11 @@ def render(
 
 
 BEYOND_CHANCE = 0.05
-"""How far the 95th percentile of all errors may be beyond what chance gives."""
+"""The largest excess of the 95th percentile of all errors over the chance error."""
 
 
 def promised(judged: Mapping[Key, Value]) -> list[Promise]:
-    """That hardly a value is further off than chance would have it, and none far."""
+    """The promises that no value is far off, and that the errors are those of chance."""
     off = sum(value.off for value in judged.values())
     beyond = percentile([value.beyond_chance() for value in judged.values()], 0.95)
     return [
@@ -117,7 +117,7 @@ def _summed(name: str, found: Sequence[Value]) -> list[object]:
 
 
 def off_rows(judged: Mapping[Key, Value]) -> list[str]:
-    """What is off, the largest errors first."""
+    """The values that are off, the largest errors first."""
     found = sorted(((key, value) for key, value in judged.items() if value.off), key=lambda pair: -abs(pair[1].error))
     title = f"Off: beyond {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors"
     return section(title, value_rows(found) if found else "Nothing.")

@@ -1,8 +1,8 @@
-"""Every congestion control that Linux has, held to Linux: on lines slow and fast, short and long, alone and joined.
+"""Linux's congestion controls compared with the simulator's: on slow and fast, short and long lines, alone and with
+others.
 
-A cell is a congestion control, a line, a buffer, and whether there is other traffic. Its values in both worlds are
-those of the whole run, slow start and all. Linux is measured once and its values are data, one line for each flow of
-a run.
+A cell is a congestion control, a line, a buffer, and the presence of other traffic. Its values are those of the whole
+run with slow start. Linux is measured once, and its values are stored.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 
 CONTROLS = ("reno", "cubic", "bic", "highspeed", "htcp", "westwood", "vegas", "bbr")
-"""Measured everywhere."""
+"""Controls that are measured on all lines."""
 OTHERS = ("scalable", "illinois", "hybla", "veno", "yeah")
-"""What else Linux and the simulator both have: on one line only."""
+"""The other controls of both worlds, measured on one line only."""
 
 BUFFERS = (0.3, 1.0, 4.0)
-"""Of the downlink, in BDP."""
+"""Buffers of the downlink, in BDP."""
 
 PACKET_BYTES = 1500
 
 
 @dataclass(frozen=True)
 class Line:
-    """An access line. The delay is such that a third of a BDP is still some packets."""
+    """An access line. Its delay is long enough that a third of a BDP is several packets."""
 
     down_kbps: int
     up_kbps: int
@@ -45,18 +45,18 @@ class Line:
     uplink_packets: int
     duration_s: int
     cross_seeds: int
-    """Runs of a cell with other traffic: as many as one can wait for. A flow alone does nearly the same in all."""
+    """Runs of a cell with other traffic: as many as take a reasonable time. Runs of a flow alone hardly differ."""
 
     @property
     def name(self) -> str:
-        """Short, for tables."""
+        """A short name, for tables."""
         if self.down_kbps == self.up_kbps:
             return f"{self.down_kbps // 1000} Mbit/s, {self.rtt_ms} ms"
         return f"{self.down_kbps}/{self.up_kbps} kbit/s, {self.rtt_ms} ms"
 
     @property
     def asymmetric(self) -> bool:
-        """Whether an upload is part of the other traffic."""
+        """True if an upload is part of the other traffic."""
         return self.down_kbps != self.up_kbps
 
     def packets(self, buffer: float) -> int:
@@ -90,24 +90,24 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """What it is called in the records."""
+        """The name in the records."""
         return f"{self.control}, {self.line.name}, {self.buffer:g} BDP, {self.traffic}"
 
     @property
     def seeds(self) -> range:
-        """The runs that it is measured with."""
+        """The seeds of its runs."""
         return range(1, 1 + (1 if self.traffic == "alone" else self.line.cross_seeds))
 
     @property
     def file(self) -> str:
-        """The scenario that its settings are made in."""
+        """The scenario file that the settings change."""
         if self.traffic == "alone":
             return "alone.toml"
         return "crossed.toml" if self.line.asymmetric else "joined.toml"
 
     @property
     def settings(self) -> dict[str, str]:
-        """What the cell sets in its scenario."""
+        """The settings of the cell in its scenario."""
         line = self.line
         settings = {
             "scenario.duration": f"{line.duration_s} s",
@@ -135,13 +135,13 @@ class Cell:
         return Scenario.load(FOLDER / self.file, **self.settings)
 
     def fingerprint(self) -> str:
-        """What a measurement is valid for."""
+        """Identifies the scenario that a measurement is valid for."""
         said = tomllib.loads((FOLDER / self.file).read_text())
         return hashlib.sha256(f"{said}{sorted(self.settings.items())}".encode()).hexdigest()[:16]
 
 
 def _grid() -> Iterator[Cell]:
-    """In the order of what one wants to know first, for whoever reads while it is measured."""
+    """All cells, the most informative first, for readers of an unfinished measurement."""
     for traffic, buffers in (("alone", (1.0,)), ("cross", (1.0,)), ("alone", (0.3, 4.0)), ("cross", (0.3, 4.0))):
         for line in LINES:
             for buffer in buffers:
@@ -158,7 +158,7 @@ QUANTITIES = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
 
 
 def records(path: Path) -> Records:
-    """Linux' values on disk: one line for each flow of a run."""
+    """Linux's values on disk."""
     return Records(path, (cell.name for cell in CELLS))
 
 
@@ -169,13 +169,13 @@ def runs() -> list[tuple[Cell, int]]:
 
 
 def probes() -> list[Probe]:
-    """A few of the runs, which tell whether the page is of the simulator of today."""
+    """A few runs, whose digests show whether the page is up to date with the simulator."""
     chosen = (cell for cell in CELLS if cell.line == LINES[0] and cell.buffer == 1 and cell.traffic == "cross")
     return [Probe(cell.name, cell.scenario()) for cell in chosen]
 
 
 def values_of(run: Run) -> Values:
-    """What is compared, of every flow over the whole run."""
+    """The compared values of every flow over the whole run."""
     found = compare.measure(run, (0.0, run.scenario.duration_s))
     return {
         (flow, quantity): found.get((flow, quantity), math.nan)

@@ -1,4 +1,4 @@
-"""The page of the grid: in short, by control, by line, the windows over time, and every cell."""
+"""Writes the page of the congestion controls: summary, by control, by line, windows over time, and every cell."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from reference.fidelity.tables import percent, section, table
 from . import BUFFERS, CELLS, COMMON, CONTROLS, LINES, OTHERS, Cell, Line
 
 MEDIAN_BOUNDS = {"goodput_bps": 0.03, "rtt_mean_ms": 0.05}
-"""The project's own: for the median over cells."""
+"""The project's bounds for the median over cells."""
 TAIL_BOUND = 0.10
-"""And for their 95th percentile."""
+"""The project's bound for the 95th percentile over cells."""
 
 _NAMES = {"goodput_bps": "goodput", "rtt_mean_ms": "mean RTT"}
 _TRAFFIC = {"alone": "alone", "cross": "with other traffic"}
@@ -46,7 +46,7 @@ in both worlds, over the same seconds.
 
 @dataclass(frozen=True)
 class _Off:
-    """How far the simulator is off in a cell, as a share of Linux' value."""
+    """Linux's values of a cell, and the simulator's errors as shares of them."""
 
     cell: Cell
     linux: dict[str, float]
@@ -110,7 +110,7 @@ def _head(measured: list[Measurement]) -> list[str]:
 
 
 def promised(cells: Sequence[_Off]) -> list[Promise]:
-    """That the middle of the errors and their tail stay within the bounds."""
+    """The promises that the median and the 95th percentile of the errors stay within the bounds."""
     found: list[Promise] = []
     for quantity, bound in MEDIAN_BOUNDS.items():
         errors = _known(cells, quantity)
@@ -121,7 +121,7 @@ def promised(cells: Sequence[_Off]) -> list[Promise]:
 
 
 def _known(cells: Iterable[_Off], quantity: str) -> list[float]:
-    """The absolute errors of those that have one."""
+    """The absolute errors, without those that are unknown."""
     return [abs(off.error[quantity]) for off in cells if not math.isnan(off.error[quantity])]
 
 
@@ -135,7 +135,7 @@ def _in_short(cells: list[_Off]) -> list[str]:
 
 
 def _spreads(cells: list[_Off], *, largest: bool = True) -> list[str]:
-    """Of goodput and mean RTT the middle error, the 95th percentile, and the largest."""
+    """The median error, the 95th percentile and the largest error, of goodput and mean RTT."""
     return [
         text
         for quantity, bound in MEDIAN_BOUNDS.items()

@@ -1,6 +1,6 @@
-"""The congestion window over time, one panel a congestion control, the simulator's drawn over Linux'.
+"""The congestion window over time, one panel for each congestion control, the simulator's on top of Linux's.
 
-Linux' curves are data, one line a congestion control: the window in segments at each sample.
+Linux's curves are stored, one line for each congestion control: the window in segments at each sample.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CURVES = {cell.control: cell for cell in CELLS if (cell.line, cell.buffer, cell.
 
 
 class Windows:
-    """Linux' curves on disk."""
+    """Linux's curves on disk."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -43,7 +43,7 @@ class Windows:
                     self._rows[row["control"]] = (row["scenario_sha256"], row["interval_s"], row["segments"])
 
     def get(self, cell: Cell) -> tuple[Floats, Floats] | None:
-        """Times and windows, if they are recorded of the scenario as it is now."""
+        """Returns times and windows if they are recorded for the present scenario, otherwise `None`."""
         sha256, interval_s, segments = self._rows.get(cell.control, ("", "0", ""))
         if sha256 != cell.fingerprint():
             return None
@@ -51,7 +51,7 @@ class Windows:
         return float(interval_s) * np.arange(1, 1 + len(value), dtype=np.float64), value
 
     def add(self, cell: Cell, run: Run) -> None:
-        """Takes the curve of a run, if it is of a cell that is drawn, and writes all down."""
+        """Adds the curve of a run if its cell is drawn, and writes the file."""
         if CURVES.get(cell.control) != cell:
             return
         _, value = _curve(run)
@@ -69,7 +69,7 @@ def _curve(run: Run) -> tuple[Floats, Floats]:
 
 
 def figure(linux: Windows) -> LabFigure:
-    """One small panel for each congestion control."""
+    """The figure, with one small panel for each congestion control."""
     cells = list(CURVES.values())
     ours = run_jobs([Job(cell.scenario(), 1) for cell in cells], lambda _, run: _curve(run))
     drawn, panels = style.small_panels(
@@ -84,7 +84,7 @@ def figure(linux: Windows) -> LabFigure:
             panel.plot(*recorded, color=style.INK, linewidth=2.0)
         panel.plot(time_s, value, color=style.DOWN[1], linewidth=0.9)
         panel.set_xlim(0, COMMON.duration_s)
-        # The first slow start may go far beyond everything that follows it.
+        # The first slow start may go far beyond all later values.
         panel.set_ylim(0, 1.25 * float(np.quantile(value, 0.98)))
     style.small_print(drawn, "black: Linux 6.1 in virtual time", "blue: lopsided", "sampled every 100 ms")
     return drawn
