@@ -8,11 +8,13 @@ import lopsided as lop
 from lopsided.data.study_tables import AQM_CELLS, AQM_USERS, CELLS, SWEEP
 from lopsided.data.table import Table
 from lopsided.studies import probe as probe_study
+from lopsided.studies.ackpath import result as ackpath
+from lopsided.studies.aqm import result as aqm
 from lopsided.studies.arms import Arm
 from lopsided.studies.compare import Comparison, Row, compare_arms
 from lopsided.studies.sweep import verdict as sweep
 from lopsided.studies.sweep.result import Sweep
-from lopsided.studies.verdicts import ackpath, aqm, compare, fairness, probe
+from lopsided.studies.verdicts import compare, fairness, probe
 from lopsided.views import search
 
 

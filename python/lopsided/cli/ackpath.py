@@ -21,12 +21,10 @@ from lopsided.cli.options import (
     load,
     split,
 )
-from lopsided.cli.terminal import heading, out, print_json, print_path, print_prose, progress
-from lopsided.data import run_folder as folders
+from lopsided.cli.study import carry_out
 from lopsided.errors import UsageError
 from lopsided.studies.doubts import doubts
 from lopsided.studies.options import ACKPATH_REMEDIES, ACKPATH_REPEAT
-from lopsided.studies.verdicts.ackpath import verdict
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -66,7 +64,7 @@ def ackpath(
     file
         The scenario file.
     preset
-        In place of a file: a download and an upload on this access line (`lopsided list presets`), for 10 s.
+        Instead of a file: a download and an upload on this access line (`lopsided list presets`), for 10 s.
     remedies
         Those to compare, with commas between them, `+` between those that are combined: `none`, `filter`,
         `cake_filter`, `acks_first`, `afvq`, `acc`, `few_acks`, `rfc5690`, `tarr`, `ace`, `growing`, `bursts`,
@@ -79,39 +77,22 @@ def ackpath(
         Runs of each, each with another seed: a comparison needs to know how much is chance.
     """
     from lopsided.studies import ackpath as study
-    from lopsided.views import ackpath as shown
-    from lopsided.views.html import ackpath as page
 
     scenario = _scenario(file, preset, settings, own)
-    folder = answer.folder(f"ackpath-{scenario.name}")
-    with folders.writing(folder, overwrite=answer.overwrite) as staged:
-        with progress(f"the way of the ACKs in {scenario.name}", quiet=quiet or as_json) as show:
-            found = study.ackpath(
-                scenario,
-                remedies,
-                link=link,
-                repeat=repeat,
-                seed=seed,
-                workers=workers,
-                progress=show,
-            )
-        page.write(found, staged, report=answer.report)
-    if as_json:
-        print_json({**found.to_dict(), "folder": folder})
-    elif not quiet:
-        heading(shown.title(found), shown.details(found))
-        print_prose(" ".join(verdict(found)) + "\n")
-        out().print(shown.goodput(found))
-        out().print(shown.acks(found))
-        out().print(shown.senders(found))
-        print_prose(shown.CAPTION + "\n")
-        for arm, sentence in shown.limits(found):
-            print_prose(f"{arm}: limited by {sentence}")
-        print_path(*answer.page(folder))
+    carry_out(
+        lambda report: study.ackpath(
+            scenario, remedies, link=link, repeat=repeat, seed=seed, workers=workers, progress=report
+        ),
+        f"ackpath-{scenario.name}",
+        f"the way of the ACKs in {scenario.name}",
+        answer,
+        as_json=as_json,
+        quiet=quiet,
+    )
 
 
 def _scenario(file: Path | None, preset: str | None, settings: Settings, own: OwnCode) -> Scenario:
-    """That of the file, or of the access line."""
+    """The scenario of the file, or of the access line."""
     if (file is None) == (preset is None):
         raise UsageError("name a scenario file, or an access line: --preset NAME (`lopsided list presets`)")
     if file is not None:

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Json, Kernel, OwnCode, Quiet, Settings, Workers, World, load
-from lopsided.cli.terminal import heading, out, print_json, print_path, print_prose, progress
-from lopsided.data import run_folder as folders
+from lopsided.cli.study import carry_out
 from lopsided.errors import UsageError
 from lopsided.studies.options import AQM_QUEUES, AqmOptions
-from lopsided.studies.verdicts.aqm import suite_verdict, verdict
-from lopsided.views import disciplines
-
-if TYPE_CHECKING:
-    from lopsided.studies.aqm import Aqm
 
 USUAL = AqmOptions()
 
@@ -60,95 +54,44 @@ def aqm(
     queues
         The disciplines, with commas between them: names, tables with settings, or `file` for the scenario's own.
     suite
-        In place of a file: `rfc7928`, the scenarios of the guidelines for characterising AQM.
+        Instead of a file: `rfc7928`, the scenarios of the guidelines for characterising AQM.
     sections
         Of the suite, those with these numbers or below them; default: all.
     """
     from lopsided.studies import aqm as study
-    from lopsided.views.html import aqm as page
 
     if suite is not None:
-        _suite(suite, file, queues, sections, options, answer, workers, as_json, quiet)
+        if file is not None:
+            raise UsageError(f"a suite has scenarios of its own: leave out {file}, or --suite")
+        wanted = [part.strip() for part in sections.split(",") if part.strip()]
+        of_suite = {key: value for key, value in vars(options).items() if key in ("ecn", "repeat", "seed")}
+        carry_out(
+            lambda report: study.run_suite(
+                suite, queues, sections=wanted, workers=workers, progress=report, **of_suite
+            ),
+            f"aqm-{suite}",
+            suite,
+            answer,
+            as_json=as_json,
+            quiet=quiet,
+        )
         return
     if file is None:
         raise UsageError("name a scenario file, or a suite: --suite rfc7928")
     scenario = load(file, settings, own)
-    folder = answer.folder(f"aqm-{scenario.name}")
-    with folders.writing(folder, overwrite=answer.overwrite) as staged:
-        with progress(f"queue disciplines at {scenario.name}", quiet=quiet or as_json) as show:
-            found = study.aqm(
-                scenario,
-                queues,
-                world=[name.strip() for name in world.split(",")],
-                kernel=kernel,
-                workers=workers,
-                progress=show,
-                **vars(options),
-            )
-        with answer.drawing():
-            page.write(found, staged, report=answer.report)
-    if as_json:
-        print_json({**found.to_dict(), "folder": folder})
-    elif not quiet:
-        _show(found)
-        print_path(*answer.page(folder))
-
-
-def _suite(
-    name: str,
-    file: Path | None,
-    queues: str,
-    sections: str,
-    options: AqmOptions,
-    answer: Answer,
-    workers: int | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    from lopsided.studies import aqm as study
-    from lopsided.views.html import aqm as page
-
-    if file is not None:
-        raise UsageError(f"a suite has scenarios of its own: leave out {file}, or --suite")
-    folder = answer.folder(f"aqm-{name}")
-    with folders.writing(folder, overwrite=answer.overwrite) as staged:
-        with progress(name, quiet=quiet or as_json) as show:
-            wanted = [part.strip() for part in sections.split(",") if part.strip()]
-            found = study.run_suite(
-                name,
-                queues,
-                sections=wanted,
-                workers=workers,
-                progress=show,
-                ecn=options.ecn,
-                repeat=options.repeat,
-                seed=options.seed,
-            )
-        page.write_suite(found, staged)
-    if as_json:
-        print_json({"suite": name, "cells": list(found.rows()), "folder": folder})
-        return
-    if quiet:
-        return
-    print_prose(" ".join(suite_verdict(list(found.sections.values()))) + "\n")
-    for number, section in found.sections.items():
-        heading(f"{number} {section.scenario.title}", disciplines.details(section))
-        print_prose(" ".join(verdict(section)))
-        for way in section.links:
-            if len(section.links) > 1:
-                print_prose(way)
-            out().print(disciplines.cells(section, way))
-    print_prose(disciplines.CAPTION + "\n")
-    print_path("report", folder / "report.html")
-
-
-def _show(found: Aqm) -> None:
-    heading(disciplines.title(found), disciplines.details(found))
-    print_prose(" ".join(verdict(found)) + "\n")
-    for way, link in found.links.items():
-        heading(way, f"queue before {link}")
-        out().print(disciplines.cells(found, way))
-    if disciplines.feels_anything(found):
-        heading("users", "what they feel")
-        out().print(disciplines.users(found))
-    print_prose(disciplines.CAPTION + "\n")
+    carry_out(
+        lambda report: study.aqm(
+            scenario,
+            queues,
+            world=[name.strip() for name in world.split(",")],
+            kernel=kernel,
+            workers=workers,
+            progress=report,
+            **vars(options),
+        ),
+        f"aqm-{scenario.name}",
+        f"queue disciplines at {scenario.name}",
+        answer,
+        as_json=as_json,
+        quiet=quiet,
+    )

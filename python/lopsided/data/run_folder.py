@@ -31,8 +31,6 @@ FORMAT = 2
 
 STUDY_TABLES = ("cells", "runs", "alone")
 """The tables of a study of fairness."""
-AQM_TABLES = ("cells", "users", "runs", "user_runs", "delays")
-"""The tables of a comparison of queue disciplines, as CSV."""
 MANIFEST = "manifest.json"
 
 

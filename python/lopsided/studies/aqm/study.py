@@ -1,35 +1,29 @@
-"""One scenario under many queue disciplines, side by side.
+"""Runs one scenario under many queue disciplines.
 
-Every discipline meets the same scenario with the same seeds, in the directions asked for. A number is a run's, over the
-whole run; a cell is its median over the seeds. Left out: confidence intervals, for which `runs` has every seed.
+Every discipline meets the same scenario with the same seeds, in the directions asked for. A number is that of a whole
+run; a cell is the median over the seeds. Left out: confidence intervals, for which `runs` has every seed.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from lopsided import _native
-from lopsided.accessors import filled_in
 from lopsided.data.study_tables import AQM_CELLS, AQM_DELAYS, AQM_RUNS, AQM_USER_RUNS, AQM_USERS
 from lopsided.data.table import Row, Table
 from lopsided.errors import UsageError
-from lopsided.studies.aqm.disciplines import Direction, Discipline, Queues, disciplines
+from lopsided.studies.aqm.disciplines import Direction, Queues, disciplines
 from lopsided.studies.aqm.measure import Delays, Measured, measure
+from lopsided.studies.aqm.result import Aqm
 from lopsided.studies.aqm.workloads import WORKLOADS, Ends, with_workload
 from lopsided.studies.arms import Arm, check_worlds, kernel_in
 from lopsided.studies.jobs import Progress, check_count, part_of, repeated, run_jobs
 from lopsided.studies.options import AQM_QUEUES, AqmOptions
 from lopsided.studies.starts import varied
+from lopsided.studies.study import digest_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from matplotlib.figure import Figure
-
     from lopsided.scenario import Run, Scenario
 
 WAYS: Mapping[str, tuple[Direction, ...]] = {"both": ("down", "up"), "down": ("down",), "up": ("up",)}
@@ -37,69 +31,6 @@ SHARES = tuple(step / 100 for step in range(1, 101))
 """The percentiles of a distribution that are kept."""
 
 _LARGEST_INTERVAL_S = 0.1
-
-
-@dataclass(frozen=True)
-class Aqm:
-    """The answer.
-
-    `cells` has a row for each discipline and direction and `users` one for each discipline, medians over the seeds;
-    `runs` and `user_runs` have every seed; `delays` the distributions of round trips and times in the queue.
-    """
-
-    scenario: Scenario
-    """With its workload and probe, and the queues of its file."""
-    disciplines: tuple[Discipline, ...]
-    links: Mapping[Direction, str]
-    workload: str | None
-    ecn: bool
-    worlds: tuple[str, ...]
-    repeat: int
-    seed: int
-    cells: Table
-    users: Table
-    runs: Table
-    user_runs: Table
-    delays: Table
-    digest: str
-    start_jitter_s: float | None = None
-    """By how much starts vary with the seed, if that was not asked for."""
-
-    def plot(self, kind: str = "delays") -> Figure:
-        """`delays` (their distributions) or `ellipse` (delay against throughput over the seeds)."""
-        return filled_in("Aqm.plot")(self, kind)
-
-    def report(self) -> str:
-        """The report as one self-contained HTML page."""
-        return filled_in("Aqm.report")(self)
-
-    def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
-        """Writes the tables, the figures and the report into a folder and returns its path."""
-        return filled_in("Aqm.save")(self, folder, overwrite=overwrite, report=report)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the single runs as plain values."""
-        return {**self.manifest(), "cells": list(self.cells.rows()), "users": list(self.users.rows())}
-
-    def manifest(self) -> dict[str, Any]:
-        """What identifies this comparison."""
-        return {
-            "lopsided": _native.__version__,
-            "kind": "aqm",
-            "name": self.scenario.name,
-            "worlds": list(self.worlds),
-            "queues": {each.label: each.queue for each in self.disciplines},
-            "links": dict(self.links),
-            "workload": self.workload,
-            "ecn": self.ecn,
-            "repeat": self.repeat,
-            "seed": self.seed,
-            "start_jitter_s": self.start_jitter_s,
-            "digest": self.digest,
-        }
-
-    def _repr_html_(self) -> str:
-        return self.cells.to_html() + self.users.to_html()
 
 
 def aqm(
@@ -111,15 +42,42 @@ def aqm(
     kernel: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
-    **options: Any,
+    direction: Literal["both", "down", "up"] = AqmOptions.direction,
+    link: str | None = AqmOptions.link,
+    workload: str | None = AqmOptions.workload,
+    probe: bool = AqmOptions.probe,
+    ecn: bool = AqmOptions.ecn,
+    repeat: int = AqmOptions.repeat,
+    seed: int | None = AqmOptions.seed,
 ) -> Aqm:
     """Runs the scenario under each queue discipline: `aqm(scenario, "fifo,fq_codel,pie", workload="home")`.
 
-    `queues` are names, or tables with settings (`{"kind": "codel", "target": "10 ms"}`); `file` is the scenario's own
-    queue. They stand before the slowest link of each direction, or before `link`, where they are measured; and before
-    the links `beside`. The others are those of `AqmOptions`, and of `lopsided aqm`; `world` may name several.
+    Parameters
+    ----------
+    scenario
+        The scenario that all disciplines meet.
+    queues
+        Names, or tables with settings such as `{"kind": "codel", "target": "10 ms"}`; `file` is the scenario's queue.
+    beside
+        Links that get the disciplines too, in addition to the slowest link of each direction, or `link`, where the
+        disciplines are measured.
+    world, kernel
+        Where to run; several worlds are compared.
+    workers
+        Threads to run on; default: every core.
+    progress
+        Called with the share of the work that is done.
+    direction, link, workload, probe, ecn, repeat, seed
+        As in `AqmOptions` and `lopsided aqm`.
+
+    Raises
+    ------
+    UsageError
+        For a discipline, a link or a workload that does not exist.
     """
-    asked = AqmOptions(**options)
+    asked = AqmOptions(
+        direction=direction, link=link, workload=workload, probe=probe, ecn=ecn, repeat=repeat, seed=seed
+    )
     found = disciplines(queues)
     worlds = (world,) if isinstance(world, str) else tuple(world)
     if asked.ecn:
@@ -154,8 +112,7 @@ def aqm(
         its = kernel_in(name, worlds, kernel)
         measured += run_jobs(jobs, reduce, world=name, kernel=its, workers=workers, progress=part)
     tables = _tables(measured)
-    digests = "".join(keys["digest"] for keys, _ in measured)
-    digest = hashlib.blake2b(digests.encode(), digest_size=8).hexdigest()
+    digest = digest_of(keys["digest"] for keys, _ in measured)
     return Aqm(
         full, found, links, asked.workload, asked.ecn, worlds, asked.repeat, first, *tables, digest, starts.unasked_s
     )
@@ -191,11 +148,11 @@ def _tables(measured: Sequence[tuple[Row, Measured]]) -> tuple[Table, Table, Tab
     runs = [{**keys, "direction": way, **numbers} for keys, found in measured for way, numbers in found.cells.items()]
     user_runs = [{**keys, **found.users} for keys, found in measured]
     return (
-        Table(AQM_CELLS.frame(_medians(runs, ("world", "queue", "direction"))), AQM_CELLS),
-        Table(AQM_USERS.frame(_medians(user_runs, ("world", "queue"))), AQM_USERS),
-        Table(AQM_RUNS.frame(runs), AQM_RUNS),
-        Table(AQM_USER_RUNS.frame(user_runs), AQM_USER_RUNS),
-        Table(AQM_DELAYS.frame(_delays(measured)), AQM_DELAYS),
+        Table.of(_medians(runs, ("world", "queue", "direction")), AQM_CELLS),
+        Table.of(_medians(user_runs, ("world", "queue")), AQM_USERS),
+        Table.of(runs, AQM_RUNS),
+        Table.of(user_runs, AQM_USER_RUNS),
+        Table.of(_delays(measured), AQM_DELAYS),
     )
 
 

@@ -7,37 +7,18 @@ for AQM (RFC 7928): a scenario for each section that recommends a test; the two 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
-from lopsided.data.table import Row
 from lopsided.errors import UsageError
 from lopsided.studies.aqm.disciplines import Queues
-from lopsided.studies.aqm.study import Aqm, aqm
+from lopsided.studies.aqm.result import Aqm, Suite
+from lopsided.studies.aqm.study import aqm
 from lopsided.studies.jobs import Progress, part_of
-from lopsided.studies.options import AQM_QUEUES
+from lopsided.studies.options import AQM_QUEUES, AqmOptions
 from lopsided.studies.suite import cases
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SUITES = ("rfc7928",)
 """The suites that compare disciplines."""
-
-
-@dataclass(frozen=True)
-class Suite:
-    """A comparison for each section."""
-
-    name: str
-    sections: Mapping[str, Aqm]
-
-    def rows(self) -> Iterator[Row]:
-        """The cells of all sections."""
-        for number, found in self.sections.items():
-            for row in found.cells.rows():
-                yield {"section": number, **row}
 
 
 def run_suite(
@@ -47,12 +28,33 @@ def run_suite(
     sections: Sequence[str] = (),
     workers: int | None = None,
     progress: Progress | None = None,
-    **options: Any,
+    workload: str | None = AqmOptions.workload,
+    probe: bool = AqmOptions.probe,
+    ecn: bool = AqmOptions.ecn,
+    repeat: int = AqmOptions.repeat,
+    seed: int | None = AqmOptions.seed,
 ) -> Suite:
-    """Runs the suite, or those of its sections that are named or begin with a name (`8.2`).
+    """Runs a suite, or some of its sections, under each queue discipline.
 
-    `options` are those of `AqmOptions` but for the place, which each section has. Raises UsageError for a suite or a
-    section that there is not.
+    Parameters
+    ----------
+    name
+        The suite, one of `SUITES`.
+    queues
+        As for `aqm`.
+    sections
+        Numbers of sections; `8.2` stands for all below it.
+    workers
+        Threads to run on; default: every core.
+    progress
+        Called with the share of the work that is done.
+    workload, probe, ecn, repeat, seed
+        As in `AqmOptions`.
+
+    Raises
+    ------
+    UsageError
+        For a suite or a section that does not exist.
     """
     if name not in SUITES:
         raise UsageError(f"no suite is called {name!r}: there is {', '.join(SUITES)}")
@@ -68,6 +70,10 @@ def run_suite(
             beside=case.beside,
             workers=workers,
             progress=part_of(progress, place / len(chosen), 1 / len(chosen)),
-            **options,
+            workload=workload,
+            probe=probe,
+            ecn=ecn,
+            repeat=repeat,
+            seed=seed,
         )
     return Suite(name, found)

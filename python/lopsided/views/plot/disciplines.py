@@ -11,7 +11,6 @@ import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from lopsided.data import units
-from lopsided.errors import UsageError
 from lopsided.views.plot import style
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from lopsided.data.table import Table
     from lopsided.studies.aqm import Aqm
 
-KINDS = {"delays": "Distributions of delay", "ellipse": "Delay against throughput"}
 # Black or white stands between hues that are near each other.
 _INKS = (
     *(*style.OTHER[:2], style.INK, *style.OTHER[2:]),
@@ -35,9 +33,7 @@ _SIDE_IN = 0.62
 
 
 def draw(found: Aqm, kind: str = "delays") -> Figure:
-    """The figure of `kind`. Raises UsageError for a kind that there is not."""
-    if kind not in KINDS:
-        raise UsageError(f"no figure of disciplines is called {kind!r}: there are {', '.join(KINDS)}")
+    """The figure of `kind`, one of `Aqm.figures`."""
     return _delays(found) if kind == "delays" else _ellipses(found)
 
 
@@ -55,7 +51,7 @@ def _delays(found: Aqm) -> Figure:
     panels = [(quantity, way) for quantity in _QUANTITIES for way in found.links]
     names = [f"{way}: {_QUANTITIES[quantity]}" for quantity, way in panels]
     figure, axes = style.small_panels(
-        KINDS["delays"], _subtitle(found), names, len(found.links), 2.1, _LABEL_IN, _SIDE_IN
+        found.figures["delays"], _subtitle(found), names, len(found.links), 2.1, _LABEL_IN, _SIDE_IN
     )
     rows = found.delays.to_polars().partition_by(["world", "queue", "direction", "quantity"], as_dict=True)
     for (quantity, way), panel in zip(panels, axes, strict=True):
@@ -77,7 +73,7 @@ def _delays(found: Aqm) -> Figure:
 def _ellipses(found: Aqm) -> Figure:
     scales = {way: style.rate_unit(_top(found.runs, way)) for way in found.links}
     names = list(scales)
-    figure, axes = style.small_panels(KINDS["ellipse"], _subtitle(found), names, 1, 2.5, _LABEL_IN, _SIDE_IN)
+    figure, axes = style.small_panels(found.figures["ellipse"], _subtitle(found), names, 1, 2.5, _LABEL_IN, _SIDE_IN)
     for way, panel in zip(found.links, axes, strict=True):
         scale, unit = scales[way]
         panel.set_ylabel(f"goodput ({unit})", fontsize=8.5)

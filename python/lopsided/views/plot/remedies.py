@@ -15,14 +15,13 @@ if TYPE_CHECKING:
 
     from lopsided.studies.ackpath import AckPath
 
-TITLE = "Goodput with each remedy"
 _BAR_IN = 0.24
 _ROOM = 1.25
 """The axis beyond the longest bar, for its number."""
 
 
 def draw(found: AckPath) -> Figure:
-    """One panel a direction, a bar a remedy, the best above."""
+    """A panel for each direction with a bar for each remedy, the best first."""
     rows = list(found.cells.rows())
     inks = {"down": style.DOWN[0], "up": style.UP[0]}
     ways = [way for way in inks if any(row[f"{way}_goodput_bps"] for row in rows)]
@@ -30,7 +29,9 @@ def draw(found: AckPath) -> Figure:
     scales = {way: style.rate_unit(tops[way]) for way in ways}
     names = [f"{way}: goodput ({unit})" for way, (_, unit) in scales.items()]
     subtitle = found.scenario.title or found.scenario.name
-    figure, axes = style.small_panels(TITLE, subtitle, names, max(len(ways), 1), _BAR_IN * (len(rows) + 1))
+    figure, axes = style.small_panels(
+        found.figures["goodput"], subtitle, names, max(len(ways), 1), _BAR_IN * (len(rows) + 1)
+    )
     for way, panel in zip(ways, axes, strict=True):
         scale, _ = scales[way]
         panel.set_yticks([])
@@ -41,7 +42,7 @@ def draw(found: AckPath) -> Figure:
             name = panel.text(
                 tops[way] / scale * 0.015, -place, row["remedies"], fontsize=8, va="center", color=style.INK
             )
-            # A long name reaches beyond a short bar: the number stands behind both.
+            # A long name reaches beyond a short bar: the number follows both.
             reach = float(panel.transData.inverted().transform((name.get_window_extent().x1, 0))[0])
             number = f" {units.rate(rate)}"
             panel.text(max(rate / scale, reach), -place, number, fontsize=7.5, va="center", color=style.INK)

@@ -1,0 +1,7 @@
+"""One scenario with each remedy for the way back of ACKs, alone and combined."""
+
+from lopsided.studies.ackpath.remedies import QUIC_REMEDIES, REMEDIES, remedied
+from lopsided.studies.ackpath.result import AckPath
+from lopsided.studies.ackpath.study import ackpath, two_way
+
+__all__ = ["QUIC_REMEDIES", "REMEDIES", "AckPath", "ackpath", "remedied", "two_way"]

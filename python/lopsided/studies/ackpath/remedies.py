@@ -1,0 +1,188 @@
+"""The remedies for the way back of ACKs, and the scenario with some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lopsided.errors import UsageError
+from lopsided.scenario import Scenario
+
+Settings = dict[str, Any]
+Change = Callable[["Place"], Settings]
+
+_ENDS = ("sender_stack", "receiver_stack")
+"""A flow's own settings of TCP."""
+
+
+@dataclass
+class Place:
+    """The direction upwards of a link, as far as the remedies before have changed it."""
+
+    link: str
+    queue: Mapping[str, Any]
+    stages: list[Mapping[str, Any]]
+    down_rate: str | None
+    """What its other direction carries, if that is a rate."""
+
+    @property
+    def key(self) -> str:
+        """What its settings begin with."""
+        return f"topology.link.{self.link}.up"
+
+
+def _filter(rule: str) -> Change:
+    def change(place: Place) -> Settings:
+        place.queue = {"kind": "ack_filter", "rule": rule, "queue": place.queue}
+        return {f"{place.key}.queue": place.queue}
+
+    return change
+
+
+def _acks_first(place: Place) -> Settings:
+    acks = {"class": 0, "packet": "ack"}
+    place.queue = {"kind": "prio", "bands": [place.queue, place.queue], "classify": [acks]}
+    return {f"{place.key}.queue": place.queue}
+
+
+def _acc(place: Place) -> Settings:
+    # The bounds of the authors' example scripts; the thresholds are in packets of any size.
+    red = {"kind": "red", "limit": place.queue.get("limit", "100 packets"), "min": "3 packets", "max": "12 packets"}
+    place.queue = {**red, "weight": 0.01, "probability": 0.1, "ecn": True, "marks": "all", "victim": "random"}
+    return {
+        f"{place.key}.queue": place.queue,
+        **{"stack.ack_policy": "acc", "stack.max_delack": 25, "stack.min_acks_per_window": 2},
+    }
+
+
+def _afvq(place: Place) -> Settings:
+    place.queue = {"kind": "afvq", "queue": place.queue}
+    return {f"{place.key}.queue": place.queue}
+
+
+def _pace(place: Place) -> Settings:
+    if place.down_rate is None:
+        raise UsageError(f"`ack_pacing` paces ACKs by the rate downwards, and link {place.link!r} has none")
+    place.stages = [*place.stages, {"kind": "ack_pacing", "rate": place.down_rate}]
+    return {f"{place.key}.stages": place.stages}
+
+
+def _policy(name: str, **settings: int) -> Change:
+    values = {f"stack.{key}": value for key, value in settings.items()}
+    return lambda _: {"stack.ack_policy": name, **values}
+
+
+def _compress(place: Place) -> Settings:
+    # With timestamps nearly every header goes in full.
+    return {f"{place.key}.header_compression": "cslip", "stack.timestamps": False}
+
+
+def _compress_by(scheme: str) -> Change:
+    return lambda place: {f"{place.key}.header_compression": scheme}
+
+
+def _reconstruct(place: Place) -> Settings:
+    place.stages = [*place.stages, {"kind": "ack_reconstruct"}]
+    return {f"{place.key}.stages": place.stages}
+
+
+def _quic(**settings: Any) -> Change:
+    return lambda _: {f"transport.{key}": value for key, value in settings.items()}
+
+
+REMEDIES: Mapping[str, tuple[str, Change]] = {
+    "filter": ("earlier ACKs leave the queue, by their number alone (balakrishnan1999)", _filter("cumulative")),
+    "cake_filter": ("as CAKE's ack-filter: nothing goes that a later ACK does not cover", _filter("conservative")),
+    "acks_first": ("ACKs before data, by strict priority", _acks_first),
+    "acc": ("RED marks ACKs, and receivers send fewer (balakrishnan1999)", _acc),
+    "afvq": ("ACKs before data, few of them waiting, and half of the line at most (AFVQ, RFC 3449 5.4.1)", _afvq),
+    "few_acks": ("receivers send four ACKs in a round trip (after TACK)", _policy("tack", acks_per_rtt=4)),
+    "rfc5690": (
+        "senders ask for fewer ACKs where some are lost (RFC 5690)",
+        _policy("rfc5690", max_delack=25),
+    ),
+    "tarr": (
+        "senders ask for four ACKs a window (the TARR option)",
+        _policy("tarr", acks_per_rtt=4, max_delack=25),
+    ),
+    "ace": (
+        "receivers estimate the window, and send four ACKs for it (RFC 3449 4.5)",
+        _policy("ace", min_acks_per_window=4, max_delack=25),
+    ),
+    "growing": ("an ACK for one segment, then two, up to eight (delayed ACK 1 to N)", _policy("growing", max_delack=8)),
+    "bursts": ("senders send four segments back to back at most", lambda _: {"stack.max_burst": 4}),
+    "cslip": ("headers are compressed on the line (RFC 1144), and timestamps off for it", _compress),
+    "iphc": ("headers are compressed on the line (RFC 2507), timestamps too", _compress_by("iphc")),
+    "rohc": ("headers are compressed on the line (RFC 6846), whatever is lost of them", _compress_by("rohc")),
+    "reconstruct": ("behind the line ACKs are made anew and spread", _reconstruct),
+    "ack_pacing": ("behind the line ACKs go on at the pace of the data that they ask for (RFC 2760 3.3.3)", _pace),
+    "quic_10": ("QUIC receivers acknowledge every tenth packet", _quic(ack_packets=10)),
+    "quic_ask_10": (
+        "QUIC senders ask for an ACK for ten packets, out of order or not (ACK_FREQUENCY)",
+        _quic(ack_packets=10, ack_frequency=True, reordering_threshold=0),
+    ),
+    "quic_chrome": (
+        "QUIC receivers acknowledge as Chrome's do: every tenth packet after the first 100",
+        _quic(acks="chrome"),
+    ),
+    "quic_picoquic": ("QUIC receivers send four ACKs in a round trip, as picoquic's do", _quic(acks="picoquic")),
+}
+"""Each remedy: what it does, and its settings."""
+
+QUIC_REMEDIES = "none,filter,cake_filter,acks_first,afvq,reconstruct,quic_10,quic_ask_10,quic_chrome,quic_picoquic"
+"""Compared where none are named and no flow is TCP.
+
+First what the network offers, which cannot read QUIC's ACKs, then what the endpoints can do.
+"""
+
+
+def link_of(scenario: Scenario, name: str) -> dict[str, Any]:
+    """The tables of the link of this name. Raises UsageError if there is none."""
+    links = scenario.to_tables()["topology"]["link"]
+    found: dict[str, Any] | None = next((each for each in links if each["name"] == name), None)
+    if found is None:
+        raise UsageError(f"no link is called {name!r}: there are {', '.join(each['name'] for each in links)}")
+    return found
+
+
+def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
+    """The scenario with the remedies of one arm, `filter+acks_first` for example, upwards at that link.
+
+    Raises UsageError for a remedy that is not known.
+    """
+    if arm == "none":
+        return scenario
+    ways = link_of(scenario, link)
+    up = ways["up"]
+    place = Place(link, up["queue"], list(up.get("stages", [])), ways["down"].get("rate"))
+    settings: Settings = {}
+    for name in arm.split("+"):
+        if name not in REMEDIES:
+            raise UsageError(f"no remedy is called {name!r}: there are {', '.join(REMEDIES)}, and `none`")
+        settings |= REMEDIES[name][1](place)
+    # In its tables every link and flow has the name that the settings begin with.
+    tables = scenario.to_tables()
+    settings = _at_every_flow(settings, tables["flow"])
+    return Scenario.build(tables, scenario.name, controllers=scenario.controllers).with_(**settings)
+
+
+def _at_every_flow(settings: Settings, flows: Sequence[Mapping[str, Any]]) -> Settings:
+    """The settings of `stack` at both ends of every TCP flow, and those of `transport` at every QUIC flow.
+
+    They replace what the scenario says there.
+    """
+    found: Settings = {}
+    for key, value in settings.items():
+        root, _, rest = key.partition(".")
+        if root == "stack":
+            for flow in (each for each in flows if each["transport"]["kind"] == "tcp"):
+                found |= {f"flow.{flow['name']}.{end}.{rest}": value for end in _ENDS if end in flow}
+        elif root == "transport":
+            quic = [each["name"] for each in flows if each["transport"]["kind"] == "quic"]
+            if not quic:
+                raise UsageError('this remedy is for QUIC, and no flow has transport = "quic"')
+            found |= {f"flow.{name}.transport.{rest}": value for name in quic}
+        else:
+            found[key] = value
+    return found

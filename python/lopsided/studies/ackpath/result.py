@@ -1,0 +1,200 @@
+"""The result of a comparison of remedies for the way back of ACKs: sentences, tables and report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from lopsided.data import units
+from lopsided.data.table import Row, Table
+from lopsided.data.view import View, view
+from lopsided.studies.ackpath.remedies import REMEDIES
+from lopsided.studies.starts import varies
+from lopsided.studies.study import Block, Drawing, Headline, Source, Study, Terms, counted
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Scenario
+
+_GOODPUT = ("rank_score", "down_goodput_bps", "up_goodput_bps", "down_rtt_p50_ms", "up_wait_p95_ms")
+_ACKS = ("ack_ratio", "stretch_p50_bytes", "stretch_p95_bytes", "ack_compression", "ack_share")
+_SENDERS = ("burst_p95", "burst_max", "reductions", "down_utilisation", "jain")
+
+CAPTION = (
+    "of best: the sum of both directions' goodput over their rates; up wait: in the uplink's queue, 95th percentile; "
+    "ACK ratio: ACKs that arrive over segments sent; stretch: octets that one newly acknowledges; compressed: those "
+    "that come less than half as far apart as they were sent; burst: segments sent at one instant, 95th percentile and "
+    "most; Jain: of the directions' shares of their rates"
+)
+
+_ALIKE = 0.02
+"""Arms whose scores differ by less than this share are called alike."""
+_WAYS = ("down_goodput_bps", "up_goodput_bps")
+
+
+@dataclass(frozen=True)
+class AckPath(Study):
+    """The result: `cells` has a row for each arm, medians over the seeds, the best first; `runs` every seed."""
+
+    kind: ClassVar[str] = "ackpath"
+    figures: ClassVar[Mapping[str, str]] = {"goodput": "Goodput with each remedy"}
+    footer: ClassVar[str] = (
+        "Numbers are medians over the seeds, each of a whole run. `cells.csv` and `runs.csv` beside this page hold "
+        "every number behind it; a column's name ends in its unit."
+    )
+
+    scenario: Scenario
+    link: str
+    arms: tuple[str, ...]
+    repeat: int
+    seed: int
+    cells: Table
+    runs: Table
+    limits: Mapping[str, str]
+    """For each arm, the limit of the downloads in a sentence."""
+    digest: str
+    start_jitter_s: float | None = None
+    """The variation of starts with the seed, if the user did not ask for it."""
+
+    @property
+    def title(self) -> str:
+        return f"The way of the ACKs: {self.scenario.title or self.scenario.name}"
+
+    @property
+    def details(self) -> str:
+        return f"uplink of {self.link} \u00b7 {counted(self.repeat, 'seed')} \u00b7 digest of all {self.digest}"
+
+    def conclusions(self) -> list[str]:
+        return verdict(self)
+
+    def conditions(self) -> list[tuple[str, str]]:
+        return [
+            ("simulated", units.seconds(self.scenario.duration_s)),
+            ("remedies at the uplink of", self.link),
+            ("seeds", f"{self.repeat} from {self.seed}"),
+            ("digest of all", self.digest),
+        ]
+
+    def identity(self) -> dict[str, Any]:
+        return {
+            "name": self.scenario.name,
+            "link": self.link,
+            "arms": list(self.arms),
+            "repeat": self.repeat,
+            "seed": self.seed,
+            "start_jitter_s": self.start_jitter_s,
+            "digest": self.digest,
+        }
+
+    def results(self) -> dict[str, Any]:
+        return {"cells": list(self.cells.rows()), "limits": dict(self.limits)}
+
+    def files(self) -> Mapping[str, Table | str]:
+        return {"scenario.toml": self.scenario.to_toml(), "cells.csv": self.cells, "runs.csv": self.runs}
+
+    def drawn(self) -> Iterable[str]:
+        return ()
+
+    def shown(self) -> Iterable[Block]:
+        yield from (self._view(columns) for columns in (_GOODPUT, _ACKS, _SENDERS))
+        yield f"{CAPTION}\n"
+        yield Terms([(arm, f"limited by {self.limits[arm]}") for arm in self._ranked])
+
+    def page(self) -> Iterable[Block]:
+        yield Drawing("goodput", "Goodput with each remedy, both ways")
+        yield Headline("What each remedy buys")
+        yield self._view(_GOODPUT)
+        yield Headline("What becomes of the ACKs")
+        yield self._view(_ACKS)
+        yield self._view(_SENDERS)
+        yield f"{CAPTION}."
+        yield Headline("What limits the downloads")
+        yield Terms([(arm, self.limits[arm]) for arm in self._ranked])
+        yield Headline("The remedies")
+        used = {name for arm in self.arms for name in arm.split("+")}
+        yield Terms([(name, text) for name, (text, _) in REMEDIES.items() if name in used])
+        yield Headline("Everything measured")
+        yield view(self.cells, keys=1, most=400, where=" in the table files")
+        yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
+
+    @property
+    def _ranked(self) -> list[str]:
+        """The arms, the best first."""
+        return self.cells.values("remedies")
+
+    def _view(self, columns: tuple[str, ...]) -> View:
+        """The remedies with those of the columns that have a value."""
+        known = [name for name in columns if any(value is not None for value in self.cells.values(name))]
+        return view(self.cells, ("remedies", *known), keys=1)
+
+
+def verdict(found: AckPath) -> list[str]:
+    """The sentences: the gain of the best remedy, the limit of the downloads, remedies that do harm."""
+    rows = list(found.cells.rows())
+    best = rows[0]
+    none = next((row for row in rows if row["remedies"] == "none"), None)
+    if len(rows) == 1:
+        return [f"With {best['remedies']} the downloads are limited by {found.limits[best['remedies']]}."]
+    if none is None:
+        said = [
+            f"Best of them is {best['remedies']}: {_rates(best)}; last is {rows[-1]['remedies']}: {_rates(rows[-1])}."
+        ]
+    elif none["rank_score"] >= (1 - _ALIKE) * best["rank_score"]:
+        said = [f"No remedy gains anything here: without one {_rates(none)}, with the best ({_named(rows)}) as much."]
+    else:
+        said = [f"{best['remedies']} gains most: {_rates(best)}, where without a remedy it is {_rates(none)}."]
+    held = best if none is None else none
+    which = "Without a remedy" if none is not None else f"With {held['remedies']}"
+    said.append(f"{which} the downloads are limited by {found.limits[held['remedies']]}.")
+    if none is not None:
+        worse = [row["remedies"] for row in rows if row["rank_score"] < (1 - _ALIKE) * none["rank_score"]]
+        if worse:
+            said.append(f"Worse than none: {', '.join(worse)}.")
+    said.append(_how_sure(found))
+    said += varies(found.start_jitter_s)
+    if none is not None:
+        said.append(_what_can_be_set(rows, none))
+    return said
+
+
+def _how_sure(found: AckPath) -> str:
+    """In how many of the runs the best was the best."""
+    if found.repeat == 1:
+        return "Each remedy has one run, so small differences may be chance; --repeat 5 shows which are not."
+    best = found.cells.values("remedies")[0]
+    runs = list(found.runs.rows())
+    # Each direction counts alike, as in the ranking.
+    most = {way: max(row[way] or 0.0 for row in runs) or 1.0 for way in _WAYS}
+    scores = [sum((row[way] or 0.0) / most[way] for way in _WAYS) for row in runs]
+    tops = [max(scores[number :: found.repeat]) for number in range(found.repeat)]
+    mine = [score for score, row in zip(scores, runs, strict=True) if row["remedies"] == best]
+    won = sum(score >= (1 - _ALIKE) * top for score, top in zip(mine, tops, strict=True))
+    return f"{best} was best, or within {units.percent(_ALIKE)} of it, with {won} of {found.repeat} seeds."
+
+
+_ON_ROUTERS = {"cake_filter": "`tc qdisc replace dev eth0 root cake bandwidth RATE ack-filter`"}
+"""Remedies that Linux and OpenWrt have, and how they are set."""
+
+
+def _what_can_be_set(rows: Sequence[Row], none: Row) -> str:
+    """Which of the remedies a real router has, and whether it is worth it here."""
+    said: list[str] = []
+    for row in rows:
+        if (command := _ON_ROUTERS.get(row["remedies"])) is not None:
+            gain = row["rank_score"] - none["rank_score"]
+            worth = "of no use here" if abs(gain) <= _ALIKE else "which gains" if gain > 0 else "which does harm here"
+            said.append(f"{row['remedies']} ({command}), {worth}")
+    if not said:
+        return "None of them is a setting of a router that you can buy; they are for those who build modems."
+    return (
+        f"On a Linux or OpenWrt router you can set only {'; '.join(said)}. The others are for those who build modems."
+    )
+
+
+def _named(rows: Sequence[Row]) -> str:
+    return next(row["remedies"] for row in rows if row["remedies"] != "none")
+
+
+def _rates(row: Row) -> str:
+    ways = (("down", row["down_goodput_bps"]), ("up", row["up_goodput_bps"]))
+    return " and ".join(f"{units.rate(rate)} {way}" for way, rate in ways if rate is not None)
