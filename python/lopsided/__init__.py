@@ -144,8 +144,6 @@ fill_in(
         "Study.report": "lopsided.views.study:render",
         "Study.save": "lopsided.views.study:save",
         "Search.plot": "lopsided.views.plot.search:draw",
-        "Search.report": "lopsided.views.html.search:render",
-        "Search.save": "lopsided.views.html.search:save",
         "Sweep.plot": "lopsided.views.plot.sweep_curves:draw",
         "Sizing.plot": "lopsided.views.plot.buffer_sizes:draw",
         "Aqm.plot": "lopsided.views.plot.disciplines:draw",
@@ -155,8 +153,6 @@ fill_in(
         "SuiteResult.report": "lopsided.views.html.suite:render",
         "SuiteResult.save": "lopsided.views.html.suite:save",
         "Matrix.plot": "lopsided.views.plot.heat_maps:draw",
-        "Matrix.report": "lopsided.views.html.fairness:render",
-        "Matrix.save": "lopsided.views.html.fairness:save",
     }
 )
 

@@ -218,7 +218,7 @@ def test_maps_show_every_cell(small):
         for label in ("both at 20 ms", "both at 80 ms", "reno with itself", "vegas", "80 ms"):
             assert label in texts, (metric, label)
         assert any(small.digest in text for text in texts)
-    with pytest.raises(lop.UsageError, match="no map of 'pie'; there are share"):
+    with pytest.raises(lop.UsageError, match="no figure of fairness is called 'pie'; there are share"):
         small.plot("pie")
 
 

@@ -18,7 +18,7 @@ from lopsided import cli
 from lopsided.data import run_folder as folders
 from lopsided.studies import search as study
 from lopsided.studies.search import log
-from lopsided.views.html import search as page
+from lopsided.views import study as views
 
 LIMITS = {"link.up.queue.limit": "5..24 packets"}
 QUEUES = {**LIMITS, "link.up.queue.kind": "fifo|codel", "link.up.queue.target": "2..40:log ms"}
@@ -172,10 +172,9 @@ def test_the_same_seed_is_the_same_search_on_any_number_of_workers(short):
 def test_limits_that_nothing_keeps_are_told_with_what_is_nearest(short):
     pytest.importorskip("optuna")
     found = lop.search(short, LIMITS, maximise="goodput", subject_to="rtt.download < 1 ms", trials=20)
-    from lopsided.views import search as shown
 
     assert found.front == [] and found.best is None
-    assert "None of 20 trials keeps the limits." in " ".join(shown.answer(found))
+    assert "None of 20 trials keeps the limits." in " ".join(found.conclusions())
     assert found.nearest.mean(1) == min(trial.mean(1) for trial in found.tried)
     assert found.report().count("<table") == 2
 
@@ -193,7 +192,8 @@ def test_what_was_run_is_not_run_again_and_more_trials_go_on(short, tmp_path):
         with log.kept(folder, searcher) as kept:
             found = searcher.run()
             with folders.writing(folder, overwrite=kept.replace) as staged:
-                page.write(found, staged, report=False, also=lambda place: log.write_runs(place, searcher), mark=mark)
+                log.write_runs(staged, searcher)
+                views.write(found, staged, report=False, more={"fingerprint": mark})
             return found.trials.to_polars(), kept.runs
 
     whole, nothing = searched(20, tmp_path / "whole")

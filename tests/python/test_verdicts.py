@@ -12,10 +12,11 @@ from lopsided.studies.ackpath import result as ackpath
 from lopsided.studies.aqm import result as aqm
 from lopsided.studies.arms import Arm
 from lopsided.studies.compare import Comparison, Row, compare_arms
+from lopsided.studies.fairness import result as fairness
+from lopsided.studies.search import result as search
 from lopsided.studies.sweep import verdict as sweep
 from lopsided.studies.sweep.result import Sweep
-from lopsided.studies.verdicts import compare, fairness, probe
-from lopsided.views import search
+from lopsided.studies.verdicts import compare, probe
 
 
 def table(spec, rows):

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Dask, Json, OwnCode, Quiet, Settings, Workers, load, on
-from lopsided.cli.terminal import heading, out, print_json, print_note, print_path, print_prose, progress
+from lopsided.cli.study import show as show_study
+from lopsided.cli.terminal import print_json, print_note, print_path, progress
 from lopsided.data import run_folder as folders
 from lopsided.errors import UsageError
 from lopsided.studies import search as study
 from lopsided.studies.search import log
 from lopsided.studies.search.options import BATCH, TRIALS
-from lopsided.views import search as shown
 
 if TYPE_CHECKING:
     from lopsided.studies.search import Search, Searcher
@@ -115,15 +115,16 @@ def search(
                     f"{len(found.tried)} of {trials} trials are in {folder}; the same command with --out goes on"
                 )
             raise
+        if not (as_json or quiet):
+            show_study(found)
         with answer.drawing():
-            best = _write(found, searcher, folder, replace=kept.replace, report=answer.report)
+            _write(found, searcher, folder, replace=kept.replace, report=answer.report)
     if as_json:
-        print_json({**found.manifest(), "trials": list(found.trials.rows()), "best": best, "folder": folder})
+        print_json({**found.to_dict(), "folder": folder})
     elif not quiet:
-        _show(found)
-        for path in best[:1] if len(found.goals) == 1 else ():
-            print_path("best", folder / path)
-        if len(found.goals) > 1 and best:
+        for name in found.best_files() if len(found.goals) == 1 else ():
+            print_path("best", folder / name)
+        if len(found.goals) > 1 and found.front:
             print_path("front", folder / "front")
         print_path(*answer.page(folder))
     return 0 if found.best is not None else 1
@@ -136,20 +137,9 @@ def _over(text: str) -> tuple[str, str]:
     return key.strip(), values.strip()
 
 
-def _write(found: Search, searcher: Searcher, folder: Path, *, replace: bool, report: bool) -> list[Path]:
-    from lopsided.views.html import search as page
+def _write(found: Search, searcher: Searcher, folder: Path, *, replace: bool, report: bool) -> None:
+    from lopsided.views import study as views
 
     with folders.writing(folder, overwrite=replace) as staged:
-        return page.write(
-            found,
-            staged,
-            report=report,
-            also=lambda place: log.write_runs(place, searcher),
-            mark=searcher.fingerprint(),
-        )
-
-
-def _show(found: Search) -> None:
-    heading(shown.title(found), shown.details(found))
-    print_prose(" ".join(shown.answer(found)) + "\n")
-    out().print(shown.best(found))
+        log.write_runs(staged, searcher)
+        views.write(found, staged, report=report, more={"fingerprint": searcher.fingerprint()})

@@ -29,8 +29,6 @@ from lopsided.errors import FolderError, NoRunFolderError
 FORMAT = 2
 """The version of this layout. It increases whenever an older reader would misread a new folder."""
 
-STUDY_TABLES = ("cells", "runs", "alone")
-"""The tables of a study of fairness."""
 MANIFEST = "manifest.json"
 
 

@@ -133,7 +133,7 @@ class Study:
 
     # --- the same for all ---------------------------------------------------------------------------------------------
 
-    def plot(self, kind: str = "", /) -> Figure:
+    def plot(self, kind: str = "") -> Figure:
         """Draws a figure of the study with matplotlib.
 
         Raises

@@ -37,11 +37,11 @@ CAPTION = (
 )
 _MEANING = (
     "Every discipline met the same scenario with the same seeds; numbers are medians over them, each of a whole run. "
-    "**Wait** is the time in the queue, of single packets. **RTT** is that of the flows' packets, each counted at the "
-    "mean of its sampling interval. **RPM**, round trips per minute, is the mean of two responsivenesses, each a "
+    "**Wait** is the time in the queue, of single packets. **RTT** is that of the flows' packets, each counted at "
+    "the mean of its sampling interval. **RPM**, round trips per minute, is the mean of two responsivenesses, each a "
     "minute over a delay under load: that of requests on new connections (**probe**, per round trip) and that of the "
-    "bulk flows' own packets (**loaded RTT**), both without their slowest twentieth (draft-ietf-ippm-responsiveness; what "
-    "waits in a sender's socket is not counted). In the ellipses each point is a seed; delay grows to the left."
+    "bulk flows' own packets (**loaded RTT**), both without their slowest twentieth (draft-ietf-ippm-responsiveness; "
+    "what waits in a sender's socket is not counted). In the ellipses each point is a seed; delay grows to the left."
 )
 _ALIKE = 0.05
 """Values that differ by less than this share are called alike."""

@@ -1,11 +1,13 @@
-"""Who takes what from whom: of any run (`of_run`), and of congestion controls against each other (`matrix`).
+"""Fairness of any run (`of_run`), and of congestion controls against each other (`matrix`).
 
 The definitions are those of `lopsided.metrics`: Jain's index, shares, max-min fairness, convergence time and harm.
 """
 
 from lopsided.data.fairness import Fairness
-from lopsided.studies.fairness.matrix import Matrix, Study, matrix, plan
+from lopsided.studies.fairness.matrix import matrix, run
 from lopsided.studies.fairness.of_run import of_run
 from lopsided.studies.fairness.pairs import Bottleneck, Contender
+from lopsided.studies.fairness.plan import Plan, plan
+from lopsided.studies.fairness.result import Matrix
 
-__all__ = ["Bottleneck", "Contender", "Fairness", "Matrix", "Study", "matrix", "of_run", "plan"]
+__all__ = ["Bottleneck", "Contender", "Fairness", "Matrix", "Plan", "matrix", "of_run", "plan", "run"]

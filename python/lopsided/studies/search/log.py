@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from lopsided.data import output
 from lopsided.data import run_folder as folders
 from lopsided.errors import FolderError
-from lopsided.studies.search.study import Done, Key, Searcher
+from lopsided.studies.search.result import Done, Key
+from lopsided.studies.search.study import Searcher
 
 if TYPE_CHECKING:
     import polars as pl

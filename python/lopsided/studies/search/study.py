@@ -22,29 +22,19 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lopsided import _native
-from lopsided.accessors import filled_in
-from lopsided.data.catalogue import Column, Kind, TableSpec
-from lopsided.data.table import Table
 from lopsided.errors import LopsidedError, ScenarioError, UsageError
-from lopsided.metrics import mean_interval
-from lopsided.metrics.confidence import Interval
-from lopsided.studies import sweep as sweeps
 from lopsided.studies.jobs import MOST_RUNS, Progress, part_of, run_many, seeds
 from lopsided.studies.search.goals import Goal, Limit, Metric, goals_of
 from lopsided.studies.search.options import BATCH, MOST_TRIALS, TRIALS
+from lopsided.studies.search.result import Done, Key, Search, Settings, Trial, metrics_of, or_else
 from lopsided.studies.search.space import Space
 from lopsided.studies.starts import varied
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from matplotlib.figure import Figure
-
     from lopsided.scenario import Run, Scenario
 
 CHECKED = 20
@@ -52,225 +42,6 @@ CHECKED = 20
 _LEAST_CHECKS = 3
 _ASKS = 50
 """A proposal that was tried already is taken back; after so many in a row all is tried that there is."""
-
-Settings = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Done:
-    """What a finished run gave: its digest, and a value for each metric of the search."""
-
-    digest: str
-    values: tuple[float | None, ...]
-
-
-Key = tuple[Settings, int]
-"""Settings and the seed."""
-
-
-@dataclass
-class Trial:
-    """Settings that were tried, and what came out."""
-
-    number: int
-    labels: Mapping[str, str]
-    settings: Mapping[str, str]
-    runs: list[Done] = field(default_factory=list[Done])
-    checks: list[Done] = field(default_factory=list[Done])
-    """Runs with other seeds than the search's."""
-    refused: str = ""
-    """Why the scenario does not take the settings."""
-
-    def interval(self, metric: int, *, checked: bool = False) -> Interval:
-        """The mean of a metric over the seeds, with its 95 % interval."""
-        return mean_interval(run.values[metric] for run in (self.checks if checked else self.runs))
-
-    def mean(self, metric: int) -> float | None:
-        """The mean of a metric over the seeds; None where a run has no value."""
-        values = [run.values[metric] for run in self.runs]
-        if not values or any(value is None for value in values):
-            return None
-        return self.interval(metric).mean
-
-
-class Search:
-    """What a search found: `trials`, the `front` of the best, and `best` where there is one goal."""
-
-    def __init__(
-        self,
-        scenario: Scenario,
-        space: Space,
-        goals: Sequence[Goal],
-        limits: Sequence[Limit],
-        trials: Sequence[Trial],
-        asked: int,
-        repeat: int,
-        *,
-        whole: bool,
-        start_jitter_s: float | None = None,
-    ) -> None:
-        self.scenario = scenario
-        self.space = space
-        self.goals = tuple(goals)
-        self.limits = tuple(limits)
-        self.asked = asked
-        """Trials that were asked for."""
-        self.repeat = repeat
-        self.start_jitter_s = start_jitter_s
-        """By how much starts vary with the seed, if that was not asked for."""
-        self.whole = whole
-        """Whether every combination was tried."""
-        self.baseline, *self.tried = trials
-        """The scenario as it stands, and the trials in their order."""
-
-    @property
-    def metrics(self) -> list[Metric]:
-        """What was measured: the goals', then the limits' that are none."""
-        return _metrics(self.goals, self.limits)
-
-    @cached_property
-    def front(self) -> list[Trial]:
-        """The trials that keep all limits and that none betters in every goal, the best by the first goal first."""
-        fit = [trial for trial in self.tried if self.keeps(trial)]
-        found = [one for one in fit if not any(self._betters(other, one) for other in fit)]
-        first = self.goals[0]
-        return sorted(found, key=lambda trial: -self.value(trial, 0) if first.maximise else self.value(trial, 0))
-
-    @property
-    def best(self) -> Trial | None:
-        """The best trial; of several goals that which is best by the first. None where no trial keeps the limits."""
-        return self.front[0] if self.front else None
-
-    @property
-    def nearest(self) -> Trial | None:
-        """The trial that breaks the limits least."""
-        known = [trial for trial in self.tried if trial.runs and None not in self.means(trial)]
-        return min(known, key=lambda trial: sum(max(0.0, each) for each in self.excesses(trial)), default=None)
-
-    def keeps(self, trial: Trial) -> bool:
-        """Whether a trial has a value for every metric and keeps every limit."""
-        return bool(trial.runs) and None not in self.means(trial) and all(each <= 0 for each in self.excesses(trial))
-
-    def means(self, trial: Trial) -> list[float | None]:
-        """The mean of each metric."""
-        return [trial.mean(number) for number in range(len(self.metrics))]
-
-    def value(self, trial: Trial, goal: int) -> float:
-        """The mean of a goal's metric; NaN where there is none."""
-        mean = trial.mean(goal)
-        return math.nan if mean is None else mean
-
-    def excesses(self, trial: Trial) -> list[float]:
-        """By how much a trial is beyond each limit."""
-        means = dict(zip((metric.text for metric in self.metrics), self.means(trial), strict=True))
-        return [limit.excess(_or(means[limit.metric.text], math.inf)) for limit in self.limits]
-
-    def _betters(self, one: Trial, other: Trial) -> bool:
-        pairs = [(goal, self.value(one, number), self.value(other, number)) for number, goal in enumerate(self.goals)]
-        if all(a == b for _, a, b in pairs):
-            # Of what comes out the same the first is kept.
-            return one.number < other.number
-        return not any(goal.better(b, a) for goal, a, b in pairs)
-
-    def scenario_of(self, trial: Trial | int) -> Scenario:
-        """The scenario with the settings of a trial. Raises UsageError where there is no such trial."""
-        found = trial if isinstance(trial, Trial) else next((t for t in self.tried if t.number == trial), None)
-        if found is None:
-            raise UsageError(f"there is no trial {trial}; there are {len(self.tried)}, numbered from 1")
-        return self.scenario.with_(**found.settings)
-
-    @cached_property
-    def trials(self) -> Table:
-        """One row for each trial: its settings, the means of the metrics with the half width of their 95 % intervals,
-        whether it keeps the limits and is on the front, and the same means with other seeds where it was checked."""
-        front = {trial.number for trial in self.front}
-        columns = self._setting_columns()
-        rows: list[dict[str, Any]] = []
-        for trial in self.tried:
-            row: dict[str, Any] = {"trial": trial.number}
-            for key, (name, values) in columns.items():
-                row[name] = values[trial.labels[key]] if key in trial.labels else None
-            for number, metric in enumerate(self.metrics):
-                column, mean = metric.stored.name, trial.mean(number)
-                reach, again = trial.interval(number).half_width, trial.interval(number, checked=True)
-                row |= {column: mean, f"{column}_ci95": None if mean is None or math.isnan(reach) else reach}
-                row[f"{column}_checked"] = again.mean if again.of else None
-            marks = {"keeps": self.keeps(trial), "front": trial.number in front}
-            row |= {name: "yes" if holds else "no" for name, holds in marks.items()} | {"refused": trial.refused}
-            rows.append(row)
-        spec = self.spec()
-        return Table(spec.frame(rows), spec)
-
-    def spec(self) -> TableSpec:
-        """The columns of `trials`."""
-        settings = [_setting(key, name, values.values()) for key, (name, values) in self._setting_columns().items()]
-        measured = [
-            each
-            for column in (metric.stored for metric in self.metrics)
-            for each in (
-                column,
-                Column(f"{column.name}_ci95", column.unit, "95 %", "Half width of the mean's 95 % interval."),
-                Column(f"{column.name}_checked", column.unit, "other seeds", "Mean over seeds that were not searched."),
-            )
-        ]
-        marks = [
-            Column("keeps", "text", "keeps", "Whether the trial keeps the limits.", "text"),
-            Column("front", "text", "front", "Whether no other trial betters it in every goal.", "text"),
-            Column("refused", "text", "refused", "Why the scenario does not take the settings.", "text"),
-        ]
-        return TableSpec(
-            "trials",
-            "One row for each trial of a search.",
-            (Column("trial", "label", "trial", "Its number, from 1.", "integer"), *settings, *measured, *marks),
-        )
-
-    def _setting_columns(self) -> dict[str, tuple[str, dict[str, float | int | str]]]:
-        """For each key its column, and what stands there for each of its values."""
-        found: dict[str, tuple[str, dict[str, float | int | str]]] = {}
-        for key in self.space.keys:
-            labels = list(dict.fromkeys(trial.labels[key.key] for trial in self.tried if key.key in trial.labels))
-            found[key.key] = sweeps.axis_column(key.key, labels) if labels else (key.key, {})
-        return found
-
-    @property
-    def digest(self) -> str:
-        """A digest of all runs."""
-        digests = [run.digest for trial in (self.baseline, *self.tried) for run in (*trial.runs, *trial.checks)]
-        return hashlib.blake2b("".join(digests).encode(), digest_size=8).hexdigest()
-
-    def plot(self, kind: str | None = None) -> Figure:
-        """`front` (the goals against each other), `progress` (what was found when) or `settings` (the first goal
-        against each key); by default the front of several goals, or progress."""
-        return filled_in("Search.plot")(self, kind)
-
-    def report(self) -> str:
-        """The report as one self-contained HTML page."""
-        return filled_in("Search.report")(self)
-
-    def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
-        """Writes the search into the folder, with the best as scenario files, and returns its path."""
-        return filled_in("Search.save")(self, folder, overwrite=overwrite, report=report)
-
-    def manifest(self) -> dict[str, Any]:
-        """What identifies this search."""
-        return {
-            "lopsided": _native.__version__,
-            "kind": "search",
-            "name": self.scenario.name,
-            "digest": self.digest,
-            "seed": self.scenario.seed,
-            "repeat": self.repeat,
-            "start_jitter_s": self.start_jitter_s,
-            "trials": len(self.tried),
-            "asked": self.asked,
-            "whole": self.whole,
-            "goals": [str(goal) for goal in self.goals],
-            "limits": [str(limit) for limit in self.limits],
-            "front": [trial.number for trial in self.front],
-        }
-
-    def __repr__(self) -> str:
-        return f"Search({len(self.tried)} trials, {len(self.front)} on the front, digest {self.digest})"
 
 
 @dataclass
@@ -308,7 +79,7 @@ class Searcher:
     @property
     def metrics(self) -> list[Metric]:
         """What is measured in each run."""
-        return _metrics(self.goals, self.limits)
+        return metrics_of(self.goals, self.limits)
 
     def fingerprint(self) -> str:
         """Whether two searches are the same, whatever the number of their trials."""
@@ -439,7 +210,7 @@ class Searcher:
             return
         of = dict(zip((metric.text for metric in metrics), means, strict=True))
         for number, limit in enumerate(self.limits):
-            proposal.set_constraint(str(number), limit.excess(_or(of[limit.metric.text], math.inf)))
+            proposal.set_constraint(str(number), limit.excess(or_else(of[limit.metric.text], math.inf)))
         study.tell(proposal, [of[goal.metric.text] for goal in self.goals])
 
     def _carry_out(
@@ -513,20 +284,8 @@ def prepared(
     return Searcher(scenario, Space.of(over, scenario), goals, limits, start_jitter_s=starts.unasked_s, **rest)
 
 
-def _setting(key: str, name: str, values: Iterable[float | int | str]) -> Column:
-    """The column of a key that was searched over."""
-    types = {type(value) for value in values}
-    kind: Kind = "text" if str in types or not types else "float" if float in types else "integer"
-    return Column(name, "text" if kind == "text" else "label", key, "A key that was searched over.", kind)
-
-
 def _listed(texts: str | Sequence[str]) -> Sequence[str]:
     return (texts,) if isinstance(texts, str) else texts
-
-
-def _metrics(goals: Sequence[Goal], limits: Sequence[Limit]) -> list[Metric]:
-    found = {each.metric.text: each.metric for each in (*goals, *limits)}
-    return list(found.values())
 
 
 def _values(run: Run, metrics: Sequence[Metric]) -> tuple[float | None, ...]:
@@ -535,10 +294,6 @@ def _values(run: Run, metrics: Sequence[Metric]) -> tuple[float | None, ...]:
 
 def _key(settings: Mapping[str, str]) -> Settings:
     return tuple(sorted(settings.items()))
-
-
-def _or(value: float | None, other: float) -> float:
-    return other if value is None else value
 
 
 def _in_batches(trials: Iterable[Trial], size: int) -> Iterable[list[Trial]]:

@@ -162,7 +162,7 @@ class Sweep(Table, Study):
             caption=f"{of_seeds}; goodput {when}{more}",
         )
 
-    def plot(
+    def plot(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
         metric: str = SWEEP_METRIC,
         *,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.typing import ColorType
 
     from lopsided.studies.fairness import Contender, Matrix
-    from lopsided.studies.fairness.matrix import HeatMapGrid
+    from lopsided.studies.fairness.plan import HeatMapGrid
 
 _DARK, _LIGHT, _EMPTY = "#1d242c", "#fdfdfd", "#c9cfd6"
 _SHARE = LinearSegmentedColormap.from_list("share", ["#b3520f", "#f0a35c", "#f7f4ef", "#7fb3d9", "#1d5fa8"])
@@ -42,9 +42,8 @@ _TIME = LinearSegmentedColormap.from_list("time", ["#f7f4ef", "#c4b3e3", "#8a5fc
 
 @dataclass(frozen=True)
 class Map:
-    """How a metric is drawn: its title, what a cell's number says, its colours and their range."""
+    """The drawing of a metric: the meaning of a cell's number, colours and their range."""
 
-    title: str
     meaning: str
     colours: Colormap
     lowest: float
@@ -61,7 +60,6 @@ def _percent(value: float) -> str:
 
 MAPS: dict[str, Map] = {
     "share": Map(
-        "Shares of the line",
         "the row's share of both sides' goodput against the column, in percent",
         _SHARE,
         0.0,
@@ -69,7 +67,6 @@ MAPS: dict[str, Map] = {
         _percent,
     ),
     "harm_rate": Map(
-        "Harm to goodput",
         "the row's loss of goodput to the column, in percent of its goodput alone; framed: more than to its own kind",
         _HARM,
         0.0,
@@ -77,7 +74,6 @@ MAPS: dict[str, Map] = {
         _percent,
     ),
     "harm_rtt": Map(
-        "Harm to delay",
         "the part of the row's round-trip time that the column adds, in percent",
         _HARM,
         0.0,
@@ -85,17 +81,15 @@ MAPS: dict[str, Map] = {
         _percent,
     ),
     "harm_retransmits": Map(
-        "Harm by loss",
         "the part of the row's retransmissions that the column causes, in percent",
         _HARM,
         0.0,
         1.0,
         _percent,
     ),
-    "jain": Map("Jain's index", "of all flows of both sides, in percent", _GOOD, 0.5, 1.0, _percent),
-    "utilisation": Map("Use of the link", "goodput of both sides, percent of the rate", _GOOD, 0.5, 1.0, _percent),
+    "jain": Map("of all flows of both sides, in percent", _GOOD, 0.5, 1.0, _percent),
+    "utilisation": Map("goodput of both sides, percent of the rate", _GOOD, 0.5, 1.0, _percent),
     "converged_s": Map(
-        "Time to a fair share",
         "seconds from the row's start beside the column until both shares stay near one half",
         _TIME,
         0.0,
@@ -131,7 +125,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
         # As wide as the squares, but not narrower than the words above and below them.
         width = max(_LEAST_WIDTH_IN, *(row.width for row in rows))
         figure = style.LabFigure(figsize=(width, height), dpi=110)
-        figure.text(0.012, 1 - 0.24 / height, shown.title, fontsize=13, fontweight="bold", va="center")
+        figure.text(0.012, 1 - 0.24 / height, matrix.figures[metric], fontsize=13, fontweight="bold", va="center")
         figure.text(0.012, 1 - 0.49 / height, shown.meaning, fontsize=9, color=style.MUTED, va="center")
         top = height - _TOP_IN
         for row in rows:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lopsided.errors import UsageError
+from lopsided.studies.search.result import ranked
 from lopsided.studies.search.space import Choice, Range
 from lopsided.views.plot import style
-from lopsided.views.search import ranked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,29 +21,13 @@ if TYPE_CHECKING:
 
     from lopsided.studies.search import Metric, Search, Trial
 
-KINDS = {
-    "front": "The goals against each other",
-    "progress": "What was found when",
-    "settings": "The first goal against each key",
-}
 _MOST_NAMED = 12
 _MOST_KEYS = 8
 _FOUND, _KEPT, _BROKEN = style.UP[0], style.DOWN[0], style.MUTED
 
 
-def kinds(found: Search) -> list[str]:
-    """The figures that there are of this search."""
-    return [*(["front"] if len(found.goals) > 1 else ["progress"]), "settings"]
-
-
-def draw(found: Search, kind: str | None = None) -> Figure:
-    """The figure of `kind`; by default the front of several goals, or what was found when.
-
-    Raises UsageError for a kind that there is not, and where there is nothing to draw.
-    """
-    kind = kind or kinds(found)[0]
-    if kind not in KINDS:
-        raise UsageError(f"no figure of a search is called {kind!r}: there are {', '.join(KINDS)}")
+def draw(found: Search, kind: str) -> Figure:
+    """The figure of `kind`, one of `Search.figures`. Raises UsageError if there is nothing to draw."""
     if not any(_valued(found, trial) for trial in found.tried):
         raise UsageError("nothing to plot: no trial has a value for each goal")
     if kind == "front":
@@ -141,7 +125,7 @@ def _settings(found: Search) -> Figure:
     keys = [key for key in found.space.keys if any(key.key in trial.labels for trial in found.tried)][:_MOST_KEYS]
     columns = 1 if len(keys) == 1 else 2
     names = [f"{label} by {key.key}{_unit(key)}" for key in keys]
-    figure, panels = style.small_panels(KINDS["settings"], _subtitle(found), names, columns, 1.7)
+    figure, panels = style.small_panels(found.figures["settings"], _subtitle(found), names, columns, 1.7)
     front = {trial.number for trial in found.front}
     for key, panel in zip(keys, panels, strict=True):
         groups = (

@@ -1,0 +1,298 @@
+"""The result of a fairness study: sentences, tables and report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from lopsided.data import units
+from lopsided.data.table import Row, Table
+from lopsided.data.view import Heading, Styled, View, view
+from lopsided.errors import UsageError
+from lopsided.studies.fairness.pairs import Contender
+from lopsided.studies.fairness.plan import HeatMapGrid, Plan
+from lopsided.studies.study import Block, Drawing, Headline, Source, Study
+
+KEYS = ("cc", "rtt_ms", "against_cc", "against_rtt_ms")
+"""The columns that name a cell: the side that it speaks of, and the side that this one met."""
+_MOST_ROWS, _MOST_PAIRS, _MOST_COLUMNS = 400, 30, 14
+_CELLS = (
+    "Medians over both orders of arrival and all seeds; beside them means (both orders count alike) and half the width "
+    "of their 95 % intervals. A time of convergence is that of the row joining the other; where there is none, it was "
+    "not reached in most runs."
+)
+_MEANING = (
+    "A pair meets at one queue, once with each side coming first. **Share** is a side's part of what both got. "
+    "**Harm** compares a side with itself alone at the same queue: (alone - in company) / alone for goodput, (in "
+    "company - alone) / in company for delay and loss (Ware et al. 2019). Harm is framed if it exceeds the harm to "
+    "the side's own kind. **Fair after** is the time until shares of both stay near half, **settled after** until "
+    "they stay near those of the end. **RTT exponent** is the a of goodput ∝ 1 / RTT\N{MODIFIER LETTER SMALL A}, "
+    "queueing counted."
+)
+_EVEN = (0.4, 0.6)
+"""A share between these is near half."""
+
+
+@dataclass(frozen=True)
+class Matrix(Study):
+    """The result of a fairness study; `docs/fairness.md` explains the columns.
+
+    `cells` has one row for each side and each side that it met: medians over orders of arrival and seeds, and means
+    with their 95 % intervals. `runs` has one row for each side of each run, `alone` one for each side alone.
+    """
+
+    kind: ClassVar[str] = "fairness"
+    figures: ClassVar[Mapping[str, str]] = {
+        "share": "Shares of the line",
+        "harm_rate": "Harm to goodput",
+        "harm_rtt": "Harm to delay",
+        "harm_retransmits": "Harm by loss",
+        "jain": "Jain's index",
+        "utilisation": "Use of the link",
+        "converged_s": "Time to a fair share",
+    }
+    footer: ClassVar[str] = (
+        "The tables beside this page (`cells`, `runs`, `alone`) hold every number behind it; a column's name ends in "
+        "its unit."
+    )
+
+    study: Plan
+    cells: Table
+    runs: Table
+    alone: Table
+    digest: str
+    world: str
+
+    def values(self, metric: str) -> dict[tuple[Contender, Contender], float | None]:
+        """One metric by (side, side that it met). Raises UsageError for a metric that there is not."""
+        if metric not in self.cells.columns:
+            raise UsageError(f"no metric called {metric!r}; there are {', '.join(self.cells.columns[len(KEYS) :])}")
+        return {
+            (Contender(row["cc"], row["rtt_ms"]), Contender(row["against_cc"], row["against_rtt_ms"])): row[metric]
+            for row in self.cells.rows()
+        }
+
+    @property
+    def title(self) -> str:
+        line = self.study.bottleneck
+        rtts = ", ".join(f"{rtt:g}" for rtt in self.study.rtts_ms)
+        return f"Fairness of {', '.join(self.study.ccs)} at {units.rate(line.rate_bps)} and {rtts} ms"
+
+    @property
+    def details(self) -> str:
+        return f"{self.world} · {self.study.runs} · digest of all {self.digest}"
+
+    def conclusions(self) -> list[str]:
+        return verdict(self)
+
+    def conditions(self) -> list[tuple[str, str]]:
+        study, line = self.study, self.study.bottleneck
+        start, stop = line.window_s
+        return [
+            ("world", self.world),
+            ("downlink", units.rate(line.down_bps)),
+            ("uplink", units.rate(line.up_bps)),
+            ("data goes", line.direction),
+            ("buffer", line.buffer),
+            ("flows on each side", str(line.flows)),
+            ("stack", line.stack),
+            ("socket buffers", line.socket_buffer or "never decide"),
+            ("first alone for", units.seconds(line.lead_s)),
+            ("both for", units.seconds(line.both_s)),
+            ("measured", f"the last {units.seconds(stop - start)}"),
+            ("seeds", str(study.repeat)),
+            ("runs", units.count(len(study))),
+            ("near a share", f"within {units.percent(study.within)} for {units.seconds(study.hold_s)}"),
+            ("digest of all", self.digest),
+        ]
+
+    def identity(self) -> dict[str, Any]:
+        study = self.study
+        return {
+            "world": self.world,
+            "cc": study.ccs,
+            "rtt_ms": study.rtts_ms,
+            "pairs": study.options.pairs,
+            "bottleneck": vars(study.bottleneck),
+            "within": study.within,
+            "hold_s": study.hold_s,
+            "repeat": study.repeat,
+            "seed": study.options.seed,
+            "runs": len(study),
+            "digest": self.digest,
+        }
+
+    def results(self) -> dict[str, Any]:
+        return {"cells": list(self.cells.rows()), "alone": list(self.alone.rows())}
+
+    def files(self) -> Mapping[str, Table | str]:
+        tables = {"cells": self.cells, "runs": self.runs, "alone": self.alone}
+        return {"cells.csv": self.cells, **{f"{name}.parquet": table for name, table in tables.items()}}
+
+    def shown(self) -> Iterable[Block]:
+        for squares in self.study.squares():
+            yield from (_square(self, square) for square in squares if len(square.sides) <= _MOST_COLUMNS)
+        yield _pairs(self)
+        yield f"{_caption(self.study)}\n"
+
+    def page(self) -> Iterable[Block]:
+        yield from (Drawing(metric, title) for metric, title in self.figures.items())
+        yield Headline("Every cell", _CELLS)
+        yield view(self.cells, keys=4, most=_MOST_ROWS, where=" in the table files")
+        yield Headline("What the numbers mean")
+        yield _MEANING
+        yield Headline("Scenario")
+        yield "One of the pairs, every default filled in."
+        yield Source("scenario.toml", _example(self))
+
+
+def verdict(matrix: Matrix) -> list[str]:
+    """The sentences: the pairs that share worst and best, and the cost of a longer round trip."""
+    cells = [row for row in matrix.cells.rows() if row["share"] is not None]
+    between = [row for row in cells if row["cc"] != row["against_cc"]]
+    return [*_taken(between, len(matrix.study.rtts_ms) > 1), *_own_kind(cells), *_far(cells)]
+
+
+def _taken(cells: Sequence[Row], several: bool) -> Iterator[str]:
+    """The pair of two controls that shares worst, and the one that shares best."""
+    if not cells:
+        return
+    worst = max(cells, key=lambda row: row["share"])
+    if worst["share"] <= _EVEN[1]:
+        yield f"No control takes more than {units.percent(worst['share'])} from another: all of them share evenly."
+        return
+    taker, giver = worst["cc"], worst["against_cc"]
+    loser = next((row for row in cells if _key(row) == _key(worst, turned=True)), None)
+    harm = ""
+    if loser is not None and loser["harm_rate"] is not None:
+        harm = f", and {giver} loses {units.percent(loser['harm_rate'])} of what it has alone"
+    where = f" ({'both ' if worst['rtt_ms'] == worst['against_rtt_ms'] else ''}at {_rtts(worst)})" if several else ""
+    yield f"{taker} takes most: beside {giver}{where} it gets {units.percent(worst['share'])} of the goodput{harm}."
+    if len(cells) > 2:
+        best = min(cells, key=lambda row: abs(row["share"] - 0.5))
+        if max(best["share"], 1 - best["share"]) <= _EVEN[1]:
+            where = f" at {_rtts(best)}" if several else ""
+            share = units.percent(max(best["share"], 1 - best["share"]))
+            larger, other = (best["cc"], best["against_cc"])[:: 1 if best["share"] >= 0.5 else -1]
+            yield f"{larger} and {other}{where} come nearest to halves: {share} for {larger}."
+        else:
+            yield "No two controls come near to halves."
+
+
+def _own_kind(cells: Sequence[Row]) -> Iterator[str]:
+    """Controls that do not share with themselves at one round trip, by Jain's index of a run."""
+    uneven = [
+        row
+        for row in cells
+        if (row["cc"], row["rtt_ms"]) == (row["against_cc"], row["against_rtt_ms"])
+        and row["share_least"] is not None
+        and row["share_least"] < _EVEN[0]
+    ]
+    if uneven:
+        least = {row["cc"]: row for row in sorted(uneven, key=lambda row: -row["share_least"])}
+        told = [f"{cc} ({_span(row)})" for cc, row in least.items()]
+        yield f"Two flows of {' or of '.join(told)} with the same round trip do not share evenly in every run."
+
+
+def _span(row: Row) -> str:
+    return f"{units.percent(row['share_least'])} to {units.percent(row['share_most'])}"
+
+
+def _far(cells: Sequence[Row]) -> Iterator[str]:
+    """What the shorter round trip takes within one control."""
+    unequal = [row for row in cells if row["cc"] == row["against_cc"] and row["rtt_ms"] < row["against_rtt_ms"]]
+    if not unequal:
+        return
+    most = max(unequal, key=lambda row: row["share"])
+    least = min(unequal, key=lambda row: row["share"])
+    told = f"{units.percent(most['share'])} with {most['cc']} at {_rtts(most)}"
+    if least is not most:
+        told += f", {units.percent(least['share'])} with {least['cc']} at {_rtts(least)}"
+    yield f"Of two unequal round trips the shorter takes {told}."
+
+
+def _key(row: Row, *, turned: bool = False) -> tuple[Any, ...]:
+    sides = ((row["cc"], row["rtt_ms"]), (row["against_cc"], row["against_rtt_ms"]))
+    return sides[::-1] if turned else sides
+
+
+def _rtts(row: Row) -> str:
+    one, other = row["rtt_ms"], row["against_rtt_ms"]
+    return f"{one:g} ms" if one == other else f"{one:g} against {other:g} ms"
+
+
+def _square(matrix: Matrix, square: HeatMapGrid) -> View:
+    """The shares of one square."""
+    values, share = matrix.values("share"), matrix.cells.column("share")
+    against = [Heading(f"vs {label}") for label in square.labels]
+    rows = [
+        [label, *(Styled(share.text(part), _style(part)) for part in (values.get((side, o)) for o in square.sides))]
+        for side, label in zip(square.sides, square.labels, strict=True)
+    ]
+    return View([Heading(f"{square.heading}: share", numeric=False), *against], rows)
+
+
+def _style(share: float | None) -> str:
+    if share is None or 0.4 <= share <= 0.6:
+        return ""
+    return "yellow" if share < 0.4 else "blue"
+
+
+def _pairs(matrix: Matrix) -> View:
+    """A row for each pair, the least fair ones where there are many."""
+    cells = {
+        (Contender(row["cc"], row["rtt_ms"]), Contender(row["against_cc"], row["against_rtt_ms"])): row
+        for row in matrix.cells.rows()
+    }
+    pairs = list(matrix.study.pairs)
+    least_fair = sorted(pairs, key=lambda pair: cells[pair]["jain"] or 0.0)[:_MOST_PAIRS]
+
+    def text(name: str, row: dict[str, Any]) -> str:
+        return matrix.cells.column(name).text(row[name])
+
+    rows: list[list[str]] = []
+    for one, other in [pair for pair in pairs if pair in least_fair]:
+        mine, theirs = cells[one, other], cells[other, one]
+        rows.append(
+            [
+                *(f"{side.cc} {side.rtt_ms:g} ms" for side in (one, other)),
+                *(text("goodput_bps", cell) for cell in (mine, theirs)),
+                f"{text('share_least', mine)} to {text('share_most', mine)}",
+                *_mean_share(mine, text),
+                text("jain", mine),
+                " / ".join(units.seconds(_whole(cell["converged_s"])) for cell in _once(mine, theirs)),
+                *(text("harm_rate", cell) for cell in (mine, theirs)),
+            ]
+        )
+    headings = ("goodput", "other's", "share", "mean", "95 %", "Jain", "fair after", "harm", "to other")
+    many = f"the {_MOST_PAIRS} least fair of {len(pairs)} pairs; all stand in the folder's tables"
+    sides = [Heading(side, numeric=False) for side in ("one", "other")]
+    return View([*sides, *map(Heading, headings)], rows, keys=2, caption=many if len(pairs) > _MOST_PAIRS else "")
+
+
+def _mean_share(cell: dict[str, Any], text: Callable[[str, dict[str, Any]], str]) -> tuple[str, str]:
+    """The mean share, and how far its 95 % interval reaches to each side."""
+    return text("share_mean", cell), "–" if cell["share_ci95"] is None else f"± {text('share_ci95', cell)}"
+
+
+def _whole(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds)
+
+
+def _once(mine: dict[str, Any], theirs: dict[str, Any]) -> list[dict[str, Any]]:
+    return [mine] if mine is theirs else [mine, theirs]
+
+
+def _caption(study: Plan) -> str:
+    seeds = f"{study.repeat} seed{'s' if study.repeat > 1 else ''}"
+    return (
+        f"medians of both orders of arrival and {seeds}; share: of one, least to most, then the mean of both orders "
+        "and its 95 % interval; fair after: when one joins the other / when the other joins; harm: part of its goodput "
+        "alone that one lost to the other"
+    )
+
+
+def _example(matrix: Matrix) -> str:
+    first, second = next((pair for pair in matrix.study.pairs if pair[0] != pair[1]), matrix.study.pairs[0])
+    return matrix.study.scenario(first, second).to_toml()
