@@ -150,8 +150,6 @@ fill_in(
         "Capture.report": "lopsided.views.html.analyze:render",
         "Capture.save": "lopsided.views.html.analyze:save",
         "AckPath.plot": "lopsided.views.plot.remedies:draw",
-        "SuiteResult.report": "lopsided.views.html.suite:render",
-        "SuiteResult.save": "lopsided.views.html.suite:save",
         "Matrix.plot": "lopsided.views.plot.heat_maps:draw",
     }
 )

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from lopsided.cli.options import ANSWER, NOTHING, Answer, Flag, Json, Kernel, OwnCode, Quiet, Seed, Workers, World
-from lopsided.cli.terminal import heading, out, print_json, print_path, print_prose, progress
-from lopsided.data import run_folder as folders
+from lopsided.cli.study import carry_out
+from lopsided.cli.terminal import out, print_json
 from lopsided.errors import UsageError
 from lopsided.studies.suite import cases
-
-if TYPE_CHECKING:
-    from lopsided.studies.suite.study import SuiteResult
 
 FAILED = 1
 """The exit code if a case fails."""
@@ -78,8 +75,6 @@ def suite(
         Seeds of each case, of which the median counts.
     """
     from lopsided.studies.suite import study
-    from lopsided.views import suite as shown
-    from lopsided.views.html import suite as page
 
     if list_suites:
         _list(as_json)
@@ -90,49 +85,33 @@ def suite(
         raise UsageError("--line chooses among the lines of --reverse: give both")
     spec = cases.load(name)
     controllers = own.load()
-    folder = answer.folder(f"suite-{spec.name}")
-    with folders.writing(folder, overwrite=answer.overwrite) as staged:
-        with progress(f"suite {spec.name}", quiet=quiet or as_json) as show:
-            found = study.suite(
-                name,
-                cc=cc,
-                queue=queue,
-                transport=transport,
-                cases=case,
-                line=(line or "") if reverse else None,
-                controllers=controllers,
-                world=world,
-                kernel=kernel,
-                repeat=repeat,
-                seed=seed,
-                workers=workers,
-                progress=show,
-            )
-        page.write(found, staged, report=answer.report)
-    if as_json:
-        print_json({**found.to_dict(), "folder": folder})
-    elif not quiet:
-        heading(shown.title(found), shown.details(found))
-        print_prose(" ".join(shown.verdict(found)) + "\n")
-        _show(found)
-        print_path(*answer.page(folder))
+    found = carry_out(
+        lambda report: study.suite(
+            name,
+            cc=cc,
+            queue=queue,
+            transport=transport,
+            cases=case,
+            line=(line or "") if reverse else None,
+            controllers=controllers,
+            world=world,
+            kernel=kernel,
+            repeat=repeat,
+            seed=seed,
+            workers=workers,
+            progress=report,
+        ),
+        f"suite-{spec.name}",
+        f"suite {spec.name}",
+        answer,
+        as_json=as_json,
+        quiet=quiet,
+    )
     return FAILED if found.failed else 0
 
 
-def _show(found: SuiteResult) -> None:
-    from lopsided.views import suite as shown
-
-    if shown.is_forward(found):
-        out().print(shown.checks(found, found.lines[0]))
-        if found.spec.left_out:
-            out().print(shown.left_out(found.spec.left_out))
-    else:
-        out().print(shown.grid(found))
-        print_prose("Every number is in checks.csv and in the report.\n")
-
-
 def _list(as_json: bool) -> None:
-    from lopsided.views import suite as shown
+    from lopsided.studies.suite.result import listed
 
     specs = [cases.load(each) for each in cases.names()]
     if as_json:
@@ -141,4 +120,4 @@ def _list(as_json: bool) -> None:
             [{**{key: getattr(spec, key) for key in keys}, "cases": [case.key for case in spec.case]} for spec in specs]
         )
         return
-    out().print(shown.listed(specs))
+    out().print(listed(specs))

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+    from lopsided.scenario import Run
+
 
 @dataclass(frozen=True)
 class Headline:
@@ -54,11 +56,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure on a page: `kind` as `plot` takes it, of another study if `of` is given."""
+    """A figure on a page: `kind` as `plot` takes it, of another study or of a run if `of` is given."""
 
     kind: str
     title: str
-    of: Study | None = None
+    of: Study | Run | None = None
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from lopsided.data import run_folder as folders
 from lopsided.errors import UsageError
+from lopsided.scenario import Run
 from lopsided.studies.study import Drawing, paragraphs
-from lopsided.views import html
+from lopsided.views import html, plot, svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,17 +33,19 @@ def render(found: Study, drawn: Mapping[str, Figure] | None = None) -> str:
 def _blocks(found: Study, figures: Mapping[str, Figure]) -> Iterator[tuple[str, Block | View, str]]:
     """Each block with the name of its type, and the SVG of a drawing. Drawings without content are left out."""
     for number, block in enumerate(found.page()):
-        svg = ""
+        drawing = ""
         if isinstance(block, Drawing):
             of = found if block.of is None else block.of
             figure = figures.get(block.kind) if of is found else None
-            svg = _svg(of, block.kind, figure, f"{number}-{found.manifest().get('digest', '')}")
-            if not svg:
+            drawing = _svg(of, block.kind, figure, f"{number}-{found.manifest().get('digest', '')}")
+            if not drawing:
                 continue
-        yield type(block).__name__, block, svg
+        yield type(block).__name__, block, drawing
 
 
-def _svg(found: Study, kind: str, figure: Figure | None, salt: str) -> str:
+def _svg(found: Study | Run, kind: str, figure: Figure | None, salt: str) -> str:
+    if isinstance(found, Run):
+        return svg.svg(plot.chart(found, kind), salt=f"{salt}-{found.digest}")
     from lopsided.views.plot import style
 
     if figure is None:

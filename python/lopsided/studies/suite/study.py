@@ -10,16 +10,12 @@ With several seeds a number is the median over them.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Literal
 
-from lopsided import _native
-from lopsided.accessors import filled_in
 from lopsided.data.study_tables import SUITE_CHECKS
 from lopsided.data.suggestions import choices
 from lopsided.data.table import Row, Table
@@ -27,9 +23,11 @@ from lopsided.errors import UsageError
 from lopsided.studies.aqm.disciplines import Direction, Discipline, disciplines
 from lopsided.studies.aqm.study import WAYS, bottleneck
 from lopsided.studies.jobs import Progress, run_jobs, seeds
+from lopsided.studies.study import digest_of
 from lopsided.studies.suite import reverse
 from lopsided.studies.suite.cases import DESCRIPTION, Case, Check, SuiteSpec, load
 from lopsided.studies.suite.measures import MEASURES, UNDER_TEST, View
+from lopsided.studies.suite.result import SuiteResult, Verdict
 from lopsided.worlds.base import Job
 
 if TYPE_CHECKING:
@@ -38,91 +36,6 @@ if TYPE_CHECKING:
 
 _MOST_KEPT = 60
 """Runs that are kept, for the figures of the report."""
-
-Verdict = Literal["pass", "fail", "no threshold"]
-
-
-@dataclass(frozen=True)
-class SuiteResult:
-    """The result of a suite. `checks` has a row for each number of each case on each line."""
-
-    spec: SuiteSpec
-    cases: tuple[Case, ...]
-    cc: str | None
-    queue: str | None
-    transport: str
-    world: str
-    repeat: int
-    seed: int
-    checks: Table
-    runs: Mapping[tuple[str, str], Run]
-    """The first seed's run of each case and line, for the first of them."""
-    digest: str
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """The lines that the cases ran on, in order."""
-        return tuple(dict.fromkeys(self.checks["line"].to_list()))
-
-    @cached_property
-    def _verdicts(self) -> Mapping[tuple[str, str], Verdict]:
-        """The verdict on each case and line: a case fails if one of its checks does."""
-        found: dict[tuple[str, str], set[str]] = {}
-        for row in self.checks.rows():
-            found.setdefault((row["case"], row["line"]), set()).add(row["verdict"])
-        return {
-            key: "fail" if "fail" in verdicts else "pass" if "pass" in verdicts else "no threshold"
-            for key, verdicts in found.items()
-        }
-
-    def verdict(self, case: str, line: str) -> Verdict | None:
-        """The verdict on a case; None if it did not run on this line."""
-        return self._verdicts.get((case, line))
-
-    @property
-    def failed(self) -> list[tuple[str, str]]:
-        """The cases that fail, each with the line."""
-        return [key for key, verdict in self._verdicts.items() if verdict == "fail"]
-
-    @property
-    def tested(self) -> str:
-        """The control and the discipline under test, such as `bbr3` or `cubic, fq_codel`."""
-        return ", ".join(name for name in (self.cc, self.queue) if name) + (
-            " over QUIC" if self.transport == "quic" else ""
-        )
-
-    def report(self) -> str:
-        """The report as one self-contained HTML page."""
-        return filled_in("SuiteResult.report")(self)
-
-    def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
-        """Writes the table and the report into a folder and returns its path."""
-        return filled_in("SuiteResult.save")(self, folder, overwrite=overwrite, report=report)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values."""
-        left_out = [vars(each) for each in self.spec.left_out]
-        return {**self.manifest(), "checks": list(self.checks.rows()), "left_out": left_out}
-
-    def manifest(self) -> dict[str, Any]:
-        """Version, settings, failed cases and digest of this result."""
-        return {
-            "lopsided": _native.__version__,
-            "kind": "suite",
-            "suite": self.spec.name,
-            "source": self.spec.source,
-            "cc": self.cc,
-            "queue": self.queue,
-            "transport": self.transport,
-            "world": self.world,
-            "repeat": self.repeat,
-            "seed": self.seed,
-            "failed": [f"{case} ({line})" for case, line in self.failed],
-            "digest": self.digest,
-        }
-
-    def _repr_html_(self) -> str:
-        return self.checks.to_html()
 
 
 @dataclass(frozen=True)
@@ -215,8 +128,8 @@ def suite(
         for number, each in enumerate(planned)
         for row in _rows(spec, each, values[number, "run"], values.get((number, "baseline"), []), digests[number])
     ]
-    digest = hashlib.blake2b("".join(found for found, _ in done).encode(), digest_size=8).hexdigest()
-    table = Table(SUITE_CHECKS.frame(rows), SUITE_CHECKS)
+    digest = digest_of(found for found, _ in done)
+    table = Table.of(rows, SUITE_CHECKS)
     label = None if discipline is None else discipline.label
     return SuiteResult(spec, chosen, cc, label, transport, world, repeat, first, table, kept, digest)
 

@@ -1,0 +1,223 @@
+"""The result of a suite: the verdict on each case, sentences, tables and report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from lopsided.data import units
+from lopsided.data.table import Table
+from lopsided.data.view import Heading, Styled, View, view
+from lopsided.studies.study import Block, Drawing, Headline, Note, Study, Terms, counted
+from lopsided.studies.suite import reverse
+from lopsided.studies.suite.cases import Case, LeftOut, SuiteSpec
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Run
+
+_STYLES = {"pass": "green", "fail": "bold red"}
+_COLUMNS = ("case", "section", "line", "measure", "of", "expected", "measured", "origin", "verdict", "digest")
+_MARKS = {"pass": "pass", "fail": "FAIL", "no threshold": "–", None: ""}
+
+Verdict = Literal["pass", "fail", "no threshold"]
+
+
+@dataclass(frozen=True)
+class SuiteResult(Study):
+    """The result of a suite. `checks` has a row for each number of each case on each line."""
+
+    kind: ClassVar[str] = "suite"
+    footer: ClassVar[str] = (
+        "A threshold of the source is the source's own; one that is ours says so. `checks.csv` and `checks.parquet` "
+        "next to this page hold every number."
+    )
+
+    spec: SuiteSpec
+    cases: tuple[Case, ...]
+    cc: str | None
+    queue: str | None
+    transport: str
+    world: str
+    repeat: int
+    seed: int
+    checks: Table
+    runs: Mapping[tuple[str, str], Run]
+    """The first seed's run of each case and line, for the first of them."""
+    digest: str
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines that the cases ran on, in order."""
+        return tuple(dict.fromkeys(self.checks.values("line")))
+
+    @cached_property
+    def _verdicts(self) -> Mapping[tuple[str, str], Verdict]:
+        """The verdict on each case and line: a case fails if one of its checks does."""
+        found: dict[tuple[str, str], set[str]] = {}
+        for row in self.checks.rows():
+            found.setdefault((row["case"], row["line"]), set()).add(row["verdict"])
+        return {
+            key: "fail" if "fail" in verdicts else "pass" if "pass" in verdicts else "no threshold"
+            for key, verdicts in found.items()
+        }
+
+    def verdict(self, case: str, line: str) -> Verdict | None:
+        """The verdict on a case; None if it did not run on this line."""
+        return self._verdicts.get((case, line))
+
+    @property
+    def failed(self) -> list[tuple[str, str]]:
+        """The cases that fail, each with the line."""
+        return [key for key, verdict in self._verdicts.items() if verdict == "fail"]
+
+    @property
+    def tested(self) -> str:
+        """The control and the discipline under test, such as `bbr3` or `cubic, fq_codel`."""
+        return ", ".join(name for name in (self.cc, self.queue) if name) + (
+            " over QUIC" if self.transport == "quic" else ""
+        )
+
+    @property
+    def title(self) -> str:
+        return f"{self.spec.title}: {self.tested or 'the controls of the files'}"
+
+    @property
+    def details(self) -> str:
+        return f"{self.spec.source} · {self.world} · {counted(self.repeat, 'seed')} · digest of all {self.digest}"
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether the cases ran on the source's own lines."""
+        return self.lines == (reverse.FORWARD,)
+
+    def conclusions(self) -> list[str]:
+        """The sentences: cases that pass and fail, and the line on which most fail."""
+        counts = Counter(self.verdict(case.key, line) for line in self.lines for case in self.cases)
+        said = [f"{_cases(counts['pass'])} pass, {units.count(counts['fail'])} fail"]
+        if counts["no threshold"]:
+            said[0] += f", {units.count(counts['no threshold'])} have no threshold"
+        said[0] += "."
+        if len(self.lines) == 1 and self.failed:
+            said.append(f"Failed: {', '.join(case for case, _ in self.failed)}.")
+        elif self.failed:
+            by_line = Counter(line for _, line in self.failed)
+            worst, most = by_line.most_common(1)[0]
+            said.append(f"Most cases fail on the line {worst}: {units.count(most)} of {len(self.cases)}.")
+        if self.spec.left_out:
+            said.append(
+                f"{units.count(len(self.spec.left_out))} parts of the source cannot be simulated; the list says why."
+            )
+        return said
+
+    def conditions(self) -> list[tuple[str, str]]:
+        return [
+            ("source", self.spec.source),
+            ("tested", self.tested or "the controls of the files"),
+            ("world", self.world),
+            ("seeds", f"{self.repeat} from {self.seed}"),
+            ("digest of all", self.digest),
+        ]
+
+    def identity(self) -> dict[str, Any]:
+        return {
+            "suite": self.spec.name,
+            "source": self.spec.source,
+            "cc": self.cc,
+            "queue": self.queue,
+            "transport": self.transport,
+            "world": self.world,
+            "repeat": self.repeat,
+            "seed": self.seed,
+            "failed": [f"{case} ({line})" for case, line in self.failed],
+            "digest": self.digest,
+        }
+
+    def results(self) -> dict[str, Any]:
+        return {"checks": list(self.checks.rows()), "left_out": [vars(each) for each in self.spec.left_out]}
+
+    def files(self) -> Mapping[str, Table | str]:
+        return {"checks.csv": self.checks, "checks.parquet": self.checks}
+
+    def shown(self) -> Iterable[Block]:
+        if not self.is_forward:
+            yield grid(self)
+            yield "Every number is in checks.csv and in the report.\n"
+            return
+        yield checks(self, self.lines[0])
+        if self.spec.left_out:
+            yield left_out(self.spec.left_out)
+
+    def page(self) -> Iterable[Block]:
+        if not self.is_forward:
+            yield Headline("Verdicts by line")
+            yield grid(self)
+        yield Headline("Cases")
+        yield Terms([(case.key, case.title) for case in self.cases])
+        for line in self.lines:
+            yield Headline(f"Numbers: {line}")
+            yield checks(self, line)
+        if self.spec.left_out:
+            yield Headline("Left out")
+            yield left_out(self.spec.left_out)
+        yield Headline("Goodput of each run")
+        drawn = [(key, run) for key, run in sorted(self.runs.items()) if len(run.samples)]
+        for (case, line), run in drawn:
+            yield Note(f"{case}, {line}: {self.verdict(case, line)}")
+            yield Drawing("goodput", "Goodput over time", run)
+        if hidden := len(self.cases) * len(self.lines) - len(drawn):
+            yield f"The figures of {hidden} more runs are left out."
+
+    def _repr_html_(self) -> str:
+        return self.checks.to_html()
+
+
+def _cases(count: int) -> str:
+    return f"{units.count(count)} case{'' if count == 1 else 's'}"
+
+
+def checks(found: SuiteResult, line: str) -> View:
+    """Every number of the cases on a line."""
+    rows = [row for row in found.checks.rows() if row["line"] == line]
+    columns = [name for name in _COLUMNS if name != "line" and (name != "of" or any(row["of"] for row in rows))]
+    plain = view(found.checks, columns, rows=rows, keys=1, most=len(rows))
+    shown: list[Sequence[str]] = [
+        [
+            Styled(str(cell), _STYLES.get(str(cell), "")) if name == "verdict" else cell
+            for name, cell in zip(columns, row, strict=True)
+        ]
+        for row in plain.rows
+    ]
+    return View(plain.headings, shown, keys=1)
+
+
+def grid(found: SuiteResult) -> View:
+    """The verdict on each case on each line."""
+    headings = [Heading("case", numeric=False), *(Heading(line, numeric=False) for line in found.lines)]
+    rows = [[case.key, *(_MARKS[found.verdict(case.key, line)] for line in found.lines)] for case in found.cases]
+    return View(headings, rows, keys=1)
+
+
+def left_out(parts: Sequence[LeftOut]) -> View:
+    """The parts of the source that cannot be simulated, and the reasons."""
+    headings = [Heading(name, numeric=False) for name in ("section", "left out", "because")]
+    return View(headings, [[part.section, part.title, part.reason] for part in parts], keys=1)
+
+
+def listed(specs: Sequence[SuiteSpec]) -> View:
+    """The suites that there are."""
+    headings = [
+        Heading("suite", numeric=False),
+        Heading("cases"),
+        Heading("tests", numeric=False),
+        Heading("title", numeric=False),
+        Heading("source", numeric=False),
+    ]
+    tests = {"control": "a congestion control (--cc)", "queue": "a queue discipline (--queue)"}
+    return View(
+        headings,
+        [[spec.name, str(len(spec.case)), tests[spec.subject], spec.title, spec.source] for spec in specs],
+        keys=1,
+    )
