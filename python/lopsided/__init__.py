@@ -139,7 +139,7 @@ fill_in(
         "Run.notebook": "lopsided.views.html:notebook",
         "Run.explore": "lopsided.views.page:explore",
         "Run.fairness": "lopsided.studies.fairness:of_run",
-        "Comparison.figure": "lopsided.views.plot.compared:figure",
+        "Comparison.plot": "lopsided.views.plot.compared:figure",
         "Packets.figure": "lopsided.views.plot.packets:figure",
         "Study.report": "lopsided.views.study:render",
         "Study.save": "lopsided.views.study:save",
@@ -147,8 +147,7 @@ fill_in(
         "Sweep.plot": "lopsided.views.plot.sweep_curves:draw",
         "Sizing.plot": "lopsided.views.plot.buffer_sizes:draw",
         "Aqm.plot": "lopsided.views.plot.disciplines:draw",
-        "Capture.report": "lopsided.views.html.analyze:render",
-        "Capture.save": "lopsided.views.html.analyze:save",
+        "Capture.plot": "lopsided.views.plot.time_sequence:figure",
         "AckPath.plot": "lopsided.views.plot.remedies:draw",
         "Matrix.plot": "lopsided.views.plot.heat_maps:draw",
     }

@@ -8,15 +8,16 @@ import lopsided as lop
 from lopsided.data.study_tables import AQM_CELLS, AQM_USERS, CELLS, SWEEP
 from lopsided.data.table import Table
 from lopsided.studies import probe as probe_study
+from lopsided.studies import probe_verdict as probe
 from lopsided.studies.ackpath import result as ackpath
 from lopsided.studies.aqm import result as aqm
 from lopsided.studies.arms import Arm
 from lopsided.studies.compare import Comparison, Row, compare_arms
+from lopsided.studies.compare import result as compare
 from lopsided.studies.fairness import result as fairness
 from lopsided.studies.search import result as search
 from lopsided.studies.sweep import verdict as sweep
 from lopsided.studies.sweep.result import Sweep
-from lopsided.studies.verdicts import compare, probe
 
 
 def table(spec, rows):

@@ -5,16 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from lopsided.cli.options import Json, Overwrite, Quiet
-from lopsided.cli.terminal import errors, heading, out, print_json, print_line, print_note, print_path, print_prose
+from lopsided.cli.study import show as show_study
+from lopsided.cli.terminal import errors, print_json, print_note, print_path
 from lopsided.data import run_folder as folders
 from lopsided.errors import CaptureWarning, UsageError
-from lopsided.studies.verdicts.analyze import name, sentences
 
 if TYPE_CHECKING:
     from lopsided.data.table import Row
@@ -63,18 +64,16 @@ def analyze(
         # The notes below say it, with all else that is wrong with the capture.
         warnings.simplefilter("ignore", CaptureWarning)
         found = study.analyze(capture, points=folder is not None, progress=report)
-    chosen = _chosen(found, flow, show)
+    found = replace(found, chosen=_chosen(found, flow, show))
     if folder is not None:
-        from lopsided.views.html import analyze as page
-
-        page.save(found, folder, overwrite=overwrite)
+        found.save(folder, overwrite=overwrite)
     if not quiet:
         for warning in found.warnings:
             print_note(warning)
     if as_json:
         print_json({**found.to_dict(), **({"folder": folder} if folder else {})})
     elif not quiet:
-        _show(found, chosen)
+        show_study(found)
         if folder is not None:
             print_path("report", folder / "report.html")
 
@@ -86,26 +85,6 @@ def _chosen(found: Capture, flow: int | None, show: int) -> list[Row]:
     if not chosen:
         raise UsageError(f"there is no direction {flow}; the capture has {len(found.largest)}")
     return chosen
-
-
-def _show(found: Capture, chosen: list[Row]) -> None:
-    from lopsided.views import analyze as shown
-
-    heading(shown.title(found), found.source)
-    if not found.largest:
-        print_line("No connection carried data.")
-        return
-    for row in chosen:
-        print_prose(f"{name(row)}: {' '.join(sentences(row))}\n")
-    out().print(shown.overview(found))
-    for row in chosen:
-        print_line("")
-        print_line(f"#{row['direction']}  {name(row)}", style="bold")
-        for view in (shown.limits(row), shown.path(row), shown.acks(row)):
-            out().print(view)
-        stretches = found.stretches(row["direction"])
-        if stretches:
-            out().print(shown.timeline(stretches))
 
 
 @contextmanager

@@ -30,13 +30,13 @@ from lopsided.cli.options import (
     load,
     picture_at,
 )
-from lopsided.cli.terminal import link, out, print_json, print_line, print_prose, progress
+from lopsided.cli.study import show
+from lopsided.cli.terminal import link, print_json, print_line, progress
 from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
 from lopsided.scenario import Run
 from lopsided.studies.arms import in_worlds
 from lopsided.studies.options import COMPARED_RUNS, COMPARED_WORLDS, METRIC_COLUMNS, PACKETS_APART_S
-from lopsided.views import compared
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -158,7 +158,7 @@ def compare(
     if as_json:
         print_json(_as_json(result))
     elif not quiet:
-        _say(result, repeat)
+        _say(result)
         if figure is not None and drawn:
             print_line(link(figure))
     return 1 if fail and _is_beyond(result) else 0
@@ -233,11 +233,11 @@ def _as_json(result: Comparison | Packets) -> Any:
     return result.table().to_polars().to_dicts() if isinstance(result, Comparison) else result.as_dict()
 
 
-def _say(result: Comparison | Packets, repeat: int) -> None:
+def _say(result: Comparison | Packets) -> None:
     from lopsided.studies.compare import Comparison
 
     if isinstance(result, Comparison):
-        _show(result, repeat)
+        show(result)
     else:
         show_packets(result)
 
@@ -266,13 +266,3 @@ def _span(start: str | None, stop: str | None) -> tuple[float, float] | None:
     if not 0 <= span[0] < span[1]:
         raise UsageError(f"--from {start} --to {stop}: it ends before it begins")
     return span
-
-
-def _show(comparison: Comparison, repeat: int) -> None:
-    from lopsided.studies.verdicts.compare import verdict
-
-    print_prose(" ".join(verdict(comparison)) + "\n")
-    out().print(compared.table(comparison))
-    kernel = comparison.examples[comparison.reference].facts.get("kernel")
-    times = "one run" if repeat == 1 else f"medians of {repeat} runs"
-    print_line(f"{times}; against {comparison.reference}{f' (Linux {kernel})' if kernel else ''}")

@@ -13,7 +13,7 @@ from lopsided.data import units
 from lopsided.data.output import check_free, whole_file
 from lopsided.data.units import parse_rate, parse_time
 from lopsided.errors import UsageError
-from lopsided.studies.verdicts.probe import verdict
+from lopsided.studies.probe_verdict import verdict
 
 if TYPE_CHECKING:
     from lopsided.studies.probe import Log

@@ -50,19 +50,26 @@ def carry_out(
     return found
 
 
+def _headline(block: Headline) -> None:
+    if block.title:
+        heading(block.title, block.details)
+    else:
+        print_line(f"\n{block.details}", style="bold")
+
+
 def show(found: Study) -> None:
     """Prints the title, the sentences and the blocks of a study."""
     if found.details:
         heading(found.title, found.details)
     for said in paragraphs(found.conclusions()):
-        print_prose(f"{said}\n")
+        print_prose(said.replace("**", "") + "\n")
     for block in found.shown():
         if isinstance(block, str):
             print_prose(block)
         elif isinstance(block, View):
             out().print(block)
         elif isinstance(block, Headline):
-            heading(block.title, block.details)
+            _headline(block)
         elif isinstance(block, Source):
             if block.name:
                 print_line(block.name, style="dim")

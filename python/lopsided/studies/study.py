@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Headline:
-    """The title of a part, with details in small print on a console."""
+    """The title of a part, with details in small print; without a title a console shows the details in bold."""
 
     title: str
     details: str = ""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,8 @@ from lopsided.views.plot import style
 
 if TYPE_CHECKING:
     from lopsided.data.series import Series
-    from lopsided.scenario import Run, Scenario
+    from lopsided.scenario import Run
+    from lopsided.studies.compare import Comparison
     from lopsided.views.plot.style import LabFigure
 
 _LINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))
@@ -24,8 +25,9 @@ _OTHERS = (style.INK, style.RED, *style.OTHER)
 _MOST_FLOWS = 6
 
 
-def figure(scenario: Scenario, runs: Mapping[str, Run]) -> LabFigure:
+def figure(found: Comparison) -> LabFigure:
     """Goodput above, round-trip time below, for each of the first flows; one line style for each world."""
+    scenario, runs = found.scenario, found.examples
     window = max(scenario.interval_s or 0, scenario.duration_s / 160)
     names = scenario.flow_names[:_MOST_FLOWS]
     kinds: list[tuple[str, float, Callable[[Run, str], Series]]] = [

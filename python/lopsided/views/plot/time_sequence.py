@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from lopsided.studies.verdicts.analyze import name
+from lopsided.studies.analyze.verdict import name
 from lopsided.views.plot import style
 
 if TYPE_CHECKING:

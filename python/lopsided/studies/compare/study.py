@@ -13,123 +13,39 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import median
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lopsided.accessors import filled_in
 from lopsided.data import series
-from lopsided.data.catalogue import Column, run_tables
-from lopsided.data.table import Table
 from lopsided.errors import UsageError
 from lopsided.studies.arms import Arm, check_names, check_worlds, in_worlds, kernel_in, run_each
+from lopsided.studies.compare.result import QUANTITIES, TOLERANCES, Comparison, Key, Row, Window
 from lopsided.studies.jobs import Progress, run_repeated
 from lopsided.studies.options import COMPARED_RUNS, COMPARED_WORLDS
 from lopsided.studies.starts import varied
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from lopsided.scenario import Run, Scenario
 
-TOLERANCES = {"goodput_bps": 0.05, "rtt_mean_ms": 0.10}
-"""How far apart two worlds may be, as a share: the project's own bounds for its simulator."""
 
-QUANTITIES = (
-    *("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "rtt_std_ms", "retransmits"),
-    *("dropped_packets", "mean_backlog_packets"),
-)
-
-Window = tuple[float, float]
-Key = tuple[str, str]
-"""What is measured: the flow or link direction, and the quantity."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One quantity of one flow or link direction in every world."""
-
-    what: str
-    quantity: str
-    values: Mapping[str, tuple[float, ...]]
-    """By world, one value for each repetition."""
-    tolerance: float | None
-
-    @property
-    def column(self) -> Column:
-        """What the quantity is: its heading and unit, as the tables of runs have them."""
-        tables = run_tables()
-        found = (column for name in ("flows", "links") for column in tables[name].columns)
-        return next(column for column in found if column.name == self.quantity)
-
-    def median(self, world: str) -> float:
-        """The middle of the repetitions; NaN where there is nothing to measure."""
-        found = [value for value in self.values[world] if not math.isnan(value)]
-        return median(found) if found else math.nan
-
-    def error(self, world: str, reference: str) -> float:
-        """Of the median against the reference's, as a share; NaN where the reference is zero."""
-        return _relative(self.median(world), self.median(reference))
-
-    def spread(self, world: str, reference: str) -> tuple[float, float]:
-        """The least and the largest error of a single repetition."""
-        errors = [_relative(*pair) for pair in zip(self.values[world], self.values[reference], strict=True)]
-        known = [error for error in errors if not math.isnan(error)]
-        return (min(known), max(known)) if known else (math.nan, math.nan)
-
-    def exceeds(self, world: str, reference: str) -> bool:
-        """Whether the error is beyond the quantity's tolerance."""
-        return self.tolerance is not None and abs(self.error(world, reference)) > self.tolerance
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The same flows in several worlds; the last is what the others are held against."""
-
-    scenario: Scenario
-    worlds: tuple[str, ...]
-    rows: tuple[Row, ...]
-    examples: Mapping[str, Run]
-    """Each world's first repetition, for drawing."""
-    start_jitter_s: float | None = None
-    """By how much starts vary with the seed, if that was not asked for."""
-
-    @property
-    def reference(self) -> str:
-        """The world that the others are held against."""
-        return self.worlds[-1]
-
-    def beyond(self) -> list[tuple[Row, str]]:
-        """What is beyond its tolerance, and in which world."""
-        return [(row, world) for row in self.rows for world in self.worlds[:-1] if row.exceeds(world, self.reference)]
-
-    def table(self) -> Table:
-        """One row for each quantity: its median in each world, each world's error and the spread of that."""
-        import polars as pl
-
-        return Table(pl.DataFrame([self._flat(row) for row in self.rows], infer_schema_length=None))
-
-    def _flat(self, row: Row) -> dict[str, object]:
-        flat: dict[str, object] = {"what": row.what, "quantity": row.quantity}
-        for world in self.worlds:
-            flat[world] = row.median(world)
-        for world in self.worlds[:-1]:
-            least, most = row.spread(world, self.reference)
-            flat[f"{world}_error"] = row.error(world, self.reference)
-            flat[f"{world}_error_least"], flat[f"{world}_error_most"] = least, most
-            flat[f"{world}_beyond"] = row.exceeds(world, self.reference)
-        return flat
-
-    def figure(self) -> Figure:
-        """Goodput and round-trip time of every flow over time, all worlds in one panel."""
-        return filled_in("Comparison.figure")(self.scenario, self.examples)
-
-
-def compare(scenario: Scenario, worlds: Sequence[str] = COMPARED_WORLDS, **options: Any) -> Comparison:
-    """Holds the scenario in each world against the last; `options` are those of `compare_arms`."""
-    return compare_arms(in_worlds(scenario, worlds), **options)
+def compare(
+    scenario: Scenario,
+    worlds: Sequence[str] = COMPARED_WORLDS,
+    *,
+    repeat: int = COMPARED_RUNS,
+    seed: int | None = None,
+    kernel: str | None = None,
+    tolerances: Mapping[str, float] = TOLERANCES,
+    window: Window | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compares the scenario in each world with the last: see `compare_arms`."""
+    arms = in_worlds(scenario, worlds)
+    return compare_arms(
+        arms, repeat=repeat, seed=seed, kernel=kernel, tolerances=tolerances, window=window, progress=progress
+    )
 
 
 def compare_arms(
@@ -226,10 +142,10 @@ def measure(run: Run, window: Window | None = None) -> dict[Key, float]:
 
 def _summaries(run: Run) -> dict[Key, float]:
     found: dict[Key, float] = {}
-    for flow in run.flows.to_polars().iter_rows(named=True):
+    for flow in run.flows.rows():
         for quantity in ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "rtt_std_ms", "retransmits"):
             found[flow["name"], quantity] = _number(flow[quantity])
-    for link in run.links.to_polars().iter_rows(named=True):
+    for link in run.links.rows():
         if link["rate_bps"]:
             for quantity in ("dropped_packets", "mean_backlog_packets"):
                 found[f"{link['link']} {link['direction']}", quantity] = _number(link[quantity])
@@ -243,7 +159,7 @@ def _within(run: Run, window: Window) -> dict[Key, float]:
         mean, std = _round_trips(run, name, window)
         found[name, "rtt_mean_ms"], found[name, "rtt_std_ms"] = mean, std
         found[name, "retransmits"] = _growth(series.flow_column(run, name, "retransmits"), window)
-    for link in run.links.to_polars().iter_rows(named=True):
+    for link in run.links.rows():
         if link["rate_bps"]:
             place = (link["link"], link["direction"])
             drops = series.queue_column(run, *place, "dropped_packets")
@@ -272,14 +188,6 @@ def _growth(counter: series.Series, window: Window) -> float:
         return math.nan
     at = np.interp(window, counter.time_s, counter.value, left=0.0)
     return float(at[1] - at[0])
-
-
-def _relative(value: float, reference: float) -> float:
-    if math.isnan(value) or math.isnan(reference):
-        return math.nan
-    if reference == 0:
-        return 0.0 if value == 0 else math.nan
-    return value / reference - 1
 
 
 def _number(value: float | None) -> float:

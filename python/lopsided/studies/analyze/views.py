@@ -1,19 +1,14 @@
-"""The analysis of a capture as tables, for a console and for a page."""
+"""The tables of a capture's analysis."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from lopsided.data import units
+from lopsided.data.table import Row
 from lopsided.data.view import Heading, View
-from lopsided.studies.analyze import LIMITS
-from lopsided.studies.verdicts.analyze import name
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lopsided.data.table import Row
-    from lopsided.studies.analyze import Capture, Stretch
+from lopsided.studies.analyze.limits import LIMITS, Stretch
+from lopsided.studies.analyze.verdict import name
 
 _SHORT = {
     "application": "application",
@@ -28,22 +23,13 @@ _SHORT = {
 }
 
 
-def title(found: Capture) -> str:
-    """The capture in a line."""
-    facts = found.facts
-    connections = facts["connections"]
-    many = f"{connections:,} connection" + ("" if connections == 1 else "s")
-    return f"{many} in {facts['segments']:,} TCP packets of {units.seconds(facts['elapsed_s'])}"
-
-
 def limit_name(limit: str) -> str:
     """A limit as people write it."""
     return _SHORT[limit]
 
 
-def overview(found: Capture, most: int = 20) -> View:
+def overview(rows: Sequence[Row], most: int = 20) -> View:
     """One row for each direction: what it got, and what limited it."""
-    rows = found.largest
     left = len(rows) - most
     return View(
         [

@@ -1,0 +1,151 @@
+"""The analysis of a capture: tables, sentences and report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from lopsided._native import __version__
+from lopsided.accessors import filled_in
+from lopsided.data import units
+from lopsided.data.table import Row, Table
+from lopsided.data.view import view
+from lopsided.errors import UsageError
+from lopsided.studies.analyze.limits import Stretch, joined
+from lopsided.studies.analyze.verdict import name, sentences
+from lopsided.studies.analyze.views import acks, limits, overview, path, timeline
+from lopsided.studies.study import Block, Drawing, Headline, Study, counted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MOST_DRAWN = 4
+_MOST_ROWS = 400
+
+
+@dataclass(frozen=True)
+class Capture(Study):
+    """The connections of a capture."""
+
+    kind: ClassVar[str] = "analyze"
+    footer: ClassVar[str] = (
+        "Times are counted from the capture's first packet. `directions.csv`, `timeline.csv` and `points.csv` beside "
+        "this page hold every number behind it; a column's name ends in its unit."
+    )
+
+    source: str
+    """The file, or `-`."""
+    directions: Table
+    """One row for each direction that carried data; the largest first if you sort by `data_bytes`."""
+    timeline: Table
+    """The limit of each direction over time."""
+    points: Table
+    """Points of time-sequence diagrams; empty if they were not wanted."""
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+    """`frames`, `segments`, `connections`, `passed_over`, `snapped`, `cut`, `backwards`, `begin_s`, `elapsed_s`."""
+
+    chosen: Sequence[Row] | None = None
+    """The directions that are shown in full; default: the two with most data."""
+
+    @cached_property
+    def largest(self) -> list[Row]:
+        """The directions, that with most data first."""
+        return sorted(self.directions.rows(), key=lambda row: row["data_bytes"], reverse=True)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Defects of the capture itself."""
+        facts = self.facts
+        said: list[str] = []
+        if facts["cut"]:
+            said.append(
+                f"the capture is cut short or damaged after packet {facts['frames']:,}: what lies before was read"
+            )
+        if not facts["segments"]:
+            said.append("no packet of the capture is one of TCP that could be read")
+        elif facts["passed_over"]:
+            said.append(
+                f"{facts['passed_over']:,} of {facts['frames']:,} packets are not TCP, fragments or cut headers"
+            )
+        if facts["backwards"]:
+            said.append(f"{facts['backwards']:,} packets are older than the packet before: the order is the file's")
+        return said
+
+    def stretches(self, direction: int) -> list[Stretch]:
+        """The limits of a direction (its number in `directions`), neighbouring parts with the same limit joined."""
+        return joined(row for row in self.timeline.rows() if row["direction"] == direction)
+
+    @property
+    def title(self) -> str:
+        many = counted(self.facts["connections"], "connection")
+        return f"{many} in {self.facts['segments']:,} TCP packets of {units.seconds(self.facts['elapsed_s'])}"
+
+    @property
+    def details(self) -> str:
+        return self.source
+
+    @property
+    def _in_full(self) -> Sequence[Row]:
+        return self.largest[:2] if self.chosen is None else self.chosen
+
+    def conclusions(self) -> list[str]:
+        if not self.largest:
+            return ["No connection carried data."]
+        return [part for row in self._in_full for part in (f"**{name(row)}**: {' '.join(sentences(row))}", "")]
+
+    def conditions(self) -> list[tuple[str, str]]:
+        return [
+            ("capture", Path(self.source).name),
+            ("length", units.seconds(self.facts["elapsed_s"])),
+            ("packets", f"{self.facts['frames']:,}"),
+            ("lopsided", __version__),
+        ]
+
+    def manifest(self) -> dict[str, Any]:
+        return {"kind": "analysis", "lopsided": __version__, "capture": Path(self.source).name}
+
+    def files(self) -> Mapping[str, Table | str]:
+        tables = {"directions": self.directions, "timeline": self.timeline, "points": self.points}
+        return {f"{key}.{ending}": table for key, table in tables.items() for ending in ("csv", "parquet")}
+
+    def plot(self, kind: str = "") -> Figure:
+        """Draws time and sequence numbers of a direction, given by its number; default: that with most data."""
+        wanted = next((row for row in self.largest if kind in ("", str(row["direction"]))), None)
+        if wanted is None or wanted["direction"] not in self.points.values("direction"):
+            raise UsageError(f"there are no points to draw of direction {kind}")
+        return filled_in("Capture.plot")(self, wanted)
+
+    def shown(self) -> Iterable[Block]:
+        if not self.largest:
+            return
+        yield overview(self.largest)
+        for row in self._in_full:
+            yield Headline("", f"#{row['direction']}  {name(row)}")
+            yield from (limits(row), path(row), acks(row))
+            if stretches := self.stretches(row["direction"]):
+                yield timeline(stretches)
+
+    def page(self) -> Iterable[Block]:
+        yield from (f"Note: {warning}." for warning in self.warnings)
+        yield Headline("Connections")
+        yield overview(self.largest, most=_MOST_ROWS)
+        for row in self.largest[:_MOST_DRAWN]:
+            yield Headline(name(row))
+            yield " ".join(sentences(row))
+            yield Drawing(str(row["direction"]), f"Time and sequence numbers of {name(row)}")
+            yield from (limits(row), path(row), acks(row))
+            yield Headline("What limited it, over time", level=3)
+            yield timeline(self.stretches(row["direction"]), most=_MOST_ROWS)
+        yield Headline("Everything measured")
+        yield view(self.directions, keys=1, most=_MOST_ROWS, where=" in directions.csv")
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it but the points, for JSON."""
+        found: list[dict[str, Any]] = []
+        for row in self.directions.rows():
+            stretches = [vars(stretch) for stretch in self.stretches(row["direction"])]
+            found.append({**row, "stretches": stretches})
+        return {"source": self.source, **self.facts, "warnings": self.warnings, "directions": found}

@@ -1,0 +1,18 @@
+"""The same flows in several worlds, or several runs, compared quantity by quantity."""
+
+from lopsided.studies.compare.result import QUANTITIES, TOLERANCES, Comparison, Key, Row, Window
+from lopsided.studies.compare.study import arms_against, compare, compare_arms, compare_runs, measure
+
+__all__ = [
+    "QUANTITIES",
+    "TOLERANCES",
+    "Comparison",
+    "Key",
+    "Row",
+    "Window",
+    "arms_against",
+    "compare",
+    "compare_arms",
+    "compare_runs",
+    "measure",
+]
