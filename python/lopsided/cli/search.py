@@ -15,6 +15,7 @@ from lopsided.errors import UsageError
 from lopsided.studies import search as study
 from lopsided.studies.search import log
 from lopsided.studies.search.options import BATCH, TRIALS
+from lopsided.views import study as views
 
 if TYPE_CHECKING:
     from lopsided.studies.search import Search, Searcher
@@ -138,8 +139,6 @@ def _over(text: str) -> tuple[str, str]:
 
 
 def _write(found: Search, searcher: Searcher, folder: Path, *, replace: bool, report: bool) -> None:
-    from lopsided.views import study as views
-
     with folders.writing(folder, overwrite=replace) as staged:
         log.write_runs(staged, searcher)
         views.write(found, staged, report=report, more={"fingerprint": searcher.fingerprint()})
