@@ -107,7 +107,7 @@ def test_a_remedy_in_tcp_replaces_what_the_scenario_says_of_it(said):
 def test_it_leaves_tables_and_a_page(found, tmp_path):
     folder = found.save(tmp_path / "out")
     assert {path.name for path in folder.iterdir()} >= {"cells.csv", "runs.csv", "report.html", "scenario.toml"}
-    page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
+    page = html.unescape((folder / "report.html").read_text(encoding="utf-8")).replace("\N{NO-BREAK SPACE}", " ")
     assert "What limits the downloads" in page and found.limits["filter"] in page
 
 
