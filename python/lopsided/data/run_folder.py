@@ -18,7 +18,7 @@ place. Files that the manifest does not list belong to the user and stay when a 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -60,30 +60,6 @@ def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
     check(place, overwrite)
     with output.whole_folder(place, lambda: check(place, overwrite), keep) as folder:
         yield folder
-
-
-def saving(write: Callable[..., object]) -> Callable[..., Path]:
-    """Returns a function that saves a study into any folder and returns its path.
-
-    Parameters
-    ----------
-    write
-        Writes the study into a folder that `writing` has yielded; takes the study, the folder, and `report`.
-
-    Returns
-    -------
-    Callable
-        `save(found, folder, *, overwrite=False, report=True)`. It raises FolderError if the folder holds other files,
-        or an earlier study and `overwrite` is false.
-    """
-
-    def save(found: Any, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
-        place = Path(folder)
-        with writing(place, overwrite=overwrite) as staged:
-            write(found, staged, report=report)
-        return place
-
-    return save
 
 
 def check(place: Path, overwrite: bool) -> None:
