@@ -65,7 +65,8 @@ def analyze(
         raise UsageError("the capture has no name; write - for standard input")
     tables, facts = _native.analyze(name, points=points, progress=progress)
     specs = catalogue.analysis_tables()
-    found = Capture(name, **{key: Table(Columns(raw), specs[key]) for key, raw in tables.items()}, facts=facts)
+    made = {key: Table(Columns(raw), specs[key]) for key, raw in tables.items()}
+    found = Capture(name, made["directions"], made["timeline"], made["points"], facts)
     if facts["cut"]:
         warnings.warn(f"{name}: {found.warnings[0]}", CaptureWarning, stacklevel=2)
     return found
