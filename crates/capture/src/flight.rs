@@ -142,3 +142,34 @@ pub struct Again {
     /// It had been acknowledged already.
     pub acked: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn an_ack_times_the_newest_segment_that_it_covers_unless_one_passed_twice() {
+        // Across the end of the sequence numbers.
+        let first = Seq::new(u32::MAX - 50);
+        let mut flight = Flight::new(first);
+        let sent = |flight: &mut Flight, number: u32, ms| {
+            flight.sent(at(ms), first + 100 * number, first + 100 * (number + 1));
+        };
+        let rtt = |flight: &mut Flight, octets| flight.acked_to(at(10), first + octets).and_then(|covered| covered.rtt);
+        sent(&mut flight, 0, 1);
+        sent(&mut flight, 1, 2);
+        assert_eq!(rtt(&mut flight, 0), None);
+        assert_eq!(rtt(&mut flight, 200), Some(Duration::from_millis(8)));
+        assert_eq!(rtt(&mut flight, 200), None);
+        sent(&mut flight, 2, 3);
+        sent(&mut flight, 3, 4);
+        sent(&mut flight, 2, 5);
+        sent(&mut flight, 4, 6);
+        assert_eq!(rtt(&mut flight, 400), None);
+        assert_eq!(rtt(&mut flight, 500), Some(Duration::from_millis(4)));
+    }
+}

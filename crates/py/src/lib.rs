@@ -68,7 +68,7 @@ mod _native {
     #[pymodule_export]
     use crate::tables::{catalogue, reasons};
     #[pymodule_export]
-    use crate::traces::trace;
+    use crate::traces::{round_trips, trace};
     #[pymodule_export]
     use crate::verdict::{difference, millis_text, percent_text, rate_text, size_text, verdict};
 

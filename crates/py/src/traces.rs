@@ -5,9 +5,10 @@ use crate::error::Failure;
 use lopsided_core::Observer;
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Name, NodeKind, NodeLabel, node_labels, table};
-use lopsided_trace::{FlowSummary, FlowTable, HostTracer, read};
+use lopsided_trace::{FlowSummary, FlowTable, HostTracer, RoundTrips, read};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -143,6 +144,20 @@ pub(crate) fn trace<'py>(py: Python<'py>, path: PathBuf) -> PyResult<CaptureTabl
         table.push(row(flow));
     }
     Ok((columns(py, &ends.columns())?, columns(py, &table.columns())?, done.packets, done.passed_over, done.cut))
+}
+
+/// The round trips of TCP data in a capture at its sender, by the receivers' ports: the number of the flow, when the
+/// acknowledgement passed by the capture's clock, and how long the round trip took, both in nanoseconds.
+#[pyfunction]
+pub(crate) fn round_trips(py: Python<'_>, path: PathBuf, ports: BTreeMap<u16, u32>) -> PyResult<Vec<(u32, u64, u64)>> {
+    let failed = |what: String| Failure::Trace { file: path.display().to_string(), what };
+    let found = py.detach(|| {
+        let file = File::open(&path).map_err(|error| failed(error.to_string()))?;
+        let mut trips = RoundTrips::of(ports);
+        let done = read(BufReader::new(file), |at, packet| trips.observe(at, packet));
+        done.map(|_| trips.found()).map_err(|error| failed(error.to_string()))
+    })?;
+    Ok(found.into_iter().map(|trip| (trip.flow, trip.at.as_nanos(), trip.took.as_nanos())).collect())
 }
 
 /// What the catalogue's columns are of a flow, wherever it was seen.

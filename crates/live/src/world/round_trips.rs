@@ -4,11 +4,12 @@
 //! Each ACK that advances gives one sample, measured from the newest segment that it covers. An ACK that covers a
 //! retransmitted segment gives none (Karn's rule). The kernel's own processing time is not included.
 
+use lopsided_capture::Flight;
 use lopsided_core::packet::{Flags, TcpHeader};
-use lopsided_core::{Event, EventMask, NodeId, Observer, Packet, Seq, Time, Transport};
+use lopsided_core::{Duration, Event, EventMask, NodeId, Observer, Packet, Time, Transport};
 use lopsided_scenario::Scenario;
 use lopsided_sim::Passage;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One RTT or one-way delay sample.
@@ -34,7 +35,7 @@ struct Shared {
     /// passage begins.
     hosts: Vec<[Option<NodeId>; 2]>,
     /// Unacknowledged data by flow and the sender's port.
-    connections: BTreeMap<(u32, u16), Outstanding>,
+    connections: BTreeMap<(u32, u16), Flight>,
     found: Vec<Trip>,
 }
 
@@ -92,97 +93,26 @@ impl Shared {
             let length = packet.payload().len();
             if sender == node && length > 0 {
                 let connection = self.connections.entry((packet.flow().0, header.src_port));
-                connection.or_insert_with(|| Outstanding::from(header.seq)).sent(header.seq, length, at);
+                let flight = connection.or_insert_with(|| Flight::new(header.seq));
+                flight.sent(at, header.seq, header.seq + length);
             }
         }
     }
 
     fn received(&mut self, at: Time, node: NodeId, packet: &Packet) {
         let flow = packet.flow().0;
-        let began = match (packet.transport(), self.hosts(packet)) {
-            (Transport::Tcp(header), [Some(sender), _]) if sender == node => self.acknowledged(flow, header),
-            (Transport::Udp(_), [_, Some(receiver)]) if receiver == node => Some(packet.sent_at()),
+        let took = match (packet.transport(), self.hosts(packet)) {
+            (Transport::Tcp(header), [Some(sender), _]) if sender == node => self.acknowledged(at, flow, header),
+            (Transport::Udp(_), [_, Some(receiver)]) if receiver == node => Some(at.saturating_since(packet.sent_at())),
             _ => None,
         };
-        if let Some(began) = began {
-            let took_ns = at.saturating_since(began).as_nanos();
-            self.found.push(Trip { flow, at_ns: at.as_nanos(), took_ns });
+        if let Some(took) = took {
+            self.found.push(Trip { flow, at_ns: at.as_nanos(), took_ns: took.as_nanos() });
         }
     }
 
-    fn acknowledged(&mut self, flow: u32, header: &TcpHeader) -> Option<Time> {
-        let connection = self.connections.get_mut(&(flow, header.dst_port))?;
-        if header.flags.has(Flags::ACK) { connection.acknowledged(header.ack) } else { None }
-    }
-}
-
-/// Data of one connection that is sent and not yet acknowledged, ordered by sequence number.
-#[derive(Debug)]
-struct Outstanding {
-    /// The end of each segment and the time at which it passed; `None` if it was retransmitted.
-    segments: VecDeque<(Seq, Option<Time>)>,
-    highest: Seq,
-}
-
-impl From<Seq> for Outstanding {
-    fn from(first: Seq) -> Outstanding {
-        Outstanding { segments: VecDeque::new(), highest: first }
-    }
-}
-
-impl Outstanding {
-    fn sent(&mut self, begin: Seq, length: u32, at: Time) {
-        let end = begin + length;
-        let again = begin.before(self.highest);
-        if again {
-            for (known, passed) in &mut self.segments {
-                if known.after(begin) && !known.after(end) {
-                    *passed = None;
-                }
-            }
-        }
-        if end.after(self.highest) {
-            self.highest = end;
-            self.segments.push_back((end, (!again).then_some(at)));
-        }
-    }
-
-    /// The time at which the newest covered segment passed. `None` if any covered segment was retransmitted.
-    fn acknowledged(&mut self, ack: Seq) -> Option<Time> {
-        let covered = self.segments.iter().take_while(|(end, _)| end.at_or_before(ack)).count();
-        let mut newest = None;
-        let mut ambiguous = false;
-        for (_, passed) in self.segments.drain(..covered) {
-            newest = passed;
-            ambiguous |= passed.is_none();
-        }
-        newest.filter(|_| !ambiguous)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(ms: u64) -> Time {
-        Time::from_nanos(ms * 1_000_000)
-    }
-
-    #[test]
-    fn an_ack_times_the_newest_segment_that_it_covers_unless_one_was_sent_twice() {
-        // The sequence numbers wrap during the test.
-        let first = Seq::new(u32::MAX - 50);
-        let mut sent = Outstanding::from(first);
-        sent.sent(first, 100, at(1));
-        sent.sent(first + 100, 100, at(2));
-        assert_eq!(sent.acknowledged(first), None);
-        assert_eq!(sent.acknowledged(first + 200), Some(at(2)));
-        assert_eq!(sent.acknowledged(first + 200), None);
-        sent.sent(first + 200, 100, at(3));
-        sent.sent(first + 300, 100, at(4));
-        sent.sent(first + 200, 100, at(5));
-        sent.sent(first + 400, 100, at(6));
-        assert_eq!(sent.acknowledged(first + 400), None);
-        assert_eq!(sent.acknowledged(first + 500), Some(at(6)));
+    fn acknowledged(&mut self, at: Time, flow: u32, header: &TcpHeader) -> Option<Duration> {
+        let flight = self.connections.get_mut(&(flow, header.dst_port))?;
+        if header.flags.has(Flags::ACK) { flight.acked_to(at, header.ack)?.rtt } else { None }
     }
 }

@@ -1,24 +1,24 @@
-"""Reads the agent's captures: per-packet round trips of each flow, waiting times in queues, and pcapng files for
-people."""
+"""Reads the captures of a run on Linux: the time that each packet waited in a queue, and pcapng files for other tools.
+
+The round trips in a capture are measured by `crates/trace`, as for captures of any origin.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 ETHERNET_IPV4 = b"\x08\x00"
-TCP = 6
 ETHERNET_HEADER = 14
 
 Record = tuple[int, int, bytes]
-"""Time in nanoseconds of the wall clock, length on the wire, the first octets."""
+"""Time in ns of the wall clock, length on the wire in bytes, and the first bytes of the packet."""
 
 
 def read(path: Path) -> Iterator[Record]:
-    """The packets of a pcap file with nanosecond stamps."""
+    """Yields the packets of a pcap file with timestamps in ns."""
     data = path.read_bytes()
     at = 24
     while at + 16 <= len(data):
@@ -28,73 +28,10 @@ def read(path: Path) -> Iterator[Record]:
 
 
 @dataclass(frozen=True)
-class RoundTrip:
-    """When an ACK arrived, and how long after the newest segment that it covers was sent."""
-
-    at_ns: int
-    rtt_ns: int
-
-
-def round_trips(path: Path, origin_ns: int, ports: dict[int, int]) -> dict[int, list[RoundTrip]]:
-    """Every flow's round trips, from the capture at its sender; `ports` gives the flow of each receiver's port.
-
-    One for each ACK that advances, none for an ACK that covers a segment sent more than once (Karn's rule).
-    """
-    found: dict[int, list[RoundTrip]] = {flow: [] for flow in ports.values()}
-    connections: dict[tuple[bytes, int, int], _Outstanding] = {}
-    for time, _, packet in read(path):
-        if packet[12:14] != ETHERNET_IPV4 or packet[23] != TCP:
-            continue
-        header = ETHERNET_HEADER + (packet[14] & 0x0F) * 4
-        source, target, sequence, acknowledgement, offset = struct.unpack_from("!HHIIB", packet, header)
-        if target in ports:
-            length = struct.unpack_from("!H", packet, 16)[0] - (header - ETHERNET_HEADER) - (offset >> 4) * 4
-            if length:
-                key = (packet[30:34], target, source)
-                connections.setdefault(key, _Outstanding(sequence)).sent(sequence + length, time)
-        if source in ports and (outstanding := connections.get((packet[26:30], source, target))) is not None:
-            sent = outstanding.acknowledged(acknowledgement)
-            if sent is not None:
-                found[ports[source]].append(RoundTrip(time - origin_ns, time - sent))
-    return found
-
-
-class _Outstanding:
-    """What one connection has sent and not seen acknowledged, in order of sequence."""
-
-    def __init__(self, first: int) -> None:
-        self._segments: deque[list[int]] = deque()
-        """End of each segment, and when it was sent; 0 once it was sent again."""
-        self._highest = first
-
-    def sent(self, end: int, time: int) -> None:
-        end &= 0xFFFFFFFF
-        if _ahead(end, self._highest) > 0:
-            self._highest = end
-            self._segments.append([end, time])
-            return
-        for segment in self._segments:
-            if segment[0] == end:
-                segment[1] = 0
-                return
-
-    def acknowledged(self, acknowledgement: int) -> int | None:
-        """When the newest segment covered was sent, if all that the ACK covers was sent once."""
-        newest, ambiguous = None, False
-        while self._segments and _ahead(acknowledgement, self._segments[0][0]) >= 0:
-            _, newest = self._segments.popleft()
-            ambiguous |= newest == 0
-        return None if ambiguous else newest
-
-
-def _ahead(one: int, other: int) -> int:
-    """How far a sequence number is ahead of another, on the circle of 2^32."""
-    return ((one - other + 0x80000000) & 0xFFFFFFFF) - 0x80000000
-
-
-@dataclass(frozen=True)
 class Wait:
-    """When a packet left a queue (by the captures' clock), how long it was there, and the size of its IP packet."""
+    """When a packet left a queue (by the captures' clock), how long it waited, and the size of its IP packet in
+    bytes.
+    """
 
     at_ns: int
     wait_ns: int
@@ -102,8 +39,11 @@ class Wait:
 
 
 def waits(before: Path, behind: Path, into: bytes, out_of: bytes) -> list[Wait]:
-    """The packets that passed a queue: the same one before it, addressed to the station `into`, and behind it, from
-    the station `out_of`."""
+    """Returns the waits of the packets that passed a queue.
+
+    A packet is recognised before the queue, where it is addressed to the station `into`, and behind the queue, where it
+    comes from the station `out_of`.
+    """
     entered = {identity(packet): time for time, _, packet in read(before) if packet[:6] == into}
     return [
         Wait(time, time - since, length - ETHERNET_HEADER)
@@ -113,13 +53,14 @@ def waits(before: Path, behind: Path, into: bytes, out_of: bytes) -> list[Wait]:
 
 
 def identity(packet: bytes) -> bytes:
-    """What tells a packet from all others and no router or queue changes: its number, protocol, addresses, and the
-    beginning of what it carries."""
+    """Returns the bytes that identify a packet and that no router or queue changes: its number, protocol, addresses,
+    and the start of its payload.
+    """
     return packet[18:20] + packet[23:24] + packet[26:50]
 
 
 def write_pcapng(source: Path, target: Path, origin_ns: int, name: str) -> None:
-    """The capture as pcapng, its times counted from the run's beginning as in the simulator's captures."""
+    """Writes the capture as pcapng, with times from the start of the run as in the simulator's captures."""
     interface = struct.pack("<HHI", 1, 0, 0) + _option(2, name.encode()) + _option(9, b"\x09") + _option(0, b"")
     with target.open("wb") as file:
         file.write(_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))

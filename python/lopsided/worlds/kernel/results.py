@@ -1,7 +1,7 @@
-"""From what the agent left behind to the tables that every world writes: same columns, same units.
+"""Makes the tables of a run on Linux, with the columns and units of every world.
 
-What Linux does not tell is null. Waiting times in a queue are those of the single packets, captured before and behind
-it.
+Values that Linux does not provide are null. Waiting times in a queue are those of single packets, captured before and
+behind the queue.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
+from lopsided import _native
 from lopsided.data.catalogue import run_tables
 from lopsided.data.table import Row
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measured:
-    """A run's tables, digest and facts."""
+    """The tables, digest and facts of a run."""
 
     tables: dict[str, pl.DataFrame]
     digest: str
@@ -34,7 +35,7 @@ class Measured:
 
 
 def read(folder: Path, job: Job, scenario: said.Resolved) -> Measured:
-    """Makes the tables from a finished job's folder."""
+    """Makes the tables from the folder of a finished job."""
     return _Reader(folder, job, scenario).measured()
 
 
@@ -54,7 +55,7 @@ class _Reader(FlowReader):
             "marks": self._marks(),
             "transfers": self.transfers(),
         }
-        # Counts only: the clock's own grain shows in times, and differs with what is captured.
+        # Counts only, because times contain the clock's own resolution, which depends on what is captured.
         fates = [tables["flows"].select(pl.col(pl.Int64)).rows(), self.result["queues"]]
         facts = {name: self.result[name] for name in ("kernel", "checks", "load", "capture_lost", "netstat")}
         return Measured(tables, hashlib.sha256(repr(fates).encode()).hexdigest()[:16], facts)
@@ -66,15 +67,17 @@ class _Reader(FlowReader):
             ports = {flow.port: n for n, flow in self.tcp_flows() if self.scenario["flows"][n]["from"] == host}
             for tap in (tap for tap in self.job.taps if ports and tap.node == host):
                 path = self.folder / f"{tap.file}.pcap"
-                for number, trips in captures.round_trips(path, self.result["origin_realtime_ns"], ports).items():
-                    frames.append(delay_frame(number, [(trip.at_ns, trip.rtt_ns) for trip in trips]))
+                trips: dict[int, list[tuple[int, int]]] = {number: [] for number in ports.values()}
+                for number, at_ns, took_ns in _native.round_trips(str(path), ports):
+                    trips[number].append((at_ns - self.result["origin_realtime_ns"], took_ns))
+                frames += [delay_frame(*each) for each in trips.items()]
         for number, flow in enumerate(self.job.flows):
             if flow.datagram_rate:
                 frames.append(delay_frame(number, self.result["flows"][number]["delays"]))
         return pl.concat(frames) if frames else delay_frame(0, [])
 
     def _waits(self, queue: Watched) -> pl.DataFrame:
-        """Of the packets that left a queue: at_ns, ms, octets."""
+        """The waits of the packets that left a queue: at_ns, ms, octets."""
         before, behind = (self.folder / f"{queue.file(side)}.pcap" for side in ("in", "out"))
         origin = self.result["origin_realtime_ns"]
         into, out_of = (self._station(queue.node, interface) for interface in (queue.way_in, queue.interface))
@@ -86,7 +89,7 @@ class _Reader(FlowReader):
         return pl.DataFrame(rows, schema={"at_ns": pl.Int64, "ms": pl.Float64, "octets": pl.Int64}, orient="row")
 
     def _station(self, node: str, interface: str) -> bytes:
-        """The link layer's address of an interface."""
+        """The hardware address of an interface."""
         ends = (end for veth in self.job.veths for end in veth.ends)
         return bytes.fromhex(
             next(end.mac for end in ends if (end.node, end.name) == (node, interface)).replace(":", "")
@@ -141,7 +144,7 @@ class _Reader(FlowReader):
         return run_tables()["links"].frame(rows)
 
     def _fates(self, fates: list[Row]) -> list[Row]:
-        """Rows by reason; Linux counts the packets of a reason, not their octets."""
+        """Rows by reason. Linux counts the packets of a reason, not their bytes."""
         return [fate for fate in fates if fate["packets"]]
 
     def _drops(self) -> pl.DataFrame:
@@ -219,7 +222,7 @@ _NO_WAITS = pl.DataFrame(
 
 
 def _on_the_wire(packets: pl.Series, framing: said.Framing) -> int:
-    """The octets that IP packets of these sizes take on a line."""
+    """The bytes on the line of IP packets of these sizes."""
     frames = (packets + framing["overhead_bytes"]).clip(lower_bound=framing["minimum_bytes"])
     if framing["cell_format"] == "atm":
         frames = (frames + 47) // 48 * 53
