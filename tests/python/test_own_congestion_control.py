@@ -309,7 +309,7 @@ def test_a_run_folder_knows_the_name_but_not_the_code(adsl, tmp_path):
     assert run.facts["controllers"] == {"mine": "own_controllers.py:Reno"}
     loaded = lop.Run.load(run.save(tmp_path / "run"))
     assert "own_controllers.py:Reno" in (tmp_path / "run" / "report.html").read_text()
-    with pytest.raises(lop.RunError, match='"mine", which is not built in and was not given'):
+    with pytest.raises(lop.RunError, match='"mine" is neither built in nor passed to the run'):
         loaded.scenario.run()
     assert loaded.scenario.with_controllers({"mine": Reno}).run().digest == run.digest
 

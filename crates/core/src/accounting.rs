@@ -1,12 +1,13 @@
-//! The accounting of a run: the packets and bytes that each node originated, delivered, changed and dropped, the running
-//! digest, and the boxes of the packets.
+//! The accounting of a run: the packets and bytes that each node originated, delivered, changed and dropped, the
+//! running digest, and the boxes of the packets.
 
 use crate::packet::{AroundTcp, Fields, Ledger, NewPacket, TcpHeader};
 use crate::{Bytes, DropReason, Event, EventMask, MarkReason, NodeId, Observer, Packet, Time, Transport};
 use std::fmt;
 use std::ops::{Add, AddAssign};
 
-/// A 64-bit running hash of everything that a node saw, in order. It distinguishes runs and is not cryptographic.
+/// A 64-bit running hash of the packets of a node, in order. Equal digests show that two runs did the same. The hash is
+/// not cryptographic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest(u64);
 
@@ -20,6 +21,7 @@ impl Digest {
     #[inline]
     /// Mixes a word into the digest.
     pub fn mix(&mut self, word: u64) {
+        // The multiply-rotate hash of Firefox (FxHash): one multiplication per word.
         self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     }
 
@@ -29,7 +31,7 @@ impl Digest {
     }
 }
 
-/// A number of packets, and of their octets from the IP header on.
+/// A number of packets, and their bytes from the IP header on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Count {
     /// Number of packets.
@@ -56,7 +58,7 @@ impl Count {
         self.bytes -= size;
     }
 
-    /// The packets of these sizes.
+    /// Counts packets of these sizes.
     pub fn of(sizes: impl Iterator<Item = Bytes>) -> Count {
         let mut count = Count::default();
         sizes.for_each(|size| count.record(size));
@@ -144,7 +146,17 @@ impl NodeCounters {
 #[derive(Debug)]
 pub struct Unboxed(Fields);
 
-/// The accounting of all nodes, and the observers.
+/// The accounting of all nodes of a network, and the observers.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::{Accounting, Count};
+///
+/// let accounting = Accounting::new(2);
+/// let sum = accounting.conservation(Count::ZERO);
+/// assert!(sum.holds());
+/// ```
 #[derive(Default)]
 pub struct Accounting {
     nodes: Vec<NodeCounters>,
@@ -152,7 +164,7 @@ pub struct Accounting {
     /// No observer reads the nodes' measurements before this time.
     unseen_until: Time,
     interrupted: bool,
-    /// Boxes of ended packets, for new ones.
+    /// Boxes of packets that ended, for new packets: a run in its steady state then allocates no memory.
     #[expect(clippy::vec_box, reason = "the box is what a packet is")]
     free: Vec<Box<Fields>>,
     ledger: Ledger,
@@ -173,8 +185,8 @@ impl Accounting {
         Accounting { nodes: vec![NodeCounters::default(); nodes], ..Accounting::default() }
     }
 
-    /// The accounting of a part of the same network, for another thread: the same number of nodes, all counters zero, no
-    /// observers.
+    /// The accounting of a part of the same network, for another thread: the same number of nodes, all counters zero,
+    /// no observers.
     pub fn part(&self) -> Accounting {
         Accounting { ledger: self.ledger.clone(), ..Accounting::new(self.nodes.len()) }
     }
@@ -184,7 +196,7 @@ impl Accounting {
         std::mem::swap(self.node_mut(node), other.node_mut(node));
     }
 
-    /// Takes a packet out of its box, and keeps the box for the next packet.
+    /// Moves a packet out of its box, and keeps the box for the next packet.
     pub fn unbox(&mut self, packet: Packet) -> Unboxed {
         let mut place = packet.0;
         let fields = std::mem::replace(&mut *place, Fields::blank());
@@ -207,12 +219,14 @@ impl Accounting {
     pub fn subscribe(&mut self, observer: Box<dyn Observer>) {
         self.mask |= observer.mask();
         self.observers.push(observer);
+        // A statement from before the subscription may not hold for the new observer.
         self.unseen_until = Time::ZERO;
     }
 
-    /// The driver states that it does not read the nodes' measurements before `until`. This has no effect if an observer
-    /// watches more than hosts.
+    /// The driver states that it does not read the nodes' measurements before `until`. This has no effect if an
+    /// observer watches more than hosts.
     pub fn promise_unseen(&mut self, until: Time) {
+        // Such an observer must see each departure at its own time.
         self.unseen_until = if self.mask.has(EventMask::BETWEEN_HOSTS) { Time::ZERO } else { until };
     }
 
@@ -251,6 +265,7 @@ impl Accounting {
     /// The digest of all nodes together.
     pub fn digest(&self) -> u64 {
         let mut all = Digest::default();
+        // By node number, so that the digest does not depend on the order of events between nodes or on threads.
         for counters in &self.nodes {
             all.mix(counters.digest.value());
         }
@@ -296,6 +311,7 @@ impl Accounting {
         let counters = self.node_mut(node);
         let size = new.size();
         counters.originated.record(size);
+        // The upper 24 bits are the node, so that ids do not depend on the order in which nodes act.
         let id = u64::from(node.0) << 40 | counters.originated.packets;
         let booking = self.ledger.book(id);
         match self.free.pop() {
@@ -314,9 +330,11 @@ impl Accounting {
         node: NodeId,
         write: impl FnOnce(&mut TcpHeader) -> Option<AroundTcp>,
     ) -> Option<Packet> {
+        // `write` may return `None`; the new box then stays in the list for the next segment.
         if self.free.is_empty() {
             self.free.push(Box::new(Fields::blank()));
         }
+        // The header is written in its final place, because a TCP header is too large to be moved for every segment.
         let header = self.free.last_mut()?.tcp_mut();
         let around = write(header)?;
         let size = Bytes::new(u64::from(around.ip.addresses.header_len() + header.len() + around.payload.len()));
@@ -338,6 +356,7 @@ impl Accounting {
             Transport::Tcp(header) => u64::from(header.window),
             Transport::Udp(_) | Transport::Other { .. } => 0,
         };
+        // Time, packet and window are combined in one word, because this is done for every delivered packet.
         counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ window << 44);
     }
 
@@ -384,6 +403,7 @@ impl Accounting {
     #[inline(always)]
     pub(crate) fn recycle(&mut self, packet: Packet) {
         let mut place = packet.0;
+        // Large fields are freed now; the small ones are overwritten by the next packet.
         place.clear();
         self.free.push(place);
     }

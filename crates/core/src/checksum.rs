@@ -1,6 +1,16 @@
 //! The Internet checksum (RFC 1071): the one's complement of the one's complement sum of 16-bit words.
 
-/// A running sum over pieces of data. Every piece but the last must have an even length.
+/// The Internet checksum of data that arrives in pieces. Every piece but the last must have an even length.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::wire::Checksum;
+///
+/// let mut sum = Checksum::default();
+/// sum.add(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]); // The example of RFC 1071, section 3.
+/// assert_eq!(sum.value(), !0xddf2);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checksum(u64);
 
@@ -9,13 +19,16 @@ impl Checksum {
     pub fn add(&mut self, octets: &[u8]) {
         // Long pieces are added in larger words of the machine's byte order (RFC 1071 section 2 (B) and (C)).
         let (long, octets) = octets.split_at(if octets.len() < LONG { 0 } else { octets.len() & !3 });
+        // RFC 1071, section 2 (B): the sum is independent of the byte order, so it can be computed in native order and
+        // swapped once.
         let own: u64 =
             long.chunks_exact(4).map(|word| u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]))).sum();
         self.0 += u64::from(u16::from_be(folded(own)));
         let words = octets.chunks_exact(2);
         let odd = words.remainder();
-        // 2^48 words fit before the carries must be folded in.
+        // The 64-bit sum holds 2^48 words before it overflows, so the carries need not be added here.
         self.0 += words.map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum::<u64>();
+        // RFC 1071, section 1: an odd byte is padded with zero on the right.
         if let [last] = odd {
             self.0 += u64::from(*last) << 8;
         }
@@ -36,9 +49,10 @@ impl Checksum {
     }
 }
 
-/// Octets in pieces shorter than this are added word by word.
+/// Pieces shorter than this are added in 16-bit words, because the split costs more than it saves.
 const LONG: usize = 64;
 
+/// Adds the carries to the low 16 bits (one's complement addition).
 fn folded(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

@@ -1,9 +1,9 @@
-//! The vocabulary of lopsided: time, units, packets, the node contract, random streams and the accounting.
+//! The common types of lopsided: time, units, packets, the contract of nodes, random streams and the accounting.
 //!
 //! All other crates build on these types, and this crate depends on none of them. It has no clock, no I/O and no global
-//! state: a state machine gets the time and a [`Cx`] with each call, and can reach nothing else.
+//! state: a state machine receives the time and a [`Cx`] with each call, and can reach nothing else.
 
-#![warn(missing_docs)]
+#![deny(missing_docs)]
 
 mod accounting;
 mod checksum;
@@ -28,7 +28,7 @@ pub use seq::Seq;
 pub use time::{Duration, Time};
 pub use units::{BitRate, Bytes};
 
-/// A direction of a line: towards the home (`Down`) or away from it (`Up`).
+/// A direction of a line: towards the client (`Down`) or away from it (`Up`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dir {
     /// Towards the client: the fast direction of an access line.

@@ -6,12 +6,43 @@ use crate::{
 };
 use std::fmt::Debug;
 
-/// An attachment of a node. The node numbers its ports from zero.
+/// A port of a node, where a wire is attached. Each node numbers its ports from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u16);
 
-/// A state machine in a network. The network calls `handle_*` as things happen, and after each such call takes
-/// everything from `poll_transmit`, then re-reads `poll_timeout`. No clock, no I/O, no thread.
+/// A state machine in a network. The network calls `handle_*` when a packet arrives or a timer expires. After each such
+/// call it takes all packets from `poll_transmit`, and then reads `poll_timeout` again. A node has no clock, no I/O and
+/// no thread.
+///
+/// # Examples
+///
+/// A node that returns every packet through the port at which the packet arrived:
+///
+/// ```
+/// use lopsided_core::{Cx, Node, Packet, Port, Time};
+/// use std::collections::VecDeque;
+///
+/// #[derive(Debug, Default)]
+/// struct Mirror {
+///     waiting: VecDeque<(Port, Packet)>,
+/// }
+///
+/// impl Node for Mirror {
+///     fn handle_packet(&mut self, port: Port, packet: Packet, _cx: &mut Cx<'_>) {
+///         self.waiting.push_back((port, packet));
+///     }
+///
+///     fn handle_timeout(&mut self, _cx: &mut Cx<'_>) {}
+///
+///     fn poll_transmit(&mut self, _cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
+///         self.waiting.pop_front()
+///     }
+///
+///     fn poll_timeout(&self) -> Option<Time> {
+///         None
+///     }
+/// }
+/// ```
 pub trait Node: Debug + Send {
     /// A packet arrives at a port.
     fn handle_packet(&mut self, port: Port, packet: Packet, cx: &mut Cx<'_>);
@@ -30,18 +61,34 @@ pub trait Node: Debug + Send {
     fn held(&self) -> Count {
         Count::ZERO
     }
-    /// Calls `out` for each quantity of the results' table of parts, with the name of the node's part, which may be
-    /// empty, the name of the quantity with its unit at the end, and the current value.
+    /// Calls `out` for each quantity of the results' table of parts. The arguments are the name of the node's part (may
+    /// be empty), the name of the quantity with its unit at the end, and the current value.
     fn sample(&self, _out: &mut dyn FnMut(&str, &str, f64)) {}
 }
 
 /// The context of a call: the time and the accounting. A state machine can reach nothing else.
 ///
-/// A packet begins with [`Cx::originate`] and ends with [`Cx::deliver`], [`Cx::drop`] or [`Cx::absorb`]. In between only
-/// [`Cx::mark`] and [`Cx::rewrite`] change it.
+/// A packet begins with [`Cx::originate`] and ends with [`Cx::deliver`], [`Cx::drop`] or [`Cx::absorb`]. In between,
+/// only [`Cx::mark`] and [`Cx::rewrite`] change it.
 ///
-/// The context has no random numbers. A part that needs them has a [`crate::Rng`] of its own, seeded by its role, so that
-/// the draws of one part never depend on another.
+/// The context has no random numbers. A part that needs random numbers owns a [`crate::Rng`], seeded by the part's
+/// role, so that its draws never depend on other parts.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::packet::UdpHeader;
+/// use lopsided_core::{Accounting, Cx, DropReason, FlowId, IpHeader, NewPacket, NodeId, Payload, Time, Transport};
+/// use std::net::Ipv4Addr;
+///
+/// let mut accounting = Accounting::new(1);
+/// let mut cx = Cx::new(Time::ZERO, NodeId(0), &mut accounting);
+/// let ip = IpHeader::v4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+/// let udp = Transport::Udp(UdpHeader { src_port: 5000, dst_port: 53 });
+/// let packet = cx.originate(NewPacket::new(FlowId(0), ip, udp, Payload::virtual_len(100)));
+/// cx.drop(packet, DropReason::QueueFull);
+/// assert_eq!(cx.counters().dropped(DropReason::QueueFull).packets, 1);
+/// ```
 #[derive(Debug)]
 pub struct Cx<'a> {
     now: Time,
@@ -93,6 +140,7 @@ impl<'a> Cx<'a> {
     #[inline(always)]
     pub fn deliver(&mut self, mut packet: Packet) -> Delivered {
         self.accounting.delivered(self.now, self.node, &mut packet);
+        // Checked first, because most runs have no observer.
         if self.accounting.mask().has(EventMask::HOSTS) {
             self.accounting.publish(self.now, self.node, &Event::Received(&packet));
         }
@@ -115,19 +163,21 @@ impl<'a> Cx<'a> {
         self.accounting.absorbed(self.now, self.node, packet);
     }
 
-    /// Marks the packet if its transport is capable of ECN (RFC 3168 section 5). Returns false and changes nothing if it is
-    /// not. A packet that was marked before stays marked and counts again, because this queue would have marked it.
+    /// Marks the packet if its transport is capable of ECN (RFC 3168 section 5). Returns false and changes nothing if
+    /// it is not. A packet that was marked before stays marked and counts again, because this queue would have marked
+    /// it.
     pub fn mark(&mut self, packet: &mut Packet, why: MarkReason) -> bool {
         if !packet.is_ecn_capable() {
             return false;
         }
+        // RFC 3168, section 5: a router sets CE instead of dropping the packet.
         packet.set_ecn(Ecn::Ce);
         self.record_mark(packet, why);
         true
     }
 
-    /// Marks the packet whether or not its transport is capable of ECN, as a router of balakrishnan1999 section 6.1 does
-    /// with ACKs.
+    /// Marks the packet whether or not its transport is capable of ECN, as a router of balakrishnan1999 section 6.1
+    /// does with ACKs.
     pub fn mark_regardless(&mut self, packet: &mut Packet, why: MarkReason) {
         packet.set_ecn(Ecn::Ce);
         self.record_mark(packet, why);
@@ -140,6 +190,7 @@ impl<'a> Cx<'a> {
 
     /// Changes the packet. The accounting records the change, and the octets by which the packet grew or shrank.
     pub fn rewrite<T>(&mut self, packet: &mut Packet, change: impl FnOnce(&mut PacketEditor<'_>) -> T) -> T {
+        // The conservation check needs the change of size.
         let before = packet.size();
         let result = change(&mut PacketEditor(&mut packet.0));
         self.accounting.rewritten(self.now, self.node, packet, before);
@@ -182,6 +233,7 @@ impl<'a> Cx<'a> {
     /// Runs `act` for one class of this node's queue. `packets` and `bytes` wait in the node's other classes, and the
     /// backlog in the class's events includes them.
     pub fn within_class<T>(&mut self, packets: u32, bytes: Bytes, act: impl FnOnce(&mut Cx<'_>) -> T) -> T {
+        // Classes can be nested, so the outer value is restored afterwards.
         let outer = *self.accounting.backlog_beside();
         *self.accounting.backlog_beside() = (outer.0 + packets, outer.1 + bytes);
         let done = act(&mut self.at(self.now));

@@ -1,6 +1,6 @@
 //! The number of a node in its network.
 
-/// A node's place in its network.
+/// The number of a node in its network, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 

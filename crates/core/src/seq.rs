@@ -1,9 +1,21 @@
-//! TCP sequence numbers: 32 bits that wrap, compared only within half their range (RFC 9293 section 3.4).
+//! TCP sequence numbers. They have 32 bits and wrap, so two numbers can be compared only if they are less than 2^31
+//! apart (RFC 9293, section 3.4).
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// A sequence number. It has no `Ord`: which of two is later is only defined for numbers less than 2^31 apart.
+/// A sequence number. The type has no `Ord`: which of two numbers is later is defined only if they are less than 2^31
+/// apart.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::Seq;
+///
+/// let last = Seq::new(u32::MAX);
+/// assert!(last.before(last + 1));
+/// assert_eq!((last + 10).since(last), 10);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Seq(u32);
 
@@ -20,6 +32,7 @@ impl Seq {
 
     /// True if it precedes the other number (modulo 2^32).
     pub const fn before(self, other: Seq) -> bool {
+        // As Linux's `before()`: the sign of the 32-bit difference.
         (self.0.wrapping_sub(other.0) as i32) < 0
     }
 
@@ -43,7 +56,7 @@ impl Seq {
         if self.before(other) { self } else { other }
     }
 
-    /// Octets from `earlier` to this number, which must not be before it.
+    /// Number of bytes from `earlier` to this number. `earlier` must not be after this number.
     pub const fn since(self, earlier: Seq) -> u32 {
         self.0.wrapping_sub(earlier.0)
     }

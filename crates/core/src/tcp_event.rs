@@ -1,7 +1,7 @@
-//! The events inside a TCP endpoint as values that can be stored: changes of state, losses and their rule, reductions of
-//! the window and undos, timers, reasons of ACKs, and the limits of the sender.
+//! The events inside a TCP endpoint, as values that can be stored: changes of state, losses and the rule that found
+//! them, reductions of the window and their undo, timers, the reasons of ACKs, and the limits of the sender.
 //!
-//! A connection creates them only for a listener, see `lopsided_tcp::Connection::listen_to`.
+//! A connection creates these events only for a listener; see `lopsided_tcp::Connection::listen_to`.
 
 use crate::{Bytes, Seq, Time};
 
@@ -54,15 +54,15 @@ impl State {
 /// The congestion state of a sender, in Linux's names and order (`tcpi_ca_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CaState {
-    /// Nothing is missing.
+    /// No segment is missing.
     Open,
     /// Duplicate or selective ACKs arrived, too few for a loss.
     Disorder,
-    /// The window falls without a loss to repair (ECN, a repaired tail loss).
+    /// The window shrinks without a loss to repair (ECN, or a tail loss that a probe repaired).
     Cwr,
     /// Fast recovery.
     Recovery,
-    /// After a timeout, until what was out then is acknowledged.
+    /// After a timeout, until all data that was outstanding at the timeout is acknowledged.
     Loss,
 }
 
@@ -84,7 +84,6 @@ macro_rules! named {
     ($(#[$doc:meta])* $type:ident { $($(#[$value_doc:meta])* $value:ident = $name:literal,)+ }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        #[allow(missing_docs, reason = "the text of a value names it")]
         pub enum $type {
             $($(#[$value_doc])* $value,)+
         }
@@ -101,7 +100,7 @@ macro_rules! named {
 }
 
 named! {
-    /// The cause of a change of a sender's congestion state.
+    /// Why the congestion state of a sender changed.
     CaReason {
         /// Duplicate or selective ACKs.
         Reordering = "duplicate or selective ACKs",
@@ -111,17 +110,17 @@ named! {
         EcnEcho = "ECN echo",
         /// The tail loss probe repaired a loss.
         ProbeRepaired = "the tail loss probe repaired a loss",
-        /// The host's own interface had no room.
+        /// The queue of the host's own interface was full.
         LocalCongestion = "the interface was full",
-        /// The retransmission timer fired.
+        /// The retransmission timer expired.
         Timeout = "retransmission timeout",
         /// All data that was outstanding when the repair began is acknowledged.
         Completed = "all that was out is acknowledged",
         /// The reduction was not needed.
         Undone = "undo",
-        /// Nothing is missing any more.
+        /// No segment is missing any more.
         NothingMissing = "nothing is missing",
-        /// A segment was too long for a router's next link.
+        /// A router reported that a segment was too big for its next link.
         PathMtu = "the path takes smaller segments",
     }
 }
@@ -143,30 +142,36 @@ named! {
         MarkedAck = "a marked ACK",
         /// A partial acknowledgement (RFC 6582).
         PartialAck = "partial ACK",
-        /// RFC 9002: a packet three numbers lower than one acknowledged, or older than 9/8 of a round trip (QUIC).
+        /// RFC 9002 (QUIC): a packet sent 3 packets before an acknowledged one, or more than 9/8 of a round trip
+        /// before.
         Rfc9002 = "RFC 9002",
         /// The retransmission timer.
         Timeout = "timeout",
-        /// The receiver dropped what it had SACKed.
+        /// The receiver discarded data that it had SACKed.
         Reneged = "SACK reneging",
-        /// The segment was too long for a router's next link.
+        /// The segment was too big for a router's next link.
         TooLong = "too long for the path",
     }
 }
 
 named! {
-    /// The cause of a smaller window.
+    /// Why a window was reduced.
     Reduction {
+        /// A segment was lost.
         Loss = "loss",
+        /// An ECN echo arrived.
         EcnEcho = "ECN echo",
+        /// The retransmission timer expired.
         Timeout = "timeout",
+        /// The queue of the host's own interface was full.
         LocalCongestion = "interface full",
+        /// The connection was idle (RFC 2861).
         Idle = "idle",
     }
 }
 
 named! {
-    /// The rule that showed a reduction to be spurious.
+    /// The rule that found a reduction to be spurious.
     UndoRule {
         /// An echoed timestamp is older than the retransmission (RFC 3522).
         Eifel = "Eifel",
@@ -174,7 +179,7 @@ named! {
         Dsack = "DSACK",
         /// After a timeout an ACK covered data that was not retransmitted (RFC 5682).
         FRto = "F-RTO",
-        /// An ACK arrived sooner after a timeout than one for a retransmission can (4.4BSD).
+        /// After a timeout an ACK arrived sooner than an ACK of the retransmission could (4.4BSD).
         EarlyAck = "early ACK",
     }
 }
@@ -182,41 +187,51 @@ named! {
 named! {
     /// The timers of a connection.
     TimerKind {
+        /// Retransmission timeout (RFC 6298).
         Retransmission = "retransmission",
+        /// Tail loss probe (RFC 8985, section 7).
         TailProbe = "tail loss probe",
+        /// RACK waits for reordered segments (RFC 8985, section 6.2).
         Reordering = "reordering",
+        /// Probe of a zero window (RFC 9293, section 3.8.6.1).
         Persist = "persist",
+        /// Delayed ACK (RFC 9293, section 3.8.6.3).
         DelayedAck = "delayed ACK",
+        /// The next paced segment.
         Pacing = "pacing",
+        /// Retransmission of a SYN.
         Handshake = "handshake",
+        /// The end of TIME-WAIT.
         TimeWait = "time-wait",
+        /// Keep-alive (RFC 9293, section 3.8.4).
         KeepAlive = "keep-alive",
     }
 }
 
 named! {
-    /// The reason of an ACK without data.
+    /// Why an ACK without data was sent.
     AckReason {
         /// The policy acknowledges each segment.
         EverySegment = "every segment",
-        /// The segments or octets that one ACK may cover have arrived.
+        /// The number of segments or bytes that one ACK may cover has arrived.
         Count = "enough segments",
-        /// The delayed-ACK timer fired.
+        /// The delayed-ACK timer expired.
         Delay = "delay",
         /// Linux's quick ACKs.
         Quick = "quick ACK",
         /// Data arrived out of order.
         OutOfOrder = "out of order",
-        /// A segment filled a gap, or a part of it.
+        /// A segment filled a gap, or part of one.
         GapFilled = "gap filled",
         /// The data had arrived before.
         Duplicate = "duplicate data",
-        /// The application read all of a message.
+        /// The application read all data of a message.
         Pushed = "message read",
         /// The window opened.
         WindowUpdate = "window update",
         /// The peer's FIN, or a SYN.
         Fin = "FIN",
+        /// The ACK ends the handshake.
         Handshake = "handshake",
         /// A segment did not fit the connection (RFC 5961).
         Challenge = "challenge",
@@ -232,7 +247,7 @@ named! {
 }
 
 named! {
-    /// The limit of a sender.
+    /// The limits of a sender.
     Limit {
         /// The congestion window.
         Congestion = "congestion window",
@@ -248,7 +263,7 @@ named! {
         StreamFlowControl = "stream flow control",
         /// The peer's flow control of the connection (QUIC).
         ConnectionFlowControl = "connection flow control",
-        /// The bound of unacknowledged data is reached (QUIC).
+        /// The send buffer is full of unacknowledged data (QUIC).
         SendBuffer = "send buffer",
         /// The client's address is not validated yet (RFC 9000 section 8.1).
         AntiAmplification = "anti-amplification limit",
@@ -257,7 +272,7 @@ named! {
     }
 }
 
-/// An event inside an endpoint. Offsets are octets of the stream, from 0.
+/// An event inside an endpoint. Offsets are bytes of the stream, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TcpEvent {
     /// The connection's state changed.
@@ -285,7 +300,7 @@ pub enum TcpEvent {
         /// The rule that found them.
         rule: LossRule,
     },
-    /// The window fell, or the target of a gradual reduction.
+    /// The window, or the target of a gradual reduction, was reduced.
     CwndReduced {
         /// The congestion signal.
         signal: Reduction,
@@ -301,7 +316,7 @@ pub enum TcpEvent {
         /// The window after the undo.
         cwnd: Bytes,
     },
-    /// A timer fired.
+    /// A timer expired.
     Timer {
         /// The timer.
         kind: TimerKind,
@@ -313,7 +328,7 @@ pub enum TcpEvent {
         /// The reason of the ACK.
         why: AckReason,
     },
-    /// The limit of the sender changed.
+    /// The sender is now limited by something else.
     Limited {
         /// The new limit.
         by: Limit,
@@ -327,7 +342,7 @@ pub enum TcpEvent {
         /// True for a tail loss probe.
         probe: bool,
     },
-    /// The congestion control changed its phase. The name before the first phase is empty.
+    /// The congestion control entered another phase.
     CcPhase {
         /// The phase before.
         from: &'static str,

@@ -1,9 +1,20 @@
-//! Simulated or measured time in whole nanoseconds: an instant is a [`Time`], a length of time is a [`Duration`].
+//! Time in whole nanoseconds. An instant is a [`Time`], a length of time is a [`Duration`].
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
-/// An instant: nanoseconds since the run began.
+/// An instant: nanoseconds since the run began. Additions saturate.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::{Duration, Time};
+///
+/// let sent = Time::ZERO + Duration::from_millis(20);
+/// let arrived = sent + Duration::from_micros(1500);
+/// assert_eq!(arrived - sent, Duration::from_micros(1500));
+/// assert_eq!(arrived.ceil_to(Duration::from_millis(1)), Time::ZERO + Duration::from_millis(22));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
@@ -32,13 +43,14 @@ impl Time {
         self.0 as f64 / 1e9
     }
 
-    /// The span since `earlier`, or zero where `earlier` is later.
+    /// The time since `earlier`; zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 
-    /// The next instant that is a whole multiple of `grain`, or this one if it is. A zero grain leaves it as it is.
+    /// This instant, rounded up to a multiple of `grain`. Unchanged if `grain` is zero.
     pub const fn ceil_to(self, grain: Duration) -> Time {
+        // A grain of 0 or 1 ns changes nothing, and 0 must not be a divisor.
         if grain.0 <= 1 { self } else { Time(self.0.div_ceil(grain.0) * grain.0) }
     }
 }
@@ -104,7 +116,7 @@ impl Duration {
         Duration(self.0.saturating_mul(by))
     }
 
-    /// The next whole multiple of `grain`, or this span if it is one. A zero grain leaves it as it is.
+    /// This span, rounded up to a multiple of `grain`. Unchanged if `grain` is zero.
     pub const fn ceil_to(self, grain: Duration) -> Duration {
         if grain.0 <= 1 { self } else { Duration(self.0.div_ceil(grain.0) * grain.0) }
     }
@@ -113,6 +125,7 @@ impl Duration {
 impl Add<Duration> for Time {
     type Output = Time;
     fn add(self, span: Duration) -> Time {
+        // Saturates, so that "never" plus any span stays "never".
         Time(self.0.saturating_add(span.0))
     }
 }
@@ -133,7 +146,7 @@ impl Sub<Duration> for Time {
 impl Sub<Time> for Time {
     type Output = Duration;
     /// # Panics
-    /// In debug builds, if `earlier` is later: time never runs backwards here.
+    /// In debug builds, if `earlier` is later. Time never goes back.
     fn sub(self, earlier: Time) -> Duration {
         debug_assert!(self.0 >= earlier.0, "{self:?} is before {earlier:?}");
         self.saturating_since(earlier)
@@ -178,6 +191,7 @@ impl Div<u64> for Duration {
 impl fmt::Debug for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Time::MAX {
+            // Distinguishes the sentinel from a real time in debug output.
             write!(f, "never")
         } else {
             write!(f, "{}.{:09} s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)

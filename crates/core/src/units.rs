@@ -1,15 +1,26 @@
-//! Amounts and rates of data as types, so that octets are never mistaken for bits.
+//! Amounts and rates of data as types, so that bytes and bits cannot be confused.
 
 use crate::Duration;
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
-/// A number of octets.
+/// A number of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bytes(u64);
 
 /// A rate in bits per second.
+///
+/// # Examples
+///
+/// At 12 Mbit/s a packet of 1,500 bytes takes 1 ms:
+///
+/// ```
+/// use lopsided_core::{BitRate, Bytes, Duration};
+///
+/// let (time, carry) = BitRate::from_bps(12_000_000).time_to_send(Bytes::new(1500), 0);
+/// assert_eq!((time, carry), (Duration::from_millis(1), 0));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct BitRate(u64);
 
@@ -41,7 +52,7 @@ impl Bytes {
 }
 
 impl BitRate {
-    /// A rate in bits per second.
+    /// A rate with this number of bits per second.
     pub const fn from_bps(bps: u64) -> BitRate {
         BitRate(bps)
     }
@@ -51,12 +62,11 @@ impl BitRate {
         self.0
     }
 
-    /// Whole nanoseconds to send `size`, and what is left over in units of 1 / rate nanoseconds: with the remainder of
-    /// the packet before as `carry`, a long run of packets takes exactly its bits divided by the rate.
-    ///
-    /// # Panics
-    /// If the rate is zero.
+    /// Returns the time to send `size` in whole nanoseconds, and the remainder in units of 1 / rate nanoseconds. A
+    /// caller that passes the remainder as the `carry` of the next packet loses no time to rounding: a long run of
+    /// packets takes exactly its bits divided by the rate.
     pub fn time_to_send(self, size: Bytes, carry: u64) -> (Duration, u64) {
+        // bits * 10^9 / rate, in nanoseconds; the carry has the same unit as the numerator.
         let work = u128::from(size.bits()) * 1_000_000_000 + u128::from(carry);
         // The usual packet fits 64 bits, whose division is several times cheaper.
         match u64::try_from(work) {

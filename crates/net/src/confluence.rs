@@ -144,6 +144,7 @@ impl Confluence {
         let at = entering.at;
         let is_first = at < coming.first;
         if is_first {
+            // The merge point was empty: a stretch starts with this packet.
             if coming.first == Time::MAX {
                 coming.until = at + self.stretch;
             }
@@ -233,6 +234,7 @@ impl Coming {
     #[cold]
     fn begin_stretch(&mut self, now: Time, stretch: Duration) {
         let last = self.later.iter().map(|entering| entering.at).max().unwrap_or(self.first_later);
+        // Far-apart packets get longer stretches, so that `later` is searched only a few times.
         self.until = now + stretch.max((last - self.first_later) / MOST_STRETCHES);
         let (soon, later): (Vec<Entering>, Vec<Entering>) =
             std::mem::take(&mut self.later).into_iter().partition(|entering| entering.at <= self.until);

@@ -64,6 +64,7 @@ impl Division {
     /// Divides a network into at most `most` parts, along some of these lines. `work` is the work of each node, in any
     /// unit. `None` if no line can be cut.
     pub fn of<H: Node>(network: &Network<H>, lines: &[LinePair], work: &[u64], most: usize) -> Option<Division> {
+        // Observers receive events in one order, which parallel parts do not have.
         if network.accounting().mask() != EventMask::NONE || network.nodes().any(|node| matches!(node, NetNode::Edge)) {
             return None;
         }
@@ -115,6 +116,7 @@ fn candidates<H: Node>(network: &Network<H>, lines: &[LinePair]) -> Vec<Join> {
     let foretold = |&links: &LinePair| Some(Join { links, delay: delay(links.0)?.min(delay(links.1)?) });
     let mut joins: Vec<Join> = lines.iter().filter_map(foretold).collect();
     let longest = joins.iter().map(|join| join.delay).max().unwrap_or(Duration::ZERO);
+    // The shortest delay is the window of all parts.
     joins.retain(|join| join.delay.as_secs_f64() >= LEAST_DELAY * longest.as_secs_f64());
     joins
 }
@@ -183,6 +185,8 @@ impl Blocks {
         let of_heaviest = bridges.iter().filter(|bridge| bridge.whole == heaviest);
         of_heaviest
             .filter_map(|bridge| Some((worth(bridge)?, joins[bridge.join].delay, bridge.join)))
+            // The most equal cut; of equal cuts the longest delay, then the highest index, so the result is
+            // deterministic.
             .max()
             .map(|best| best.2)
     }

@@ -87,6 +87,7 @@ impl EventQueue {
     #[inline]
     fn key(&self, slot: usize, at: Option<Time>) -> u64 {
         match at {
+            // The time is in the high bits, so comparing keys compares times first and slots second.
             Some(at) if at.as_nanos() <= self.horizon => (at.as_nanos() << self.slot_bits) | slot as u64,
             _ => NEVER,
         }

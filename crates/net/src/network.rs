@@ -272,6 +272,7 @@ impl<H: Node> Network<H> {
             if !leaders.iter().all(|leader| foretells(leader) && self.behind(*leader) == router) {
                 continue;
             }
+            // The caller names links by their role; a stage or medium may stand in their place.
             let NetNode::Link(link) = self.node(follower) else { continue };
             // Without a delay the link needs each packet at once, so a merge point could not collect several.
             if !link.foretells() || leaders.len() > 1 && link.delay().is_zero() {
@@ -281,6 +282,7 @@ impl<H: Node> Network<H> {
             let row = &mut self.places[follower.index()].row;
             match leaders[..] {
                 [] => {}
+                // Drop-tail links preserve the order, so packets need no sorting.
                 [leader] => row.follows = Some(leader),
                 _ => {
                     row.gathers = Some(self.confluences.len() as u32);
@@ -458,6 +460,7 @@ impl<H: Node> Network<H> {
 
     /// Handles events up to and including `until`, but at most `budget` events.
     pub fn run(&mut self, until: Time, budget: u64) -> Progress {
+        // Saturates, because callers pass `u64::MAX` for no limit.
         let last = self.events.saturating_add(budget);
         while let Some((time, index)) = self.queue.first() {
             if time > until {
@@ -467,7 +470,8 @@ impl<H: Node> Network<H> {
                 return Progress::Paused;
             }
             self.events += 1;
-            // A node can become due in the past while another node is handled. Such a node acts now: time never goes back.
+            // A node can become due in the past while another node is handled. Such a node acts now: time never goes
+            // back.
             self.now = self.now.max(time);
             self.wake(index);
             if self.accounting.take_interrupt() {
@@ -744,6 +748,7 @@ impl<H: Node> Network<H> {
     pub(crate) fn exchange(&mut self, node: NodeId, other: &mut Network<H>) {
         std::mem::swap(&mut self.places[node.index()].node, &mut other.places[node.index()].node);
         self.accounting.swap_node(node, &mut other.accounting);
+        // The packets in front of a link move with the link.
         if let Some(confluence) = self.places[node.index()].row.gathers {
             let confluence = confluence as usize;
             self.confluences[confluence].1.exchange(&mut other.confluences[confluence].1);
@@ -812,6 +817,7 @@ impl<H: Node> Network<H> {
         let NetNode::Elsewhere(arriving) = &mut self.places[link.index()].node else {
             unreachable!("it is in another part")
         };
+        // Packets of one link arrive in order, so the list stays sorted.
         arriving.push_back((at, packet));
         if arriving.len() == 1 {
             self.queue.set(link.index(), Some(at));

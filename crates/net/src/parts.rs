@@ -160,6 +160,7 @@ impl<H: Node> Parts<H> {
         });
         // Packets of the last window may still be on their way into another part.
         self.hand_over_rest();
+        // Even after a panic, so that the network is complete when the panic is resumed.
         self.take_back(network);
         let mut together = Together::Reached;
         for end in ended {

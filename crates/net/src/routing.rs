@@ -46,6 +46,7 @@ impl Routes {
     pub fn set(&mut self, dst: IpAddr, port: Port) {
         match self.offset(dst) {
             Some(offset) if offset < Routes::NEAR as usize => {
+                // Grows on demand: most routers need a few addresses only.
                 if offset >= self.near.len() {
                     self.near.resize(offset + 1, Routes::NONE);
                 }

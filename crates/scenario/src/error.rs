@@ -1,40 +1,51 @@
-//! Errors that point at the text: where, what stands there, what was meant.
+//! Errors that point at the text: the position, the text there, and how to correct it.
 //!
-//! The renderer is our own, in the shape of rustc's; nothing but one file's line, a caret and a hint is needed.
+//! The renderer is our own, in the style of rustc's: it needs only one line of the file, an underline and a hint.
 
 use std::fmt::{self, Write as _};
 
-/// One thing that is wrong, with the place where it stands.
+/// One error, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The file, or `override` where an override is at fault.
+    /// The file's name, or `override` if the error is in an override.
     pub file: String,
-    /// From 1; in an override always 1.
+    /// The line, from 1. In an override always 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// The dotted key that is meant, such as `link.up.rate`; empty for the file as a whole.
+    /// The dotted key with the error, such as `link.up.rate`. Empty if the error concerns the file as a whole.
     pub key: String,
+    /// The error in one sentence, without a full stop.
     pub message: String,
-    /// What was probably meant, or what to write.
+    /// How to correct the error.
     pub help: Option<String>,
-    /// The line with the offending text, or a window of it where it is long.
+    /// The line with the error, or a part of it if the line is long.
     pub excerpt: String,
-    /// What to underline in the excerpt, in characters: first and length.
+    /// The part of the excerpt to underline, in characters: start and length.
     pub underline: (usize, usize),
 }
 
-/// Everything wrong with a scenario. Displayed as text for a terminal, one block for each problem.
+/// All errors of a scenario. The `Display` text is for a terminal, with one block per error.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_scenario::Scenario;
+///
+/// let errors = Scenario::parse("[scenario]\nduration = \"60\"\n", "my.toml", &[]).unwrap_err();
+/// assert_eq!(errors.problems[0].message, "`60` has no unit");
+/// assert_eq!((errors.problems[0].line, errors.problems[0].column), (2, 12));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Errors {
-    /// Never empty; in the order of the text, overrides last.
+    /// The errors in the order of the text, those of overrides last. Never empty.
     pub problems: Vec<Problem>,
 }
 
-/// More than these are counted, not shown.
+/// Maximum number of errors that are displayed. The others are only counted.
 const SHOWN: usize = 30;
 
-/// Beyond so many, a file is something else than a scenario with mistakes, and nobody reads on.
+/// Maximum number of errors that are stored. A file with more errors is no scenario.
 const KEPT: usize = 200;
 
 impl std::error::Error for Errors {}
@@ -55,6 +66,7 @@ impl fmt::Display for Errors {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // An override is one line without a number.
         let number = if self.file == OVERRIDE { String::new() } else { self.line.to_string() };
         let margin = " ".repeat(number.len());
         writeln!(f, "error: {}", self.message)?;
@@ -66,6 +78,7 @@ impl fmt::Display for Problem {
         writeln!(f, "{margin} |")?;
         writeln!(f, "{number} | {}", self.excerpt)?;
         let (first, length) = self.underline;
+        // At least one caret, for errors at an empty range.
         writeln!(f, "{margin} | {}{}", " ".repeat(first), "^".repeat(length.max(1)))?;
         if let Some(help) = &self.help {
             writeln!(f, "{margin} = help: {help}")?;
@@ -74,16 +87,17 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What stands for the file's name where an override is at fault.
+/// The file name in errors of overrides.
 pub(crate) const OVERRIDE: &str = "override";
 
-/// A stretch of the file or of an override.
+/// A range of the file or of an override.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
-    /// 0 is the file, `n` the override `n - 1`.
+    /// 0 for the file, `n` for the override `n - 1`.
     pub source: usize,
-    /// In bytes.
+    /// First byte of the range.
     pub start: usize,
+    /// Byte after the range.
     pub end: usize,
 }
 
@@ -91,12 +105,12 @@ impl Place {
     pub(crate) const TOP: Place = Place { source: 0, start: 0, end: 0 };
 }
 
-/// The texts that places point into, and the problems found so far.
+/// The texts that positions refer to, and the errors found so far.
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
     file: &'a str,
     text: &'a str,
-    /// Each `key=value` in full.
+    /// The text `key=value` of each override.
     overrides: Vec<String>,
     /// Offset of each line of the file.
     lines: Vec<usize>,
@@ -109,22 +123,25 @@ impl<'a> Report<'a> {
         Report { file, text, overrides, lines, found: Vec::new() }
     }
 
-    /// The folder of the scenario's file; empty for that in which the program runs.
+    /// The folder of the scenario's file. Empty for the current folder.
     pub(crate) fn folder(&self) -> &'a str {
         self.file.rfind(['/', '\\']).map_or("", |end| &self.file[..=end])
     }
 
-    /// Notes a problem, unless the same was noted at the same place: settings are read once for each flow that uses
-    /// them.
+    /// Adds an error. An error with the same message at the same place is added only once, because settings are read
+    /// once for each flow that uses them.
     pub(crate) fn problem(&mut self, place: Place, key: &str, message: impl Into<String>, help: Option<String>) {
         let message = message.into();
+        // A file with this many errors is no scenario.
         if self.is_full() {
             return;
         }
+        // Settings are read once per flow, so the same error is found several times.
         if self.found.iter().any(|(other, problem)| *other == place && problem.message == message) {
             return;
         }
         let (file, line_number, line, line_start) = self.line_of(place);
+        // A value may span several lines. Its range is cut at the end of this line.
         let start = floor_boundary(line, place.start.saturating_sub(line_start));
         let end = floor_boundary(line, place.end.saturating_sub(line_start)).max(start);
         let before = line[..start].chars().count();
@@ -142,7 +159,7 @@ impl<'a> Report<'a> {
         self.found.push((place, problem));
     }
 
-    /// Whether no more problems are taken.
+    /// True if no more errors are stored.
     pub(crate) fn is_full(&self) -> bool {
         self.found.len() >= KEPT
     }
@@ -152,26 +169,28 @@ impl<'a> Report<'a> {
     }
 
     pub(crate) fn finish(mut self) -> Option<Errors> {
-        // Stable: what was found first at a place stays first.
+        // A stable sort: errors at one place keep the order in which they were found.
         self.found.sort_by_key(|(place, _)| (place.source, place.start));
         let problems: Vec<Problem> = self.found.into_iter().map(|(_, problem)| problem).collect();
         if problems.is_empty() { None } else { Some(Errors { problems }) }
     }
 
-    /// The file's name, the line's number and text without its end, and the offset of its beginning.
+    /// The file's name, the number and text of the line, and the offset of the line's start.
     fn line_of(&self, place: Place) -> (String, usize, &str, usize) {
         if let Some(text) = place.source.checked_sub(1).and_then(|index| self.overrides.get(index)) {
             return (OVERRIDE.to_owned(), 1, text, 0);
         }
+        // The line that contains the start of the range.
         let index = self.lines.partition_point(|start| *start <= place.start) - 1;
         let start = self.lines[index];
         let end = self.lines.get(index + 1).map_or(self.text.len(), |next| next - 1);
         let line = self.text.get(start..end).unwrap_or("");
+        // Windows line ends are not part of the line.
         (self.file.to_owned(), index + 1, line.strip_suffix('\r').unwrap_or(line), start)
     }
 }
 
-/// A text for a message: in backticks, control characters made visible, the middle left out where it is long.
+/// Formats a text for a message: in backticks, with control characters escaped, and cut after 60 characters.
 pub(crate) fn quote(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut out = String::from("`");
@@ -190,37 +209,42 @@ pub(crate) fn quote(text: &str) -> String {
     out
 }
 
-/// The name among `known` that was probably meant.
+/// The known name that is most similar to `word`, if it is similar enough to be a misspelling.
 pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    // A long word resembles no key, and the comparison costs its length.
+    // No key is this long, and the comparison takes time proportional to the length.
     if word.len() > 64 {
         return None;
     }
+    // `Start-Jitter` is the same word as `start_jitter`.
     let spelling = |text: &str| text.to_lowercase().replace('-', "_");
     let word = spelling(word);
+    // Jaro-Winkler favours a common prefix, as misspelled keys mostly have one.
     let scored = known.into_iter().map(|name| (likeness(&word, &spelling(name)), name));
     let best = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    // Below 0.8 the suggestion would often be wrong.
     (best.0 > 0.8).then_some(best.1)
 }
 
-/// From 0 to 1. In words as short as "rtt", one slip of the finger leaves little in common, and yet it is one slip.
+/// The similarity of two names, from 0 to 1. In short words a single typing error leaves little in common, so an edit
+/// distance of 1 always counts as similar.
 fn likeness(word: &str, name: &str) -> f64 {
     let common = strsim::jaro_winkler(word, name);
     let slip = word.chars().count() >= 3 && strsim::osa_distance(word, name) == 1;
     if slip { common.max(0.85 + common / 10.0) } else { common }
 }
 
-/// "did you mean `x`?", or else the whole list.
+/// Returns "did you mean `x`?", or the list of known names if none is similar.
 pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str> + Clone) -> String {
     match nearest(word, known.clone()) {
         Some(name) => format!("did you mean `{name}`?"),
         None => {
+            // A longer list would hide the message.
             const SHOWN: usize = 24;
             let names: Vec<&str> = known.into_iter().collect();
             let more = names.len().saturating_sub(SHOWN);
             let listed: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
             match (names.len(), more) {
-                (0, _) => "there is none".to_owned(),
+                (0, _) => "none is known".to_owned(),
                 (_, 0) => format!("known: {}", listed.join(", ")),
                 _ => format!("known: {} and {more} more", listed.join(", ")),
             }
@@ -228,12 +252,14 @@ pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k s
     }
 }
 
-/// The line as it can be shown, with what to underline; a window of it where it is long.
+/// The line for display, and the part to underline. A long line is cut to a part around the error.
 fn excerpt(line: &str, first: usize, length: usize) -> (String, (usize, usize)) {
     const WIDTH: usize = 100;
     const LEAD: usize = 40;
+    // Scroll so that the error is visible with 40 characters before it.
     let skipped = if first + length.min(WIDTH / 2) > WIDTH { first.saturating_sub(LEAD) } else { 0 };
     let show = |character: char| match character {
+        // A tab would move the underline.
         '\t' => ' ',
         other if is_hazardous(other) => '\u{fffd}',
         other => other,
@@ -249,12 +275,13 @@ fn excerpt(line: &str, first: usize, length: usize) -> (String, (usize, usize)) 
     (shown, (first_shown, length.clamp(1, room)))
 }
 
-/// Characters that would move the cursor or reorder the text of a terminal.
+/// True for characters that move the cursor or reverse the direction of text on a terminal.
 fn is_hazardous(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
+/// The largest character boundary at or before `at`.
 fn floor_boundary(text: &str, mut at: usize) -> usize {
     at = at.min(text.len());
     while !text.is_char_boundary(at) {

@@ -1,5 +1,5 @@
-//! What `[[flow]]` says of a flow itself: its name, when it runs, and what it does. Its ends and their stacks follow
-//! from other tables too.
+//! The keys of `[[flow]]` that belong to the flow itself: its name, when it runs, and its application. Its ends and
+//! their TCP settings also depend on other tables.
 
 use crate::transport::TransportConfig;
 use lopsided_app::AppConfig;
@@ -45,35 +45,35 @@ impl Part for FlowPart {
         key(
             "name",
             |flow: &mut Self| &mut flow.name,
-            "Unique. Default: flow1, flow2, ... by place. Copies made by `count` are called name.1, name.2, ...",
+            "A unique name. Default: flow1, flow2, ... in the order of the file. Copies made by `count` are called name.1, name.2, ...",
         )
         .typed(Name),
-        key("group", |flow: &mut Self| &mut flow.group, "Flows that belong together. Default: the name.").typed(Name),
+        key("group", |flow: &mut Self| &mut flow.group, "Name of a group of flows. Default: the name of the flow.").typed(Name),
         key(
             "direction",
             |flow| &mut flow.direction,
-            "With [link]: down is server to client. With a dumbbell: down is left to right, each flow of a direction on the next \
-             pair. This, or from and to.",
+            "With [link], down is from server to client. With a dumbbell, down is from left to right, and each flow uses the next \
+             pair of hosts. Use either this, or `from` and `to`.",
         ),
-        key("start", |flow| &mut flow.start, "When the flow begins."),
-        key("start_jitter", |flow| &mut flow.start_jitter, "A random time from 0 to this is added to the start."),
+        key("start", |flow| &mut flow.start, "When the flow starts."),
+        key("start_jitter", |flow| &mut flow.start_jitter, "A random time from 0 to this value is added to the start."),
         key(
             "start_spacing",
             |flow| &mut flow.start_spacing,
-            "With `count`: each copy starts this much after the one before.",
+            "With `count`: time between the starts of two copies.",
         ),
         key("stop", |flow| &mut flow.stop, "When the application stops. Default: the end of the run."),
-        key("count", |flow| &mut flow.count, "So many equal flows."),
+        key("count", |flow| &mut flow.count, "Number of equal flows."),
         key(
             "app",
             |flow: &mut Self| &mut flow.app,
-            "What the two ends do: a kind such as \"bulk\", a size such as \"10 MB\" to be sent once, or a table.",
+            "The application: a kind such as \"bulk\", a size such as \"10 MB\" to send once, or a table.",
         )
         .default_text("bulk"),
         key(
             "transport",
             |flow: &mut Self| &mut flow.transport,
-            "What carries the data: \"tcp\", \"quic\", or a table with `kind` and settings.",
+            "The transport protocol: \"tcp\", \"quic\", or a table with `kind` and settings.",
         )
         .default_text("tcp"),
     ];
@@ -84,7 +84,7 @@ impl Part for FlowPart {
 }
 
 impl FlowPart {
-    /// When the last of the copies starts, without jitter.
+    /// Start of the last copy, without jitter.
     pub fn last_start(&self) -> Duration {
         self.start + self.start_spacing * u64::from(self.count).saturating_sub(1)
     }

@@ -1,8 +1,8 @@
-//! The network: hosts, routers and the links between them, and the path a packet takes.
+//! The network: hosts, routers and links, and the path of a packet.
 //!
-//! Routing is static and by destination: a router sends a packet over the link that begins a path of fewest links, the
-//! first such link in the scenario's order where several do. Hosts do not forward. Left out: weights, changes during a
-//! run.
+//! Routing is static and by destination. A router sends a packet over the link that starts a path of the fewest links;
+//! if several links do, over the first of them in the scenario. Hosts do not forward. Left out: weights, and changes
+//! during a run.
 
 use lopsided_core::Dir;
 use lopsided_link::{LinkConfig, MediumConfig};
@@ -10,38 +10,71 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The network of a scenario.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::Dir;
+/// use lopsided_scenario::Scenario;
+///
+/// let text = r#"
+///     [scenario]
+///     duration = "10 s"
+///     [link]
+///     rtt = "20 ms"
+///     down.rate = "10 Mbit/s"
+///     up.rate = "1 Mbit/s"
+///     [lan]
+///     rate = "1 Gbit/s"
+///     [[flow]]
+///     direction = "down"
+/// "#;
+/// let scenario = Scenario::parse(text, "lan.toml", &[]).unwrap();
+/// let path = scenario.graph.routes().path(0, 1).unwrap();
+/// let names: Vec<&str> = path.iter().map(|hop| scenario.graph.links[hop.link].name.as_str()).collect();
+/// assert_eq!(names, ["server-r1", "link", "r2-client"]);
+/// assert!(path.iter().all(|hop| hop.dir == Dir::Down));
+/// ```
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Graph {
+    /// Names of the hosts.
     pub hosts: Vec<String>,
+    /// Names of the routers.
     pub routers: Vec<String>,
+    /// The links.
     pub links: Vec<LinkSpec>,
-    /// The routers that are shared media, in ascending order.
+    /// The routers that are shared media, in ascending order of their index.
     pub media: Vec<MediumSpec>,
 }
 
-/// A medium that several stations share: its links join them to it.
+/// A medium that several stations share. The links between the medium and other nodes make those nodes its stations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediumSpec {
-    /// Its place in [`Graph::routers`].
+    /// Index of the medium in [`Graph::routers`].
     pub router: usize,
+    /// Settings of the medium.
     pub medium: MediumConfig,
 }
 
-/// A line between two nodes, each direction with its own everything. Lines that are alike may share what they are.
+/// A line between two nodes, with separate settings for each direction. Equal lines may share their settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
+    /// The link's name.
     pub name: String,
-    /// Where `down` begins and `up` ends.
+    /// The node where `down` begins and `up` ends.
     pub from: NodeRef,
-    /// Where `down` ends and `up` begins.
+    /// The node where `down` ends and `up` begins.
     pub to: NodeRef,
+    /// The direction `from` to `to`.
     pub down: Arc<LinkConfig>,
+    /// The direction `to` to `from`.
     pub up: Arc<LinkConfig>,
-    /// No route leads over it from `to` to `from`.
+    /// True if no route uses the link from `to` to `from`.
     pub one_way: bool,
 }
 
 impl LinkSpec {
+    /// The settings of a direction.
     pub fn dir(&self, dir: Dir) -> &LinkConfig {
         match dir {
             Dir::Down => &self.down,
@@ -49,6 +82,7 @@ impl LinkSpec {
         }
     }
 
+    /// The settings of a direction, to change them. Other links that share the settings keep the old ones.
     pub fn dir_mut(&mut self, dir: Dir) -> &mut LinkConfig {
         match dir {
             Dir::Down => Arc::make_mut(&mut self.down),
@@ -57,15 +91,17 @@ impl LinkSpec {
     }
 }
 
-/// A node by its place in [`Graph::hosts`] or [`Graph::routers`].
+/// A node, as an index into [`Graph::hosts`] or [`Graph::routers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeRef {
+    /// A host.
     Host(usize),
+    /// A router or a shared medium.
     Router(usize),
 }
 
 impl NodeRef {
-    /// The place in [`Graph::hosts`], of a host.
+    /// Index in [`Graph::hosts`]; `None` for a router.
     pub fn host(self) -> Option<usize> {
         match self {
             NodeRef::Host(index) => Some(index),
@@ -74,11 +110,12 @@ impl NodeRef {
     }
 }
 
-/// One link on a path, and the direction in which it is crossed.
+/// One link of a path, and its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// A place in [`Graph::links`].
+    /// Index of the link in [`Graph::links`].
     pub link: usize,
+    /// The direction in which the path crosses the link.
     pub dir: Dir,
 }
 
@@ -89,6 +126,7 @@ impl Hop {
 }
 
 impl Graph {
+    /// The name of a node.
     pub fn name(&self, node: NodeRef) -> &str {
         match node {
             NodeRef::Host(index) => &self.hosts[index],
@@ -96,19 +134,19 @@ impl Graph {
         }
     }
 
-    /// Finds paths; worth keeping where many are asked for.
+    /// Prepares to find paths. Keep the result if you need several paths.
     pub fn routes(&self) -> Routes<'_> {
         Routes::new(self)
     }
 }
 
-/// The graph with the links of each node at hand.
+/// The graph, with the links of each node in lists.
 #[derive(Debug)]
 pub struct Routes<'a> {
     graph: &'a Graph,
-    /// For each host all its links, as crossed when leaving it, with the node at the far end.
+    /// For each host, all of its links in the outgoing direction, with the node at the far end.
     of_host: Vec<Vec<(Hop, NodeRef)>>,
-    /// For each router its links to other routers only, as crossed when leaving it.
+    /// For each router, its links to other routers in the outgoing direction.
     between_routers: Vec<Vec<(Hop, usize)>>,
 }
 
@@ -123,6 +161,7 @@ impl<'a> Routes<'a> {
                     (NodeRef::Router(router), NodeRef::Router(next)) => {
                         between_routers[router].push((Hop { link, dir }, next));
                     }
+                    // Found from the host's side.
                     (NodeRef::Router(_), NodeRef::Host(_)) => {}
                 }
             }
@@ -130,11 +169,12 @@ impl<'a> Routes<'a> {
         Routes { graph, of_host, between_routers }
     }
 
+    /// True if routes may use the link in this direction.
     fn is_open(&self, hop: Hop) -> bool {
         hop.dir == Dir::Down || !self.graph.links[hop.link].one_way
     }
 
-    /// The links from one host to another in the order they are crossed, or `None` where there is no way.
+    /// The links from one host to another, in order; `None` if there is no path.
     pub fn path(&self, from: usize, to: usize) -> Option<Vec<Hop>> {
         let distance = self.distances_to(to);
         let links_from = |far: &NodeRef| match far {
@@ -143,6 +183,7 @@ impl<'a> Routes<'a> {
         };
         let open = self.of_host[from].iter().filter(|(hop, _)| self.is_open(*hop));
         let first = open.filter_map(|(hop, far)| Some((links_from(far)?, *hop, *far)));
+        // Fewest links first, then the order of the scenario.
         let (_, hop, mut node) = first.min_by_key(|(links, hop, _)| (*links, hop.link))?;
         let mut path = vec![hop];
         while let NodeRef::Router(router) = node {
@@ -153,9 +194,10 @@ impl<'a> Routes<'a> {
         Some(path)
     }
 
-    /// The link that a router sends a packet for the host over.
+    /// The link over which a router sends packets to the host `to`.
     fn next_hop(&self, router: usize, to: usize, distance: &[Option<u32>]) -> Option<(Hop, NodeRef)> {
         let here = distance[router]?;
+        // The host is one link away.
         if here == 1 {
             let from_here = self.of_host[to].iter().filter(|(_, far)| *far == NodeRef::Router(router));
             let mut hops = from_here.map(|(hop, _)| hop.reversed());
@@ -166,12 +208,14 @@ impl<'a> Routes<'a> {
         Some((closer.0, NodeRef::Router(closer.1)))
     }
 
-    /// For each router the number of links to the host.
+    /// For each router, the number of links from the router to the host.
     fn distances_to(&self, host: usize) -> Vec<Option<u32>> {
         let mut distance = vec![None; self.graph.routers.len()];
+        // Breadth-first search from the host backwards, so each router gets its shortest distance.
         let mut waiting = VecDeque::new();
         for (hop, far) in &self.of_host[host] {
             if let NodeRef::Router(router) = far {
+                // The search runs from the host, but packets flow towards it: the reverse direction must be open.
                 if distance[*router].is_none() && self.is_open(hop.reversed()) {
                     distance[*router] = Some(1);
                     waiting.push_back((*router, 1));

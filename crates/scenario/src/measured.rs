@@ -1,20 +1,20 @@
-//! What is written down and measured of a run: `[record]` and `[fairness]`.
+//! The tables `[record]` and `[fairness]`: what a run records and measures.
 
 use lopsided_core::Duration;
 use lopsided_spec::{Fault, Given, Key, Part, key};
 
-/// What is written down while a run goes on. Summaries are always kept.
+/// The records of a run in addition to the summaries, which are always kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordSpec {
-    /// Flow and queue samples this often; `None`: no samples.
+    /// Interval between samples of flows and queues; `None` for no samples.
     pub interval: Option<Duration>,
-    /// A flow sample at every change of its congestion state too.
+    /// True to sample a flow also when its congestion state changes.
     pub on_change: bool,
-    /// A table of every packet event.
+    /// True to write a table of all packet events.
     pub events: bool,
-    /// A table of what happens inside TCP's endpoints.
+    /// True to write a table of the events inside TCP.
     pub tcp_events: bool,
-    /// What a capture at each sending host would say of its connections.
+    /// True to write a table of what a packet capture at each sending host shows of its connections.
     pub traces: bool,
 }
 
@@ -32,44 +32,46 @@ impl Default for RecordSpec {
 
 impl Part for RecordSpec {
     const NAME: &'static str = "record";
-    const TEXT: &'static str = "What is written down during the run. Summaries are always kept.";
+    const TEXT: &'static str = "What is recorded during the run. Summaries are always recorded.";
     const KEYS: &'static [Key<RecordSpec>] = &[
         key(
             "interval",
             |record: &mut Self| &mut record.interval,
-            "Samples of flows and queues this often; false for none.",
+            "Interval between samples of flows and queues; false for no samples.",
         )
         .none_word("off"),
-        key("on_change", |record| &mut record.on_change, "A sample too whenever a flow's congestion state changes."),
-        key("events", |record| &mut record.events, "A table of every packet event: large."),
+        key("on_change", |record| &mut record.on_change, "Sample a flow also when its congestion state changes."),
+        key("events", |record| &mut record.events, "Write a table of all events of packets, which is large."),
         key(
             "tcp_events",
             |record| &mut record.tcp_events,
-            "A table of what happens inside TCP: states, losses and the rules that found them, reductions, timers, limits.",
+            "Write a table of events inside TCP: states, losses and the rules that found them, reductions, timers, limits.",
         ),
         key(
             "traces",
             |record| &mut record.traces,
-            "A table of what a capture at each sending host would say, as tcptrace does.",
+            "Write a table of what a capture at each sending host shows, like tcptrace.",
         ),
     ];
 
     fn complete(&mut self, _given: &Given<'_>) -> Result<(), Fault> {
+        // An interval of 0 means no samples, like "off".
         self.interval = self.interval.filter(|interval| !interval.is_zero());
         Ok(())
     }
 }
 
-/// How fairness is measured. Nothing here changes what happens in a run.
+/// How fairness is measured. These settings do not change the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FairnessSpec {
-    /// Left out of the means after the last flow has begun; `None`: a third of the time in which all are active.
+    /// Time after the start of the last flow that the means exclude; `None` for 33 % of the time in which all flows are
+    /// active.
     pub warmup: Option<Duration>,
-    /// How far from its fair share a flow may be, as a part of that share, and still count as having converged.
+    /// Maximum deviation from the fair share, as a fraction of that share, at which a flow counts as converged.
     pub within: f64,
-    /// For how long it must stay there.
+    /// Time for which a flow must stay within that deviation.
     pub hold: Duration,
-    /// Whether each group of flows is run alone too, which harm is measured against.
+    /// True to run each group of flows alone as well, as the reference for harm.
     pub harm: bool,
 }
 
@@ -82,24 +84,24 @@ impl Default for FairnessSpec {
 impl Part for FairnessSpec {
     const NAME: &'static str = "fairness";
     const TEXT: &'static str =
-        "Who takes what from whom: Jain's index, shares, convergence time and harm. Needs samples ([record] interval).";
+        "Fairness between flows: Jain's index, shares, convergence time and harm. Needs samples ([record] interval).";
     const KEYS: &'static [Key<FairnessSpec>] = &[
         key(
             "warmup",
             |fairness: &mut Self| &mut fairness.warmup,
-            "Left out of the means after the last flow has begun.",
+            "Time after the start of the last flow that is excluded from the means.",
         )
-        .default_text("a third of the time in which all are active"),
+        .default_text("1/3 of the time in which all flows are active"),
         key(
             "within",
             |fairness| &mut fairness.within,
-            "A flow has converged while its share is this near to its fair share, as a part of that.",
+            "A flow has converged while its share deviates from its fair share by at most this fraction of the fair share.",
         ),
-        key("hold", |fairness| &mut fairness.hold, "It must stay there for so long."),
         key(
-            "harm",
-            |fairness| &mut fairness.harm,
-            "Run each group of flows alone too, which harm is measured against.",
+            "hold",
+            |fairness| &mut fairness.hold,
+            "Time for which a flow must stay within this range to count as converged.",
         ),
+        key("harm", |fairness| &mut fairness.harm, "Run each group of flows alone as well, as the reference for harm."),
     ];
 }

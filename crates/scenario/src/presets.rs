@@ -1,16 +1,26 @@
-//! Access lines as they are sold, by name: `preset = "docsis31-1000-35"` in `[link]`. What the scenario says beside the
-//! name wins, key by key.
+//! Access lines with typical values, by name: `preset = "docsis31-1000-35"` in `[link]`. Other keys of the scenario
+//! override the values of the preset, key by key.
 //!
-//! Rates are those on the label, round trips those to a server near by. Buffers are what was found in equipment where
-//! somebody has looked, and else 100 ms to 250 ms. The names end in the rates down and up in Mbit/s.
+//! Rates are advertised rates, and round-trip times are those to a server nearby. Buffers are measured values of real
+//! equipment if the source gives them, and 100 ms to 250 ms otherwise. The names end with the rates down and up in
+//! Mbit/s.
 
-/// An access line with a name.
+/// A named access line.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_scenario::PRESETS;
+///
+/// assert!(PRESETS.iter().any(|preset| preset.name == "docsis31-1000-35"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
+    /// The name that a scenario gives as `preset`.
     pub name: &'static str,
-    /// What it is, as a line for people.
+    /// A description in one line.
     pub title: &'static str,
-    /// Where its times and sizes come from.
+    /// Sources of the times and sizes.
     pub source: &'static str,
     /// The keys of `[link]`, as TOML.
     pub link: &'static str,
@@ -168,7 +178,7 @@ pub const PRESETS: &[Preset] = &[
     },
 ];
 
-/// Their names.
+/// The names of all presets.
 pub(crate) fn names() -> Vec<&'static str> {
     PRESETS.iter().map(|preset| preset.name).collect()
 }

@@ -1,9 +1,14 @@
-//! Sweeps: axes along which a scenario is varied, and the points where they cross.
+//! Sweeps: the axes along which a scenario varies, and the points of their grid.
 //!
-//! An axis is a dotted key with values, `"link.up.queue.limit" = "5..50:5 packets"`, or a name with arms that each
-//! change several keys: `line = [{ label = "ADSL", link.down.rate = "2.4 Mbit/s", link.up.rate = "196 kbit/s" }, ...]`.
-//! The first axis varies slowest, repetitions fastest. The seed depends on the repetition alone, so that all arms meet
-//! the same randomness and can be compared in pairs. Left out: random designs, and arms that depend on one another.
+//! An axis is one of:
+//!
+//! - a dotted key with values: `"link.up.queue.limit" = "5..50:5 packets"`
+//! - a name with arms that each set several keys: `line = [{ label = "ADSL", link.down.rate = "2.4 Mbit/s",
+//!   link.up.rate = "196 kbit/s" }, ...]`
+//!
+//! The first axis varies slowest, the repetition fastest. The seed depends only on the repetition, so all arms of a
+//! repetition have the same random numbers and can be compared in pairs. Left out: random designs, and arms that depend
+//! on each other.
 
 use crate::error::{Errors, Place, Report, quote};
 use crate::schema::{apply, join};
@@ -11,92 +16,111 @@ use crate::tree::{self, Node, Table, Value};
 use crate::units::{Decimal, UnitError, number_end};
 use crate::{Scenario, value};
 
-/// More points than this are a slip of the finger.
+/// More points are assumed to be a typing error.
 const MOST_POINTS: u64 = 1_000_000;
 
-/// The axes of a sweep, in order, and how often each point is repeated.
+/// The axes of a sweep, in order, and the number of repetitions of each point.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_scenario::{Axes, Axis};
+///
+/// let mut axes = Axes { repeat: 3, ..Axes::default() };
+/// axes.set(Axis::parse("link.up.queue.limit=5..20:5 packets").unwrap());
+/// axes.set(Axis::parse("flow.1.cc=reno,cubic").unwrap());
+/// assert_eq!(axes.count(), 4 * 2 * 3);
+/// let first = axes.points().next().unwrap();
+/// assert_eq!(first.overrides[0], ("link.up.queue.limit".to_owned(), "5 packets".to_owned()));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axes {
+    /// The axes; the first varies slowest.
     pub axes: Vec<Axis>,
-    /// At least 1.
+    /// Number of repetitions of each point, at least 1.
     pub repeat: u32,
 }
 
-/// One thing that is varied.
+/// One axis of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// The dotted key, or a name where the arms change several keys.
+    /// The dotted key, or a name if the arms set several keys.
     pub name: String,
-    /// Never empty.
+    /// The values of the axis. Never empty.
     pub arms: Vec<AxisValue>,
 }
 
 /// One value of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisValue {
+    /// The value's name in results.
     pub label: String,
-    /// For [`Scenario::parse`].
+    /// The overrides of this value, for [`Scenario::parse`].
     pub overrides: Vec<(String, String)>,
 }
 
 /// One run of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// From 0, in the order of the sweep.
+    /// The number of the run, from 0.
     pub index: u64,
-    /// The axis names with the labels of their arms.
+    /// The name of each axis, with the label of its value.
     pub labels: Vec<(String, String)>,
+    /// The overrides of all axes, for [`Scenario::parse`].
     pub overrides: Vec<(String, String)>,
-    /// From 0.
+    /// The number of the repetition, from 0.
     pub repetition: u32,
 }
 
 impl Point {
-    /// The seed of this run: the same for every arm of a repetition.
+    /// The seed of this run. It is the same for all arms of a repetition.
     pub fn seed(&self, scenario: &Scenario) -> u64 {
         scenario.seed.wrapping_add(u64::from(self.repetition))
     }
 }
 
 impl Default for Axes {
-    /// A single point: the scenario as it is.
+    /// One point: the scenario as it is.
     fn default() -> Axes {
         Axes { axes: Vec::new(), repeat: 1 }
     }
 }
 
 impl Axes {
-    /// The `[sweep]` of a scenario file; one without has a single point. Only what concerns the sweep is checked.
+    /// Reads the `[sweep]` of a scenario file. A file without it has one point. Only errors of the sweep are reported.
     ///
     /// # Errors
-    /// If the file is no TOML, or its `[sweep]` is wrong: each mistake with its line.
+    /// If the file is no TOML, or if `[sweep]` is wrong.
     pub fn parse(text: &str, file: &str) -> Result<Axes, Errors> {
         let mut report = Report::new(file, text, Vec::new());
         let tree = tree::parse_file(text, &mut report);
+        // Axes of a broken file would be misleading.
         let axes = if report.count() == 0 { read_axes(&tree, &mut report) } else { Axes::default() };
         report.finish().map_or(Ok(axes), Err)
     }
 
-    /// Adds an axis; one of the same name is replaced, so that a command line wins over the file.
+    /// Adds an axis, or replaces the axis of the same name: a command line overrides the file.
     pub fn set(&mut self, axis: Axis) {
         match self.axes.iter_mut().find(|other| other.name == axis.name) {
+            // Keeps the place of the axis in the order.
             Some(other) => *other = axis,
             None => self.axes.push(axis),
         }
     }
 
-    /// The number of points, repetitions counted.
+    /// Number of points, including repetitions.
     pub fn count(&self) -> u64 {
         let arms = self.axes.iter().map(|axis| axis.arms.len() as u64);
         arms.fold(u64::from(self.repeat), u64::saturating_mul)
     }
 
-    /// Every point, the first axis varying slowest and the repetition fastest.
+    /// All points. The first axis varies slowest, the repetition fastest.
     pub fn points(&self) -> impl Iterator<Item = Point> + '_ {
         (0..self.count()).map(|index| self.point(index))
     }
 
     fn point(&self, index: u64) -> Point {
+        // The index is a number in mixed radix: the repetition is its last digit, the first axis its first.
         let repetition = (index % u64::from(self.repeat)) as u32;
         let mut rest = index / u64::from(self.repeat);
         let mut chosen: Vec<(&Axis, &AxisValue)> = Vec::with_capacity(self.axes.len());
@@ -116,21 +140,21 @@ impl Axes {
 }
 
 impl Axis {
-    /// Reads `key=5..50:5 packets`, `key=5,10,20 packets`, `key=1..64:x2 packets` or `key=reno,cubic`.
+    /// Parses an axis: `key=5..50:5 packets`, `key=5,10,20 packets`, `key=1..64:x2 packets` or `key=reno,cubic`.
     ///
-    /// A range runs from its first number in steps to at most its last; `x2` doubles instead. The last value's unit
-    /// holds for those without one.
+    /// A range starts at its first number and ends at its last number at the latest. `:5` adds 5 in each step, `:x2`
+    /// doubles. The unit at the end applies to all numbers without one.
     ///
     /// # Errors
-    /// If the text is not of one of these forms, or gives more values than a sweep may have.
+    /// If the text has none of these forms, or if it has too many values.
     pub fn parse(text: &str) -> Result<Axis, UnitError> {
         let (key, values) = text.split_once('=').ok_or_else(|| {
-            UnitError::new(format!("{} sets nothing", quote(text)))
+            UnitError::new(format!("{} has no `=`", quote(text)))
                 .help("write key=values, such as link.up.queue.limit=5..50:5")
         })?;
         let key = key.trim();
         if key.is_empty() {
-            return Err(UnitError::new(format!("{} names no key", quote(text))));
+            return Err(UnitError::new(format!("{} has no key before `=`", quote(text))));
         }
         let arms = parse_values(values)?.into_iter().map(|value| AxisValue::of_key(key, value)).collect();
         Ok(Axis { name: key.to_owned(), arms })
@@ -143,7 +167,7 @@ impl AxisValue {
     }
 }
 
-/// The axes of a file's tree, each key tried on a copy of the tree.
+/// Reads the axes of a file. Each key is tried on a copy of the tree.
 pub(crate) fn read_axes(root: &Table, report: &mut Report<'_>) -> Axes {
     let mut found = Axes::default();
     let Some(node) = root.get("sweep") else { return found };
@@ -151,11 +175,12 @@ pub(crate) fn read_axes(root: &Table, report: &mut Report<'_>) -> Axes {
         report.problem(
             node.place,
             "sweep",
-            format!("[sweep] is a table of axes, and this is {}", node.value.kind()),
+            format!("[sweep] must be a table of axes, not {}", node.value.kind()),
             None,
         );
         return found;
     };
+    // Collected first, because an axis may be a nested table.
     let mut axes = Vec::new();
     for entry in &sweep.entries {
         if entry.key == "repeat" {
@@ -174,13 +199,13 @@ pub(crate) fn read_axes(root: &Table, report: &mut Report<'_>) -> Axes {
         }
     }
     if found.count() > MOST_POINTS {
-        let message = format!("this sweep has {} points: at most {MOST_POINTS} are allowed", found.count());
+        let message = format!("this sweep has {} points, but at most {MOST_POINTS} are allowed", found.count());
         report.problem(node.place, "sweep", message, None);
     }
     found
 }
 
-/// Nested tables, as `link.up.rate = [...]` makes them, into dotted keys.
+/// Flattens nested tables, such as those that `link.up.rate = [...]` makes, into dotted keys.
 fn flatten<'t>(key: &str, place: Place, node: &'t Node, out: &mut Vec<(String, Place, &'t Node)>) {
     match &node.value {
         Value::Table(table) => {
@@ -226,19 +251,21 @@ fn read_arm(name: &str, item: &Node) -> AxisValue {
     AxisValue { label, overrides }
 }
 
-/// Reports keys that the scenario does not have, at the axis. Values are checked when a point is run.
+/// Reports keys that the scenario does not have. Values are checked later, when a point runs.
 fn try_out(root: &Table, arms: &[AxisValue], place: Place, report: &mut Report<'_>) {
     let mut tried: Vec<&str> = Vec::new();
     for (key, value) in arms.iter().flat_map(|arm| &arm.overrides) {
         if !tried.contains(&key.as_str()) {
+            // Each key is tried once, however many values it has.
             tried.push(key);
+            // A copy, because several values of one axis exclude each other.
             let mut copy = root.clone();
             apply(&mut copy, key, &|_, _| place, tree::parse_override(value, place), report);
         }
     }
 }
 
-/// A value as an override's text: texts bare, everything else as TOML.
+/// A value as the text of an override: strings without quotes, all other values as TOML.
 fn inline(node: &Node) -> String {
     match &node.value {
         Value::Text(text) => text.clone(),
@@ -260,7 +287,7 @@ fn inline_toml(node: &Node) -> String {
     }
 }
 
-/// A range, or values between commas; never none.
+/// Parses a range, or values separated by commas. The result is never empty.
 fn parse_values(text: &str) -> Result<Vec<String>, UnitError> {
     if let Some(range) = parse_range(text)? {
         return Ok(range);
@@ -271,6 +298,7 @@ fn parse_values(text: &str) -> Result<Vec<String>, UnitError> {
     }
     let last = parts[parts.len() - 1];
     let end = number_end(last);
+    // `5,10,20 packets`: the unit of the last value applies to all numbers.
     let unit = if Decimal::parse(&last[..end]).is_ok() { last[end..].trim() } else { "" };
     let with_unit = |part: &&str| match Decimal::parse(part) {
         Ok(_) if !unit.is_empty() => format!("{part} {unit}"),
@@ -279,10 +307,12 @@ fn parse_values(text: &str) -> Result<Vec<String>, UnitError> {
     Ok(parts.iter().map(with_unit).collect())
 }
 
-/// `first..last`, `first..last:step` or `first..last:xfactor`, and a unit; `None` where the text is none of these.
+/// Parses `first..last`, `first..last:step` or `first..last:xfactor`, and a unit. `None` if the text has none of these
+/// forms.
 fn parse_range(text: &str) -> Result<Option<Vec<String>>, UnitError> {
     const MOST_VALUES: usize = 100_000;
     let Some((first, rest)) = text.trim().split_once("..") else { return Ok(None) };
+    // A path such as `../x.toml` is no range.
     let Ok(first) = Decimal::parse(first.trim()) else { return Ok(None) };
     let wrong = |what: &str| {
         UnitError::new(format!("the range {} {what}", quote(text)))
@@ -290,20 +320,21 @@ fn parse_range(text: &str) -> Result<Option<Vec<String>>, UnitError> {
     };
     let rest = rest.trim_start();
     let end = number_end(rest);
-    let last = Decimal::parse(&rest[..end]).map_err(|_| wrong("has no last number"))?;
+    let last = Decimal::parse(&rest[..end]).map_err(|_| wrong("has no number after `..`"))?;
     let (step, doubling, unit) = match rest[end..].trim_start().strip_prefix(':') {
         None => (Decimal::ONE, false, &rest[end..]),
         Some(step) => {
             let step = step.trim_start();
             let (step, doubling) = step.strip_prefix('x').map_or((step, false), |factor| (factor, true));
             let end = number_end(step);
-            (Decimal::parse(&step[..end]).map_err(|_| wrong("has no step"))?, doubling, &step[end..])
+            (Decimal::parse(&step[..end]).map_err(|_| wrong("has no number after `:`"))?, doubling, &step[end..])
         }
     };
     let below = |one: Decimal, other: Decimal| one.at_most(other) == Some(true);
     if !below(first, last) {
         return Err(wrong("ends before it begins"));
     }
+    // A step of 0 or a factor of at most 1 never reaches the end.
     let endless = if doubling { below(step, Decimal::ONE) || first.is_zero() } else { step.is_zero() };
     if endless {
         return Err(wrong("never ends"));
@@ -311,6 +342,7 @@ fn parse_range(text: &str) -> Result<Option<Vec<String>>, UnitError> {
     let unit = unit.trim();
     let mut values = Vec::new();
     let mut next = Some(first);
+    // Decimal arithmetic: 10 steps of 0.1 reach 1 exactly.
     while let Some(value) = next.filter(|value| below(*value, last)) {
         if values.len() == MOST_VALUES {
             return Err(wrong("has too many values"));
@@ -321,7 +353,7 @@ fn parse_range(text: &str) -> Result<Option<Vec<String>>, UnitError> {
     Ok(Some(values))
 }
 
-/// Splits at commas outside brackets and quotes.
+/// Splits a text at commas, except within brackets and quotes.
 fn split_commas(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth, mut open_quote) = (Vec::new(), 0, 0usize, None);
     for (at, character) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! The transports that a flow chooses by kind: the host's own TCP, QUIC, and those that users register.
+//! The transports that a flow can choose by `kind`: the host's own TCP, QUIC, and those that users register.
 
 use lopsided_app::{AppConfig, Opening, Transport, TransportEnd, TransportSettings};
 use lopsided_core::Bytes;
@@ -6,26 +6,27 @@ use lopsided_quic::QuicConfig;
 use lopsided_spec::{AnyPart, Chosen, Family, Fault, Key, Kind, NameTaken, Part, Registry, family_value};
 use lopsided_tcp::StackConfig;
 
-/// The host's own TCP, whose settings are those of `stack`.
+/// The host's own TCP. Its settings are those of `stack`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcpTransport;
 
 impl Part for TcpTransport {
     const NAME: &'static str = "tcp";
-    const TEXT: &'static str = "The hosts' TCP, whose settings are those of `stack`.";
+    const TEXT: &'static str = "The host's own TCP. Its settings are those of `stack`.";
     const KEYS: &'static [Key<TcpTransport>] = &[];
 }
 
 impl TransportSettings for TcpTransport {
     fn build(&self, _end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String> {
+        // The host itself provides TCP.
         Ok(None)
     }
 }
 
-/// What a transport does with its settings.
+/// Returns the methods of a transport, given its settings.
 type Methods = fn(&dyn AnyPart) -> &dyn Choice;
 
-/// [`TransportSettings`] without its type.
+/// [`TransportSettings`] as a trait object.
 trait Choice {
     fn build(&self, end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String>;
     fn opening(&self) -> Opening;
@@ -67,18 +68,19 @@ impl<T: TransportSettings> Choice for T {
 }
 
 fn methods_of<T: TransportSettings>(part: &dyn AnyPart) -> &dyn Choice {
+    // The function was stored together with the settings of the same type.
     part.downcast::<T>().expect("a transport is asked through its own settings")
 }
 
-/// The transports, the default first. A new one is a line here.
+/// The built-in transports, the default first. A new transport is one more entry.
 const TRANSPORTS_BUILT_IN: &[fn() -> Kind<Methods>] = &[entry::<TcpTransport>, entry::<QuicConfig>];
 
 static KINDS: Registry<Kind<Methods>> = Registry::new(TRANSPORTS_BUILT_IN);
 
-/// All transports, for reading and writing scenarios.
+/// The family of all transports, for reading and writing scenarios.
 pub static TRANSPORTS: Family = Family {
     name: "transport",
-    text: "What carries a flow's data.",
+    text: "The transport protocol of a flow.",
     shorthand: Some("kind"),
     infer_kind: false,
     members: || KINDS.members(),
@@ -88,15 +90,16 @@ fn entry<T: TransportSettings>() -> Kind<Methods> {
     Kind::of::<T>(methods_of::<T>)
 }
 
-/// Makes a transport of one's own known to all scenarios of this process, by the name of its [`Part`].
+/// Registers a transport for all scenarios of this process, under the name of its [`Part`]. A transport that was
+/// registered before under this name is replaced.
 ///
 /// # Errors
-/// If a transport of this crate has the name. One that was registered before under the name is replaced.
+/// If a built-in transport has the name.
 pub fn register_transport<T: TransportSettings>() -> Result<(), NameTaken> {
     KINDS.register(entry::<T>())
 }
 
-/// A flow's transport with its settings.
+/// A flow's transport, with its settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransportConfig(Chosen<Methods>);
 
@@ -111,7 +114,7 @@ impl TransportConfig {
         self.0.kind()
     }
 
-    /// Whether it is the host's own TCP.
+    /// True if it is the host's own TCP.
     pub fn is_tcp(&self) -> bool {
         self.get::<TcpTransport>().is_some()
     }
@@ -121,7 +124,7 @@ impl TransportConfig {
         self.0.part.downcast()
     }
 
-    /// The settings, of whatever kind.
+    /// The settings, of any kind.
     pub fn part(&self) -> &dyn AnyPart {
         &*self.0.part
     }
@@ -130,10 +133,10 @@ impl TransportConfig {
         (self.0.build)(&*self.0.part)
     }
 
-    /// One end of a flow; `None` for the host's own TCP.
+    /// Builds one end of a flow; `None` for the host's own TCP, which needs no object of its own.
     ///
     /// # Errors
-    /// If this build has no such stack, or the settings do not fit.
+    /// If this build does not contain the transport, or if the settings do not fit.
     pub fn build(&self, end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String> {
         self.choice().build(end)
     }
@@ -151,12 +154,12 @@ impl TransportConfig {
         self.choice().check_flow(app, cc)
     }
 
-    /// The keys of a stack that have a meaning for this transport; `None` for all.
+    /// The keys of a stack that this transport reads; `None` for all keys.
     pub fn stack_keys(&self) -> Option<&'static [&'static str]> {
         self.choice().stack_keys()
     }
 
-    /// The largest IP packet that an end with this stack sends.
+    /// Size of the largest IP packet that an end with this stack sends.
     pub fn largest_packet(&self, stack: &StackConfig) -> Bytes {
         self.choice().largest_packet(stack)
     }
@@ -166,7 +169,7 @@ impl TransportConfig {
         self.choice().opening_packet()
     }
 
-    /// Whether boxes in the network can read its acknowledgements.
+    /// True if middleboxes can read the acknowledgements of this transport.
     pub fn shows_acks(&self) -> bool {
         self.choice().shows_acks()
     }

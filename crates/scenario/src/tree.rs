@@ -1,17 +1,18 @@
-//! The scenario as a tree in which every key and value knows where it was written: in the file, or in an override.
+//! The scenario as a tree. Each key and value has its position in the file or in an override.
 
 use crate::error::{Place, Report};
 use std::borrow::Cow;
 use toml::Spanned;
 use toml::de::{DeArray, DeInteger, DeTable, DeValue};
 
+/// A value with its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub value: Value,
     pub place: Place,
 }
 
-/// A TOML value; numbers stay text, so that no digit is lost.
+/// A TOML value. Numbers stay text, so that no digit is lost.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Text(String),
@@ -22,11 +23,13 @@ pub(crate) enum Value {
     Table(Table),
 }
 
+/// A table. Its keys are in the order in which they were written.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     pub entries: Vec<Entry>,
 }
 
+/// A key of a table, with its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub key: String,
@@ -35,12 +38,12 @@ pub(crate) struct Entry {
 }
 
 impl Value {
-    /// What it is, with its article, for messages.
+    /// The type of the value with its article, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Value::Text(_) => "a text",
+            Value::Text(_) => "a string",
             Value::Number(_) => "a number",
-            Value::Bool(_) => "true or false",
+            Value::Bool(_) => "a boolean",
             Value::Date(_) => "a date",
             Value::List(_) => "a list",
             Value::Table(_) => "a table",
@@ -77,12 +80,12 @@ impl Table {
         self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
     }
 
-    /// Removes the keys that `keep` does not want.
+    /// Removes all keys for which `keep` returns false.
     pub(crate) fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         self.entries.retain(|entry| keep(&entry.key));
     }
 
-    /// Sets a key, in its old place where it was there before.
+    /// Sets a key. A key that exists keeps its place in the order.
     pub(crate) fn set(&mut self, key: &str, key_place: Place, node: Node) {
         match self.entries.iter_mut().find(|entry| entry.key == key) {
             Some(entry) => *entry = Entry { key: key.to_owned(), key_place, node },
@@ -91,10 +94,12 @@ impl Table {
     }
 }
 
-/// The file's tree; a text that is no TOML is reported.
+/// Parses a file. TOML syntax errors are reported, and the result then contains the parts that could be parsed.
 pub(crate) fn parse_file(text: &str, report: &mut Report<'_>) -> Table {
+    // Recoverable: the parser reports all syntax errors, not only the first.
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
+        // Errors about the file as a whole have no position.
         let span = error.span().unwrap_or(0..0);
         let message = format!("this is not TOML: {}", error.message().lines().collect::<Vec<_>>().join(" "));
         let help = syntax_help(text, span.start);
@@ -103,16 +108,18 @@ pub(crate) fn parse_file(text: &str, report: &mut Report<'_>) -> Table {
     convert_table(table.into_inner(), &|span| Place { source: 0, start: span.start, end: span.end })
 }
 
-/// The value of an override: TOML where it is a valid value, else the bare text, so that quotes are not needed.
+/// Parses the value of an override: TOML if it is a valid value, otherwise the text as a string, so that no quotes are
+/// needed.
 pub(crate) fn parse_override(text: &str, place: Place) -> Node {
     let bare = || Node { value: Value::Text(text.trim().to_owned()), place };
-    // A line break would let further keys in.
+    // With a line break, TOML would read the rest as further keys.
     if text.contains(['\n', '\r']) {
         return bare();
     }
+    // `50 packets` is no TOML value, so it becomes a string.
     match DeValue::parse(text.trim()) {
         Ok(value) => match convert(value, &|_| place) {
-            // A bare `2026-01-01` is no more a date than a name here.
+            // In an override, `2026-01-01` may be a name as well as a date, so it stays text.
             Node { value: Value::Date(_), .. } => bare(),
             node => node,
         },
@@ -120,7 +127,7 @@ pub(crate) fn parse_override(text: &str, place: Place) -> Node {
     }
 }
 
-/// Reports every text and key that holds a control character: such a name would reach a terminal.
+/// Reports all strings and keys with control characters, because names are printed on terminals.
 pub(crate) fn refuse_control_characters(table: &Table, report: &mut Report<'_>) {
     for entry in &table.entries {
         refuse_in(&entry.key, entry.key_place, "a key", report);
@@ -130,7 +137,7 @@ pub(crate) fn refuse_control_characters(table: &Table, report: &mut Report<'_>) 
 
 fn refuse_in_value(node: &Node, report: &mut Report<'_>) {
     match &node.value {
-        Value::Text(text) => refuse_in(text, node.place, "a text", report),
+        Value::Text(text) => refuse_in(text, node.place, "a string", report),
         Value::List(items) => items.iter().for_each(|item| refuse_in_value(item, report)),
         Value::Table(table) => refuse_control_characters(table, report),
         Value::Number(_) | Value::Bool(_) | Value::Date(_) => {}
@@ -139,24 +146,26 @@ fn refuse_in_value(node: &Node, report: &mut Report<'_>) {
 
 fn refuse_in(text: &str, place: Place, what: &str, report: &mut Report<'_>) {
     if let Some(found) = text.chars().find(|letter| letter.is_control()) {
-        let message = format!("{what} holds the control character U+{:04X}", u32::from(found));
+        let message = format!("{what} contains the control character U+{:04X}", u32::from(found));
         report.problem(place, "", message, None);
     }
 }
 
-/// The commonest slip: a quantity without its quotes.
+/// A hint for the most common syntax error: a quantity without quotes.
 fn syntax_help(text: &str, at: usize) -> Option<String> {
     let text = text.get(..text.len())?;
     let start = text.get(..at)?.rfind('\n').map_or(0, |newline| newline + 1);
     let line = text.get(start..)?.lines().next()?;
     let (key, value) = line.split_once('=')?;
     let value = value.split('#').next()?.trim();
+    // Quantities start with a digit, and contain a unit.
     let begins_with_digit = value.starts_with(|c: char| c.is_ascii_digit());
     let plain = value.chars().all(|c| c.is_alphanumeric() || " ./%".contains(c)) && value.len() <= 40;
     (begins_with_digit && plain && value.contains(|c: char| c.is_alphabetic() || c == '%'))
-        .then(|| format!("values with units stand in quotes: {} = \"{value}\"", key.trim()))
+        .then(|| format!("put values with units in quotes: {} = \"{value}\"", key.trim()))
 }
 
+/// Converts a byte range of the text to a position.
 type Locate<'a> = &'a dyn Fn(std::ops::Range<usize>) -> Place;
 
 fn convert_table(table: DeTable<'_>, locate: Locate<'_>) -> Table {
@@ -165,7 +174,7 @@ fn convert_table(table: DeTable<'_>, locate: Locate<'_>) -> Table {
         Entry { key: key.into_inner().into_owned(), key_place, node: convert(value, locate) }
     });
     let mut entries: Vec<Entry> = entries.collect();
-    // The parser's map is in alphabetical order; people mean the order they wrote.
+    // The parser sorts keys alphabetically. Restore the order of the text.
     entries.sort_by_key(|entry| entry.key_place.start);
     Table { entries }
 }
@@ -188,13 +197,14 @@ fn convert_list(list: DeArray<'_>, locate: Locate<'_>) -> Vec<Node> {
     list.into_iter().map(|item| convert(item, locate)).collect()
 }
 
-/// An integer in decimal digits, whatever base it was written in.
+/// An integer in decimal digits, whatever its base in the file (`0xff`).
 fn decimal_text(number: &DeInteger<'_>) -> String {
     if number.radix() == 10 {
         return number.as_str().to_owned();
     }
     match u64::from_str_radix(number.as_str(), number.radix()) {
         Ok(value) => value.to_string(),
+        // Too large for 64 bits: the reader of the key reports it.
         Err(_) => number.to_string(),
     }
 }

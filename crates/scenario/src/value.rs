@@ -1,4 +1,4 @@
-//! Single values of the tree into types.
+//! Converts single values of the tree to types.
 
 use crate::error::{did_you_mean, quote};
 use crate::tree::{Node, Value};
@@ -8,7 +8,7 @@ use lopsided_spec::Amount;
 
 type Read<T> = Result<T, UnitError>;
 
-/// A rate; `Ok(None)` is `"unlimited"`.
+/// A rate, or `Ok(None)` for `"unlimited"`.
 pub(crate) fn rate_or_unlimited(node: &Node) -> Read<Option<BitRate>> {
     match node.text().map(str::trim) {
         Some("unlimited") => Ok(None),
@@ -29,7 +29,8 @@ pub(crate) fn size(node: &Node) -> Read<Bytes> {
 }
 
 pub(crate) fn limit(node: &Node) -> Read<QueueLimitText> {
-    // In an override a bare number is a number of packets: `--set link.up.queue.limit=5..50:5`.
+    // In an override, a bare number is a number of packets: `--set link.up.queue.limit=5..50:5`.
+    // Sources above 0 are overrides.
     if let Value::Number(number) = &node.value {
         if node.place.source > 0 {
             return units::parse_queue_limit(&format!("{number} packets"));
@@ -45,23 +46,23 @@ pub(crate) fn window(node: &Node) -> Read<Amount> {
 pub(crate) fn probability(node: &Node) -> Read<f64> {
     match &node.value {
         Value::Text(text) | Value::Number(text) => units::parse_probability(text),
-        other => Err(UnitError::new(format!("a probability is wanted, and this is {}", other.kind()))),
+        other => Err(UnitError::new(format!("expected a probability, found {}", other.kind()))),
     }
 }
 
-/// A number from 0 up.
+/// A number, 0 or larger.
 pub(crate) fn number(node: &Node) -> Read<f64> {
     let Value::Number(text) = &node.value else {
-        return Err(UnitError::new(format!("a number is wanted, and this is {}", node.value.kind())));
+        return Err(UnitError::new(format!("expected a number, found {}", node.value.kind())));
     };
     match Decimal::parse(text) {
         Ok(value) => Ok(value.to_f64()),
         Err(NotDecimal::Negative) => Err(UnitError::new(format!("this cannot be negative: {}", quote(text)))),
-        Err(_) => Err(UnitError::new(format!("{} is no number", quote(text)))),
+        Err(_) => Err(UnitError::new(format!("{} is not a number", quote(text)))),
     }
 }
 
-/// Whether the word for "none" stands here; `false` and no time at all are "off".
+/// True if the value is the key's word for "none". `false` also means "off".
 pub(crate) fn is_word(node: &Node, word: &str) -> bool {
     match &node.value {
         Value::Text(text) => text.trim() == word,
@@ -70,7 +71,7 @@ pub(crate) fn is_word(node: &Node, word: &str) -> bool {
     }
 }
 
-/// One of the words; `true` is "on" and `false` is "off" where these are among them.
+/// One of the words. `true` means "on" and `false` means "off" if these words are allowed.
 pub(crate) fn word(node: &Node, what: &str, words: &[&'static str]) -> Read<&'static str> {
     let switch = match &node.value {
         Value::Bool(true) => words.iter().find(|word| **word == "on"),
@@ -80,26 +81,27 @@ pub(crate) fn word(node: &Node, what: &str, words: &[&'static str]) -> Read<&'st
     switch.map_or_else(|| choice(node, what, words), |word| Ok(word))
 }
 
-/// A whole number.
+/// An integer, 0 or larger.
 pub(crate) fn count(node: &Node) -> Read<u64> {
     let text = match &node.value {
         Value::Number(text) => text,
-        // A queue's limit in packets, which a discipline of the user's own takes as a plain number.
+        // A user's own queue discipline may declare its limit as a plain integer. Accept "50 packets" for it.
         Value::Text(text) if text.trim().strip_suffix(" packets").is_some_and(|count| count.parse::<u64>().is_ok()) => {
             text.trim().trim_end_matches(" packets")
         }
         Value::Text(text) => {
-            let error = UnitError::new(format!("a whole number is wanted, and this is the text {}", quote(text)));
+            let error = UnitError::new(format!("expected an integer, found the string {}", quote(text)));
+            // A number in quotes is a common error.
             let bare = Decimal::parse(text.trim()).is_ok();
             return Err(if bare { error.help(format!("write it without quotes: {}", text.trim())) } else { error });
         }
-        other => return Err(UnitError::new(format!("a whole number is wanted, and this is {}", other.kind()))),
+        other => return Err(UnitError::new(format!("expected an integer, found {}", other.kind()))),
     };
     let malformed = || UnitError::new(format!("{} is not a whole number", quote(text)));
     match Decimal::parse(text).map(|value| value.times_exactly(1)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(NotWhole::TooLarge)) | Err(NotDecimal::TooLong) => {
-            Err(UnitError::new(format!("{} is larger than can be held", quote(text))))
+            Err(UnitError::new(format!("{} is too large", quote(text))))
         }
         Err(NotDecimal::Negative) => Err(UnitError::new(format!("a count cannot be negative: {}", quote(text)))),
         Ok(Err(NotWhole::Fraction)) | Err(NotDecimal::Malformed) => Err(malformed()),
@@ -108,10 +110,10 @@ pub(crate) fn count(node: &Node) -> Read<u64> {
 
 pub(crate) fn small_count(node: &Node) -> Read<u32> {
     let value = count(node)?;
-    u32::try_from(value).map_err(|_| UnitError::new(format!("{value} is larger than can be held")))
+    u32::try_from(value).map_err(|_| UnitError::new(format!("{value} is too large")))
 }
 
-/// A whole number of at least one.
+/// An integer, 1 or larger.
 pub(crate) fn positive_count(node: &Node) -> Read<u32> {
     match small_count(node)? {
         0 => Err(UnitError::new("this must be at least 1")),
@@ -123,8 +125,9 @@ pub(crate) fn flag(node: &Node) -> Read<bool> {
     match &node.value {
         Value::Bool(value) => Ok(*value),
         other => {
-            let error = UnitError::new(format!("true or false is wanted, and this is {}", other.kind()));
+            let error = UnitError::new(format!("expected true or false, found {}", other.kind()));
             Err(match node.text().map(str::trim) {
+                // TOML knows only true and false.
                 Some("on" | "yes" | "true") => error.help("write true, without quotes"),
                 Some("off" | "no" | "false") => error.help("write false, without quotes"),
                 _ => error,
@@ -136,31 +139,34 @@ pub(crate) fn flag(node: &Node) -> Read<bool> {
 pub(crate) fn text(node: &Node) -> Read<String> {
     match &node.value {
         Value::Text(text) => Ok(text.clone()),
-        // `--set scenario.title=42` means the text.
+        // `--set scenario.title=42` means the string "42".
         Value::Number(text) | Value::Date(text) if node.place.source > 0 => Ok(text.clone()),
-        other => Err(UnitError::new(format!("a text is wanted, and this is {}", other.kind()))),
+        other => Err(UnitError::new(format!("expected a string, found {}", other.kind()))),
     }
 }
 
-/// A name: letters, digits, `-` and `_`, and inside it dots as `count` makes them.
+/// A name of letters, digits, `-` and `_`. Dots are allowed inside, because copies made by `count` have names such as
+/// `flow.1`.
 pub(crate) fn name(node: &Node) -> Read<String> {
     const LONGEST: usize = 64;
     let text = text(node)?;
+    // Names appear in file names, dotted keys and random streams.
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if text.is_empty() {
         return Err(UnitError::new("a name cannot be empty"));
     }
     if text.len() > LONGEST {
-        return Err(UnitError::new(format!("the name {} is longer than {LONGEST} letters", quote(&text))));
+        return Err(UnitError::new(format!("the name {} is longer than {LONGEST} characters", quote(&text))));
     }
+    // A leading `-` would look like an option on a command line.
     if !text.chars().all(fits) || text.starts_with(['.', '-']) || text.ends_with('.') {
-        let error = UnitError::new(format!("{} is no name", quote(&text)));
-        return Err(error.help("names are made of letters, digits, `-` and `_`, and do not begin with `-`"));
+        let error = UnitError::new(format!("{} is not a valid name", quote(&text)));
+        return Err(error.help("use letters, digits, `-` and `_`; a name must not start with `-`"));
     }
     Ok(text)
 }
 
-/// One of the known names; `what` names the kind for the message.
+/// One of the known names. `what` is the kind of name, for the message.
 pub(crate) fn choice<'k>(node: &Node, what: &str, known: &[&'k str]) -> Read<&'k str> {
     let word = text(node)?;
     match known.iter().find(|name| **name == word) {
@@ -168,20 +174,22 @@ pub(crate) fn choice<'k>(node: &Node, what: &str, known: &[&'k str]) -> Read<&'k
         None => {
             let help = did_you_mean(&word, known.iter().copied());
             let listed = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            // Short lists are shown in full, even with a suggestion.
             let help = if help.starts_with("did") { format!("{help} (known: {listed})") } else { help };
             Err(UnitError::new(format!("unknown {what} {}", quote(&word))).help(help))
         }
     }
 }
 
-/// A pair of instants, the second later.
+/// A pair of instants; the second must be later.
 pub(crate) fn outage(node: &Node) -> Read<(Duration, Duration)> {
     let Value::List(ends) = &node.value else {
-        return Err(UnitError::new(format!("an outage is a pair of times, and this is {}", node.value.kind()))
+        return Err(UnitError::new(format!("an outage must be a pair of times, not {}", node.value.kind()))
             .help("write [[\"10 s\", \"10.1 s\"]], with two brackets"));
     };
+    // One pair of brackets too few is a common error.
     let [from, to] = ends.as_slice() else {
-        return Err(UnitError::new(format!("an outage is a pair of times, and these are {}", ends.len())));
+        return Err(UnitError::new(format!("an outage must be a pair of times, found {} values", ends.len())));
     };
     let (from, to) = (span(from)?, span(to)?);
     if to <= from {
@@ -190,13 +198,13 @@ pub(crate) fn outage(node: &Node) -> Read<(Duration, Duration)> {
     Ok((from, to))
 }
 
-/// The text of a quantity. A bare number passes: the parser of the quantity says which unit it lacks.
+/// The text of a quantity. A bare number is accepted here: the quantity's parser then reports the missing unit.
 fn quantity_text(node: &Node, quantity: Quantity) -> Read<&str> {
     match &node.value {
         Value::Text(text) | Value::Number(text) => Ok(text),
         other => {
             let message =
-                format!("{} such as \"{}\" is wanted, and this is {}", quantity.name, quantity.example, other.kind());
+                format!("expected {} such as \"{}\", found {}", quantity.name, quantity.example, other.kind());
             Err(UnitError::new(message))
         }
     }

@@ -1,14 +1,18 @@
-//! Measures what a delivered data packet costs: `bench m`, `bench d100`, `bench d1g`, `bench shared`, each with
+//! Measures the cost of a delivered data packet: `bench m`, `bench d100`, `bench d1g`, `bench shared`, each with
 //! `flows=N`, `loss=P`, `seconds=S`, `cc=NAME`, `profile=NAME`, `queue=KIND`, `stage=1`, `watch=1`. `bench controls`
 //! prints the names for `cc`.
 //!
-//! Prints one line of key=value pairs. The workloads are those of the comparison with other simulators: **m**, an
-//! access line of 2.4 Mbit/s down and 196 kbit/s up with 50-packet buffers, a download for 240 s and an upload from 120
-//! s on; **d100** and **d1g**, 20 downloads over a bottleneck of 100 Mbit/s or 1 Gbit/s with access links ten times as
-//! fast, 40 ms and one BDP of buffer, 30 s; **shared**, as many downloads as one likes that get `share=N` Mbit/s each,
-//! 5 if nothing is said, between at most 10,000 pairs of hosts, access links of 1 Gbit/s, 40 ms and one BDP of buffer.
-//! `stage` puts one that passes every ACK on before the bottleneck, `watch` an observer that counts every packet's
-//! events. Building the world is not timed.
+//! Prints one line of key=value pairs. The workloads are those of the comparison with other simulators:
+//!
+//! - **m**: an access line of 2.4 Mbit/s down and 196 kbit/s up with buffers of 50 packets, a download for 240 s, and
+//!   an upload from 120 s on.
+//! - **d100** and **d1g**: 20 downloads over a bottleneck of 100 Mbit/s or 1 Gbit/s for 30 s, with access links ten
+//!   times as fast, 40 ms, and a buffer of one BDP.
+//! - **shared**: any number of downloads with `share=N` Mbit/s each (default 5), between at most 10,000 pairs of hosts,
+//!   with access links of 1 Gbit/s, 40 ms, and a buffer of one BDP.
+//!
+//! `stage` inserts a stage before the bottleneck that forwards every ACK. `watch` adds an observer that counts all
+//! events of packets. Building the network is not timed.
 
 use lopsided_app::AppConfig;
 use lopsided_core::{BitRate, Dir, Duration, Event, EventMask, NodeId, Observer, Time};
@@ -23,7 +27,7 @@ use std::sync::Arc;
 
 struct Workload {
     name: String,
-    /// Bottleneck rates down and up, and of the access links.
+    /// Rates of the bottleneck (down and up), and of the access links.
     rates: (u64, u64),
     access: u64,
     flows: usize,
@@ -35,17 +39,18 @@ struct Workload {
     discipline: String,
     stage: bool,
     watch: bool,
-    /// Of the bottleneck for each flow, where its rate follows their number.
+    /// Share of the bottleneck per flow in Mbit/s, if its rate depends on the number of flows.
     share_mbps: Option<u64>,
 }
 
-/// Hosts on either side at most.
+/// Maximum number of hosts on each side.
 const PAIRS: usize = 10_000;
-/// The octets of a full packet, and the round trip without queues.
+/// Size of a full packet in bytes.
 const PACKET: u64 = 1500;
+/// Round-trip time without queues, in ms.
 const RTT_MS: u64 = 40;
 
-/// Somebody who watches every packet.
+/// An observer of all packets.
 struct Counter(u64);
 
 impl Observer for Counter {
@@ -133,7 +138,7 @@ impl Workload {
         }
     }
 
-    /// Senders, a router, the bottleneck, a router, receivers: 1 + 18 + 1 ms one way.
+    /// Senders, a router, the bottleneck, a router, receivers: one-way delays of 1 + 18 + 1 ms.
     fn scenario(&self) -> Scenario {
         let two_way = self.name == "m";
         let pairs = self.flows.min(PAIRS);
@@ -143,7 +148,7 @@ impl Workload {
             links.push(link(&format!("left{number}"), NodeRef::Host(number), NodeRef::Router(0), &access));
             links.push(link(&format!("right{number}"), NodeRef::Router(1), NodeRef::Host(pairs + number), &access));
         }
-        // Over a second; those of more than 1,000 flows that share a fixed line all at once, as ever.
+        // Flows start within one second. More than 1,000 flows that share a fixed line all start at once.
         let start = |n: usize| match self.flows as u64 {
             0..=20 => Duration::from_millis(50 * n as u64),
             flows if self.share_mbps.is_some() => Duration::from_micros(1_000_000 * n as u64 / flows),
@@ -195,7 +200,7 @@ impl Workload {
         }
     }
 
-    /// One that passes all on.
+    /// A stage that forwards everything.
     fn stages(&self) -> Vec<StageConfig> {
         let passes = || StageConfig::new(AckThinningConfig { keep: 1, ..AckThinningConfig::default() });
         self.stage.then(passes).into_iter().collect()
@@ -258,7 +263,7 @@ fn measure(workload: &Workload) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// CPU time of this process, in seconds; wall time where the system does not tell.
+/// CPU time of this process in seconds; wall time if the system does not report it.
 fn cpu_seconds() -> f64 {
     let nanos = std::fs::read_to_string("/proc/self/schedstat").ok();
     let nanos = nanos.and_then(|text| text.split_whitespace().next().and_then(|first| first.parse::<f64>().ok()));
@@ -270,7 +275,7 @@ fn wall_seconds() -> f64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// The most memory that this process ever held, in MB; NaN where the system does not tell.
+/// Peak memory of this process in MB; NaN if the system does not report it.
 fn peak_memory_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,6 +1,7 @@
-//! quinn's BBR is not paced by its own rate: how much of what it sends is lost, beside its NewReno and CUBIC.
+//! quinn's BBR does not pace by its own rate. This example prints the share of its packets that are lost, compared with
+//! quinn's NewReno and CUBIC.
 //!
-//! Scenarios cannot choose it; this example sets it behind their backs.
+//! Scenarios cannot choose this congestion control; the example sets it in code.
 //!
 //!     cargo run --release -p lopsided-sim --example quinn_bbr
 

@@ -1,8 +1,12 @@
-//! From a scenario to a world: nodes, wires, routes, applications.
+//! Builds a network from a scenario: nodes, wires, routes, applications.
 //!
-//! Node numbers: first the hosts in the scenario's order, then the routers, then each link's two directions, down
-//! before up, then the stages of each link, the far ends of links that are sensed, and the routers before links with an
-//! MTU; last what a run is given beside the scenario: middleboxes, then the two edges of each passage.
+//! Nodes are numbered in this order:
+//!
+//! 1. the hosts and then the routers, in the order of the scenario
+//! 2. the two directions of each link, down before up
+//! 3. the stages of each link, the reflectors at far ends of links whose queue senses, and the routers in front of
+//!    links with an MTU
+//! 4. nodes of the run options: middleboxes, then the two edges of each passage
 
 mod flows;
 mod link;
@@ -25,11 +29,12 @@ use lopsided_net::{Attachment, NetNode, Network, Router, Routes};
 use lopsided_scenario::{Hop, InterfaceSpec, Scenario};
 use topology::{Routing, Topology};
 
-/// Builds the world of the scenario for one seed.
+/// Builds the network of a scenario for one seed.
 pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Result<Simulation, BuildError> {
     let net = Topology::new(&scenario.graph)?;
     check_carried(scenario, &net, options.outside.iter().map(|outside| outside.host).chain(options.passages.clone()))?;
     let Routing { tables, followers } = Routing::new(scenario, &net, &options.outside)?;
+    // A host with one link needs no routing table.
     let mut hosts: Vec<Host> = (0..net.hosts)
         .map(|host| {
             let interface = scenario.interfaces.get(&host).map(|spec| interface(spec, scenario, &net.outlets[host]));
@@ -46,6 +51,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
             place_flow(flow, spec, scenario.duration, seed, &options, &mut stacks, &mut hosts)
         })
         .collect::<Result<Vec<_>, _>>()?;
+    // Watching windows costs time at every segment, so only if the scenario requests it.
     if scenario.record.on_change {
         hosts.iter_mut().for_each(Host::watch_windows);
     }
@@ -61,6 +67,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
         name: format!("{}/{}", scenario.graph.links[stage.hop.link].name, stage.what),
         kind: NodeKind::Stage(stage.hop.dir),
     }));
+    // Read before the middleboxes are moved.
     let has_middleboxes = !options.middleboxes.is_empty();
     labels.extend(add_middleboxes(scenario, &net, options.middleboxes, &mut nodes, &mut wires)?);
     let mut passages = Vec::with_capacity(options.passages.len());
@@ -73,10 +80,12 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     }
     let mut accounting = Accounting::new(nodes.len());
     options.observers.into_iter().for_each(|observer| accounting.subscribe(observer));
-    // Others may send what they like where they like.
+    // Nodes of the user and edges may send any packets on any wire, so nothing is known about the sources of a link's
+    // packets.
     let plain = !has_middleboxes && !nodes.iter().any(|node| matches!(node, NetNode::Edge));
     let network = Network::new(nodes, &wires, accounting);
     let network = if plain { network.with_followers(followers) } else { network };
+    // The event queue packs node and time into 64 bits, so large networks have shorter horizons.
     if Time::ZERO + scenario.duration > network.horizon() {
         return Err(BuildError::TooLong { limit: network.horizon() - Time::ZERO });
     }
@@ -85,7 +94,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     Ok(Simulation { network, flows, links, first_link, places, passages })
 }
 
-/// The nodes that the scenario itself names: hosts, routers and media, both directions of each link.
+/// The nodes of the scenario: hosts, routers and media, and both directions of each link.
 fn nodes(
     scenario: &Scenario,
     net: &Topology<'_>,
@@ -97,6 +106,7 @@ fn nodes(
     let audit = options.audit_queues;
     let mut nodes: Vec<NetNode<Host>> = Vec::with_capacity(net.hosts + 2 * scenario.graph.links.len());
     for (number, host) in hosts.into_iter().enumerate() {
+        // The simulated host is dropped: its place is an edge.
         let is_outside = options.outside.iter().any(|outside| outside.host == number);
         nodes.push(if is_outside { NetNode::Edge } else { NetNode::Host(Box::new(host)) });
     }
@@ -115,7 +125,7 @@ fn nodes(
     Ok(nodes)
 }
 
-/// Puts each middlebox behind its link, and gives their labels.
+/// Puts each middlebox behind its link, and returns the middleboxes' labels.
 fn add_middleboxes(
     scenario: &Scenario,
     net: &Topology<'_>,
@@ -130,6 +140,7 @@ fn add_middleboxes(
         }
         let link = net.link_node(Hop { link: placed.link, dir: placed.dir }).index();
         let inlet = Attachment { node: NodeId(nodes.len() as u32), port: Port(0) };
+        // The middlebox takes over the wire of the link.
         let onward = std::mem::replace(&mut wires[link][0], inlet);
         nodes.push(NetNode::Custom(placed.node));
         wires.push(vec![onward]);
@@ -138,7 +149,7 @@ fn add_middleboxes(
     Ok(labels)
 }
 
-/// Of hosts that are edges, or have them before their link: an edge has one port.
+/// Checks the hosts that are outside or have a passage. They need exactly one link, because an edge has one port.
 fn check_carried(
     scenario: &Scenario,
     net: &Topology<'_>,
@@ -160,11 +171,12 @@ fn check_carried(
     Ok(())
 }
 
-/// Puts two edges between a host and its link.
+/// Puts two edges between a host and its link, and returns the passage.
 fn lead_out(host: usize, nodes: &mut Vec<NetNode<Host>>, wires: &mut Vec<Vec<Attachment>>) -> Passage {
     let [near, far] = [0, 1].map(|more| NodeId((nodes.len() + more) as u32));
     let first = |node| Attachment { node, port: Port(0) };
     let inwards = first(NodeId(host as u32));
+    // All links that lead to the host now lead to the edge `far`.
     for wire in wires.iter_mut().flatten().filter(|wire| **wire == inwards) {
         *wire = first(far);
     }
@@ -174,7 +186,8 @@ fn lead_out(host: usize, nodes: &mut Vec<NetNode<Host>>, wires: &mut Vec<Vec<Att
     Passage { host, near, far }
 }
 
-/// A host's interface. Only of the one link behind it can a ring foretell what it sends.
+/// Builds a host's interface. A transmit ring needs a single link with a plain rate, because the ring computes when the
+/// link has sent a packet.
 fn interface(spec: &InterfaceSpec, scenario: &Scenario, outlets: &[Hop]) -> Result<Interface, BuildError> {
     let ring = match (spec.ring, outlets) {
         (None, _) => None,

@@ -1,37 +1,43 @@
-//! The catalogue of results: every table and column is declared once, with what people must know of it.
+//! The catalogue of results: the declaration of every table and column.
 //!
-//! [`table!`] declares a row, the table of such rows (one vector a column), and a [`TableSpec`]: each column's unit,
-//! heading and meaning. Files, printed tables, reports and the reference of the documents are made from that.
+//! [`table!`] declares a row, the table of such rows (one vector per column), and a [`TableSpec`] with the unit,
+//! heading and meaning of each column. Result files, printed tables, reports and the reference page use these
+//! declarations.
 
 use std::sync::Arc;
 
 /// A name that many rows share.
 pub type Name = Arc<str>;
 
-/// What a column's values are, which decides how they are written for people. The names of columns end in the unit they
-/// have.
+/// The unit of a column's values. Names of columns end with their unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// A word or a name.
     Text,
-    /// A number that names something.
+    /// A number that identifies something.
     Label,
+    /// A number of things.
     Count,
-    /// Packets that wait.
+    /// A number of waiting packets.
     Packet,
     /// A plain number with decimals.
     Number,
-    /// Of the whole, 0 to 1.
+    /// A fraction from 0 to 1.
     Share,
+    /// Seconds.
     Second,
+    /// Milliseconds.
     Millisecond,
+    /// Square milliseconds.
     SquareMillisecond,
+    /// Bits per second.
     BitPerSecond,
+    /// Bytes.
     Byte,
 }
 
 impl Unit {
-    /// The name of the unit where it is told to other programs.
+    /// The name of the unit for other programs.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Text => "text",
@@ -49,51 +55,75 @@ impl Unit {
     }
 }
 
-/// How a column's values are kept.
+/// The type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// An integer.
     Integer,
+    /// A float.
     Float,
+    /// Text.
     Text,
 }
 
-/// A column as it was declared.
+/// The declaration of a column.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnSpec {
+    /// Name of the column.
     pub name: &'static str,
+    /// Type of the values.
     pub kind: Kind,
+    /// Unit of the values.
     pub unit: Unit,
-    /// What stands above it for people.
+    /// Heading for people.
     pub heading: &'static str,
+    /// One sentence about the column.
     pub meaning: &'static str,
 }
 
-/// A table as it was declared.
+/// The declaration of a table.
 #[derive(Debug, Clone)]
 pub struct TableSpec {
+    /// Name of the table.
     pub name: &'static str,
+    /// One sentence about the table.
     pub meaning: &'static str,
+    /// The columns.
     pub columns: Vec<ColumnSpec>,
 }
 
-/// One column, borrowed.
+/// The values of one column.
 #[derive(Debug, Clone, Copy)]
 pub enum Column<'a> {
+    /// Integers of 32 bits.
     U32(&'a [u32]),
+    /// Integers of 64 bits.
     U64(&'a [u64]),
-    /// A count that does not exist everywhere.
+    /// Counts that may be missing.
     MaybeU64(&'a [Option<u64>]),
-    /// What does not exist is NaN.
+    /// Floats; NaN for a missing value.
     F64(&'a [f64]),
-    /// One of a few words.
+    /// Words of a small set.
     Word(&'a [&'static str]),
+    /// Shared names.
     Name(&'a [Name]),
+    /// Strings.
     Text(&'a [String]),
 }
 
-/// What a column may hold.
+/// A type of values that a column can have.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_sim::{Cell, Column};
+///
+/// assert!(matches!(<f64 as Cell>::column(&[1.5]), Column::F64(&[_])));
+/// ```
 pub trait Cell: Sized {
+    /// The type of the values.
     const KIND: Kind;
+    /// Borrows the values of a column.
     fn column(values: &[Self]) -> Column<'_>;
 }
 
@@ -118,7 +148,8 @@ cells! {
     String => Text Text,
 }
 
-/// Declares a row and the table of such rows: of each column its meaning, name, type, unit and heading.
+/// Declares a row and the table of such rows. Each column has a meaning (its doc comment), name, type, unit and
+/// heading.
 #[macro_export]
 macro_rules! table {
     ($(#[doc = $table_doc:literal])+ $table:ident of $row:ident as $name:literal {
@@ -133,11 +164,12 @@ macro_rules! table {
         pub struct $table { $($(#[doc = $meaning])+ pub $column: Vec<$type>,)+ }
 
         impl $table {
-            /// Room for so many rows and no more.
+            /// An empty table with room for exactly this number of rows.
             pub fn with_capacity(rows: usize) -> $table {
                 $table { $($column: Vec::with_capacity(rows),)+ }
             }
 
+            /// Adds a row.
             pub fn push(&mut self, row: $row) {
                 $(self.$column.push(row.$column);)+
             }
@@ -147,6 +179,7 @@ macro_rules! table {
                 vec![$((stringify!($column), $crate::Cell::column(&self.$column)),)+]
             }
 
+            /// The declaration of the table.
             pub fn spec() -> $crate::TableSpec {
                 $crate::TableSpec {
                     name: $name,

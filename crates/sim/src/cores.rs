@@ -1,8 +1,17 @@
-//! One run on several cores: the network is cut into [`Parts`] while that is faster.
+//! Runs one scenario on several cores while this is faster.
 //!
-//! Each part runs ahead by the delay of the line that was cut, and then waits for the others. This pays where many
-//! events fall into such a window, which is judged by the event rate of the latest stretch of time. Where it does not
-//! pay, the run goes on on one core. The result is the same.
+//! The network is cut at lines into [`Parts`]. Each part runs ahead by the delay of the cut line, and then waits for
+//! the other parts (see `lopsided_net::Parts`). The waiting costs time in every window, so several cores are faster
+//! only if a window contains many events.
+//!
+//! The run is divided into 50 stretches. After each stretch, the event rate of that stretch decides whether the next
+//! one runs in parts or on one core:
+//!
+//! events per second of simulated time × delay of the cut line ≥ `cores_from_events`
+//!
+//! The first stretch runs on one core, to measure the rate. The results do not depend on the decisions.
+//!
+//! Not divided are runs that record events or sample at every change, because these need one order of all events.
 
 use crate::error::RunError;
 use crate::monitor::Monitor;
@@ -11,36 +20,42 @@ use lopsided_core::{Duration, NodeId, Time};
 use lopsided_net::{Division, NetNode, Parts, Together};
 use lopsided_scenario::Scenario;
 
-/// Stretches of a run: at the end of each it is decided anew whether parts pay.
+/// Number of stretches of a run. At the end of each it is decided whether to use parts.
 const STRETCHES: u64 = 50;
 
-/// What became of the wish to run on several cores.
+/// The number of cores that a run used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoresUsed {
-    /// Threads; 1 where parts were not worth it.
+    /// Number of threads; 1 if the run was not divided.
     pub cores: usize,
-    /// The share of the simulated time in which the parts ran side by side: 0 to 1.
+    /// Share of the simulated time in which the parts ran in parallel, from 0 to 1.
     pub share: f64,
-    /// In words: where the network was cut, or why it was not.
+    /// Where the network was cut, or why it was not, in words.
     pub why: String,
 }
 
-/// The parts of one run's network, and what decides whether they are used.
+/// The parts of a run's network, and the data for the decision whether to use them.
 #[derive(Debug)]
 pub(crate) struct Cores {
+    /// The parts; `None` if the network cannot be cut.
     parts: Option<Parts<crate::host::Host>>,
+    /// Where the network is cut, or why it is not.
     why: String,
-    /// Events in a second of simulated time, in the latest stretch.
+    /// Events per second of simulated time in the latest stretch.
     pace: Option<f64>,
+    /// Length of a stretch.
     stretch: Duration,
+    /// Minimum number of events in a window to use parts.
     pays_from: f64,
+    /// Simulated time that ran in parts.
     side_by_side: Duration,
+    /// Simulated time in total.
     all: Duration,
 }
 
 impl Cores {
-    /// `most` is the number of cores asked for, and `pays_from` the least number of events in a window with which parts
-    /// are used. `None` if one core is asked for.
+    /// Prepares a run on at most `most` cores. `pays_from` is the minimum number of events in a window to use parts.
+    /// `None` if `most` is 1.
     pub fn of(scenario: &Scenario, simulation: &Simulation, most: usize, pays_from: f64) -> Option<Cores> {
         if most < 2 {
             return None;
@@ -64,15 +79,15 @@ impl Cores {
         })
     }
 
-    /// The end of the stretch that begins now.
+    /// The end of a stretch that begins now.
     pub fn stretch_from(&self, now: Time) -> Time {
         now + self.stretch
     }
 
-    /// Runs the network to `until` in parts. `None` if that does not pay: then the caller runs it.
+    /// Runs the network to `until` in parts. `None` if one core is faster: the caller then runs it.
     ///
     /// # Errors
-    /// If the run was cancelled, or more than `stuck` events fell on one instant.
+    /// If the run was cancelled, or if more than `stuck` events had the same time.
     pub fn run(
         &mut self,
         simulation: &mut Simulation,
@@ -81,6 +96,7 @@ impl Cores {
         monitor: &Monitor,
     ) -> Option<Result<(), RunError>> {
         let parts = self.parts.as_mut()?;
+        // Without a measured rate (the first stretch) one core runs.
         let in_a_window = self.pace? * parts.division().lookahead().as_secs_f64();
         if in_a_window < self.pays_from {
             return None;
@@ -94,7 +110,7 @@ impl Cores {
         })
     }
 
-    /// Notes how many events a stretch of simulated time had.
+    /// Records the number of events in a stretch.
     pub fn took(&mut self, stretch: Duration, events: u64) {
         self.all += stretch;
         if !stretch.is_zero() {
@@ -102,6 +118,7 @@ impl Cores {
         }
     }
 
+    /// The number of cores that the run used.
     pub fn used(self) -> CoresUsed {
         let share = if self.all.is_zero() { 0.0 } else { self.side_by_side.as_secs_f64() / self.all.as_secs_f64() };
         match self.parts {
@@ -124,6 +141,7 @@ fn divide(scenario: &Scenario, simulation: &Simulation, most: usize) -> Result<D
     if network.accounting().mask() != lopsided_core::EventMask::NONE {
         return Err("captures and recorded events need one order of all events");
     }
+    // Hosts do most of the work, in proportion to their number of flow ends.
     let mut work = vec![0; simulation.places.len()];
     for end in simulation.flows.iter().flat_map(|site| [site.source, site.sink]).flatten() {
         work[end.host.index()] += 1;
@@ -133,6 +151,7 @@ fn divide(scenario: &Scenario, simulation: &Simulation, most: usize) -> Result<D
         .collect();
     let delayed =
         |node: NodeId| matches!(network.node(node), NetNode::Link(link) if link.foretells() && !link.delay().is_zero());
+    // Only to give a better reason than `Division::of` can.
     if !lines.iter().any(|(there, back)| delayed(*there) && delayed(*back)) {
         return Err("no line has a drop-tail queue and a delay in both directions");
     }

@@ -1,52 +1,76 @@
-//! Why there is no result.
+//! Errors of runs.
 
 use lopsided_core::{Conservation, Duration, Time};
 use std::fmt;
 
-/// The most rows of events that one run records: some gigabytes of memory.
+/// Maximum number of event rows of one run: several gigabytes of memory.
 pub(crate) const MOST_EVENTS: usize = 10_000_000;
 
-/// Why a scenario cannot be run. The scenario crate refuses most of this when it reads a file; one made in code may
-/// hold it.
+/// Why a scenario cannot be built. The scenario crate reports most of these errors when it reads a file; a scenario
+/// made in code can still contain them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuildError {
-    /// A flow names a host that is not there.
+    /// A flow names a host that does not exist.
     NoHost {
+        /// Name of the flow.
         flow: String,
     },
+    /// There is no path between the ends of a flow.
     NoPath {
+        /// Name of the flow.
         flow: String,
+        /// Name of the sending host.
         from: String,
+        /// Name of the receiving host.
         to: String,
     },
+    /// The TCP profile of a flow does not exist.
     UnknownProfile {
+        /// Name of the flow.
         flow: String,
+        /// The profile.
         profile: String,
     },
+    /// The congestion control of a flow is neither built in nor passed in the run options.
     UnknownController {
+        /// Name of the flow.
         flow: String,
+        /// The congestion control.
         cc: String,
     },
+    /// A link, medium or stage cannot be built.
     Link {
+        /// Name of the link or medium.
         link: String,
+        /// The error.
         what: String,
     },
+    /// The application or transport of a flow cannot be built.
     NoApplication {
+        /// Name of the flow.
         flow: String,
+        /// The error.
         what: String,
     },
     /// More flows end at one host, or more links at one node, than there are ports.
     TooMany {
+        /// `flows` or `links`.
         what: &'static str,
+        /// Name of the flow or node.
         at: String,
+        /// The maximum number.
         limit: usize,
     },
+    /// The run is longer than the event queue of a network of this size can represent.
     TooLong {
+        /// The longest possible run.
         limit: Duration,
     },
-    /// A host cannot be played by somebody else.
+    /// A host cannot be outside of the simulation, or have a passage.
     Outside {
+        /// Name of the host.
         host: String,
+        /// The reason.
         what: String,
     },
 }
@@ -57,17 +81,16 @@ impl fmt::Display for BuildError {
             BuildError::NoHost { flow } => write!(f, "flow {flow:?} names a host that does not exist"),
             BuildError::NoPath { flow, from, to } => write!(f, "flow {flow:?} has no path between {from:?} and {to:?}"),
             BuildError::UnknownProfile { flow, profile } => {
-                write!(f, "flow {flow:?} asks for the unknown stack profile {profile:?}")
+                write!(f, "flow {flow:?}: unknown stack profile {profile:?}")
             }
             BuildError::UnknownController { flow, cc } => {
-                write!(
-                    f,
-                    "flow {flow:?} asks for the congestion control {cc:?}, which is not built in and was not given"
-                )
+                write!(f, "flow {flow:?}: the congestion control {cc:?} is neither built in nor passed to the run")
             }
             BuildError::NoApplication { flow, what } => write!(f, "flow {flow:?}: {what}"),
             BuildError::Link { link, what } => write!(f, "link {link:?}: {what}"),
-            BuildError::Outside { host, what } => write!(f, "host {host:?} cannot be left to others: {what}"),
+            BuildError::Outside { host, what } => {
+                write!(f, "host {host:?} cannot be outside of the simulation: {what}")
+            }
             BuildError::TooMany { what, at, limit } => write!(f, "more than {limit} {what} at {at:?}"),
             BuildError::TooLong { limit } => {
                 write!(f, "a network of this size can be simulated for at most {} s", limit.as_secs_f64())
@@ -78,21 +101,26 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// Why there is no result.
+/// Why a run has no result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunError {
+    /// The scenario cannot be built.
     Build(BuildError),
+    /// The run was cancelled by its [`Monitor`](crate::Monitor).
     Cancelled,
-    /// Events without end at one instant: a loop of links that take no time.
+    /// Too many events at one instant, for example packets in a loop of links without delay.
     Stuck {
+        /// The instant.
         at: Time,
     },
     /// `record.events` or `record.tcp_events` recorded more rows than a table may have.
     TooManyEvents {
+        /// Time at which the limit was exceeded.
         at: Time,
     },
-    /// The accounting does not balance: an error in lopsided itself.
+    /// Packets or bytes are unaccounted for: a bug in lopsided.
     Unbalanced {
+        /// The sums of all packets.
         conservation: Conservation,
     },
 }
@@ -104,7 +132,7 @@ impl fmt::Display for RunError {
             RunError::Cancelled => write!(f, "cancelled"),
             RunError::Stuck { at } => write!(
                 f,
-                "the clock stands still at {at:?}: packets go round a path that takes no time; give a link on it a rate or a delay"
+                "time does not advance at {at:?}: packets circulate on a path without delay; give one of its links a rate or a delay"
             ),
             RunError::TooManyEvents { at } => write!(
                 f,
@@ -113,7 +141,7 @@ impl fmt::Display for RunError {
                 MOST_EVENTS / 1_000_000
             ),
             RunError::Unbalanced { conservation } => {
-                write!(f, "packets or octets appeared or vanished: {conservation}")
+                write!(f, "packets or bytes are unaccounted for: {conservation}")
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The table of every packet event.
+//! The table of packet events.
 
 use crate::catalogue::Name;
 use crate::labels::NodeLabel;
@@ -6,7 +6,7 @@ use crate::results::{EventRow, EventTable};
 use lopsided_core::{Bytes, Duration, Event, EventMask, NodeId, Observer, Packet, Time, Transport};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A watcher that keeps everything. Its clones are one log.
+/// An observer that stores all packet events. Clones share one log.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EventLog(Arc<Mutex<Vec<(NodeId, EventRow)>>>);
 
@@ -16,9 +16,10 @@ impl EventLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// What was kept, by time: a link may report what left it a little late.
+    /// The stored events, by time. They must be sorted, because a link may report departures late.
     pub fn take(&self, places: &Places) -> EventTable {
         let mut rows = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        // A stable sort keeps the order of events at one instant.
         rows.sort_by(|(_, a), (_, b)| a.time_s.total_cmp(&b.time_s));
         let mut table = EventTable::default();
         for (node, row) in rows {
@@ -49,6 +50,7 @@ impl Observer for EventLog {
             Event::Dropped { packet, why } => EventRow { reason: why.name(), ..row(at, "dropped", packet) },
             Event::Rewritten { packet, .. } => row(at, "rewritten", packet),
             Event::Absorbed { packet } => row(at, "absorbed", packet),
+            // Recorded by `TcpLog`.
             Event::Tcp { .. } => return,
         };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((node, row));
@@ -81,7 +83,7 @@ fn row(at: Time, event: &'static str, packet: &Packet) -> EventRow {
     }
 }
 
-/// What tables call the nodes, in the nodes' order.
+/// The names of the nodes in tables, by node number.
 #[derive(Debug)]
 pub(crate) struct Places(Vec<(Name, &'static str)>);
 
@@ -89,7 +91,7 @@ impl Places {
     pub fn new(labels: &[NodeLabel]) -> Places {
         let mut places: Vec<(Name, &str)> = Vec::with_capacity(labels.len());
         for label in labels {
-            // Both directions of a link have its name.
+            // The two directions of a link share one name.
             let before = places.last().map(|(name, _)| name).filter(|name| ***name == label.name);
             let name = before.cloned().unwrap_or_else(|| label.name.as_str().into());
             places.push((name, label.kind.direction()));
@@ -97,12 +99,12 @@ impl Places {
         Places(places)
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// A node's name and, of what stands in a link's direction, that.
+    /// A node's name. For a node in a direction of a link also the direction, otherwise "".
     pub fn of(&self, node: NodeId) -> (Name, &'static str) {
         self.0[node.index()].clone()
     }

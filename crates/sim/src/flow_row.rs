@@ -1,4 +1,4 @@
-//! A flow's rows in the tables: its sender's state at an instant, and its summary at the end.
+//! The rows of a flow in the tables: samples, and the summary at the end.
 
 use crate::catalogue::Name;
 use crate::host::Host;
@@ -12,17 +12,17 @@ use lopsided_scenario::{FlowSpec, Scenario};
 use lopsided_tcp::Counters;
 use std::collections::BTreeSet;
 
-/// The part of a sample whose change is worth a row.
+/// The part of a sample whose change triggers a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ChangeKey {
     state: &'static str,
     cwnd_bytes: u64,
-    /// As bits: NaN must equal NaN.
+    /// The bits of the threshold, because NaN must equal NaN.
     ssthresh: u64,
 }
 
 impl ChangeKey {
-    /// Without a connection.
+    /// The value without a connection.
     pub const CLOSED: ChangeKey = ChangeKey { state: "closed", cwnd_bytes: 0, ssthresh: f64::NAN.to_bits() };
 }
 
@@ -32,7 +32,7 @@ impl From<&SampleRow> for ChangeKey {
     }
 }
 
-/// The flow now. `rtt`: the round trips of the interval that ends now; of a row between two intervals `None`.
+/// Samples the flow. `rtt` has the round-trip times of the interval that ends now; `None` for a row between intervals.
 pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt: Option<Moments>) -> SampleRow {
     let now = network.now();
     let delivered = delivered(network, site);
@@ -68,7 +68,8 @@ pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt:
     with_connections(row, host, source.app, now)
 }
 
-/// The state of the flow's connections: sums, and of what has no sum that of the oldest.
+/// Adds the state of the flow's connections: sums over all, and the values of the oldest connection for quantities that
+/// have no sum.
 fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> SampleRow {
     let infos = host.infos(app, now);
     let counters = host.total(app, now);
@@ -93,7 +94,7 @@ fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> Sampl
     }
 }
 
-/// What reached the receiving application; nothing where it is somebody else's.
+/// Data that reached the receiving application; nothing if it is outside of the simulation.
 #[derive(Default)]
 struct Delivered {
     bytes: u64,
@@ -119,7 +120,7 @@ pub(crate) fn table(scenario: &Scenario, simulation: &Simulation, tallies: &[Tra
     table
 }
 
-/// Words that the rows of many flows share.
+/// Words that many rows share.
 #[derive(Default)]
 struct Words(BTreeSet<Name>);
 
@@ -137,11 +138,13 @@ impl Words {
 fn row(flow: usize, spec: &FlowSpec, words: &mut Words, simulation: &Simulation, tally: &TransferStats) -> FlowRow {
     let (network, site) = (&simulation.network, &simulation.flows[flow]);
     let (sent, delivered) = (sent(network, site), delivered(network, site));
+    // One-way times are measured at the receiver, round trips at the sender.
     let measured_at = if site.datagrams { site.sink } else { site.source };
     let nothing = DelayStats::default();
     let delays = measured_at.map_or(&nothing, |at| &network.host(at.host).flow_meter(at.app).rtt);
     let rtt = delays.all();
     let active_s = match spec.app.get::<TransferConfig>() {
+        // A flow of transfers is active only during its transfers.
         Some(_) => {
             let running = tally.running_since.map_or(Duration::ZERO, |since| network.now().saturating_since(since));
             tally.done.sum + running.as_secs_f64()
@@ -194,7 +197,7 @@ fn row(flow: usize, spec: &FlowSpec, words: &mut Words, simulation: &Simulation,
     }
 }
 
-/// What the sender did, over all its connections; nothing where it is somebody else's.
+/// Data that the sender sent, over all of its connections; nothing if it is outside of the simulation.
 #[derive(Default)]
 struct Sent {
     counters: Counters,
@@ -223,8 +226,10 @@ fn sent(network: &Network<Host>, site: &FlowSite) -> Sent {
     let live = host.infos(app, now);
     Sent {
         counters: host.total(app, now),
+        // After the last connection has ended, its final value counts.
         srtt: live.first().map_or_else(|| host.last_srtt(app), |info| info.srtt),
         cwnd_mean: meter.cwnd.mean(now),
+        // 0 means that the flow never had a connection.
         cwnd_max: Some(meter.cwnd.max).filter(|cwnd| *cwnd > 0),
     }
 }

@@ -1,20 +1,25 @@
-//! What the nodes of a run are called.
+//! The names of the nodes of a run.
 
 use lopsided_core::{Dir, NodeId};
 use lopsided_scenario::{LinkSpec, Scenario};
 
-/// What a node of the world is called.
+/// The name and kind of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeLabel {
+    /// The node's number.
     pub node: NodeId,
+    /// The node's name.
     pub name: String,
+    /// The node's kind.
     pub kind: NodeKind,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeKind {
+    /// A host.
     Host,
+    /// A router.
     Router,
     /// A medium that several stations share.
     Medium,
@@ -22,14 +27,14 @@ pub enum NodeKind {
     Link(Dir),
     /// A stage of a direction of a link.
     Stage(Dir),
-    /// A node put behind a direction of a link.
+    /// A middlebox behind a direction of a link.
     Middlebox(Dir),
     /// An edge of a [`Passage`](crate::Passage).
     Passage,
 }
 
 impl NodeKind {
-    /// Of a link or what stands in it, else empty.
+    /// The direction, for a link and for nodes in its path; otherwise empty.
     pub fn direction(self) -> &'static str {
         match self {
             NodeKind::Host | NodeKind::Router | NodeKind::Medium | NodeKind::Passage => "",
@@ -38,7 +43,7 @@ impl NodeKind {
     }
 }
 
-/// The nodes of the scenario's network in the order of their numbers; those that a run is given beside come behind.
+/// The nodes of the scenario, in the order of their numbers. Nodes of the run options have higher numbers.
 pub fn node_labels(scenario: &Scenario) -> Vec<NodeLabel> {
     let graph = &scenario.graph;
     let hosts = graph.hosts.iter().map(|name| (name.clone(), NodeKind::Host));
@@ -49,11 +54,12 @@ pub fn node_labels(scenario: &Scenario) -> Vec<NodeLabel> {
     let routers = graph.routers.iter().enumerate().map(|(router, name)| (name.clone(), kind(router)));
     let links = graph.links.iter().flat_map(|link| Dir::BOTH.map(|dir| (link.name.clone(), NodeKind::Link(dir))));
     let stages = graph.links.iter().flat_map(|link| Dir::BOTH.map(|dir| stage_names(link, dir))).flatten();
+    // The order of node numbers: see `build`.
     let all = hosts.chain(routers).chain(links).chain(stages).enumerate();
     all.map(|(number, (name, kind))| NodeLabel { node: NodeId(number as u32), name, kind }).collect()
 }
 
-/// Stages are called after their link, their place and their kind.
+/// A stage has the name of its link, its position and its kind.
 fn stage_names(link: &LinkSpec, dir: Dir) -> Vec<(String, NodeKind)> {
     let stages = link.dir(dir).stages.iter().enumerate();
     stages

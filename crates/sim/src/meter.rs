@@ -1,16 +1,21 @@
-//! What is measured of a flow while it runs, in memory that does not grow with time.
+//! Measurements of a flow during a run. Their memory does not grow with the duration.
 
 use lopsided_core::{Duration, Time};
 use lopsided_queue::Histogram;
 use lopsided_tcp::RttStats;
 
-/// Count, mean, spread and extremes of a quantity, in milliseconds.
+/// Number, mean, standard deviation and extremes of a quantity in milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Moments {
+    /// Number of values.
     pub count: u64,
+    /// Sum of the values.
     pub sum: f64,
+    /// Sum of the squares.
     pub sum_of_squares: f64,
+    /// The smallest value; infinity if there is none.
     pub min: f64,
+    /// The largest value; negative infinity if there is none.
     pub max: f64,
 }
 
@@ -21,6 +26,7 @@ impl Default for Moments {
 }
 
 impl Moments {
+    /// Adds a value.
     #[inline]
     pub fn add(&mut self, value: f64) {
         self.count += 1;
@@ -30,6 +36,7 @@ impl Moments {
         self.max = self.max.max(value);
     }
 
+    /// Adds all values of another set.
     pub fn merge(&mut self, other: &Moments) {
         self.count += other.count;
         self.sum += other.sum;
@@ -38,31 +45,36 @@ impl Moments {
         self.max = self.max.max(other.max);
     }
 
-    /// NaN where nothing was counted, as are the others.
+    /// The mean; NaN if there are no values.
     pub fn mean(&self) -> f64 {
         self.sum / self.count as f64
     }
 
-    /// The standard deviation of the values themselves (not an estimate for a larger population).
+    /// The standard deviation of the values themselves, not an estimate for a larger population; NaN if there are no
+    /// values.
     pub fn std(&self) -> f64 {
         let mean = self.mean();
+        // Rounding can make the variance slightly negative.
         (self.sum_of_squares / self.count as f64 - mean * mean).max(0.0).sqrt()
     }
 
+    /// The smallest value; NaN if there are no values.
     pub fn least(&self) -> f64 {
         if self.count == 0 { f64::NAN } else { self.min }
     }
 
+    /// The largest value; NaN if there are no values.
     pub fn greatest(&self) -> f64 {
         if self.count == 0 { f64::NAN } else { self.max }
     }
 }
 
-/// Round-trip or one-way times: over the sampling interval that is running, and over all.
+/// Round-trip or one-way times, over the current sampling interval and over the whole run.
 #[derive(Debug, Default)]
 pub struct DelayStats {
     spread: Histogram,
-    /// `None` where nothing was counted yet: at one end of most flows, and of a connection's until somebody asks.
+    /// `None` until a value is counted. One end of most flows counts none; values of a connection are merged only when
+    /// needed.
     moments: Option<Box<DelayMoments>>,
 }
 
@@ -73,19 +85,20 @@ struct DelayMoments {
 }
 
 impl DelayStats {
+    /// Adds a value.
     #[inline]
     pub fn add(&mut self, span: Duration) {
         self.interval().add(span.as_millis_f64());
         self.spread.add(span);
     }
 
-    /// Counts values in the histogram only; [`DelayStats::absorb`] brings the rest.
+    /// Adds values to the histogram only. [`DelayStats::absorb`] adds them to the moments.
     #[inline]
     pub fn count(&mut self, span: Duration, times: u32) {
         (0..times).for_each(|_| self.spread.add(span));
     }
 
-    /// Adds a connection's own statistic to the interval that is running.
+    /// Adds a connection's own statistics to the current interval.
     pub fn absorb(&mut self, stats: &RttStats) {
         if let (Some(min), Some(max)) = (stats.min, stats.max) {
             self.interval().merge(&Moments {
@@ -102,13 +115,15 @@ impl DelayStats {
         &mut self.moments.get_or_insert_default().interval
     }
 
-    /// Ends the interval that is running and begins the next.
+    /// Ends the current interval, returns its moments, and begins the next one.
     pub fn take_interval(&mut self) -> Moments {
         let Some(moments) = self.moments.as_deref_mut() else { return Moments::default() };
+        // Two sets, so that `add` updates only one of them.
         moments.before.merge(&moments.interval);
         std::mem::take(&mut moments.interval)
     }
 
+    /// The moments over the whole run.
     pub fn all(&self) -> Moments {
         let mut all = Moments::default();
         if let Some(DelayMoments { interval, before }) = self.moments.as_deref() {
@@ -118,27 +133,31 @@ impl DelayStats {
         all
     }
 
-    /// The span, in milliseconds, that a share of all values does not exceed; NaN where there are none.
+    /// The quantile in milliseconds: the given share of all values is not larger. NaN if there are no values.
     pub fn quantile(&self, share: f64) -> f64 {
         self.spread.quantile(share).map_or(f64::NAN, Duration::as_millis_f64)
     }
 }
 
-/// The mean over time, and the greatest, of a quantity that changes in steps and at times does not exist.
+/// The mean over time, and the maximum, of a quantity that changes in steps and may not exist at times.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TimeWeightedGauge {
     value: u64,
-    /// Since when it has this value; `None` while it does not exist.
+    /// Since when the quantity has this value; `None` while it does not exist.
     since: Option<Time>,
-    /// Value times nanoseconds, and nanoseconds.
+    /// Integral of the value over time, in units times nanoseconds.
     area: u128,
+    /// Total time for which the quantity existed.
     span: Duration,
+    /// The largest value.
     pub max: u64,
 }
 
 impl TimeWeightedGauge {
+    /// Sets the value from now on.
     #[inline]
     pub fn set(&mut self, now: Time, value: u64) {
+        // The integral is updated only at changes.
         if value != self.value || self.since.is_none() {
             self.pause(now);
             self.since = Some(now);
@@ -147,16 +166,17 @@ impl TimeWeightedGauge {
         }
     }
 
-    /// Until the next `set` there is no value.
+    /// The quantity does not exist until the next `set`.
     pub fn pause(&mut self, now: Time) {
         if let Some(since) = self.since.take() {
             let span = now.saturating_since(since);
+            // 128 bits: a window in bytes times nanoseconds overflows 64 bits within seconds.
             self.area += u128::from(self.value) * u128::from(span.as_nanos());
             self.span += span;
         }
     }
 
-    /// The mean over the time that it existed up to `now`; NaN if there was none.
+    /// The mean over the time up to `now` in which the quantity existed; NaN if it never existed.
     pub fn mean(mut self, now: Time) -> f64 {
         self.pause(now);
         self.area as f64 / self.span.as_nanos() as f64
@@ -165,7 +185,8 @@ impl TimeWeightedGauge {
 /// The transfers of one flow.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TransferStats {
+    /// Start of the current transfer.
     pub running_since: Option<Time>,
-    /// Completion times.
+    /// Completion times, in seconds.
     pub done: Moments,
 }

@@ -1,9 +1,20 @@
-//! What other threads see of runs under way, and how they end them.
+//! The progress of runs, for other threads, and how they cancel runs.
 
 use lopsided_core::Duration;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Seen from other threads: how far the work is; and the way to end it early.
+/// Progress and cancellation of one or several runs, shared between threads.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_sim::Monitor;
+///
+/// let monitor = Monitor::default();
+/// assert_eq!(monitor.fraction(), 0.0);
+/// monitor.cancel();
+/// assert!(monitor.is_cancelled());
+/// ```
 #[derive(Debug, Default)]
 pub struct Monitor {
     cancelled: AtomicBool,
@@ -12,15 +23,17 @@ pub struct Monitor {
 }
 
 impl Monitor {
+    /// Cancels the runs. They end soon with [`RunError::Cancelled`](crate::RunError::Cancelled).
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
+    /// True if the runs were cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// The share of the simulated time that is done, from 0 to 1.
+    /// The finished share of the simulated time, from 0 to 1.
     pub fn fraction(&self) -> f64 {
         let total = self.total.load(Ordering::Relaxed);
         if total == 0 { 0.0 } else { self.done.load(Ordering::Relaxed) as f64 / total as f64 }

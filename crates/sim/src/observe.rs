@@ -1,6 +1,6 @@
-//! What is written down while a world runs, and the tables at its end.
+//! Records the series of a run, and makes the tables at its end.
 //!
-//! An observation is not an event of the network: it happens between events, after all of its instant, and changes
+//! A sample is not an event of the network. It is taken between events, after all events of its instant, and changes
 //! nothing.
 
 use crate::catalogue::Name;
@@ -22,26 +22,29 @@ use lopsided_scenario::Scenario;
 /// The series that a run has recorded so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorded<'a> {
-    /// The senders' state at each sampling instant.
+    /// The state of senders at each sampling time.
     pub samples: &'a SampleTable,
-    /// Every queue at each sampling instant.
+    /// All queues at each sampling time.
     pub queues: &'a QueueTable,
 }
 
-/// Everything that is gathered of one run.
+/// Records everything about one run.
 #[derive(Debug)]
 pub(crate) struct Recorder {
+    /// Interval between samples.
     interval: Option<Duration>,
+    /// Time of the next sample.
     next: Option<Time>,
+    /// True to sample a flow also when its state changes.
     on_change: bool,
     samples: SampleTable,
     queues: QueueTable,
     transfers: Vec<TransferRow>,
     fetches: Vec<FetchRow>,
     parts: PartTable,
-    /// The transfers of each flow, by its number.
+    /// The transfers of each flow, by flow number.
     tallies: Vec<TransferStats>,
-    /// The state at each flow's last sample, where changes are watched.
+    /// The state at the last sample of each flow, if changes are sampled.
     last: Vec<flow_row::ChangeKey>,
     log: EventLog,
     tcp_log: TcpLog,
@@ -77,12 +80,12 @@ impl Recorder {
         Recorded { samples: &self.samples, queues: &self.queues }
     }
 
-    /// The next instant at which the world must stand still.
+    /// Time of the next sample.
     pub fn next(&self) -> Option<Time> {
         self.next
     }
 
-    /// Takes what the hosts have laid aside, and a sample of each flow that changed.
+    /// Collects the reports of applications, and a sample of each flow that changed.
     pub fn gather(&mut self, simulation: &mut Simulation) {
         for (flow, site) in simulation.flows.iter().enumerate() {
             let (begun, done) =
@@ -96,16 +99,17 @@ impl Recorder {
         }
     }
 
-    /// Matches the starts of a flow's transfers with their ends, told at the other side. One runs at a time; one that
-    /// was given up has no end.
+    /// Matches the starts of a flow's transfers, reported at one end, with their ends, reported at the other. A flow
+    /// has one transfer at a time; an aborted transfer has no end.
     fn tally(&mut self, flow: usize, at_source: Vec<(Time, Report)>, at_sink: Vec<(Time, Report)>) {
         let mut begun =
             at_source.into_iter().filter(|(_, report)| *report == Report::Begun).map(|(at, _)| at).peekable();
         for (end, report) in at_sink {
             match report {
-                // The receiver of data asked for it: its report says when the transfer began.
+                // The receiver requested the data, so its report is the start of the transfer.
                 Report::Begun => self.tallies[flow].running_since = Some(end),
                 Report::Delivered { size } => {
+                    // Aborted transfers have a start without an end: the latest start before this end counts.
                     while let Some(start) = begun.next_if(|start| *start <= end) {
                         self.tallies[flow].running_since = Some(start);
                     }
@@ -117,6 +121,7 @@ impl Recorder {
                 Report::Fetching(step) => self.fetches.push(FetchRow::of(flow as u32, step)),
             }
         }
+        // A transfer that is still running.
         if let Some(start) = begun.last() {
             self.tallies[flow].running_since = Some(start);
         }
@@ -124,17 +129,18 @@ impl Recorder {
 
     fn complete(&mut self, flow: usize, what: &'static str, start: Time, end: Time, size: Bytes) {
         let completion_s = (end - start).as_secs_f64();
-        // The parts of a page are rows of their own and do not count as transfers of the flow.
+        // The parts of a page have rows of their own, but do not count as transfers of the flow.
         if matches!(what, "transfer" | "page" | "fetch") {
             self.tallies[flow].done.add(completion_s);
         }
+        // Without samples only the summaries are kept.
         if self.interval.is_some() {
             let (flow, start_s, size_bytes) = (flow as u32, start.as_secs_f64(), size.get());
             self.transfers.push(TransferRow { flow, what, start_s, completion_s, size_bytes });
         }
     }
 
-    /// Takes the samples of this instant, if it is one of those that were asked for.
+    /// Takes the samples of this time, if it is a sampling time.
     pub fn observe(&mut self, now: Time, simulation: &mut Simulation) {
         let Some(interval) = self.interval.filter(|_| self.next == Some(now)) else { return };
         self.next = Some(now + interval);
@@ -151,6 +157,7 @@ impl Recorder {
             let (name, direction) = simulation.places.of(node);
             let sample = simulation.network.with_link(node, |link, cx| link.sync(cx).sample());
             let counters = simulation.network.accounting().node(node);
+            // The queue counts filtered ACKs as drops; the tables list them separately.
             let filtered_packets = counters.dropped(DropReason::AckFiltered).packets;
             self.queues.push(QueueRow {
                 time_s: now.as_secs_f64(),
@@ -171,8 +178,8 @@ impl Recorder {
         self.sample_parts(now, false, simulation);
     }
 
-    /// What stages, media and the insides of queues have to tell. A queue may have thousands of classes, whose rows
-    /// come at the end.
+    /// Samples the quantities of stages, media and queues. Classes of queues are sampled only at the end of the run,
+    /// because a queue can have thousands of them.
     fn sample_parts(&mut self, now: Time, classes: bool, simulation: &mut Simulation) {
         for number in 0..simulation.places.len() {
             let node = NodeId(number as u32);
@@ -208,8 +215,9 @@ impl Recorder {
         }
     }
 
-    /// The tables of the run.
+    /// Makes the tables of the run.
     pub fn finish(mut self, scenario: &Scenario, seed: u64, end: Time, mut simulation: Simulation) -> RunResult {
+        // Reports since the last slice.
         self.gather(&mut simulation);
         let mut links = LinkTable::with_capacity(simulation.links);
         for link in 0..simulation.links {
@@ -244,7 +252,7 @@ impl Recorder {
     }
 }
 
-/// By their ends, and those that end together by their flows: however often the hosts were asked.
+/// Sorts transfers by end time and then by flow, so that the order does not depend on how often reports were collected.
 fn in_order(mut rows: Vec<TransferRow>) -> TransferTable {
     let end = |row: &TransferRow| row.start_s + row.completion_s;
     rows.sort_by(|one, other| end(one).total_cmp(&end(other)).then(one.flow.cmp(&other.flow)));
@@ -253,7 +261,7 @@ fn in_order(mut rows: Vec<TransferRow>) -> TransferTable {
     table
 }
 
-/// By their times, and those of one time by their flows.
+/// Sorts steps by time and then by flow.
 fn fetches_in_order(mut rows: Vec<FetchRow>) -> FetchTable {
     rows.sort_by(|one, other| one.time_s.total_cmp(&other.time_s).then(one.flow.cmp(&other.flow)));
     let mut table = FetchTable::with_capacity(rows.len());
@@ -261,17 +269,18 @@ fn fetches_in_order(mut rows: Vec<FetchRow>) -> FetchTable {
     table
 }
 
-/// What an application told, as far as nobody asked before.
+/// Returns the reports of an application since the last call.
 fn take_reports(network: &mut Network<Host>, site: Option<AppSite>) -> Vec<(Time, Report)> {
     site.map_or_else(Vec::new, |site| network.host_mut(site.host).flow_meter_mut(site.app).take_reports())
 }
 
-/// The flow's round trips, or one-way times, of the interval that ends now.
+/// The flow's round-trip times, or one-way times, in the interval that ends now.
 fn take_delays(network: &mut Network<Host>, site: &FlowSite) -> Moments {
     let mut take = |site: Option<AppSite>| {
         site.map_or_else(Moments::default, |site| network.host_mut(site.host).take_delays(site.app))
     };
     let at_source = take(site.source);
+    // Round trips are measured at the sender; one-way times of datagrams at the receiver.
     if at_source.count > 0 { at_source } else { take(site.sink) }
 }
 
@@ -305,7 +314,7 @@ fn link_row(number: usize, scenario: &Scenario, simulation: &mut Simulation) -> 
             dropped_packets: stats.dropped_packets() - filtered_packets,
             filtered_packets,
             marked_packets: counters.marked_total().packets,
-            // What neither the queue dropped nor its filter removed was lost behind it.
+            // All drops of the link that are not the queue's were losses on the line.
             lost_packets: counters.dropped_total().packets - stats.dropped_packets(),
             sojourn_mean_ms: millis(stats.mean_sojourn()),
             sojourn_p50_ms: millis(stats.sojourns().quantile(0.5)),
@@ -343,10 +352,11 @@ fn marks(simulation: &Simulation) -> MarkTable {
     table
 }
 
-/// The digest of the packets' fates, and of what the applications got.
+/// The digest of the fates of all packets, and of the bytes that applications received.
 fn digest(network: &Network<Host>, delivered: &[u64]) -> u64 {
     let mut digest = lopsided_core::Digest::default();
     digest.mix(network.accounting().digest());
+    // Applications may read data later than it arrives, so delivery is part of the digest.
     delivered.iter().for_each(|bytes| digest.mix(*bytes));
     digest.value()
 }

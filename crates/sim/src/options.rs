@@ -1,4 +1,4 @@
-//! How to run, beside what the scenario says.
+//! Options of a run that are not part of the scenario.
 
 use lopsided_app::RunApplications;
 use lopsided_core::{Dir, Node, NodeId, Observer};
@@ -6,26 +6,36 @@ use lopsided_tcp::RunControllers;
 use std::fmt;
 use std::net::IpAddr;
 
-/// How to run, beside what the scenario says.
+/// Options of a run that are not part of the scenario.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_sim::RunOptions;
+///
+/// let options = RunOptions { cores: 2, ..RunOptions::default() };
+/// assert_eq!(options.cores_from_events, 4_000.0);
+/// ```
 pub struct RunOptions {
-    /// Watchers of the packets; [`crate::node_labels`] tells them which node is which.
+    /// Observers of packet events. [`crate::node_labels`] has the names of the nodes.
     pub observers: Vec<Box<dyn Observer>>,
-    /// Check every operation of every queue (slow). By default so in builds with debug assertions.
+    /// True to check every operation of every queue, which is slow. By default true in builds with debug assertions.
     pub audit_queues: bool,
-    /// Nodes put into the way; each has the number after the last, in this order.
+    /// Middleboxes. Their node numbers follow the last node of the scenario, in this order.
     pub middleboxes: Vec<MiddleboxPlacement>,
-    /// Congestion controls beside the built-in ones; [`Scenario::parse_with`] takes their names.
+    /// Congestion controls in addition to the built-in ones. [`lopsided_scenario::Scenario::parse_with`] must get their
+    /// names.
     pub controllers: RunControllers,
-    /// Applications beside the built-in ones.
+    /// Applications in addition to the built-in ones.
     pub applications: RunApplications,
-    /// Hosts whose part somebody else plays; of a flow that begins or ends there only the other end is placed.
+    /// Hosts outside of the simulation. If a flow begins or ends there, only its other end is simulated.
     pub outside: Vec<Outside>,
-    /// Hosts between whom and their links packets leave the network and come back: see [`Passage`].
+    /// Hosts whose packets leave the network between the host and its link, and come back: see [`Passage`].
     pub passages: Vec<usize>,
-    /// At most so many threads for this one run, where that pays. The result is the same.
+    /// Maximum number of threads for this run. Fewer are used if more would not be faster. The result is the same.
     pub cores: usize,
-    /// It pays where so many events or more happen in the delay of the line that is cut. By default 4,000: two cores
-    /// were measured to be even with one at 3,000 (0.35 us each), and 1.4 times as fast at 35,000.
+    /// Number of events within the delay of a cut line from which several threads are used. Default 4,000: two cores
+    /// took as long as one at 3,000 events (0.35 µs each), and were 1.4 times as fast at 35,000.
     pub cores_from_events: f64,
 }
 
@@ -45,37 +55,41 @@ impl Default for RunOptions {
     }
 }
 
-/// A host whose part somebody else plays: in its place the network has an edge, where packets of others enter and
-/// leave.
+/// A host outside of the simulation. The network has an edge instead, where packets enter and leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outside {
-    /// A place in the scenario's hosts.
+    /// Index of the host in the scenario.
     pub host: usize,
-    /// Its addresses beside the one that it has in the scenario.
+    /// Addresses of the host in addition to its address in the scenario.
     pub addresses: Vec<IpAddr>,
-    /// Whether packets for addresses that nobody has go to it, as to the internet.
+    /// True if packets to unknown addresses go to this host, as to the Internet.
     pub takes_the_rest: bool,
 }
 
-/// A host whose packets somebody else carries between it and its one link: what it sends comes out at the edge `near`
-/// and is to enter again at `far`; what comes for it goes the other way.
+/// A host whose packets the caller carries between the host and its only link. Packets from the host leave at the edge
+/// `near`, and the caller injects them at `far`. Packets to the host leave at `far`, and the caller injects them at
+/// `near`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// A place in the scenario's hosts.
+    /// Index of the host in the scenario.
     pub host: usize,
+    /// The edge at the host.
     pub near: NodeId,
+    /// The edge at the link.
     pub far: NodeId,
 }
 
-/// A middlebox in its place: what leaves this direction of the link enters it by port 0, and what leaves it by port 0
-/// goes on.
+/// A middlebox behind one direction of a link. Packets from the link enter its port 0, and packets that it sends
+/// through port 0 continue to the next node.
 #[derive(Debug)]
 pub struct MiddleboxPlacement {
-    /// Its name in the table of nodes.
+    /// Its name in the tables.
     pub name: String,
-    /// A place in the scenario's links.
+    /// Index of the link in the scenario.
     pub link: usize,
+    /// The direction of the link.
     pub dir: Dir,
+    /// The node.
     pub node: Box<dyn Node>,
 }
 

@@ -1,4 +1,4 @@
-//! What a run gives back: tables of columns, the digest and the audit.
+//! The results of a run: tables of columns, the digest and the conservation check.
 
 use crate::cores::CoresUsed;
 use crate::table;
@@ -7,15 +7,15 @@ use lopsided_core::{Bytes, Conservation};
 use lopsided_rdra::{Loss, Step, What};
 
 table! {
-    /// One row for each flow, in the scenario's order.
+    /// One row per flow, in the order of the scenario.
     FlowTable of FlowRow as "flows" {
-        /// Its number in other tables.
+        /// Number of the flow in other tables.
         flow: u32 [Label "flow"],
-        /// Its name in the scenario.
+        /// Name of the flow in the scenario.
         name: String [Text "flow"],
-        /// The name before `count` multiplied it.
+        /// Name of the flow's group: the name that all copies made by `count` share.
         group: Name [Text "group"],
-        /// `down`: towards the client; `up`: away from it; empty where the path crosses links both ways.
+        /// `down`: towards the client; `up`: away from the client; empty if the path crosses links in both directions.
         direction: &'static str [Text "direction"],
         /// The sending host.
         from: Name [Text "from"],
@@ -25,272 +25,273 @@ table! {
         cc: Name [Text "CC"],
         /// Stack profile of the sender.
         profile: Name [Text "stack"],
-        /// When the application began: the scenario's start and the jitter drawn for this seed.
+        /// When the application started: the start in the scenario plus the jitter of this seed.
         start_s: f64 [Second "start"],
-        /// When it was told to stop, at the latest the end of the run.
+        /// When the application was stopped, at the latest the end of the run.
         stop_s: f64 [Second "stop"],
-        /// How long it had something to send: to `stop_s`, or the sum of its transfers' times.
+        /// Time in which the flow had data to send: until `stop_s`, or the sum of the durations of its transfers.
         active_s: f64 [Second "active"],
-        /// Payload handed to the network, retransmissions included (of UDP: IP octets).
+        /// Payload sent, including retransmissions. UDP: IP bytes.
         sent_bytes: u64 [Byte "sent"],
-        /// Payload that the peer acknowledged.
+        /// Payload that the receiver acknowledged.
         acked_bytes: u64 [Byte "acked"],
-        /// Payload that the receiving application read (of UDP: IP octets received).
+        /// Payload that the receiving application read. UDP: IP bytes received.
         delivered_bytes: u64 [Byte "delivered"],
-        /// `delivered_bytes` over `active_s`.
+        /// `delivered_bytes` divided by `active_s`.
         goodput_bps: f64 [BitPerSecond "goodput"],
-        /// Segments with data that were sent, retransmissions included (`tcpi_data_segs_out`); of UDP datagrams.
+        /// Segments with data sent, including retransmissions (`tcpi_data_segs_out`). UDP: datagrams.
         data_segments_out: u64 [Count "data segments out"],
-        /// Segments with data that arrived (`tcpi_data_segs_in` of the receiver); of UDP datagrams.
+        /// Segments with data received (`tcpi_data_segs_in` of the receiver). UDP: datagrams.
         data_segments_in: u64 [Count "data segments in"],
-        /// Segments that were retransmitted, SYNs too (`tcpi_total_retrans`).
+        /// Segments retransmitted, including SYNs (`tcpi_total_retrans`).
         retransmits: u64 [Count "retransmits"],
-        /// Retransmission timeouts (RFC 6298), a SYN's too.
+        /// Retransmission timeouts (RFC 6298), including those of SYNs.
         timeouts: u64 [Count "timeouts"],
-        /// Times that fast recovery began (RFC 5681).
+        /// Number of times that fast recovery began (RFC 5681).
         fast_retransmits: u64 [Count "fast retransmits"],
-        /// Window reductions because the host's own interface had no room.
+        /// Window reductions because the host's own interface was full.
         local_congestion: u64 [Count "local congestion"],
         /// Tail loss probes sent (RFC 8985).
         tail_probes: u64 [Count "tail probes"],
-        /// Window reductions taken back because the retransmission was not needed.
+        /// Window reductions that were undone because the retransmission was spurious.
         undos: u64 [Count "undos"],
-        /// Round trips that were timed: single packets, from the sending of data to the cumulative ACK that covers it,
-        /// without those sent twice; of UDP the one-way times.
+        /// Number of round-trip samples: the time from a packet with data to the cumulative ACK that covers it, without
+        /// retransmitted packets. UDP: one-way times.
         rtt_count: u64 [Count "RTT samples"],
-        /// Mean of the round trips.
+        /// Mean round-trip time.
         rtt_mean_ms: f64 [Millisecond "RTT mean"],
-        /// Their standard deviation.
+        /// Standard deviation of the round-trip time.
         rtt_std_ms: f64 [Millisecond "RTT std"],
-        /// The shortest.
+        /// Shortest round-trip time.
         rtt_min_ms: f64 [Millisecond "RTT min"],
-        /// Their median.
+        /// Median round-trip time.
         rtt_p50_ms: f64 [Millisecond "RTT 50 %"],
-        /// Their 95th percentile.
+        /// 95th percentile of the round-trip time.
         rtt_p95_ms: f64 [Millisecond "RTT 95 %"],
-        /// The longest.
+        /// Longest round-trip time.
         rtt_max_ms: f64 [Millisecond "RTT max"],
-        /// The smoothed RTT at the end (RFC 6298).
+        /// Smoothed RTT at the end of the run (RFC 6298).
         srtt_ms: f64 [Millisecond "SRTT"],
-        /// Congestion window, mean over the time from the first connection's start to the end of the last.
+        /// Mean congestion window over time, from the start of the first connection to the end of the last.
         cwnd_mean_bytes: f64 [Byte "cwnd mean"],
-        /// The largest congestion window.
+        /// Largest congestion window.
         cwnd_max_bytes: Option<u64> [Byte "cwnd max"],
-        /// Transfers completed.
+        /// Completed transfers.
         transfers: u64 [Count "transfers"],
-        /// Mean time from the start of a transfer to its last octet's delivery.
+        /// Mean time from the start of a transfer to the delivery of its last byte.
         completion_s: f64 [Second "completion mean"],
-        /// The longest such time.
+        /// Longest such time.
         completion_max_s: f64 [Second "completion max"],
-        /// Datagrams of a UDP flow that were sent and had not arrived by the end of the run.
+        /// UDP: datagrams that were sent and had not arrived by the end of the run.
         lost_packets: u64 [Count "lost"],
     }
 }
 
 table! {
-    /// The senders' state at each sampling instant, and at each change where the scenario asks for it.
+    /// The state of senders at each sampling time, and at each change if the scenario requests it.
     SampleTable of SampleRow as "samples" {
-        /// When.
+        /// Time of the sample.
         time_s: f64 [Second "time"],
-        /// The flow's number.
+        /// Number of the flow.
         flow: u32 [Label "flow"],
         /// The congestion state: `open`, `disorder`, `cwr`, `recovery`, `loss`; `closed` without a connection.
         state: &'static str [Text "state"],
         /// Congestion window.
         cwnd_bytes: u64 [Byte "cwnd"],
-        /// Slow-start threshold; null: not yet set.
+        /// Slow-start threshold; null if not set yet.
         ssthresh_bytes: f64 [Byte "ssthresh"],
         /// Smoothed RTT (RFC 6298).
         srtt_ms: f64 [Millisecond "SRTT"],
-        /// Its variation.
+        /// RTT variation (RFC 6298).
         rttvar_ms: f64 [Millisecond "RTTVAR"],
         /// Retransmission timeout.
         rto_ms: f64 [Millisecond "RTO"],
-        /// Payload sent and neither acknowledged nor taken for lost.
+        /// Payload sent that is neither acknowledged nor considered lost.
         in_flight_bytes: u64 [Byte "in flight"],
         /// The peer's receive window.
         snd_wnd_bytes: u64 [Byte "send window"],
-        /// The space that the receiver's autotuning provides for.
+        /// Space that the receive-buffer autotuning provides for.
         rcv_space_bytes: u64 [Byte "receive space"],
-        /// Since the flow began: payload handed to the network.
+        /// Payload sent since the flow began.
         sent_bytes: u64 [Byte "sent"],
-        /// Since the flow began: payload acknowledged.
+        /// Payload acknowledged since the flow began.
         acked_bytes: u64 [Byte "acked"],
-        /// Since the flow began: payload that the receiving application read.
+        /// Payload that the receiving application has read since the flow began.
         delivered_bytes: u64 [Byte "delivered"],
-        /// Since the flow began: segments retransmitted.
+        /// Segments retransmitted since the flow began.
         retransmits: u64 [Count "retransmits"],
-        /// Round trips of single packets that were timed in the interval just ended.
+        /// Number of round-trip samples in the interval that ends now.
         rtt_count: u64 [Count "RTT samples"],
-        /// Their sum.
+        /// Sum of these samples.
         rtt_sum_ms: f64 [Millisecond "RTT sum"],
-        /// The sum of their squares.
+        /// Sum of the squares of these samples.
         rtt_sumsq_ms2: f64 [SquareMillisecond "RTT sum of squares"],
-        /// The shortest of the interval.
+        /// Shortest of these samples.
         rtt_min_ms: f64 [Millisecond "RTT min"],
-        /// The longest of the interval.
+        /// Longest of these samples.
         rtt_max_ms: f64 [Millisecond "RTT max"],
     }
 }
 
 table! {
-    /// Every queue at each sampling instant.
+    /// The state of every queue at each sampling time.
     QueueTable of QueueRow as "queues" {
-        /// When.
+        /// Time of the sample.
         time_s: f64 [Second "time"],
-        /// The link's name.
+        /// Name of the link.
         link: Name [Text "link"],
-        /// `down`: towards the client; `up`: away from it.
+        /// `down`: towards the client; `up`: away from the client.
         direction: &'static str [Text "direction"],
         /// Packets in the queue.
         backlog_packets: u32 [Packet "backlog"],
-        /// Their octets.
+        /// Bytes in the queue.
         backlog_bytes: u64 [Byte "backlog"],
-        /// Since the beginning: packets that came, taken in or not.
+        /// Packets that arrived at the queue since the start, accepted or not.
         arrived_packets: u64 [Count "arrived"],
-        /// Since the beginning: packets that the queue dropped.
+        /// Packets that the queue dropped since the start.
         dropped_packets: u64 [Count "dropped"],
-        /// Since the beginning: ACKs that a filter removed, as later ones say what they say.
+        /// ACKs that an ACK filter removed since the start, because later ACKs cover them.
         filtered_packets: u64 [Count "filtered"],
-        /// Since the beginning: packets that the queue marked as having experienced congestion (ECN).
+        /// Packets that the queue marked with "congestion experienced" (ECN) since the start.
         marked_packets: u64 [Count "marked"],
-        /// Since the beginning: packets that left for the line.
+        /// Packets that left the queue for the line since the start.
         sent_packets: u64 [Count "sent"],
-        /// Since the beginning: their octets.
+        /// Bytes that left the queue for the line since the start.
         sent_bytes: u64 [Byte "sent"],
-        /// Mean time in the queue, of the packets that left it in the interval just ended.
+        /// Mean time in the queue, of packets that left it in the interval that ends now.
         sojourn_mean_ms: f64 [Millisecond "sojourn mean"],
-        /// The longest of them.
+        /// Longest time in the queue, of these packets.
         sojourn_max_ms: f64 [Millisecond "sojourn max"],
     }
 }
 
 table! {
-    /// One row for each direction of each link, over the whole run.
+    /// One row per direction of each link, over the whole run.
     LinkTable of LinkRow as "links" {
-        /// Its name in the scenario.
+        /// Name of the link in the scenario.
         link: Name [Text "link"],
-        /// `down`: towards the client; `up`: away from it.
+        /// `down`: towards the client; `up`: away from the client.
         direction: &'static str [Text "direction"],
-        /// Of the serializer or shaper; null: infinitely fast.
+        /// Rate of the line or shaper; null if unlimited.
         rate_bps: f64 [BitPerSecond "rate"],
-        /// Share of the rate that was used; null without a rate.
+        /// Used share of the rate; null without a rate.
         utilisation: f64 [Share "utilization"],
-        /// Packets in the queue, mean over time.
+        /// Mean number of packets in the queue over time.
         mean_backlog_packets: f64 [Packet "backlog mean"],
-        /// The most packets in the queue.
+        /// Largest number of packets in the queue.
         max_backlog_packets: u32 [Packet "backlog max"],
-        /// Octets in the queue, mean over time.
+        /// Mean number of bytes in the queue over time.
         mean_backlog_bytes: f64 [Byte "backlog mean"],
-        /// The most octets in the queue.
+        /// Largest number of bytes in the queue.
         max_backlog_bytes: u64 [Byte "backlog max"],
-        /// Packets that came, taken in by the queue or not.
+        /// Packets that arrived at the queue, accepted or not.
         arrived_packets: u64 [Count "arrived"],
         /// Packets that left the queue for the line.
         sent_packets: u64 [Count "sent"],
-        /// Their octets.
+        /// Bytes that left the queue for the line.
         sent_bytes: u64 [Byte "sent"],
         /// Packets that the queue dropped; the table `drops` has the reasons.
         dropped_packets: u64 [Count "dropped"],
-        /// ACKs that a filter removed from the queue, as later ones say what they say.
+        /// ACKs that an ACK filter removed from the queue, because later ACKs cover them.
         filtered_packets: u64 [Count "filtered"],
-        /// Packets that the queue marked as having experienced congestion (ECN); the table `marks` has the reasons.
+        /// Packets that the queue marked with "congestion experienced" (ECN); the table `marks` has the reasons.
         marked_packets: u64 [Count "marked"],
         /// Packets lost on the medium.
         lost_packets: u64 [Count "lost"],
         /// Mean time in the queue.
         sojourn_mean_ms: f64 [Millisecond "sojourn mean"],
-        /// Its median.
+        /// Median time in the queue.
         sojourn_p50_ms: f64 [Millisecond "sojourn 50 %"],
-        /// Its 95th percentile.
+        /// 95th percentile of the time in the queue.
         sojourn_p95_ms: f64 [Millisecond "sojourn 95 %"],
-        /// The longest time in the queue.
+        /// Longest time in the queue.
         sojourn_max_ms: f64 [Millisecond "sojourn max"],
     }
 }
 
 table! {
-    /// What was lost where and why, over the whole run: one row for each place and reason that occurred.
+    /// Dropped packets over the whole run: one row per place and reason.
     DropTable of DropRow as "drops" {
-        /// The link, host, router or middlebox.
+        /// Name of the link, host, router or middlebox.
         node: Name [Text "node"],
-        /// Of a link, or a middlebox in it; otherwise empty.
+        /// Direction of the link; empty for nodes that are not in a link.
         direction: &'static str [Text "direction"],
-        /// Why.
+        /// Reason of the drops.
         reason: &'static str [Text "reason"],
-        /// Packets lost.
+        /// Number of dropped packets.
         packets: u64 [Count "packets"],
-        /// Octets of their IP packets.
+        /// Bytes of these IP packets.
         bytes: u64 [Byte "bytes"],
     }
 }
 
 table! {
-    /// What was marked as having experienced congestion (ECN), where and why, over the whole run.
+    /// Packets that queues marked with "congestion experienced" (ECN) over the whole run: one row per place and reason.
     MarkTable of MarkRow as "marks" {
-        /// The link.
+        /// Name of the link.
         node: Name [Text "node"],
-        /// Of the link.
+        /// Direction of the link.
         direction: &'static str [Text "direction"],
-        /// Which rule of the discipline marked.
+        /// Rule of the discipline that marked the packets.
         reason: &'static str [Text "reason"],
-        /// Packets marked.
+        /// Number of marked packets.
         packets: u64 [Count "packets"],
-        /// Octets of their IP packets.
+        /// Bytes of these IP packets.
         bytes: u64 [Byte "bytes"],
     }
 }
 
 table! {
-    /// What parts of nodes counted and measured: stages and media at each sampling instant and at the end of the run,
-    /// inner quantities of queues at each sampling instant, their classes at the end.
+    /// Quantities of parts of nodes: stages and media at each sampling time and at the end of the run, queues at each
+    /// sampling time, and classes of queues at the end.
     PartTable of PartRow as "parts" {
-        /// When.
+        /// Time of the sample.
         time_s: f64 [Second "time"],
-        /// The stage, medium or link.
+        /// Name of the stage, medium or link.
         node: Name [Text "node"],
-        /// Of a link, or a stage in it; otherwise empty.
+        /// Direction of the link; empty for nodes that are not in a link.
         direction: &'static str [Text "direction"],
-        /// The class within a queue (a band, a flow) or a medium (a station); otherwise empty.
+        /// Name of the class in a queue (a band, a flow) or of the station of a medium; otherwise empty.
         part: Name [Text "part"],
-        /// Which quantity, with its unit at the end; the part's documentation says more.
+        /// Name of the quantity, with its unit at the end. The documentation of the part explains it.
         quantity: Name [Text "quantity"],
-        /// Its value then; counts run from the beginning.
+        /// Value at that time. Counts start at the beginning of the run.
         value: f64 [Number "value"],
     }
 }
 
 table! {
-    /// Each completed transfer of the flows that make them; only where samples are recorded.
+    /// Completed transfers of the flows that make transfers. Only if the scenario records samples.
     TransferTable of TransferRow as "transfers" {
-        /// The flow's number.
+        /// Number of the flow.
         flow: u32 [Label "flow"],
-        /// `transfer`; `fetch` of one in ranges; of a web flow `page`, and its parts `connect`, `index` and `object`.
+        /// `transfer`; `fetch` for a transfer in ranges; for a web flow `page`, and its parts `connect`, `index` and
+        /// `object`.
         what: &'static str [Text "what"],
-        /// When it began.
+        /// Start of the transfer.
         start_s: f64 [Second "start"],
-        /// From its start to its last octet's delivery.
+        /// Time from the start to the delivery of the last byte.
         completion_s: f64 [Second "completion"],
-        /// Its payload.
+        /// Payload.
         size_bytes: u64 [Byte "size"],
     }
 }
 
 table! {
-    /// Everything that happened to every packet, by time; only where the scenario asks for it (`[record] events =
-    /// true`). A number that an event does not have is zero or null, a word empty.
+    /// All events of all packets, by time. Only if the scenario requests it (`[record] events = true`). If an event
+    /// does not have a column's value, a number is zero or null, and a word is empty.
     EventTable of EventRow as "events" {
-        /// When.
+        /// Time of the event.
         time_s: f64 [Second "time"],
-        /// The host, router, link or middlebox.
+        /// Name of the host, router, link or middlebox.
         node: Name [Text "node"],
-        /// Of a link, or a middlebox in it; otherwise empty.
+        /// Direction of the link; empty for nodes that are not in a link.
         direction: &'static str [Text "direction"],
         /// `sent`, `received`, `enqueued`, `dequeued`, `marked`, `dropped`, `rewritten` or `absorbed`.
         event: &'static str [Text "event"],
-        /// The flow's number.
+        /// Number of the flow.
         flow: u32 [Label "flow"],
-        /// The packet's number, the same at every node.
+        /// Number of the packet, the same at all nodes.
         packet: u64 [Label "packet"],
         /// `tcp`, `udp` or `other`.
         protocol: &'static str [Text "protocol"],
@@ -298,53 +299,54 @@ table! {
         seq: u32 [Label "seq"],
         /// Acknowledgement number, as on the wire.
         ack: u32 [Label "ack"],
-        /// The TCP flags, bit for bit.
+        /// TCP flags, bit for bit.
         flags: u32 [Label "flags"],
-        /// Octets of payload.
+        /// Bytes of payload.
         payload_bytes: u32 [Byte "payload"],
-        /// Octets of the IP packet.
+        /// Bytes of the IP packet.
         size_bytes: u32 [Byte "size"],
         /// The ECN bits of the IP header.
         ecn: u32 [Label "ECN"],
-        /// Packets in the queue, after the event.
+        /// Packets in the queue after the event.
         backlog_packets: u32 [Packet "backlog"],
-        /// How long it was in the queue.
+        /// Time that the packet spent in the queue.
         sojourn_ms: f64 [Millisecond "sojourn"],
-        /// Why it was dropped or marked.
+        /// Reason of the drop or mark.
         reason: &'static str [Text "reason"],
     }
 }
 
 table! {
-    /// Each step of the controllers of fetches over several connections, by time; only where the scenario asks for it
-    /// (`app = { kind = "rdra", record_steps = true }`). A number that a step does not have is null, a word empty.
+    /// Steps of the controllers of fetches over several connections, by time. Only if the scenario requests it (`app =
+    /// { kind = "rdra", record_steps = true }`). If a step does not have a column's value, a number is null and a word
+    /// is empty.
     FetchTable of FetchRow as "fetches" {
-        /// When.
+        /// Time of the step.
         time_s: f64 [Second "time"],
-        /// The flow's number.
+        /// Number of the flow.
         flow: u32 [Label "flow"],
-        /// The stream's number.
+        /// Number of the stream.
         stream: u32 [Label "stream"],
-        /// `asked`: a request went out; `received`: octets came; `observed`: the connection told of segments out of
-        /// order or of its segment size; `failed`: the connection was gone.
+        /// `asked`: a request was sent; `received`: bytes arrived; `observed`: the connection reported segments out of
+        /// order or its segment size; `failed`: the connection was lost.
         step: &'static str [Text "step"],
-        /// Where in the object: octets before it.
+        /// Offset in the object, in bytes.
         offset_bytes: Option<u64> [Byte "offset"],
-        /// How many octets.
+        /// Number of bytes.
         length_bytes: Option<u64> [Byte "length"],
-        /// How long before its step the data had come.
+        /// Time between the arrival of the data and the step.
         late_s: f64 [Second "late"],
         /// Segments out of order since the connection began.
         out_of_order: Option<u64> [Count "out of order"],
-        /// The connection's segment size.
+        /// Segment size of the connection.
         mss_bytes: Option<u64> [Byte "MSS"],
-        /// What a loss was taken for that the step showed: `channel`, or congestion, for a queue stood (`queue`), for
-        /// holes on several streams (`together`), for each hole is (`every`), or of the last reduction still
-        /// (`answered`).
+        /// How the controller classified a loss in this step: `channel` for a loss of the medium, otherwise the sign of
+        /// congestion: a standing queue (`queue`), holes on several streams (`together`), every hole (`every`), or
+        /// still the last reduction (`answered`).
         loss: &'static str [Text "loss"],
-        /// The window of the one sender that the streams are to be, after the step; null where nothing limits them.
+        /// Window of all streams together, after the step; null if it is unlimited.
         window_bytes: Option<u64> [Byte "window"],
-        /// Asked for and not received, over all streams, after the step.
+        /// Bytes requested but not received, over all streams, after the step.
         requested_bytes: u64 [Byte "requested"],
     }
 }
@@ -382,72 +384,84 @@ impl FetchRow {
 }
 
 table! {
-    /// What happened inside TCP's endpoints, by time; only where the scenario asks for it (`[record] tcp_events =
-    /// true`). A number that an event does not have is null, a word empty.
+    /// Events inside TCP endpoints, by time. Only if the scenario requests it (`[record] tcp_events = true`). If an
+    /// event does not have a column's value, a number is null and a word is empty.
     TcpEventTable of TcpEventRow as "tcp_events" {
-        /// When.
+        /// Time of the event.
         time_s: f64 [Second "time"],
-        /// The host.
+        /// Name of the host.
         node: Name [Text "node"],
-        /// The flow's number.
+        /// Number of the flow.
         flow: u32 [Label "flow"],
-        /// The port of the end that opened the connection: with the flow it names the connection at both ends.
+        /// Port of the end that opened the connection. With the flow it identifies the connection at both ends.
         opener_port: u32 [Label "port"],
-        /// `sender` or `receiver` of the flow's data.
+        /// End of the connection: `sender` or `receiver` of the flow's data.
         end: &'static str [Text "end"],
         /// `state`, `ca_state`, `lost`, `cwnd_reduced`, `undone`, `timer`, `ack_sent`, `limited`, `retransmitted` or
         /// `cc_phase`.
         event: &'static str [Text "event"],
-        /// The state or phase before.
+        /// State or phase before the event.
         from: &'static str [Text "from"],
-        /// The state or phase after.
+        /// State or phase after the event.
         to: &'static str [Text "to"],
-        /// Why: the rule, signal, timer or limit.
+        /// Reason: the rule, signal, timer or limit.
         reason: &'static str [Text "reason"],
-        /// Where in the stream: octets before it.
+        /// Offset in the stream, in bytes.
         offset_bytes: Option<u64> [Byte "offset"],
-        /// How many octets.
+        /// Number of bytes.
         length_bytes: Option<u64> [Byte "length"],
-        /// How many segments.
+        /// Number of segments.
         segments: Option<u64> [Count "segments"],
-        /// The acknowledgement number, as on the wire.
+        /// Acknowledgement number, as on the wire.
         ack: Option<u64> [Label "ack"],
-        /// The window before.
+        /// Window before the event.
         cwnd_from_bytes: Option<u64> [Byte "cwnd from"],
-        /// The window after, or the target that it is led down to.
+        /// Window after the event, or the target of a gradual reduction.
         cwnd_to_bytes: Option<u64> [Byte "cwnd to"],
     }
 }
 
-/// All that a run found out.
+/// All results of a run.
 #[derive(Debug, Clone)]
 pub struct RunResult {
+    /// The seed of the run.
     pub seed: u64,
-    /// The length of the run, in seconds.
+    /// Duration of the run, in seconds.
     pub duration_s: f64,
-    /// A hash of every packet's arrival and loss: equal where the runs were equal.
+    /// A hash of the arrivals and losses of all packets. Equal runs have equal digests.
     pub digest: u64,
-    /// Events that the loop handled: a measure of the work done.
+    /// Number of events: a measure of the work done.
     pub events: u64,
-    /// Of a run that several cores were offered: what became of it.
+    /// The cores that the run used; `None` if only one was requested.
     pub cores: Option<CoresUsed>,
-    /// Where all packets came to be.
+    /// The sums over all packets: created, delivered, dropped, and still in the network.
     pub conservation: Conservation,
+    /// Summaries of the flows.
     pub flows: FlowTable,
+    /// Samples of senders.
     pub samples: SampleTable,
+    /// Samples of queues.
     pub queues: QueueTable,
+    /// Summaries of the link directions.
     pub links: LinkTable,
+    /// Completed transfers.
     pub transfers: TransferTable,
+    /// Steps of fetches over several connections.
     pub fetches: FetchTable,
+    /// Quantities of stages, media and queues.
     pub parts: PartTable,
+    /// Dropped packets, by place and reason.
     pub drops: DropTable,
+    /// Marked packets, by place and reason.
     pub marks: MarkTable,
+    /// Events of packets.
     pub packet_events: EventTable,
+    /// Events inside TCP.
     pub tcp_events: TcpEventTable,
 }
 
 impl RunResult {
-    /// Every table's name and columns.
+    /// The name and columns of every table.
     pub fn tables(&self) -> Vec<(&'static str, Vec<(&'static str, Column<'_>)>)> {
         vec![
             ("flows", self.flows.columns()),
@@ -465,7 +479,7 @@ impl RunResult {
     }
 }
 
-/// Every table of a run as it was declared, in the order in which people ask for them.
+/// The declarations of all tables of a run, the most important first.
 pub fn catalogue() -> Vec<TableSpec> {
     vec![
         FlowTable::spec(),

@@ -1,4 +1,4 @@
-//! Runs scenarios: one, or many on several threads.
+//! Runs scenarios: one, or several on several threads.
 
 use crate::build::build;
 use crate::cores::Cores;
@@ -19,18 +19,43 @@ use std::ops::{ControlFlow, Deref};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Events between two looks at the monitor: some milliseconds of work.
+/// Number of events between two checks of the monitor: a few milliseconds of work.
 const SLICE: u64 = 1 << 16;
 /// Number of events at one instant after which a run counts as stuck.
 const STUCK: u64 = 1 << 20;
 
-/// Runs the scenario once.
+/// Runs a scenario once.
+///
+/// # Errors
+/// If the scenario cannot be built, if `monitor` cancels the run, or if the run fails.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_scenario::Scenario;
+/// use lopsided_sim::{Monitor, RunOptions};
+///
+/// let text = r#"
+///     [scenario]
+///     duration = "2 s"
+///     [link]
+///     rtt = "20 ms"
+///     down.rate = "2400 kbit/s"
+///     up.rate = "196 kbit/s"
+///     [[flow]]
+///     direction = "down"
+/// "#;
+/// let scenario = Scenario::parse(text, "adsl.toml", &[]).unwrap();
+/// let result = lopsided_sim::run(&scenario, 1, RunOptions::default(), &Monitor::default()).unwrap();
+/// assert!(result.conservation.holds());
+/// assert!(result.flows.goodput_bps[0] > 1e6);
+/// ```
 pub fn run(scenario: &Scenario, seed: u64, options: RunOptions, monitor: &Monitor) -> Result<RunResult, RunError> {
     monitor.expect(scenario.duration);
     Run::new(scenario, seed, options)?.finish(monitor)
 }
 
-/// A run under way. `S` is how it holds its scenario: `&Scenario`, or `Arc<Scenario>` if the run must own it.
+/// A run in progress. `S` is a reference to the scenario: `&Scenario`, or `Arc<Scenario>` if the run must own it.
 ///
 /// ```
 /// use lopsided_core::{Duration, Time};
@@ -68,7 +93,7 @@ pub struct Run<S> {
     simulation: Simulation,
     observer: Recorder,
     cores: Option<Cores>,
-    /// Events handled since time last moved, counted only in slices at whose end time stood still.
+    /// Number of events since time last advanced. Counted only in slices at whose end the time is unchanged.
     stuck: u64,
     ended: bool,
 }
@@ -76,16 +101,16 @@ pub struct Run<S> {
 /// Why [`Run::advance`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advanced {
-    /// The run has reached the instant asked for.
+    /// The run has reached the requested time.
     Reached,
-    /// The budget of events is spent.
+    /// The budget of events is used up.
     Paused,
     /// The run has reached its end.
     Ended,
 }
 
 impl<S: Deref<Target = Scenario>> Run<S> {
-    /// Builds the world of the scenario, at time zero.
+    /// Builds the network of the scenario, at time zero.
     ///
     /// # Errors
     /// If the scenario cannot be built.
@@ -105,7 +130,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         Ok(Run { scenario, seed, simulation, observer, cores, stuck: 0, ended: false })
     }
 
-    /// Where packets leave and come back, in the order of [`RunOptions::passages`].
+    /// The edges at which packets leave and return, in the order of [`RunOptions::passages`].
     pub fn passages(&self) -> Vec<Passage> {
         self.simulation.passages.clone()
     }
@@ -130,19 +155,19 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         self.observer.recorded()
     }
 
-    /// Runs in virtual time until `until` or the end of the run, or until about `budget` events are handled. The
-    /// result of the run does not depend on how it was advanced. On several cores the budget is checked only between
-    /// stretches of 2 % of the run.
+    /// Runs in virtual time until `until`, until the end of the run, or for about `budget` events. The result of a run
+    /// does not depend on how it was advanced. On several cores the budget is checked only after each 2 % of the run.
     ///
     /// # Errors
-    /// If the run was cancelled, or time no longer moves. The run is of no further use then.
+    /// If the run was cancelled, or if time no longer advances. The run cannot be continued then.
     pub fn advance(&mut self, until: Time, budget: u64, monitor: &Monitor) -> Result<Advanced, RunError> {
         let end = self.end();
         let last = self.events().saturating_add(budget);
         while !self.ended {
+            // Stop at the next sample, or at the end of the run.
             let next = self.observer.next().map_or(end, |next| next.min(end));
             let stop = next.min(until);
-            // A pause between samples measures nothing: nodes may go on as if it did not exist.
+            // No sample is taken before `next`, so links may count departures up to then in advance.
             self.simulation.network.promise_unseen(next);
             let progress = match self.cores {
                 None => self.run_until(stop, last, monitor)?,
@@ -153,6 +178,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
             }
             if stop == next {
                 self.observer.observe(next, &mut self.simulation);
+                // The last sample is taken at the end.
                 self.ended = next == end;
             }
             if stop == until && !self.ended {
@@ -165,20 +191,21 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     /// Runs to the end in virtual time and returns the results.
     ///
     /// # Errors
-    /// As [`Run::advance`], and if the run does not account for every packet.
+    /// Like [`Run::advance`], and if a packet is unaccounted for.
     pub fn finish(mut self, monitor: &Monitor) -> Result<RunResult, RunError> {
         let end = self.end();
         let advanced = self.advance(end, u64::MAX, monitor)?;
+        // The budget is unlimited and `until` is the end, so nothing else can be returned.
         debug_assert_eq!(advanced, Advanced::Ended);
         self.result(end)
     }
 
-    /// Runs on another's clock: `pump` is given the network and an instant, and must have brought it there when it
-    /// returns, or, where it breaks off, to the instant at which the run ends early. Samples between two intervals
-    /// ([record] on_change) are not taken.
+    /// Runs on a clock of the caller. `pump` receives the network and a time. It must advance the network to that time
+    /// and return `Continue`, or return `Break` at the time at which the run ends early. Samples between intervals
+    /// (`[record] on_change`) are not taken.
     ///
     /// # Errors
-    /// If the run cannot be accounted for.
+    /// If a packet is unaccounted for.
     pub fn finish_on(
         mut self,
         mut pump: impl FnMut(&mut Network<Host>, Time) -> ControlFlow<()>,
@@ -197,8 +224,8 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         }
     }
 
-    /// Returns the network at the present time and drops what was measured. A driver that only moves packets of others uses
-    /// it: see [`RunOptions::outside`].
+    /// Returns the network at the current time, without the results. For callers that only forward packets from
+    /// outside: see [`RunOptions::outside`].
     pub fn into_network(self) -> Network<Host> {
         self.simulation.network
     }
@@ -207,15 +234,17 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         let mut result = self.observer.finish(&self.scenario, self.seed, end, self.simulation);
         result.cores = self.cores.map(Cores::used);
         let conservation = result.conservation;
+        // A result with unaccounted packets would be wrong without a sign of it.
         if conservation.holds() { Ok(result) } else { Err(RunError::Unbalanced { conservation }) }
     }
 
-    /// Lets the world go on to `until` or until it has handled `last` events in all, a slice at a time.
+    /// Runs to `until`, or until the total number of events is `last`, in slices.
     fn run_until(&mut self, until: Time, last: u64, monitor: &Monitor) -> Result<Progress, RunError> {
         loop {
             let network = &mut self.simulation.network;
             let (before, handled) = (network.now(), network.events());
             let left = last.saturating_sub(handled);
+            // In slices, to check for cancellation and for endless loops.
             let progress = network.run(until, left.min(SLICE));
             let (now, events) = (network.now(), network.events());
             self.observer.gather(&mut self.simulation);
@@ -226,6 +255,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
             if monitor.is_cancelled() {
                 return Err(RunError::Cancelled);
             }
+            // Only slices within one instant count.
             self.stuck = if now == before { self.stuck + events - handled } else { 0 };
             if progress == Progress::Reached {
                 return Ok(progress);
@@ -239,7 +269,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         }
     }
 
-    /// The same on several cores where that pays, a stretch at a time.
+    /// Like [`Run::run_until`], on several cores while that is faster, in stretches.
     fn run_on_cores(&mut self, until: Time, last: u64, monitor: &Monitor) -> Result<Progress, RunError> {
         while self.now() < until {
             let (before, handled) = (self.now(), self.events());
@@ -257,6 +287,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
                         return Err(RunError::TooManyEvents { at: next });
                     }
                 }
+                // One core is faster in this stretch.
                 None => {
                     self.run_until(next, u64::MAX, monitor)?;
                 }
@@ -268,15 +299,17 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     }
 }
 
-/// One run of a sweep.
+/// One run of [`run_many`].
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
+    /// The scenario.
     pub scenario: &'a Scenario,
+    /// The seed.
     pub seed: u64,
 }
 
-/// Runs the jobs on `workers` threads; the results come in the order of the jobs and do not depend on the number of
-/// workers.
+/// Runs the jobs on `workers` threads. The results are in the order of the jobs and do not depend on the number of
+/// threads.
 pub fn run_many(
     jobs: &[Job<'_>],
     workers: usize,
@@ -286,6 +319,7 @@ pub fn run_many(
     for job in jobs {
         monitor.expect(job.scenario.duration);
     }
+    // Threads take the next job when they are free, because durations differ.
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(jobs.len()));
     std::thread::scope(|scope| {
@@ -301,6 +335,7 @@ pub fn run_many(
         }
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // The order must not depend on which thread finished first.
     done.sort_by_key(|(place, _)| *place);
     done.into_iter().map(|(_, result)| result).collect()
 }

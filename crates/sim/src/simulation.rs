@@ -1,4 +1,4 @@
-//! A network ready to run, and where the results find in it what they report on.
+//! A network that is ready to run, and the nodes from which the results are read.
 
 use crate::catalogue::Name;
 use crate::event_log::Places;
@@ -7,42 +7,50 @@ use crate::options::Passage;
 use lopsided_core::{NodeId, Time};
 use lopsided_net::Network;
 
+/// A network, with the places of its flows and links.
 #[derive(Debug)]
 pub(crate) struct Simulation {
     pub network: Network<Host>,
+    /// The flows, by number.
     pub flows: Vec<FlowSite>,
-    /// Directions of links.
+    /// Number of link directions: two per link.
     pub links: usize,
+    /// Node number of the first link direction.
     pub first_link: usize,
+    /// Names of all nodes.
     pub places: Places,
+    /// Edges at which packets leave and return, in the order of the options.
     pub passages: Vec<Passage>,
 }
 
 impl Simulation {
-    /// The node of a link's direction: down and up of the first link, then of the next.
+    /// The node of a link direction. The order is: down and up of the first link, then of the next.
     pub fn link_node(&self, link: usize) -> NodeId {
         NodeId((self.first_link + link) as u32)
     }
 
-    /// By its number in the scenario.
+    /// The name of a host, by its number in the scenario.
     pub fn host_name(&self, host: usize) -> Name {
         self.places.of(NodeId(host as u32)).0
     }
 }
 
-/// Where a flow's two applications are.
+/// The places of the two applications of a flow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FlowSite {
-    /// `None` where somebody else plays the host's part, see [`crate::Outside`].
+    /// The sender of data; `None` if the host is outside of the simulation, see [`crate::Outside`].
     pub source: Option<AppSite>,
+    /// The receiver of data; `None` if the host is outside of the simulation.
     pub sink: Option<AppSite>,
-    /// The start with its jitter.
+    /// Start of the flow, with its jitter.
     pub start: Time,
+    /// When the application stops.
     pub stop: Time,
-    /// The two applications exchange datagrams rather than connections.
+    /// True if the applications exchange datagrams instead of using connections.
     pub datagrams: bool,
 }
 
+/// The place of an application: its host, and its index there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AppSite {
     pub host: NodeId,

@@ -1,4 +1,4 @@
-//! One end's stack as a scenario describes it, ready for connections.
+//! TCP settings of one end of a flow, in the form that connections use.
 
 use crate::error::BuildError;
 use lopsided_core::Bytes;
@@ -8,12 +8,14 @@ use lopsided_tcp::{Profile, RunControllers, StackConfig};
 use std::fmt;
 use std::sync::Arc;
 
-/// One end's stack, ready for any number of connections.
+/// TCP settings of one end of a flow, for any number of connections.
 #[derive(Clone)]
 pub(crate) struct Stack {
-    /// Shared with all flows whose stack is alike.
+    /// The profile, shared by all flows with equal settings.
     pub profile: Arc<Profile>,
+    /// Creates the congestion control of a connection.
     pub make_controller: ControllerFactory,
+    /// The MTU of the host's link.
     pub mtu: Bytes,
 }
 
@@ -23,11 +25,11 @@ impl fmt::Debug for Stack {
     }
 }
 
-/// Makes the stacks of a scenario's flows.
+/// Creates the stacks of a scenario's flows.
 #[derive(Debug)]
 pub(crate) struct Stacks<'a> {
     controllers: &'a RunControllers,
-    /// Those made so far: flows by the thousand have few kinds.
+    /// All profiles so far. Thousands of flows usually have only a few.
     profiles: Vec<Arc<Profile>>,
 }
 
@@ -47,6 +49,7 @@ impl<'a> Stacks<'a> {
     }
 
     fn share(&mut self, profile: Profile) -> Arc<Profile> {
+        // From the end, because consecutive flows mostly have the same settings.
         if let Some(known) = self.profiles.iter().rev().find(|known| ***known == profile) {
             return known.clone();
         }

@@ -1,4 +1,4 @@
-//! The table of what happened inside TCP's endpoints.
+//! The table of events inside TCP endpoints.
 
 use crate::catalogue::Name;
 use crate::event_log::Places;
@@ -7,7 +7,7 @@ use lopsided_core::tcp_event::TcpEvent;
 use lopsided_core::{Event, EventMask, NodeId, Observer, TcpEndpoint, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An observer that keeps every event of TCP. Its clones are one log.
+/// An observer that stores all TCP events. Clones share one log.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TcpLog(Arc<Mutex<Vec<Entry>>>);
 
@@ -25,9 +25,10 @@ impl TcpLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// What was kept, by time.
+    /// The stored events, by time.
     pub fn take(&self, places: &Places) -> TcpEventTable {
         let mut entries = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        // Events of one connection are in order, but connections publish theirs at different times.
         entries.sort_by_key(|entry| entry.at);
         let mut table = TcpEventTable::default();
         entries.iter().for_each(|entry| table.push(row(entry, places)));
@@ -51,7 +52,7 @@ fn row(entry: &Entry, places: &Places) -> TcpEventRow {
 }
 
 impl TcpEventRow {
-    /// An event as a row of `tcp_events`; `node` is the host's name.
+    /// An event as a row of `tcp_events`. `node` is the name of the host.
     pub fn of(at: Time, node: Name, endpoint: TcpEndpoint, event: TcpEvent) -> TcpEventRow {
         let blank = TcpEventRow {
             time_s: at.as_secs_f64(),

@@ -1,6 +1,6 @@
-//! Every scenario of the repository gives the digest that `tests/digests.toml` records, however this is compiled.
+//! Every scenario of the repository has the digest in `tests/digests.toml`, however the code is compiled.
 //!
-//! A file and a binary of its own, so that it can be run alone under another profile, processor or target.
+//! This test is a binary of its own, so that it can run alone for another profile, processor or target.
 
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Monitor, RunOptions};
@@ -15,7 +15,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Paths from the repository's root.
+/// Paths of all scenarios, relative to the repository's root.
 fn scenarios() -> Vec<String> {
     let papers = root().join("python/lopsided/papers");
     let folders = entries(&papers).into_iter().map(|name| format!("python/lopsided/papers/{name}/scenarios"));
@@ -28,13 +28,13 @@ fn scenarios() -> Vec<String> {
     found
 }
 
-/// The names in a folder; none where there is no such folder.
+/// The names in a folder; empty if there is no such folder.
 fn entries(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect()
 }
 
-/// What is recorded of a scenario.
+/// The recorded digest of a scenario.
 struct Entry {
     digest: String,
     reason: String,

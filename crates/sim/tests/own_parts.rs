@@ -1,6 +1,5 @@
-//! A stage, a medium, an application and an ACK policy of a user's own, which a scenario names: they do what the
-//! built-in ones do that they are made of. What is registered is known to the whole process, so these tests have one of
-//! their own.
+//! A user's own stage, medium, application and ACK policy, chosen by name in a scenario. They behave like the built-in
+//! parts that they wrap. Registration affects the whole process, so these tests have a process of their own.
 
 use lopsided_app::{AppError, AppPair, AppSettings, BulkConfig, FlowContext, RunApplications};
 use lopsided_core::{Rng, Time};

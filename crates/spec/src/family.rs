@@ -1,17 +1,17 @@
-//! A family: parts of which a scenario chooses one by `kind`.
+//! Families: several parts of which a scenario chooses one by `kind`.
 
 use crate::{AnyPart, Part, PartInfo};
 
-/// Parts of which a scenario chooses one by `kind`, such as the queue disciplines.
+/// Several parts of which a scenario chooses one by `kind`, for example the queue disciplines.
 #[derive(Debug)]
 pub struct Family {
-    /// Names the table in messages and in the reference.
+    /// Name of the table, in error messages and in the reference.
     pub name: &'static str,
     /// One sentence for lists and the reference.
     pub text: &'static str,
-    /// The key that a single value in place of the table stands for.
+    /// The key that a bare value sets if it stands where a table is expected: `queue = "15 packets"` sets `limit`.
     pub shorthand: Option<&'static str>,
-    /// Whether the keys that are given tell the kind where it is not named.
+    /// True if `kind` may be omitted when the other keys identify the kind.
     pub infer_kind: bool,
     /// The kinds, the default first.
     pub members: fn() -> Vec<Member>,
@@ -36,6 +36,7 @@ impl Member {
 impl Family {
     /// The names of the kinds, the default first.
     pub fn kinds(&self) -> Vec<&'static str> {
+        // A function, because users register kinds at run time.
         (self.members)().iter().map(|member| member.info.name).collect()
     }
 }

@@ -1,15 +1,15 @@
-//! How a part of the laboratory declares its scenario keys, each of them once.
+//! Declares the scenario keys of a part, each key once.
 //!
-//! A part is a plain struct of settings: a queue discipline's, a token bucket's, a TCP's. It implements [`Part`] with
-//! one line for each key: name, field, text. The key's type and unit follow from the field's type, its default from the
-//! struct's [`Default`]. From these lines the scenario crate reads and writes files, fills defaults, reports errors,
-//! and makes the JSON Schema and the reference page.
+//! A part is a plain struct of settings, for example of a queue discipline, a token bucket or a TCP. It implements
+//! [`Part`] with one line per key: name, field, text. The key's type and unit follow from the type of the field, and
+//! its default from the struct's [`Default`]. The crate `lopsided-scenario` uses these lines to read and write files,
+//! to fill in defaults, to report errors, and to generate the JSON Schema and the reference page.
 //!
 //! ```
 //! use lopsided_core::{Bytes, Duration};
 //! use lopsided_spec::{Fault, Key, Part, key};
 //!
-//! /// Delays every packet.
+//! Delays every packet.
 //! #[derive(Clone, Debug, PartialEq)]
 //! pub struct DelayConfig {
 //!     pub delay: Duration,
@@ -32,19 +32,32 @@
 //!
 //!     fn check(&self) -> Result<(), Fault> {
 //!         if self.delay.is_zero() {
-//!             return Err(Fault::new("delay", "a delay of zero delays nothing"));
+//!             return Err(Fault::new("delay", "a delay of zero has no effect").help("leave the part out"));
 //!         }
 //!         Ok(())
 //!     }
 //! }
 //! ```
 //!
-//! Parts of which a scenario chooses one by `kind` form a [`Family`]: all queue disciplines are one. A key may itself
-//! hold a part, or a list of parts of a family, so that a discipline has children.
+//! If a scenario chooses one of several parts by `kind`, these parts form a [`Family`]: all queue disciplines are one.
+//! A key may itself hold a part, or a list of parts of a family, so that a discipline can have children.
 //!
-//! Left out: texts and trees of files, places of mistakes, units as people write them. They are the scenario crate's.
+//! Left out: the text and structure of files, positions of errors, and units as people write them. These belong to
+//! `lopsided-scenario`.
+//!
+//! # Terms
+//!
+//! | term | meaning |
+//! |---|---|
+//! | [`Part`] | a struct of settings with keys |
+//! | [`Key`], [`KeyInfo`] | one key of a part, with and without the part's type |
+//! | [`Setting`], [`Scalar`] | a field that a key can set, and a type that such a field can have |
+//! | [`Value`], [`ValueType`] | the value of a key after parsing, and its type |
+//! | [`Family`], [`Member`] | several parts of which `kind` chooses one, and one of these parts |
+//! | [`Registry`], [`Kind`] | all kinds that are built in or registered, and one kind with its constructor |
+//! | [`Chosen`] | the settings of the chosen kind, with its constructor |
 
-#![warn(missing_docs)]
+#![deny(missing_docs)]
 
 mod family;
 mod macros;

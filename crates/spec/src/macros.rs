@@ -1,6 +1,6 @@
-//! What makes a part, or a choice of one out of a family, the type of a key's value.
+//! Macros that make a part, or a part of a family, the type of a key's value.
 
-/// Makes a part the type of a key's value, so that its own table stands below the key: `part_value!(GilbertConfig);`
+/// Makes a part usable as the type of a key, with a table of its own below the key: `part_value!(GilbertConfig);`
 #[macro_export]
 macro_rules! part_value {
     ($part:ty) => {
@@ -18,8 +18,9 @@ macro_rules! part_value {
     };
 }
 
-/// Makes a wrapper around a [`Chosen`](crate::Chosen) the type of a key's value, whose `kind` says which part of the
-/// family it is: `family_value!(QueueConfig, QUEUES, KINDS);` with the [`Family`] and the registry of its kinds.
+/// Makes a wrapper around a [`Chosen`](crate::Chosen) usable as the type of a key. The key `kind` in the table chooses
+/// the part of the family. Example: `family_value!(QueueConfig, QUEUES, KINDS);` with the [`Family`] and the registry
+/// of its kinds.
 #[macro_export]
 macro_rules! family_value {
     ($config:ident, $family:ident, $kinds:ident) => {

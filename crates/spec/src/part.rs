@@ -1,44 +1,50 @@
-//! A part: settings in a struct, and the lines that declare their keys.
+//! Parts: structs of settings, and the declarations of their keys.
 
 use crate::{Setting, Value, ValueType};
 use lopsided_core::BitRate;
 use std::any::Any;
 use std::fmt::{self, Debug};
 
-/// A struct of settings with scenario keys.
+/// A struct of settings with scenario keys. The [crate documentation](crate) has an example.
 pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
-    /// In a family: the word after `kind`. Elsewhere the table's name in the reference.
+    /// The part's name. In a family it is the value of `kind`; elsewhere the name of the table in the reference.
     const NAME: &'static str;
-    /// What the part models, for the reference and for editors.
+    /// One sentence for the reference and for editors: what the part models.
     const TEXT: &'static str;
-    /// The key that a single value in place of the table stands for.
+    /// The key that a bare value sets if it stands where a table is expected: `queue = "15 packets"` sets `limit`.
     const SHORTHAND: Option<&'static str> = None;
     /// The keys in the order of the reference.
     const KEYS: &'static [Key<Self>];
     /// Named settings that a scenario can start from.
     const PRESETS: Option<Presets<Self>> = None;
-    /// Groups of keys of which at most one is given. The most specific table that gives one of a group decides.
+    /// Groups of keys that exclude each other. If several tables set keys of one group, the most specific table wins.
     const EXCLUSIVE: &'static [&'static [&'static str]] = &[];
 
-    /// Fills what was not given and depends on other keys or on the line.
+    /// Computes settings that the scenario did not give and that depend on other keys or on the line.
+    ///
+    /// # Errors
+    /// If the settings cannot be completed.
     fn complete(&mut self, _given: &Given<'_>) -> Result<(), Fault> {
         Ok(())
     }
 
-    /// The errors of the settings together. Building the part calls this too.
+    /// Checks the settings as a whole. Building the part calls this as well.
+    ///
+    /// # Errors
+    /// If the settings contradict each other or are impossible.
     fn check(&self) -> Result<(), Fault> {
         Ok(())
     }
 }
 
-/// Named settings of a part, and the key that chooses one. What else is given changes them.
+/// Presets of a part, and the key that chooses one. Other keys override the values of the preset.
 #[derive(Debug)]
 pub struct Presets<P: 'static> {
-    /// The key that chooses a named value.
+    /// The key that chooses a preset.
     pub key: &'static str,
     /// One sentence for the reference.
     pub text: &'static str,
-    /// The named values.
+    /// The presets, by name.
     pub named: &'static [(&'static str, P)],
 }
 
@@ -56,20 +62,20 @@ pub struct Key<P> {
     input_only: bool,
 }
 
-/// Declares a key: its name, the field that it sets, and what it means.
+/// Declares a key: its name, the field that it sets, and its meaning in one sentence.
 pub const fn key<P>(name: &'static str, field: fn(&mut P) -> &mut dyn Setting, text: &'static str) -> Key<P> {
     Key { name, field, text, default_text: None, example: None, none_word: None, value_type: None, input_only: false }
 }
 
 impl<P> Key<P> {
-    /// The default in words, where it follows from other keys.
+    /// The default in words, for a default that depends on other keys.
     #[must_use]
     pub const fn default_text(mut self, text: &'static str) -> Key<P> {
         self.default_text = Some(text);
         self
     }
 
-    /// The key must be given. `example` is a value as TOML.
+    /// Makes the key mandatory. `example` is a value in TOML, for error messages.
     #[must_use]
     pub const fn required(mut self, example: &'static str) -> Key<P> {
         self.example = Some(example);
@@ -83,14 +89,15 @@ impl<P> Key<P> {
         self
     }
 
-    /// The key says the same as others do once the part is complete, and is not written.
+    /// Marks a key whose meaning is contained in other keys once the part is complete. It is read, but not written.
     #[must_use]
     pub const fn input_only(mut self) -> Key<P> {
         self.input_only = true;
         self
     }
 
-    /// Another type than the field's own: [`ValueType::Packets`] for a `u32`, [`ValueType::Number`] for an `f64`.
+    /// Overrides the type that follows from the field: [`ValueType::Packets`] for a `u32`, [`ValueType::Number`] for an
+    /// `f64`.
     #[must_use]
     pub const fn typed(mut self, value_type: ValueType) -> Key<P> {
         self.value_type = Some(value_type);
@@ -104,7 +111,7 @@ impl<P> Debug for Key<P> {
     }
 }
 
-/// A key's declaration without the type of its part.
+/// The declaration of a key without the type of its part.
 #[derive(Clone, Debug)]
 pub struct KeyInfo {
     /// The key's name.
@@ -113,22 +120,22 @@ pub struct KeyInfo {
     pub value_type: ValueType,
     /// One sentence for the reference.
     pub text: &'static str,
-    /// The value where the key is not given.
+    /// The value if the key is not given.
     pub default: Value,
-    /// The default in words, where it follows from other keys.
+    /// The default in words, for a default that depends on other keys.
     pub default_text: Option<&'static str>,
-    /// Set where the key must be given: a value as TOML.
+    /// A value in TOML if the key is mandatory; `None` if it is optional.
     pub example: Option<&'static str>,
-    /// The word for [`Value::None`].
+    /// The word that a scenario writes for [`Value::None`].
     pub none_word: Option<&'static str>,
-    /// Whether the key is read only: what is written back says the same by other keys.
+    /// True if the key is read but not written, because other keys contain its meaning.
     pub input_only: bool,
-    /// Whether [`Value::None`] is one of its values.
+    /// True if [`Value::None`] is a valid value.
     pub optional: bool,
 }
 
 impl KeyInfo {
-    /// A key that no field of a part holds: one that holds a table, or is read in a way of its own.
+    /// A key without a field: it holds a table, or is read by code of its own.
     pub fn new(name: &'static str, value_type: ValueType, text: &'static str) -> KeyInfo {
         KeyInfo {
             name,
@@ -143,7 +150,7 @@ impl KeyInfo {
         }
     }
 
-    /// The default in words.
+    /// Sets the default in words.
     #[must_use]
     pub fn default_text(self, text: &'static str) -> KeyInfo {
         KeyInfo { default_text: Some(text), ..self }
@@ -156,7 +163,7 @@ impl KeyInfo {
     }
 }
 
-/// A part's declaration without its type: a table of keys.
+/// The declaration of a part without its type: a table of keys.
 #[derive(Clone, Debug)]
 pub struct PartInfo {
     /// The part's name.
@@ -169,7 +176,7 @@ pub struct PartInfo {
     pub keys: Vec<KeyInfo>,
     /// Groups of keys of which at most one may be given.
     pub exclusive: &'static [&'static [&'static str]],
-    /// The part with its defaults; `None` for a table that is read in a way of its own.
+    /// Creates the part with its defaults; `None` for a table that is read by code of its own.
     pub make: Option<fn() -> Box<dyn AnyPart>>,
 }
 
@@ -200,6 +207,7 @@ impl PartInfo {
 }
 
 fn keys_of<P: Part>() -> Vec<KeyInfo> {
+    // A key's field is a function from the struct, so the default is read from a default struct.
     let mut usual = P::default();
     let describe = |key: &Key<P>| {
         let field = (key.field)(&mut usual);
@@ -215,6 +223,7 @@ fn keys_of<P: Part>() -> Vec<KeyInfo> {
             optional: field.is_optional(),
         }
     };
+    // The preset key is not written back: the values it sets are.
     let preset = P::PRESETS.map(|presets| KeyInfo {
         input_only: true,
         ..KeyInfo::new(presets.key, ValueType::Word(preset_names::<P>), presets.text)
@@ -226,20 +235,23 @@ fn preset_names<P: Part>() -> Vec<&'static str> {
     P::PRESETS.iter().flat_map(|presets| presets.named).map(|(name, _)| *name).collect()
 }
 
-/// The preset of that name.
+/// The preset that a value of the preset key names.
 fn preset<P: Part>(key: &str, value: &Value) -> Option<P> {
     let presets = P::PRESETS.filter(|presets| presets.key == key)?;
     let Value::Word(name) = value else { return None };
     presets.named.iter().find(|(known, _)| known == name).map(|(_, settings)| settings.clone())
 }
 
-/// A part of whatever type.
+/// A part of any type, as a trait object. Every [`Part`] implements it.
 pub trait AnyPart: Any + Debug + Send + Sync {
     /// The part's declaration.
     fn info(&self) -> PartInfo;
     /// The value of a key; [`Value::None`] for a key that is not there.
     fn get(&self, key: &str) -> Value;
-    /// Sets a key. An error is a message for whoever wrote the file.
+    /// Sets a key.
+    ///
+    /// # Errors
+    /// Returns a message for the author of the scenario if the key does not exist or the value does not fit.
     fn set(&mut self, key: &str, value: Value) -> Result<(), String>;
     /// See [`Part::complete`].
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault>;
@@ -260,10 +272,12 @@ impl<P: Part> AnyPart for P {
 
     fn get(&self, name: &str) -> Value {
         let found = P::KEYS.iter().find(|key| key.name == name);
+        // A copy, because fields are only accessible mutably.
         found.map_or(Value::None, |key| (key.field)(&mut self.clone()).get())
     }
 
     fn set(&mut self, name: &str, value: Value) -> Result<(), String> {
+        // A preset replaces all settings. It is the first key of the part, so later keys override it.
         if let Some(settings) = preset::<P>(name, &value) {
             *self = settings;
             return Ok(());
@@ -286,6 +300,7 @@ impl<P: Part> AnyPart for P {
     }
 
     fn equals(&self, other: &dyn AnyPart) -> bool {
+        // Parts of different types are never equal.
         other.downcast() == Some(self)
     }
 
@@ -313,18 +328,19 @@ impl PartialEq for dyn AnyPart {
     }
 }
 
-/// What a scenario gave, for [`Part::complete`].
+/// The keys that a scenario gave, for [`Part::complete`].
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'g> {
     /// Names of the keys that were given.
     pub keys: &'g [&'g str],
-    /// The preset that was chosen.
+    /// Name of the chosen preset.
     pub preset: Option<&'g str>,
-    /// The rate of the line that the part belongs to; `None`: unlimited, or there is no line.
+    /// The rate of the part's line; `None` if it is unlimited, or if the part does not belong to a line.
     pub line_rate: Option<BitRate>,
-    /// The line has a token bucket, which looks at the packet at the head and asks for none where there is none.
+    /// True if the line has a token bucket, which looks at the packet at the head of the queue before it takes the
+    /// packet.
     pub line_peeks: bool,
-    /// Where the scenario's file is: that of files which it names.
+    /// Folder of the scenario's file. Relative names of other files start here.
     pub folder: &'g str,
 }
 
@@ -335,14 +351,23 @@ impl Given<'_> {
     }
 }
 
-/// What is wrong with a part's settings.
+/// An error in the settings of a part.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_spec::Fault;
+///
+/// let fault = Fault::new("limit", "the limit is smaller than one packet").help("write at least 1500 B");
+/// assert_eq!(fault.to_string(), "the limit is smaller than one packet; write at least 1500 B");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The key at fault.
+    /// The key with the error.
     pub key: &'static str,
-    /// What is wrong, in one sentence.
+    /// The error in one sentence, without a full stop.
     pub message: String,
-    /// What to write instead.
+    /// How to correct the error.
     pub help: Option<String>,
 }
 
@@ -353,7 +378,7 @@ impl Fault {
     }
 
     #[must_use]
-    /// Adds what would be right.
+    /// Adds how to correct the error.
     pub fn help(self, help: impl Into<String>) -> Fault {
         Fault { help: Some(help.into()), ..self }
     }

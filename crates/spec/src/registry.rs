@@ -1,22 +1,22 @@
-//! What a name in a scenario can mean: what is built in, and what users registered beside it.
+//! Registries: the names that a scenario can choose from, built in or registered by users.
 
 use crate::{AnyPart, Member, Part, Value};
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
-/// Something that scenarios choose by a name.
+/// An object that scenarios choose by its name.
 pub trait Named: Clone {
     /// The name under which the entry is chosen.
     fn name(&self) -> &'static str;
 }
 
-/// All that one key of a scenario may name. What is registered is known to every scenario of the process.
+/// All objects that a key of a scenario can name. A registered object is available to all scenarios of the process.
 ///
-/// What is brought to one run alone, code without settings, is in that run's `RunControllers` (crate `tcp`) or
+/// Objects for a single run, which have no settings, belong to the run's `RunControllers` (crate `tcp`) or
 /// `RunApplications` (crate `app`).
 #[derive(Debug)]
 pub struct Registry<T: 'static> {
-    /// The default first.
+    /// The built-in objects, the default first.
     built_in: &'static [fn() -> T],
     registered: RwLock<Vec<T>>,
 }
@@ -27,8 +27,9 @@ impl<T: Named> Registry<T> {
         Registry { built_in, registered: RwLock::new(Vec::new()) }
     }
 
-    /// All of them, the default first.
+    /// All objects, the default first.
     pub fn all(&self) -> Vec<T> {
+        // A panic in another thread leaves the list valid, so a poisoned lock is used as it is.
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner);
         self.built_in.iter().map(|make| make()).chain(registered.iter().cloned()).collect()
     }
@@ -43,23 +44,25 @@ impl<T: Named> Registry<T> {
         self.all().into_iter().find(|known| known.name() == name)
     }
 
-    /// Adds one of a user's own.
+    /// Adds an object, or replaces a registered object of the same name.
     ///
     /// # Errors
-    /// If the name is that of a built-in one. One that was registered before under the name is replaced.
+    /// If a built-in object has the name.
     pub fn register(&self, own: T) -> Result<(), NameTaken> {
         let name = own.name();
+        // Replacing a built-in would change all scenarios that use it.
         if self.built_in.iter().any(|make| make().name() == name) {
             return Err(NameTaken(name));
         }
         let mut registered = self.registered.write().unwrap_or_else(PoisonError::into_inner);
+        // A notebook that defines its class again replaces the old one.
         registered.retain(|known| known.name() != name);
         registered.push(own);
         Ok(())
     }
 }
 
-/// The name of something built in, wanted for something else.
+/// A built-in object already has this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameTaken(pub &'static str);
 
@@ -71,7 +74,7 @@ impl fmt::Display for NameTaken {
 
 impl std::error::Error for NameTaken {}
 
-/// One kind of a family, and `B`, which its crate does with the settings of that kind.
+/// One kind of a family, with the constructor `B` of the crate that owns the family.
 #[derive(Clone, Debug)]
 pub struct Kind<B> {
     /// Name and text of the kind.
@@ -120,12 +123,15 @@ impl<B: Clone> Chosen<B> {
         self.part.info().name
     }
 
-    /// As the value of a key.
+    /// The settings as the value of a key.
     pub fn to_value(&self) -> Value {
         Value::Part(self.part.clone())
     }
 
-    /// The value of a key whose type is the family of the registry's kinds.
+    /// Converts the value of a key whose type is the family of these kinds.
+    ///
+    /// # Errors
+    /// If the value is no table, or the kind is not registered.
     pub fn from_value(value: Value, kinds: &Registry<Kind<B>>) -> Result<Chosen<B>, String> {
         let Value::Part(part) = value else { return Err("this must be a table".to_owned()) };
         let kind = part.info().name;

@@ -1,4 +1,4 @@
-//! What may stand after a key: its type, and its value once read.
+//! Values of keys: their types, and the values after parsing.
 
 use crate::part::PartInfo;
 use crate::{AnyPart, Family, Part};
@@ -9,29 +9,29 @@ use lopsided_core::{BitRate, Bytes, Dir, Duration, Ecn, Time};
 pub enum ValueType {
     /// `true` or `false`.
     Flag,
-    /// A whole number from 0 up.
+    /// An integer, 0 or larger.
     Integer,
-    /// A number from 0 up, with or without a fraction.
+    /// A number, 0 or larger, with or without a fraction.
     Number,
     /// A number from 0 to 1, or a percentage.
     Probability,
     /// Bits per second: `"2.4 Mbit/s"`.
     Rate,
-    /// `"20 ms"`.
+    /// A duration: `"20 ms"`.
     Time,
-    /// Octets: `"1500 B"`.
+    /// A size in bytes: `"1500 B"`.
     Size,
-    /// What a buffer holds: packets, octets, bins; a time or BDP becomes octets at the line's rate.
+    /// The limit of a buffer: packets, bytes or bins. A time or a BDP is converted to bytes at the rate of the line.
     Limit,
-    /// A depth of a queue: packets or octets; a time or BDP becomes octets at the line's rate.
+    /// A depth of a queue: packets or bytes. A time or a BDP is converted to bytes at the rate of the line.
     Depth,
-    /// As `Depth`, but a time stays a time: how long a packet waits.
+    /// Like `Depth`, but a time is kept as the waiting time of a packet.
     DepthOrTime,
-    /// `"1000 packets"`.
+    /// A number of packets: `"1000 packets"`.
     Packets,
-    /// Full segments or octets: `"10 segments"`, `"64 KiB"`.
+    /// A window: full segments or bytes, `"10 segments"` or `"64 KiB"`.
     Window,
-    /// One of these words. Where `on` and `off` are among them, `true` and `false` stand for them.
+    /// One of these words. If they include `on` and `off`, `true` and `false` are accepted as well.
     Word(fn() -> Vec<&'static str>),
     /// The kind of a family's part.
     Kind(&'static Family),
@@ -41,26 +41,26 @@ pub enum ValueType {
     Name,
     /// Two names.
     Names,
-    /// Two instants, the second later.
+    /// Two instants; the second is later.
     Period,
     /// One part with its keys.
     Part(fn() -> PartInfo),
     /// One part of several kinds.
     Family(&'static Family),
-    /// Parts of one type under names of the user's choice.
+    /// Several parts of one type, under names that the user chooses.
     Map(fn() -> PartInfo),
     /// A list of values of one type.
     List(&'static ValueType),
     /// One value, or a list of them.
     OneOrMore(&'static ValueType),
-    /// Any table: its reader knows.
+    /// Any table. The code that reads it checks its keys.
     Free,
 }
 
-/// A value as read, in the unit of account.
+/// A value after parsing, in its base unit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Not given, or the word that says "none".
+    /// Not given, or the key's word for "none".
     None,
     /// True or false.
     Flag(bool),
@@ -80,7 +80,7 @@ pub enum Value {
     Word(&'static str),
     /// Any text.
     Text(String),
-    /// Two times: a period and a part of it.
+    /// Two instants, as times since the start of the run.
     Period(Duration, Duration),
     /// A table of keys.
     Part(Box<dyn AnyPart>),
@@ -88,56 +88,60 @@ pub enum Value {
     List(Vec<Value>),
 }
 
-/// An amount that may be counted in several units.
+/// An amount of data that can be counted in several units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// A number of packets.
     Packets(u32),
     /// A number of segments.
     Segments(u32),
-    /// IP octets.
+    /// Bytes, from the IP header on.
     Bytes(Bytes),
-    /// `count` cells of memory of `size` octets.
+    /// `count` memory cells of `size` bytes each. A packet occupies whole cells.
     Bins {
         /// Number of bins.
         count: u32,
         /// Size of a bin.
         size: Bytes,
     },
-    /// The data that the rate sends in this time.
+    /// The data that the line sends in this time.
     Time(Duration),
 }
 
 impl Value {
-    /// A part as a value; [`part_value!`](crate::part_value) makes it one of a key.
+    /// A part as a value. [`part_value!`](crate::part_value) makes the part usable as the type of a key.
     pub fn of_part<P: Part>(part: &P) -> Value {
         Value::Part(Box::new(part.clone()))
     }
 
-    /// The part, if it is of this type.
+    /// Converts the value to a part.
+    ///
+    /// # Errors
+    /// If the value is no part of this type.
     pub fn into_part<P: Part>(self) -> Result<P, String> {
         match &self {
-            Value::Part(part) => part.downcast::<P>().cloned().ok_or_else(|| format!("this is no {}", P::NAME)),
+            Value::Part(part) => part.downcast::<P>().cloned().ok_or_else(|| format!("this is not a {}", P::NAME)),
             _ => wrong(self),
         }
     }
 }
 
-/// A Rust type that a key's value may have.
-///
-/// `from_value` gets a value of `TYPE`. An error is a message for whoever wrote the file.
+/// A Rust type that the value of a key can have.
 pub trait Scalar: Sized {
     /// The type of value that a key of this type takes.
     const TYPE: ValueType;
-    /// Whether [`Value::None`] is one of its values.
+    /// True if [`Value::None`] is a valid value.
     const OPTIONAL: bool = false;
-    /// The value of a setting.
+    /// Converts the setting to a value.
     fn to_value(&self) -> Value;
-    /// The setting of a value. The error says what is wrong.
+    /// Converts a value of the type `TYPE`.
+    ///
+    /// # Errors
+    /// Returns a message for the author of the scenario.
     fn from_value(value: Value) -> Result<Self, String>;
 }
 
-/// A field that a key reads and writes, whatever its type.
+/// A field that a key reads and writes, independent of its type.
 pub trait Setting {
     /// The type of value.
     fn value_type(&self) -> ValueType;
@@ -145,7 +149,10 @@ pub trait Setting {
     fn is_optional(&self) -> bool;
     /// The current value.
     fn get(&self) -> Value;
-    /// Changes the value. The error says what is wrong.
+    /// Sets the value.
+    ///
+    /// # Errors
+    /// Returns a message for the author of the scenario.
     fn set(&mut self, value: Value) -> Result<(), String>;
 }
 
@@ -168,13 +175,24 @@ impl<T: Scalar> Setting for T {
     }
 }
 
-/// An enumeration without data, whose variants have words in a scenario.
+/// An enumeration without data. A scenario writes a word for each variant.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::Dir;
+/// use lopsided_spec::{Choice, Scalar, Value};
+///
+/// assert_eq!(Dir::Down.word(), "down");
+/// assert_eq!(Dir::from_value(Value::Word("up")), Ok(Dir::Up));
+/// ```
 pub trait Choice: Copy + PartialEq + 'static {
-    /// The words and their values.
+    /// All variants with their words.
     const WORDS: &'static [(&'static str, Self)];
 
     /// The word of this variant.
     fn word(self) -> &'static str {
+        // A list instead of a match, so that words and variants are declared together.
         let found = Self::WORDS.iter().find(|(_, choice)| *choice == self);
         found.expect("every variant has a word").0
     }
@@ -199,13 +217,13 @@ impl<T: Choice> Scalar for T {
     fn from_value(value: Value) -> Result<T, String> {
         let Value::Word(word) = value else { return wrong(value) };
         let found = T::WORDS.iter().find(|(known, _)| *known == word);
-        found.map(|(_, choice)| *choice).ok_or_else(|| format!("`{word}` is not known here"))
+        found.map(|(_, choice)| *choice).ok_or_else(|| format!("unknown word `{word}`"))
     }
 }
 
-/// The reader gives values of the declared type only.
+/// The error for a value of another type. It cannot happen for values that the scenario crate parsed.
 fn wrong<T>(value: Value) -> Result<T, String> {
-    Err(format!("this is no value of the key's type: {value:?}"))
+    Err(format!("the value has the wrong type: {value:?}"))
 }
 
 macro_rules! scalar {
@@ -246,14 +264,15 @@ impl Scalar for u32 {
 
     fn from_value(value: Value) -> Result<u32, String> {
         match value {
-            Value::Integer(number) => u32::try_from(number).map_err(|_| format!("{number} is larger than can be held")),
+            Value::Integer(number) => u32::try_from(number).map_err(|_| format!("{number} is too large")),
+            // `ValueType::Packets` keys are plain numbers in Rust.
             Value::Amount(Amount::Packets(packets)) => Ok(packets),
             other => wrong(other),
         }
     }
 }
 
-/// The first instant, and the one just after the last.
+/// The half-open interval from the first instant to the second.
 impl Scalar for (Time, Time) {
     const TYPE: ValueType = ValueType::Period;
 
@@ -269,7 +288,7 @@ impl Scalar for (Time, Time) {
     }
 }
 
-/// A key that need not be given.
+/// An optional key.
 impl<T: Scalar> Scalar for Option<T> {
     const TYPE: ValueType = T::TYPE;
     const OPTIONAL: bool = true;
@@ -295,6 +314,7 @@ impl<T: Scalar> Scalar for Vec<T> {
 
     fn from_value(value: Value) -> Result<Vec<T>, String> {
         match value {
+            // A list that is not given is empty.
             Value::None => Ok(Vec::new()),
             Value::List(values) => values.into_iter().map(T::from_value).collect(),
             other => wrong(other),

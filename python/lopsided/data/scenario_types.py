@@ -1,9 +1,8 @@
 """The resolved scenario as plain values: the keys that `Scenario.resolved` has, and the type of each.
 
-Made from the declarations in the code by `tools/keys`; a test holds it to them.
-The types cost nothing at run time: they describe what the JSON of a scenario becomes. A number's unit is in its key
-(`rate_bps`, `delay_s`, `size_bytes`); `docs/scenario.md` says what each key means. Left out: parts of kinds that are
-declared outside this repository, such as a discipline in a Rust crate of one's own.
+`tools/keys` generates this module from the declarations in the code, and a test compares them. The types cost nothing
+at run time. The unit of a number is in its key (`rate_bps`, `delay_s`, `size_bytes`). `docs/scenario.md` explains each
+key. Left out: kinds that are declared outside of this repository, such as a discipline in your own Rust crate.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ class Packets(TypedDict):
 
 @final
 class Bytes(TypedDict):
-    """An amount counted in octets of IP."""
+    """An amount counted in IP bytes."""
 
     bytes: int
 
 
 @final
 class Bins(TypedDict):
-    """So many pieces of memory, each of this size."""
+    """A number of memory cells of this size."""
 
     bins: int
     bin_bytes: int
@@ -42,7 +41,7 @@ class Segments(TypedDict):
 
 @final
 class Span(TypedDict):
-    """A depth of a queue that is measured as the time that a packet waits."""
+    """A depth of a queue, measured as the waiting time of a packet."""
 
     time_s: float
 
@@ -782,7 +781,7 @@ class Link(_Link):
 
 
 class Interface(TypedDict):
-    """A host's own interface, in front of its links."""
+    """The network interface of a host, in front of its links."""
 
     host: str
     delay_s: float
@@ -888,7 +887,7 @@ App: TypeAlias = BulkApp | TransferApp | OnOffApp | UdpApp | FtpApp | HttpApp | 
 
 
 class TcpTransport(TypedDict):
-    """The hosts' TCP, whose settings are those of `stack`."""
+    """The host's own TCP. Its settings are those of `stack`."""
 
     kind: Literal["tcp"]
 
@@ -934,7 +933,7 @@ class DelayedAck(TypedDict):
 
 
 class Stack(TypedDict):
-    """One end's TCP. None stands for what the profile says."""
+    """The TCP of one end. None means the value of the profile."""
 
     profile: str
     cc: str
@@ -989,7 +988,7 @@ _Flow = TypedDict("_Flow", {"from": str})
 
 
 class Flow(_Flow):
-    """What one host sends to another."""
+    """A flow from one host to another."""
 
     name: str
     group: str
@@ -1005,7 +1004,7 @@ class Flow(_Flow):
 
 
 class Record(TypedDict):
-    """What is written down during the run. Summaries are always kept."""
+    """What is recorded during the run. Summaries are always recorded."""
 
     interval_s: float | None
     on_change: bool
@@ -1015,7 +1014,7 @@ class Record(TypedDict):
 
 
 class Fairness(TypedDict):
-    """Who takes what from whom: Jain's index, shares, convergence time and harm. Needs samples ([record] interval)."""
+    """Fairness between flows: Jain's index, shares, convergence time and harm. Needs samples ([record] interval)."""
 
     warmup_s: float | None
     within: float
@@ -1024,7 +1023,7 @@ class Fairness(TypedDict):
 
 
 class Resolved(TypedDict):
-    """The whole scenario, every default filled in."""
+    """The whole scenario, with all defaults."""
 
     name: str
     title: str | None

@@ -97,7 +97,7 @@ def _split(text: str, wanted: str) -> tuple[float, str]:
     if not match:
         raise UsageError(f"{text!r} is not {wanted}")
     if not math.isfinite(number := float(match[1])):
-        raise UsageError(f"{text!r} is larger than can be held")
+        raise UsageError(f"{text!r} is too large")
     return number, match[2]
 
 

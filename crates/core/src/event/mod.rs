@@ -1,4 +1,5 @@
-//! Events that can be observed in a run: packets passing a point, queues changing, packets changed or lost with their reason.
+//! Events that observers of a run can receive: packets at hosts, changes of queues, and packets that are changed or
+//! dropped.
 
 mod reason;
 
@@ -8,49 +9,81 @@ use crate::tcp_event::TcpEvent;
 use crate::{Bytes, Duration, FlowId, NodeId, Packet, Time};
 use std::ops::{BitOr, BitOrAssign};
 
-/// One observation. Packets are borrowed: an observer copies what it keeps.
+/// One event. Packets are borrowed: an observer copies what it keeps.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A host handed the packet to the network.
     Sent(&'a Packet),
-    /// A host took the packet from the network.
+    /// A host received the packet from the network.
     Received(&'a Packet),
-    /// A queue took the packet in; the backlog includes it.
-    #[expect(missing_docs, reason = "the variant's comment names its fields")]
-    Enqueued { packet: &'a Packet, backlog_packets: u32, backlog_bytes: Bytes },
-    /// A queue let the packet go after `sojourn`; the backlog excludes it.
-    #[expect(missing_docs, reason = "the variant's comment names its fields")]
-    Dequeued { packet: &'a Packet, backlog_packets: u32, backlog_bytes: Bytes, sojourn: Duration },
-    /// A queue marked the packet: congestion was experienced (RFC 3168).
-    #[expect(missing_docs, reason = "the variant's comment names its fields")]
-    Marked { packet: &'a Packet, why: MarkReason },
-    /// The packet was lost.
-    #[expect(missing_docs, reason = "the variant's comment names its fields")]
-    Dropped { packet: &'a Packet, why: DropReason },
-    /// A stage changed the packet, which was of so many octets `before`.
-    #[expect(missing_docs, reason = "the variant's comment names its fields")]
-    Rewritten { packet: &'a Packet, before: Bytes },
-    /// The packet ended in a stage, and what it carried goes on in another.
-    #[expect(missing_docs, reason = "the variant's comment names its fields")]
-    Absorbed { packet: &'a Packet },
-    /// Something happened inside a TCP endpoint of a host.
-    #[expect(missing_docs, reason = "the variant's comment names its fields")]
-    Tcp { endpoint: TcpEndpoint, event: TcpEvent },
+    /// A queue accepted the packet. The backlog includes the packet.
+    Enqueued {
+        /// The packet.
+        packet: &'a Packet,
+        /// Packets in the queue.
+        backlog_packets: u32,
+        /// Bytes in the queue.
+        backlog_bytes: Bytes,
+    },
+    /// A packet left a queue after `sojourn` in it. The backlog excludes the packet.
+    Dequeued {
+        /// The packet.
+        packet: &'a Packet,
+        /// Packets in the queue.
+        backlog_packets: u32,
+        /// Bytes in the queue.
+        backlog_bytes: Bytes,
+        /// Time that the packet spent in the queue.
+        sojourn: Duration,
+    },
+    /// A queue marked the packet with "congestion experienced" (RFC 3168).
+    Marked {
+        /// The packet.
+        packet: &'a Packet,
+        /// The reason of the mark.
+        why: MarkReason,
+    },
+    /// The packet was dropped.
+    Dropped {
+        /// The packet.
+        packet: &'a Packet,
+        /// The reason of the drop.
+        why: DropReason,
+    },
+    /// A stage changed the packet. `before` is the packet's size before the change.
+    Rewritten {
+        /// The packet.
+        packet: &'a Packet,
+        /// Size of the packet before the change.
+        before: Bytes,
+    },
+    /// The packet ended in a stage, and another packet carries its contents.
+    Absorbed {
+        /// The packet.
+        packet: &'a Packet,
+    },
+    /// An event inside a TCP endpoint of a host.
+    Tcp {
+        /// The endpoint.
+        endpoint: TcpEndpoint,
+        /// The event.
+        event: TcpEvent,
+    },
 }
 
-/// Which end of which connection.
+/// One end of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpEndpoint {
     /// The flow of the endpoint.
     pub flow: FlowId,
-    /// The port of the end that opened the connection: with the flow it names the connection at both ends.
+    /// The port of the end that opened the connection. With the flow it identifies the connection at both ends.
     pub opener_port: u16,
-    /// It is the end that sends the flow's data.
+    /// True for the end that sends the flow's data.
     pub sends: bool,
 }
 
 impl Event<'_> {
-    /// The kind of event that it is; one bit.
+    /// The kind of the event, as one bit.
     pub fn kind(&self) -> EventMask {
         match self {
             Event::Sent(_) | Event::Received(_) => EventMask::HOSTS,
@@ -62,7 +95,7 @@ impl Event<'_> {
     }
 }
 
-/// Which kinds of events an observer wants, so that an unwatched run spends nothing on the others.
+/// A set of event kinds. An observer states the kinds that it wants, so that a run spends no time on all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct EventMask(u32);
 
@@ -79,14 +112,14 @@ impl EventMask {
     pub const STAGES: EventMask = EventMask(1 << 3);
     /// [`Event::Tcp`].
     pub const TCP: EventMask = EventMask(1 << 4);
-    /// All that happens to packets.
+    /// All events of packets.
     pub const PACKETS: EventMask = EventMask(0b1111);
-    /// Events of packets on their way from one host to another.
+    /// Events of packets between hosts: in queues, links and stages.
     pub const BETWEEN_HOSTS: EventMask = EventMask(0b1110);
     /// All events.
     pub const ALL: EventMask = EventMask(u32::MAX);
 
-    /// Whether the two have a kind in common.
+    /// True if both sets have a kind in common.
     #[inline]
     pub const fn has(self, kinds: EventMask) -> bool {
         self.0 & kinds.0 != 0
@@ -106,11 +139,32 @@ impl BitOrAssign for EventMask {
     }
 }
 
-/// Something that watches a run.
+/// Receives the events of a run.
+///
+/// # Examples
+///
+/// Counts drops:
+///
+/// ```
+/// use lopsided_core::{Event, EventMask, NodeId, Observer, Time};
+///
+/// #[derive(Default)]
+/// struct Drops(u64);
+///
+/// impl Observer for Drops {
+///     fn mask(&self) -> EventMask {
+///         EventMask::DROPS
+///     }
+///
+///     fn record(&mut self, _at: Time, _node: NodeId, _event: &Event<'_>) {
+///         self.0 += 1;
+///     }
+/// }
+/// ```
 pub trait Observer: Send {
     /// The kinds of events that the observer wants.
     fn mask(&self) -> EventMask;
-    /// `at` never goes back for one node, but a link may report its past departures a little late: sort by time across
-    /// nodes.
+    /// Handles an event. `at` never goes back for one node. A link may report departures later than they happened, so
+    /// events of several nodes must be sorted by time.
     fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>);
 }

@@ -1,4 +1,5 @@
-//! Why packets are dropped and marked. A reason is one line here: its name in the results' tables, and what it says.
+//! The reasons for which packets are dropped and marked. One line declares a reason: its name in the results' tables,
+//! and its meaning.
 
 macro_rules! reasons {
     ($(#[$about:meta])* $name:ident { $( $reason:ident = $text:literal, $doc:literal; )+ }) => {
@@ -27,8 +28,8 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Why a packet ended before its destination. Every loss of a run has one of these. A run's digest has their place:
-    /// new ones go to the end.
+    /// Why a packet was dropped. Every lost packet has exactly one reason. The number of the reason is part of a run's
+    /// digest, so new reasons are added at the end.
     DropReason {
         QueueFull = "queue_full", "the queue had no room and the arriving packet was refused";
         HeadDrop = "head_drop", "the queue had no room and this packet, from its head, gave way to the arriving one";

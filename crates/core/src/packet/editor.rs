@@ -1,12 +1,14 @@
-//! Changes to a packet, made through [`crate::Cx::rewrite`].
+//! Changes of a packet, made through [`crate::Cx::rewrite`].
 
 use super::{Addresses, Ecn, Fields, Payload, RawTransport, TcpHeader, Transport, UdpHeader};
 
-/// The most octets of an IP packet: the length fields have 16 bits.
+/// The maximum size of an IP packet in bytes: its length field has 16 bits.
 const MAX_SIZE: u32 = 65_535;
 
-/// What may be changed of a packet. Where another host made it, each change patches its octets and its checksums (RFC
-/// 1624), and leaves all others as they came: a checksum that was wrong stays wrong.
+/// Changes the fields of a packet.
+///
+/// If another host created the packet, each change patches the packet's bytes and updates its checksums incrementally
+/// (RFC 1624). All other bytes stay as they are, and a wrong checksum stays wrong.
 #[derive(Debug)]
 pub struct PacketEditor<'a>(pub(crate) &'a mut Fields);
 
@@ -21,7 +23,7 @@ impl PacketEditor<'_> {
         self.0.payload()
     }
 
-    /// Sets the codepoint. That of congestion is set by [`crate::Cx::mark`], which counts it.
+    /// Sets the ECN field. Use [`crate::Cx::mark`] for "congestion experienced", because it counts the mark.
     pub fn set_ecn(&mut self, ecn: Ecn) {
         self.0.ecn = ecn;
         if let Some(raw) = self.0.raw_mut() {
@@ -37,7 +39,7 @@ impl PacketEditor<'_> {
         }
     }
 
-    /// Changes the time to live.
+    /// Sets the time to live.
     pub fn set_ttl(&mut self, ttl: u8) {
         self.0.ttl = ttl;
         if let Some(raw) = self.0.raw_mut() {
@@ -45,7 +47,7 @@ impl PacketEditor<'_> {
         }
     }
 
-    /// Sets source and destination. False if the packet is of the other version of IP, and then nothing is changed.
+    /// Sets source and destination. Returns false and changes nothing if the packet has the other version of IP.
     #[must_use]
     pub fn set_addresses(&mut self, addresses: Addresses) -> bool {
         if std::mem::discriminant(&addresses) != std::mem::discriminant(&self.0.addresses()) {
@@ -59,8 +61,8 @@ impl PacketEditor<'_> {
         true
     }
 
-    /// Changes the TCP header. False if there is none, or if a foreign packet's options have no room for the new ones
-    /// beside those that are not of a kind in [`super::TcpOptions`]; then nothing is changed.
+    /// Changes the TCP header. Returns false and changes nothing if the packet has no TCP header, or if the new options
+    /// of a foreign packet do not fit next to its options of unknown kinds.
     #[must_use]
     pub fn tcp(&mut self, change: impl FnOnce(&mut TcpHeader)) -> bool {
         let (payload_len, ip_header) = (self.0.payload_len(), self.0.addresses().header_len());
@@ -71,6 +73,7 @@ impl PacketEditor<'_> {
                 *size = ip_header + header.len() + payload_len;
             }
             Some(raw) => {
+                // Change a copy first, because the result may not fit.
                 let mut changed = header.clone();
                 change(&mut changed);
                 if !raw.set_tcp(header, &changed, payload_len) {
@@ -83,7 +86,7 @@ impl PacketEditor<'_> {
         true
     }
 
-    /// Changes the ports of UDP. False if it is not UDP.
+    /// Changes the UDP ports. Returns false if the packet has no UDP header.
     #[must_use]
     pub fn udp(&mut self, change: impl FnOnce(&mut UdpHeader)) -> bool {
         let Transport::Udp(header) = &mut self.0.transport else { return false };
@@ -95,12 +98,12 @@ impl PacketEditor<'_> {
         true
     }
 
-    /// Puts another payload into the packet. False if that made it larger than an IP packet can be, and then nothing is
-    /// changed.
+    /// Replaces the payload. Returns false and changes nothing if the packet would be larger than 65,535 bytes.
     #[must_use]
     pub fn set_payload(&mut self, new: Payload) -> bool {
         let old = self.0.payload();
         let headers = self.0.size - old.len();
+        // The IP length field has 16 bits.
         if headers + new.len() > MAX_SIZE {
             return false;
         }

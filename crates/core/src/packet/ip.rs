@@ -1,15 +1,15 @@
-//! The IP header, version 4 or 6, as fields (RFC 791, RFC 8200, with DSCP and ECN of RFC 2474 and RFC 3168).
+//! The IP header, version 4 or 6, as fields (RFC 791, RFC 8200), with DSCP (RFC 2474) and ECN (RFC 3168).
 //!
-//! Leaves out identification, fragments, options, extension headers and the flow label: lopsided's own hosts send none
-//! of them, and in a packet that another host made they stay in its octets.
+//! Left out: identification, fragments, options, extension headers and the flow label. Lopsided's own hosts send none
+//! of them. A foreign packet keeps them in its raw headers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The octets of an IPv4 header without options.
+/// Length of an IPv4 header without options, in bytes.
 pub const IPV4_HEADER: u32 = 20;
-/// The octets of an IPv6 header without extension headers.
+/// Length of an IPv6 header without extension headers, in bytes.
 pub const IPV6_HEADER: u32 = 40;
-/// The time to live, or hop limit, of what lopsided's hosts send: Linux's default.
+/// The time to live, or hop limit, of packets from lopsided's hosts: Linux's default.
 pub const DEFAULT_TTL: u8 = 64;
 
 /// The two ECN bits of the IP header (RFC 3168 section 5).
@@ -19,16 +19,16 @@ pub enum Ecn {
     #[default]
     /// Not ECN-capable.
     NotEct = 0,
-    /// ECT(1): the sender wants low latency and answers each mark a little (RFC 9331).
+    /// ECT(1): the sender reacts a little to each mark, to keep queues short (L4S, RFC 9331).
     Ect1 = 1,
-    /// ECT(0): the sender answers a mark as it would a loss (RFC 3168), or as RFC 8511 says.
+    /// ECT(0): the sender reacts to a mark as to a loss (RFC 3168), or less strongly (RFC 8511).
     Ect0 = 2,
     /// Congestion experienced.
     Ce = 3,
 }
 
 impl Ecn {
-    /// The codepoint in the low two bits of an IPv4 type of service or an IPv6 traffic class.
+    /// The ECN codepoint in the low two bits of an IPv4 type of service or an IPv6 traffic class.
     pub fn from_bits(octet: u8) -> Ecn {
         match octet & 3 {
             0 => Ecn::NotEct,
@@ -39,17 +39,27 @@ impl Ecn {
     }
 }
 
-/// Source and destination, both of one version of IP.
+/// Source and destination address, both of the same version of IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Addresses {
-    #[expect(missing_docs, reason = "the fields are what their names say")]
-    V4 { src: Ipv4Addr, dst: Ipv4Addr },
-    #[expect(missing_docs, reason = "the fields are what their names say")]
-    V6 { src: Ipv6Addr, dst: Ipv6Addr },
+    /// IPv4.
+    V4 {
+        /// Source address.
+        src: Ipv4Addr,
+        /// Destination address.
+        dst: Ipv4Addr,
+    },
+    /// IPv6.
+    V6 {
+        /// Source address.
+        src: Ipv6Addr,
+        /// Destination address.
+        dst: Ipv6Addr,
+    },
 }
 
 impl Addresses {
-    /// `None` if one address is of version 4 and the other of version 6.
+    /// Joins two addresses. `None` if their versions of IP differ.
     #[inline]
     pub fn new(src: IpAddr, dst: IpAddr) -> Option<Addresses> {
         match (src, dst) {
@@ -77,7 +87,7 @@ impl Addresses {
         }
     }
 
-    /// The octets of an IP header with such addresses, without options or extension headers.
+    /// Length in bytes of an IP header with these addresses, without options or extension headers.
     #[inline]
     pub fn header_len(&self) -> u32 {
         match self {
@@ -87,7 +97,7 @@ impl Addresses {
     }
 }
 
-/// The fields of an IP header that a network reads or changes.
+/// The fields of an IP header that the network reads or changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpHeader {
     /// Source and destination.
@@ -101,7 +111,7 @@ pub struct IpHeader {
 }
 
 impl IpHeader {
-    /// A header of best effort that no router has seen yet, of a transport without ECN.
+    /// A header with default fields: best effort, not ECN-capable, full time to live.
     #[inline]
     pub fn new(addresses: Addresses) -> IpHeader {
         IpHeader { addresses, ecn: Ecn::NotEct, dscp: 0, ttl: DEFAULT_TTL }

@@ -1,16 +1,17 @@
-//! A packet as the nodes hand it on: IP and transport header fields, a payload of real bytes or of a length alone, and,
-//! where another host made it, its headers octet by octet.
+//! Packets: the fields of the IP and transport headers, and a payload of real bytes or of a length only. A packet from
+//! another host also keeps its original headers, byte by byte.
 //!
-//! A [`Packet`] is a handle of 8 octets: a hop moves those. What it stands for lies in a box that the
-//! [`crate::Accounting`] hands out and takes back, so that a run that has reached its steady state allocates nothing
-//! for a packet.
+//! A [`Packet`] is a handle of 8 bytes to a box, so moving a packet from node to node copies 8 bytes. The
+//! [`crate::Accounting`] hands out the boxes and takes them back. A run in its steady state therefore allocates no
+//! memory for packets.
 //!
-//! Fields are read by accessors and changed through [`crate::Cx`] alone (`mark`, `rewrite`), so that every change is in
-//! the accounting. The time to live is the exception: a router lowers it with [`Packet::lower_ttl`].
+//! Fields are read by accessors and changed only through [`crate::Cx`] (`mark`, `rewrite`), so that the accounting sees
+//! every change. The one exception is the time to live, which a router decrements by [`Packet::lower_ttl`].
 
 mod booking;
 mod editor;
 mod ip;
+mod new_packet;
 mod payload;
 mod raw;
 mod tcp;
@@ -21,6 +22,7 @@ mod transport;
 
 pub use editor::PacketEditor;
 pub use ip::{Addresses, DEFAULT_TTL, Ecn, IPV4_HEADER, IPV6_HEADER, IpHeader};
+pub use new_packet::{AroundTcp, FlowId, NewPacket};
 pub use payload::Payload;
 pub(crate) use raw::{RawHeaders, RawTransport};
 pub use tcp::{
@@ -36,113 +38,54 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use tcp_options::reads_options;
 
-/// The flow a packet is counted under, in the order of the scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FlowId(pub u32);
-
-/// A packet that nobody has handed to the network yet: what [`crate::Cx::originate`] takes.
-#[derive(Debug, Clone)]
-pub struct NewPacket {
-    pub(crate) flow: FlowId,
-    pub(crate) ip: IpHeader,
-    pub(crate) transport: Transport,
-    pub(crate) payload: Payload,
-    pub(crate) raw: Option<Box<RawHeaders>>,
-}
-
-impl NewPacket {
-    /// A packet of lopsided's own making.
-    #[inline]
-    pub fn new(flow: FlowId, ip: IpHeader, transport: Transport, payload: Payload) -> NewPacket {
-        NewPacket { flow, ip, transport, payload, raw: None }
-    }
-
-    /// The same packet, counted under another flow.
-    #[must_use]
-    pub fn with_flow(self, flow: FlowId) -> NewPacket {
-        NewPacket { flow, ..self }
-    }
-
-    /// The flow that the packet belongs to.
-    pub fn flow(&self) -> FlowId {
-        self.flow
-    }
-
-    /// The IP header.
-    pub fn ip(&self) -> &IpHeader {
-        &self.ip
-    }
-
-    /// The transport header.
-    pub fn transport(&self) -> &Transport {
-        &self.transport
-    }
-
-    /// The payload.
-    pub fn payload(&self) -> &Payload {
-        &self.payload
-    }
-
-    /// The size of the IP packet.
-    #[inline]
-    pub fn size(&self) -> Bytes {
-        let headers = match &self.raw {
-            None => self.ip.addresses.header_len() + self.transport.header_len(),
-            Some(raw) => raw.octets().len() as u32,
-        };
-        Bytes::new(u64::from(headers + self.payload.len()))
-    }
-}
-
-/// What a packet of TCP is beside its header: what [`crate::Cx::originate_tcp`] takes.
-#[derive(Debug)]
-pub struct AroundTcp {
-    /// The flow that the packet belongs to.
-    pub flow: FlowId,
-    /// The IP header.
-    pub ip: IpHeader,
-    /// The payload.
-    pub payload: Payload,
-}
-
-/// An IP packet in flight. Without `Clone`: it is moved, and its journey ends in [`crate::Cx::deliver`],
-/// [`crate::Cx::drop`] or [`crate::Cx::absorb`]. Where one of the accounting is forgotten instead, a debug build panics
-/// at that place; in a release build the audit at the end of the run finds it.
+/// An IP packet in flight. The type has no `Clone`: a packet is moved, and ends in [`crate::Cx::deliver`],
+/// [`crate::Cx::drop`] or [`crate::Cx::absorb`].
+///
+/// If Rust drops a packet of an accounting in any other way, a debug build panics at that place. A release build
+/// reports the missing packet in the conservation check at the end of the run.
 #[must_use = "a packet ends by Cx::deliver, Cx::drop or Cx::absorb"]
 #[derive(Debug)]
 pub struct Packet(pub(crate) Box<Fields>);
 
-/// The fields of a packet, laid out so that what every packet has takes little: tens of thousands of flows have a million
-/// of them on their way. `tests` hold its size.
+/// The fields of a packet. Rare fields are in `apart`, to keep the common ones small: 10,000 flows can have a million
+/// packets in flight. A test checks the size.
 #[derive(Debug)]
 pub(crate) struct Fields {
+    /// Unique within a run: see [`Packet::id`].
     pub id: u64,
+    /// When the packet was created.
     pub sent_at: Time,
-    /// That of the whole packet in octets, known at every hop without a look at options.
+    /// Size of the whole packet in bytes, stored so that no hop needs to compute the length of options.
     pub size: u32,
     pub flow: FlowId,
-    /// Of version 4; those of version 6 lie apart.
+    /// The source address of IPv4. IPv6 addresses are in `apart`.
     src: Ipv4Addr,
     dst: Ipv4Addr,
+    /// Length of the payload in bytes, real or virtual.
     payload_len: u32,
     pub ecn: Ecn,
     pub dscp: u8,
     pub ttl: u8,
     pub transport: Transport,
+    /// Rare fields; `None` if the packet has none of them.
     pub apart: Option<Box<Apart>>,
+    /// Debug builds: the check that the packet ends in the accounting.
     pub booking: Booking,
 }
 
-/// What few packets have.
+/// The fields that few packets have.
 #[derive(Debug, Default)]
 pub(crate) struct Apart {
+    /// Source and destination address of IPv6.
     v6: Option<(Ipv6Addr, Ipv6Addr)>,
+    /// The bytes of the payload, if they are real.
     bytes: Option<Arc<Vec<u8>>>,
+    /// The headers of a packet from another host, byte by byte.
     pub raw: Option<Box<RawHeaders>>,
 }
 
 impl Fields {
-    /// `size` is that of the whole packet.
+    /// The fields of a new packet. `size` is the size of the whole packet.
     #[inline]
     pub fn new(id: u64, sent_at: Time, size: Bytes, new: NewPacket, booking: Booking) -> Fields {
         let NewPacket { flow, ip, transport, payload, raw } = new;
@@ -150,13 +93,14 @@ impl Fields {
         let (payload_len, bytes) = payload.into_parts();
         let IpHeader { ecn, dscp, ttl, .. } = ip;
         let size = size.get() as u32;
+        // The rare fields are set afterwards, because they allocate only if at least one of them is present.
         let mut fields =
             Fields { id, sent_at, size, flow, src, dst, payload_len, ecn, dscp, ttl, transport, apart: None, booking };
         fields.set_apart(v6, bytes, raw);
         fields
     }
 
-    /// As [`Fields::new`], in the place of a packet that ended.
+    /// Overwrites a packet that ended with a new one, like [`Fields::new`].
     #[inline]
     pub fn renew(&mut self, id: u64, sent_at: Time, size: Bytes, new: NewPacket, booking: Booking) {
         self.size = size.get() as u32;
@@ -174,7 +118,7 @@ impl Fields {
         self.booking = booking;
     }
 
-    /// The header of TCP in the place of a packet that ended: of some segment, or of none.
+    /// The TCP header of a packet that ended, to be overwritten. It has the values of an arbitrary earlier segment.
     #[inline]
     pub fn tcp_mut(&mut self) -> &mut TcpHeader {
         if !matches!(self.transport, Transport::Tcp(_)) {
@@ -186,10 +130,11 @@ impl Fields {
         }
     }
 
-    /// As [`Fields::renew`], around the header of TCP that is here.
+    /// Like [`Fields::renew`], but keeps the TCP header that was written by [`Fields::tcp_mut`].
     #[inline]
     pub fn renew_around_tcp(&mut self, id: u64, sent_at: Time, size: Bytes, around: AroundTcp, booking: Booking) {
         let AroundTcp { flow, ip, payload } = around;
+        // A segment of a foreign packet's box must not inherit its raw headers.
         debug_assert!(self.raw().is_none(), "it was cleared");
         self.size = size.get() as u32;
         self.id = id;
@@ -204,7 +149,7 @@ impl Fields {
         self.booking = booking;
     }
 
-    /// What a new packet has apart, in the place that the one before had where that serves.
+    /// Sets the rare fields of a new packet. Reuses the box of the packet that ended, if there is one.
     #[inline(always)]
     fn set_apart(
         &mut self,
@@ -212,6 +157,7 @@ impl Fields {
         bytes: Option<Arc<Vec<u8>>>,
         raw: Option<Box<RawHeaders>>,
     ) {
+        // The common packet (IPv4, virtual payload, own host) has no rare fields and takes this branch only once.
         if v6.is_some() || bytes.is_some() || raw.is_some() || self.apart.is_some() {
             self.renew_apart(Apart { v6, bytes, raw });
         }
@@ -222,11 +168,12 @@ impl Fields {
         if new.v6.is_none() && new.bytes.is_none() && new.raw.is_none() {
             self.apart = None;
         } else {
+            // Reuse the box of the packet that ended.
             **self.apart.get_or_insert_default() = new;
         }
     }
 
-    /// Of no packet: for a box that waits for its next one.
+    /// Fields of no packet, for an empty box.
     pub fn blank() -> Fields {
         let ip = IpHeader::v4(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
         let transport = Transport::Udp(UdpHeader { src_port: 0, dst_port: 0 });
@@ -234,10 +181,11 @@ impl Fields {
         Fields::new(0, Time::ZERO, Bytes::ZERO, new, Booking::default())
     }
 
-    /// Lets go of what is large, for a box that waits for its next packet.
+    /// Frees the large fields when the box becomes empty, and ends the debug check.
     #[inline]
     pub fn clear(&mut self) {
         if let Some(apart) = &mut self.apart {
+            // IPv6 addresses stay: the next packet at this node probably has the same version.
             (apart.bytes, apart.raw) = (None, None);
         }
         self.booking.end();
@@ -251,7 +199,7 @@ impl Fields {
         }
     }
 
-    /// Of the same version of IP.
+    /// Sets the addresses. The version of IP must stay the same.
     pub fn set_addresses(&mut self, addresses: Addresses) {
         let (src, dst, v6) = parts(addresses);
         (self.src, self.dst) = (src, dst);
@@ -292,7 +240,7 @@ impl Fields {
     }
 }
 
-/// Source and destination of version 4, and those of version 6.
+/// Splits addresses into the fields for IPv4 and for IPv6.
 #[inline]
 fn parts(addresses: Addresses) -> (Ipv4Addr, Ipv4Addr, Option<(Ipv6Addr, Ipv6Addr)>) {
     match addresses {
@@ -302,14 +250,14 @@ fn parts(addresses: Addresses) -> (Ipv4Addr, Ipv4Addr, Option<(Ipv6Addr, Ipv6Add
 }
 
 impl Packet {
-    /// A packet that is in nobody's accounting: for tests, and for what is read from a file. `id` is unique within its
+    /// A packet outside of every accounting, for tests and for packets read from a file. `id` must be unique within its
     /// run.
     pub fn unbooked(id: u64, sent_at: Time, new: NewPacket) -> Packet {
         let size = new.size();
         Packet(Box::new(Fields::new(id, sent_at, size, new, Booking::default())))
     }
 
-    /// Its contents, for another packet like it.
+    /// The contents of this packet, to create a copy of it.
     pub fn to_new(&self) -> NewPacket {
         let raw = self.0.apart.as_ref().and_then(|apart| apart.raw.clone());
         NewPacket {
@@ -321,13 +269,13 @@ impl Packet {
         }
     }
 
-    /// Unique within a run; the number of the node that made it, and a count.
+    /// The packet's number, unique within a run: the number of the node that created the packet, and a count.
     #[inline]
     pub fn id(&self) -> u64 {
         self.0.id
     }
 
-    /// When its sender made it.
+    /// When the sender created the packet.
     #[inline]
     pub fn sent_at(&self) -> Time {
         self.0.sent_at
@@ -364,16 +312,17 @@ impl Packet {
         self.0.addresses().dst()
     }
 
-    /// Whether it comes from there.
+    /// True if the source address is `address`.
     #[inline]
     pub fn is_from(&self, address: IpAddr) -> bool {
         match address {
+            // Without rare fields the packet is IPv4: compare without building an `IpAddr`.
             IpAddr::V4(address) if self.0.apart.is_none() => self.0.src == address,
             _ => self.src() == address,
         }
     }
 
-    /// Whether it goes there.
+    /// True if the destination address is `address`.
     #[inline]
     pub fn is_to(&self, address: IpAddr) -> bool {
         match address {
@@ -394,7 +343,7 @@ impl Packet {
     }
 
     #[inline]
-    /// The time to live, or IPv6's hop limit.
+    /// The time to live of IPv4, or the hop limit of IPv6.
     pub fn ttl(&self) -> u8 {
         self.0.ttl
     }
@@ -405,7 +354,7 @@ impl Packet {
         &self.0.transport
     }
 
-    /// The TCP header, where there is one.
+    /// The TCP header; `None` for other transports.
     #[inline]
     pub fn tcp(&self) -> Option<&TcpHeader> {
         match &self.0.transport {
@@ -420,50 +369,53 @@ impl Packet {
         self.0.payload()
     }
 
-    /// Octets of data behind the headers.
+    /// Length of the payload in bytes.
     #[inline]
     pub fn payload_len(&self) -> u32 {
         self.0.payload_len()
     }
 
-    /// Whether another host made it, so that its headers are kept octet by octet.
+    /// True if another host created the packet. Its headers are then kept byte by byte.
     pub fn is_foreign(&self) -> bool {
         self.0.raw().is_some()
     }
 
-    /// Whether a router may cut it into fragments: not what lopsided's own hosts send, and nothing of IPv6.
+    /// True if a router may fragment the packet: a foreign IPv4 packet without the DF bit. Lopsided's own hosts set DF.
     pub fn may_be_fragmented(&self) -> bool {
         self.0.raw().is_some_and(|raw| raw.may_be_fragmented())
     }
 
-    /// IPv4's identification: that of the host that made it, or a count of the packets. IPv6 has none.
+    /// The identification of IPv4: the original value of a foreign packet, or a count of packets. IPv6 has none.
     pub fn identification(&self) -> u16 {
+        // RFC 6864: atomic datagrams (DF set) may have any identification; a count helps to find a packet in a capture.
         self.0.raw().map_or(self.0.id as u16, |raw| raw.identification())
     }
 
-    /// Whether its fields say all that its headers say. Not so where a packet that another host made has IP options,
-    /// extension headers, or TCP options that cannot be read: those stand in its octets alone.
+    /// True if the packet's fields contain everything that its headers contain. False for a foreign packet with IP
+    /// options, extension headers, or TCP options that cannot be parsed: these are only in its raw headers.
     pub fn is_read_whole(&self) -> bool {
         let Some(raw) = self.0.raw() else { return true };
         raw.has_plain_ip(&self.ip()) && (self.tcp().is_none() || raw.tcp_options().is_some_and(reads_options))
     }
 
-    /// Its transport understands marks: ECT(0), ECT(1), or marked already.
+    /// True if the transport is capable of ECN: ECT(0), ECT(1), or already marked.
     #[inline]
     pub fn is_ecn_capable(&self) -> bool {
         self.0.ecn != Ecn::NotEct
     }
 
-    /// A router passes it on: one hop less to live. False if it has none left, and then nothing is changed.
+    /// Decrements the time to live, as a router does. Returns false and changes nothing if the time to live expires.
     #[inline]
     #[must_use]
     pub fn lower_ttl(&mut self) -> bool {
         self.lower_ttl_by(1)
     }
 
-    /// As so many routers do, one after another. False, and nothing is changed, if one of them would lose it.
+    /// Decrements the time to live for several routers at once. Returns false and changes nothing if it would expire at
+    /// one of them.
     #[inline]
     pub fn lower_ttl_by(&mut self, routers: u8) -> bool {
+        // RFC 1812, section 5.3.1: a router drops a packet whose TTL reaches 0.
         if self.0.ttl <= routers {
             return false;
         }
@@ -484,8 +436,8 @@ impl Packet {
     }
 }
 
-/// A packet whose journey ended at its destination: its contents can be read, and it can go nowhere else.
-/// [`crate::Cx::recycle`] takes back its box.
+/// A packet that was delivered. Its contents can be read, but it cannot be sent again. [`crate::Cx::recycle`] takes
+/// back its box.
 #[derive(Debug)]
 pub struct Delivered(pub(crate) Packet);
 

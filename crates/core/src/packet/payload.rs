@@ -1,9 +1,9 @@
-//! What a packet carries.
+//! The payload of a packet.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// What a packet carries: real bytes (live, and tests), or only how many there would be (sim).
+/// The payload of a packet: real bytes (live and in tests), or only their number (in simulations).
 #[derive(Clone, Default)]
 pub struct Payload {
     len: u32,
@@ -14,13 +14,14 @@ impl Payload {
     /// No data.
     pub const EMPTY: Payload = Payload { len: 0, bytes: None };
 
-    /// A payload of which only the length exists.
+    /// A payload without bytes, of which only the length exists.
     pub const fn virtual_len(len: u32) -> Payload {
         Payload { len, bytes: None }
     }
 
     /// A payload of real bytes.
     pub fn real(bytes: Vec<u8>) -> Payload {
+        // Shared, because segments and retransmissions refer to the same data.
         Payload { len: bytes.len() as u32, bytes: Some(Arc::new(bytes)) }
     }
 
@@ -29,7 +30,7 @@ impl Payload {
         Payload { len, bytes }
     }
 
-    /// How many octets, and which, where they are real.
+    /// Splits the payload into its length and its bytes, if they are real.
     #[inline]
     pub(super) fn into_parts(self) -> (u32, Option<Arc<Vec<u8>>>) {
         (self.len, self.bytes)
@@ -45,7 +46,7 @@ impl Payload {
         self.len == 0
     }
 
-    /// The bytes, where they are real.
+    /// The bytes; `None` if only the length exists.
     pub fn bytes(&self) -> Option<&[u8]> {
         self.bytes.as_ref().map(|bytes| bytes.as_slice())
     }

@@ -1,7 +1,7 @@
-//! The headers of a packet that another host made, octet by octet, and how a change of a field is patched into them.
+//! The headers of a foreign packet, byte by byte, and how a changed field is patched into them.
 //!
-//! Checksums are updated from the difference alone (RFC 1624 equation 3), so that one that was wrong stays wrong and
-//! the payload need not be read. Leaves out the checksums of other transports than TCP and UDP.
+//! Checksums are updated incrementally from the difference (RFC 1624, equation 3). The payload need not be read, and a
+//! wrong checksum stays wrong. Left out: checksums of transports other than TCP and UDP.
 
 use super::ip::{Addresses, Ecn, IpHeader};
 use super::payload::Payload;
@@ -12,15 +12,16 @@ use crate::checksum::Checksum;
 
 const MAX_SIZE: usize = 65_535;
 
-/// Everything of a packet before its payload: the IP header with options or extension headers, and that of TCP or UDP.
+/// All bytes of a packet before its payload: the IP header with options or extension headers, and the TCP or UDP
+/// header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RawHeaders {
     octets: Vec<u8>,
-    /// Where the IP header and its extensions end; a multiple of 4.
+    /// Offset of the transport header: the length of the IP header with its extensions. A multiple of 4.
     transport_at: usize,
 }
 
-/// The transport whose checksum is kept up to date.
+/// The transport of a packet, which decides where its checksum is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RawTransport {
     Tcp,
@@ -38,9 +39,9 @@ impl RawTransport {
     }
 }
 
-/// The checksum field of the IPv4 header.
+/// Offset of the checksum in the IPv4 header.
 const IPV4_CHECKSUM: usize = 10;
-/// In the seventh octet of that header.
+/// The DF bit, in byte 6 of the IPv4 header.
 const DO_NOT_FRAGMENT: u8 = 0x40;
 
 impl RawHeaders {
@@ -52,22 +53,22 @@ impl RawHeaders {
         &self.octets
     }
 
-    /// Whether the IP header has no options and no extension headers.
+    /// True if the IP header has no options and no extension headers.
     pub fn has_plain_ip(&self, ip: &IpHeader) -> bool {
         self.transport_at == ip.addresses.header_len() as usize
     }
 
-    /// The octets of the TCP options, in a packet that has such a header.
+    /// The TCP options of a packet with a TCP header.
     pub fn tcp_options(&self) -> Option<&[u8]> {
         self.octets.get(self.transport_at + TCP_HEADER as usize..)
     }
 
-    /// Whether routers may fragment it: IPv4 without the DF bit.
+    /// True if routers may fragment the packet: IPv4 without the DF bit.
     pub fn may_be_fragmented(&self) -> bool {
         self.is_v4() && self.octets[6] & DO_NOT_FRAGMENT == 0
     }
 
-    /// IPv4's identification.
+    /// The identification of IPv4.
     pub fn identification(&self) -> u16 {
         u16::from_be_bytes([self.octets[4], self.octets[5]])
     }
@@ -87,6 +88,7 @@ impl RawHeaders {
     }
 
     fn traffic_class(&self) -> u8 {
+        // IPv6: the traffic class is bits 4 to 11 of the header (RFC 8200, section 3).
         if self.is_v4() { self.octets[1] } else { self.octets[0] << 4 | self.octets[1] >> 4 }
     }
 
@@ -94,6 +96,7 @@ impl RawHeaders {
         if self.is_v4() {
             self.put(1, &[class], Some(IPV4_CHECKSUM));
         } else {
+            // IPv6 has no header checksum (RFC 8200, section 3), so nothing else changes.
             self.octets[0] = self.octets[0] & 0xf0 | class >> 4;
             self.octets[1] = class << 4 | self.octets[1] & 0x0f;
         }
@@ -107,7 +110,7 @@ impl RawHeaders {
         }
     }
 
-    /// Addresses of the packet's own version of IP.
+    /// Sets the addresses. They must have the packet's version of IP.
     pub fn set_addresses(&mut self, addresses: &Addresses, transport: RawTransport) {
         let (at, new) = match addresses {
             Addresses::V4 { src, dst } => (12, [&src.octets()[..], &dst.octets()[..]].concat()),
@@ -115,19 +118,21 @@ impl RawHeaders {
         };
         let before = sum(&self.octets[at..at + new.len()]);
         self.put(at, &new, self.is_v4().then_some(IPV4_CHECKSUM));
-        // TCP and UDP protect the addresses too.
+        // The checksums of TCP and UDP cover the addresses in their pseudo-header.
         self.update_transport_checksum(transport, before, sum(&new));
     }
 
     pub fn set_udp_ports(&mut self, header: &UdpHeader) {
         let ports = [header.src_port.to_be_bytes(), header.dst_port.to_be_bytes()].concat();
+        // The two ports are the first 4 bytes of the UDP header.
         let at = self.transport_at;
         let before = sum(&self.octets[at..at + 4]);
         self.octets[at..at + 4].copy_from_slice(&ports);
         self.update_transport_checksum(RawTransport::Udp, before, sum(&ports));
     }
 
-    /// Rewrites the fields in which `after` differs from `before`, the header as it is. False if the result would not fit.
+    /// Writes the fields in which `after` differs from `before`, the current header. Returns false if the result does
+    /// not fit.
     pub fn set_tcp(&mut self, before: &TcpHeader, after: &TcpHeader, payload_len: u32) -> bool {
         let old = &self.octets[self.transport_at..];
         let options = if before.options == after.options {
@@ -138,7 +143,9 @@ impl RawHeaders {
                 None => return false,
             }
         };
+        // Fixed header plus options; both are whole 32-bit words.
         let len = 20 + options.len();
+        // The packet would exceed the IP length field.
         if self.transport_at + len + payload_len as usize > MAX_SIZE {
             return false;
         }
@@ -147,13 +154,14 @@ impl RawHeaders {
         new[2..4].copy_from_slice(&after.dst_port.to_be_bytes());
         new[4..8].copy_from_slice(&after.seq.get().to_be_bytes());
         new[8..12].copy_from_slice(&after.ack.get().to_be_bytes());
-        // The two reserved bits between the length and the flags that are no flag here stay.
+        // Bits 10 and 11 of the flags field are reserved. They stay as they are.
         new[12] = (len as u8 / 4) << 4 | old[12] & 0x0c | (after.flags.0 >> 8) as u8 & 3;
         new[13] = after.flags.0 as u8;
         new[14..16].copy_from_slice(&after.window.to_be_bytes());
         new.extend_from_slice(&options);
         let (old_sum, old_len) = (sum(old), old.len());
         self.octets.splice(self.transport_at.., new);
+        // The pseudo-header has the length of header and payload (RFC 9293, section 3.1).
         let lengths = |header: usize| ((header + payload_len as usize) as u16).to_be_bytes();
         let before = [old_sum.to_be_bytes(), lengths(old_len)].concat();
         let after = [sum(&self.octets[self.transport_at..]).to_be_bytes(), lengths(len)].concat();
@@ -162,12 +170,12 @@ impl RawHeaders {
         true
     }
 
-    /// The packet's payload was `old` and is `new`.
+    /// Updates lengths and checksums for a new payload.
     pub fn replace_payload(&mut self, transport: RawTransport, old: &Payload, new: &Payload) {
         let header = self.octets.len() - self.transport_at;
         let mut lengths = [old, new].map(|payload| ((header + payload.len() as usize) as u16).to_be_bytes());
         if transport == RawTransport::Udp {
-            // The length field of UDP is protected as its pseudo-header's is.
+            // The UDP length is in the header and in the pseudo-header, so the checksum covers it twice.
             let at = self.transport_at + 4;
             let field = u16::from_be_bytes([self.octets[at], self.octets[at + 1]]);
             let changed = field.wrapping_add(new.len() as u16).wrapping_sub(old.len() as u16);
@@ -186,12 +194,14 @@ impl RawHeaders {
         if self.is_v4() {
             self.put(2, &(total as u16).to_be_bytes(), Some(IPV4_CHECKSUM));
         } else {
+            // IPv6: the payload length excludes the fixed header of 40 bytes.
             self.octets[4..6].copy_from_slice(&((total - 40) as u16).to_be_bytes());
         }
     }
 
-    /// Writes `new` at an offset, and corrects the checksum that protects it.
+    /// Writes `new` at an offset, and updates the checksum that covers it.
     fn put(&mut self, at: usize, new: &[u8], checksum_at: Option<usize>) {
+        // Checksums add 16-bit words, so the difference must be taken over whole words.
         let words = at & !1..(at + new.len()).next_multiple_of(2);
         let before = sum(&self.octets[words.clone()]);
         self.octets[at..at + new.len()].copy_from_slice(new);
@@ -205,7 +215,7 @@ impl RawHeaders {
         match transport {
             RawTransport::Tcp => self.update_checksum(self.transport_at + 16, before, after),
             RawTransport::Udp => {
-                // Zero says that there is none (RFC 768).
+                // RFC 768: zero means that the sender computed no checksum. A computed zero is sent as 0xffff.
                 let at = self.transport_at + 6;
                 if self.octets[at..at + 2] != [0, 0] {
                     self.update_checksum(at, before, after);
@@ -220,8 +230,10 @@ impl RawHeaders {
 
     /// HC' = ~(~HC + ~m + m') (RFC 1624 section 3).
     fn update_checksum(&mut self, at: usize, before: u16, after: u16) {
+        // Without a change the formula would turn a checksum of 0xffff into 0.
         if before != after {
             let field = u16::from_be_bytes([self.octets[at], self.octets[at + 1]]);
+            // RFC 1624, section 3: the older formula of RFC 1141 is wrong for some values.
             let words = [!field, !before, after].map(u16::to_be_bytes).concat();
             self.octets[at..at + 2].copy_from_slice(&(!sum(&words)).to_be_bytes());
         }

@@ -1,14 +1,13 @@
 //! The TCP header and its options as fields (RFC 9293, 7323, 2018, 9768).
 //!
-//! Leaves out the urgent pointer and options of other kinds: in a packet that another host made they stay in its
-//! octets.
+//! Left out: the urgent pointer. A foreign packet keeps it in its raw headers.
 
 use crate::Seq;
 use std::fmt;
 
-/// The octets of a TCP header without options.
+/// Length of a TCP header without options, in bytes.
 pub const TCP_HEADER: u32 = 20;
-/// The octets that TCP options may take: the header length field counts to 60.
+/// Maximum length of the TCP options in bytes: the data offset field counts up to 60.
 pub const MAX_TCP_OPTIONS: u32 = 40;
 
 /// A TCP header with its options (RFC 9293, 7323, 2018).
@@ -20,11 +19,11 @@ pub struct TcpHeader {
     pub dst_port: u16,
     /// Sequence number of the first byte.
     pub seq: Seq,
-    /// Meaningful where [`Flags::ACK`] is set.
+    /// The acknowledgement number, valid if [`Flags::ACK`] is set.
     pub ack: Seq,
     /// Flags.
     pub flags: Flags,
-    /// As on the wire: not yet scaled.
+    /// The window as on the wire, without the window scale.
     pub window: u16,
     /// Options.
     pub options: TcpOptions,
@@ -55,7 +54,7 @@ impl Flags {
     pub const SYN: Flags = Flags(0x02);
     /// Resets the connection.
     pub const RST: Flags = Flags(0x04);
-    /// The receiver should pass the data on.
+    /// The receiver should pass the data to the application at once.
     pub const PSH: Flags = Flags(0x08);
     /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(0x10);
@@ -65,8 +64,8 @@ impl Flags {
     pub const CWR: Flags = Flags(0x80);
     /// Accurate ECN (RFC 9768).
     pub const AE: Flags = Flags(0x100);
-    /// On an ACK: what it asks for is lost (balakrishnan1999 section 6.3). The paper names no bit; this is a reserved
-    /// one.
+    /// On an ACK: the segment after the acknowledged data is lost (balakrishnan1999, section 6.3). The paper names no
+    /// bit, so this is a reserved one.
     pub const FAST_RETRANSMIT: Flags = Flags(0x200);
 
     /// True if the flag is set.
@@ -98,20 +97,28 @@ impl fmt::Debug for Flags {
     }
 }
 
-/// The options of one segment. The layout on the wire is the usual one, padded to whole words (see
-/// [`TcpOptions::len`]).
+/// The options of one segment. On the wire each option is padded to whole 32-bit words (see [`TcpOptions::len`]).
 ///
-/// Of most segments these are the timestamps: what others have lies apart from the header, as every packet has one and
-/// every header is moved.
+/// Most segments have timestamps only. All other options are in a separate box, because every packet in flight has a
+/// header.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::packet::{TcpOptions, Timestamps};
+///
+/// let options = TcpOptions::default().with_timestamps(Some(Timestamps { value: 1, echo: 0 }));
+/// assert_eq!((options.len(), options.sack_room()), (12, 3));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TcpOptions {
     /// Timestamps (RFC 7323).
     pub timestamps: Option<Timestamps>,
-    /// `None` where there is nothing in it.
+    /// All other options; `None` if there are none.
     apart: Option<Box<OptionsApart>>,
 }
 
-/// The options that few segments have.
+/// Options that few segments have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct OptionsApart {
     mss: Option<u16>,
@@ -123,22 +130,27 @@ struct OptionsApart {
 }
 
 impl TcpOptions {
-    /// Octets on the wire: timestamps take 12 with their padding, SACK 4 + 8 per block, MSS 4, window scale 4 with
-    /// padding, SACK-permitted 4 with padding, or 2 of the timestamps' padding, accurate ECN as many as its counters
-    /// and padding. At most 40: see [`TcpOptions::sack_room`].
+    /// Length on the wire in bytes, at most 40 (see [`TcpOptions::sack_room`]). With padding:
+    ///
+    /// - timestamps: 12
+    /// - SACK: 4, and 8 per block
+    /// - MSS: 4
+    /// - window scale: 4
+    /// - SACK-permitted: 4, or 0 next to timestamps, whose padding it replaces
+    /// - accurate ECN: 2 and 3 per counter, rounded up to whole words
     #[inline]
     pub fn len(&self) -> u32 {
-        // Every queue and link asks.
+        // The fast path: every queue and link reads the length of a packet.
         if self.are_usual() { self.len_of_timestamps() } else { self.len_with_apart() }
     }
 
-    /// Nothing but timestamps.
+    /// True if there are no options other than timestamps.
     #[inline]
     pub fn are_usual(&self) -> bool {
         self.apart.is_none()
     }
 
-    /// The maximum segment size, which a SYN tells.
+    /// The maximum segment size, in a SYN.
     #[inline]
     pub fn mss(&self) -> Option<u16> {
         self.apart.as_ref()?.mss
@@ -219,12 +231,12 @@ impl TcpOptions {
         self.change(!blocks.is_empty(), |apart| apart.sack = blocks);
     }
 
-    /// Adds a block behind the others: see [`SackBlocks::push`].
+    /// Adds a block after the others: see [`SackBlocks::push`].
     pub fn push_sack(&mut self, block: SackBlock) {
         self.change(true, |apart| apart.sack.push(block));
     }
 
-    /// Changes what lies apart, where there is something or the change `adds` to it.
+    /// Changes the options in the box. Creates the box only if the change `adds` an option.
     #[inline]
     fn change(&mut self, adds: bool, change: impl FnOnce(&mut OptionsApart)) {
         if adds || self.apart.is_some() {
@@ -252,14 +264,14 @@ impl TcpOptions {
         self.change(option.is_some(), |apart| apart.accurate_ecn = option);
     }
 
-    /// With the accurate ECN option.
+    /// The options with this accurate ECN option.
     #[must_use]
     pub fn with_accurate_ecn(mut self, option: Option<AccEcnOption>) -> TcpOptions {
         self.set_accurate_ecn(option);
         self
     }
 
-    /// Options of kinds that have no field here.
+    /// Options of kinds that have no field in this type.
     #[inline]
     pub fn other(&self) -> &OtherOptions {
         self.apart.as_ref().map_or(OtherOptions::NONE, |apart| &apart.other)
@@ -275,7 +287,7 @@ impl TcpOptions {
         self.len_without_sack() + self.sack_len()
     }
 
-    /// Octets that the SACK blocks take.
+    /// Length of the SACK blocks on the wire, in bytes.
     #[inline]
     pub fn sack_len(&self) -> u32 {
         if self.sack().is_empty() { 0 } else { self.len_of_sack() }
@@ -295,19 +307,20 @@ impl TcpOptions {
         self.len_of_handshake() + self.accurate_ecn().map_or(0, AccEcnOption::padded_len)
     }
 
-    /// The options without a field here, if the header has room for them beside the others but SACK.
+    /// The options of other kinds, if they fit next to the options without SACK; otherwise none.
     pub fn other_on_wire(&self) -> &OtherOptions {
+        // The data offset field limits options to 40 bytes. SACK takes what is left.
         let fits = self.len_of_known() + self.other().padded_len() <= MAX_TCP_OPTIONS;
         if fits { self.other() } else { OtherOptions::NONE }
     }
 
-    /// How many SACK blocks the header has room for beside the other options: three beside timestamps alone, four
-    /// alone.
+    /// Number of SACK blocks that fit next to the other options: 3 next to timestamps, 4 without them.
     pub fn sack_room(&self) -> usize {
+        // RFC 2018, section 3: 2 bytes of kind and length and 2 of padding, then 8 per block.
         (MAX_TCP_OPTIONS.saturating_sub(4 + self.len_without_sack())) as usize / 8
     }
 
-    /// The SACK blocks that fit: those first in order, which are the newest.
+    /// The SACK blocks that fit: the first ones, which are the newest.
     pub fn sack_on_wire(&self) -> &[SackBlock] {
         let blocks = self.sack().as_slice();
         &blocks[..blocks.len().min(self.sack_room())]
@@ -318,8 +331,9 @@ impl TcpOptions {
         if self.timestamps.is_some() { 12 } else { 0 }
     }
 
-    /// The timestamps and what a SYN has beside.
+    /// Length of the timestamps and of the options of a SYN.
     fn len_of_handshake(&self) -> u32 {
+        // Next to timestamps, SACK-permitted replaces their 2 bytes of padding.
         let permitted = if self.sack_permitted() && self.timestamps.is_none() { 4 } else { 0 };
         let mss = if self.mss().is_some() { 4 } else { 0 };
         let scale = if self.window_scale().is_some() { 4 } else { 0 };
@@ -332,7 +346,7 @@ impl TcpOptions {
     }
 }
 
-/// An option of a kind that has no field in [`TcpOptions`]: its data, without the octets for kind and length.
+/// An option of a kind that has no field in [`TcpOptions`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherOption {
     /// The option's kind.
@@ -342,14 +356,15 @@ pub struct OtherOption {
 }
 
 impl OtherOption {
-    /// Octets on the wire without padding.
+    /// Length on the wire without padding, in bytes.
     fn len(&self) -> u32 {
         2 + self.data.len() as u32
     }
 }
 
-/// The options of a segment that have no field in [`TcpOptions`], in order: those of an experiment (kinds 253 and 254,
-/// RFC 6994), or of a foreign packet. They stand together on the wire and are padded to whole words in front.
+/// The options of a segment that have no field in [`TcpOptions`], in order: experimental options (kinds 253 and 254,
+/// RFC 6994), or options of a foreign packet. On the wire they follow each other and are padded in front to whole
+/// words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OtherOptions(Vec<OtherOption>);
 
@@ -361,7 +376,7 @@ impl OtherOptions {
         OtherOptions(Vec::new())
     }
 
-    /// Adds an option. See [`TcpOptions::other_on_wire`] for when all of them fit.
+    /// Adds an option. [`TcpOptions::other_on_wire`] returns the options only if all of them fit.
     pub fn push(&mut self, kind: u8, data: &[u8]) {
         self.0.push(OtherOption { kind, data: data.to_vec() });
     }
@@ -371,7 +386,7 @@ impl OtherOptions {
         &self.0
     }
 
-    /// The data of the first option of that kind.
+    /// The data of the first option of a kind.
     pub fn get(&self, kind: u8) -> Option<&[u8]> {
         self.as_slice().iter().find(|option| option.kind == kind).map(|option| option.data.as_slice())
     }
@@ -381,7 +396,7 @@ impl OtherOptions {
         self.0.is_empty()
     }
 
-    /// Octets on the wire, with padding.
+    /// Length on the wire with padding, in bytes.
     pub fn padded_len(&self) -> u32 {
         self.unpadded_len().next_multiple_of(4)
     }
@@ -400,18 +415,18 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// The accurate ECN option (RFC 9768 section 3.2.3): how many octets of data arrived with each codepoint, modulo 2^24.
-/// Counters at the end may be left out, so that there is an option for each order.
+/// The accurate ECN option (RFC 9768, section 3.2.3): the number of bytes that arrived with each codepoint, modulo
+/// 2^24. Counters at the end may be omitted, so there is one option for each order of the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccEcnOption {
     /// The order of the counters.
     pub order: AccEcnOrder,
-    /// Those that are there: the first, of CE, and the last.
+    /// The present counters, in order; the second is that of CE.
     counters: [u32; 3],
     count: u8,
 }
 
-/// Which codepoint's counter comes first; that of CE is the second.
+/// The order of the counters. The second counter is always that of CE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccEcnOrder {
     /// ECT(0), CE, ECT(1): the option of kind 172.
@@ -421,19 +436,20 @@ pub enum AccEcnOrder {
 }
 
 impl AccEcnOption {
-    /// The counters are 24 bits wide.
+    /// Width of a counter in bits.
     pub const COUNTER_BITS: u32 = 24;
 
-    /// The first up to three counters in that order.
+    /// An option with these counters in this order. Counters after the third are ignored.
     pub fn new(order: AccEcnOrder, counters: &[u32]) -> AccEcnOption {
         let mut option = AccEcnOption { order, counters: [0; 3], count: counters.len().min(3) as u8 };
         for (held, counter) in option.counters.iter_mut().zip(counters) {
+            // RFC 9768, section 3.2.3: counters are modulo 2^24.
             *held = counter & ((1 << Self::COUNTER_BITS) - 1);
         }
         option
     }
 
-    /// The counters that are there, in order.
+    /// The present counters, in order.
     pub fn counters(&self) -> &[u32] {
         &self.counters[..usize::from(self.count)]
     }
@@ -453,7 +469,7 @@ impl AccEcnOption {
         self.counters().get(if self.order == AccEcnOrder::Ect1First { 0 } else { 2 }).copied()
     }
 
-    /// Octets on the wire with so many counters, padded to whole words.
+    /// Length on the wire in bytes with this number of counters, padded to whole words.
     pub fn padded_len_of(counters: u32) -> u32 {
         (2 + 3 * counters).next_multiple_of(4)
     }
@@ -463,7 +479,7 @@ impl AccEcnOption {
     }
 }
 
-/// A run of octets `[start, end)` that the receiver holds.
+/// A range of bytes `[start, end)` that the receiver holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SackBlock {
     /// First sequence number of the block.
@@ -472,9 +488,8 @@ pub struct SackBlock {
     pub end: Seq,
 }
 
-/// Up to four SACK blocks (three beside timestamps), the newest first; a DSACK block comes before it (RFC 2018, RFC
-/// 2883).
-///
+/// Up to four SACK blocks (three next to timestamps), the newest first. A DSACK block is before all others (RFC 2018,
+/// RFC 2883).
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [SackBlock; 4],
@@ -484,7 +499,7 @@ pub struct SackBlocks {
 impl SackBlocks {
     const NONE: &SackBlocks = &SackBlocks { blocks: [SackBlock { start: Seq::new(0), end: Seq::new(0) }; 4], count: 0 };
 
-    /// Adds a block; a fifth is left out, as it would not fit the header.
+    /// Adds a block. A fifth block is ignored because it cannot fit into the header.
     pub fn push(&mut self, block: SackBlock) {
         if usize::from(self.count) < self.blocks.len() {
             self.blocks[usize::from(self.count)] = block;

@@ -1,9 +1,9 @@
-//! The options of the TCP header as octets (RFC 7323, RFC 2018, RFC 9768): written, read, and changed in the header of
-//! a packet that another host made.
+//! The TCP options as bytes (RFC 7323, RFC 2018, RFC 9768): how they are written, parsed, and changed in the header of
+//! a foreign packet.
 //!
-//! They are laid out as Linux and the BSDs do: MSS first, then SACK-permitted in the place of the timestamps' padding
-//! or padded by itself, timestamps, window scale, accurate ECN, SACK; each padded in front by no-operations to whole
-//! words.
+//! The order is that of Linux and the BSDs: MSS, SACK-permitted, timestamps, window scale, accurate ECN, SACK.
+//! SACK-permitted replaces the padding of the timestamps if both are present. Each option is padded in front with
+//! no-operations to whole 32-bit words.
 
 use super::tcp::{
     AccEcnOption, AccEcnOrder, MAX_TCP_OPTIONS, OtherOption, OtherOptions, SackBlock, SackBlocks, TcpOptions,
@@ -28,6 +28,7 @@ pub(crate) fn encode_options(options: &TcpOptions, out: &mut Vec<u8>) {
         out.extend_from_slice(&mss.to_be_bytes());
     }
     if options.sack_permitted() {
+        // Without timestamps the option needs padding of its own to fill a word.
         if options.timestamps.is_none() {
             out.extend_from_slice(&[NOP, NOP]);
         }
@@ -47,6 +48,7 @@ pub(crate) fn encode_options(options: &TcpOptions, out: &mut Vec<u8>) {
     if let Some(option) = options.accurate_ecn() {
         let counters = option.counters();
         let len = 2 + 3 * counters.len();
+        // RFC 9768: the option is as long as its counters, so the padding differs.
         out.resize(out.len() + option.padded_len() as usize - len, NOP);
         let kind = if option.order == AccEcnOrder::Ect0First { ACCURATE_ECN_0 } else { ACCURATE_ECN_1 };
         out.extend_from_slice(&[kind, len as u8]);
@@ -61,6 +63,7 @@ pub(crate) fn encode_options(options: &TcpOptions, out: &mut Vec<u8>) {
     }
     let blocks = options.sack_on_wire();
     if !blocks.is_empty() {
+        // RFC 2018, section 3: 2 no-operations align the blocks to 32 bits.
         out.extend_from_slice(&[NOP, NOP, SACK, 2 + 8 * blocks.len() as u8]);
         for block in blocks {
             out.extend_from_slice(&block.start.get().to_be_bytes());
@@ -74,7 +77,7 @@ fn encode_other(option: &OtherOption, out: &mut Vec<u8>) {
     out.extend_from_slice(&option.data);
 }
 
-/// Whether a kind has a field of its own in [`TcpOptions`].
+/// True if a kind of option has a field of its own in [`TcpOptions`].
 fn is_known(kind: u8) -> bool {
     matches!(
         kind,
@@ -82,9 +85,10 @@ fn is_known(kind: u8) -> bool {
     )
 }
 
-/// The options of a segment that another host made, its octets `old` read as `before`, changed to `after`: what did not
-/// change and what is of a kind unknown here stays as it is, the rest is written in its place, or behind. `None` if the
-/// result does not fit, or if the options cannot be told apart.
+/// Changes the options of a foreign segment. `old` are its bytes, which were parsed as `before`; the result has the
+/// options `after`. Options that did not change, and options of unknown kinds, stay where they are. Changed options
+/// replace the old ones, and new options are appended. Returns `None` if the result does not fit, or if `old` cannot be
+/// parsed.
 pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOptions) -> Option<Vec<u8>> {
     let mut changed = [MSS, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE, ACCURATE_ECN_0, SACK]
         .map(|kind| (kind, only(kind, before) != only(kind, after)))
@@ -100,13 +104,15 @@ pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOption
                 let len = usize::from(*tail.first()?);
                 let piece = rest.get(..len).filter(|_| len >= 2)?;
                 rest = &rest[len..];
+                // All unknown options are rewritten below if any of them changed.
                 if !is_known(kind) && before.other() != after.other() {
                     continue;
                 }
+                // Both kinds of accurate ECN carry the same counters in different order.
                 let group = if kind == ACCURATE_ECN_1 { ACCURATE_ECN_0 } else { kind };
                 match changed.iter_mut().find(|(changed, _)| *changed == group) {
                     None => pieces.push(piece.to_vec()),
-                    // The first of a kind gives way to the new value, another of it to nothing.
+                    // The first option of this kind is replaced; repeated ones are removed.
                     Some((_, due)) => {
                         if std::mem::take(due) {
                             pieces.push(alone(group, after));
@@ -124,12 +130,14 @@ pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOption
         }));
     }
     pieces.extend(changed.into_iter().filter(|(_, due)| *due).map(|(kind, _)| alone(kind, after)));
+    // Hosts align each option. Without alignment more options fit.
     let aligned = lay_out(&pieces, true);
     let options = if aligned.len() <= MAX_TCP_OPTIONS as usize { aligned } else { lay_out(&pieces, false) };
     (options.len() <= MAX_TCP_OPTIONS as usize).then_some(options)
 }
 
-/// The options one after another, to whole words; each by itself where it is to be `aligned`, as hosts do.
+/// Joins options and pads the result to whole words. If `aligned` is true, each option is padded by itself, as hosts
+/// do.
 fn lay_out(pieces: &[Vec<u8>], aligned: bool) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::new();
     for piece in pieces {
@@ -143,7 +151,7 @@ fn lay_out(pieces: &[Vec<u8>], aligned: bool) -> Vec<u8> {
     out
 }
 
-/// One kind of option, and no other.
+/// A copy of the options that has only this kind.
 fn only(kind: u8, options: &TcpOptions) -> TcpOptions {
     let mut one = TcpOptions::default();
     match kind {
@@ -162,16 +170,17 @@ fn only(kind: u8, options: &TcpOptions) -> TcpOptions {
     one
 }
 
-/// The octets of one option without padding; none if it is not there.
+/// The bytes of one option without padding; empty if the option is absent.
 fn alone(kind: u8, options: &TcpOptions) -> Vec<u8> {
     let mut octets = Vec::new();
     encode_options(&only(kind, options), &mut octets);
+    // The layout adds its own padding.
     let padding = octets.iter().take_while(|octet| **octet == NOP).count();
     octets.split_off(padding)
 }
 
-/// Reads the options. An option that claims an impossible length ends the reading, as in Linux: what came before it
-/// counts (RFC 9293 MUST-7 asks only to be prepared for it).
+/// Parses the options. An option with an impossible length ends the parsing, and earlier options remain valid, as in
+/// Linux (`tcp_parse_options`). RFC 9293 (MUST-7) only requires to survive such an option.
 pub(crate) fn parse_options(mut rest: &[u8]) -> TcpOptions {
     let mut options = TcpOptions::default();
     let mut other = OtherOptions::new();
@@ -195,8 +204,8 @@ pub(crate) fn parse_options(mut rest: &[u8]) -> TcpOptions {
     options
 }
 
-/// Whether each option has a length that it may have, and none comes twice, so that the header's fields say all that
-/// these octets do.
+/// True if each option has a valid length and occurs once, so that the parsed fields contain everything that the bytes
+/// do.
 pub(super) fn reads_options(mut rest: &[u8]) -> bool {
     let mut seen: Vec<u8> = Vec::new();
     while let [kind, tail @ ..] = rest {
@@ -215,6 +224,7 @@ pub(super) fn reads_options(mut rest: &[u8]) -> bool {
                     ACCURATE_ECN_0 | ACCURATE_ECN_1 => matches!(data.len(), 0 | 3 | 6 | 9),
                     _ => true,
                 };
+                // A repeated option is legal, but only one of them fits into the fields.
                 if !is_usual || seen.contains(&kind) {
                     return false;
                 }
@@ -226,7 +236,7 @@ pub(super) fn reads_options(mut rest: &[u8]) -> bool {
     true
 }
 
-/// Takes in one option; one whose length is not that of its kind is ignored.
+/// Parses one option. An option of a wrong length is ignored.
 fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
     match (kind, data.len()) {
         (MSS, 2) => options.set_mss(Some(word(data, 0))),
@@ -236,7 +246,8 @@ fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
             options.timestamps = Some(Timestamps { value: double_word(data, 0), echo: double_word(data, 4) });
         }
         (ACCURATE_ECN_0 | ACCURATE_ECN_1, 0 | 3 | 6 | 9..) => {
-            // Room for later counters: what lies behind the three is skipped (RFC 9768 section 3.2.3).
+            // RFC 9768, section 3.2.3: an option may be longer in the future; bytes after the third counter are
+            // skipped.
             let order = if kind == ACCURATE_ECN_0 { AccEcnOrder::Ect0First } else { AccEcnOrder::Ect1First };
             let counters = data.chunks_exact(3).map(|octets| u32::from_be_bytes([0, octets[0], octets[1], octets[2]]));
             let counters: Vec<u32> = counters.take(3).collect();

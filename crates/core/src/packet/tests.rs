@@ -1,4 +1,5 @@
-//! A packet of another host passes octet by octet, and a change of it is what writing it anew would give.
+//! A foreign packet passes unchanged, byte by byte. A changed field gives the same bytes as writing the whole packet
+//! again.
 
 use super::*;
 use crate::{Accounting, Cx, DropReason, NodeId, Seq, wire};
@@ -11,14 +12,13 @@ const PROTOCOL_ESP: u8 = 50;
 enum Kind {
     Tcp,
     Udp,
-    /// Without a checksum.
+    /// UDP without a checksum.
     UdpUnchecked,
     Esp,
     Fragment,
 }
 
-/// A packet as some host may have made it: with options in the IP header, extension headers, unknown TCP options,
-/// reserved bits.
+/// A random foreign packet: with options in the IP header, extension headers, unknown TCP options, reserved bits.
 #[derive(Debug, Clone)]
 struct Made {
     kind: Kind,
@@ -44,7 +44,7 @@ fn made_of(kinds: &[Kind]) -> impl Strategy<Value = Made> {
     )
 }
 
-/// The options of a TCP header: kinds known and unknown, in any order and with padding anywhere.
+/// Random TCP options: known and unknown kinds, in any order and with padding anywhere.
 fn any_tcp_options() -> impl Strategy<Value = Vec<u8>> {
     let one = prop_oneof![
         Just(vec![1]),
@@ -73,7 +73,7 @@ fn any_tcp_options() -> impl Strategy<Value = Vec<u8>> {
 
 fn made_v4(kind: Kind, mut header: Vec<u8>, extras: &[u8]) -> Vec<u8> {
     header.truncate(20);
-    // Options that a router need not know: each a no-operation.
+    // Options that routers ignore: no-operations.
     header.extend(extras.iter().flat_map(|_| [1; 4]));
     header[0] = 0x40 | (header.len() / 4) as u8;
     let fragment =
@@ -137,7 +137,7 @@ impl Made {
         self.octets[0] >> 4 == 4
     }
 
-    /// The obvious way: over everything.
+    /// The reference: computes all checksums over all bytes.
     fn write_checksums(&mut self) {
         let at = self.transport_at;
         if self.is_v4() {
@@ -168,7 +168,7 @@ fn checksum(pieces: &[&[u8]]) -> u16 {
     sum.value()
 }
 
-/// The packet, handed to the network.
+/// The packet as it enters the network.
 fn enter(octets: &[u8], accounting: &mut Accounting) -> Packet {
     let new = wire::read_foreign(FlowId(0), octets).expect("a whole packet");
     Cx::new(Time::ZERO, NodeId(0), accounting).originate(new)
@@ -208,7 +208,7 @@ proptest! {
     fn a_checksum_that_was_wrong_stays_wrong(made in any_made(), bit in any::<prop::sample::Index>(), class in any::<u8>()) {
         let mut octets = made.octets.clone();
         let bit = bit.index((octets.len() - made.transport_at) * 8);
-        // The lengths must still agree.
+        // The lengths must stay consistent.
         prop_assume!(!(12..14).contains(&(bit / 8)) && !(4..6).contains(&(bit / 8)));
         octets[made.transport_at + bit / 8] ^= 1 << (bit % 8);
         let edited = edit(&octets, |packet| packet.set_dscp(class));
@@ -260,7 +260,7 @@ proptest! {
         prop_assert_eq!(edited, expected.octets);
     }
 
-    /// Options of known kinds are removed, changed and added; those of unknown kinds stay, in their order.
+    /// Options of known kinds are removed, changed and added. Options of unknown kinds stay, in their order.
     #[test]
     fn options_of_tcp_are_rewritten(made in made_of(&[Kind::Tcp]), stamps in prop::option::of(any::<(u32, u32)>()), drop_sack in any::<bool>()) {
         let mut accounting = Accounting::new(1);
@@ -286,7 +286,7 @@ proptest! {
             prop_assert_eq!(&summed.octets, &again.octets, "the checksums are those of the whole packet");
             let read = wire::read_foreign(FlowId(0), &octets).expect("a whole packet");
             let Transport::Tcp(read) = read.transport else { panic!("still TCP") };
-            // What does not fit is not written: the oldest blocks.
+            // The oldest blocks do not fit and are not written.
             prop_assert_eq!(read.options.sack().as_slice(), options.sack_on_wire());
             prop_assert_eq!(&read.options.clone().with_sack(options.sack().clone()), &options);
             prop_assert_eq!(unknown_options(&octets[made.transport_at..]), unknown_options(&made.octets[made.transport_at..]));
@@ -352,7 +352,7 @@ fn new_addresses(v4: bool, octets: [u8; 32]) -> Addresses {
     }
 }
 
-/// The options of a TCP header that have no field.
+/// The TCP options of unknown kinds.
 fn unknown_options(header: &[u8]) -> Vec<Vec<u8>> {
     let mut rest = &header[20..usize::from(header[12] >> 4) * 4];
     let mut unknown = Vec::new();
@@ -429,8 +429,8 @@ fn what_outlives_its_accounting_is_no_loss() {
     std::mem::drop(packet);
 }
 
-/// With 40 packets of a flow on their way, each octet here is 400 kB of 10,000 flows; an allocator hands out 88 octets in
-/// 96, and one more in 112.
+/// With 40 packets of each flow in flight, one more byte here costs 400 kB with 10,000 flows. The allocator rounds 88
+/// bytes up to 96, and 97 bytes to 112.
 #[test]
 fn a_packet_takes_88_octets() {
     let watched = size_of::<Booking>();

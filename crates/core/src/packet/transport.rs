@@ -1,18 +1,18 @@
-//! What follows the IP header: TCP, UDP, or a protocol that is carried as it came.
+//! The header after the IP header: TCP, UDP, or a protocol that is forwarded unread.
 
 use super::tcp::TcpHeader;
 
-/// The octets of a UDP header.
+/// Length of a UDP header in bytes.
 pub const UDP_HEADER: u32 = 8;
 
-/// What follows the IP header.
+/// The transport header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
     /// A TCP header.
     Tcp(TcpHeader),
     /// A UDP header.
     Udp(UdpHeader),
-    /// Another protocol, or one piece of a fragmented packet, carried as it came: its header is part of the payload.
+    /// Another protocol, or a fragment. It is forwarded unread: its header is part of the payload.
     Other {
         /// The protocol number in the IP header.
         protocol: u8,
@@ -31,7 +31,7 @@ impl Transport {
     }
 }
 
-/// The ports of a UDP datagram (RFC 768); length and checksum follow from the packet.
+/// The ports of a UDP datagram (RFC 768). Length and checksum follow from the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UdpHeader {
     /// Source port.

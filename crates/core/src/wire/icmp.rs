@@ -1,7 +1,7 @@
-//! The message of a router that a packet does not fit the way on: ICMP "fragmentation needed" (RFC 792 with the next
-//! hop's MTU of RFC 1191 section 4) and ICMPv6 "packet too big" (RFC 4443 section 3.2).
+//! The message of a router that a packet is too big for the next link: ICMP "fragmentation needed" (RFC 792, with the
+//! MTU field of RFC 1191, section 4) and ICMPv6 "packet too big" (RFC 4443, section 3.2).
 //!
-//! Leaves out all other messages of ICMP, and of this one the form without an MTU that routers sent before RFC 1191.
+//! Left out: all other ICMP messages, and the old form of this message without an MTU.
 
 use super::protocol::{PROTOCOL_ICMP, PROTOCOL_ICMPV6};
 use super::{encode, ip, parse_captured};
@@ -13,32 +13,33 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const UNREACHABLE: u8 = 3;
 const FRAGMENTATION_NEEDED: u8 = 4;
 const PACKET_TOO_BIG: u8 = 2;
-/// Type, code, checksum and the field that has the MTU.
+/// Length of type, code, checksum and the MTU field.
 const HEADER: u32 = 8;
-/// The largest message: what every host takes (RFC 1812 section 4.3.2.3, RFC 4443 section 2.4).
+/// Maximum size of the message in bytes: every host accepts packets of this size (RFC 1812, section 4.3.2.3, RFC 4443,
+/// section 2.4).
 const LARGEST_V4: u32 = 576;
 const LARGEST_V6: u32 = 1280;
-/// Routers send their errors as internetwork control (RFC 1812 section 4.3.2.5), of precedence 6.
+/// The DSCP of ICMP errors: internetwork control (RFC 1812, section 4.3.2.5), precedence 6.
 const INTERNETWORK_CONTROL: u8 = 48;
 
-/// What a router said of a segment that did not fit.
+/// A parsed message "packet too big".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketTooBig {
-    /// The largest IP packet that the way on takes.
+    /// MTU of the next link, in bytes.
     pub mtu: u16,
-    /// Of the segment: its ends, its ports and its sequence number.
+    /// Source of the segment that was too big.
     pub src: IpAddr,
-    /// Destination of the packet that was too big.
+    /// Destination of the segment.
     pub dst: IpAddr,
-    /// Its source port.
+    /// Source port of the segment.
     pub src_port: u16,
-    /// Its destination port.
+    /// Destination port of the segment.
     pub dst_port: u16,
-    /// Its sequence number.
+    /// Sequence number of the segment.
     pub seq: Seq,
 }
 
-/// The message that a router with these addresses sends to the packet's source.
+/// Creates the message that a router with these addresses sends to the packet's source.
 pub fn packet_too_big(packet: &Packet, mtu: u16, router: (Ipv4Addr, Ipv6Addr)) -> NewPacket {
     let original = encode(packet);
     match packet.ip().addresses {
@@ -55,6 +56,7 @@ pub fn packet_too_big(packet: &Packet, mtu: u16, router: (Ipv4Addr, Ipv6Addr)) -
             let mtu = u32::from(mtu).to_be_bytes();
             let mut message = message(PACKET_TOO_BIG, 0, mtu, &original, LARGEST_V6 - IPV6_HEADER);
             let ip = IpHeader::v6(router.1, src);
+            // RFC 4443, section 2.3: the checksum of ICMPv6 covers a pseudo-header, unlike that of ICMPv4.
             let mut sum = ip::pseudo_header(&ip.addresses, PROTOCOL_ICMPV6, message.len());
             sum.add(&message);
             message[2..4].copy_from_slice(&sum.value().to_be_bytes());
@@ -63,8 +65,9 @@ pub fn packet_too_big(packet: &Packet, mtu: u16, router: (Ipv4Addr, Ipv6Addr)) -
     }
 }
 
-/// As much of the packet as a message of so many octets takes.
+/// The message without its checksum. It quotes as much of the packet as fits into `most` bytes.
 fn message(kind: u8, code: u8, mtu: [u8; 4], original: &[u8], most: u32) -> Vec<u8> {
+    // RFC 1812, section 4.3.2.3: quote as much of the packet as fits.
     let kept = original.len().min((most - HEADER) as usize);
     let mut message = vec![kind, code, 0, 0];
     message.extend_from_slice(&mtu);
@@ -72,7 +75,7 @@ fn message(kind: u8, code: u8, mtu: [u8; 4], original: &[u8], most: u32) -> Vec<
     message
 }
 
-/// What the packet says of a segment that was too big; `None` if it is no such message, or its checksum is wrong.
+/// Parses a message "packet too big" about a TCP segment. `None` for any other packet, or if the checksum is wrong.
 pub fn read_packet_too_big(packet: &Packet) -> Option<PacketTooBig> {
     let Transport::Other { protocol } = *packet.transport() else { return None };
     let payload = packet.payload();
@@ -90,8 +93,9 @@ pub fn read_packet_too_big(packet: &Packet) -> Option<PacketTooBig> {
         return None;
     }
     let mtu = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
-    // Of the field of ICMP the upper half is unused.
+    // RFC 1191, section 4: in ICMPv4 the upper half of the field is unused.
     let mtu = if protocol == PROTOCOL_ICMP { mtu as u16 } else { u16::try_from(mtu).unwrap_or(u16::MAX) };
+    // The quoted packet is cut, so it is parsed like a capture.
     let segment = parse_captured(original).ok()?;
     let tcp = segment.tcp()?;
     let (src, dst) = (segment.src(), segment.dst());

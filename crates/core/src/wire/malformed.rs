@@ -1,15 +1,15 @@
-//! Why octets cannot be read as a packet.
+//! Why bytes cannot be parsed as a packet.
 
 use std::fmt;
 
-/// Why octets are not a packet that can be read.
+/// Why bytes cannot be parsed as a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// The octets end before a header or the packet does.
+    /// The bytes end within a header or within the packet.
     Truncated,
-    /// Neither version 4 of IP nor 6.
+    /// The version of IP is neither 4 nor 6.
     NotIp,
-    /// A fragment: only whole packets are read.
+    /// A fragment. Only whole packets are parsed.
     Fragment,
     /// A header's length fields contradict each other.
     Length,

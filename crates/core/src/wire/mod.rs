@@ -1,10 +1,10 @@
-//! Packets as octets: IPv4 and IPv6, TCP with its options, UDP, and ICMP's message of a packet too big, as they stand
-//! on the wire.
+//! Packets as bytes on the wire: IPv4 and IPv6, TCP with its options, UDP, and the ICMP message "packet too big".
 //!
-//! A synthetic payload is written as zeros, which add nothing to a checksum, so headers alone can be written with the
-//! checksum of the whole packet. A packet that another host made is written as it came. Left out of the fields that are
-//! read: IP options, IPv6 extension headers, fragments, TCP options other than those of
-//! [`TcpOptions`](crate::packet::TcpOptions) and the urgent pointer.
+//! A virtual payload is written as zeros. Zeros add nothing to a checksum, so headers alone can be written with the
+//! checksum of the whole packet. A foreign packet is written as it was read.
+//!
+//! Not parsed into fields: IP options, IPv6 extension headers, fragments, the urgent pointer, and TCP options other
+//! than those of [`TcpOptions`](crate::packet::TcpOptions).
 
 mod icmp;
 mod ip;
@@ -23,32 +23,41 @@ pub use protocol::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::packet::{NewPacket, RawHeaders, UDP_HEADER};
 use crate::{FlowId, Packet, Payload, Time, Transport};
 
-/// The whole packet.
+/// Writes the whole packet.
 ///
 /// # Panics
-/// If the packet is larger than an IP packet can be: 65,535 octets, of IPv6 without its header.
+/// If the packet is larger than an IP packet can be: 65,535 bytes, for IPv6 without its header.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::packet::UdpHeader;
+/// use lopsided_core::{FlowId, IpHeader, NewPacket, Packet, Payload, Time, Transport, wire};
+/// use std::net::Ipv4Addr;
+///
+/// let ip = IpHeader::v4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+/// let udp = Transport::Udp(UdpHeader { src_port: 5000, dst_port: 53 });
+/// let packet = Packet::unbooked(7, Time::ZERO, NewPacket::new(FlowId(0), ip, udp, Payload::virtual_len(100)));
+/// let bytes = wire::encode(&packet);
+/// assert_eq!(wire::parse(&bytes).unwrap().ip(), packet.ip());
+/// ```
 pub fn encode(packet: &Packet) -> Vec<u8> {
     let mut octets = Vec::with_capacity(packet.size().get() as usize);
     encode_into(packet, &mut octets);
     octets
 }
 
-/// As [`encode`], behind what `octets` holds already.
-///
-/// # Panics
-/// As [`encode`] does.
+/// Like [`encode`], but appends to `octets`.
 pub fn encode_into(packet: &Packet, octets: &mut Vec<u8>) {
     headers_into(packet, octets);
     match packet.payload().bytes() {
         Some(bytes) => octets.extend_from_slice(bytes),
+        // Zeros keep the checksum valid, because they add nothing to it.
         None => octets.resize(octets.len() + packet.payload().len() as usize, 0),
     }
 }
 
-/// The headers of the packet, with the lengths and checksums of the whole packet: what a capture of headers keeps.
-///
-/// # Panics
-/// As [`encode`] does.
+/// Writes only the headers, with the lengths and checksums of the whole packet, for captures of headers.
 pub fn encode_headers(packet: &Packet) -> Vec<u8> {
     let mut octets = Vec::with_capacity(128);
     headers_into(packet, &mut octets);
@@ -56,6 +65,7 @@ pub fn encode_headers(packet: &Packet) -> Vec<u8> {
 }
 
 fn headers_into(packet: &Packet, octets: &mut Vec<u8>) {
+    // A foreign packet is written as it was read; its checksums may be wrong on purpose.
     if let Some(raw) = packet.0.raw() {
         octets.extend_from_slice(raw.octets());
         return;
@@ -68,15 +78,15 @@ fn headers_into(packet: &Packet, octets: &mut Vec<u8>) {
     }
 }
 
-/// Takes a packet from outside, to be passed on: whatever is in it and in whatever state its checksums are, it is
-/// written again octet by octet, but for what [`crate::Cx::rewrite`] and `mark` change. Octets behind it, such as a
-/// frame's padding, are cut off.
+/// Reads a packet from outside, to be forwarded. The packet is written again byte by byte as it was read, except for
+/// changes by [`crate::Cx::rewrite`] and `mark`; its checksums may be wrong. Bytes after the packet, such as the
+/// padding of a frame, are ignored.
 ///
-/// Of TCP and UDP the header can be read and changed. A fragment, a header that cannot be read and any other protocol
-/// are [`Transport::Other`].
+/// Headers of TCP and UDP can be read and changed. A fragment, a header that cannot be parsed, and any other protocol
+/// become [`Transport::Other`].
 ///
 /// # Errors
-/// If these are not the octets of an IP packet, or not all of them.
+/// If the bytes are not a complete IP packet.
 pub fn read_foreign(flow: FlowId, octets: &[u8]) -> Result<NewPacket, Malformed> {
     let header = ip::parse(octets)?;
     let octets = octets.get(..header.total_len).ok_or(Malformed::Truncated)?;
@@ -84,6 +94,7 @@ pub fn read_foreign(flow: FlowId, octets: &[u8]) -> Result<NewPacket, Malformed>
     let (transport, transport_len) = match header.protocol {
         PROTOCOL_TCP if !header.is_fragment => match tcp::parse(body) {
             Ok((read, len)) => (Transport::Tcp(read), len),
+            // A broken header is forwarded unread: a router would not check it either.
             Err(_) => (Transport::Other { protocol: PROTOCOL_TCP }, 0),
         },
         PROTOCOL_UDP if !header.is_fragment => match udp::parse(body) {
@@ -102,11 +113,14 @@ pub fn read_foreign(flow: FlowId, octets: &[u8]) -> Result<NewPacket, Malformed>
     })
 }
 
-/// Reads a whole packet into fields and verifies its checksums; octets after it, such as a frame's padding, are
-/// ignored.
+/// Parses a whole packet into fields and verifies its checksums. Bytes after the packet, such as the padding of a
+/// frame, are ignored.
 ///
-/// What the wire does not tell is left for the caller: the packet's number is the 16 bits of the IPv4 header, its flow
-/// the first.
+/// The packet's number is the 16-bit identification of the IPv4 header, and its flow is 0. The caller replaces them if
+/// necessary.
+///
+/// # Errors
+/// If the bytes are not a complete packet, if the packet is a fragment, or if a checksum is wrong.
 pub fn parse(octets: &[u8]) -> Result<Packet, Malformed> {
     let header = ip::parse(octets)?;
     if header.is_fragment {
@@ -118,8 +132,11 @@ pub fn parse(octets: &[u8]) -> Result<Packet, Malformed> {
     read_body(&header, body)
 }
 
-/// Reads the beginning of a packet, as a capture keeps it: what was cut off counts as synthetic payload, and checksums
-/// are not verified, since offloading hosts leave them unset.
+/// Parses the beginning of a packet, as a capture stores it. Missing bytes count as virtual payload. Checksums are not
+/// verified, because captures on hosts with checksum offload contain unset checksums.
+///
+/// # Errors
+/// If the headers are incomplete, or if the packet is a fragment.
 pub fn parse_captured(octets: &[u8]) -> Result<Packet, Malformed> {
     let header = ip::parse(octets)?;
     if header.is_fragment {
@@ -141,6 +158,7 @@ fn read_body(header: &ip::Header, body: &[u8]) -> Result<Packet, Malformed> {
         }
         protocol => (Transport::Other { protocol }, 0, header.body_len()),
     };
+    // UDP has a length of its own, which may contradict that of IP.
     if whole > header.body_len() || header_len > whole {
         return Err(Malformed::Length);
     }
@@ -155,8 +173,10 @@ fn read_body(header: &ip::Header, body: &[u8]) -> Result<Packet, Malformed> {
 fn verify_transport(header: &ip::Header, body: &[u8]) -> Result<(), Malformed> {
     let covered = match header.protocol {
         PROTOCOL_TCP => body,
+        // RFC 768: a checksum of zero means that the sender did not compute one.
         PROTOCOL_UDP if udp::is_unchecked(body) => return Ok(()),
         PROTOCOL_UDP => {
+            // UDP's own length bounds the checksum, not the IP length.
             let (_, whole) = udp::parse(body)?;
             body.get(..whole).ok_or(Malformed::Length)?
         }

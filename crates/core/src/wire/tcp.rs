@@ -8,6 +8,7 @@ use crate::packet::{Flags, TCP_HEADER, TcpHeader, encode_options, parse_options}
 use crate::{Packet, Seq};
 
 const HEADER: usize = TCP_HEADER as usize;
+/// The 10 low bits of the flags field: the 9 flags of RFC 9293 and RFC 9768, and [`Flags::FAST_RETRANSMIT`].
 const FLAGS: u16 = 0x03ff;
 
 pub(super) fn encode(header: &TcpHeader, packet: &Packet, out: &mut Vec<u8>) {
@@ -20,6 +21,7 @@ pub(super) fn encode(header: &TcpHeader, packet: &Packet, out: &mut Vec<u8>) {
     let offset_and_flags = ((header_len / 4) as u16) << 12 | header.flags.0 & FLAGS;
     out.extend_from_slice(&offset_and_flags.to_be_bytes());
     out.extend_from_slice(&header.window.to_be_bytes());
+    // The checksum, filled in below, and the urgent pointer, which is never used.
     out.extend_from_slice(&[0, 0, 0, 0]);
     encode_options(&header.options, out);
     let checksum = checksum(packet, &out[start..]);
@@ -34,13 +36,14 @@ fn checksum(packet: &Packet, header: &[u8]) -> Checksum {
     sum
 }
 
-/// The header and its length.
+/// Parses the header, and returns it with its length in bytes.
 pub(super) fn parse(body: &[u8]) -> Result<(TcpHeader, usize), Malformed> {
     let fixed: &[u8; HEADER] = body.first_chunk().ok_or(Malformed::Truncated)?;
     let word = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
     let double_word = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
     let offset_and_flags = word(12);
     let header_len = usize::from(offset_and_flags >> 12) * 4;
+    // The data offset counts the fixed header as well.
     if header_len < HEADER {
         return Err(Malformed::Length);
     }

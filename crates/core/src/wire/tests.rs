@@ -7,7 +7,7 @@ use crate::{Ecn, FlowId, IpHeader, NewPacket, Seq, Time};
 use proptest::prelude::*;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// RFC 1071 section 3 adds up these eight octets to ddf2.
+/// RFC 1071, section 3: these eight bytes add up to ddf2.
 #[test]
 fn sums_the_example_of_rfc_1071() {
     let mut sum = Checksum::default();
@@ -19,7 +19,7 @@ fn sums_the_example_of_rfc_1071() {
 }
 
 proptest! {
-    /// A long piece is the sum of its words.
+    /// The checksum of a long piece equals the sum of its words.
     #[test]
     fn sums_words_of_any_number(octets in prop::collection::vec(any::<u8>(), 0..3000)) {
         let (mut whole, mut words) = (Checksum::default(), Checksum::default());
@@ -30,7 +30,7 @@ proptest! {
     }
 }
 
-/// Every option of the handshake, and checksums made by others.
+/// Every option of the handshake, with checksums computed by other programs.
 #[test]
 fn writes_the_syn_of_a_linux_host_octet_for_octet() {
     let packet = parse(&LINUX_SYN).expect("a packet that Linux accepted");
@@ -84,7 +84,7 @@ fn an_option_with_an_impossible_length_ends_the_reading_but_not_the_packet() {
     for bad_length in [0, 1, 200] {
         let options = TcpOptions::default().with_mss(Some(1460)).with_window_scale(Some(7));
         let mut octets = encode(&tcp_packet(TcpHeader { options, ..header() }, Payload::EMPTY));
-        // After the IP header, the TCP header, four octets of MSS and a no-operation stands the window scale.
+        // The window scale follows the IP header, the TCP header, 4 bytes of MSS and a no-operation.
         assert_eq!(octets[45], 3);
         octets[46] = bad_length;
         let parsed = parse_captured(&octets).expect("headers of agreeing lengths");
@@ -158,7 +158,7 @@ proptest! {
 
     #[test]
     fn one_changed_bit_is_found(packet in any_packet(), bit in any::<prop::sample::Index>()) {
-        // IPv6 protects its header by nothing.
+        // IPv6 has no header checksum.
         prop_assume!(!matches!(packet.transport(), Transport::Other { .. }) && packet.src().is_ipv4());
         let mut octets = encode(&packet);
         let bit = bit.index(octets.len() * 8);
@@ -172,7 +172,8 @@ proptest! {
         let _ = parse_captured(&octets);
     }
 
-    /// Octets that pass for IPv4 with TCP or UDP reach the parsers behind, with hostile lengths of all kinds.
+    /// Random bytes with the start of an IPv4 header and TCP or UDP reach the parsers of all headers, with hostile
+    /// lengths.
     #[test]
     fn hostile_headers_never_panic_and_what_they_yield_can_be_written(
         mut octets in prop::collection::vec(any::<u8>(), 20..140),
@@ -191,8 +192,7 @@ proptest! {
     }
 }
 
-/// Captured from Linux 6.18 on the loopback device. That device leaves TCP's checksum to nobody; the one here is
-/// tshark's.
+/// Captured from Linux 6.18 on the loopback device, which leaves TCP's checksum unset; the checksum here is tshark's.
 #[rustfmt::skip]
 const LINUX_SYN: [u8; 60] = [
     0x45, 0x00, 0x00, 0x3c, 0xd5, 0xbd, 0x40, 0x00, 0x40, 0x06, 0x66, 0xfc, 0x7f, 0x00, 0x00, 0x01, 0x7f, 0x00, 0x00, 0x01,
@@ -294,7 +294,7 @@ fn any_options() -> impl Strategy<Value = TcpOptions> {
         AccEcnOption::new(order, &counters)
     });
     let accurate = prop::option::of(counters);
-    // A few octets at most, as the other options may take nearly all there are.
+    // At most a few bytes, because the other options may fill most of the header.
     let other =
         prop::collection::vec((prop_oneof![30..35u8, 253..=254u8], any::<[u8; 2]>()), 0..2).prop_map(|options| {
             let mut other = OtherOptions::new();
@@ -328,7 +328,7 @@ fn a_message_of_a_packet_too_big_says_which_and_how_large_it_may_be() {
         let told = read_packet_too_big(&message).expect("our own message");
         assert_eq!((told.mtu, told.src, told.dst), (1400, ip.addresses.src(), ip.addresses.dst()));
         assert_eq!((told.src_port, told.dst_port, told.seq), (header().src_port, header().dst_port, header().seq));
-        // One octet changed is found.
+        // A single changed byte is detected.
         let mut octets = message.payload().bytes().expect("real octets").to_vec();
         octets[9] ^= 1;
         let changed = NewPacket::new(FlowId(0), message.ip(), message.transport().clone(), Payload::real(octets));

@@ -18,19 +18,19 @@ pub(super) fn encode(header: UdpHeader, packet: &Packet, out: &mut Vec<u8>) {
     let mut sum = ip::pseudo_header(&packet.ip().addresses, PROTOCOL_UDP, len);
     sum.add(&out[start..]);
     sum.add(packet.payload().bytes().unwrap_or_default());
-    // A zero field says that there is no checksum, so a sum of zero is sent as its other form.
+    // RFC 768: zero means that there is no checksum, so a computed zero is sent as 0xffff.
     let checksum = if sum.value() == 0 { 0xffff } else { sum.value() };
     out[start + 6..start + 8].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// The header, and the length of header and payload together.
+/// Parses the header, and returns it with the length of header and payload in bytes.
 pub(super) fn parse(body: &[u8]) -> Result<(UdpHeader, usize), Malformed> {
     let fixed: &[u8; HEADER] = body.first_chunk().ok_or(Malformed::Truncated)?;
     let word = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
     Ok((UdpHeader { src_port: word(0), dst_port: word(2) }, usize::from(word(4))))
 }
 
-/// Whether the sender left the checksum out.
+/// True if the sender computed no checksum.
 pub(super) fn is_unchecked(body: &[u8]) -> bool {
     body.get(6..8) == Some(&[0, 0])
 }

@@ -1,4 +1,4 @@
-//! The flows: who sends what to whom, when, and with which TCP at either end.
+//! Reads the flows: sender, receiver, times, application, and the TCP of both ends.
 
 use super::line::read_list;
 use super::network::Network;
@@ -17,10 +17,10 @@ use lopsided_core::{Dir, Duration, Time};
 use lopsided_tcp::StackConfig;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Each flow costs memory and table rows; more is a slip of the finger.
+/// Maximum number of flows. A larger number is assumed to be a typing error.
 const MOST_FLOWS: usize = 100_000;
 
-/// The flows, and for each where it was described and the path of its data.
+/// The flows, with the position of each flow and the path of its data.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     pub specs: Vec<FlowSpec>,
@@ -28,7 +28,7 @@ pub(super) struct Flows {
     pub paths: Vec<Vec<Hop>>,
 }
 
-/// What all flows share.
+/// Everything that all flows share.
 struct Common<'a, 't> {
     file: &'a Layers<'t>,
     network: &'a Network,
@@ -36,7 +36,7 @@ struct Common<'a, 't> {
     controllers: &'a [&'a str],
     routes: Routes<'a>,
     duration: Duration,
-    /// For each direction, which pair of hosts the next flow takes.
+    /// For each direction, the number of the next pair of hosts.
     next_pair: [usize; 2],
     names: BTreeSet<String>,
     known_paths: BTreeMap<(usize, usize), Option<Vec<Hop>>>,
@@ -56,7 +56,7 @@ pub(super) fn resolve_flows(
     };
     if items.is_empty() {
         let help = "add [[flow]] with direction = \"down\"".to_owned();
-        report.problem(Place::TOP, "flow", "there is no flow: nothing would happen", Some(help));
+        report.problem(Place::TOP, "flow", "the scenario has no flow", Some(help));
     }
     let mut common = Common {
         file,
@@ -80,16 +80,17 @@ pub(super) fn resolve_flows(
 impl<'t> Common<'_, 't> {
     fn resolve_group(&mut self, flow: &Layers<'t>, group_name: &str, flows: &mut Flows, report: &mut Report<'_>) {
         let part: FlowPart = read_part(flow, Line::default(), report);
+        // 0 was reported.
         let count = part.count.max(1) as usize;
         if flows.specs.len() + count > MOST_FLOWS {
-            let message = format!("these are more than the {MOST_FLOWS} flows that are allowed");
+            let message = format!("too many flows: at most {MOST_FLOWS} are allowed");
             report.problem(flow.place_of("count"), "flow.count", message, None);
             return;
         }
         let stop = self.resolve_times(flow, &part, report);
         let (senders, receivers) = self.resolve_ends(flow, &part, report);
         if senders.is_empty() || receivers.is_empty() {
-            // Nobody uses them, but what is wrong with them is worth knowing.
+            // No flow uses these stacks. They are read only to report their errors.
             for key in ["stack", "sender_stack", "receiver_stack"] {
                 let _ = resolve_stack(&flow.below(key), self.controllers, report);
             }
@@ -99,9 +100,15 @@ impl<'t> Common<'_, 't> {
         let mut stacks: BTreeMap<(usize, bool), StackConfig> = BTreeMap::new();
         for copy in 0..count {
             let name = if count > 1 { format!("{group_name}.{}", copy + 1) } else { group_name.to_owned() };
+            // Names select random streams and rows of results, so they must be unique.
             if !self.names.insert(name.clone()) {
-                let message = format!("there is another flow {}", quote(&name));
-                report.problem(flow.place_of("name"), flow.path(), message, Some("names are unique".to_owned()));
+                let message = format!("another flow has the name {}", quote(&name));
+                report.problem(
+                    flow.place_of("name"),
+                    flow.path(),
+                    message,
+                    Some("give this flow another `name`".to_owned()),
+                );
             }
             let (Some(from), Some(to)) = (pick(&senders, copy), pick(&receivers, copy)) else { continue };
             let Some(path) = self.path(flow, from, to, report) else { continue };
@@ -109,6 +116,7 @@ impl<'t> Common<'_, 't> {
                 stacks.entry((host, sends)).or_insert_with(|| self.stack(flow, host, sends, report)).clone()
             };
             let (from_stack, to_stack) = (stack(from, true, report), stack(to, false, report));
+            // Copies have the same transport and application: report an error once.
             if copy == 0 {
                 if let Err(fault) = part.transport.check_flow(&part.app, &from_stack.cc) {
                     let path = format!("{}.{}", flow.path(), fault.key);
@@ -134,8 +142,8 @@ impl<'t> Common<'_, 't> {
         }
     }
 
-    /// Keys of TCP on a flow of another transport are refused: they would have no effect. Those of [stack] and of hosts are
-    /// for other flows.
+    /// Reports TCP settings of a flow with another transport, because they would have no effect. Settings in [stack]
+    /// and [host] are accepted: other flows use them.
     fn refuse_stack_keys(&self, flow: &Layers<'_>, part: &FlowPart, report: &mut Report<'_>) {
         let Some(known) = part.transport.stack_keys() else { return };
         let kind = part.transport.kind();
@@ -143,40 +151,41 @@ impl<'t> Common<'_, 't> {
             let stack = flow.below(table);
             let keys = StackConfig::keys();
             for key in keys.iter().map(|key| key.name).filter(|key| stack.has(key) && !known.contains(key)) {
-                let message = format!("`{key}` is a setting of TCP, and this flow has transport = \"{kind}\"");
-                let help = format!("remove it: of `stack` such a flow heeds {}", known.join(", "));
+                let message = format!("`{key}` is a TCP setting, but this flow has transport = \"{kind}\"");
+                let help = format!("remove it: with this transport, `stack` may only have {}", known.join(", "));
                 report.problem(stack.place_of(key), &format!("{}.{key}", stack.path()), message, Some(help));
             }
         }
     }
 
-    /// When the flow's application stops. A flow that never starts is refused.
+    /// Returns when the flow's application stops. Reports flows that would never start.
     fn resolve_times(&self, flow: &Layers<'_>, part: &FlowPart, report: &mut Report<'_>) -> Duration {
         let (start, last) = (part.start, part.last_start());
+        // An application stops at the end of the run at the latest.
         let stop = part.stop.unwrap_or(self.duration).min(self.duration);
         if last >= self.duration {
             let key = if start >= self.duration { "start" } else { "start_spacing" };
             let message = match key {
                 "start" => format!(
-                    "the flow starts at {}, and the run ends at {}",
+                    "the flow starts at {}, but the run ends at {}",
                     format_span(start),
                     format_span(self.duration)
                 ),
                 _ => format!(
-                    "the last copy starts at {}, and the run ends at {}",
+                    "the last copy starts at {}, but the run ends at {}",
                     format_span(last),
                     format_span(self.duration)
                 ),
             };
             report.problem(flow.place_of(key), &format!("{}.{key}", flow.path()), message, None);
         } else if last >= stop && flow.has("stop") {
-            let message = format!("the flow stops at {} and would start at {}", format_span(stop), format_span(last));
+            let message = format!("the flow stops at {}, but starts at {}", format_span(stop), format_span(last));
             report.problem(flow.place_of("stop"), &format!("{}.stop", flow.path()), message, None);
         }
         stop
     }
 
-    /// The hosts that copies take in turn as senders and receivers; empty where that was reported.
+    /// The hosts that copies use in turn, as senders and as receivers. Empty after an error, which was reported.
     fn resolve_ends(
         &mut self,
         flow: &Layers<'_>,
@@ -189,7 +198,7 @@ impl<'t> Common<'_, 't> {
         }
         if flow.has("direction") {
             if let Some(key) = ["from", "to"].into_iter().find(|key| flow.has(key)) {
-                let help = "a flow has a direction, or a sender and a receiver".to_owned();
+                let help = "use either `direction`, or `from` and `to`".to_owned();
                 report.problem(
                     flow.place_of(key),
                     flow.path(),
@@ -199,11 +208,11 @@ impl<'t> Common<'_, 't> {
                 return nothing;
             }
             let Some((downstream, upstream)) = &self.network.ends else {
-                let help = "write from = \"...\" and to = \"...\"".to_owned();
+                let help = "add from = \"HOST\" and to = \"HOST\" instead".to_owned();
                 report.problem(
                     flow.place_of("direction"),
                     flow.path(),
-                    "only [link] and a dumbbell have directions for flows",
+                    "`direction` is only allowed with [link] or [topology.dumbbell]",
                     Some(help),
                 );
                 return nothing;
@@ -213,6 +222,7 @@ impl<'t> Common<'_, 't> {
                 Some(Dir::Up) => (upstream, downstream, 1),
                 None => return nothing,
             };
+            // Flows of one direction use one pair after the other; both directions start with the first pair.
             let first = self.next_pair[side];
             self.next_pair[side] = first + count;
             let turned = |hosts: &[usize]| -> Vec<usize> {
@@ -223,8 +233,8 @@ impl<'t> Common<'_, 't> {
         for key in ["from", "to"] {
             if !flow.has(key) {
                 let known = if self.network.ends.is_some() { "direction = \"down\", or " } else { "" };
-                let help = format!("add {known}from and to with names of hosts");
-                report.problem(flow.place, flow.path(), "the flow does not say who sends to whom", Some(help));
+                let help = format!("add {known}`from` and `to` with names of hosts");
+                report.problem(flow.place, flow.path(), "the flow has no sender and no receiver", Some(help));
                 return nothing;
             }
         }
@@ -236,7 +246,7 @@ impl<'t> Common<'_, 't> {
         if named.is_empty()
             && flow.get(key).is_some_and(|(node, _)| matches!(&node.value, tree::Value::List(list) if list.is_empty()))
         {
-            report.problem(flow.place_of(key), flow.path(), format!("`{key}` names no host"), None);
+            report.problem(flow.place_of(key), flow.path(), format!("`{key}` must name at least one host"), None);
         }
         let mut hosts = Vec::with_capacity(named.len());
         for (name, node) in named {
@@ -254,21 +264,23 @@ impl<'t> Common<'_, 't> {
     fn path(&mut self, flow: &Layers<'_>, from: usize, to: usize, report: &mut Report<'_>) -> Option<Vec<Hop>> {
         let hosts = &self.network.graph.hosts;
         if from == to {
-            let message = format!("the flow goes from {} to itself", quote(&hosts[from]));
+            let message = format!("sender and receiver are the same host {}", quote(&hosts[from]));
             report.problem(flow.place_of("to"), flow.path(), message, None);
             return None;
         }
         let routes = &self.routes;
+        // Paths are cached: 100,000 flows may use few pairs.
         let path = self.known_paths.entry((from, to)).or_insert_with(|| routes.path(from, to));
         if path.is_none() {
-            let message = format!("there is no way from {} to {}", quote(&hosts[from]), quote(&hosts[to]));
-            let help = "hosts do not forward: join them by links and routers".to_owned();
+            let message = format!("there is no path from {} to {}", quote(&hosts[from]), quote(&hosts[to]));
+            let help = "hosts do not forward packets: connect the two hosts through routers".to_owned();
             report.problem(flow.place, flow.path(), message, Some(help));
         }
         path.clone()
     }
 
-    /// The most specific first: this end of the flow, the flow, the host, all hosts.
+    /// The TCP settings of one end: from this end of the flow, the flow, the host, and all hosts, the most specific
+    /// first.
     fn stack(&self, flow: &Layers<'t>, host: usize, sends: bool, report: &mut Report<'_>) -> StackConfig {
         let own_host = match self.file.get("host") {
             Some((Node { value: tree::Value::Table(hosts), .. }, _)) => {
@@ -281,15 +293,17 @@ impl<'t> Common<'_, 't> {
             Layers::one(table, &path, flow.place).below("stack")
         });
         let this_end = flow.below(if sends { "sender_stack" } else { "receiver_stack" });
+        // Least specific last: all hosts.
         let general = own_host.unwrap_or(Layers::none(flow.place)).over(&self.file.below("stack"));
         let both_ends = flow.below("stack");
         let mut spec = resolve_stack(&this_end.clone().over(&both_ends).over(&general), self.controllers, report);
-        // `cc` beside `stack` is short for stack.cc of both ends.
+        // `cc` of the flow is short for stack.cc of both ends.
         if let Some(cc) = read(flow, "cc", |node| congestion_control(node, self.controllers), report) {
             if both_ends.has("cc") {
                 let help = "`cc` is short for stack.cc".to_owned();
                 report.problem(flow.place_of("cc"), flow.path(), "`cc` is given twice", Some(help));
             }
+            // A more specific setting of this end wins.
             if !this_end.has("cc") {
                 spec.cc = cc.to_owned();
             }

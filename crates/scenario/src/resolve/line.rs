@@ -1,4 +1,4 @@
-//! A link's two directions: rate, delay, framing, shaper, loss.
+//! Reads both directions of a link: rate, delay, framing, shaper, loss.
 
 use super::part::{Line, read_part};
 use super::read::{Layers, read};
@@ -10,24 +10,27 @@ use lopsided_core::{BitRate, Dir, Duration};
 use lopsided_link::LinkConfig;
 use lopsided_queue::QueueConfig;
 
-/// What a link's keys default to, which depends on where the link stands.
+/// Defaults of a link, which depend on its place in the network.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Defaults {
+    /// Limit of a queue, in packets.
     pub queue_packets: u32,
-    /// Whether a rate and a delay must be given.
+    /// True if a delay must be given.
     pub delay_required: bool,
-    /// Whether the link is the whole path, so that its RTT is the RTT of BDP; with what the hosts' own links add to it.
+    /// The round-trip time that other links add to this link's own, if this link alone determines the base RTT. `None`
+    /// if the network has no single base RTT.
     pub base_rtt_beyond: Option<Duration>,
 }
 
-/// A link that is neither a LAN nor the one line of `[link]`.
+/// Defaults of links other than a LAN and the line of `[link]`.
 pub(super) const PLAIN: Defaults = Defaults { queue_packets: 50, delay_required: false, base_rtt_beyond: None };
-/// Links that should not be the bottleneck: the queue of Linux's network devices.
+/// Defaults of links that should not be the bottleneck: the queue limit of Linux network devices (`txqueuelen` 1000).
 pub(super) const FAST: Defaults = Defaults { queue_packets: 1000, delay_required: false, base_rtt_beyond: None };
 
-/// Both directions of a link from its table.
+/// Reads both directions of a link.
 pub(super) fn resolve_line(link: &Layers<'_>, defaults: Defaults, report: &mut Report<'_>) -> (LinkConfig, LinkConfig) {
     let (down_delay, up_delay) = resolve_delays(link, defaults, report);
+    // Limits in BDP use the base RTT of the whole path.
     let base_rtt = defaults.base_rtt_beyond.map(|beyond| down_delay + up_delay + beyond);
     let mut direction = |dir: Dir, delay: Duration| {
         let layers = link.below(dir.name()).over(link);
@@ -36,22 +39,24 @@ pub(super) fn resolve_line(link: &Layers<'_>, defaults: Defaults, report: &mut R
     (direction(Dir::Down, down_delay), direction(Dir::Up, up_delay))
 }
 
-/// One-way delays: from the directions, the link's delay, or halves of its RTT.
+/// The one-way delays: those of the directions, the delay of the link, or half of its RTT each.
 pub(super) fn resolve_delays(link: &Layers<'_>, defaults: Defaults, report: &mut Report<'_>) -> (Duration, Duration) {
     let own = |dir: Dir, report: &mut Report<'_>| read(&link.below(dir.name()), "delay", value::span, report);
+    // A delay of a direction overrides the delay of the link.
     let own = [own(Dir::Down, report), own(Dir::Up, report)];
     let deciding = link.deciding(&["rtt", "delay"]);
     let rtt = read(&deciding, "rtt", value::span, report);
     let delay = read(&deciding, "delay", value::span, report);
     if deciding.has("rtt") {
+        // An RTT determines both delays, so a further delay contradicts it.
         let clash = if deciding.has("delay") {
             Some(deciding.place_of("delay"))
         } else {
             Dir::BOTH.iter().find_map(|dir| link.below(dir.name()).get("delay").map(|(node, _)| node.place))
         };
         if let Some(place) = clash {
-            let help = "give the rtt, or one-way delays: the rtt is their sum".to_owned();
-            report.problem(place, link.path(), "a delay contradicts the link's rtt", Some(help));
+            let help = "use either `rtt`, or one-way delays, whose sum is the RTT".to_owned();
+            report.problem(place, link.path(), "`delay` and `rtt` of a link exclude each other", Some(help));
         }
     }
     let given = |dir: Dir| deciding.has("rtt") || deciding.has("delay") || link.below(dir.name()).has("delay");
@@ -62,7 +67,7 @@ pub(super) fn resolve_delays(link: &Layers<'_>, defaults: Defaults, report: &mut
     }
     let half = rtt.map(|rtt| rtt / 2);
     let down = own[0].or(half).or(delay).unwrap_or(Duration::ZERO);
-    // An odd nanosecond goes up.
+    // The direction `up` gets the odd nanosecond.
     let up = own[1].or(rtt.zip(half).map(|(rtt, half)| rtt - half)).or(delay).unwrap_or(Duration::ZERO);
     (down, up)
 }
@@ -75,22 +80,27 @@ fn resolve_direction(
     defaults: Defaults,
     report: &mut Report<'_>,
 ) -> LinkConfig {
+    // Some kinds of `access`, such as `reallocation`, have rates of their own.
     if !layers.has("rate") && !layers.has("access") {
         let message = format!(
             "`rate` is missing for direction {} of [{}]",
             dir.name(),
             layers.path().trim_end_matches(".down").trim_end_matches(".up")
         );
-        let help = format!("add rate = \"2.4 Mbit/s\" to the link or to its `{}`; \"unlimited\" for none", dir.name());
+        let help = format!(
+            "add rate = \"2.4 Mbit/s\" to the link or to its `{}`; write \"unlimited\" for no limit",
+            dir.name()
+        );
         report.problem(layers.place, layers.path(), message, Some(help));
     }
     let rate = read(layers, "rate", value::rate_or_unlimited, report).flatten();
-    // A rate that is wrong was reported; what depends on it is not reported too.
+    // After an error in the rate, assume some rate, so that keys which depend on it report no further errors.
     let assumed =
         rate.or(if layers.has("rate") && !is_unlimited(layers) { Some(BitRate::from_bps(1_000_000)) } else { None });
     let shaped = layers.has("shaper");
     let line = Line { rate: assumed, shaped, base_rtt, queue_packets: Some(defaults.queue_packets) };
     let direction: LinkConfig = read_part(layers, line, report);
+    // The default limit depends on the place of the link.
     let queue = if layers.has("queue") { direction.queue } else { QueueConfig::packets(defaults.queue_packets) };
     LinkConfig { rate, delay, queue, ..direction }
 }
@@ -99,7 +109,7 @@ fn is_unlimited(layers: &Layers<'_>) -> bool {
     layers.get("rate").is_some_and(|(node, _)| node.text().map(str::trim) == Some("unlimited"))
 }
 
-/// The items of a list, each with where it stands; wrong ones are reported and left out.
+/// Reads the items of a list, each with its node. Wrong items are reported and omitted.
 pub(super) fn read_list<'t, T>(
     layers: &Layers<'t>,
     key: &str,

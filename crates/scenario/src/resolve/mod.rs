@@ -1,4 +1,4 @@
-//! From the checked tree to a [`Scenario`]: defaults filled, names looked up, and what cannot be is refused.
+//! Turns the checked tree into a [`Scenario`]: fills in defaults, looks up names, and rejects impossible values.
 
 mod flows;
 mod line;
@@ -25,23 +25,25 @@ pub(crate) use preset::clear_for_preset;
 use read::Layers;
 use std::collections::BTreeMap;
 
-/// Beyond so many sampled rows a table no longer fits a desk computer.
+/// More rows of samples than this do not fit into the memory of a desktop computer.
 const MOST_ROWS: u128 = 50_000_000;
-/// The Ethernet MTU, which stacks use where nothing else is said.
+/// The Ethernet MTU in bytes, the default of all stacks.
 const USUAL_PACKET: Bytes = Bytes::new(1500);
 
-/// Resolves the tree; everything wrong goes into the report, and then the result means nothing.
+/// Resolves the tree. Errors go to the report; after an error the result must not be used.
 ///
 /// `controllers` are the names that `cc` may have.
 pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &mut Report<'_>) -> Option<Scenario> {
     let layers = Layers::one(tree, "", Place::TOP);
+    // Later steps need to know whether the duration is valid.
     let before = report.count();
     let head = resolve_head(&layers.below("scenario"), report);
     let duration = (report.count() == before).then_some(head.duration);
     let network = resolve_network(&layers, report);
     let interfaces = resolve_hosts(&layers, &network, controllers, report);
-    // A duration that is wrong was reported: what is compared with it is not reported too.
+    // After an error in the duration, comparisons with it would only report the same error again.
     let flows = resolve_flows(&layers, &network, controllers, duration.unwrap_or(Duration::MAX), report);
+    // Errors of all tables are reported together.
     let record = read_part(&layers.below("record"), Line::default(), report);
     let fairness = layers.below("fairness");
     let fairness = (!fairness.is_empty()).then(|| read_part(&fairness, Line::default(), report));
@@ -62,14 +64,15 @@ pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &m
 
 fn resolve_head(table: &Layers<'_>, report: &mut Report<'_>) -> Head {
     if table.is_empty() {
-        let help = "begin with [scenario] and duration = \"60 s\"".to_owned();
+        let help = "start the file with [scenario] and duration = \"60 s\"".to_owned();
         report.problem(Place::TOP, "scenario", "[scenario] is missing", Some(help));
         return Head::default();
     }
     read_part(table, Line::default(), report)
 }
 
-/// [host.NAME] must name a host; stacks that no flow uses are read for their errors. Gives the hosts' interfaces.
+/// Checks that each [host.NAME] names a host, and returns the hosts' interfaces. Stacks that no flow uses are read only
+/// to report their errors.
 fn resolve_hosts(
     file: &Layers<'_>,
     network: &Network,
@@ -79,6 +82,7 @@ fn resolve_hosts(
     let mut interfaces = BTreeMap::new();
     let _ = stack::resolve_stack(&file.below("stack"), controllers, report);
     let Some((Node { value: Value::Table(hosts), .. }, _)) = file.get("host") else { return interfaces };
+    // Without a network, every host name would be reported as unknown.
     if network.broken {
         return interfaces;
     }
@@ -101,6 +105,7 @@ fn resolve_hosts(
     interfaces
 }
 
+/// Reports a sampling interval that would make too many rows.
 fn check_rows(
     file: &Layers<'_>,
     network: &Network,
@@ -110,6 +115,7 @@ fn check_rows(
     report: &mut Report<'_>,
 ) {
     let Some(interval) = record.interval else { return };
+    // One series per flow and per link direction.
     let series = flows.specs.len() as u128 + 2 * network.graph.links.len() as u128;
     let rows = u128::from(duration.as_nanos() / interval.as_nanos()) * series;
     if rows > MOST_ROWS {
@@ -118,13 +124,16 @@ fn check_rows(
             None => file.below("scenario").place_of("duration"),
         };
         let millions = rows / 1_000_000;
-        let message = format!("sampling this often would make {millions} million rows of flows and queues");
-        let help = format!("at most {} million: lengthen record.interval or shorten the run", MOST_ROWS / 1_000_000);
+        let message = format!("samples at this interval would make {millions} million rows of flows and queues");
+        let help = format!(
+            "at most {} million are allowed: increase record.interval or shorten the run",
+            MOST_ROWS / 1_000_000
+        );
         report.problem(place, "record.interval", message, Some(help));
     }
 }
 
-/// A queue that cannot hold one of the packets sent through it would stop the flow for good.
+/// Reports each queue that cannot hold a packet of a flow through it: such a flow would make no progress.
 fn check_limits(network: &Network, flows: &Flows, report: &mut Report<'_>) {
     for (flow, path) in flows.specs.iter().zip(&flows.paths) {
         let packet = match flow.app.get::<DatagramConfig>() {
@@ -136,6 +145,7 @@ fn check_limits(network: &Network, flows: &Flows, report: &mut Report<'_>) {
         };
         for hop in path {
             check_room(network, *hop, packet, &flow.name, report);
+            // QUIC pads its first packets in both directions (RFC 9000, section 14.1).
             if let Some(packet) = flow.transport.opening_packet() {
                 check_room(network, Hop { dir: hop.dir.reverse(), ..*hop }, packet, &flow.name, report);
             }
@@ -143,10 +153,11 @@ fn check_limits(network: &Network, flows: &Flows, report: &mut Report<'_>) {
     }
 }
 
-/// A queue must hold the packet.
+/// Reports an error if a queue cannot hold this packet.
 fn check_room(network: &Network, hop: Hop, packet: Bytes, flow: &str, report: &mut Report<'_>) {
     let link = &network.graph.links[hop.link];
     let room = match link.dir(hop.dir).queue.limit() {
+        // A limit in packets holds packets of any size.
         None | Some(Limit::Packets(_)) => return,
         Some(Limit::Bytes(room)) => room,
         Some(Limit::Bins { count, size }) => Bytes::new(u64::from(count).saturating_mul(size.get())),
@@ -154,7 +165,7 @@ fn check_room(network: &Network, hop: Hop, packet: Bytes, flow: &str, report: &m
     if room < packet {
         let (place, path) = &network.link_places[hop.link];
         let message = format!(
-            "the {} queue of link {} holds {}: less than one packet of flow {} ({})",
+            "the {} queue of link {} holds {}, less than one packet of flow {} ({})",
             hop.dir.name(),
             quote(&link.name),
             format_size(room),
@@ -165,12 +176,13 @@ fn check_room(network: &Network, hop: Hop, packet: Bytes, flow: &str, report: &m
     }
 }
 
-/// The file's name without its folder and ending, as a name.
+/// The file's name without folder and ending, with all characters replaced that a name cannot have.
 fn stem(file: &str) -> String {
     let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = base.strip_suffix(".toml").unwrap_or(base);
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name: String = stem.chars().take(64).map(|c| if fits(c) { c } else { '-' }).collect();
+    // Names must not start or end with these characters.
     let name = name.trim_matches(['-', '.']);
     if name.is_empty() { "scenario".to_owned() } else { name.to_owned() }
 }

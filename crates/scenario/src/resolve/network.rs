@@ -1,4 +1,4 @@
-//! The network: the access line, a dumbbell, or any graph of hosts, routers and links.
+//! Reads the network: the access line, a dumbbell, or any graph of hosts, routers and links.
 
 use super::line::{self, Defaults, FAST, PLAIN, read_list, resolve_delays, resolve_line};
 use super::part::{Line, read_family, read_part};
@@ -17,23 +17,26 @@ use lopsided_spec::{self as spec, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The graph, and what flows need to know of it.
+/// The graph, and what reading the flows needs from it.
 #[derive(Debug, Default)]
 pub(super) struct Network {
     pub graph: Graph,
+    /// All nodes by name.
     nodes: BTreeMap<String, NodeRef>,
     link_names: BTreeSet<String>,
-    /// Where each link was described.
+    /// Position and path of each link's table.
     pub link_places: Vec<(Place, String)>,
-    /// Hosts that `direction = "down"` sends from and to, in pairs.
+    /// The senders and the receivers of flows with `direction = "down"`, in pairs. `None` if flows must name their
+    /// hosts.
     pub ends: Option<(Vec<usize>, Vec<usize>)>,
-    /// Whether what is missing was never described, so that nothing more should be said about it.
+    /// True if the network is missing or incomplete, so that errors about unknown hosts would be misleading.
     pub broken: bool,
 }
 
 pub(super) fn resolve_network(file: &Layers<'_>, report: &mut Report<'_>) -> Network {
     let mut network = Network::default();
     match (file.has("link"), file.has("topology")) {
+        // Both tables describe the whole network.
         (true, true) => {
             let help = "a scenario has one network: remove one of them".to_owned();
             report.problem(
@@ -58,8 +61,8 @@ pub(super) fn resolve_network(file: &Layers<'_>, report: &mut Report<'_>) -> Net
         }
     }
     if file.has("lan") && !file.has("link") {
-        let help = "in a topology, write the links out".to_owned();
-        report.problem(file.below("lan").place, "lan", "[lan] belongs to [link]", Some(help));
+        let help = "in a topology, declare each link with [[topology.link]]".to_owned();
+        report.problem(file.below("lan").place, "lan", "[lan] is only allowed with [link]", Some(help));
     }
     network
 }
@@ -72,10 +75,10 @@ impl Network {
         }
     }
 
-    /// What to say of a host that is not there.
+    /// The message and the hint for an unknown host.
     pub(super) fn unknown_host(&self, name: &str) -> (String, String) {
         if self.nodes.contains_key(name) {
-            return (format!("{} is a router: it neither sends nor receives", quote(name)), "name a host".to_owned());
+            return (format!("{} is a router, not a host", quote(name)), "use the name of a host".to_owned());
         }
         (format!("there is no host {}", quote(name)), did_you_mean(name, self.graph.hosts.iter().map(String::as_str)))
     }
@@ -95,6 +98,7 @@ impl Network {
             from = self.add_router("r1");
             to = self.add_router("r2");
             let (down, up) = resolve_delays(&lan, FAST, report);
+            // Both LAN links are crossed in both directions.
             beyond = (down + up) * 2;
         }
         let defaults = Defaults { delay_required: true, base_rtt_beyond: Some(beyond), ..PLAIN };
@@ -107,6 +111,7 @@ impl Network {
     }
 
     fn topology(&mut self, topology: &Layers<'_>, report: &mut Report<'_>) {
+        // First, so that its nodes have the first numbers.
         if topology.has("dumbbell") {
             self.dumbbell(&topology.below("dumbbell"), report);
         }
@@ -142,7 +147,7 @@ impl Network {
         }
         let (r1, r2) = (self.add_router("r1"), self.add_router("r2"));
         if dumbbell.has("bottleneck") {
-            // The one base RTT of a dumbbell is that of a pair.
+            // All pairs of a dumbbell have the same base RTT, so limits in BDP are well defined.
             let beyond = [&left, &right].map(|side| resolve_delays(&side.clone().over(&access), FAST, report));
             let beyond = beyond.into_iter().fold(Duration::ZERO, |sum, (down, up)| sum + down + up);
             let defaults = Defaults { base_rtt_beyond: Some(beyond), ..PLAIN };
@@ -157,6 +162,7 @@ impl Network {
         }
         let left = left.over(&access);
         let right = right.over(&access);
+        // Resolved once and shared: a dumbbell can have 50,000 pairs.
         let (left_down, left_up) = shared(resolve_line(&left, FAST, report));
         let (right_down, right_up) = shared(resolve_line(&right, FAST, report));
         for (number, (host, other)) in (1..=pairs).zip(lefts.into_iter().zip(rights)) {
@@ -177,12 +183,13 @@ impl Network {
         for (name, node) in read_list(topology, key, value::name, report) {
             let path = format!("topology.{key}");
             if self.nodes.contains_key(&name) {
-                report.problem(node.place, &path, format!("the name {} is taken by another node", quote(&name)), None);
+                report.problem(node.place, &path, format!("another node has the name {}", quote(&name)), None);
+            // Copies of flows have names with dots; node names without dots avoid ambiguity.
             } else if name.contains('.') {
                 report.problem(
                     node.place,
                     &path,
-                    format!("the name {} has a dot: nodes have none", quote(&name)),
+                    format!("the name {} contains a dot, which is not allowed", quote(&name)),
                     None,
                 );
             } else if key == "hosts" {
@@ -193,7 +200,7 @@ impl Network {
         }
     }
 
-    /// Shared media: routers, as far as routes are concerned.
+    /// Reads the shared media. For routes, a medium is a router.
     fn media(&mut self, topology: &Layers<'_>, report: &mut Report<'_>) {
         let Some((Node { value: Value::List(media), .. }, path)) = topology.get("medium") else { return };
         for (index, item) in media.iter().enumerate() {
@@ -201,13 +208,16 @@ impl Network {
             let path = format!("{path}.{}", index + 1);
             let layers = Layers::one(table, &path, item.place);
             let part = read_family(&MEDIA, &layers, Line::default(), report);
+            // An error was reported when the part was read.
             let Ok(medium) = MediumConfig::from_value(spec::Value::Part(part)) else { continue };
             let name = medium.settings().name.clone();
             if self.nodes.contains_key(&name) || name.contains('.') {
-                let message = format!("a medium cannot be called {}: another node is, or it has a dot", quote(&name));
+                let message =
+                    format!("{} cannot be the name of a medium: it is already used, or contains a dot", quote(&name));
                 report.problem(layers.place_of("name"), &path, message, None);
                 continue;
             }
+            // The medium becomes the next router.
             self.graph.media.push(MediumSpec { router: self.graph.routers.len(), medium });
             self.add_router(&name);
         }
@@ -217,12 +227,13 @@ impl Network {
         let link = Layers::one(table, path, item.place);
         let part: TopologyLinkPart = read_part(&link, Line::default(), report);
         require(&link, "between", "[\"server\", \"client\"]", report);
+        // Read before the ends, so that errors of both are reported.
         let (down, up) = shared(resolve_line(&link, PLAIN, report));
         let Some((from, to)) = self.link_ends(&link, report) else { return };
         let name = part.name.unwrap_or_else(|| entry_name(index, item));
         if self.link_names.contains(&name) {
-            let help = "give it another `name`".to_owned();
-            report.problem(link.place, path, format!("there is another link {}", quote(&name)), Some(help));
+            let help = "give this link another `name`".to_owned();
+            report.problem(link.place, path, format!("another link has the name {}", quote(&name)), Some(help));
             return;
         }
         self.add_link(LinkSpec { name, from, to, down, up, one_way: part.one_way }, &link);
@@ -234,7 +245,7 @@ impl Network {
             Value::List(ends) if ends.len() == 2 => ends,
             _ => {
                 let help = "write between = [\"server\", \"client\"]".to_owned();
-                report.problem(node.place, &path, "a link is between two nodes", Some(help));
+                report.problem(node.place, &path, "`between` must name two nodes", Some(help));
                 return None;
             }
         };
@@ -295,7 +306,7 @@ impl Network {
     }
 }
 
-/// Both directions of a line, for one link or for many.
+/// Both directions of a line, for one link or for several links that share them.
 fn shared((down, up): (LinkConfig, LinkConfig)) -> (Arc<LinkConfig>, Arc<LinkConfig>) {
     (Arc::new(down), Arc::new(up))
 }

@@ -1,4 +1,4 @@
-//! Reading a part from its declaration: every key from the most specific table that gives it.
+//! Reads parts by their declarations: each key from the most specific table that sets it.
 
 use super::read::{Layers, require};
 use crate::error::Report;
@@ -9,19 +9,21 @@ use crate::value;
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Amount, AnyPart, Family, Given, KeyInfo, Member, Part, PartInfo, Value, ValueType};
 
-/// The line that a part belongs to, which times and BDP are converted with.
+/// The line that a part belongs to. Times and BDPs are converted to bytes with it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Line {
+    /// The line's rate; `None` if it is unlimited.
     pub rate: Option<BitRate>,
-    /// The part is behind something that asks it for a packet only while it has one, as a token bucket does.
+    /// True if a token bucket or a scheduler takes packets from this queue and looks at its head first, so that it
+    /// never dequeues from an empty queue.
     pub shaped: bool,
-    /// The RTT of BDP, where there is one.
+    /// The round-trip time for limits in BDP; `None` if the network has no single base RTT.
     pub base_rtt: Option<Duration>,
-    /// The limit of a queue that says nothing, where the place has one of its own.
+    /// The default limit of queues at this place, in packets; `None` for the default of the discipline.
     pub queue_packets: Option<u32>,
 }
 
-/// Reads a part of a known type. Faults are reported; after one the part must not be used.
+/// Reads a part of a known type. Errors go to the report; after an error the part must not be used.
 pub(super) fn read_part<P: Part>(layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> P {
     let mut part = P::default();
     fill(&mut part, &PartInfo::of::<P>(), &|_| layers.clone(), line, report);
@@ -37,56 +39,61 @@ pub(super) fn read_family(
 ) -> Box<dyn AnyPart> {
     let kinds = family.kinds();
     let chosen = super::read::read(layers, "kind", |node| value::choice(node, family.name, &kinds), report);
+    // The keys may identify the kind: `min = ...` is RED.
     let kind = chosen.unwrap_or_else(|| kind_by_keys(family, layers));
+    // `choice` and `kind_by_keys` return names of members only.
     let member = (family.members)().into_iter().find(|member| member.info.name == kind);
     let Member { info, mut part } = member.expect("the kinds are the members' names");
     if chosen.is_none() && layers.has("kind") {
-        // Without a kind nothing says which keys belong here.
+        // The kind is invalid, so the valid keys are unknown.
         return part;
     }
     refuse_other_kinds_keys(family, &info, layers, report);
-    // A kind that has a limit of its own keeps it.
+    // The default limit of this place applies only if the kind has the family's usual default, not one of its own.
     let usual = (family.members)().first().and_then(|member| member.info.key("limit").map(|key| key.default.clone()));
     let takes = info.key("limit").is_some_and(|key| Some(&key.default) == usual.as_ref());
     if let Some(packets) = line.queue_packets.filter(|_| takes) {
         let _ = part.set("limit", Value::Amount(Amount::Packets(packets)));
     }
-    // A queue inside this queue has the defaults of its own kind.
+    // A child queue has the default limit of its own kind.
     let shaped = line.shaped || lopsided_queue::asks_only_while_full(kind);
     let line = Line { queue_packets: None, shaped, ..line };
-    // Keys written for another kind do not hold for this one. The key that all kinds share does.
+    // Less specific tables may be written for another kind. Only the shorthand key, which all kinds have, is read from
+    // them.
     let own = layers.down_to("kind");
     let source = |key: &str| if Some(key) == family.shorthand { layers.clone() } else { own.clone() };
     fill(&mut *part, &info, &source, line, report);
     part
 }
 
-/// The kind where none is named: the first that has all keys that are given, if the family allows that.
+/// The kind if none is given: the first kind that has all given keys, if the family allows this; otherwise the default.
 fn kind_by_keys(family: &Family, layers: &Layers<'_>) -> &'static str {
     let members = (family.members)();
     let all: Vec<&str> = members.iter().flat_map(|member| member.info.names()).collect();
     let fits = |info: &PartInfo| all.iter().all(|key| !layers.has(key) || info.key(key).is_some());
     let has_some = |info: &PartInfo| info.names().any(|key| layers.has(key));
     let found = members.iter().find(|member| fits(&member.info));
-    // Where no kind has all of them, one that has some is meant.
+    // If no kind has all keys, report errors for a kind that has at least one of them.
     let found = found.or_else(|| members.iter().find(|member| has_some(&member.info)));
     found.filter(|_| family.infer_kind).unwrap_or(&members[0]).info.name
 }
 
-/// Keys of another kind are mistakes, but for those that were there before an override changed the kind.
+/// Reports keys of another kind. An override may change the kind; the keys that the file wrote for the old kind are
+/// then ignored.
 fn refuse_other_kinds_keys(family: &'static Family, chosen: &PartInfo, layers: &Layers<'_>, report: &mut Report<'_>) {
     let own = layers.down_to("kind");
+    // Sources are numbered in order of precedence: the file is 0, overrides follow.
     let since = own.get("kind").map_or(0, |(node, _)| node.place.source);
     for name in family.table().names().filter(|name| *name != "kind" && chosen.key(name).is_none()) {
         let Some((node, path)) = own.get(name).filter(|(node, _)| node.place.source >= since) else { continue };
         let kinds: Vec<String> = family.kinds_with(name).iter().map(|(kind, _)| format!("\"{kind}\"")).collect();
         let kinds = kinds.join(" or ");
-        let message = format!("`{name}` belongs to kind = {kinds}, and this {} is \"{}\"", family.name, chosen.name);
-        report.problem(node.place, &path, message, Some(format!("add kind = {kinds}, or leave it out")));
+        let message = format!("`{name}` belongs to kind = {kinds}, but this {} is \"{}\"", family.name, chosen.name);
+        report.problem(node.place, &path, message, Some(format!("add kind = {kinds}, or remove the key")));
     }
 }
 
-/// Sets every key that is given, completes the part and checks it. `source` says where a key may be given.
+/// Sets all given keys, completes the part and checks it. `source` returns the tables in which a key may be set.
 fn fill<'t>(
     part: &mut dyn AnyPart,
     info: &PartInfo,
@@ -97,17 +104,21 @@ fn fill<'t>(
     let problems = report.count();
     let (mut given, mut preset) = (Vec::new(), None);
     for key in &info.keys {
+        // If keys exclude each other, the most specific table that sets one of them decides.
         let group = info.exclusive.iter().find(|group| group.contains(&key.name));
         let layers = source(key.name);
         let deciding = group.map_or_else(|| layers.clone(), |group| layers.deciding(group));
+        // A mandatory key may be in any of the tables.
         if !deciding.has(key.name) {
             if let Some(example) = key.example {
                 require(&layers, key.name, example, report);
             }
             continue;
         }
+        // `complete` needs to distinguish given keys from defaults.
         given.push(key.name);
         let Some(value) = read_key(key, &deciding, line, report) else { continue };
+        // The preset key.
         if let (Value::Word(word), true) = (&value, key.input_only) {
             preset = Some(*word);
         }
@@ -117,10 +128,12 @@ fn fill<'t>(
     }
     let own = source("");
     refuse_exclusive(info, &own, report);
+    // Later checks could report consequences of the first error only.
     if report.count() > problems {
         return;
     }
     let folder = report.folder();
+    // First fill in dependent settings, then check all of them.
     let completed =
         part.complete(&Given { keys: &given, preset, line_rate: line.rate, line_peeks: line.shaped, folder });
     if let Err(fault) = completed.and_then(|()| part.check()) {
@@ -129,6 +142,7 @@ fn fill<'t>(
     }
 }
 
+/// Reports keys that exclude each other within one table.
 fn refuse_exclusive(info: &PartInfo, layers: &Layers<'_>, report: &mut Report<'_>) {
     for group in info.exclusive {
         let deciding = layers.deciding(group);
@@ -140,10 +154,11 @@ fn refuse_exclusive(info: &PartInfo, layers: &Layers<'_>, report: &mut Report<'_
     }
 }
 
-/// The value of a key; `None` if it is wrong and was reported.
+/// The value of a key. `None` if it is wrong; the error is then reported.
 fn read_key(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
     match key.value_type {
         ValueType::Limit => read_limit(&layers.below(key.name), line, report).map(Value::Amount),
+        // A nested table has layers of its own.
         ValueType::Part(table) => {
             let info = table();
             let mut part = info.make?();
@@ -157,19 +172,20 @@ fn read_key(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<
     }
 }
 
-/// A single value, or the word for none.
+/// Reads a single value, or the word for "none".
 pub(super) fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
     let (node, path) = layers.get(key.name)?;
     let node = bare_amount(node);
-    // A preset is named after its table: an unknown framing.
+    // A preset key is called after its table in messages: "unknown framing".
     let what = if key.input_only { layers.path().rsplit('.').next().unwrap_or(key.name) } else { key.name };
     let found = match key.none_word {
         Some(word) if value::is_word(node, word) => Ok(Value::None),
         _ => scalar(what, key.value_type, node, line),
     };
+    // The hint must mention the word for "none", which is valid as well.
     let or_word = |error: UnitError| match (key.none_word, node.text()) {
         (Some(word), Some(_)) => {
-            let help = error.help.as_deref().unwrap_or("write a value with its unit");
+            let help = error.help.as_deref().unwrap_or("write a value with a unit");
             let help = format!("{help}, or `{word}`");
             error.help(help)
         }
@@ -178,7 +194,8 @@ pub(super) fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report:
     found.map_err(or_word).map_err(|error| report.problem(node.place, &path, error.message, error.help)).ok()
 }
 
-/// The amount alone: where another kind of the family has a limit that may be a table, the amount was written into one.
+/// The amount in a table that has only an amount. Shorthand expansion makes such a table if another kind of the family
+/// has a limit with keys of its own.
 fn bare_amount(node: &Node) -> &Node {
     match node.table() {
         Some(table) if table.entries.len() == 1 => table.get("amount").unwrap_or(node),
@@ -186,7 +203,7 @@ fn bare_amount(node: &Node) -> &Node {
     }
 }
 
-/// The items of a list, each read in its own table where it is one.
+/// Reads the items of a list. An item may be a table.
 fn read_items(name: &str, item: ValueType, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
     let (node, path) = layers.get(name)?;
     let TreeValue::List(nodes) = &node.value else { return None };
@@ -214,7 +231,7 @@ fn read_items(name: &str, item: ValueType, layers: &Layers<'_>, line: Line, repo
     Some(Value::List(values))
 }
 
-/// A single value of the type.
+/// Converts a single value to a type.
 fn scalar(name: &str, value_type: ValueType, node: &Node, line: Line) -> Result<Value, UnitError> {
     Ok(match value_type {
         ValueType::Flag => Value::Flag(value::flag(node)?),
@@ -227,13 +244,14 @@ fn scalar(name: &str, value_type: ValueType, node: &Node, line: Line) -> Result<
         ValueType::Depth | ValueType::Limit => Value::Amount(value::limit(node)?.on_line(line.rate, line.base_rtt)?),
         ValueType::DepthOrTime => Value::Amount(match value::limit(node)? {
             QueueLimitText::Time(span) => Amount::Time(span),
+            // Bytes and BDP become bytes at the rate of the line; a time remains a waiting time.
             other => other.on_line(line.rate, line.base_rtt)?,
         }),
         ValueType::Packets => match value::limit(node)? {
             QueueLimitText::Packets(packets) => Value::Amount(Amount::Packets(packets)),
             _ => {
                 let help = format!("write {name} = \"1000 packets\"");
-                return Err(UnitError::new(format!("`{name}` counts packets")).help(help));
+                return Err(UnitError::new(format!("`{name}` must be a number of packets")).help(help));
             }
         },
         ValueType::Window => Value::Amount(value::window(node)?),
@@ -244,24 +262,25 @@ fn scalar(name: &str, value_type: ValueType, node: &Node, line: Line) -> Result<
             let (from, to) = value::outage(node)?;
             Value::Period(from, to)
         }
-        other => return Err(UnitError::new(format!("`{name}` holds {other:?}, which is no single value"))),
+        other => return Err(UnitError::new(format!("`{name}` has the type {other:?}, which is not a single value"))),
     })
 }
 
-/// An amount, or bins of memory.
+/// Reads a limit: an amount, or bins of memory.
 fn read_limit(layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Amount> {
     let deciding = layers.deciding(&["amount", "bins"]);
     if deciding.has("bins") {
         if deciding.has("amount") {
             report.problem(deciding.place_of("amount"), layers.path(), "`amount` and `bins` exclude each other", None);
         }
+        // Bins need a size.
         require(layers, "size", "\"512 B\"", report);
         let count = super::read::read(&deciding, "bins", value::positive_count, report)?;
         let size = super::read::read(layers, "size", positive_size, report)?;
         return Some(Amount::Bins { count, size });
     }
     if layers.has("size") {
-        let help = "the size is that of a bin: add bins = 100".to_owned();
+        let help = "`size` is the size of a bin: add bins = 100".to_owned();
         report.problem(layers.place_of("size"), layers.path(), "`size` needs `bins`", Some(help));
     }
     let on_line = |node: &Node| value::limit(node)?.on_line(line.rate, line.base_rtt);

@@ -1,4 +1,4 @@
-//! The keys of an access line by name, read as those of a file are.
+//! The keys of access-line presets, parsed like those of a file.
 
 use crate::error::Report;
 use crate::presets::{PRESETS, Preset};
@@ -14,18 +14,19 @@ pub(crate) fn link(name: &str) -> Option<&'static Table> {
     PRESETS.iter().position(|preset| preset.name == name).map(|place| &links[place])
 }
 
-/// Removes from the file's `[link]` what the preset of that name sets, because an override that names a preset asks for
-/// the preset's line. Overrides of single keys are applied afterwards and so win over the preset.
+/// Removes the keys of the file's `[link]` that the preset sets, because an override with a preset requests the whole
+/// line of the preset. Overrides of single keys are applied afterwards, so they override the preset.
 pub(crate) fn clear_for_preset(file: &mut Table, name: &str) {
     let Some(preset) = link(name.trim().trim_matches(['"', '\''])) else { return };
     let Some(Value::Table(own)) = file.get_mut("link").map(|node| &mut node.value) else { return };
     let directions = [Dir::Down, Dir::Up].map(Dir::name);
     let in_direction = |dir: &str, key: &str| below(preset, dir).is_some_and(|table| table.get(key).is_some());
-    // A key of the link holds for both directions, so the preset's directions replace it too, and the other way round.
+    // A key of the link applies to both directions. A preset that sets it for one direction replaces it, and vice
+    // versa.
     own.retain(|key| {
         directions.contains(&key) || (preset.get(key).is_none() && !directions.iter().any(|dir| in_direction(dir, key)))
     });
-    // One-way delays contradict a round trip.
+    // The preset's RTT replaces one-way delays.
     if preset.get("rtt").is_some() {
         own.retain(|key| key != "delay");
     }
@@ -34,7 +35,7 @@ pub(crate) fn clear_for_preset(file: &mut Table, name: &str) {
             direction.retain(|key| {
                 let set_by_preset = preset.get(key).is_some() || in_direction(dir, key);
                 let contradicts_rtt = key == "delay" && preset.get("rtt").is_some();
-                // A line that waits for grants has no rate of its own.
+                // An access line with grants gets its rate from the preset.
                 let contradicts_access = key == "rate" && in_direction(dir, "access");
                 !(set_by_preset || contradicts_rtt || contradicts_access)
             });
@@ -47,11 +48,13 @@ fn below<'t>(table: &'t Table, key: &str) -> Option<&'t Table> {
 }
 
 fn read(preset: &Preset) -> Table {
+    // Presets are written without the prefix `link.`.
     let text = preset.link.replace("[down]", "[link.down]").replace("[up]", "[link.up]");
     let text = format!("[link]\n{text}");
     let mut report = Report::new(preset.name, &text, Vec::new());
     let mut file = tree::parse_file(&text, &mut report);
     schema::check(&mut file, &schema::file(), "", &mut report);
+    // Presets are part of the program, so an error is a bug.
     assert_eq!(report.count(), 0, "the preset {} is wrong: {:?}", preset.name, report.finish());
     let link = file.get("link").and_then(tree::Node::table).expect("every preset has a link");
     link.clone()

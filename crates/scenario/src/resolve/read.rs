@@ -1,15 +1,15 @@
-//! Reading one key out of layered tables: the most specific table that has the key decides.
+//! Reads keys from several tables: the most specific table that has a key decides.
 
 use crate::error::{Place, Report};
 use crate::schema::join;
 use crate::tree::{Node, Table};
 use crate::units::UnitError;
 
-/// Tables that say the same kind of thing, the most specific first.
+/// Tables with the same kind of keys, the most specific first.
 #[derive(Clone, Debug)]
 pub(super) struct Layers<'t> {
     tables: Vec<(&'t Table, String)>,
-    /// Where to point at when something is missing.
+    /// The position for errors about a missing key.
     pub place: Place,
 }
 
@@ -18,12 +18,12 @@ impl<'t> Layers<'t> {
         Layers { tables: vec![(table, path.to_owned())], place }
     }
 
-    /// Without a table: every key has its default.
+    /// No tables: every key has its default.
     pub(super) fn none(place: Place) -> Layers<'t> {
         Layers { tables: Vec::new(), place }
     }
 
-    /// These tables, and below them the others: a key that these lack is read from those.
+    /// These tables, followed by the less specific tables `others`.
     pub(super) fn over(mut self, others: &Layers<'t>) -> Layers<'t> {
         self.tables.extend(others.tables.iter().cloned());
         self
@@ -45,18 +45,19 @@ impl<'t> Layers<'t> {
             Some((entry.node.table()?, join(path, key), entry.key_place))
         });
         let found: Vec<_> = found.collect();
+        // Without such a table, errors point at the parent.
         let place = found.first().map_or(self.place, |(_, _, place)| *place);
         Layers { tables: found.into_iter().map(|(table, path, _)| (table, path)).collect(), place }
     }
 
-    /// Only the most specific table that has one of the keys: for keys that exclude each other.
+    /// Only the most specific table that has one of the keys. For keys that exclude each other.
     pub(super) fn deciding(&self, keys: &[&str]) -> Layers<'t> {
         let found = self.tables.iter().find(|(table, _)| keys.iter().any(|key| table.get(key).is_some()));
         Layers { tables: found.cloned().into_iter().collect(), place: self.place }
     }
 
-    /// The tables down to the most specific one that has the key. The tables below it were written for another value of
-    /// the key.
+    /// The tables from the most specific one to the first that has the key. Less specific tables were written for
+    /// another value of this key.
     pub(super) fn down_to(&self, key: &str) -> Layers<'t> {
         let last = self.tables.iter().position(|(table, _)| table.get(key).is_some());
         let tables = &self.tables[..last.map_or(self.tables.len(), |last| last + 1)];
@@ -72,13 +73,13 @@ impl<'t> Layers<'t> {
         self.tables.first().map_or("", |(_, path)| path)
     }
 
-    /// Where a key stands, or where it would.
+    /// The position of a key, or of the table if the key is missing.
     pub(super) fn place_of(&self, key: &str) -> Place {
         self.get(key).map_or(self.place, |(node, _)| node.place)
     }
 }
 
-/// Reads a key; `None` where it is missing, or wrong and reported.
+/// Reads a key. `None` if it is missing, or if it is wrong and was reported.
 pub(super) fn read<T>(
     layers: &Layers<'_>,
     key: &str,
@@ -89,7 +90,7 @@ pub(super) fn read<T>(
     parse(node).map_err(|error| report.problem(node.place, &path, error.message, error.help)).ok()
 }
 
-/// Reports a key that must be there. One that is there and wrong was reported when it was read.
+/// Reports a missing mandatory key. A key that is present but wrong was reported when it was read.
 pub(super) fn require(layers: &Layers<'_>, key: &str, example: &str, report: &mut Report<'_>) {
     if !layers.has(key) {
         let home = layers.path();

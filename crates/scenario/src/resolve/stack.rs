@@ -1,4 +1,4 @@
-//! The TCP of a host, layered key by key.
+//! The TCP settings of a host, from several tables.
 
 use super::part::{Line, read_value};
 use super::read::{Layers, read};
@@ -10,17 +10,19 @@ use crate::value;
 use lopsided_spec::{KeyInfo, Value};
 use lopsided_tcp::{CONTROLLERS, DelayedAck, PROFILES, StackConfig, Switch};
 
-/// The largest IP packet.
+/// Size of the largest IP packet in bytes.
 const LARGEST_MTU: u64 = 65_535;
-/// IP and TCP headers without options.
+/// Length of IPv4 and TCP headers without options, in bytes.
 const HEADERS: u64 = 40;
-/// RFC 9293 section 3.7.1 lets an MSS be small; below this the headers' options would leave nothing for data.
+/// The smallest MSS in bytes. RFC 9293, section 3.7.1 allows smaller values, but TCP options would then leave no room
+/// for data.
 const SMALLEST_MSS: u64 = 64;
 
-/// `controllers` are the names that `cc` may have.
+/// Reads the TCP settings of one end. `controllers` are the names that `cc` may have.
 pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &mut Report<'_>) -> StackConfig {
     let profile = read(layers, "profile", |node| value::choice(node, "profile", PROFILES), report);
     let cc = read(layers, "cc", |node| congestion_control(node, controllers), report).unwrap_or(CONTROLLERS[0]);
+    // Linux replaced FACK by RACK, and rate halving by PRR; a stack has one of each.
     for (key, other) in [("rack", "fack"), ("prr", "rate_halving")] {
         exclude(layers, key, other, report);
     }
@@ -35,8 +37,9 @@ pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &
     stack
 }
 
-/// The value of a key that is given; `None` also if it is wrong and was reported.
+/// The value of a key. `None` if it is not given, or if it is wrong and was reported.
 fn resolve_setting(key: &KeyInfo, layers: &Layers<'_>, report: &mut Report<'_>) -> Option<Value> {
+    // A table of its own, with special rules for layers.
     if key.name == "delayed_ack" {
         return resolve_delayed_ack(&layers.below(key.name), report).map(|delayed| Value::of_part(&delayed));
     }
@@ -48,7 +51,7 @@ fn resolve_setting(key: &KeyInfo, layers: &Layers<'_>, report: &mut Report<'_>) 
 }
 
 pub(super) fn congestion_control<'n>(node: &Node, controllers: &[&'n str]) -> Result<&'n str, UnitError> {
-    const OWN: &str = "one of your own is given when the scenario is read: --controller FILE.py:CLASS";
+    const OWN: &str = "for a class of your own, use --controller FILE.py:CLASS";
     value::choice(node, "congestion control", controllers).map_err(|error| match &error.help {
         Some(help) if help.starts_with("known") => {
             let help = format!("{help}; {OWN}");
@@ -58,7 +61,7 @@ pub(super) fn congestion_control<'n>(node: &Node, controllers: &[&'n str]) -> Re
     })
 }
 
-/// Of two ways to do the same thing at most one may be asked for.
+/// Reports two switches that are both on although they exclude each other.
 fn exclude(layers: &Layers<'_>, key: &str, other: &str, report: &mut Report<'_>) {
     let asked = |key: &str| layers.get(key).is_some_and(|(node, _)| matches!(value::flag(node), Ok(true)));
     if asked(key) && asked(other) {
@@ -67,19 +70,22 @@ fn exclude(layers: &Layers<'_>, key: &str, other: &str, report: &mut Report<'_>)
     }
 }
 
-/// RFC 8511 gives factors for Reno and CUBIC only.
+/// Reports `abe` for other congestion controls than Reno and CUBIC: RFC 8511 defines it only for these.
 fn refuse_abe(layers: &Layers<'_>, cc: &str, report: &mut Report<'_>) {
+    // `cubic` and its variants.
     let known = cc.starts_with("cubic") || ["reno", "newreno"].contains(&cc);
     if let Some((node, path)) = layers.get("abe") {
         if value::flag(node) == Ok(true) && !known {
-            let help = "RFC 8511 defines it for reno, newreno and cubic".to_owned();
-            report.problem(node.place, &path, format!("`abe` has no meaning with cc = \"{cc}\""), Some(help));
+            let help = "RFC 8511 defines it only for reno, newreno and cubic".to_owned();
+            report.problem(node.place, &path, format!("`abe` has no effect with cc = \"{cc}\""), Some(help));
         }
     }
 }
 
-/// The most specific layer that speaks of delayed ACKs decides whether they are on; details may come from others.
+/// Reads the keys of delayed ACKs. The most specific table that sets one of them decides whether they are on; the
+/// details may come from other tables.
 fn resolve_delayed_ack(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<DelayedAck> {
+    // Details imply that delayed ACKs are on, unless the same table switches them off.
     let deciding = layers.deciding(&["mode", "segments", "timeout"]);
     if deciding.is_empty() {
         return None;
@@ -90,7 +96,7 @@ fn resolve_delayed_ack(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<D
                 report.problem(
                     deciding.place_of(key),
                     layers.path(),
-                    format!("`{key}` means nothing with delayed ACKs off"),
+                    format!("`{key}` has no effect while delayed ACKs are off"),
                     None,
                 );
             }
@@ -103,9 +109,10 @@ fn resolve_delayed_ack(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<D
 }
 
 fn resolve_mss(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<u16> {
+    // The more specific of mss and mtu decides.
     let deciding = layers.deciding(&["mss", "mtu"]);
     if deciding.has("mss") && deciding.has("mtu") {
-        let help = "the MSS is the MTU less 40".to_owned();
+        let help = "the MSS is the MTU minus 40 B".to_owned();
         report.problem(deciding.place_of("mtu"), layers.path(), "`mss` and `mtu` exclude each other", Some(help));
     }
     let (key, headers) = if deciding.has("mtu") { ("mtu", HEADERS) } else { ("mss", 0) };
@@ -114,7 +121,7 @@ fn resolve_mss(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<u16> {
         let (least, most) = (SMALLEST_MSS + headers, LARGEST_MTU - HEADERS + headers);
         match u16::try_from(size.saturating_sub(headers)) {
             Ok(mss) if (least..=most).contains(&size) => Ok(mss),
-            _ => Err(UnitError::new(format!("an {key} of {size} B is out of range: {least} B to {most} B"))),
+            _ => Err(UnitError::new(format!("`{key}` must be from {least} B to {most} B, not {size} B"))),
         }
     };
     read(&deciding, key, parse, report)

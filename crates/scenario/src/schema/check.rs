@@ -1,6 +1,6 @@
-//! Holds the tree against the shapes: unknown keys, and tables or lists where a value belongs and the other way round.
+//! Checks the tree against the declarations: unknown keys, and tables or lists instead of single values or vice versa.
 //!
-//! Shorthands are replaced by the tables that they stand for, so later steps read tables only.
+//! Short forms are expanded to the tables that they stand for, so all later steps read tables only.
 
 use super::family::WithKinds;
 use super::table_of;
@@ -8,7 +8,7 @@ use crate::error::{Place, Report, did_you_mean, nearest, quote};
 use crate::tree::{Entry, Node, Table, Value};
 use lopsided_spec::{KeyInfo, PartInfo, ValueType};
 
-/// Keys that had another name before, as people may still write them.
+/// Old names of keys, for the hint of the error message.
 const RENAMED: &[(&str, &str)] = &[
     ("threshold", "mark_threshold"),
     ("marks", "ect"),
@@ -18,13 +18,16 @@ const RENAMED: &[(&str, &str)] = &[
     ("udp", "rate"),
 ];
 
-/// Checks a table and everything below it. `path` is its dotted key, empty for the file.
+/// Checks a table and everything below it. `path` is the table's dotted key, empty for the file.
 ///
-/// A key that is nearly a known one is reported and then read as that one, so that it is not reported as missing too.
+/// A misspelled key that is close to a known key is reported, and then read as the known key. So it is not reported as
+/// missing as well.
 pub(crate) fn check(table: &mut Table, shape: &PartInfo, path: &str, report: &mut Report<'_>) {
+    // A misspelled key must not replace a key that is also present.
     let mut present: Vec<&str> = shape.names().filter(|name| table.get(name).is_some()).collect();
     table.entries.retain_mut(|entry| {
         if shape.key(&entry.key).is_none() {
+            // Comparing thousands of unknown words with all keys would take too long.
             if report.is_full() {
                 return false;
             }
@@ -41,7 +44,7 @@ pub(crate) fn check(table: &mut Table, shape: &PartInfo, path: &str, report: &mu
     });
 }
 
-/// Whether the value may stay.
+/// Checks the value of a key. Returns false if the value must be removed.
 fn check_value(entry: &mut Entry, key: &KeyInfo, path: &str, report: &mut Report<'_>) -> bool {
     let node = &mut entry.node;
     match key.value_type {
@@ -67,7 +70,7 @@ fn check_value(entry: &mut Entry, key: &KeyInfo, path: &str, report: &mut Report
 fn check_list(node: &mut Node, below: ValueType, path: &str, report: &mut Report<'_>) -> bool {
     let Value::List(items) = &mut node.value else {
         let wanted = match table_of(below) {
-            Some(_) => format!("a list of tables: write [[{path}]] with two brackets"),
+            Some(_) => format!("a list of tables ([[{path}]])"),
             None => format!("a list of {}", plural(below)),
         };
         return mismatch(node, path, &wanted, report);
@@ -83,15 +86,17 @@ fn check_list(node: &mut Node, below: ValueType, path: &str, report: &mut Report
     true
 }
 
-/// The shape of a table of this type. Where it names its kind, keys mean what they mean there.
+/// The declaration of a table of this type. If the table has a `kind`, its keys are those of that kind.
 fn shape_of(value_type: ValueType, node: &Node) -> Option<PartInfo> {
     let ValueType::Family(family) = value_type else { return table_of(value_type) };
     let Value::Table(table) = &node.value else { return Some(family.table()) };
+    // The same key can have different types in different kinds.
     let kind = table.get("kind").and_then(Node::text);
     Some(kind.map_or_else(|| family.table(), |kind| family.table_of_kind(kind)))
 }
 
 fn check_table(node: &mut Node, shape: &PartInfo, path: &str, report: &mut Report<'_>) -> bool {
+    // Later steps read tables only.
     expand_shorthand(node, shape);
     match &mut node.value {
         Value::Table(table) => {
@@ -102,14 +107,15 @@ fn check_table(node: &mut Node, shape: &PartInfo, path: &str, report: &mut Repor
     }
 }
 
-/// A single value in place of a table that has a shorthand becomes that table.
+/// Expands the short form of a table: a single value becomes a table with one key.
 pub(crate) fn expand_shorthand(node: &mut Node, shape: &PartInfo) {
     let Some(mut key) = shape.shorthand else { return };
     if matches!(node.value, Value::Table(_) | Value::List(_)) {
         return;
     }
-    // Quantities begin with a digit: a word names a kind.
+    // Quantities start with a digit, so a word is the name of a kind.
     let is_word = node.text().is_some_and(|text| text.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()));
+    // `queue = "codel"` names a kind; `queue = "50 packets"` is a limit.
     if is_word && shape.key("kind").is_some() {
         key = "kind";
     }
@@ -138,7 +144,7 @@ fn meant(word: &str, shape: &PartInfo) -> Option<&'static str> {
     renamed.map(|(_, new)| *new).or_else(|| nearest(word, shape.names()))
 }
 
-/// The table of the file that has this key, for keys that were put one table too high or too low.
+/// The top-level table that has this key, for keys that are in the wrong table.
 fn elsewhere(word: &str) -> Option<&'static str> {
     let file = super::file();
     let has = |key: &&KeyInfo| match key.value_type {
@@ -149,7 +155,7 @@ fn elsewhere(word: &str) -> Option<&'static str> {
 }
 
 fn mismatch(node: &Node, path: &str, wanted: &str, report: &mut Report<'_>) -> bool {
-    report.problem(node.place, path, format!("`{path}` must be {wanted}, and this is {}", node.value.kind()), None);
+    report.problem(node.place, path, format!("`{path}` must be {wanted}, not {}", node.value.kind()), None);
     false
 }
 

@@ -1,9 +1,9 @@
-//! The table of a family: `kind` and the keys of all its kinds.
+//! The table of a family: `kind`, and the keys of all its kinds.
 
 use super::limit::limit;
 use lopsided_spec::{Family, KeyInfo, PartInfo, ValueType};
 
-/// The table that a key of this type holds, itself or in a list.
+/// The table under a key of this type, or of the items of its list. `None` for single values.
 pub(crate) fn table_of(value_type: ValueType) -> Option<PartInfo> {
     match value_type {
         ValueType::Part(table) | ValueType::Map(table) => Some(table()),
@@ -14,12 +14,13 @@ pub(crate) fn table_of(value_type: ValueType) -> Option<PartInfo> {
     }
 }
 
+/// The tables of a family.
 pub(crate) trait WithKinds {
-    /// `kind`, and every key of any kind once.
+    /// `kind`, and the keys of all kinds, each key once.
     fn table(&'static self) -> PartInfo;
-    /// The same, a key that several kinds have as this kind has it.
+    /// Like [`WithKinds::table`], but with the declarations of this kind for keys that several kinds have.
     fn table_of_kind(&'static self, kind: &str) -> PartInfo;
-    /// The kinds that have a key, with what it means there.
+    /// The kinds that have a key, with its declaration in each kind.
     fn kinds_with(&self, key: &str) -> Vec<(&'static str, KeyInfo)>;
 }
 

@@ -1,6 +1,6 @@
-//! The JSON Schema of a scenario file, for completion and checking in editors (draft 2020-12).
+//! The JSON Schema of scenario files (draft 2020-12), for completion and checks in editors.
 //!
-//! It is a little more lenient than the reader: units are checked, what keys mean together is not.
+//! The schema is more lenient than the reader: it checks units, but not the relations between keys.
 
 use super::{WithKinds, file, table_of};
 use crate::write::{Json, default_text};
@@ -24,12 +24,12 @@ pub(crate) fn schema_json() -> String {
     Json::Object(fields).to_string() + "\n"
 }
 
-/// Adds the table and those below it.
+/// Adds the definitions of a table and of all tables below it.
 fn define(shape: &PartInfo, tables: &mut BTreeMap<String, Json>) {
     define_with(shape, tables, &mut |key, tables| describe(&key_text(key), key, tables));
 }
 
-/// Adds a family's table. A key that several kinds have takes what any of them takes.
+/// Adds the definition of a family's table. A key that several kinds have accepts the values of all of them.
 fn define_family(family: &'static Family, tables: &mut BTreeMap<String, Json>) {
     define_with(&family.table(), tables, &mut |key, tables| match family.kinds_with(key.name) {
         kinds if kinds.is_empty() => describe(&key_text(key), key, tables),
@@ -46,7 +46,7 @@ fn define_with(
     if tables.contains_key(&name) {
         return;
     }
-    // Holds the place while the tables below are visited.
+    // A placeholder, so that a table that contains itself ends the recursion.
     tables.insert(name.clone(), Json::Null);
     let properties = shape.keys.iter().map(|key| (key.name.to_owned(), property(key, tables))).collect();
     let table = Json::object([
@@ -59,6 +59,7 @@ fn define_with(
 }
 
 fn of_kinds(family: &Family, kinds: Vec<(&'static str, KeyInfo)>, tables: &mut BTreeMap<String, Json>) -> Json {
+    // A key of all kinds with one meaning needs no list of kinds.
     let everywhere = kinds.len() == family.kinds().len();
     let mut texts: Vec<(String, Vec<&str>)> = Vec::new();
     let mut schemas: Vec<Json> = Vec::new();
@@ -75,7 +76,9 @@ fn of_kinds(family: &Family, kinds: Vec<(&'static str, KeyInfo)>, tables: &mut B
     }
     let text = match texts.as_slice() {
         [(text, _)] if everywhere => text.clone(),
-        _ => texts.iter().map(|(text, kinds)| format!("Of {}: {text}", kinds.join(", "))).collect::<Vec<_>>().join(" "),
+        _ => {
+            texts.iter().map(|(text, kinds)| format!("For {}: {text}", kinds.join(", "))).collect::<Vec<_>>().join(" ")
+        }
     };
     let mut fields = vec![("description".to_owned(), Json::Text(text))];
     match schemas.as_slice() {
@@ -85,7 +88,7 @@ fn of_kinds(family: &Family, kinds: Vec<(&'static str, KeyInfo)>, tables: &mut B
     Json::Object(fields)
 }
 
-/// What a key means, with its default.
+/// The meaning of a key, with its default.
 fn key_text(key: &KeyInfo) -> String {
     let mut text = key.text.to_owned();
     if let Some(default) = default_text(key) {
@@ -103,11 +106,12 @@ fn describe(text: &str, key: &KeyInfo, tables: &mut BTreeMap<String, Json>) -> J
     Json::Object(fields)
 }
 
-/// What may stand after the key, the word for "none" included.
+/// The values of a key, including the word for "none".
 fn value_or_word(key: &KeyInfo, tables: &mut BTreeMap<String, Json>) -> Fields {
     let fields = value(key.value_type, tables);
     let word = match key.none_word {
         None => return fields,
+        // `false` is accepted for "off".
         Some("off") => Json::object([("enum", Json::List(vec![Json::Bool(false), Json::text("off")]))]),
         Some(word) => constant(word),
     };
@@ -116,7 +120,7 @@ fn value_or_word(key: &KeyInfo, tables: &mut BTreeMap<String, Json>) -> Fields {
 
 type Fields = Vec<(String, Json)>;
 
-/// A table, or the single value that stands for it.
+/// A table, or its short form.
 fn table_or_shorthand(shape: &PartInfo, tables: &mut BTreeMap<String, Json>) -> Fields {
     match shape.shorthand.and_then(|name| shape.key(name)) {
         None => object_fields([("$ref", Json::Text(pointer(shape)))]),
@@ -128,6 +132,7 @@ fn table_or_shorthand(shape: &PartInfo, tables: &mut BTreeMap<String, Json>) -> 
                     .filter(|kind| kind.name != key.name)
                     .map(|kind| Json::Object(value(kind.value_type, tables))),
             );
+            // The table itself.
             either.push(reference(shape));
             object_fields([("anyOf", Json::List(either))])
         }
@@ -135,6 +140,7 @@ fn table_or_shorthand(shape: &PartInfo, tables: &mut BTreeMap<String, Json>) -> 
 }
 
 fn value(value_type: ValueType, tables: &mut BTreeMap<String, Json>) -> Fields {
+    // The same syntax as `units::Decimal`.
     const NUMBER: &str = r"^\s*\+?([0-9][0-9_]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*";
     let quantity = |units: &str, examples: &[&str]| {
         object_fields([
@@ -160,6 +166,7 @@ fn value(value_type: ValueType, tables: &mut BTreeMap<String, Json>) -> Fields {
             object_fields([("anyOf", Json::List(vec![Json::Object(number), Json::Object(text)]))])
         }
         ValueType::Rate => {
+            // Rates accept any case, except for a B, which means bytes.
             let unit = "([kKmMgG]?([bB][iI][tT]([sS]?/[sS])?|[bB][pP][sS]|b/[sS])|[kKmMgG])";
             quantity(unit, &["2.4 Mbit/s", "196 kbit/s"])
         }
@@ -174,7 +181,7 @@ fn value(value_type: ValueType, tables: &mut BTreeMap<String, Json>) -> Fields {
         ValueType::Word(words) => words_of(&words()),
         ValueType::Kind(family) => {
             let mut fields = words_of(&family.kinds());
-            // Not of JSON Schema itself: editors show these beside the words.
+            // Not part of JSON Schema: VS Code and others show these texts next to the values.
             let texts = (family.members)().iter().map(|member| Json::text(member.info.text)).collect();
             fields.push(("enumDescriptions".to_owned(), Json::List(texts)));
             fields
@@ -215,7 +222,7 @@ fn value(value_type: ValueType, tables: &mut BTreeMap<String, Json>) -> Fields {
     }
 }
 
-/// One of the words; `true` and `false` where they can stand for `on` and `off`.
+/// One of the words. `true` and `false` are accepted if they can mean `on` and `off`.
 fn words_of(words: &[&str]) -> Fields {
     let switches = [("on", true), ("off", false)].into_iter().filter(|(word, _)| words.contains(word));
     let flags = switches.map(|(_, flag)| Json::Bool(flag));

@@ -1,4 +1,4 @@
-//! The keys of a scenario file, table by table. A line here is the documentation that editors show.
+//! The keys of a scenario file, by table. Editors and the reference page show the texts.
 
 use crate::flow::FlowPart;
 use crate::head::Head;
@@ -11,7 +11,7 @@ use lopsided_spec::ValueType::{self, Family, Free, List, Map, Name, Names, OneOr
 use lopsided_spec::{KeyInfo, PartInfo};
 use lopsided_tcp::{CONTROLLERS, PROFILES, StackConfig};
 
-/// A key with its default in words, empty where there is none.
+/// A key with its default in words; empty if there is no default.
 fn value(name: &'static str, value_type: ValueType, default: &'static str, text: &'static str) -> KeyInfo {
     let key = KeyInfo::new(name, value_type, text);
     if default.is_empty() { key } else { key.default_text(default) }
@@ -25,7 +25,7 @@ pub(crate) fn file() -> PartInfo {
         exclusive: &[],
         make: None,
         keys: vec![
-            value("scenario", Part(PartInfo::of::<Head>), "", "What the experiment is called and how long it runs."),
+            value("scenario", Part(PartInfo::of::<Head>), "", "Name, duration and seed of the experiment."),
             value(
                 "link",
                 Part(access_line),
@@ -36,7 +36,7 @@ pub(crate) fn file() -> PartInfo {
                 "lan",
                 Part(line),
                 "",
-                "With [link] only: links between each host and its router (r1 at the server, r2 at the client). Without it the hosts sit at the ends of the line.",
+                "With [link] only: links between each host and its router (r1 at the server, r2 at the client). Without this table, the hosts are at the ends of the line.",
             ),
             value(
                 "topology",
@@ -48,16 +48,16 @@ pub(crate) fn file() -> PartInfo {
                 "stack",
                 Part(stack),
                 "",
-                "The TCP of every host: a profile and what is changed in it. The more specific setting wins key by key: [stack], [host.NAME.stack], a flow's stack, its sender_stack and receiver_stack.",
+                "The TCP of all hosts: a profile, and settings that differ from it. The most specific table wins, key by key: [stack], [host.NAME.stack], the stack of a flow, its sender_stack and receiver_stack.",
             ),
             value("host", Map(host), "", "Settings of single hosts: [host.client.stack]."),
             value("flow", List(&Part(flow)), "", "The flows, in the order of the result tables."),
-            value("record", Part(PartInfo::of::<RecordSpec>), "", "What is written down during the run."),
+            value("record", Part(PartInfo::of::<RecordSpec>), "", "What is recorded during the run."),
             value(
                 "fairness",
                 Part(PartInfo::of::<FairnessSpec>),
                 "",
-                "Where it is there, even empty, the metrics of fairness are made of every run.",
+                "If this table exists, even empty, the fairness metrics of every run are computed.",
             ),
             value(
                 "sweep",
@@ -69,7 +69,7 @@ pub(crate) fn file() -> PartInfo {
     }
 }
 
-/// The keys of a direction, which a link has too: a link's hold for both of its directions.
+/// The keys of a direction. A link has them as well, for both of its directions.
 fn line_keys<const N: usize>(own: [KeyInfo; N]) -> Vec<KeyInfo> {
     own.into_iter().chain(direction().keys).collect()
 }
@@ -81,7 +81,7 @@ fn direction() -> PartInfo {
 pub(crate) fn access_line() -> PartInfo {
     PartInfo {
         name: "access line",
-        text: "An access line. Keys beside `down` and `up` hold for both directions unless a direction says otherwise.",
+        text: "An access line. Keys next to `down` and `up` apply to both directions, unless a direction sets the same key.",
         shorthand: None,
         exclusive: &[],
         make: None,
@@ -90,14 +90,14 @@ pub(crate) fn access_line() -> PartInfo {
                 "preset",
                 Word(presets::names),
                 "",
-                "A line as it is sold, by name: `lopsided list presets` lists them. What is said beside it wins, key by key; what it says of a \
-                 direction wins over what is said of both.",
+                "A typical access line, by name; `lopsided list presets` prints all names. Other keys override the preset, key by key. A key that \
+                 the preset sets for a direction overrides a key for both directions.",
             ),
             value(
                 "rtt",
                 Time,
                 "",
-                "Base round-trip time, split evenly over the directions, such as \"20 ms\". This or delays are required.",
+                "Base round-trip time, split evenly over the directions, such as \"20 ms\". Either this or delays are required.",
             ),
             value("down", Part(direction), "", "From server to client."),
             value("up", Part(direction), "", "From client to server."),
@@ -108,7 +108,7 @@ pub(crate) fn access_line() -> PartInfo {
 pub(crate) fn line() -> PartInfo {
     PartInfo {
         name: "line",
-        text: "A link. Keys beside `down` and `up` hold for both directions unless a direction says otherwise.",
+        text: "A link. Keys next to `down` and `up` apply to both directions, unless a direction sets the same key.",
         shorthand: None,
         exclusive: &[],
         make: None,
@@ -123,7 +123,12 @@ pub(crate) fn line() -> PartInfo {
 pub(crate) fn topology_link() -> PartInfo {
     let own = PartInfo::of::<TopologyLinkPart>();
     let ends = [
-        value("between", Names, "", "Two nodes: `down` runs from the first to the second, `up` back. Required."),
+        value(
+            "between",
+            Names,
+            "",
+            "Two nodes: `down` is from the first to the second, `up` is the reverse. Required.",
+        ),
         value("rtt", Time, "", "Base round-trip time, split evenly over the directions."),
         value("down", Part(direction), "", "From the first node to the second."),
         value("up", Part(direction), "", "From the second node to the first."),
@@ -149,13 +154,13 @@ pub(crate) fn topology() -> PartInfo {
                 "medium",
                 List(&MEDIUM),
                 "",
-                "Media that several stations share. Each is a node; the links between it and others make those its stations.",
+                "Media that several stations share. Each medium is a node. Nodes with a link to it are its stations.",
             ),
             value(
                 "dumbbell",
                 Part(dumbbell),
                 "",
-                "Pairs of hosts left1, left2, ... and right1, right2, ... at routers r1 and r2 joined by the link `bottleneck`. More hosts, routers and links may be added to it.",
+                "Pairs of hosts left1, left2, ... and right1, right2, ... at routers r1 and r2 joined by the link `bottleneck`. You can add hosts, routers and links.",
             ),
         ],
     }
@@ -165,8 +170,8 @@ pub(crate) fn dumbbell() -> PartInfo {
     let own = PartInfo::of::<DumbbellPart>();
     let lines = [
         value("access", Part(line), "", "The links between hosts and routers on both sides."),
-        value("left", Part(line), "", "What differs on the left."),
-        value("right", Part(line), "", "What differs on the right."),
+        value("left", Part(line), "", "Differences on the left side."),
+        value("right", Part(line), "", "Differences on the right side."),
         value("bottleneck", Part(line), "", "The link between r1 and r2. Required."),
     ];
     PartInfo { make: None, keys: own.keys.into_iter().chain(lines).collect(), ..own }
@@ -181,27 +186,27 @@ pub(crate) fn host() -> PartInfo {
         make: None,
         keys: vec![
             value("stack", Part(stack), "", "The TCP of this host."),
-            value(
-                "interface",
-                Part(PartInfo::of::<InterfaceSpec>),
-                "",
-                "What this host's own interface does to the packets that it sends.",
-            ),
+            value("interface", Part(PartInfo::of::<InterfaceSpec>), "", "The network interface of this host."),
         ],
     }
 }
 
 pub(crate) fn stack() -> PartInfo {
     let mut keys = vec![
-        value("profile", Word(|| PROFILES.to_vec()), PROFILES[0], "The stack whose behaviour is taken."),
+        value("profile", Word(|| PROFILES.to_vec()), PROFILES[0], "The TCP implementation to imitate."),
         value("cc", Word(|| CONTROLLERS.to_vec()), CONTROLLERS[0], "Congestion control."),
-        value("mss", Size, "", "The MSS option, which is the MTU less 40; TCP options come out of it. This or mtu."),
-        value("mtu", Size, "", "Largest IP packet, such as \"1500 B\". This or mss."),
+        value(
+            "mss",
+            Size,
+            "",
+            "The MSS option: the MTU minus 40 B. TCP options reduce the payload further. Use either this or mtu.",
+        ),
+        value("mtu", Size, "", "Largest IP packet, such as \"1500 B\". Use either this or mss."),
     ];
     keys.extend(StackConfig::keys());
     PartInfo {
         name: "stack",
-        text: "The TCP of a host: a profile and what is changed in it. What is not given is as the profile says.",
+        text: "The TCP of a host: a profile, and settings that differ from it.",
         shorthand: Some("profile"),
         exclusive: &[],
         make: None,
@@ -212,13 +217,13 @@ pub(crate) fn stack() -> PartInfo {
 pub(crate) fn flow() -> PartInfo {
     let own = PartInfo::of::<FlowPart>();
     let ends = [
-        value("from", OneOrMore(&Name), "", "The sending host; of a list each copy takes the next."),
-        value("to", OneOrMore(&Name), "", "The receiving host; of a list each copy takes the next."),
+        value("from", OneOrMore(&Name), "", "The sending host. With a list, each copy uses the next host."),
+        value("to", OneOrMore(&Name), "", "The receiving host. With a list, each copy uses the next host."),
         value("cc", Word(|| CONTROLLERS.to_vec()), "", "Congestion control of both ends: short for stack.cc."),
         value("stack", Part(stack), "", "The TCP of both ends of this flow."),
         value("sender_stack", Part(stack), "", "The TCP of this flow's sender of data."),
         value("receiver_stack", Part(stack), "", "The TCP of this flow's receiver of data."),
     ];
-    // Its stacks are merged with those of other tables, and its ends are places in the network: not read as a part is.
+    // No `make`: stacks are merged with other tables, and ends are looked up in the network.
     PartInfo { make: None, keys: own.keys.into_iter().chain(ends).collect(), ..own }
 }

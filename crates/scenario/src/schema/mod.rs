@@ -1,5 +1,5 @@
-//! What a scenario file may contain, as declarations of [`lopsided_spec`]: from them unknown keys are refused,
-//! overrides find their way, and the JSON Schema for editors is written.
+//! The declarations of all keys of a scenario file. They are used to reject unknown keys, to apply overrides, and to
+//! generate the JSON Schema.
 
 mod check;
 mod family;

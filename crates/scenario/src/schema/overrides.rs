@@ -1,7 +1,7 @@
-//! Overrides: a dotted key such as `link.up.queue.limit` or `flow.download.cc`, and the value that takes its place.
+//! Overrides: a dotted key such as `link.up.queue.limit` or `flow.download.cc`, and its new value.
 //!
-//! Flows and topology links are named by their name or by their number from 1; `*` is all of them. A name with other
-//! characters than letters, digits, `-` and `_` stands in quotes: `flow."download.1".cc`.
+//! Flows and topology links are identified by their name or by their number from 1; `*` means all of them. A name with
+//! other characters than letters, digits, `-` and `_` needs quotes: `flow."download.1".cc`.
 
 use super::check::{expand_shorthand, join, unknown_key};
 use super::{file, table_of};
@@ -9,12 +9,12 @@ use crate::error::{Place, Report, did_you_mean, quote};
 use crate::tree::{Node, Table, Value};
 use lopsided_spec::{PartInfo, ValueType};
 
-/// A part of a dotted key and where it stands.
+/// One part of a dotted key, with its position.
 type Segment = (String, Place);
 
-/// Sets the key to the value in the tree; a key that can not be is reported at its place.
+/// Sets a key in the tree. An impossible key is reported.
 ///
-/// `locate` turns offsets within `key` into places.
+/// `locate` converts byte ranges of `key` to positions.
 pub(crate) fn apply(
     root: &mut Table,
     key: &str,
@@ -29,15 +29,16 @@ pub(crate) fn apply(
             return;
         }
     };
-    // What was written for the access line holds for its resolved form, where the line is the topology's link `link`.
+    // In the resolved form of a scenario the access line is the topology's link `link`. Accept the old key for it.
     if segments[0].0 == "link" && segments.len() > 1 && root.get("link").is_none() && root.get("topology").is_some() {
         let place = segments[0].1;
         segments.splice(0..1, ["topology", "link", "link"].map(|part| (part.to_owned(), place)));
     }
     let problems = report.count();
+    // Work on a copy: an error must leave the tree unchanged.
     let mut changed = root.clone();
     set_in_table(&mut changed, &file(), "", &segments, &node, report);
-    // A key that leads nowhere leaves no empty tables behind, of which more would be said.
+    // After an error keep the old tree: a half-created table would cause further errors.
     if report.count() == problems {
         *root = changed;
     }
@@ -65,7 +66,12 @@ fn set_in_table(
         (ValueType::Map(below), _) => {
             let [(name, name_place), rest @ ..] = rest else { return };
             if rest.is_empty() {
-                report.problem(*name_place, &path, format!("`{path}.{name}` is a table: say which of its keys"), None);
+                report.problem(
+                    *name_place,
+                    &path,
+                    format!("`{path}.{name}` is a table: add the name of one of its keys"),
+                    None,
+                );
                 return;
             }
             let names = child_table(table, word, *place, None);
@@ -77,9 +83,9 @@ fn set_in_table(
             let child = child_table(table, word, *place, Some(&below));
             set_in_table(child, &below, &path, rest, node, report);
         }
-        (ValueType::Free, None) => report.problem(*place, &path, "the sweep cannot be overridden", None),
+        (ValueType::Free, None) => report.problem(*place, &path, "[sweep] cannot be overridden", None),
         (_, None) => {
-            let message = format!("`{path}` is a single value: it has no {}", quote(&rest[0].0));
+            let message = format!("`{path}` is a single value and has no key {}", quote(&rest[0].0));
             report.problem(rest[0].1, &path, message, None);
         }
     }
@@ -103,6 +109,7 @@ fn set_in_list(
     let names: Vec<String> = items.iter().enumerate().map(|(index, item)| entry_name(index, item)).collect();
     let chosen: Vec<usize> = match names.iter().position(|name| name == wanted) {
         Some(index) => vec![index],
+        // All items.
         None if wanted == "*" => (0..items.len()).collect(),
         None => wanted
             .parse::<usize>()
@@ -118,10 +125,11 @@ fn set_in_list(
         return;
     }
     if rest.is_empty() {
-        report.problem(*place, path, format!("`{path}.{wanted}` is a table: say which of its keys"), None);
+        report.problem(*place, path, format!("`{path}.{wanted}` is a table: add the name of one of its keys"), None);
         return;
     }
     for index in chosen {
+        // A key below a short form needs the table.
         expand_shorthand(&mut items[index], shape);
         if let Value::Table(child) = &mut items[index].value {
             set_in_table(child, shape, &join(path, wanted), rest, node, report);
@@ -129,7 +137,7 @@ fn set_in_list(
     }
 }
 
-/// What a flow or link is called: its name, or what it is called without one.
+/// The name of a flow or link: the given one or the default.
 pub(crate) fn entry_name(index: usize, item: &Node) -> String {
     let Some(table) = item.table() else { return (index + 1).to_string() };
     if let Some(name) = table.get("name").and_then(Node::text) {
@@ -141,7 +149,7 @@ pub(crate) fn entry_name(index: usize, item: &Node) -> String {
     }
 }
 
-/// The table under a key, made where there is none; a shorthand is written out.
+/// The table under a key. It is created if necessary, and a short form is expanded.
 fn child_table<'t>(table: &'t mut Table, key: &str, place: Place, shape: Option<&PartInfo>) -> &'t mut Table {
     if table.get(key).is_none() {
         table.set(key, place, Node { value: Value::Table(Table::default()), place });
@@ -151,6 +159,7 @@ fn child_table<'t>(table: &'t mut Table, key: &str, place: Place, shape: Option<
         expand_shorthand(node, shape);
     }
     if !matches!(node.value, Value::Table(_)) {
+        // The override replaces a value by a table.
         node.value = Value::Table(Table::default());
     }
     match &mut node.value {
@@ -159,18 +168,19 @@ fn child_table<'t>(table: &'t mut Table, key: &str, place: Place, shape: Option<
     }
 }
 
-/// The parts of a dotted key; never none.
+/// Splits a dotted key into its parts. The result is never empty.
 fn split_key(key: &str, locate: &dyn Fn(usize, usize) -> Place) -> Result<Vec<Segment>, (Place, String)> {
     let mut segments = Vec::new();
     let mut at = 0;
     loop {
         let rest = &key[at..];
+        // Names of flow copies contain dots, so they must be quoted.
         let quoted = rest.chars().next().filter(|first| matches!(first, '"' | '\''));
         let (part, length) = match quoted {
             Some(mark) => match rest[1..].find(mark) {
                 Some(end) => (&rest[1..=end], end + 2),
                 None => {
-                    return Err((locate(at, key.len()), format!("the quote in the key {} is not closed", quote(key))));
+                    return Err((locate(at, key.len()), format!("the key {} has an unclosed quote", quote(key))));
                 }
             },
             None => {
@@ -186,7 +196,7 @@ fn split_key(key: &str, locate: &dyn Fn(usize, usize) -> Place) -> Result<Vec<Se
         match key[at..].chars().next() {
             None => return Ok(segments),
             Some('.') => at += 1,
-            Some(_) => return Err((locate(at, key.len()), format!("a dot is missing in the key {}", quote(key)))),
+            Some(_) => return Err((locate(at, key.len()), format!("the key {} has no dot after a quote", quote(key)))),
         }
     }
 }

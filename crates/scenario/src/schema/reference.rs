@@ -1,4 +1,4 @@
-//! The reference of all keys as a page of Markdown.
+//! The reference of all keys, as a Markdown page.
 
 use super::limit::limit;
 use super::{file, table_of};
@@ -8,16 +8,17 @@ use std::fmt::Write as _;
 
 const HEAD: &str = "# Keys of a scenario file
 
-Made from the declarations in the code by `tools/keys`; a test holds it to them.
+`tools/keys` generates this page from the declarations in the code, and a test compares them.
 
-A scenario is TOML. Quantities are texts with a unit (`\"2.4 Mbit/s\"`, `\"20 ms\"`, `\"64 KiB\"`); prefixes are decimal, `Ki`, `Mi` and `Gi`
-are binary. Where a table has a *short form*, a single value in place of the table means the key that is named there. Every key can be
-given on the command line by its dotted name, `--set link.up.queue.limit=\"15 packets\"`. `lopsided schema` prints the JSON Schema.
+A scenario is a TOML file. Quantities are strings with a unit (`\"2.4 Mbit/s\"`, `\"20 ms\"`, `\"64 KiB\"`); prefixes are decimal, `Ki`, `Mi` and `Gi`
+are binary. If a table has a *short form*, a single value instead of the table sets the key that the short form names. You can set every
+key on the command line by its dotted name, `--set link.up.queue.limit=\"15 packets\"`. `lopsided schema` prints the JSON Schema.
 ";
 
 pub(crate) fn reference_page() -> String {
     let mut page = Page { text: HEAD.to_owned(), done: Vec::new(), waiting: Vec::new() };
     page.table(&file());
+    // Breadth first: sections follow in the order in which they are mentioned.
     while !page.waiting.is_empty() {
         match page.waiting.remove(0) {
             Section::Table(info) => page.table(&info),
@@ -29,7 +30,7 @@ pub(crate) fn reference_page() -> String {
 
 struct Page {
     text: String,
-    /// Names of the sections that are written or wait.
+    /// Names of the sections that are written or queued.
     done: Vec<&'static str>,
     waiting: Vec<Section>,
 }
@@ -84,7 +85,7 @@ impl Page {
         }
     }
 
-    /// What may stand after the key. A table gets a section of its own.
+    /// The values of a key. A table gets a section of its own.
     fn value(&mut self, key: &KeyInfo) -> String {
         let value = self.value_of(key.value_type);
         key.none_word.map_or_else(|| value.clone(), |word| format!("{value}, or `\"{word}\"`"))
@@ -117,11 +118,12 @@ impl Page {
         }
     }
 
-    /// A link to the table's section, which is written later.
+    /// A link to the section of a table, which is queued.
     fn section(&mut self, value_type: ValueType) -> String {
         let info = if let ValueType::Limit = value_type { limit() } else { table_of(value_type).expect("a table") };
         let name = info.name;
         if !self.done.contains(&name) {
+            // Marked when queued, so that a table that contains itself ends.
             self.done.push(name);
             self.waiting.push(match value_type {
                 ValueType::Family(family) => Section::Family(family),

@@ -1,31 +1,35 @@
-//! Decimal numbers without rounding: what stands in the file is what is computed with.
+//! Decimal numbers without rounding: computations use exactly the digits in the file.
 
-/// `digits / 10^scale`.
+/// The number `digits / 10^scale`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decimal {
     digits: u128,
     scale: u32,
 }
 
-/// Why a text is no decimal number that can be held.
+/// Why a text is no decimal number, or is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotDecimal {
+    /// The text is no number.
     Malformed,
+    /// The number is negative.
     Negative,
+    /// The number has too many digits.
     TooLong,
 }
 
-/// Enough for every quantity here, with room for a unit's factor in 128 bits.
+/// Maximum number of digits: enough for every quantity, and products with the factor of a unit fit into 128 bits.
 const MAX_DIGITS: usize = 24;
-/// Enough for all digits of a float down to 1e-12, so that a printed probability reads back.
+/// Maximum exponent: enough for all digits of a float down to 1e-12, so that a printed probability reads back.
 const MAX_EXPONENT: i32 = 36;
 
 impl Decimal {
     pub(crate) const ONE: Decimal = Decimal { digits: 1, scale: 0 };
 
-    /// Reads `12`, `1.5`, `.5`, `1e3`, `1_000`; a sign only to say that it may not be there.
+    /// Parses `12`, `1.5`, `.5`, `1e3`, `1_000`. A minus sign is parsed only for a better error message.
     pub(crate) fn parse(text: &str) -> Result<Decimal, NotDecimal> {
         let unsigned = text.strip_prefix('+').unwrap_or(text);
+        // Only for the error message.
         let (negative, unsigned) = match unsigned.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, unsigned),
@@ -43,6 +47,7 @@ impl Decimal {
                 match byte {
                     b'0'..=b'9' => {
                         count += 1;
+                        // Leading zeros do not count as digits.
                         if digits != 0 || byte != b'0' {
                             digits = digits.checked_mul(10).ok_or(NotDecimal::TooLong)? + u128::from(byte - b'0');
                             if digits >= 10u128.pow(MAX_DIGITS as u32) {
@@ -62,13 +67,14 @@ impl Decimal {
         if count == 0 {
             return Err(NotDecimal::Malformed);
         }
+        // -0 is 0.
         if negative && digits != 0 {
             return Err(NotDecimal::Negative);
         }
         Decimal { digits, scale: 0 }.shifted(exponent - fraction_digits).ok_or(NotDecimal::TooLong)
     }
 
-    /// This times `10^places`, or `None` where that is beyond what can be held.
+    /// This number times `10^places`; `None` if the result has too many digits.
     pub(crate) fn shifted(self, places: i32) -> Option<Decimal> {
         if self.digits == 0 {
             return Some(Decimal { digits: 0, scale: 0 });
@@ -79,6 +85,7 @@ impl Decimal {
             return Some(Decimal { digits, scale: 0 });
         }
         let mut short = Decimal { digits: self.digits, scale: places.unsigned_abs() };
+        // Remove trailing zeros, so that equal numbers have equal representations.
         while short.scale > 0 && short.digits % 10 == 0 {
             short = Decimal { digits: short.digits / 10, scale: short.scale - 1 };
         }
@@ -89,7 +96,7 @@ impl Decimal {
         self.digits == 0
     }
 
-    /// This times `factor`, if that is a whole number.
+    /// This number times `factor`, if the product is a whole number.
     pub(crate) fn times_exactly(self, factor: u128) -> Result<u64, NotWhole> {
         let product = self.digits.checked_mul(factor).ok_or(NotWhole::TooLarge)?;
         let divisor = 10u128.checked_pow(self.scale).ok_or(NotWhole::Fraction)?;
@@ -99,7 +106,7 @@ impl Decimal {
         u64::try_from(product / divisor).map_err(|_| NotWhole::TooLarge)
     }
 
-    /// This times `factor`, rounded down.
+    /// This number times `factor`, rounded down.
     pub(crate) fn times_down(self, factor: u128) -> Option<u128> {
         Some(self.digits.checked_mul(factor)? / 10u128.checked_pow(self.scale)?)
     }
@@ -114,20 +121,21 @@ impl Decimal {
         Decimal { digits: self.digits.checked_mul(other.digits)?, scale: self.scale + other.scale }.shifted(0)
     }
 
-    /// Whether this is at most the other.
+    /// True if this number is at most `other`; `None` on overflow.
     pub(crate) fn at_most(self, other: Decimal) -> Option<bool> {
         let scale = self.scale.max(other.scale);
         let lift = |d: Decimal| d.digits.checked_mul(10u128.checked_pow(scale - d.scale)?);
         Some(lift(self)? <= lift(other)?)
     }
 
-    /// The nearest float.
+    /// The nearest `f64`.
     pub(crate) fn to_f64(self) -> f64 {
+        // The parser of the standard library rounds correctly; a division would not.
         format!("{}e-{}", self.digits, self.scale).parse().expect("digits, e and digits are a float")
     }
 }
 
-/// Prints with a point, without trailing zeros.
+/// Prints a decimal number without trailing zeros.
 impl std::fmt::Display for Decimal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let digits = self.digits.to_string();
@@ -142,14 +150,16 @@ impl std::fmt::Display for Decimal {
     }
 }
 
-/// Why a product is not a whole number that can be held.
+/// Why a product is not a whole number, or does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotWhole {
+    /// The product has a fraction.
     Fraction,
+    /// The product does not fit into 64 bits.
     TooLarge,
 }
 
-/// `amount / 10^places` in full.
+/// `amount / 10^places` as text, exactly.
 pub(crate) fn format_scaled(amount: u64, places: u32) -> String {
     Decimal { digits: u128::from(amount), scale: places }.to_string()
 }

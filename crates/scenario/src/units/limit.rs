@@ -1,4 +1,4 @@
-//! How much a queue may hold, as written: packets, octets, a time at the line's rate, or bandwidth-delay products.
+//! Queue limits as written: packets, bytes, a time at the rate of the line, or bandwidth-delay products.
 
 use super::{Decimal, Quantity, UnitError, size_factor, span_factor, split, too_large, whole, wrong_size_unit};
 use crate::error::quote;
@@ -13,21 +13,23 @@ pub(crate) const LIMIT: Quantity = Quantity {
     guess: |number| format!("`{number} packets`"),
 };
 
-/// A queue limit before the rate and the base RTT are known.
+/// A queue limit before the rate and the base RTT of the line are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimitText {
+    /// A number of packets.
     Packets(u32),
+    /// A number of bytes.
     Bytes(Bytes),
-    /// What the line sends in this time.
+    /// The bytes that the line sends in this time.
     Time(Duration),
-    /// So many bandwidth-delay products.
+    /// A number of bandwidth-delay products.
     Bdp(Decimal),
 }
 
-/// Reads `"50 packets"`, `"50p"`, `"75 kB"`, `"200 ms"` or `"1.5 BDP"`. None at all is refused.
+/// Parses a limit: `"50 packets"`, `"50p"`, `"75 kB"`, `"200 ms"` or `"1.5 BDP"`. Zero is rejected.
 ///
 /// # Errors
-/// If the text is no such quantity, or lacks its unit.
+/// If the text is no such quantity, or has no unit.
 pub fn parse_queue_limit(text: &str) -> Result<QueueLimitText, UnitError> {
     let (number, unit) = split(text, LIMIT)?;
     let limit = if matches!(unit, "packets" | "packet" | "pkts" | "pkt" | "p") {
@@ -37,7 +39,7 @@ pub fn parse_queue_limit(text: &str) -> Result<QueueLimitText, UnitError> {
     } else if let Some(factor) = span_factor(unit) {
         QueueLimitText::Time(Duration::from_nanos(whole(text, number, factor, super::SPAN)?))
     } else if unit.eq_ignore_ascii_case("bdp") {
-        // Through `whole` for its messages; the fraction is allowed here.
+        // A BDP may be a fraction. If the number is malformed, `whole` makes the message.
         match Decimal::parse(number) {
             Ok(value) => QueueLimitText::Bdp(value),
             Err(_) => return Err(whole(text, number, 1, LIMIT).err().unwrap_or_else(|| too_large(text))),
@@ -46,8 +48,8 @@ pub fn parse_queue_limit(text: &str) -> Result<QueueLimitText, UnitError> {
         return Err(wrong_size_unit(text, number, unit, LIMIT.name, LIMIT.units));
     };
     if limit.is_zero() {
-        let error = UnitError::new(format!("{} is no queue limit: no packet could ever wait", quote(text)));
-        return Err(error.help("the smallest queue holds `1 packet`"));
+        let error = UnitError::new(format!("{} is not a valid queue limit: no packet could ever wait", quote(text)));
+        return Err(error.help("the smallest limit is `1 packet`"));
     }
     Ok(limit)
 }
@@ -62,10 +64,10 @@ impl QueueLimitText {
         }
     }
 
-    /// The limit on a line of this rate and base RTT, rounded down to whole octets.
+    /// Converts the limit to packets or bytes on a line with this rate and base RTT. Bytes are rounded down.
     ///
     /// # Errors
-    /// If the limit is a time or a BDP, and the line has no rate or no base RTT; or if it comes to nothing.
+    /// If the limit is a time or a BDP and the line has no rate or no base RTT, or if the result is less than 1 byte.
     pub fn on_line(self, rate: Option<BitRate>, base_rtt: Option<Duration>) -> Result<Amount, UnitError> {
         let (products, span) = match self {
             QueueLimitText::Packets(count) => return Ok(Amount::Packets(count)),
@@ -74,21 +76,23 @@ impl QueueLimitText {
             QueueLimitText::Bdp(products) => (
                 products,
                 base_rtt.ok_or_else(|| {
-                    UnitError::new("a limit in BDP needs one base RTT, and here there may be several")
-                        .help("write packets, bytes, or the time it takes to drain, such as `200 ms`")
+                    UnitError::new("a limit in BDP needs a single base RTT, but this network can have several")
+                        .help("write packets, bytes, or a time at the line's rate such as `200 ms`")
                 })?,
             ),
         };
         let rate = rate.ok_or_else(|| {
-            UnitError::new("this queue limit needs a rate, and the line has none").help("write packets or bytes")
+            UnitError::new("this queue limit needs a rate, but the line has none").help("write packets or bytes")
         })?;
+        // bit/s * ns, that is 10^-9 bits; 128 bits hold every rate up to 10 Tbit/s times ten years.
         let bits_e9 = u128::from(rate.as_bps()) * u128::from(span.as_nanos());
         let octets =
             products.times_down(bits_e9).map(|work| work / 8_000_000_000).and_then(|octets| u64::try_from(octets).ok());
         match octets {
+            // A queue of 0 bytes would drop every packet.
             Some(0) => Err(UnitError::new("this queue limit is less than one byte at the line's rate")),
             Some(octets) => Ok(Amount::Bytes(Bytes::new(octets))),
-            None => Err(UnitError::new("this queue limit is larger than can be held")),
+            None => Err(UnitError::new("this queue limit is too large")),
         }
     }
 }

@@ -1,8 +1,11 @@
-//! Quantities as people write them, `"2.4 Mbit/s"` or `2.4M`, into exact integers, and back.
+//! Parses quantities such as `"2.4 Mbit/s"` or `2.4M` into exact integers, and formats them.
 //!
-//! Case is forgiven where only one reading makes sense (`mbit/s`), never where two do (`kb`: kilobytes or kilobits?).
-//! Prefixes are decimal (k = 1000) and `Ki`, `Mi`, `Gi` binary. A number without a unit, or finer than the unit of
-//! account (bit/s, nanosecond, byte), is refused. Left out: compound times ("1 min 30 s"), bytes per second as a rate.
+//! - Upper and lower case are equivalent only if the meaning is clear: `mbit/s` is accepted, `kb` (kilobytes or
+//!   kilobits?) is rejected.
+//! - Prefixes are decimal (k = 1000); `Ki`, `Mi` and `Gi` are binary.
+//! - A number without a unit is rejected, and so is a fraction of the base unit (bit/s, nanosecond, byte).
+//!
+//! Left out: compound times ("1 min 30 s"), and bytes per second as a rate.
 
 mod decimal;
 mod limit;
@@ -18,11 +21,12 @@ use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::Amount;
 use std::fmt;
 
-/// Why a text is not the quantity that was asked for.
+/// Why a text is not a valid quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError {
+    /// The error in one sentence, without a full stop.
     pub message: String,
-    /// What was probably meant.
+    /// How to correct the error.
     pub help: Option<String>,
 }
 
@@ -50,14 +54,15 @@ impl std::error::Error for UnitError {}
 /// A kind of quantity, for messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Quantity {
-    /// With its article: "a rate".
+    /// The name with its article: "a rate".
     pub name: &'static str,
-    /// The units, as offered in messages.
+    /// The units, as listed in messages.
     pub units: &'static str,
+    /// A valid value.
     pub example: &'static str,
-    /// The unit of account, in the plural.
+    /// The base unit, in the plural.
     finest: &'static str,
-    /// For a bare number, what may have been meant.
+    /// For a number without a unit: what was probably meant.
     guess: fn(&str) -> String,
 }
 
@@ -90,42 +95,54 @@ pub(crate) const WINDOW: Quantity = Quantity {
     guess: |number| format!("`{number} segments`"),
 };
 
-/// A rate in bits per second: `"2.4 Mbit/s"`, `"196 kbit/s"`, `"2.4M"`. Zero is refused.
+/// Parses a rate in bits per second: `"2.4 Mbit/s"`, `"196 kbit/s"`, `"2.4M"`. Zero is rejected.
 ///
 /// # Errors
-/// If the text is no number with such a unit, or no whole number of the unit of account.
+/// If the text is no number with a unit of rates, or no whole number of bits per second.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::BitRate;
+/// use lopsided_scenario::units::parse_rate;
+///
+/// assert_eq!(parse_rate("2.4 Mbit/s"), Ok(BitRate::from_bps(2_400_000)));
+/// assert!(parse_rate("2.4").unwrap_err().to_string().contains("has no unit"));
+/// ```
 pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
     let (number, unit) = split(text, RATE)?;
     let Some(factor) = rate_factor(unit) else {
         return Err(wrong_rate_unit(text, number, unit));
     };
     match whole(text, number, factor, RATE)? {
-        0 => Err(UnitError::new(format!("{} is no rate: nothing would ever pass", quote(text)))),
-        MOST_RATE.. => Err(UnitError::new(format!("{} is beyond any line: at most 10 Tbit/s", quote(text)))),
+        0 => Err(UnitError::new(format!("{} is not a valid rate: no packet could ever be sent", quote(text)))),
+        // Higher rates could overflow products with times.
+        MOST_RATE.. => Err(UnitError::new(format!("{} is too high: the maximum is 10 Tbit/s", quote(text)))),
         bps => Ok(BitRate::from_bps(bps)),
     }
 }
 
-/// A length of time: `"200 ms"`, `"1.5 s"`, `"4 min"`, `"30 us"`.
+/// Parses a duration: `"200 ms"`, `"1.5 s"`, `"4 min"`, `"30 us"`.
 ///
 /// # Errors
-/// If the text is no number with such a unit, or no whole number of the unit of account.
+/// If the text is no number with a unit of time, or no whole number of nanoseconds.
 pub fn parse_span(text: &str) -> Result<Duration, UnitError> {
     let (number, unit) = split(text, SPAN)?;
     let Some(factor) = span_factor(unit) else {
-        let error = UnitError::new(format!("unknown unit {} of a time in {}", quote(unit), quote(text)));
+        let error = UnitError::new(format!("unknown unit {} for a time in {}", quote(unit), quote(text)));
         return Err(match unit {
+            // `m` could mean minutes, milliseconds or metres.
             "m" => error.help(format!("did you mean `{number} min` or `{number} ms`?")),
-            _ => error.help(format!("times are in {}", SPAN.units)),
+            _ => error.help(format!("use {}", SPAN.units)),
         });
     };
     Ok(Duration::from_nanos(whole(text, number, factor, SPAN)?))
 }
 
-/// A number of octets: `"1500 B"`, `"75 kB"`, `"64 KiB"`.
+/// Parses a size in bytes: `"1500 B"`, `"75 kB"`, `"64 KiB"`.
 ///
 /// # Errors
-/// If the text is no number with such a unit, or no whole number of the unit of account.
+/// If the text is no number with a unit of size, or no whole number of bytes.
 pub fn parse_size(text: &str) -> Result<Bytes, UnitError> {
     let (number, unit) = split(text, SIZE)?;
     let Some(factor) = size_factor(unit) else {
@@ -134,10 +151,10 @@ pub fn parse_size(text: &str) -> Result<Bytes, UnitError> {
     Ok(Bytes::new(whole(text, number, factor, SIZE)?))
 }
 
-/// A window in segments or octets: `"10 segments"`, `"64 KiB"`.
+/// Parses a window in segments or bytes: `"10 segments"`, `"64 KiB"`.
 ///
 /// # Errors
-/// If the text is no number with such a unit, or no whole number of the unit of account.
+/// If the text is no number with such a unit, or no whole number of it.
 pub fn parse_window(text: &str) -> Result<Amount, UnitError> {
     let (number, unit) = split(text, WINDOW)?;
     if matches!(unit, "segments" | "segment" | "seg" | "mss" | "MSS") {
@@ -152,25 +169,26 @@ pub fn parse_window(text: &str) -> Result<Amount, UnitError> {
     Ok(Amount::Bytes(Bytes::new(whole(text, number, factor, SIZE)?)))
 }
 
-/// Just above 10 Tbit/s. Below it no sum of bits and nanoseconds overflows.
+/// 1 bit/s above 10 Tbit/s. With lower rates, products of bits and nanoseconds do not overflow.
 const MOST_RATE: u64 = 10_000_000_000_001;
 
-/// Runs have far fewer packets than the inverse of this.
+/// The smallest probability other than 0. A run has far fewer packets than its inverse.
 const LEAST_PROBABILITY: f64 = 1e-12;
 
-/// A probability: `"1 %"`, `"0.01"`.
+/// Parses a probability: `"1 %"`, `"0.01"`.
 ///
 /// # Errors
-/// If the text is no number from 0 to 1, or a smaller one than 10^-12 that is not 0.
+/// If the text is no number from 0 to 1, or if it is larger than 0 and smaller than 10^-12.
 pub fn parse_probability(text: &str) -> Result<f64, UnitError> {
     let trimmed = text.trim();
+    // `1 %` and `0.01` are the same.
     let (number, percent) = match trimmed.strip_suffix('%') {
         Some(number) => (number.trim_end(), true),
         None => (trimmed, false),
     };
     let no_probability = || {
-        UnitError::new(format!("{} is no probability", quote(text)))
-            .help("write a number from 0 to 1 or a percentage such as `1 %`")
+        UnitError::new(format!("{} is not a probability", quote(text)))
+            .help("write a number from 0 to 1, or a percentage such as `1 %`")
     };
     let value = match Decimal::parse(number) {
         Ok(value) => value,
@@ -182,8 +200,11 @@ pub fn parse_probability(text: &str) -> Result<f64, UnitError> {
     };
     let value = if percent { value.shifted(-2).ok_or_else(no_probability)? } else { value };
     let float = value.to_f64();
+    // Probably an exponent with a typing error.
     if float != 0.0 && float < LEAST_PROBABILITY {
-        return Err(UnitError::new(format!("{} is less than any run could show", quote(text))).help("write 0"));
+        return Err(
+            UnitError::new(format!("{} is too small: the minimum is 1e-12", quote(text))).help("write 0 for never")
+        );
     }
     if float <= 1.0 {
         return Ok(float);
@@ -192,7 +213,7 @@ pub fn parse_probability(text: &str) -> Result<f64, UnitError> {
     Err(if percent { error } else { error.help(format!("did you mean `{number} %`?")) })
 }
 
-/// The largest of bit/s, kbit/s, Mbit/s, Gbit/s that leaves no fraction below one, exactly.
+/// Formats a rate exactly, in the largest of bit/s, kbit/s, Mbit/s and Gbit/s in which the number is at least 1.
 pub fn format_rate(rate: BitRate) -> String {
     let bps = rate.as_bps();
     match bps {
@@ -203,7 +224,7 @@ pub fn format_rate(rate: BitRate) -> String {
     }
 }
 
-/// The largest of ns, us, ms, s that leaves no fraction below one, exactly.
+/// Formats a duration exactly, in the largest of ns, us, ms and s in which the number is at least 1.
 pub fn format_span(span: Duration) -> String {
     let nanos = span.as_nanos();
     match nanos {
@@ -215,10 +236,10 @@ pub fn format_span(span: Duration) -> String {
     }
 }
 
-/// Octets, in a larger unit where they are a whole number of it.
+/// Formats a size in bytes, or in a larger unit if the size is a whole number of it.
 pub fn format_size(size: Bytes) -> String {
     let octets = size.get();
-    // Below ten thousand the plain number reads best: "1500 B".
+    // Sizes below 10,000 bytes are easiest to read in bytes: "1500 B".
     if octets >= 10_000 {
         for (step, unit) in [(1_000_000, "MB"), (1 << 20, "MiB"), (1_000, "kB"), (1 << 10, "KiB")] {
             if octets % step == 0 {
@@ -229,12 +250,12 @@ pub fn format_size(size: Bytes) -> String {
     format!("{octets} B")
 }
 
-/// A time in seconds as an exact decimal number.
+/// Formats nanoseconds as seconds, exactly.
 pub(crate) fn seconds(nanos: u64) -> String {
     format_scaled(nanos, 9)
 }
 
-/// Links run from kilobits to gigabits: a small bare number is one of megabits.
+/// A suggestion for a rate without a unit. Small numbers probably mean Mbit/s.
 fn guess_rate(number: &str) -> String {
     match Decimal::parse(number).ok().and_then(|value| value.times_down(1)) {
         Some(0..1_000) => format!("`{number} Mbit/s` or `{number} kbit/s`"),
@@ -243,37 +264,44 @@ fn guess_rate(number: &str) -> String {
     }
 }
 
-/// The number and the unit of a quantity; the unit is what follows the last digit.
+/// Splits a quantity into its number and its unit, which is everything after the last digit.
 fn split(text: &str, quantity: Quantity) -> Result<(&str, &str), UnitError> {
     let trimmed = text.trim();
     let example = format!("write {} such as `{}`", quantity.name, quantity.example);
     if trimmed.is_empty() {
-        return Err(UnitError::new(format!("{} is missing: the text is empty", quantity.name)).help(example));
+        return Err(UnitError::new(format!("{} is missing: the string is empty", quantity.name)).help(example));
     }
     let end = number_end(trimmed);
     let (number, unit) = (&trimmed[..end], trimmed[end..].trim_start());
     if number.is_empty() {
-        return Err(UnitError::new(format!("{} has no number to be {}", quote(text), quantity.name)).help(example));
+        return Err(UnitError::new(format!(
+            "{} is not {}: it does not start with a number",
+            quote(text),
+            quantity.name
+        ))
+        .help(example));
     }
     if unit.is_empty() {
         let error = UnitError::new(format!("{} has no unit", quote(text)));
-        // A number that is none, such as `nan`, was refused above or will be; only digits are worth a guess.
+        // Only a short number gets a suggestion; anything longer is no typing error.
         let short = if number.len() <= 24 { (quantity.guess)(number) } else { format!("`{}`", quantity.example) };
-        return Err(error.help(format!("did you mean {short}? ({} is in {})", quantity.name, quantity.units)));
+        return Err(error.help(format!("did you mean {short}? (units of {}: {})", quantity.name, quantity.units)));
     }
     Ok((number, unit))
 }
 
-/// Where the number ends that a text begins with: signs, digits, points, and an exponent only if digits follow it.
+/// The end of the number at the start of a text: signs, digits, points, and an exponent if digits follow it.
 pub(crate) fn number_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut end = 0;
     while end < bytes.len() {
         match bytes[end] {
             b'0'..=b'9' | b'.' | b'_' => end += 1,
+            // A sign is accepted here, so that the message can say that the number is negative.
             b'+' | b'-' if end == 0 => end += 1,
             b'e' | b'E' if end > 0 => {
                 let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+                // `5e` is a number and a unit that starts with e.
                 match bytes.get(end + 1 + sign) {
                     Some(b'0'..=b'9') => end += 2 + sign,
                     _ => break,
@@ -285,10 +313,10 @@ pub(crate) fn number_end(text: &str) -> usize {
     end
 }
 
-/// The number times the unit's factor, which must be a whole number of the unit of account.
+/// Multiplies the number by the factor of its unit. The result must be a whole number of the base unit.
 fn whole(text: &str, number: &str, factor: u128, quantity: Quantity) -> Result<u64, UnitError> {
     let value = Decimal::parse(number).map_err(|why| match why {
-        NotDecimal::Malformed => UnitError::new(format!("{} is no number in {}", quote(number), quote(text))),
+        NotDecimal::Malformed => UnitError::new(format!("{} is not a number in {}", quote(number), quote(text))),
         NotDecimal::Negative => UnitError::new(format!("{} cannot be negative: {}", quantity.name, quote(text))),
         NotDecimal::TooLong => UnitError::new(format!("{} has too many digits", quote(text))),
     })?;
@@ -299,14 +327,15 @@ fn whole(text: &str, number: &str, factor: u128, quantity: Quantity) -> Result<u
 }
 
 fn too_large(text: &str) -> UnitError {
-    UnitError::new(format!("{} is larger than can be held", quote(text)))
+    UnitError::new(format!("{} is too large", quote(text)))
 }
 
 fn rate_factor(unit: &str) -> Option<u128> {
-    // A capital B is bytes: refused below, with the rate in bits.
+    // A capital B means bytes. The error message then suggests the rate in bits.
     if unit.contains('B') {
         return None;
     }
+    // Case does not matter for bits: `mbit/s` cannot mean anything else.
     match unit.to_ascii_lowercase().as_str() {
         "bit/s" | "bits/s" | "b/s" | "bit" | "bps" => Some(1),
         "kbit/s" | "kbits/s" | "kb/s" | "kbit" | "kbps" | "k" => Some(1_000),
@@ -317,19 +346,21 @@ fn rate_factor(unit: &str) -> Option<u128> {
 }
 
 fn wrong_rate_unit(text: &str, number: &str, unit: &str) -> UnitError {
+    // `2.4 MB/s` is a rate in bytes: convert it for the suggestion.
     let factor = unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps")).and_then(size_factor);
     if let Some(bps) = factor.and_then(|factor| whole(text, number, factor * 8, RATE).ok()) {
         let rate = format_rate(BitRate::from_bps(bps));
-        return UnitError::new(format!("{} counts bytes; rates are in bits", quote(text)))
+        return UnitError::new(format!("{} is in bytes, but rates are in bits", quote(text)))
             .help(format!("did you mean `{rate}`?"));
     }
-    let error = UnitError::new(format!("unknown unit {} of a rate in {}", quote(unit), quote(text)));
-    error.help(format!("rates are in {}", RATE.units))
+    let error = UnitError::new(format!("unknown unit {} for a rate in {}", quote(unit), quote(text)));
+    error.help(format!("use {}", RATE.units))
 }
 
 fn span_factor(unit: &str) -> Option<u128> {
     match unit {
         "ns" => Some(1),
+        // Unicode has two characters for the micro sign.
         "us" | "\u{b5}s" | "\u{3bc}s" => Some(1_000),
         "ms" => Some(1_000_000),
         "s" | "sec" | "second" | "seconds" => Some(1_000_000_000),
@@ -353,20 +384,20 @@ fn size_factor(unit: &str) -> Option<u128> {
 }
 
 fn wrong_size_unit(text: &str, number: &str, unit: &str, name: &str, units: &str) -> UnitError {
-    let error = UnitError::new(format!("unknown unit {} of {name} in {}", quote(unit), quote(text)));
+    let error = UnitError::new(format!("unknown unit {} for {name} in {}", quote(unit), quote(text)));
     let help = match unit {
         "b" => format!("did you mean `{number} B` (bytes)?"),
         "kb" | "Kb" => {
             format!("did you mean `{number} kB` (1000 bytes each) or `{number} kbit` (a rate would be kbit/s)?")
         }
-        "mb" | "Mb" => format!("did you mean `{number} MB` (a million bytes each)?"),
-        "gb" | "Gb" => format!("did you mean `{number} GB` (a thousand million bytes each)?"),
+        "mb" | "Mb" => format!("did you mean `{number} MB` (1000000 bytes each)?"),
+        "gb" | "Gb" => format!("did you mean `{number} GB` (1000000000 bytes each)?"),
         "KB" | "K" | "k" => {
             format!("did you mean `{number} kB` (1000 bytes each) or `{number} KiB` (1024 bytes each)?")
         }
         "M" => format!("did you mean `{number} MB` or `{number} MiB`?"),
-        "bit" | "kbit" | "Mbit" | "Gbit" => "sizes are in bytes: divide by eight".to_owned(),
-        _ => format!("write it in {units}"),
+        "bit" | "kbit" | "Mbit" | "Gbit" => "sizes are in bytes: divide by 8".to_owned(),
+        _ => format!("use {units}"),
     };
     error.help(help)
 }

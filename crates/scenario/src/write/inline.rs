@@ -1,10 +1,10 @@
-//! Tables and text as TOML writes them.
+//! TOML syntax of tables and strings.
 
 use crate::units::format_span;
 use lopsided_core::Duration;
 use std::fmt::Write as _;
 
-/// The keys of one table, with their values as TOML.
+/// The keys of one table, with their values in TOML syntax.
 #[derive(Default)]
 pub(super) struct Inline(Vec<(&'static str, String)>);
 
@@ -33,7 +33,7 @@ impl Inline {
         self.0.extend(other.0);
     }
 
-    /// One key on each line.
+    /// One line per key.
     pub(super) fn lines(&self) -> String {
         self.0.iter().fold(String::new(), |mut out, (key, value)| {
             let _ = writeln!(out, "{key} = {value}");
@@ -41,7 +41,7 @@ impl Inline {
         })
     }
 
-    /// All on one line, in braces.
+    /// An inline table: all keys on one line, in braces.
     pub(super) fn braces(&self) -> String {
         let keys: Vec<String> = self.0.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         format!("{{ {} }}", keys.join(", "))
@@ -59,6 +59,7 @@ pub(crate) fn quoted(text: &str) -> String {
         match character {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
+            // TOML forbids control characters in strings.
             control if control < ' ' || control == '\u{7f}' => {
                 let _ = write!(out, "\\u{:04X}", control as u32);
             }

@@ -1,15 +1,15 @@
-//! JSON as text.
+//! A JSON writer. Numbers are written with exact digits and objects keep the order of their keys.
 
 use crate::units::seconds;
 use lopsided_core::Duration;
 use std::fmt::{self, Write as _};
 
-/// A JSON value; objects keep their order.
+/// A JSON value. Objects keep the order of their keys.
 #[derive(Clone, Debug)]
 pub(crate) enum Json {
     Null,
     Bool(bool),
-    /// In the digits that are to be written.
+    /// A number as the text to write.
     Number(String),
     Text(String),
     List(Vec<Json>),
@@ -83,7 +83,7 @@ pub(super) fn number(value: u64) -> Json {
     Json::Number(value.to_string())
 }
 
-/// Probabilities only: never infinite, never not a number.
+/// A float. It must be finite; all floats of a scenario are probabilities or similar.
 pub(super) fn float(value: f64) -> Json {
     Json::Number(value.to_string())
 }

@@ -1,5 +1,5 @@
-//! A resolved scenario as text: TOML that reads back to the same, and JSON with plain numbers for programs, whose types
-//! Python is told.
+//! Writes a resolved scenario: as TOML that reads back to an equal scenario, and as JSON with plain numbers for
+//! programs, with Python types for that JSON.
 
 mod inline;
 mod json;

@@ -1,14 +1,13 @@
-//! The types of the resolved scenario's JSON as a module of Python, from the declarations that the JSON is written by.
+//! The types of the resolved scenario's JSON as a Python module, generated from the same declarations as the JSON.
 
 use super::resolved::{Shape, TableShape, part_shape, scenario_shape};
 use lopsided_spec::{Family, PartInfo, ValueType};
 
 const HEAD: &str = r#""""The resolved scenario as plain values: the keys that `Scenario.resolved` has, and the type of each.
 
-Made from the declarations in the code by `tools/keys`; a test holds it to them.
-The types cost nothing at run time: they describe what the JSON of a scenario becomes. A number's unit is in its key
-(`rate_bps`, `delay_s`, `size_bytes`); `docs/scenario.md` says what each key means. Left out: parts of kinds that are
-declared outside this repository, such as a discipline in a Rust crate of one's own.
+`tools/keys` generates this module from the declarations in the code, and a test compares them. The types cost nothing
+at run time. The unit of a number is in its key (`rate_bps`, `delay_s`, `size_bytes`). `docs/scenario.md` explains each
+key. Left out: kinds that are declared outside of this repository, such as a discipline in your own Rust crate.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ class Packets(TypedDict):
 
 @final
 class Bytes(TypedDict):
-    """An amount counted in octets of IP."""
+    """An amount counted in IP bytes."""
 
     bytes: int
 
 
 @final
 class Bins(TypedDict):
-    """So many pieces of memory, each of this size."""
+    """A number of memory cells of this size."""
 
     bins: int
     bin_bytes: int
@@ -47,7 +46,7 @@ class Segments(TypedDict):
 
 @final
 class Span(TypedDict):
-    """A depth of a queue that is measured as the time that a packet waits."""
+    """A depth of a queue, measured as the waiting time of a packet."""
 
     time_s: float
 
@@ -57,10 +56,10 @@ Depth: TypeAlias = Packets | Bytes
 Window: TypeAlias = Segments | Bytes
 "#;
 
-/// The longest line of the module.
+/// Maximum line length of the module, in characters.
 const WIDTH: usize = 120;
 
-/// Words that no attribute of a class can be called.
+/// Python keywords, which cannot be names of class attributes.
 const KEYWORDS: [&str; 35] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
     "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
@@ -75,12 +74,13 @@ pub(crate) fn python_types() -> String {
 
 struct Module {
     text: String,
-    /// Names of the types that are written, or are being written.
+    /// Names of the types that are written, or whose writing has begun.
     done: Vec<String>,
 }
 
 impl Module {
-    /// A class for the table, behind those that it needs; gives its name. A family's part has its family's name too.
+    /// Writes a class for a table, after the types that it uses, and returns its name. The name of a family's part
+    /// includes the name of the family.
     fn table(&mut self, table: TableShape, family: &str, kind: Option<&str>) -> String {
         let name = camel(table.name) + &camel(family);
         if self.begins(&name) {
@@ -95,6 +95,7 @@ impl Module {
     fn class(&mut self, name: &str, text: &str, entries: Vec<(String, String)>) {
         let (reserved, usual): (Vec<_>, Vec<_>) =
             entries.into_iter().partition(|(key, _)| KEYWORDS.contains(&key.as_str()));
+        // Keys such as `from` are Python keywords. They need the functional syntax of TypedDict.
         let mut base = "TypedDict".to_owned();
         if !reserved.is_empty() {
             base = format!("_{name}");
@@ -104,6 +105,7 @@ impl Module {
         self.text += &format!("\n\nclass {name}({base}):\n");
         self.text += &docstring(text);
         for (key, of) in usual {
+            // Longer types are broken as ruff would format them.
             let fits = 4 + key.len() + 2 + of.len() <= WIDTH;
             let words = of.strip_prefix("Literal[").and_then(|rest| rest.strip_suffix(']'));
             self.text += &match (fits, words) {
@@ -114,7 +116,7 @@ impl Module {
         }
     }
 
-    /// One of the family's parts.
+    /// Writes a union of all parts of a family, and returns its name.
     fn family(&mut self, family: &'static Family) -> String {
         let name = camel(family.name);
         if self.begins(&name) {
@@ -131,7 +133,7 @@ impl Module {
         name
     }
 
-    /// Whether a type of this name is still to be written.
+    /// True if the type is not written yet. Marks it as written.
     fn begins(&mut self, name: &str) -> bool {
         let new = !self.done.iter().any(|done| done == name);
         if new {
@@ -186,7 +188,7 @@ fn literal(words: &[&str]) -> String {
     format!("Literal[{}]", quoted.join(", "))
 }
 
-/// A class's text, broken into lines.
+/// A docstring, broken into lines.
 fn docstring(text: &str) -> String {
     let mut lines = vec!["    \"\"\"".to_owned()];
     for (index, word) in text.split(' ').enumerate() {
@@ -202,7 +204,7 @@ fn docstring(text: &str) -> String {
     format!("{}{end}\n\n", lines.join("\n"))
 }
 
-/// `ack_thinning` as `AckThinning`.
+/// Converts `ack_thinning` to `AckThinning`.
 fn camel(name: &str) -> String {
     let word = |word: &str| {
         let mut letters = word.chars();

@@ -1,7 +1,7 @@
 //! The resolved scenario as JSON: numbers with their units in the keys (`_s`, `_bps`, `_bytes`), nodes by name.
 //!
-//! A table is declared here, or made of a part's own declaration; from the same lines come the JSON and Python's types
-//! of it.
+//! Tables are declared here, or follow from the declaration of a part. Both the JSON and its Python types come from the
+//! same lines.
 
 use super::json::{Json, number, span};
 use super::value::{fields_of, kind_to_json, part_to_json, setting_to_json, suffix};
@@ -16,28 +16,31 @@ use lopsided_spec::ValueType::{self, Family, Flag, Integer, List, Name, Part, Si
 use lopsided_spec::{KeyInfo, PartInfo};
 use lopsided_tcp::StackConfig;
 
-/// What a table of the JSON holds: each entry's key, with its unit, and type.
+/// The type of a JSON table: the key of each entry, with its unit, and the type of its value.
 pub(super) struct TableShape {
     pub name: &'static str,
     pub text: &'static str,
     pub entries: Vec<(String, Shape)>,
 }
 
-/// What stands under a key.
+/// The type of a value.
 #[derive(Clone, Copy)]
 pub(super) enum Shape {
+    /// A value.
     Value(ValueType),
     /// A value or null.
     Optional(ValueType),
     /// A value, null, or this word.
     OrWord(ValueType, &'static str),
+    /// A table.
     Table(fn() -> TableShape),
+    /// A list of tables.
     Tables(fn() -> TableShape),
 }
 
 use Shape::{Optional, OrWord, Table, Tables, Value};
 
-/// One entry of a table: its key without the unit, its type, and where it is found.
+/// One entry of a table: its key without the unit, the type of its value, and how to compute the value.
 struct Entry<T: 'static> {
     name: &'static str,
     shape: Shape,
@@ -64,7 +67,7 @@ const SCENARIO: &[Entry<Scenario>] = &[
     entry("interfaces", Tables(interface_shape), |graph, scenario| {
         list(&scenario.interfaces, |each| interface(graph, each))
     }),
-    entry("flows", Tables(|| shape("flow", "What one host sends to another.", FLOW)), |graph, scenario| {
+    entry("flows", Tables(|| shape("flow", "A flow from one host to another.", FLOW)), |graph, scenario| {
         list(&scenario.flows, |each| object(FLOW, graph, each))
     }),
     entry("record", Value(Part(PartInfo::of::<RecordSpec>)), |_, scenario| part_to_json(&scenario.record)),
@@ -99,24 +102,25 @@ const FLOW: &[Entry<FlowSpec>] = &[
     entry("receiver_stack", Table(stack_shape), |_, flow| stack(&flow.to_stack)),
 ];
 
-/// What is not given is as the profile says: null. The profile's own keys follow.
+/// TCP settings. A setting that the scenario does not give is null: the profile's value applies. The keys of the
+/// profile follow.
 const STACK: &[Entry<StackConfig>] = &[
     entry("profile", Value(Text), |_, stack| Json::text(&stack.profile)),
     entry("cc", Value(Text), |_, stack| Json::text(&stack.cc)),
     entry("mss", Optional(Size), |_, stack| optional(stack.mss, |mss| number(u64::from(mss)))),
 ];
 
-/// The host that an interface is of; the keys of the interface follow.
+/// The first key of an interface: its host. The interface's own keys follow.
 const INTERFACE: &[Entry<usize>] = &[entry("host", Value(Name), |graph, host| Json::text(&graph.hosts[*host]))];
 
-/// The whole scenario.
+/// The whole scenario as JSON.
 pub(crate) fn to_json(scenario: &Scenario) -> Json {
     object(SCENARIO, &scenario.graph, scenario)
 }
 
-/// What the whole scenario's JSON holds.
+/// The type of the whole scenario's JSON.
 pub(super) fn scenario_shape() -> TableShape {
-    shape("resolved", "The whole scenario, every default filled in.", SCENARIO)
+    shape("resolved", "The whole scenario, with all defaults.", SCENARIO)
 }
 
 fn object<T>(entries: &[Entry<T>], graph: &Graph, of: &T) -> Json {
@@ -138,7 +142,7 @@ fn interface(graph: &Graph, (host, spec): (&usize, &InterfaceSpec)) -> Json {
 }
 
 fn interface_shape() -> TableShape {
-    let mut table = shape("interface", "A host's own interface, in front of its links.", INTERFACE);
+    let mut table = shape("interface", "The network interface of a host, in front of its links.", INTERFACE);
     table.entries.extend(part_shape(&PartInfo::of::<InterfaceSpec>()).entries);
     table
 }
@@ -154,12 +158,12 @@ fn stack_shape() -> TableShape {
         let or_null = Optional(key.value_type);
         (or_null.key(key.name), key.none_word.map_or(or_null, |word| OrWord(key.value_type, word)))
     };
-    let mut table = shape("stack", "One end's TCP. None stands for what the profile says.", STACK);
+    let mut table = shape("stack", "The TCP of one end. None means the value of the profile.", STACK);
     table.entries.extend(StackConfig::keys().into_iter().map(setting));
     table
 }
 
-/// What a part's JSON holds.
+/// The type of a part's JSON.
 pub(super) fn part_shape(part: &PartInfo) -> TableShape {
     let entry = |key: &KeyInfo| {
         let shape = if key.optional { Optional(key.value_type) } else { Value(key.value_type) };

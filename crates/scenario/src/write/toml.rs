@@ -1,4 +1,4 @@
-//! TOML in the general form: a topology with every link, each flow on its own, every default written out.
+//! A scenario as TOML in its general form: a topology with all links, each flow separately, every default written out.
 
 use super::inline::{Inline, list, quoted};
 use super::value::{kind_to_toml, part_to_toml, value_to_toml};
@@ -9,7 +9,7 @@ use lopsided_core::Time;
 use lopsided_tcp::StackConfig;
 use std::fmt::Write as _;
 
-/// The whole scenario; it reads back to an equal one.
+/// The whole scenario as TOML, which reads back to an equal scenario.
 pub(crate) fn to_toml(scenario: &Scenario) -> String {
     let mut out = String::from("# A resolved lopsided scenario: every default is written out.\n\n[scenario]\n");
     let head = Head {
@@ -22,7 +22,7 @@ pub(crate) fn to_toml(scenario: &Scenario) -> String {
     out += "\n[topology]\n";
     let names = |names: &[String]| list(names.iter().map(|name| quoted(name)));
     let graph = &scenario.graph;
-    // Media come behind the other routers.
+    // The media are the last routers. They are written as [[topology.medium]] below.
     let routers = &graph.routers[..graph.media.first().map_or(graph.routers.len(), |medium| medium.router)];
     out += &Inline::default().put("hosts", names(&graph.hosts)).put("routers", names(routers)).lines();
     for each in &graph.media {
@@ -75,7 +75,7 @@ fn flow(graph: &Graph, flow: &FlowSpec) -> Inline {
         .put("receiver_stack", stack(&flow.to_stack).braces())
 }
 
-/// What is not given is as the profile says, and left out.
+/// TCP settings. A setting that the scenario does not give is omitted: the profile's value applies.
 fn stack(stack: &StackConfig) -> Inline {
     let written = Inline::default()
         .text("profile", &stack.profile)

@@ -1,29 +1,29 @@
-//! A part and its values as TOML and as JSON, from the part's declaration.
+//! Parts and their values as TOML and as JSON, by the declaration of the part.
 
 use super::inline::{Inline, list, quoted};
 use super::json::{self, Json};
 use crate::units::{format_rate, format_size, format_span};
 use lopsided_spec::{Amount, AnyPart, KeyInfo, Value, ValueType};
 
-/// A part as a table, every key with its value.
+/// A part as a table, with all keys.
 pub(crate) fn part_to_toml(part: &dyn AnyPart) -> Inline {
     let info = part.info();
     let written = info.keys.iter().filter(|key| !key.input_only);
     written.fold(Inline::default(), |table, key| table.maybe(key.name, value_to_toml(key, &part.get(key.name))))
 }
 
-/// A family's part: its kind, and then its keys.
+/// A part of a family: `kind`, then its keys.
 pub(crate) fn kind_to_toml(part: &dyn AnyPart) -> Inline {
     let mut written = Inline::default().text("kind", part.info().name);
     written.append(part_to_toml(part));
     written
 }
 
-/// `None` where the key is left out.
+/// The value of a key in TOML syntax; `None` if the key is omitted.
 pub(crate) fn value_to_toml(key: &KeyInfo, value: &Value) -> Option<String> {
     Some(match value {
         Value::None => quoted(key.none_word?),
-        // An empty list says something where the default is not empty.
+        // An empty list must be written if the default is a non-empty list.
         Value::List(items) if items.is_empty() && !matches!(&key.default, Value::List(usual) if !usual.is_empty()) => {
             return None;
         }
@@ -36,6 +36,7 @@ fn item_to_toml(value: &Value, value_type: ValueType) -> Option<String> {
     Some(match value {
         Value::None => return None,
         Value::Flag(flag) => flag.to_string(),
+        // Singular and plural, as people write them.
         Value::Integer(1) if matches!(value_type, ValueType::Packets) => quoted("1 packet"),
         Value::Integer(number) if matches!(value_type, ValueType::Packets) => quoted(&format!("{number} packets")),
         Value::Integer(number) => number.to_string(),
@@ -69,16 +70,18 @@ fn amount_text(amount: Amount) -> String {
     }
 }
 
-/// The default of a key as it would be written, or in words; `None` where there is none.
+/// The default of a key, as written in a file or in words; `None` if there is none.
 pub(crate) fn default_text(key: &KeyInfo) -> Option<String> {
     if key.example.is_some() {
         return None;
     }
     match (key.default_text, &key.default) {
+        // An empty text hides the default.
         (Some(""), _) => None,
         (Some(text), _) => Some(text.to_owned()),
         (None, Value::None) => key.none_word.map(str::to_owned),
         (None, Value::Amount(amount)) => Some(amount_text(*amount)),
+        // Too long for a table cell.
         (None, Value::List(_) | Value::Part(_)) => None,
         (None, value) => item_to_toml(value, key.value_type).map(|text| text.trim_matches('"').to_owned()),
     }
@@ -89,7 +92,7 @@ pub(super) fn part_to_json(part: &dyn AnyPart) -> Json {
     Json::Object(fields_of(part))
 }
 
-/// A family's part: its kind, and then its keys.
+/// A part of a family: `kind`, then its keys.
 pub(super) fn kind_to_json(part: &dyn AnyPart) -> Json {
     let mut fields = vec![("kind".to_owned(), Json::text(part.info().name))];
     fields.extend(fields_of(part));
@@ -104,7 +107,7 @@ pub(super) fn fields_of(part: &dyn AnyPart) -> Vec<(String, Json)> {
     info.keys.iter().filter(|key| !key.input_only).map(field).collect()
 }
 
-/// A key of a stack; what is not given is null, the word for none is written.
+/// A TCP setting. It is null if the scenario does not give it; "none" is written as its word.
 pub(super) fn setting_to_json(key: &KeyInfo, value: Option<&Value>) -> (String, Json) {
     let written = match (value, key.none_word) {
         (None, _) => Json::Null,
@@ -114,7 +117,7 @@ pub(super) fn setting_to_json(key: &KeyInfo, value: Option<&Value>) -> (String, 
     (format!("{}{}", key.name, suffix(key.value_type)), written)
 }
 
-/// The unit that a plain number has.
+/// The suffix of a key with the unit of its number.
 pub(super) fn suffix(value_type: ValueType) -> &'static str {
     match value_type {
         ValueType::Rate => "_bps",

@@ -1,4 +1,4 @@
-//! Messages as people read them.
+//! The error messages that users read.
 
 use super::{BASE, good, messages, parse, with};
 use lopsided_scenario::Scenario;
@@ -27,14 +27,14 @@ direction = "dwn"
   |
 5 | rtt = "20"
   |       ^^^^
-  = help: did you mean `20 ms` or `20 s`? (a time is in ns, us, ms, s, min or h)
+  = help: did you mean `20 ms` or `20 s`? (units of a time: ns, us, ms, s, min or h)
 
 error: `2.4` has no unit
   --> adsl.toml:8:8
   |
 8 | rate = 2.4
   |        ^^^
-  = help: did you mean `2.4 Mbit/s` or `2.4 kbit/s`? (a rate is in bit/s, kbit/s, Mbit/s or Gbit/s)
+  = help: did you mean `2.4 Mbit/s` or `2.4 kbit/s`? (units of a rate: bit/s, kbit/s, Mbit/s or Gbit/s)
 
 error: unknown key `qeue` in [link.down]
   --> adsl.toml:9:1
@@ -43,7 +43,7 @@ error: unknown key `qeue` in [link.down]
   | ^^^^
   = help: did you mean `queue`?
 
-error: unknown unit `kb` of a queue limit in `50 kb`
+error: unknown unit `kb` for a queue limit in `50 kb`
    --> adsl.toml:13:9
    |
 13 | queue = "50 kb"
@@ -75,7 +75,7 @@ fn an_override_is_pointed_at_in_its_own_text() {
  |         ^^^^
  = help: did you mean `queue`?
 
-error: unknown unit `k` of a queue limit in `15k`
+error: unknown unit `k` for a queue limit in `15k`
  --> override
  |
  | link.up.queue.limit=15k
@@ -91,7 +91,7 @@ fn toml_mistakes_are_explained() {
     let errors = parse("[scenario]\nduration = 60 s\n").expect_err("no quotes");
     let problem = &errors.problems[0];
     assert_eq!(problem.line, 2);
-    assert_eq!(problem.help.as_deref(), Some("values with units stand in quotes: duration = \"60 s\""));
+    assert_eq!(problem.help.as_deref(), Some("put values with units in quotes: duration = \"60 s\""));
     let errors = parse("[scenario\nduration = \"60 s\"").expect_err("no bracket");
     assert!(errors.problems[0].message.starts_with("this is not TOML"), "{errors}");
 }
@@ -101,9 +101,9 @@ fn what_is_missing_is_said_with_an_example() {
     let errors = parse("").expect_err("nothing there").to_string();
     for part in [
         "[scenario] is missing",
-        "begin with [scenario] and duration = \"60 s\"",
+        "start the file with [scenario] and duration = \"60 s\"",
         "the network is missing: there is neither [link] nor [topology]",
-        "there is no flow: nothing would happen",
+        "the scenario has no flow",
     ] {
         assert!(errors.contains(part), "{part} is not in\n{errors}");
     }
@@ -113,41 +113,41 @@ fn what_is_missing_is_said_with_an_example() {
         messages(&BASE.replace("up.rate = \"196 kbit/s\"", "")),
         ["`rate` is missing for direction up of [link]"]
     );
-    assert_eq!(messages(&BASE.replace("direction = \"down\"", "")), ["the flow does not say who sends to whom"]);
+    assert_eq!(messages(&BASE.replace("direction = \"down\"", "")), ["the flow has no sender and no receiver"]);
 }
 
-/// A mistake made in one line, and the one message it must give.
+/// One error in one line, and its message.
 #[test]
 fn impossible_values_are_refused() {
     let cases = [
-        ("link.down.rate", "0 Mbit/s", "`0 Mbit/s` is no rate: nothing would ever pass"),
+        ("link.down.rate", "0 Mbit/s", "`0 Mbit/s` is not a valid rate: no packet could ever be sent"),
         ("link.down.loss", "1.5", "a probability cannot exceed 1: `1.5`"),
         ("link.down.loss", "-0.1", "a probability cannot be negative: `-0.1`"),
-        ("link.delay", "5 ms", "a delay contradicts the link's rtt"),
-        ("link.down.delay", "5 ms", "a delay contradicts the link's rtt"),
+        ("link.delay", "5 ms", "`delay` and `rtt` of a link exclude each other"),
+        ("link.down.delay", "5 ms", "`delay` and `rtt` of a link exclude each other"),
         ("link.rtt", "-20 ms", "a time cannot be negative: `-20 ms`"),
-        ("link.up.queue.limit", "0", "`0 packets` is no queue limit: no packet could ever wait"),
+        ("link.up.queue.limit", "0", "`0 packets` is not a valid queue limit: no packet could ever wait"),
         (
             "link.down.queue.limit",
             "900 B",
-            "the down queue of link `link` holds 900 B: less than one packet of flow `flow1` (1500 B)",
+            "the down queue of link `link` holds 900 B, less than one packet of flow `flow1` (1500 B)",
         ),
         (
             "link.down.queue",
             "{ limit = { bins = 2, size = \"512 B\" } }",
-            "the down queue of link `link` holds 1024 B: less than one packet of flow `flow1` (1500 B)",
+            "the down queue of link `link` holds 1024 B, less than one packet of flow `flow1` (1500 B)",
         ),
         ("link.down.queue.limit.size", "512 B", "`size` needs `bins`"),
         ("link.down.queue.kind", "blue", "unknown queue `blue`"),
         (
             "link.down.queue",
             "{ min = \"5 packets\" }",
-            "`min` belongs to kind = \"red\" or \"choke\", and this queue is \"fifo\"",
+            "`min` belongs to kind = \"red\" or \"choke\", but this queue is \"fifo\"",
         ),
         (
             "link.down.queue",
             "{ kind = \"red\", drop = \"front\" }",
-            "`drop` belongs to kind = \"fifo\", and this queue is \"red\"",
+            "`drop` belongs to kind = \"fifo\", but this queue is \"red\"",
         ),
         ("link.down.queue", "{ kind = \"red\", min = \"30 packets\", max = \"10 packets\" }", "`min` is above `max`"),
         (
@@ -188,13 +188,13 @@ fn impossible_values_are_refused() {
         ),
         ("link.down.loss.packets", "[0]", "packets are counted from 1"),
         ("link.down.framing", "atm", "unknown framing `atm`"),
-        ("scenario.duration", "0 s", "a run of no length shows nothing"),
-        ("scenario.duration", "1000 h", "sampling this often would make 108 million rows of flows and queues"),
+        ("scenario.duration", "0 s", "the duration must be longer than 0 s"),
+        ("scenario.duration", "1000 h", "samples at this interval would make 108 million rows of flows and queues"),
         ("scenario.seed", "-1", "a count cannot be negative: `-1`"),
         ("scenario.seed", "1.5", "`1.5` is not a whole number"),
-        ("flow.1.start", "60 s", "the flow starts at 60 s, and the run ends at 60 s"),
+        ("flow.1.start", "60 s", "the flow starts at 60 s, but the run ends at 60 s"),
         ("flow.1.count", "0", "this must be at least 1"),
-        ("flow.1.count", "1000000", "these are more than the 100000 flows that are allowed"),
+        ("flow.1.count", "1000000", "too many flows: at most 100000 are allowed"),
         ("flow.1.app", "0 B", "a transfer of nothing"),
         ("flow.1.app", "bulky", "unknown app `bulky`"),
         ("flow.1.app", "{ repeat = 3 }", "`size` is missing in [flow.1.app]"),
@@ -202,12 +202,12 @@ fn impossible_values_are_refused() {
         (
             "flow.1.app",
             "{ kind = \"bulk\", size = \"1 MB\" }",
-            "`size` belongs to kind = \"transfer\" or \"udp\" or \"ftp\" or \"rdra\" or \"repair\", and this app is \"bulk\"",
+            "`size` belongs to kind = \"transfer\" or \"udp\" or \"ftp\" or \"rdra\" or \"repair\", but this app is \"bulk\"",
         ),
         (
             "flow.1.app",
             "{ rate = \"64 kbit/s\", repeat = 2 }",
-            "`rate` belongs to kind = \"udp\", and this app is \"transfer\"",
+            "`rate` belongs to kind = \"udp\", but this app is \"transfer\"",
         ),
         (
             "flow.1.app",
@@ -217,26 +217,26 @@ fn impossible_values_are_refused() {
         ("flow.1.from", "server", "`from` and `direction` exclude each other"),
         ("flow.1.cc", "cubik", "unknown congestion control `cubik`"),
         ("stack.profile", "linux", "unknown profile `linux`"),
-        ("stack.mss", "20 B", "an mss of 20 B is out of range: 64 B to 65495 B"),
+        ("stack.mss", "20 B", "`mss` must be from 64 B to 65495 B, not 20 B"),
         ("stack", "{ mss = \"1460 B\", mtu = \"1500 B\" }", "`mss` and `mtu` exclude each other"),
         ("stack", "{ rack = true, fack = true }", "`rack` and `fack` exclude each other"),
         ("stack", "{ prr = true, rate_halving = true }", "`prr` and `rate_halving` exclude each other"),
         ("stack.initial_window", "0 segments", "a window of nothing lets nothing be sent"),
-        ("stack.delayed_ack", "{ mode = \"off\", segments = 2 }", "`segments` means nothing with delayed ACKs off"),
+        (
+            "stack.delayed_ack",
+            "{ mode = \"off\", segments = 2 }",
+            "`segments` has no effect while delayed ACKs are off",
+        ),
         ("flow.1.stack.dscp", "64", "a DSCP is from 0 to 63, and this is 64"),
         ("stack.ecn", "maybe", "unknown ecn `maybe`"),
-        ("stack", "{ cc = \"vegas\", abe = true }", "`abe` has no meaning with cc = \"vegas\""),
-        ("stack.sack", "yes", "true or false is wanted, and this is a text"),
+        ("stack", "{ cc = \"vegas\", abe = true }", "`abe` has no effect with cc = \"vegas\""),
+        ("stack.sack", "yes", "expected true or false, found a string"),
         ("host.clinet.stack.sack", "true", "there is no host `clinet`"),
-        ("record.interval", "fast", "`fast` has no number to be a time"),
-        ("fairness", "true", "`fairness` must be a table, and this is true or false"),
+        ("record.interval", "fast", "`fast` is not a time: it does not start with a number"),
+        ("fairness", "true", "`fairness` must be a table, not a boolean"),
         ("fairness.within", "2", "a probability cannot exceed 1: `2`"),
-        ("link", "5", "`link` must be a table, and this is a number"),
-        (
-            "flow",
-            "{ direction = \"down\" }",
-            "`flow` must be a list of tables: write [[flow]] with two brackets, and this is a table",
-        ),
+        ("link", "5", "`link` must be a table, not a number"),
+        ("flow", "{ direction = \"down\" }", "`flow` must be a list of tables ([[flow]]), not a table"),
     ];
     for (key, value, message) in cases {
         let errors = with(&[(key, value)]).expect_err(key);
@@ -248,9 +248,9 @@ fn impossible_values_are_refused() {
 #[test]
 fn a_flow_that_stops_before_it_starts_is_refused() {
     let text = format!("{BASE}start = \"5 s\"\nstop = \"4 s\"\n");
-    assert_eq!(messages(&text), ["the flow stops at 4 s and would start at 5 s"]);
+    assert_eq!(messages(&text), ["the flow stops at 4 s, but starts at 5 s"]);
     let text = format!("{BASE}count = 10\nstart_spacing = \"10 s\"\n");
-    assert_eq!(messages(&text), ["the last copy starts at 90 s, and the run ends at 60 s"]);
+    assert_eq!(messages(&text), ["the last copy starts at 90 s, but the run ends at 60 s"]);
 }
 
 #[test]
@@ -261,25 +261,22 @@ fn hosts_must_exist_and_be_reachable() {
     assert_eq!(messages(&format!("{topology}[[flow]]\nfrom = \"a\"\nto = \"x\"\n")), ["there is no host `x`"]);
     assert_eq!(
         messages(&format!("{topology}[[flow]]\nfrom = \"a\"\nto = \"a\"\n")),
-        ["the flow goes from `a` to itself"]
+        ["sender and receiver are the same host `a`"]
     );
-    assert_eq!(
-        messages(&format!("{topology}[[flow]]\nfrom = \"a\"\nto = \"r\"\n")),
-        ["`r` is a router: it neither sends nor receives"]
-    );
-    // Hosts do not forward: b joins a and c and yet is no way between them.
+    assert_eq!(messages(&format!("{topology}[[flow]]\nfrom = \"a\"\nto = \"r\"\n")), ["`r` is a router, not a host"]);
+    // Hosts do not forward, so b, which has links to a and c, is not on a path between them.
     assert_eq!(
         messages(&format!("{topology}[[flow]]\nfrom = \"a\"\nto = \"c\"\n")),
-        ["there is no way from `a` to `c`"]
+        ["there is no path from `a` to `c`"]
     );
     assert_eq!(
         messages(&format!("{topology}[[flow]]\ndirection = \"down\"\n")),
-        ["only [link] and a dumbbell have directions for flows"]
+        ["`direction` is only allowed with [link] or [topology.dumbbell]"]
     );
     let twice = format!(
         "{topology}[[topology.link]]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n[[flow]]\nfrom=\"a\"\nto=\"b\"\n"
     );
-    assert_eq!(messages(&twice), ["there is another link `a-b`"]);
+    assert_eq!(messages(&twice), ["another link has the name `a-b`"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The files in `scenarios/` are what newcomers read first: each must hold.
+//! The files in `scenarios/` are the first that newcomers read. All must be valid.
 
 use lopsided_scenario::{Axes, Scenario};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The scenario crate as its users see it.
+//! Tests of the public interface.
 
 mod errors;
 mod examples;
@@ -11,20 +11,20 @@ mod sweep;
 
 use lopsided_scenario::{Errors, Scenario};
 
-/// A small valid scenario, to be added to.
+/// A small valid scenario, to which tests add keys.
 const BASE: &str = "[scenario]\nduration = \"60 s\"\n[link]\nrtt = \"20 ms\"\ndown.rate = \"2.4 Mbit/s\"\nup.rate = \"196 kbit/s\"\n[[flow]]\ndirection = \"down\"\n";
 
 fn parse(text: &str) -> Result<Scenario, Errors> {
     Scenario::parse(text, "test.toml", &[])
 }
 
-/// The scenario of a text that must be right.
+/// Parses a text that must be valid.
 #[track_caller]
 fn good(text: &str) -> Scenario {
     parse(text).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// The messages of a text that must be wrong.
+/// The error messages of a text that must be invalid.
 #[track_caller]
 fn messages(text: &str) -> Vec<String> {
     parse(text).expect_err("this must be refused").problems.into_iter().map(|problem| problem.message).collect()

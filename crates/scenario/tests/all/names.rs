@@ -1,9 +1,9 @@
-//! Congestion controls that are given beside the file.
+//! Congestion controls that the caller passes in addition to the file.
 
 use super::BASE;
 use lopsided_scenario::Scenario;
 
-/// A flow, its two ends, a host and all hosts.
+/// `cc` in a flow, at both ends of a flow, for a host and for all hosts.
 #[test]
 fn names_given_beside_the_file_are_congestion_controls_wherever_one_may_stand() {
     let text = format!(

@@ -1,4 +1,4 @@
-//! Overrides reach every part of a scenario.
+//! Overrides can set every key of a scenario.
 
 use super::{BASE, good, with};
 use lopsided_app::{AppConfig, TransferConfig};
@@ -16,7 +16,7 @@ fn changed(key: &str, value: &str) -> Scenario {
 fn keys_that_the_file_has_and_keys_that_it_has_not() {
     assert_eq!(changed("link.up.rate", "1 Mbit/s").graph.links[0].up.rate, Some(BitRate::from_bps(1_000_000)));
     assert_eq!(changed("link.up.queue.limit", "15 packets").graph.links[0].up.queue.limit(), Some(Limit::Packets(15)));
-    // A bare number of a queue limit counts packets, in an override only.
+    // Only in an override, a queue limit without a unit counts packets.
     assert_eq!(changed("link.up.queue.limit", "15").graph.links[0].up.queue.limit(), Some(Limit::Packets(15)));
     assert_eq!(changed("link.up.queue", "15 packets").graph.links[0].up.queue.limit(), Some(Limit::Packets(15)));
     assert_eq!(changed("scenario.seed", "7").seed, 7);
@@ -75,8 +75,8 @@ fn keys_that_lead_nowhere_are_refused() {
         ("link.up.rate.x", "`link.up.rate` is a single value: it has no `x`"),
         ("flow.download.cc", "there is no flow `download`"),
         ("flow.2.cc", "there is no flow `2`"),
-        ("flow.1", "`flow.1` is a table: say which of its keys"),
-        ("host.server", "`host.server` is a table: say which of its keys"),
+        ("flow.1", "`flow.1` is a table: add the name of one of its keys"),
+        ("host.server", "`host.server` is a table: add the name of one of its keys"),
         ("topology.link.a.rate", "there is no link `a`"),
         ("sweep.x", "the sweep cannot be overridden"),
         ("lnk.up.rate", "unknown key `lnk` in a scenario file"),

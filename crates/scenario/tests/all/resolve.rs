@@ -1,4 +1,4 @@
-//! What a file means.
+//! How files are resolved.
 
 use super::{BASE, good, with};
 use lopsided_app::{BulkConfig, CustomConfig, DatagramConfig, HttpConfig, OnOffConfig, TransferConfig};
@@ -72,19 +72,20 @@ fn red_has_the_defaults_of_tc() {
         let scenario = with(&[("link.down.queue", value)]).expect(value);
         *scenario.graph.links[0].down.queue.get::<RedConfig>().expect("a red queue")
     };
-    // max is a quarter of the limit, min a third of max, the line's rate the bandwidth; the burst is (2 min + max) / 3
-    // = 400 packets.
+    // Defaults of RED: max is 1/4 of the limit, min is 1/3 of max, the bandwidth is the line's rate, and the burst is
+    // (2 min + max) / 3 = 400 packets.
     let plain = red("{ kind = \"red\", limit = \"960 kB\" }");
     assert_eq!((plain.min, plain.max), (Threshold::Bytes(Bytes::new(80_000)), Threshold::Bytes(Bytes::new(240_000))));
     assert_eq!((plain.probability, plain.avpkt), (0.02, Bytes::new(1000)));
     assert_eq!(plain.bandwidth, Some(BitRate::from_bps(2_400_000)));
     assert!(!plain.ecn && !plain.harddrop && !plain.gentle && plain.idle_decay);
-    // A token bucket asks for no packet where there is none: the average does not fall.
+    // A token bucket does not dequeue from an empty queue, so the average does not decay.
     let queue = "{ kind = \"red\", limit = \"960 kB\" }";
     let shaped = with(&[("link.down.queue", queue), ("link.down.shaper", "{ burst = \"1600 B\" }")]).expect(queue);
     let behind_bucket = shaped.graph.links[0].down.queue.get::<RedConfig>().expect("a red queue");
     assert!(!behind_bucket.idle_decay);
-    // So do disciplines that shape or take turns, however deep it stands in them; prio asks each band.
+    // The same is true of disciplines that shape or take turns, however deeply RED is nested in them. prio dequeues
+    // from each band.
     let inside = |value: &str, decays: bool| {
         let scenario = with(&[("link.down.queue", value)]).expect(value);
         let queue = format!("{:?}", scenario.graph.links[0].down.queue);
@@ -96,11 +97,11 @@ fn red_has_the_defaults_of_tc() {
     inside(&red_in("{ kind = \"drr\", classes = [{ queue = RED }, {}] }"), false);
     inside(&red_in("{ kind = \"prio\", bands = [RED, \"10 packets\"] }"), true);
     inside(&red_in("{ kind = \"tbf\", rate = \"1 Mbit/s\", queue = { kind = \"prio\", bands = [RED] } }"), false);
-    // Floyd and Jacobson section 6: with min = 5 packets and a burst of 50, a weight of 0.0042 is the largest; 2^-8 is
-    // the next below.
+    // Floyd and Jacobson 1993, section 6: with min = 5 packets and a burst of 50, the weight is at most 0.0042; the
+    // next lower power of 2 is 2^-8.
     let paper = red("{ kind = \"red\", min = \"5 packets\", max = \"15 packets\", burst = 50 }");
     assert_eq!((paper.weight, paper.max), (1.0 / 256.0, Threshold::Packets(15)));
-    // A time is what the line sends in it: 5 ms at 2.4 Mbit/s.
+    // A time means the data that the line sends in it: 5 ms at 2.4 Mbit/s.
     let timed = red("{ kind = \"red\", min = \"5 ms\", max = \"15 ms\" }");
     assert_eq!((timed.min, timed.max), (Threshold::Bytes(Bytes::new(1500)), Threshold::Bytes(Bytes::new(4500))));
 }
@@ -128,12 +129,12 @@ fn a_discipline_holds_disciplines() {
     let prio = scenario.graph.links[0].down.queue.get::<PrioConfig>().expect("it is prio");
     assert_eq!(prio.bands.iter().map(QueueConfig::kind).collect::<Vec<_>>(), ["fq_codel", "fifo", "prio"]);
     assert_eq!(prio.bands[1].limit(), Some(Limit::Packets(7)));
-    // A time is what the line sends in it, however deep the queue lies: 5 ms at 2.4 Mbit/s.
+    // A time means the data that the line sends in it, even in a nested queue: 5 ms at 2.4 Mbit/s.
     let inner = prio.bands[2].get::<PrioConfig>().expect("a prio within");
     assert_eq!(inner.bands[0].limit(), Some(Limit::Bytes(Bytes::new(1500))));
     assert_eq!((prio.classify[0].dscp, prio.classify[1].packet), (Some(46), Some(PacketKind::Ack)));
     assert_eq!(good(&scenario.to_toml()), scenario);
-    // A key of a queue within is reached by its number.
+    // A key of a nested queue is addressed by the queue's number.
     let deeper =
         with(&[("link.down.queue", &queue), ("link.down.queue.bands.2.limit", "9 packets")]).expect("it is there");
     let prio = deeper.graph.links[0].down.queue.get::<PrioConfig>().expect("it is prio");
@@ -201,10 +202,10 @@ fn ecn_is_a_switch_or_a_word() {
 #[test]
 fn a_shapers_lump_follows_from_the_rate() {
     let shaper = |value: &str| with(&[("link.up.shaper", value)]).expect("it is valid").graph.links[0].up.shaper;
-    // merritt2010: 196 kbit/s for 4 ms are 98 octets.
+    // merritt2010: 4 ms at 196 kbit/s are 98 bytes.
     let expected = ShaperConfig { burst: Bytes::new(98), interval: Some(Duration::from_millis(4)), line_rate: None };
     assert_eq!(shaper("{ refill_interval = \"4 ms\" }"), Some(expected));
-    // 24.5 octets: the bucket must hold a whole lump.
+    // 24.5 bytes per interval: the bucket is rounded up to hold a whole refill.
     assert_eq!(shaper("{ refill_interval = \"1 ms\" }").map(|shaper| shaper.burst), Some(Bytes::new(25)));
     let tbf = ShaperConfig { burst: Bytes::new(1600), interval: None, line_rate: None };
     assert_eq!(shaper("\"1600 B\""), Some(tbf));
@@ -217,7 +218,7 @@ fn limits_in_time_and_bdp_use_the_direction_and_the_whole_base_rtt() {
         BASE.replace("[[flow]]", "queue = \"1 BDP\"\n[[flow]]")
     );
     let link = &good(&text).graph.links[0];
-    // 20 ms of the line and twice 10 ms of LAN: 40 ms at 2.4 Mbit/s.
+    // 20 ms of the line and 2 × 10 ms of the LAN: 40 ms at 2.4 Mbit/s.
     assert_eq!(link.down.queue.limit(), Some(Limit::Bytes(Bytes::new(12_000))));
     let bins = with(&[("link.up.queue.limit", "{ bins = 100, size = \"512 B\" }")]).expect("it is valid");
     assert_eq!(bins.graph.links[0].up.queue.limit(), Some(Limit::Bins { count: 100, size: Bytes::new(512) }));
@@ -263,7 +264,7 @@ fn stacks_are_layered_from_all_hosts_to_one_end_of_a_flow() {
     assert_eq!(given("min_rto"), [time(2), time(1)]);
     assert_eq!((sender.mss, receiver.mss), (Some(1460), Some(1200)));
     assert_eq!(given("receive_buffer"), [None, Some(Value::Size(Bytes::new(65_536)))]);
-    // The word `auto` is a value too.
+    // The word `auto` is a value as well.
     assert_eq!(given("send_buffer"), [None, Some(Value::None)]);
 }
 
@@ -280,7 +281,7 @@ fn delayed_acks_in_each_way_of_writing() {
     assert_eq!((delayed("on"), delayed("true")), (on, on));
     let table = delayed("{ segments = 2, timeout = \"40 ms\" }");
     assert_eq!(table, DelayedAck { segments: Some(2), timeout: Some(Duration::from_millis(40)), ..on });
-    // A flow that asks for details of delayed ACKs wants them, whatever holds for all.
+    // A flow that sets details of delayed ACKs switches them on, although [stack] switches them off.
     let text = format!("{BASE}stack = {{ delayed_ack = {{ segments = 4 }} }}\n[stack]\ndelayed_ack = \"off\"\n");
     assert_eq!(of(good(&text)), DelayedAck { segments: Some(4), ..on });
 }
@@ -291,7 +292,7 @@ fn applications_of_each_kind() {
     let size = Bytes::new(100_000);
     assert_eq!(app("bulk"), BulkConfig::default().into());
     assert_eq!(app("100 kB"), TransferConfig { size, repeat: Some(1), pause: Duration::ZERO }.into());
-    // The keys tell the kind.
+    // The kind follows from the keys.
     assert_eq!(
         app("{ size = \"100 kB\", repeat = \"forever\", pause = \"1 s\" }"),
         TransferConfig { size, repeat: None, pause: Duration::from_secs(1) }.into()
@@ -372,7 +373,7 @@ fn paths_are_of_fewest_links_and_the_first_of_equals() {
 
 #[test]
 fn no_route_leads_back_over_a_link_of_one_way() {
-    // Down the cable, and back by the longer way, whichever end of the cable is a host.
+    // Data flows down the one-way cable and ACKs return over the longer path, whichever end of the cable is a host.
     for cable in ["[\"head\", \"b\"]", "[\"head\", \"near\"]"] {
         let text = format!(
             "[scenario]\nduration = \"1 s\"\n[topology]\nhosts = [\"a\", \"b\"]\nrouters = [\"head\", \"far\", \"near\"]\n\
@@ -437,7 +438,7 @@ fn a_preset_given_as_an_override_wins_over_the_files_keys() {
     for each in PRESETS {
         let found = asked(&[("link.preset", each.name)]);
         assert_eq!(found.graph.links[0], preset(each.name, "").graph.links[0], "{}", each.name);
-        // Other overrides win over the preset, whatever their order.
+        // Other overrides override the preset, in any order.
         for order in [[0, 1], [1, 0]] {
             let given = [("link.preset", each.name), ("link.up.queue", "7 packets")];
             let found = asked(&order.map(|place| given[place]));

@@ -1,4 +1,4 @@
-//! A resolved scenario reads back equal, whatever it holds; and no text, however odd, makes the reader panic.
+//! A resolved scenario reads back to an equal one, whatever it contains. No text makes the reader panic.
 
 use super::schema::Json;
 use super::{BASE, parse};
@@ -20,7 +20,7 @@ use proptest::option::of;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// A run of an hour, so that every instant below lies inside.
+/// One hour, so that all times below are within the run.
 const DURATION: Duration = Duration::from_secs(3600);
 
 fn span() -> impl Strategy<Value = Duration> {
@@ -137,7 +137,7 @@ fn direction() -> impl Strategy<Value = LinkConfig> {
     parts.prop_map(|(rate, delay, framing, queue, shaper, loss, jitter, access)| {
         let shaper = rate.zip(shaper).map(|(rate, (burst, line_rate))| ShaperConfig {
             burst: Bytes::new(burst),
-            // An interval of which the bucket holds the lump.
+            // An interval whose refill fits into the bucket.
             interval: (burst % 2 == 0)
                 .then(|| Duration::from_nanos((u128::from(burst) * 8_000_000_000 / u128::from(rate.as_bps())) as u64))
                 .filter(|interval| !interval.is_zero()),
@@ -151,7 +151,7 @@ fn direction() -> impl Strategy<Value = LinkConfig> {
     })
 }
 
-/// A value of the key's type.
+/// A random value of the key's type.
 fn value_of(key: &KeyInfo) -> BoxedStrategy<Value> {
     let given = match key.value_type {
         ValueType::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
@@ -181,7 +181,7 @@ fn value_of(key: &KeyInfo) -> BoxedStrategy<Value> {
     }
 }
 
-/// Any of the keys, each with any value; of two that exclude each other at most one is asked for.
+/// Random TCP settings. At most one of two settings that exclude each other is set.
 fn stack() -> impl Strategy<Value = StackConfig> {
     let sound = |key: &'static str, value: &Value| StackConfig::check(key, value).is_ok();
     let value_of = |key: &KeyInfo| {
@@ -277,7 +277,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     let interfaces = proptest::collection::btree_map(0usize..2, interface, 0..=2);
     let fairness = (of(span()), probability(), span(), any::<bool>());
     let fairness = of(fairness.prop_map(|(warmup, within, hold, harm)| FairnessSpec { warmup, within, hold, harm }));
-    // Boxed, because the trees of values of links and flows would not all find room on a test's stack.
+    // Boxed, because the generators of links and flows are too large for the stack of a test thread.
     let flows = (flow(1).boxed(), flow(2).boxed());
     (any::<Option<String>>(), any::<u64>(), links.boxed(), flows, interfaces, record, fairness).prop_map(
         |(title, seed, links, flows, interfaces, record, fairness)| Scenario {
@@ -299,7 +299,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     )
 }
 
-/// Lines of a scenario file, and what a fuzzer would make of them.
+/// Lines of a scenario file, mutated as a fuzzer would.
 fn odd_file() -> impl Strategy<Value = String> {
     let words = [
         "[scenario]",

@@ -1,5 +1,5 @@
-//! The JSON Schema accepts what the reader accepts and refuses typing errors, by a checker of the few keywords that it
-//! uses.
+//! The JSON Schema accepts all files that the reader accepts, and rejects misspelled keys. The checker here implements
+//! only the keywords that the schema uses.
 
 use super::examples::files;
 use super::good;
@@ -65,7 +65,7 @@ fn every_key_is_described() {
     walk(&Json::parse(&schema_json()), "");
 }
 
-/// What does not fit, as paths.
+/// The paths of all values that do not match the schema.
 fn misfits(schema: &Json, text: &str) -> Vec<String> {
     let table = DeTable::parse(text).expect("TOML").into_inner();
     let mut found = Vec::new();
@@ -147,7 +147,7 @@ fn number(value: &DeValue<'_>) -> Option<f64> {
     }
 }
 
-/// As much of JSON as a schema needs.
+/// The JSON values that a schema needs.
 #[derive(Debug)]
 pub enum Json {
     Null,
@@ -159,6 +159,8 @@ pub enum Json {
 }
 
 impl Json {
+    /// Parses JSON.
+    ///
     /// # Panics
     /// If the text is no JSON.
     pub fn parse(text: &str) -> Json {

@@ -1,4 +1,4 @@
-//! The applications of a scenario's flows, put on their hosts.
+//! Puts the applications of flows on their hosts.
 
 use crate::address::address;
 use crate::error::BuildError;
@@ -12,8 +12,8 @@ use lopsided_scenario::FlowSpec;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// Puts a flow's two applications on their hosts: first the one that waits, whose port the other must know. Where
-/// somebody else plays a host's part, the port is his.
+/// Puts the two applications of a flow on their hosts. The listening end is first, because the other end must know its
+/// port. An end on an outside host is omitted, but its port is still reserved.
 pub(super) fn place_flow(
     flow: FlowId,
     spec: &FlowSpec,
@@ -24,6 +24,7 @@ pub(super) fn place_flow(
     hosts: &mut [Host],
 ) -> Result<FlowSite, BuildError> {
     let role = |part: &str| Rng::for_role(seed, &format!("flow/{}/{part}", spec.name));
+    // A random stream per flow: another flow must not change this flow's start.
     let start = spec.start + Duration::from_nanos(role("start").below(spec.start_jitter.as_nanos()));
     let end = Time::ZERO + duration;
     let context =
@@ -77,6 +78,7 @@ pub(super) fn place_flow(
         })
     };
     let host_of = |side: Side| if side == Side::From { spec.from } else { spec.to };
+    // The listener is placed first, because its port must be known to the other end.
     let (waits, opens) = (pair.listener, pair.listener.other());
     let port = hosts[host_of(waits)].serve().ok_or_else(|| too_many(spec))?;
     let (waiting_app, opening_app) = match waits {
@@ -89,6 +91,7 @@ pub(super) fn place_flow(
         false => None,
     };
     let remote = Remote { addr: address(host_of(waits)), port };
+    // TCP connections get ephemeral ports when they open; other transports keep one port.
     let local = match pair.datagrams || !spec.transport.is_tcp() {
         true => Some(hosts[host_of(opens)].open_datagrams().ok_or_else(|| too_many(spec))?),
         false => None,

@@ -1,4 +1,4 @@
-//! One direction of a scenario's link, made into a link.
+//! Builds one direction of a link.
 
 use crate::error::BuildError;
 use crate::host::TxRing;
@@ -14,8 +14,8 @@ pub(super) fn build(spec: &LinkSpec, dir: Dir, seed: u64, audit: bool) -> Result
     })
 }
 
-/// The ring of a card that sends on this direction; `None` if it does not send at a plain rate, or headers are
-/// compressed.
+/// The transmit ring of a network card on this direction. `None` if the direction has a shaper, no rate, or header
+/// compression: the ring could then not compute when a packet is sent.
 pub(super) fn ring(places: u32, config: &LinkConfig) -> Option<TxRing> {
     let rate = config.rate.filter(|_| config.shaper.is_none() && !config.header_compression.is_on())?;
     Some(TxRing::new(places, rate, config.framing))

@@ -1,14 +1,18 @@
-//! The stages of each direction of a link, put into the way of its packets.
+//! Inserts the stages of each direction of a link into the wires.
 //!
-//! From the node that a direction leaves to its queue a packet meets the direction's entry stages in their order;
-//! behind the line its exit stages. A stage that sees the other direction stands in that one's way too, at the same end
-//! of the line, so that both directions meet the stages of an end in opposite orders.
+//! A packet of a direction passes, in this order:
 //!
-//! A queue whose discipline senses ([`lopsided_queue::Qdisc::senses`]) sees the other direction too, between the entry
-//! stages and what leads to the next node. Where its sensing packets turn at the end of its own link, a reflector
-//! stands there, before the direction's exit stages.
+//! 1. the gate that enforces the direction's MTU
+//! 2. the entry stages
+//! 3. the queue and the line
+//! 4. the exit stages
 //!
-//! Before all others stands the router that heeds the direction's MTU.
+//! A stage that sees the other direction is also in the path of that direction, at the same end of the line. The two
+//! directions therefore pass the stages of one end in opposite order.
+//!
+//! A queue whose discipline sends sensing packets ([`lopsided_queue::Qdisc::senses`]) also sees the other direction,
+//! between the entry stages and the next node. If these packets turn at the end of the link, a reflector is the first
+//! exit stage.
 
 use super::topology::Topology;
 use crate::error::BuildError;
@@ -20,28 +24,28 @@ use lopsided_queue::FarEnd;
 use lopsided_scenario::{Hop, Scenario};
 use lopsided_stage::{MtuGate, Reflector, StageNode, StageRole, StageSide};
 
-/// A stage that was built, and where it is.
+/// A stage, with its node.
 struct Placed {
     node: NodeId,
     side: StageSide,
     sees_reverse: bool,
 }
 
-/// What one direction has on its way.
+/// The stages of one direction.
 struct Way {
     stages: Vec<Placed>,
-    /// Its queue sees the other direction.
+    /// True if the queue of this direction sees the other direction.
     senses: bool,
 }
 
-/// What no scenario names as a stage: its node, the link whose it is, and what it is called there.
+/// A node that is no stage of the scenario: its node, its link, and its name.
 pub(super) struct Unnamed {
     pub node: NodeId,
     pub hop: Hop,
     pub what: &'static str,
 }
 
-/// Appends the stages to the nodes, in the order of [`crate::node_labels`], and puts them into the wires.
+/// Appends the stages to the nodes, in the order of [`crate::node_labels`], and inserts them into the wires.
 pub(super) fn place(
     scenario: &Scenario,
     net: &Topology<'_>,
@@ -61,7 +65,9 @@ pub(super) fn place(
         let Some(far_end) = link.senses() else { continue };
         way.senses = true;
         let nowhere = wires[net.link_node(*hop).index()][0];
+        // A second port, for packets of the other direction. `connect` sets its wire.
         wires[net.link_node(*hop).index()].push(nowhere);
+        // Otherwise the flow's receiver returns the sensing packets.
         if far_end == FarEnd::Link {
             let node = append(StageNode::new(Box::new(Reflector::default())), nodes, wires);
             way.stages.insert(0, Placed { node, side: StageSide::Exit, sees_reverse: true });
@@ -70,9 +76,10 @@ pub(super) fn place(
     }
     for (way, hop) in ways.iter_mut().zip(hops.iter().flatten()) {
         let Some(mtu) = scenario.graph.links[hop.link].dir(hop.dir).mtu else { continue };
+        // The number distinguishes the gates' addresses in ICMP messages.
         let gate = MtuGate::new(mtu.get() as u16, unnamed.len() as u16);
         let node = append(StageNode::new(Box::new(gate)), nodes, wires);
-        // Its messages go back to where the packets come from.
+        // "Packet too big" messages return to the node from which the packets come.
         let (origin, port) = net.origin(*hop);
         wires[node.index()][usize::from(StageNode::REVERSE.0)] = Attachment { node: NodeId(origin as u32), port };
         way.stages.insert(0, Placed { node, side: StageSide::Entry, sees_reverse: false });
@@ -85,7 +92,7 @@ pub(super) fn place(
     Ok(unnamed)
 }
 
-/// A stage becomes a node whose ports lead nowhere yet: to the stage itself.
+/// Appends a stage as a node. Both of its ports are wired to the stage itself until `connect` wires them.
 fn append(stage: StageNode, nodes: &mut Vec<NetNode<Host>>, wires: &mut Vec<Vec<Attachment>>) -> NodeId {
     let node = NodeId(nodes.len() as u32);
     nodes.push(NetNode::Custom(Box::new(stage)));
@@ -93,7 +100,7 @@ fn append(stage: StageNode, nodes: &mut Vec<NetNode<Host>>, wires: &mut Vec<Vec<
     node
 }
 
-/// The stages of one direction.
+/// Builds the stages of one direction.
 fn build(
     scenario: &Scenario,
     hop: Hop,
@@ -115,22 +122,24 @@ fn build(
     Ok(placed)
 }
 
-/// Leads one direction through its stages, and those of the other that want to see it.
+/// Wires one direction through its stages, and through the stages of the other direction that see this one.
 fn connect(hop: Hop, own: &Way, other: &Way, net: &Topology<'_>, wires: &mut [Vec<Attachment>]) {
     let own_at =
         |side| own.stages.iter().filter(move |stage| stage.side == side).map(|stage| (stage.node, StageNode::FORWARD));
     let other_at = |side| {
+        // Reversed: the other direction passes these stages in the opposite order.
         let seeing = other.stages.iter().rev().filter(move |stage| stage.side == side && stage.sees_reverse);
         seeing.map(|stage| (stage.node, StageNode::REVERSE))
     };
     let link = net.link_node(hop);
     let (origin, port) = net.origin(hop);
+    // Saved, because the wire of the link is changed below.
     let destination = wires[link.index()][0];
     let before = other_at(StageSide::Exit).chain(own_at(StageSide::Entry));
     let sensing = other.senses.then(|| (net.link_node(Hop { dir: hop.dir.reverse(), ..hop }), Link::SENSED));
     let behind = sensing.into_iter().chain(other_at(StageSide::Entry)).chain(own_at(StageSide::Exit));
     let way = before.chain([(link, Port(0))]).chain(behind);
-    // By which wire the packet comes: a node's, and which of its ports.
+    // The last wire of the path so far: a node, and one of its ports.
     let mut from = (origin, usize::from(port.0));
     for (node, port) in way {
         wires[from.0][from.1] = Attachment { node, port };

@@ -7,13 +7,14 @@ use lopsided_core::{Dir, NodeId, Port};
 use lopsided_net::{Attachment, Routes};
 use lopsided_scenario::{Graph, Hop, NodeRef, Scenario};
 
-/// The graph with its nodes numbered and each node's links at hand.
+/// The graph with numbered nodes, and the links of each node.
 pub(super) struct Topology<'a> {
     graph: &'a Graph,
+    /// Number of hosts.
     pub hosts: usize,
-    /// For each host, then each router: its links as crossed when leaving it, by port.
+    /// For each host and then each router: its links in the outgoing direction, by port.
     pub outlets: Vec<Vec<Hop>>,
-    /// For each link, the port at its `from` and at its `to`.
+    /// For each link: its port at the node `from`, and its port at the node `to`.
     ports: Vec<(Port, Port)>,
 }
 
@@ -30,8 +31,10 @@ impl<'a> Topology<'a> {
         Ok(net)
     }
 
+    /// Attaches a link to a node, and returns the port.
     fn attach(&mut self, at: NodeRef, hop: Hop) -> Result<Port, BuildError> {
         let node = self.number(at);
+        // Ports have 16 bits.
         let limit = usize::from(u16::MAX);
         let outlets = &mut self.outlets[node];
         if outlets.len() == limit {
@@ -41,6 +44,7 @@ impl<'a> Topology<'a> {
         Ok(Port(outlets.len() as u16 - 1))
     }
 
+    /// The number of a node.
     fn number(&self, node: NodeRef) -> usize {
         match node {
             NodeRef::Host(host) => host,
@@ -48,15 +52,17 @@ impl<'a> Topology<'a> {
         }
     }
 
+    /// The node number of the first link direction.
     pub fn first_link(&self) -> usize {
         self.outlets.len()
     }
 
+    /// The node of a link direction.
     pub fn link_node(&self, hop: Hop) -> NodeId {
         NodeId((self.first_link() + 2 * hop.link + usize::from(hop.dir == Dir::Up)) as u32)
     }
 
-    /// The node that a hop leaves, and by which of its ports.
+    /// The node from which a link direction starts, and its port there.
     pub fn origin(&self, hop: Hop) -> (usize, Port) {
         let (spec, (from, to)) = (&self.graph.links[hop.link], self.ports[hop.link]);
         match hop.dir {
@@ -65,19 +71,19 @@ impl<'a> Topology<'a> {
         }
     }
 
-    /// Whether the node needs routes: a host with one link does not, and large networks have many.
+    /// True if the node needs a routing table. A host with one link needs none, which saves memory in large networks.
     pub fn chooses(&self, node: usize) -> bool {
         node >= self.hosts || self.outlets[node].len() > 1
     }
 
-    /// What hangs on each port of each node.
+    /// The far end of the wire at each port of each node.
     pub fn wires(&self) -> Vec<Vec<Attachment>> {
         let into_link = |hop: &Hop| Attachment { node: self.link_node(*hop), port: Port(0) };
         let mut wires: Vec<Vec<Attachment>> =
             self.outlets.iter().map(|hops| hops.iter().map(into_link).collect()).collect();
         for link in 0..self.graph.links.len() {
             for dir in Dir::BOTH {
-                // A packet arrives where the opposite direction leaves.
+                // A direction ends at the node and port where the opposite direction starts.
                 let (node, port) = self.origin(Hop { link, dir: dir.reverse() });
                 wires.push(vec![Attachment { node: NodeId(node as u32), port }]);
             }
@@ -86,18 +92,22 @@ impl<'a> Topology<'a> {
     }
 }
 
-/// How the packets of the flows go.
+/// The routes of the flows.
 pub(super) struct Routing {
-    /// The routes of hosts, then routers, that the flows need, both ways, and those between hosts outside.
+    /// The routing tables of hosts and then routers. They have routes for both directions of all flows, and for outside
+    /// hosts.
     pub tables: Vec<Routes>,
-    /// Each link that gets packets over other links alone, behind those.
+    /// For each link whose packets all come over other links: those links, and the link. See
+    /// [`lopsided_net::Network::with_followers`].
     pub followers: Vec<(Vec<NodeId>, NodeId)>,
 }
 
-/// Where a link's packets come from.
+/// Where the packets of a link come from.
 #[derive(Clone, Default)]
 struct Sources {
+    /// True if some of them come directly from a host.
     host: bool,
+    /// The links that they come over.
     links: Vec<NodeId>,
 }
 
@@ -111,6 +121,7 @@ impl Routing {
             if flow.from.max(flow.to) >= net.hosts {
                 return Err(BuildError::NoHost { flow: flow.name.clone() });
             }
+            // ACKs and replies need a path, too.
             for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
                 let no_path = || BuildError::NoPath {
                     flow: flow.name.clone(),
@@ -125,6 +136,7 @@ impl Routing {
                     }
                     let link = net.link_node(hop);
                     let known = &mut sources[link.index()];
+                    // Records the sources of each link, to find rows of links.
                     match before.replace(link) {
                         None => known.host = true,
                         Some(before) if known.links.last() == Some(&before) => {}
@@ -135,10 +147,12 @@ impl Routing {
         }
         for Outside { host: from, .. } in outside {
             for Outside { host: to, addresses, takes_the_rest } in outside.iter().filter(|to| to.host != *from) {
-                // Of those that no path joins, packets for each other are lost for want of a route.
+                // Two outside hosts without a path have no route to each other. Their packets are dropped for that
+                // reason.
                 for hop in paths.path(*from, *to).unwrap_or_default() {
                     let (node, port) = net.origin(hop);
                     tables[node].set(address(*to), port);
+                    // An outside host may have any number of addresses.
                     addresses.iter().for_each(|address| tables[node].set(*address, port));
                     if *takes_the_rest {
                         tables[node].set_default(port);
@@ -148,6 +162,7 @@ impl Routing {
         }
         let followers = sources.into_iter().enumerate().filter(|(_, sources)| !sources.host).map(|(node, sources)| {
             let mut links = sources.links;
+            // Several flows may cross the same pair of links.
             links.sort_unstable();
             links.dedup();
             (links, NodeId(node as u32))

@@ -1,4 +1,4 @@
-//! What a host needs to open the connections of one end of a flow.
+//! Creates the configurations of connections, for one end of a flow.
 
 use crate::stack::Stack;
 use lopsided_core::Rng;
@@ -13,17 +13,20 @@ pub(crate) struct Remote {
     pub port: u16,
 }
 
-/// Makes the connections of one end of a flow.
+/// Creates connection configurations for one end of a flow.
 #[derive(Debug)]
 pub(crate) struct ConnectionFactory {
+    /// The address of the host.
     pub local: IpAddr,
+    /// The TCP settings.
     pub stack: Stack,
-    /// Initial sequence numbers.
+    /// Draws initial sequence numbers.
     pub isn_rng: Rng,
 }
 
 impl ConnectionFactory {
-    /// The configuration of the next connection; `remembered` is what earlier ones left of the same destination.
+    /// The configuration of the next connection. `remembered` holds the metrics that earlier connections to the
+    /// destination left.
     pub fn config(
         &mut self,
         local_port: u16,
@@ -32,10 +35,12 @@ impl ConnectionFactory {
         remembered: Option<&Remembered>,
     ) -> ConnConfig {
         let Stack { profile, make_controller, mtu } = &self.stack;
+        // A profile of its own only if remembered metrics change it; otherwise all connections share one.
         let warmed = remembered.and_then(|remembered| remembered.apply(profile)).map(Arc::new);
         let profile = warmed.unwrap_or_else(|| Arc::clone(profile));
         let local = Endpoint { addr: self.local, port: local_port };
         let remote = Endpoint { addr: remote.addr, port: remote.port };
+        // Random per connection (RFC 9293, section 3.4.1), but from the flow's own stream.
         let iss = self.isn_rng.next_u64() as u32;
         let config = ConnConfig::with(local, remote, iss, *mtu, profile, &**make_controller);
         ConnConfig { path_mtu, ..config }

@@ -1,6 +1,6 @@
-//! Flows over a transport that is not the host's own TCP: see [`lopsided_app::Transport`].
+//! Flows over a transport other than the host's TCP: see [`lopsided_app::Transport`].
 //!
-//! Nothing here runs in a host without such flows.
+//! Hosts without such flows never run this code.
 
 use super::sockets::{FOREIGN, Io, addresses};
 use super::{Host, Remote};
@@ -15,7 +15,7 @@ use lopsided_core::{
 use lopsided_tcp::{Connection, Counters, TcpInfo};
 
 impl Host {
-    /// A TCP segment for no connection: one of a foreign TCP, or nobody's.
+    /// Handles a TCP segment without a connection: it belongs to a foreign TCP, or is refused.
     #[cold]
     pub(super) fn take_stray(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let Header::Tcp(header) = packet.transport() else { return cx.drop(packet, DropReason::NoSocket) };
@@ -24,12 +24,13 @@ impl Host {
             self.take_foreign(&packet, app, cx.now());
             return cx.recycle(packet);
         }
+        // `refuse` needs the packet as well.
         let header = header.clone();
         self.refuse(&packet, &header);
         cx.drop(packet, DropReason::NoSocket);
     }
 
-    /// The application whose foreign transport has this port.
+    /// The application whose foreign transport owns this port.
     fn foreign_app(&self, port: u16) -> Option<u32> {
         match self.sockets.ports.owner(port)? {
             Owner::Service(app) | Owner::Datagrams(app) => {
@@ -39,7 +40,7 @@ impl Host {
         }
     }
 
-    /// A packet for a foreign transport.
+    /// Passes a packet to a foreign transport.
     pub(super) fn take_foreign(&mut self, packet: &Delivered, app: u32, now: Time) {
         let slot = &mut self.sockets.apps[app as usize];
         let Some(transport) = slot.foreign.as_deref_mut() else { return };
@@ -48,14 +49,14 @@ impl Host {
             Header::Tcp(header) => header.src_port,
             Header::Other { .. } => 0,
         };
-        // The listening end learns from the first packet where to answer.
+        // The listening end answers to the source of the first packet.
         slot.remote.get_or_insert(Remote { addr: packet.src(), port });
         transport.handle_packet(now, packet);
         self.tell_foreign(app, now);
         self.sockets.ready.push(app);
     }
 
-    /// The time of a foreign transport may have come.
+    /// Handles a possible timeout of a foreign transport.
     #[cold]
     pub(super) fn wake_foreign(&mut self, app: u32, now: Time) {
         if let Some(transport) = self.sockets.apps[app as usize].foreign.as_deref_mut() {
@@ -64,8 +65,9 @@ impl Host {
         self.tell_foreign(app, now);
     }
 
-    /// Tells the application what happened to its sockets, and measures.
+    /// Notifies the application of the events of its sockets, and measures.
     fn tell_foreign(&mut self, app: u32, now: Time) {
+        // The application may act on its sockets, which can cause further events.
         while let Some((socket, event)) = self.next_event(app) {
             let socket = SocketId(socket.0 | FOREIGN);
             let mut io = Io { sockets: &mut self.sockets, app, now, polled: None };
@@ -81,13 +83,14 @@ impl Host {
     /// The next packet of a foreign transport.
     pub(super) fn next_foreign(&mut self, app: u32, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let now = cx.now();
-        // What the application did may have brought more to tell.
+        // The application's calls may have caused more events.
         self.tell_foreign(app, now);
         let slot = &mut self.sockets.apps[app as usize];
         let transport = slot.foreign.as_deref_mut()?;
         let Some(datagram) = transport.poll_transmit(now) else {
             if slot.sends {
                 match transport.cwnd() {
+                    // Sampled when the transport has nothing more to send: its window is then up to date.
                     Some(cwnd) => slot.meter.cwnd.set(now, cwnd),
                     None => slot.meter.cwnd.pause(now),
                 }
@@ -105,13 +108,14 @@ impl Host {
         Some((self.port(addresses), packet))
     }
 
-    /// Tells the observers what happened inside a foreign transport.
+    /// Publishes the events inside a foreign transport.
     #[cold]
     fn publish_foreign(&mut self, app: u32, cx: &mut Cx<'_>) {
         let slot = &mut self.sockets.apps[app as usize];
         let (Some(transport), Some(remote), Some(port)) = (slot.foreign.as_deref_mut(), slot.remote, slot.port) else {
             return;
         };
+        // Both ends use the port of the opener, so that their events can be joined.
         let opener_port = if slot.opens { port } else { remote.port };
         let endpoint = TcpEndpoint { flow: slot.flow, opener_port, sends: slot.sends };
         while let Some(TimedTcpEvent { at, event }) = transport.poll_trace() {
@@ -128,7 +132,7 @@ impl Host {
         }
     }
 
-    /// The states of the application's connections that are not over, the oldest first.
+    /// The states of the application's live connections, the oldest first.
     pub(crate) fn infos(&self, app: usize, now: Time) -> Vec<TransportInfo> {
         match &self.sockets.apps[app].foreign {
             Some(transport) => transport.connections(now),
@@ -136,7 +140,7 @@ impl Host {
         }
     }
 
-    /// The counters of all connections of an application, those that are over included.
+    /// The counters of all connections of an application, including ended ones.
     pub(crate) fn total(&self, app: usize, now: Time) -> Counters {
         let slot = &self.sockets.apps[app];
         let past = match &slot.foreign {
@@ -146,7 +150,7 @@ impl Host {
         self.infos(app, now).iter().fold(past, |sum, info| sum + info.counters)
     }
 
-    /// The smoothed RTT of the last connection that is over.
+    /// The smoothed RTT of the connection that ended last.
     pub(crate) fn last_srtt(&self, app: usize) -> Option<Duration> {
         let slot = &self.sockets.apps[app];
         slot.foreign.as_ref().map_or(slot.meter.last_srtt, |transport| transport.past().1)

@@ -1,10 +1,34 @@
-//! A host: TCP connections and datagrams behind one address, and the applications that use them.
+//! A host: TCP connections and datagrams at one address, and the applications that use them.
 //!
-//! A segment for no connection and no listening port is lost with the reason `no_socket`, and answered with a reset
-//! (RFC 9293 section 3.10.7.1).
+//! # How a host works
 //!
-//! A message that a packet was too big makes the segments to that destination smaller, of the connections that are and
-//! of those to come (RFC 1191). Leaves out: forwarding, the rest of ICMP, and the time that a real host takes to run.
+//! - Each application is on one end of one flow and has an [`AppSlot`]. Each connection has a slot in [`HostSockets`].
+//!   Both are numbered together: applications first, then connections.
+//! - `timers` has one time per application and per connection. A time may be too early, but never too late. So a timer
+//!   that moves to a later time is not updated: when the old time comes, the connection is asked again. This is cheaper
+//!   than an update for every segment.
+//! - `ready` is a stack of the applications and connections that may have packets to send. [`Node::poll_transmit`]
+//!   polls the last one until it has no more packets. Then its timer is set, and it is removed.
+//! - After each segment or timeout of a connection, its application is notified (`visit`), and then the connection is
+//!   pushed to `ready`.
+//!
+//! # Shortcuts
+//!
+//! Most hosts have one connection, and most segments need no answer. These shortcuts must not change the result:
+//!
+//! - `latest` is the connection of the last segment. If the next segment belongs to it as well, no table is searched.
+//! - `goes_on` is true if the connection on top of `ready` stated that its next segment is a full one ([`Next::Full`]).
+//!   The next poll then writes that segment without checks. Any event at the host resets it.
+//! - A received segment does not push the connection to `ready` if nothing else is ready and the connection has nothing
+//!   to send.
+//!
+//! # Errors
+//!
+//! A segment without a connection or listening port is dropped with the reason `no_socket`, and answered with a reset
+//! (RFC 9293, section 3.10.7.1). A message that a packet was too big reduces the segment size to that destination, for
+//! present and future connections (RFC 1191).
+//!
+//! Left out: forwarding, the rest of ICMP, and the processing time of a real host.
 
 mod connection_factory;
 mod flow_meter;
@@ -36,7 +60,7 @@ use ports::Owner;
 use sockets::{Conn, HostSockets, Io, addresses};
 use std::net::IpAddr;
 
-/// A reset, to whom it goes, and with which codepoint.
+/// A reset that waits to be sent, with its IP header.
 #[derive(Debug)]
 struct PendingRst {
     flow: FlowId,
@@ -44,23 +68,24 @@ struct PendingRst {
     header: TcpHeader,
 }
 
+/// A host with its applications and sockets. See the module's documentation in the source for how it works.
 #[derive(Debug)]
 pub struct Host {
     addr: IpAddr,
-    /// Which port leads where; `None` for the usual host with one.
+    /// Port for each destination; `None` for the usual host with a single port.
     routes: Option<Box<Routes>>,
-    /// In the order of their slots in `sockets`.
+    /// The applications, in the order of their slots in `sockets`.
     apps: Vec<Box<dyn Application>>,
     sockets: HostSockets,
-    /// The connection that the last segment was for.
+    /// The connection of the last received segment.
     latest: u32,
-    /// The connection that sends now has a full segment next, unless something happens.
+    /// True if the connection on top of `ready` has a full segment to send next.
     goes_on: bool,
-    /// Resets to send, for segments that nobody here expects.
+    /// Resets to send, for segments without a connection.
     pending_rsts: Vec<PendingRst>,
-    /// Of each application, where somebody watches them.
+    /// Last known window of each application; `None` unless an observer watches windows.
     windows: Option<Vec<Option<Window>>>,
-    /// `None` for the usual host, whose packets reach the link at once.
+    /// The interface; `None` for the usual host, whose packets reach the link at once.
     interface: Option<Box<Interface>>,
 }
 
@@ -79,12 +104,12 @@ impl Host {
         }
     }
 
-    /// From now on interrupts the run whenever the state or window of a flow's sender changes.
+    /// Interrupts the run from now on whenever the state or the window of a sender changes.
     pub(crate) fn watch_windows(&mut self) {
         self.windows = Some(Vec::new());
     }
 
-    /// From now on tells the observers what happens inside new connections.
+    /// Publishes the events inside new connections from now on.
     pub(crate) fn listen_to(&mut self, kinds: TcpEventMask) {
         self.sockets.trace = kinds;
         for transport in self.sockets.apps.iter_mut().filter_map(|slot| slot.foreign.as_deref_mut()) {
@@ -92,25 +117,26 @@ impl Host {
         }
     }
 
-    /// The port at which the next application may be reached. `None`: the host has no port left.
+    /// Reserves the listening port of the next application. `None` if the host has no port left.
     pub(crate) fn serve(&mut self) -> Option<u16> {
         self.sockets.ports.serve(self.apps.len() as u32)
     }
 
-    /// The port from which the next application's datagrams come. `None`: the host has no port left.
+    /// Reserves the source port for datagrams of the next application. `None` if the host has no port left.
     pub(crate) fn open_datagrams(&mut self) -> Option<u16> {
         self.sockets.ports.go_out_with_datagrams(self.apps.len() as u32)
     }
 
-    /// Adds an application; gives its place.
+    /// Adds an application, and returns its index.
     pub(crate) fn add_app(&mut self, app: Box<dyn Application>, mut slot: AppSlot) -> usize {
         if let Some(transport) = slot.foreign.as_deref_mut().filter(|_| self.sockets.trace != TcpEventMask::NONE) {
             transport.listen_to(self.sockets.trace);
         }
         let place = self.apps.len();
+        // Applications have the first numbers in `timers`, so they are added before any connection.
         self.sockets.timers.reserve(place + 1);
         self.sockets.timers.set(place, slot.next_edge());
-        // Most hosts have one.
+        // Most hosts have one application: allocate no room for more.
         self.sockets.apps.reserve_exact(usize::from(place == 0));
         self.sockets.apps.push(slot);
         self.apps.reserve_exact(usize::from(place == 0));
@@ -126,13 +152,13 @@ impl Host {
         &mut self.sockets.apps[app].meter
     }
 
-    /// The connections of an application that are not over.
+    /// The live connections of an application.
     pub(crate) fn connections(&self, app: usize) -> impl Iterator<Item = &Connection> {
         let live = self.sockets.apps[app].live.iter();
         live.filter_map(|slot| self.sockets.conn(*slot)).map(|conn| &conn.connection)
     }
 
-    /// Data segments that reached the application's connections, repeated ones included.
+    /// Number of data segments that arrived at the application's connections, including duplicates.
     pub(crate) fn data_segments_in(&self, app: usize, now: Time) -> u64 {
         let slot = &self.sockets.apps[app];
         if slot.foreign.is_some() {
@@ -140,13 +166,14 @@ impl Host {
         }
         let existing = slot.accepted.iter().map(|(_, conn)| *conn).chain(slot.live.iter().copied());
         let mut existing: Vec<u32> = existing.collect();
+        // An accepted connection is in both lists while it is live.
         existing.sort_unstable();
         existing.dedup();
         let counted = existing.into_iter().filter_map(|conn| self.sockets.conn(conn));
         slot.meter.past_segments_in + counted.map(|conn| conn.connection.counters().data_segments_in).sum::<u64>()
     }
 
-    /// Ends the interval over which the flow's round trips (or one-way times) are counted, and begins the next.
+    /// Ends the interval over which the flow's round-trip times (or one-way times) are counted, and begins the next.
     pub(crate) fn take_delays(&mut self, app: usize) -> Moments {
         let slot = &mut self.sockets.apps[app];
         if let Some(transport) = slot.foreign.as_deref_mut().filter(|_| slot.sends) {
@@ -161,11 +188,12 @@ impl Host {
         slot.meter.rtt.take_interval()
     }
 
-    /// The connection that the segment belongs to, or a new one if it asks for a service.
+    /// The connection of a segment, or a new connection if the segment is a SYN for a listening port.
     #[inline]
     fn connection_for(&mut self, packet: &Packet, header: &TcpHeader, now: Time) -> Option<u32> {
-        // A host mostly has one connection, or hears from one several times in a row: then no table need be looked at.
+        // Mostly a segment belongs to the same connection as the last one. Then no table is searched.
         let belongs = |conn: &Conn| {
+            // Ports first: addresses are more expensive to compare.
             let ports = conn.local_port == header.dst_port && conn.remote.port == header.src_port;
             ports && packet.is_from(conn.remote.addr)
         };
@@ -186,6 +214,7 @@ impl Host {
                 if let Some((_, slot)) = accepted.iter().find(|(from, _)| *from == remote) {
                     return Some(*slot);
                 }
+                // Only a SYN opens a connection (RFC 9293, section 3.10.7.2).
                 let opens = header.flags.has(Flags::SYN) && !header.flags.has(Flags::ACK);
                 if opens { self.accept(app, header.dst_port, remote, now) } else { None }
             }
@@ -193,9 +222,10 @@ impl Host {
         }
     }
 
-    /// A new connection for a service; `None` for one of datagrams.
+    /// Creates a connection for a listening application. `None` if the application uses datagrams.
     fn accept(&mut self, app: u32, local_port: u16, remote: Remote, now: Time) -> Option<u32> {
         let factory = self.sockets.apps[app as usize].factory.as_mut()?;
+        // New connections start with the known path MTU and the metrics of earlier connections.
         let path = self.sockets.paths.to(remote.addr, now);
         let remembered = self.sockets.remembered.get(&remote.addr);
         let connection = Connection::listen(factory.config(local_port, remote, path, remembered));
@@ -208,14 +238,14 @@ impl Host {
         Some(slot)
     }
 
-    /// Tells the application of an event of its socket.
+    /// Notifies the application of an event of its socket.
     #[inline]
     fn tell(&mut self, app: u32, socket: SocketId, event: SocketEvent, now: Time) {
         let mut io = Io { sockets: &mut self.sockets, app, now, polled: Some(socket.0) };
         self.apps[app as usize].on_event(socket, event, &mut io);
     }
 
-    /// Lets the application see what happened to its connection.
+    /// Notifies the application of the events of its connection.
     #[inline(always)]
     fn visit(&mut self, slot: u32, now: Time) {
         let Some((conn, of_app)) = self.sockets.conn_and_app(slot) else { return };
@@ -224,40 +254,43 @@ impl Host {
         }
     }
 
-    /// The application of this connection may act on what happened to it.
+    /// Calls the application of a connection after an event.
     fn tell_ready(&mut self, slot: u32, now: Time) {
         let Some(conn) = self.sockets.conn(slot) else { return };
         let app = conn.app;
-        // A handshake that is not complete has nothing for the application, as for one that waits for connect() to
-        // return.
+        // Before the handshake completes the application has nothing to do, like a program that waits in connect().
         let (live, open) = (conn.live, conn.connection.state() != State::SynSent);
         if conn.connection.has_events() {
             self.visit_events(slot, app, open, now);
         } else if live && open {
             self.tell(app, SocketId(slot), SocketEvent::Ready, now);
         }
+        // The application may have changed its timer.
         if live {
             self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
         }
     }
 
-    /// As [`Host::visit`], after a timer.
+    /// Like [`Host::visit`], after a timer. Kept out of line because timers expire rarely.
     #[cold]
     fn visit_late(&mut self, slot: u32, now: Time) {
         self.visit(slot, now);
     }
 
-    /// The connection has more to tell than that it was touched; the application may hear it, if it is `open` to it.
+    /// Notifies the application of the connection's queued events. `open` is false before the handshake completes: the
+    /// application then learns only of the connection's end.
     #[cold]
     fn visit_events(&mut self, slot: u32, app: u32, open: bool, now: Time) {
         let Some(conn) = self.sockets.conns[slot as usize].as_deref_mut() else { return };
         let mut told = Happened::default();
+        // All events first: the application must see the final state.
         while let Some(event) = conn.connection.poll_event() {
             told.note(event);
         }
         if !conn.live {
             return;
         }
+        // In the order of a life: connected, data, end of data, closed.
         if told.connected {
             self.tell(app, SocketId(slot), SocketEvent::Connected, now);
         }
@@ -285,6 +318,7 @@ impl Host {
         if let Some(mut seen) = self.windows.take() {
             let now: Vec<Option<Window>> = (0..self.apps.len()).map(|app| self.window(app, at)).collect();
             if now != seen {
+                // The recorder takes a sample as soon as this event is over.
                 cx.interrupt();
                 seen = now;
             }
@@ -292,7 +326,7 @@ impl Host {
         }
     }
 
-    /// As the table of samples has it: the sum of the windows, and the state and the threshold of the oldest
+    /// The value that the table of samples shows: the sum of the windows, and the state and threshold of the oldest
     /// connection.
     fn window(&self, app: usize, now: Time) -> Option<Window> {
         let infos = self.infos(app, now);
@@ -300,12 +334,13 @@ impl Host {
         Some((oldest.state, infos.iter().map(|info| info.cwnd).sum(), oldest.ssthresh))
     }
 
-    /// Tells the observers what happened inside a connection.
+    /// Publishes the events inside a connection.
     #[cold]
     fn publish_trace(&mut self, slot: u32, cx: &mut Cx<'_>) {
         let Some(conn) = self.sockets.conns[slot as usize].as_deref_mut() else { return };
         let of_app = &self.sockets.apps[conn.app as usize];
         let accepted = of_app.accepted.iter().any(|(_, accepted)| *accepted == slot);
+        // Both ends use the port of the opener, so that their events can be joined.
         let opener_port = if accepted { conn.remote.port } else { conn.local_port };
         let endpoint = TcpEndpoint { flow: conn.flow, opener_port, sends: of_app.sends };
         while let Some(TimedTcpEvent { at, event }) = conn.connection.poll_trace() {
@@ -313,7 +348,7 @@ impl Host {
         }
     }
 
-    /// A connection has nothing more to send: sets its timer, or clears it away.
+    /// After a connection has sent everything: sets its timer, or removes it if it is finished.
     #[inline(always)]
     fn settle(&mut self, slot: u32, now: Time) {
         let number = self.sockets.number(slot) as usize;
@@ -325,17 +360,19 @@ impl Host {
         self.clear_away(slot, now);
     }
 
-    /// A connection is finished.
+    /// Removes a finished connection.
     #[cold]
     fn clear_away(&mut self, slot: u32, now: Time) {
         let number = self.sockets.number(slot) as usize;
         let Some(app) = self.sockets.conn(slot).map(|conn| conn.app) else { return };
         self.sockets.timers.set(number, None);
+        // Has no effect if the application was notified before.
         self.tell_closed(app, slot, CloseReason::Normal, now);
         let Some(conn) = self.sockets.conns[slot as usize].take() else { return };
         let of_app = &mut self.sockets.apps[app as usize];
         of_app.accepted.retain(|(_, accepted)| *accepted != slot);
         of_app.meter.past_segments_in += conn.connection.counters().data_segments_in;
+        // Only now, after TIME-WAIT, may the port be used again.
         self.sockets.ports.release(conn.local_port);
         self.sockets.free.push(slot);
         self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
@@ -345,6 +382,7 @@ impl Host {
         let slot = &mut self.sockets.apps[app as usize];
         let starts = slot.start.take_if(|start| *start <= now).is_some();
         let stops = slot.stop.take_if(|stop| *stop <= now).is_some();
+        // A flow that stops before it starts never starts.
         if stops {
             slot.start = None;
         }
@@ -372,18 +410,23 @@ impl Host {
         }
     }
 
-    /// What one of the applications or connections has to send, to an interface that has room or not.
+    /// Returns the next packet of an application or connection. `room` is false if the interface is full: a connection
+    /// then sends only segments without data.
     #[inline]
     fn next_packet(&mut self, room: bool, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let now = cx.now();
+        // Valid for one poll only.
         let goes_on = std::mem::take(&mut self.goes_on);
+        // The last entry is polled until it has nothing to send.
         while let Some(&number) = self.sockets.ready.last() {
+            // Applications have the first numbers, connections the others.
             if let Some(slot) = number.checked_sub(self.apps.len() as u32) {
                 if let Some(conn) = self.sockets.conn_mut(slot) {
                     let Conn { connection, flow, ip, .. } = conn;
                     let mut follows = Next::Open;
                     let packet = cx.originate_tcp(|header| {
                         let outgoing = match room {
+                            // The previous call stated that a full segment follows, so all checks can be omitted.
                             true if goes_on => Some(connection.write_full_segment(now, header)),
                             true => connection.write_segment(now, header),
                             false => connection.write_segment_without_data(now, header),
@@ -394,7 +437,8 @@ impl Host {
                     });
                     if let Some(packet) = packet {
                         let to = ip.addresses;
-                        // Where somebody listens, they hear of it behind the segment.
+                        // If an observer listens to the connection, its events must be published after the segment, by
+                        // another poll.
                         self.goes_on = follows == Next::Full;
                         if follows == Next::Nothing && self.sockets.trace == TcpEventMask::NONE {
                             self.sockets.ready.pop();
@@ -413,6 +457,7 @@ impl Host {
                     return Some(packet);
                 }
                 self.sockets.ready.pop();
+                // Nothing to send: set the timers of the application and of its transport.
                 let edge = self.sockets.apps[number as usize].next_edge();
                 self.sockets.lower(number as usize, edge);
                 self.sockets.lower(number as usize, self.apps[number as usize].next_timeout());
@@ -456,12 +501,14 @@ impl Host {
         Some((self.port(addresses), packet))
     }
 
-    /// Takes all that is to be sent into the interface, and gives what has waited there long enough.
+    /// Moves all packets into the interface, and returns the next packet that has waited long enough.
     #[inline(never)]
     fn pass_interface(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let mut interface = self.interface.take()?;
         loop {
             let room = interface.has_room();
+            // Without room, a connection writes no data: the data counts as rejected, and the window is reduced.
+            // Segments without data are dropped.
             let Some((port, packet)) = self.next_packet(room, cx) else { break };
             if room {
                 interface.take(cx.now(), port, packet);
@@ -475,7 +522,7 @@ impl Host {
         given
     }
 
-    /// That leads to the destination.
+    /// The port to the destination.
     #[inline(always)]
     fn port(&self, addresses: Addresses) -> Port {
         let to = |routes: &Routes| routes.to(addresses.dst()).expect("flows have routes");
@@ -483,10 +530,10 @@ impl Host {
     }
 }
 
-/// What a sample at each change watches: the congestion state, the window, the threshold.
+/// The values whose change triggers a sample: congestion state, window, threshold.
 type Window = (&'static str, Bytes, Option<Bytes>);
 
-/// The events of one connection since the application was last told.
+/// The events of one connection since its application was last notified.
 #[derive(Default)]
 struct Happened {
     connected: bool,
@@ -502,7 +549,7 @@ impl Happened {
             ConnEvent::Closed => self.closed = Some(CloseReason::Normal),
             ConnEvent::Failed(ConnError::Refused | ConnError::Reset) => self.closed = Some(CloseReason::Reset),
             ConnEvent::Failed(ConnError::TimedOut) => self.closed = Some(CloseReason::TimedOut),
-            // RunApplications are told at every visit.
+            // Applications are notified of readiness at every visit.
             ConnEvent::Readable | ConnEvent::Writable => {}
         }
     }
@@ -516,7 +563,8 @@ impl Host {
         if conn.pass_on(of_app, now) {
             self.tell_ready(slot, now);
         }
-        // Mostly this is the only connection that could send. Most segments are answered by nothing.
+        // Mostly no other connection is ready and the segment needs no answer. Then the connection need not be polled.
+        // The shortcut must not skip an interface, a watched window, or events that must be published.
         let alone = self.sockets.ready.is_empty()
             && self.interface.is_none()
             && self.windows.is_none()
@@ -542,14 +590,14 @@ impl Host {
             return self.take_foreign(packet, app, now);
         }
         slot.meter.datagram_arrived(now, packet);
-        // The listening end learns from the first datagram where to answer.
+        // The listening end answers to the source of the first datagram.
         slot.remote.get_or_insert(Remote { addr: packet.src(), port: from.src_port });
         let mut io = Io { sockets: &mut self.sockets, app, now, polled: None };
         self.apps[app as usize].on_datagram(&packet.payload(), packet.sent_at(), &mut io);
         self.sockets.lower(app as usize, self.apps[app as usize].next_timeout());
     }
 
-    /// The application whose datagrams arrive at this port.
+    /// The application that receives datagrams at this port.
     fn datagram_app(&self, port: u16) -> Option<u32> {
         match self.sockets.ports.owner(port)? {
             Owner::Datagrams(app) => Some(app),
@@ -563,6 +611,7 @@ impl Node for Host {
     fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
         let now = cx.now();
         self.goes_on = false;
+        // Hosts do not forward.
         if !packet.is_to(self.addr) {
             return cx.drop(packet, DropReason::NoRoute);
         }
@@ -590,6 +639,7 @@ impl Node for Host {
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         self.goes_on = false;
+        // A timer may be early; its owner then does nothing and sets it again.
         while let Some((_, number)) = self.sockets.timers.first().filter(|(due, _)| *due <= now) {
             self.sockets.timers.set(number, None);
             match number.checked_sub(self.apps.len()) {
@@ -599,7 +649,7 @@ impl Node for Host {
         }
     }
 
-    /// A packet is seen as it leaves the host: what waits in the interface is not in the network yet.
+    /// Publishes a packet when it leaves the host. Packets in the interface are not in the network yet.
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let given = if self.interface.is_none() { self.next_packet(true, cx) } else { self.pass_interface(cx) };
         match &given {
@@ -634,8 +684,8 @@ impl Node for Host {
 mod tests {
     use super::*;
 
-    /// Each flow has two of each: an octet here is 20 kB of 10,000 flows. What few connections use belongs in a box of its
-    /// own; where a bound must rise, the commit says for what.
+    /// Each flow has two of each, so one byte costs 20 kB with 10,000 flows. Rarely used fields belong into a box of
+    /// their own. If a bound must rise, the commit says why.
     #[test]
     fn what_each_end_of_a_flow_takes() {
         assert!(size_of::<Conn>() <= 2720, "a connection takes {}", size_of::<Conn>());

@@ -1,4 +1,4 @@
-//! What a host does with a router's message that a packet was too big (RFC 1191).
+//! Handles a router's message that a packet was too big (RFC 1191).
 
 use super::{Host, Remote};
 use crate::host::ports::Owner;
@@ -6,9 +6,10 @@ use lopsided_core::wire::{PacketTooBig, read_packet_too_big};
 use lopsided_core::{Bytes, Cx, DropReason, Packet, Time};
 
 impl Host {
-    /// A packet that is neither a segment nor a datagram.
+    /// Handles a packet that is neither TCP nor UDP.
     #[cold]
     pub(super) fn take_message(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        // Only messages that quote a packet of this host.
         let Some(told) = read_packet_too_big(&packet).filter(|told| told.src == self.addr) else {
             return cx.drop(packet, DropReason::NoSocket);
         };
@@ -19,7 +20,7 @@ impl Host {
         }
     }
 
-    /// The connection that sent what was too big.
+    /// The connection that sent the packet that was too big.
     fn connection_of(&self, told: &PacketTooBig) -> Option<u32> {
         let remote = Remote { addr: told.dst, port: told.dst_port };
         let slot = match self.sockets.ports.owner(told.src_port)? {
@@ -36,6 +37,7 @@ impl Host {
     fn shrink_segments(&mut self, slot: u32, told: &PacketTooBig, now: Time) {
         let Some(conn) = self.sockets.conn_mut(slot) else { return };
         let mtu = Bytes::new(u64::from(told.mtu));
+        // RFC 5927, section 4.1: the connection checks the quoted sequence number against blind attacks.
         let Some(known) = conn.connection.handle_too_big(now, told.seq, mtu) else { return };
         self.sockets.paths.learn(told.dst, known);
         self.sockets.ready.push(self.sockets.number(slot));

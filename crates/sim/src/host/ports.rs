@@ -1,44 +1,47 @@
-//! Which local port belongs to whom: services on ports of their own, connections that go out on ephemeral ones.
+//! The owners of a host's local ports: listening applications have well-known ports, outgoing connections have
+//! ephemeral ports.
 //!
-//! Every application that receives has a port to itself and every connection that goes out has one to itself, so the
-//! port alone finds the candidate and one comparison of the far end confirms it.
+//! Every listening application and every outgoing connection has a port of its own. So the port alone identifies the
+//! candidate for a segment, and one comparison of the far end confirms it.
 
-/// The first port that services get, one after the other.
+/// The listening port of the first application. Later applications get the following ports.
 pub(crate) const FIRST_SERVICE: u16 = 5001;
-/// The ephemeral ports of Linux.
+/// The range of ephemeral ports, as in Linux (`ip_local_port_range`).
 const FIRST_EPHEMERAL: u16 = 32_768;
 const LAST_EPHEMERAL: u16 = 60_999;
 
-/// Services that one host can have.
+/// Maximum number of listening applications on one host.
 pub(crate) const MAX_SERVICES: usize = (FIRST_EPHEMERAL - FIRST_SERVICE) as usize;
 
-/// In the tables: nobody's.
+/// A free port in the tables.
 const NOBODY: u32 = u32::MAX;
-/// In the table of outgoing ports: the rest of the word is an application with datagrams, not a connection.
+/// The bit in the table of outgoing ports that marks an application with datagrams instead of a connection.
 const DATAGRAMS: u32 = 1 << 31;
 
+/// The owners of all ports of a host.
 #[derive(Debug, Default)]
 pub(crate) struct Ports {
-    /// Applications, by port from [`FIRST_SERVICE`] on.
+    /// The listening application of each port from [`FIRST_SERVICE`] on.
     services: Vec<u32>,
-    /// Connections, or applications with [`DATAGRAMS`], by port from [`FIRST_EPHEMERAL`] on.
+    /// The connection, or application with [`DATAGRAMS`], of each port from [`FIRST_EPHEMERAL`] on.
     outgoing: Vec<u32>,
-    /// Where the search for a free ephemeral port begins.
+    /// Where the search for a free ephemeral port starts.
     next: usize,
 }
 
+/// The owner of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// An application that waits for whoever comes.
+    /// A listening application.
     Service(u32),
-    /// A connection that went out from here.
+    /// An outgoing connection.
     Connection(u32),
-    /// An application that sent the first datagram from here.
+    /// An application that sent the first datagram.
     Datagrams(u32),
 }
 
 impl Ports {
-    /// The port of a new service; `None` if all are taken.
+    /// Reserves the port of a new listening application. `None` if all are used.
     pub fn serve(&mut self, app: u32) -> Option<u16> {
         if self.services.len() == MAX_SERVICES {
             return None;
@@ -47,6 +50,7 @@ impl Ports {
         Some(FIRST_SERVICE + self.services.len() as u16 - 1)
     }
 
+    /// The owner of a port; `None` if it is free.
     #[inline]
     pub fn owner(&self, port: u16) -> Option<Owner> {
         if port >= FIRST_EPHEMERAL {
@@ -61,10 +65,11 @@ impl Ports {
         Some(Owner::Service(app))
     }
 
-    /// A free ephemeral port for the connection: always the next one, so that a port rests as long as possible. `None`
-    /// if all are taken.
+    /// Reserves an ephemeral port for a connection. The search continues after the last reserved port, so that a port
+    /// is reused as late as possible. `None` if all are used.
     pub fn go_out(&mut self, connection: u32) -> Option<u16> {
         let all = usize::from(LAST_EPHEMERAL - FIRST_EPHEMERAL) + 1;
+        // Starting after the last reserved port: released ports are reused as late as possible.
         let free =
             (self.next..all).chain(0..self.next).find(|at| self.outgoing.get(*at).is_none_or(|c| *c == NOBODY))?;
         if free >= self.outgoing.len() {
@@ -75,11 +80,12 @@ impl Ports {
         Some(FIRST_EPHEMERAL + free as u16)
     }
 
-    /// A free ephemeral port for the application's datagrams.
+    /// Reserves an ephemeral port for an application with datagrams.
     pub fn go_out_with_datagrams(&mut self, app: u32) -> Option<u16> {
         self.go_out(app | DATAGRAMS)
     }
 
+    /// Releases an ephemeral port.
     pub fn release(&mut self, port: u16) {
         if let Some(owner) = port.checked_sub(FIRST_EPHEMERAL).and_then(|at| self.outgoing.get_mut(usize::from(at))) {
             *owner = NOBODY;

@@ -1,4 +1,4 @@
-//! The sockets of a host: its connections and datagrams, and what an application may do with them.
+//! The sockets of a host: its connections and datagrams, and the interface by which applications use them.
 
 use super::connection_factory::{ConnectionFactory, Remote};
 use super::flow_meter::{Counted, FlowMeter};
@@ -14,27 +14,35 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Shutdown};
 use std::ops::Range;
 
-/// A connection and where it belongs.
+/// A connection, with its application and its address.
 #[derive(Debug)]
 pub(crate) struct Conn {
+    /// The state machine.
     pub connection: Connection,
+    /// Index of the application.
     pub app: u32,
+    /// The flow.
     pub flow: FlowId,
+    /// The local port.
     pub local_port: u16,
+    /// The far end.
     pub remote: Remote,
-    /// Of all that it sends, but for the codepoint of congestion.
+    /// IP header of all segments, except for the ECN field.
     pub ip: IpHeader,
-    /// The application has not been told that it is over.
+    /// True until the application is notified that the connection has ended.
     pub live: bool,
+    /// The part of this connection that the flow's meter has counted.
     pub counted: Counted,
-    /// Ranges of what was read that are placeholders, of which the application has not asked.
+    /// Ranges of the stream that were read as placeholders and that the application has not fetched yet.
     pub placeholders: Vec<Range<u64>>,
 }
 
 impl Conn {
-    /// Something happened: what the application has its host do is done, and measured. True if it is to be told.
+    /// Handles an event of the connection on behalf of the application, and measures it. Returns true if the
+    /// application must be notified.
     #[inline(always)]
     pub fn pass_on(&mut self, of_app: &mut AppSlot, now: Time) -> bool {
+        // Windows and round trips are measured at the sender of data only.
         if self.live && of_app.sends {
             of_app.meter.watch(now, &self.connection, &mut self.counted);
         }
@@ -43,24 +51,27 @@ impl Conn {
         }
         let open = self.live && self.connection.state() != State::SynSent;
         match of_app.on_ready {
+            // Most receivers only read everything: the host does it for them, without a call.
             OnReady::Drains if open => {
                 of_app.meter.delivered_bytes += self.read(now).1;
                 false
             }
+            // A sender is notified only when it can write.
             _ => open && self.connection.writable() > 0,
         }
     }
 
-    /// Reads all there is; gives it, and how many octets were delivered with it. What only stands for octets is not.
+    /// Reads all available data. Returns the data, and the number of delivered bytes: placeholders do not count.
     #[inline(always)]
     pub fn read(&mut self, now: Time) -> (Payload, u64) {
         let read = self.connection.read(now, u64::from(u32::MAX)).unwrap_or(Payload::EMPTY);
+        // Placeholders stand for lost data that a repair may deliver later.
         let missing = if self.connection.takes_placeholders() { self.note_placeholders() } else { 0 };
         let delivered = u64::from(read.len()) - missing;
         (read, delivered)
     }
 
-    /// Takes over the ranges that became placeholders; gives their octets.
+    /// Stores the ranges that became placeholders, and returns their number of bytes.
     #[cold]
     fn note_placeholders(&mut self) -> u64 {
         let missing = self.connection.take_placeholders();
@@ -70,41 +81,44 @@ impl Conn {
     }
 }
 
-/// An application's place at its host.
+/// The host's state of one application.
 #[derive(Debug)]
 pub(crate) struct AppSlot {
     pub flow: FlowId,
-    /// The differentiated services codepoint of all that it sends.
+    /// The differentiated services codepoint of all packets.
     pub dscp: u8,
-    /// It sends the flow's data, so that round trips and windows are measured here.
+    /// True if it sends the flow's data. Round trips and windows are measured at this end.
     pub sends: bool,
-    /// What it does on hearing that a socket is ready.
+    /// The application's reaction to a ready socket.
     pub on_ready: OnReady,
-    /// The other end; its port is known where this end opens connections or sends the first datagram.
+    /// The other end. Its port is known at the end that opens connections or sends the first datagram.
     pub remote: Option<Remote>,
-    /// `None` for datagrams.
+    /// Creates connections; `None` for datagrams.
     pub factory: Option<ConnectionFactory>,
-    /// A transport that is not the host's own TCP.
+    /// A transport other than the host's TCP.
     pub foreign: Option<Box<dyn Transport>>,
-    /// This end opens the flow's connections.
+    /// True if this end opens the flow's connections.
     pub opens: bool,
-    /// The local port of datagrams, or of the service that waits for connections.
+    /// The local port of datagrams, or the listening port.
     pub port: Option<u16>,
-    /// Connections that are not over, in the order in which they were opened.
+    /// The live connections, in the order in which they were opened.
     pub live: Vec<u32>,
-    /// All connections that still exist, by their far end, where this end accepts them.
+    /// All connections that still exist, with their far ends, if this end accepts connections.
     pub accepted: Vec<(Remote, u32)>,
-    /// Datagrams that wait to be polled.
+    /// Datagrams that wait to be sent.
     pub datagrams: VecDeque<Payload>,
+    /// The application's random numbers.
     pub rng: Rng,
-    /// The instants at which the flow begins and ends, as long as they are still to come.
+    /// Start of the flow; `None` once it has started.
     pub start: Option<Time>,
+    /// End of the flow; `None` once it has stopped.
     pub stop: Option<Time>,
+    /// Measurements of the flow at this end.
     pub meter: FlowMeter,
 }
 
 impl AppSlot {
-    /// When the host must call the application, beside the application's own time.
+    /// Time of the flow's start or end, at which the host calls the application.
     pub fn next_edge(&self) -> Option<Time> {
         match (self.start, self.stop) {
             (Some(start), Some(stop)) => Some(start.min(stop)),
@@ -113,23 +127,27 @@ impl AppSlot {
     }
 }
 
-/// All that the applications of one host share.
+/// The sockets that all applications of a host share.
 #[derive(Debug)]
 pub(crate) struct HostSockets {
+    /// State of each application.
     pub apps: Vec<AppSlot>,
+    /// Connections by slot; `None` for a free slot.
     pub conns: Vec<Option<Box<Conn>>>,
+    /// Free slots.
     pub free: Vec<u32>,
+    /// Owners of local ports.
     pub ports: Ports,
+    /// Known path MTUs.
     pub paths: KnownPaths,
-    /// What ended connections left of their destinations, where the stack keeps that.
+    /// Metrics that ended connections left, by destination, if the stack keeps them.
     pub remembered: BTreeMap<IpAddr, Remembered>,
-    /// One time for each application, then one for each connection. A time may be earlier than the true one, never
-    /// later: a timer that moved away is looked at when the old time comes, which costs less than moving it with every
-    /// segment.
+    /// One time for each application, then one for each connection. A time may be too early, never too late: when it
+    /// comes, the owner is asked again. This costs less than an update for every segment.
     pub timers: EventQueue,
-    /// Applications and connections, numbered as in `timers`, that may have something to send.
+    /// Applications and connections that may have packets to send, numbered as in `timers`.
     pub ready: Vec<u32>,
-    /// Which events inside connections somebody listens to.
+    /// Events inside connections that observers want.
     pub trace: TcpEventMask,
 }
 
@@ -148,10 +166,12 @@ impl HostSockets {
         }
     }
 
+    /// The connection in a slot.
     pub fn conn(&self, slot: u32) -> Option<&Conn> {
         self.conns.get(slot as usize)?.as_deref()
     }
 
+    /// The connection in a slot.
     pub fn conn_mut(&mut self, slot: u32) -> Option<&mut Conn> {
         self.conns.get_mut(slot as usize)?.as_deref_mut()
     }
@@ -164,8 +184,10 @@ impl HostSockets {
         Some((conn, of_app))
     }
 
+    /// A free slot for a new connection.
     pub fn free_slot(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
+            // Most hosts have one connection: allocate no room for more.
             self.conns.reserve_exact(usize::from(self.conns.is_empty()));
             self.conns.push(None);
             self.timers.reserve(self.apps.len() + self.conns.len());
@@ -193,6 +215,7 @@ impl HostSockets {
         if of_app.sends {
             of_app.meter.open(now, &connection, &mut counted);
         }
+        // Before the first event of the connection.
         connection.listen_to(self.trace);
         of_app.live.reserve_exact(usize::from(of_app.live.is_empty()));
         of_app.live.push(slot);
@@ -203,7 +226,8 @@ impl HostSockets {
         self.conns[slot as usize] = Some(Box::new(conn));
     }
 
-    /// A connection is over: the next one to the same destination begins with what it knows.
+    /// Stores the metrics of an ended connection, for the next connection to the same destination (Linux:
+    /// `tcp_metrics`).
     pub fn remember(&mut self, slot: u32, now: Time) {
         let Some(conn) = self.conns[slot as usize].as_deref().filter(|conn| conn.live) else { return };
         if conn.connection.saves_metrics() {
@@ -212,9 +236,10 @@ impl HostSockets {
         }
     }
 
-    /// Counts a connection as over, before its application is told; false if that has happened before.
+    /// Counts a connection as ended, before its application is notified. Returns false if this was done before.
     pub fn end(&mut self, slot: u32, now: Time) -> bool {
         let Some(conn) = self.conns[slot as usize].as_deref_mut().filter(|conn| conn.live) else { return false };
+        // First, so that a call of the application cannot end the connection again.
         conn.live = false;
         let of_app = &mut self.apps[conn.app as usize];
         of_app.live.retain(|live| *live != slot);
@@ -224,22 +249,23 @@ impl HostSockets {
         true
     }
 
-    /// Moves a timer, unless it only moved away.
+    /// Moves a timer to an earlier time. A later time is ignored.
     #[inline]
     pub fn lower(&mut self, number: usize, due: Option<Time>) {
         self.timers.lower(number, due);
     }
 }
 
-/// In the number of a socket: the rest is the number that a foreign transport gave it.
+/// The bit in a socket's number that marks a socket of a foreign transport. The other bits are the transport's own
+/// number.
 pub(super) const FOREIGN: u32 = 1 << 31;
 
-/// The transport's own name of a socket; `None` for one of the host's TCP.
+/// The number that a foreign transport gave to a socket; `None` for a socket of the host's TCP.
 fn foreign_socket(socket: SocketId) -> Option<SocketId> {
     (socket.0 & FOREIGN != 0).then_some(SocketId(socket.0 & !FOREIGN))
 }
 
-/// Of a packet from one end of a flow to the other.
+/// The addresses of a packet from one end of a flow to the other.
 pub(crate) fn addresses(from: IpAddr, to: IpAddr) -> Addresses {
     Addresses::new(from, to).expect("the ends of a flow have one version of IP")
 }
@@ -247,21 +273,24 @@ pub(crate) fn addresses(from: IpAddr, to: IpAddr) -> Addresses {
 /// The sockets as one application sees them during one call.
 pub(crate) struct Io<'a> {
     pub sockets: &'a mut HostSockets,
+    /// Index of the application.
     pub app: u32,
+    /// The current time.
     pub now: Time,
-    /// The connection that will be polled after this call anyway.
+    /// A connection that is polled after this call in any case, so that it need not be pushed to `ready`.
     pub polled: Option<u32>,
 }
 
 impl Io<'_> {
-    /// The application's own connection.
+    /// The connection of a socket, if it belongs to the application and is live.
     #[inline]
     fn own(&mut self, socket: SocketId) -> Option<&mut Conn> {
         let app = self.app;
         self.sockets.conn_mut(socket.0).filter(|conn| conn.app == app && conn.live)
     }
 
-    /// The application's transport and its name of the socket, if the socket is one of a foreign transport.
+    /// The application's foreign transport, and the transport's own number of the socket. `None` for a socket of the
+    /// host's TCP.
     #[cold]
     fn foreign(&mut self, socket: SocketId) -> Option<(&mut dyn Transport, SocketId)> {
         let own = foreign_socket(socket)?;
@@ -270,16 +299,17 @@ impl Io<'_> {
         Some((transport, own))
     }
 
-    /// As [`Io::foreign`], for a look alone.
+    /// Like [`Io::foreign`], read only.
     #[cold]
     fn foreign_at(&self, socket: SocketId) -> Option<(&dyn Transport, SocketId)> {
         let own = foreign_socket(socket)?;
         Some((self.sockets.apps[self.app as usize].foreign.as_deref()?, own))
     }
 
-    /// The connection may have something to send now.
+    /// Notes that the connection may have something to send.
     #[inline]
     fn touch(&mut self, socket: SocketId) {
+        // A duplicate entry in `ready` would only cost a poll.
         if self.polled != Some(socket.0) {
             self.sockets.ready.push(self.sockets.number(socket.0));
         }
@@ -305,7 +335,7 @@ impl Sockets for Io<'_> {
         let remote = self.sockets.apps[self.app as usize].remote?;
         let slot = self.sockets.free_slot();
         let Some(local_port) = self.sockets.ports.go_out(slot) else {
-            // Every port rests after a connection.
+            // All ports are in use or in TIME-WAIT.
             self.sockets.free.push(slot);
             return None;
         };
@@ -365,6 +395,7 @@ impl Sockets for Io<'_> {
 
     fn close(&mut self, socket: SocketId) {
         if let Some(conn) = self.own(socket) {
+            // The application can still read.
             conn.connection.shutdown(Shutdown::Write);
             self.touch(socket);
             return;
@@ -378,6 +409,7 @@ impl Sockets for Io<'_> {
     fn abort(&mut self, socket: SocketId) {
         if let Some(conn) = self.own(socket) {
             conn.connection.abort();
+            // The application caused the end, so it is not notified.
             self.sockets.end(socket.0, self.now);
             self.touch(socket);
             return;

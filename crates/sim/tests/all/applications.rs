@@ -1,4 +1,4 @@
-//! Applications: web pages over lossy lines, and one of the user's own with several sockets.
+//! Applications: web pages over lossy lines, and a user's own application with several sockets.
 
 use super::{run, scenario};
 use lopsided_app::{AppPair, Application, FlowContext, Report, RunApplications, Side, SocketEvent, SocketId, Sockets};
@@ -27,7 +27,7 @@ fn pages(app: &str, loss: &str) -> String {
     )
 }
 
-/// Every object and page is told once, whatever is lost, and the client has read every octet of them.
+/// Every object and page is reported once, whatever is lost, and the client reads every byte.
 #[test]
 fn pages_are_whole_under_loss() {
     for (connections, loss) in [
@@ -52,9 +52,9 @@ fn files(app: &str, loss: &str) -> String {
     pages("", loss).replace("kind = \"http\", ", &format!("kind = \"ftp\", {app}"))
 }
 
-/// Each file is told once, whatever is lost, and the first comes after a dialogue of round trips of 100 ms: one for the
-/// control connection, one for the greeting, five for commands to PASV, one for the data connection; then RETR reaches
-/// the sender after half of one, and what STOR is answered with after a whole one.
+/// Each file is reported once, whatever is lost. The first follows a dialogue of round trips of 100 ms: one for the
+/// control connection, one for the greeting, five for commands up to PASV, one for the data connection. RETR reaches
+/// the sender half a round trip later; the reply to STOR takes a whole one.
 #[test]
 fn files_by_ftp_are_whole_and_come_after_a_dialogue() {
     for (loss, store) in [("0 %", false), ("0 %", true), ("3 %", false), ("3 %", true)] {
@@ -69,7 +69,8 @@ fn files_by_ftp_are_whole_and_come_after_a_dialogue() {
     }
 }
 
-/// A capture shows the dialogue as text: what each end says is on the wire, and no octet of the file before the login.
+/// A capture shows the dialogue as text: the messages of both ends are on the wire, and no byte of the file before the
+/// login.
 #[test]
 fn a_session_ends_with_both_connections_closed() {
     let result = run(&files(r#"size = "20 kB""#, "0 %"));
@@ -78,7 +79,8 @@ fn a_session_ends_with_both_connections_closed() {
     assert!((20_000..20_400).contains(&delivered), "the file and what the server said: {delivered}");
 }
 
-/// A client goes away while its pages come: what is lost for want of a socket is answered (RFC 9293 section 3.10.7.1).
+/// The client stops while pages arrive. Segments without a socket are dropped and answered with a reset (RFC 9293,
+/// section 3.10.7.1).
 #[test]
 fn what_comes_for_no_connection_is_answered_with_a_reset() {
     let app = r#"objects = 12, object_size = "300 kB", index_size = "2 kB", connections = 6"#;
@@ -96,7 +98,7 @@ fn what_comes_for_no_connection_is_answered_with_a_reset() {
     assert_eq!(resets, refused);
 }
 
-/// Six connections have six windows to begin with: on a long path a page comes sooner, over one connection later.
+/// Six connections start with six initial windows: on a long path a page completes sooner than over one connection.
 #[test]
 fn parallel_connections_bring_a_page_sooner_than_one_after_the_other() {
     let app = r#"objects = 12, object_size = "30 kB", index_size = "0 B", pages = 1"#;
@@ -111,7 +113,7 @@ fn a_request_has_the_size_that_was_asked_for() {
     let app = r#"objects = 4, object_size = "10 kB", index_size = "0 B", request_size = "500 B", connections = 4"#;
     let text = pages(app, "0 %");
     let result = run(&text);
-    // Four requests of 500 octets go up; the flow's own counters are the server's.
+    // Four requests of 500 bytes go up. The flow's own counters are those of the server.
     assert_eq!(result.flows.transfers, [1]);
     let up = result.links.direction.iter().position(|dir| *dir == "up").expect("there is an uplink");
     assert!(result.links.sent_bytes[up] >= 4 * 540, "{}", result.links.sent_bytes[up]);
@@ -138,7 +140,7 @@ fn fetch(app: &str, loss: &str, more: &str) -> String {
     )
 }
 
-/// The client checks every octet against its place: what comes whole came right, whatever was lost.
+/// The client checks the value of every byte, so a complete fetch is also correct.
 #[test]
 fn an_object_in_ranges_is_whole_under_loss() {
     for (mode, loss) in [("fair", "0 %"), ("fair", "3 %"), ("greedy", "3 %"), ("single", "1 %")] {
@@ -148,16 +150,16 @@ fn an_object_in_ranges_is_whole_under_loss() {
     }
 }
 
-/// Havey 2015 section 2.4.5: nearly twice the throughput of one connection where packets are lost, and a fair share
-/// where none are. Two CUBIC connections have 40 to 60 % each there; whether a fair fetch does is judged in the paper's
-/// study. What is held here is that eight connections take little more than one, and not eight ninths.
+/// Havey 2015, section 2.4.5: nearly twice the throughput of one connection with packet loss, and a fair share without.
+/// There, two CUBIC connections get 40 to 60 % each; whether a fair fetch does is part of the study of that paper. This
+/// test requires that eight connections take little more than one connection, not 8/9.
 #[test]
 fn a_fair_fetch_withstands_loss_and_shares() {
     let goodput = |app: &str, loss: &str, more: &str| run(&fetch(app, loss, more)).flows.goodput_bps;
     let (fair, single) = (goodput(r#"mode = "fair""#, "1 %", "")[0], goodput(r#"mode = "single""#, "1 %", "")[0]);
     assert!(fair > 2.0 * single, "{fair} over eight, {single} over one");
-    // One run's share is from 0.49 to 0.71 as phases fall: the mean of several counts. It was 0.593 while a window that the
-    // receiver limits was never taken for a full one, and is 0.615 since it is where no segment more fits, as on Linux.
+    // The share of a single run varies from 0.49 to 0.71 with the phases of the flows, so the test uses the mean of
+    // several counts: 0.615.
     let share = |app: &str, step: usize| {
         let starts: Vec<u32> = (500..2900).step_by(step).collect();
         let shares = starts.iter().map(|ms| {
@@ -172,7 +174,7 @@ fn a_fair_fetch_withstands_loss_and_shares() {
     assert!(greedy > 0.8, "{greedy}: nine connections share alike");
 }
 
-/// A server that falls silent is asked again on a new connection, and the rest comes whole.
+/// If the server stops responding, the client repeats the request on a new connection, and the rest arrives.
 #[test]
 fn a_fetch_goes_on_after_an_outage() {
     let text = fetch(r#"size = "8 MB", stall_timeout = "1 s""#, "0 %", "")
@@ -181,7 +183,7 @@ fn a_fetch_goes_on_after_an_outage() {
     assert_eq!(result.transfers.what, ["fetch"]);
 }
 
-/// Opens two connections, sends a number on each, and is answered with as many octets.
+/// Opens two connections, sends a number on each, and receives that number of bytes.
 #[derive(Debug, Default)]
 struct Asker {
     sockets: Vec<SocketId>,
@@ -259,7 +261,7 @@ fn an_application_of_ones_own_takes_part() {
     let options = RunOptions { applications, ..RunOptions::default() };
     let result = lopsided_sim::run(&scenario(text), 1, options, &Monitor::default()).unwrap();
     assert_eq!((result.flows.delivered_bytes[0], result.flows.transfers[0]), (10_000, 1));
-    // A round trip for the handshake, one for the question, and the time of ten packets.
+    // One round trip for the handshake, one for the request, and the time of ten packets.
     assert!((0.08..0.12).contains(&result.flows.completion_s[0]), "{}", result.flows.completion_s[0]);
     let missing = lopsided_sim::run(&scenario(text), 1, RunOptions::default(), &Monitor::default()).unwrap_err();
     assert!(missing.to_string().contains("asker"), "{missing}");

@@ -1,4 +1,4 @@
-//! A scenario made in code can be wrong in ways that a file cannot: it is refused, and never a panic.
+//! Scenarios made in code can contain errors that a file cannot. They are rejected with an error, never with a panic.
 
 use crate::{TWO_WAY, scenario};
 use lopsided_core::{BitRate, Dir, Duration};

@@ -1,4 +1,4 @@
-//! No packet appears or vanishes, whatever the line and the flows.
+//! Every packet is accounted for, on any line and with any flows.
 
 use crate::scenario;
 use lopsided_sim::{Monitor, RunOptions};
@@ -71,7 +71,7 @@ proptest! {
             flows.concat()
         );
         let scenario = scenario(&text);
-        // A run whose accounting do not balance is an error.
+        // The run itself returns an error if a packet is unaccounted for.
         let result = lopsided_sim::run(&scenario, 1, RunOptions::default(), &Monitor::default());
         let result = result.map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert!(result.conservation.originated.packets > 0);

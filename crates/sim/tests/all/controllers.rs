@@ -1,4 +1,4 @@
-//! Congestion controls given to a run from outside.
+//! Congestion controls that the caller passes to a run.
 
 use crate::{BUSY, run};
 use lopsided_scenario::Scenario;

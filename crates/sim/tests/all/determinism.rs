@@ -1,4 +1,4 @@
-//! The same scenario and seed give the same run, whatever else goes on.
+//! The same scenario and seed give the same result, however the run is executed.
 
 use crate::{BUSY, TWO_WAY, run, run_seed, scenario};
 use lopsided_core::{Duration, Time};
@@ -6,7 +6,7 @@ use lopsided_sim::{Advanced, Job, Monitor, Run, RunControllers, RunOptions, RunR
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Everything in a result, NaN and all.
+/// A complete result as text, including NaN.
 fn text(result: &RunResult) -> String {
     format!("{result:?}")
 }
@@ -48,7 +48,7 @@ fn run_job(job: &Job<'_>) -> RunResult {
     lopsided_sim::run(job.scenario, job.seed, RunOptions::default(), &Monitor::default()).expect("it runs")
 }
 
-/// Runs it in slices, each up to a time after the one before and a number of events; the slices repeat.
+/// Runs a scenario in slices. Each slice ends after a time or a number of events; the list of slices repeats.
 fn in_slices(text: &str, cores: usize, slices: &[(u64, u64)]) -> RunResult {
     let (scenario, monitor) = (Arc::new(scenario(text)), Monitor::default());
     let options = RunOptions { cores, cores_from_events: 1.0, ..RunOptions::default() };
@@ -95,7 +95,7 @@ proptest! {
     }
 }
 
-/// Downloads, an upload, pages and a call over a fast line: enough happens in one delay of the line.
+/// Downloads, an upload, pages and a call over a fast line, with many events within one delay of the line.
 const FAST: &str = r#"
     [scenario]
     duration = "1500 ms"
@@ -131,10 +131,10 @@ const FAST: &str = r#"
 fn any_number_of_cores_gives_the_same() {
     let on = |cores: usize, record: &str| {
         let scenario = scenario(&FAST.replace("interval = \"130 ms\"", record));
-        // A checked queue foretells nothing.
+        // A queue with checks cannot compute a packet's fate in advance, so its line could not be cut.
         let options = RunOptions { cores, cores_from_events: 200.0, audit_queues: false, ..RunOptions::default() };
         let mut result = lopsided_sim::run(&scenario, 1, options, &Monitor::default()).expect("it runs");
-        // Where a line is cut, what follows it in a row may be an event of its own.
+        // At a cut, a packet that passes to a following link may be an event of its own.
         let (used, _) = (result.cores.take(), std::mem::take(&mut result.events));
         (text(&result), used)
     };
@@ -174,7 +174,7 @@ fn watching_changes_nothing() {
         let watched = run(&format!("{TWO_WAY}\n[record]\n{record}"));
         assert_eq!(plain.digest, watched.digest, "{record}");
         assert_eq!(plain.flows.cwnd_mean_bytes, watched.flows.cwnd_mean_bytes, "{record}");
-        // Sums of floats depend on where they were cut.
+        // Sums of floats depend on how they are grouped.
         for (before, after) in plain.flows.rtt_mean_ms.iter().zip(&watched.flows.rtt_mean_ms) {
             assert!((before / after - 1.0).abs() < 1e-12, "{record}");
         }

@@ -1,9 +1,9 @@
-//! A host's own interface: delay where TCP notices that there is no room.
+//! A host's own interface: a delay in a place where TCP notices a full queue.
 
 use super::{flow, run, scenario};
 use lopsided_scenario::Scenario;
 
-/// At 24 Mbit/s two packets leave in a millisecond.
+/// At 24 Mbit/s the line sends two packets per millisecond.
 fn text(interface: &str) -> String {
     format!(
         r#"
@@ -40,18 +40,18 @@ fn a_full_interface_brings_the_window_down_and_loses_nothing() {
     assert!(flows.local_congestion[row] >= 1);
     assert_eq!((flows.retransmits[row], flows.timeouts[row], flows.transfers[row]), (0, 0, 1));
     assert_eq!(result.conservation.dropped.packets, 0);
-    // 150 packets a round trip are the most that can leave; after the window came down, three quarters on average.
+    // At most 150 packets leave per round trip. After a window reduction the average is 75 %.
     let most = 150.0 * 1448.0 * 8.0 / 0.102;
     assert!(flows.goodput_bps[row] < most && flows.goodput_bps[row] > 0.5 * most, "{}", flows.goodput_bps[row]);
 }
 
-/// With a ring all that waits for the line does so in the interface, and counts there; what the line sends is the same.
+/// With a ring, packets wait for the line in the interface and count there. The line sends the same packets.
 #[test]
 fn a_ring_moves_the_wait_into_the_interface() {
     let without = run(&text("[host.server.interface]\ndelay = \"20 ms\""));
     let with = run(&text("[host.server.interface]\ndelay = \"20 ms\"\nring = \"10 packets\""));
     assert!(without.links.max_backlog_packets[0] > 50);
-    // Ten in the ring: one of them is being sent.
+    // The ring holds ten packets, one of which is being sent.
     assert_eq!(with.links.max_backlog_packets[0], 9);
     assert_eq!(with.flows.completion_s, without.flows.completion_s);
     let limited =
@@ -59,7 +59,7 @@ fn a_ring_moves_the_wait_into_the_interface() {
     assert!(limited.flows.local_congestion[0] > 0, "the path holds 40 packets, the interface 60");
 }
 
-/// A window that nothing is out of can only be tried again by a timer.
+/// If the interface rejects a packet while nothing is in flight, only a timer can retry.
 #[test]
 fn a_host_whose_interface_is_full_of_others_packets_comes_to_its_turn() {
     let flood = "

@@ -1,4 +1,4 @@
-//! Whole runs: from a scenario's text to the tables.
+//! Whole runs, from the text of a scenario to its tables.
 
 mod applications;
 mod bad_input;
@@ -21,7 +21,7 @@ mod transfers;
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Column, FlowTable, Monitor, RunOptions, RunResult};
 
-/// Reads a scenario that must be right.
+/// Parses a scenario that must be valid.
 fn scenario(text: &str) -> Scenario {
     match Scenario::parse(text, "test.toml", &[]) {
         Ok(scenario) => scenario,
@@ -40,7 +40,7 @@ fn run_seed(text: &str, seed: u64) -> RunResult {
     }
 }
 
-/// The row of the flow of that name.
+/// The row of the flow with this name.
 fn flow(flows: &FlowTable, name: &str) -> usize {
     flows.name.iter().position(|of_row| of_row == name).expect("the flow is in the table")
 }
@@ -58,7 +58,7 @@ fn cell(column: &Column<'_>, row: usize) -> String {
     }
 }
 
-/// A download and an upload meet on an asymmetric line.
+/// A download and an upload on an asymmetric line.
 const TWO_WAY: &str = r#"
     [scenario]
     duration = "20 s"
@@ -77,7 +77,7 @@ const TWO_WAY: &str = r#"
     start_jitter = "100 ms"
 "#;
 
-/// As [`TWO_WAY`] with everything that draws random numbers or makes new connections.
+/// Like [`TWO_WAY`], with all features that draw random numbers or open new connections.
 const BUSY: &str = r#"
     [scenario]
     duration = "15 s"

@@ -1,4 +1,5 @@
-//! Shared media in whole runs: conserved, deterministic, and slower the more the directions take from each other.
+//! Shared media in whole runs: packets are conserved, runs are deterministic, and flows are slower the more the
+//! directions compete.
 
 use crate::{run, run_seed, scenario};
 use lopsided_scenario::Scenario;
@@ -65,7 +66,7 @@ fn wifi_stations_take_turns_and_nothing_is_lost_from_the_books() {
     assert!(result.conservation.holds());
     assert!(result.flows.goodput_bps.iter().all(|goodput| *goodput > 1e6), "{:?}", result.flows.goodput_bps);
     assert_eq!(run(&short).digest, result.digest);
-    // Without acknowledgements TCP sees what the air loses.
+    // Without link-layer acknowledgements, TCP sees the losses of the medium.
     let unreliable =
         run(&short.replace("\"1 s\"", "\"4 s\"").replace("kind = \"wifi\"", "kind = \"wifi\"\nacknowledge = false"));
     let lost = |result: &RunResult, reason: &str| -> u64 {
@@ -88,7 +89,7 @@ fn a_scenario_with_wifi_reads_back() {
 
 const FWP: &str = include_str!("../../../../scenarios/fwp.toml");
 
-/// The object of `repaired` is whole, whatever the air loses, and costs the path what the air lost.
+/// The object of `repaired` is complete, whatever the medium loses. The extra traffic on the path is the lost data.
 #[test]
 fn an_object_over_a_channel_that_repairs_nothing_is_made_whole() {
     let sent = |error: &str, seed: u64| {
@@ -103,8 +104,8 @@ fn an_object_over_a_channel_that_repairs_nothing_is_made_whole() {
         result.links.sent_bytes[link.unwrap()] as f64
     };
     let clean = sent("0.0", 1);
-    // Over twelve seeds it is 0.13 and 0.95 more, with standard deviations of 0.01 and 0.05: one seed says little, so
-    // four are taken together.
+    // Over 12 seeds the extra traffic is 0.13 and 0.95 of the object, with standard deviations of 0.01 and 0.05. The
+    // test takes 4 seeds together.
     for (error, least, most) in [("0.1", 0.08, 0.2), ("0.4", 0.5, 1.1)] {
         let mean = (1..=4).map(|seed| sent(error, seed)).sum::<f64>() / 4.0;
         let more = mean / clean - 1.0;

@@ -1,4 +1,4 @@
-//! Packets take the way they should, at the rate that they should.
+//! Packets take the right paths, at the right rates.
 
 use crate::{flow, run, scenario};
 use lopsided_core::{Bytes, Cx, Dir, DropReason, Node, Packet, Port, Time};
@@ -20,7 +20,7 @@ fn a_datagram_flow_has_its_rate_and_its_delay() {
         stop = "9 s"
         app = { kind = "udp", rate = "64 kbit/s", size = "200 B" }
     "#);
-    // 40 packets a second for 8 s; each takes 10 ms to send and 30 ms on the way.
+    // 40 packets per second for 8 s. Each takes 10 ms to send and 30 ms to propagate.
     assert_eq!(result.flows.data_segments_out, [320]);
     assert_eq!(result.flows.data_segments_in, [320]);
     assert_eq!(result.flows.delivered_bytes, [320 * 200]);
@@ -46,12 +46,12 @@ fn an_overloaded_link_delivers_exactly_its_rate() {
         direction = "down"
         app = { kind = "udp", rate = "3 Mbit/s", size = "1250 B" }
     "#);
-    // One packet each 10 ms.
+    // One packet per 10 ms.
     assert_eq!(result.flows.data_segments_in, [2000]);
     assert_eq!(result.links.max_backlog_packets[0], 10);
     let lost = result.links.dropped_packets[0];
     assert_eq!(result.flows.data_segments_out[0], 2000 + lost + result.conservation.held.packets);
-    // A full queue of ten, and the packet itself.
+    // A full queue of 10 packets, and the packet itself.
     assert!((result.flows.rtt_max_ms[0] - 110.0).abs() <= 10.0, "{}", result.flows.rtt_max_ms[0]);
 }
 
@@ -115,10 +115,10 @@ fn every_packet_takes_its_path_and_no_other() {
             rows.into_iter().position(|(name, dir)| **name == *link && *dir == direction).expect("the link is there");
         result.links.sent_packets[row]
     };
-    // 25, 50 and 100 packets a second for 10 s.
+    // 25, 50 and 100 packets per second for 10 s.
     assert_eq!(result.flows.data_segments_out, [250, 500, 1000]);
     assert_eq!((sent("first", "down"), sent("first", "up")), (250, 0));
-    // It is written from r3 to r2: the long way crosses it upwards.
+    // The link is declared from r3 to r2, so the longer path crosses it upwards.
     assert_eq!((sent("second", "down"), sent("second", "up")), (500, 250));
     assert_eq!((sent("c-r3", "down"), sent("c-r3", "up")), (1000, 250));
     assert_eq!((sent("d-r3", "down"), sent("d-r3", "up")), (500, 1000));
@@ -130,11 +130,11 @@ fn tcp_over_several_bottlenecks_fills_the_narrowest() {
     let text = PARKING_LOT.replace(r#"app = { kind = "udp", rate = "100 kbit/s", size = "500 B" }"#, "");
     let result = run(&text);
     let goodput = result.flows.goodput_bps[flow(&result.flows, "long")];
-    // 1448 of 1500 octets, less the start.
+    // 1,448 of 1,500 bytes are payload; the start of the flow takes off some more.
     assert!((800_000.0..966_000.0).contains(&goodput), "{goodput}");
 }
 
-/// Loses every tenth data packet.
+/// A middlebox that drops every tenth data packet.
 #[derive(Debug, Default)]
 struct Tenth {
     seen: u64,

@@ -1,4 +1,4 @@
-//! Samples, tables and events say what happened, and agree with each other.
+//! Samples, tables and events describe the run and agree with each other.
 
 use crate::{BUSY, TWO_WAY, run};
 use lopsided_sim::{Unit, catalogue};
@@ -16,7 +16,7 @@ fn samples_add_up_to_the_summary() {
             }
         }
         let (flow, last) = (flow as usize, *rows.last().expect("there are samples"));
-        // The last sample is at the end of the run.
+        // The last sample is taken at the end of the run.
         assert_eq!(samples.delivered_bytes[last], flows.delivered_bytes[flow]);
         assert_eq!(samples.retransmits[last], flows.retransmits[flow]);
         let count: u64 = rows.iter().map(|row| samples.rtt_count[*row]).sum();
@@ -35,9 +35,9 @@ fn samples_add_up_to_the_summary() {
 #[test]
 fn the_round_trip_is_the_lines_and_the_queues() {
     let result = run(TWO_WAY);
-    // 40 ms, and the sending of a full segment and of its ACK.
+    // 40 ms, plus the time to send a full segment and its ACK.
     assert!((45.0..50.0).contains(&result.flows.rtt_min_ms[0]), "{}", result.flows.rtt_min_ms[0]);
-    // At most both queues full: 21 packets of 1500 octets down, 11 up.
+    // At most, both queues are full: 21 packets of 1,500 bytes down, and 11 up.
     let most = 40.0 + 21.0 * 12_000.0 / 2_400.0 + 11.0 * 12_000.0 / 196.0;
     assert!(result.flows.rtt_max_ms[0] < most, "{} {most}", result.flows.rtt_max_ms[0]);
 }

@@ -1,4 +1,4 @@
-//! Flows over QUIC: what arrives, what is counted, and that a run repeats.
+//! Flows over QUIC: delivery, counters, and repeatability.
 
 use super::{run, scenario};
 use lopsided_sim::{Monitor, RunOptions, RunResult, run as run_scenario};
@@ -30,7 +30,7 @@ fn with(text: &str, settings: &[(&str, &str)]) -> RunResult {
     run_scenario(&scenario, scenario.seed, RunOptions::default(), &Monitor::default()).expect("it runs")
 }
 
-/// Each object of a page has a stream of its own, and is told once, whatever is lost.
+/// Each object of a page has a stream of its own, and is reported once, whatever is lost.
 #[test]
 fn pages_over_streams_are_whole_under_loss() {
     for loss in ["0 %", "3 %"] {
@@ -42,7 +42,7 @@ fn pages_over_streams_are_whole_under_loss() {
     }
 }
 
-/// Every octet of every transfer arrives once: the receiver reads as many as were asked for.
+/// Every byte of every transfer arrives once.
 #[test]
 fn transfers_are_whole_whatever_the_path_does() {
     let harm = r#"down = { loss = "2 %", jitter = "20 ms", reorder = true }"#;
@@ -71,7 +71,7 @@ fn counters_balance() {
     assert!(flows.cwnd_max_bytes[0].is_some_and(|cwnd| cwnd > 14_520));
 }
 
-/// Same scenario and seed, same digest; another seed, another run.
+/// The same scenario and seed give the same digest; another seed gives another.
 #[test]
 fn runs_repeat() {
     let text = line(r#""bulk""#, "down.loss = \"1 %\"");
@@ -80,7 +80,7 @@ fn runs_repeat() {
     assert_ne!(first.digest, with(&text, &[("scenario.seed", "2")]).digest);
 }
 
-/// Fewer ACKs whoever thins them: the sender by ACK_FREQUENCY frames, or the receiver by itself.
+/// Fewer ACKs are sent, whether the sender requests it by ACK_FREQUENCY frames or the receiver decides it.
 #[test]
 fn the_receiver_acknowledges_as_often_as_it_is_told() {
     let text = line(r#""bulk""#, "up.rate = \"10 Mbit/s\"").replace("up.rate = \"400 kbit/s\"", "");
@@ -97,7 +97,7 @@ fn the_receiver_acknowledges_as_often_as_it_is_told() {
     assert!((0.09..0.15).contains(&alone), "{alone}");
 }
 
-/// The transport's settings survive being written and read.
+/// Settings of the transport are written and read back.
 #[test]
 fn a_flow_over_quic_is_written_and_read_back() {
     let text = line(r#""bulk""#, "");

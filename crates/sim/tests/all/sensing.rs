@@ -1,5 +1,4 @@
-//! Disciplines that sense: where their packets turn, what they cost, and what becomes of a run in which none comes
-//! home.
+//! Disciplines that send sensing packets: where the packets turn, their cost, and runs in which none returns.
 
 use crate::run;
 use lopsided_core::DropReason;
@@ -48,7 +47,7 @@ fn each_direction_senses_its_own_link_and_the_far_end_needs_not_be_named() {
     }
 }
 
-/// Section 5.4.2: the standing queue is below IP, where CoDel does not see it.
+/// Section 5.4.2 of the paper: the standing queue is below IP, where CoDel does not see it.
 #[test]
 fn asqm_keeps_short_a_queue_that_codel_does_not_see() {
     let asqm = run(DISPLACED);
@@ -70,7 +69,7 @@ fn sensing_costs_less_than_half_a_percent() {
     assert!((0.0040..0.0050).contains(&share), "{share} of what the flows carried");
 }
 
-/// Without a reflector sensing packets go on to the flow's receiver, which knows nothing of them.
+/// Without a reflector, sensing packets reach the flow's receiver, which does not know them.
 #[test]
 fn sensing_packets_that_nobody_returns_leave_a_plain_queue() {
     let lost = run(&line(r#"{ kind = "asqm", far_end = "stage" }"#));

@@ -1,12 +1,12 @@
-//! What congestion controls make of a line, alone and beside others: 20 Mbit/s, 50 ms, one BDP of buffer.
+//! The throughput of congestion controls on a line, alone and in competition: 20 Mbit/s, 50 ms, a buffer of one BDP.
 
 use super::{flow, run};
 use lopsided_sim::RunResult;
 
-/// The bottleneck carries this much payload in frames of 1514 octets.
+/// The payload rate of the bottleneck, with frames of 1,514 bytes.
 const CAPACITY: f64 = 20e6 * 1448.0 / 1514.0;
 
-/// Downloads by these congestion controls, ten seconds one after another.
+/// Downloads with these congestion controls. Each starts 10 s after the one before.
 fn share(seconds: u32, controls: &[&str], line: &str) -> RunResult {
     let mut text = format!(
         "[scenario]\nduration = \"{seconds} s\"\n[link]\nrtt = \"50 ms\"\nqueue = \"1 BDP\"\n{line}\n\
@@ -38,12 +38,12 @@ fn bbr3_alone_fills_the_line_with_a_short_queue() {
 #[test]
 fn bbr3_flows_converge() {
     let result = share(60, &["bbr3", "bbr3"], "");
-    // The first had the line to itself for ten of its sixty seconds.
+    // The first flow was alone for 10 of its 60 s.
     let (first, second) = (goodput(&result, "bbr3-0") * 60.0 - 10.0, goodput(&result, "bbr3-1") * 50.0);
     assert!((0.65..1.5).contains(&(first / second)), "{first} and {second} seconds of the line");
 }
 
-/// The reason for version 3 (draft-ietf-ccwg-bbr section 5.3.3.8).
+/// The problem that BBRv3 solves (draft-ietf-ccwg-bbr, section 5.3.3.8).
 #[test]
 fn bbr3_leaves_more_to_cubic_than_bbr() {
     let left_by = |name| goodput(&share(60, &["cubic", name], ""), "cubic-0");

@@ -1,4 +1,4 @@
-//! What a scenario says about a stack reaches the wire.
+//! TCP settings of a scenario have an effect on the wire.
 
 use crate::run;
 use lopsided_sim::RunResult;
@@ -23,7 +23,7 @@ fn with_stack(stack: &str) -> RunResult {
     ))
 }
 
-/// Segments with data and pure ACKs of the receiver, as sent by the hosts (server or client).
+/// Number of data segments or pure ACKs that a host (server or client) sent.
 fn sent(result: &RunResult, from: &str) -> usize {
     let events = &result.packet_events;
     (0..events.event.len()).filter(|row| events.event[*row] == "sent" && *events.node[*row] == *from).count()
@@ -44,7 +44,7 @@ fn the_segment_size() {
 fn delayed_acks() {
     let (usual, every) =
         (with_stack("profile = \"freebsd-7\""), with_stack("profile = \"freebsd-7\", delayed_ack = \"off\""));
-    // Two for three, or one for each of 691 segments; and the handshake's.
+    // Two ACKs for three segments, or one for each of 691 segments; plus that of the handshake.
     assert!((455..475).contains(&sent(&usual, "client")), "{}", sent(&usual, "client"));
     assert!((691..700).contains(&sent(&every, "client")), "{}", sent(&every, "client"));
 }
@@ -56,7 +56,7 @@ fn the_initial_window() {
         let events = &result.packet_events;
         let rows = 0..events.event.len();
         let data = |row: &usize| events.event[*row] == "sent" && events.payload_bytes[*row] > 0;
-        // The handshake ends after 40 ms, the first data is acknowledged another 40 ms later.
+        // The handshake ends after 40 ms, and the first ACK of data arrives 40 ms later.
         rows.filter(data).filter(|row| events.time_s[*row] < 0.075).count()
     };
     assert_eq!(in_first_round_trip(""), 10);
@@ -67,14 +67,14 @@ fn the_initial_window() {
 #[test]
 fn the_buffers() {
     let goodput = |stack: &str| with_stack(stack).flows.goodput_bps[0];
-    // A window of 20 kB in 40 ms and more is below 4 Mbit/s.
+    // A window of 20 kB per round trip of at least 40 ms is less than 4 Mbit/s.
     let narrow = goodput("receive_buffer = \"20 kB\"");
     assert!((1_000_000.0..4_000_000.0).contains(&narrow), "{narrow}");
     let narrow = goodput("send_buffer = \"20 kB\"");
     assert!((1_000_000.0..4_000_000.0).contains(&narrow), "{narrow}");
-    // Slow start ends with a loss of the last segment, as on Linux: 1 MB in 1.1 s, and half a second for the timer.
+    // Slow start ends with the loss of the last segment, as on Linux: 1 MB in 1.1 s, plus 0.5 s for the timer.
     assert!(goodput("") > 4_500_000.0);
-    // This stack offers 16 KiB for good, unless it is told to let the buffer grow.
+    // This stack always offers 16 KiB, unless its buffer may grow.
     let offered = |stack: &str| with_stack(stack).samples.snd_wnd_bytes.into_iter().max();
     let (fixed, grown) = (
         offered("profile = \"bsdi-3\""),
@@ -98,14 +98,14 @@ fn the_largest_window() {
 #[test]
 fn a_remembered_threshold_ends_the_first_slow_start() {
     let overshoot = |stack: &str| with_stack(stack).flows.cwnd_max_bytes[0].unwrap();
-    // A segment a round trip from there on, in place of twice as many.
+    // From the remembered threshold on, the window grows by one segment per round trip instead of doubling.
     for remembered in ["remembered_threshold = \"20 kB\"", "remembered_threshold = \"13 segments\""] {
         let stack = format!("cc = \"reno\", {remembered}");
         assert!(2 * overshoot(&stack) < overshoot("cc = \"reno\""), "{remembered}: {}", overshoot(&stack));
     }
 }
 
-/// A transfer that loses every twentieth segment.
+/// A transfer in which every twentieth segment is lost.
 fn with_losses(stack: &str) -> RunResult {
     run(&format!(
         r#"
@@ -126,7 +126,7 @@ fn with_losses(stack: &str) -> RunResult {
     ))
 }
 
-/// Each switch changes what goes over the line, and saying what the profile says anyway changes nothing.
+/// Each switch changes the packets on the line. Setting a switch to the profile's value changes nothing.
 #[test]
 fn every_switch_reaches_the_wire() {
     for (profile, other, own) in [
@@ -156,8 +156,7 @@ fn every_switch_reaches_the_wire() {
     }
 }
 
-/// The segment is lost and the FIN behind it, so that only the timer can tell: it fires `min_rto` after the last
-/// progress.
+/// The last segment and the FIN are lost, so only the timer can find it. It expires `min_rto` after the last progress.
 #[test]
 fn the_minimum_rto() {
     let silent_for = |stack: &str| {
@@ -190,7 +189,7 @@ fn the_minimum_rto() {
     assert!((1.036..1.120).contains(&long), "{long}");
 }
 
-/// A call beside a download, in the first of two bands where its codepoint says so.
+/// A call in competition with a download. Its codepoint puts it into the first of two bands.
 #[test]
 fn a_codepoint_chooses_the_band() {
     let call = |dscp: u32| {
@@ -213,7 +212,7 @@ fn a_codepoint_chooses_the_band() {
         ));
         result.flows.rtt_mean_ms[1]
     };
-    // One packet of the download may be on the line: 6 ms of 1500 B, and 0.8 ms of its own.
+    // One packet of the download may be on the line: 6 ms for 1,500 bytes. The call's own packet takes 0.8 ms.
     assert!(call(46) < 10.0 + 6.0 + 0.8, "{}", call(46));
     assert!(call(0) > 100.0, "{}", call(0));
 }

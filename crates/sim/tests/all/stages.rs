@@ -1,4 +1,4 @@
-//! Stages of a link: where they stand, what passes through them, and their rows.
+//! Stages of a link: their places, the packets through them, and their rows.
 
 use crate::{run, scenario};
 use lopsided_core::{Count, Cx, Dir, DropReason, Packet};
@@ -10,7 +10,7 @@ use lopsided_stage::{Outlet, Stage, StageConfig, StageKind, StageRole, StageSide
 
 const THINNED: &str = include_str!("../../../../scenarios/thinned-acks.toml");
 
-/// The value of a quantity at the end.
+/// The value of a quantity at the end of the run.
 fn last(parts: &PartTable, node: &str, quantity: &str) -> f64 {
     let found =
         (0..parts.value.len()).rev().find(|&row| &*parts.node[row] == node && &*parts.quantity[row] == quantity);
@@ -39,7 +39,7 @@ fn thinned_acks_spare_a_download_the_queue_of_a_narrow_way_back() {
     assert!(plain.drops.reason.iter().all(|reason| *reason != DropReason::AckThinned.name()));
 }
 
-/// Counts what passes, in which order the stages were met, and lets all pass.
+/// A stage that forwards all packets, counts them, and records the order in which stages are passed.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Witness {
     exit: bool,
@@ -115,7 +115,7 @@ fn stages_on_both_sides_and_in_both_directions_change_nothing_but_see_everything
         assert_eq!(value(0, "forward_packets"), own.arrived_packets[dir]);
         assert_eq!(value(1, "forward_packets"), own.arrived_packets[dir]);
         assert_eq!(value(0, "reverse_packets"), 0, "it does not ask to see the other direction");
-        // At its end of the line: what the other direction has brought, or will be given.
+        // At the same end of the line the stage sees the packets that the other direction has delivered, or will get.
         assert!(value(1, "reverse_packets").abs_diff(own.sent_packets[other]) <= 200);
         assert_eq!(value(2, "reverse_packets"), own.arrived_packets[other]);
     }

@@ -1,4 +1,4 @@
-//! What applications do: transfers once and repeatedly, pauses, on and off, stopping.
+//! Applications: single and repeated transfers, pauses, on-off sources, and stopping.
 
 use crate::{run, run_seed};
 use lopsided_core::DropReason;
@@ -27,7 +27,7 @@ fn a_short_transfer_takes_two_round_trips_and_its_sending() {
     let result = run(&line(r#"app = "10 kB""#));
     assert_eq!(result.flows.transfers, [1]);
     assert_eq!(result.flows.delivered_bytes, [10_000]);
-    // SYN and its answer, 40 ms; the data at once in the initial window, 20 ms on the way and 10 ms to send.
+    // SYN and SYN-ACK take 40 ms. The data is sent at once in the initial window: 20 ms of delay and 10 ms to send.
     let completion = result.flows.completion_s[0];
     assert!((0.070..0.073).contains(&completion), "{completion}");
     assert_eq!(result.flows.active_s, [completion]);
@@ -42,7 +42,8 @@ fn transfers_follow_each_other_with_their_pause() {
     assert_eq!(result.transfers.flow, [0; 5]);
     assert_eq!(result.transfers.size_bytes, [10_000; 5]);
     for pair in result.transfers.start_s.windows(2) {
-        // The pause counts from when the sender knows that all is closed: a round trip after the last octet went out.
+        // The pause starts when the sender learns that the connection is closed: one round trip after the last byte was
+        // sent.
         assert!((1.09..1.12).contains(&(pair[1] - pair[0])), "{pair:?}");
     }
     let longest = result.transfers.completion_s.iter().copied().fold(0.0, f64::max);
@@ -59,13 +60,13 @@ fn transfers_without_end_stop_when_told() {
     let last = result.transfers.start_s.last().copied().expect("there were transfers");
     assert!((5.7..6.0).contains(&last), "{last}");
     assert_eq!(result.flows.delivered_bytes[0], 10_000 * result.flows.transfers[0]);
-    // 70 ms to the last octet, 20 ms until the sender knows, 100 ms of pause.
+    // 70 ms until the last byte arrives, 20 ms until the sender learns of it, 100 ms of pause.
     assert!((26..=27).contains(&result.flows.transfers[0]), "{:?}", result.flows.transfers);
 }
 
 #[test]
 fn connections_that_are_over_leave_nothing_behind() {
-    // More transfers than there are ports would be needed to run out of them; time-wait holds each port for a minute.
+    // With enough transfers, ports would run out: TIME-WAIT holds each port for one minute.
     let result = run(&line(r#"app = { size = "1 B", repeat = "forever", pause = "0 s" }"#));
     let transfers = result.flows.transfers[0];
     assert!(transfers > 190, "{transfers}");
@@ -81,7 +82,7 @@ fn off_is_silent_and_on_is_not() {
         samples.delivered_bytes[row]
     };
     for begin in [0.0, 5.0, 10.0] {
-        // After the data that was written at the end of the time on has drained.
+        // Only after the data that was written at the end of the on time has been sent.
         assert!(delivered(begin + 2.0) > delivered(begin + 0.5) + 500_000, "on from {begin}");
         assert_eq!(delivered(begin + 4.9), delivered(begin + 3.5), "off from {}", begin + 2.0);
     }
@@ -97,7 +98,7 @@ fn bulk_stops_and_closes() {
     assert_eq!(result.samples.delivered_bytes[last], result.samples.delivered_bytes[at(7.0)]);
     assert_eq!(result.samples.state[last], "closed");
     assert_eq!(result.flows.active_s, [4.0]);
-    // Everything that was written arrived and was acknowledged.
+    // All written data was delivered and acknowledged.
     assert_eq!(result.flows.acked_bytes, result.flows.delivered_bytes);
 }
 
@@ -125,8 +126,8 @@ fn a_flow_may_wait_with_its_first_octet_once_it_is_connected() {
     assert!(begins.windows(2).any(|pair| pair[0] != pair[1]), "{begins:?}");
 }
 
-/// Headers that cannot be rebuilt are losses like others: what is sent arrives, no more and no less, and the context is
-/// repaired.
+/// Packets whose compressed headers cannot be decompressed are losses like others: all data arrives exactly once, and
+/// the context is repaired.
 #[test]
 fn compressed_headers_lose_their_context_and_transfers_end_all_the_same() {
     const COMPRESSED: &str = include_str!("../../../../scenarios/compressed-headers.toml");
