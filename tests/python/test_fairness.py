@@ -96,7 +96,7 @@ def test_the_scenario_is_the_pair():
         ({"repeat": 0}, "0 times"),
         ({"within": 2}, "between 0 and 1"),
         ({"direction": "left"}, "down or up"),
-        ({"socket_buffer": "huge"}, "no number to be a size"),
+        ({"socket_buffer": "huge"}, "is not a size"),
     ],
 )
 def test_nonsense_is_refused_before_anything_runs(wrong, said):

@@ -142,6 +142,7 @@ impl Confluence {
     pub fn add(&mut self, entering: Entering) -> bool {
         let coming = &mut self.coming;
         let at = entering.at;
+        // Equal times keep the earlier entry first, so the link's time does not change.
         let is_first = at < coming.first;
         if is_first {
             // The merge point was empty: a stretch starts with this packet.
@@ -170,6 +171,7 @@ impl Confluence {
         } else {
             coming.take_of_both(until)
         };
+        // The common case ends here: packets come in order within the current stretch.
         if first.is_some() { first } else { self.take_later(until) }
     }
 

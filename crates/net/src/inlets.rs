@@ -25,6 +25,7 @@ impl Inlets {
     /// `wires` has one pair per wire: the sending node and the receiving node.
     pub fn new(givers: Vec<Giver>, wires: impl Iterator<Item = (NodeId, NodeId)>) -> Inlets {
         let mut into = vec![Vec::new(); givers.len()];
+        // A port that is not wired leads to no node.
         for (from, to) in wires.filter(|(_, to)| to.index() < givers.len()) {
             into[to.index()].push(from);
         }
@@ -35,6 +36,7 @@ impl Inlets {
     /// to the router.
     pub fn router_before(&self, link: NodeId) -> Option<NodeId> {
         let is = |node: NodeId, giver: Giver| self.givers[node.index()] == giver;
+        // A link with several sources cannot be part of a row.
         let [router] = self.into[link.index()][..] else { return None };
         let plain = || self.into[router.index()].iter().all(|from| is(*from, Giver::Plain));
         (is(router, Giver::Router) && plain()).then_some(router)

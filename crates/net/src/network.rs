@@ -285,6 +285,7 @@ impl<H: Node> Network<H> {
                 // Drop-tail links preserve the order, so packets need no sorting.
                 [leader] => row.follows = Some(leader),
                 _ => {
+                    // Packets from several leaders must be sorted by time.
                     row.gathers = Some(self.confluences.len() as u32);
                     self.confluences.push((follower, Confluence::new(delay, false)));
                 }
@@ -379,6 +380,7 @@ impl<H: Node> Network<H> {
     /// The far end of the wire at each port of a node.
     pub(crate) fn wires_of(&self, node: NodeId) -> &[Attachment] {
         let first = |place: &Place<H>| place.first_wire as usize;
+        // Wires are stored by node, so the next node's first wire ends the slice.
         let after = self.places.get(node.index() + 1).map_or(self.wires.len(), first);
         &self.wires[first(&self.places[node.index()])..after]
     }

@@ -86,6 +86,7 @@ impl Hop {
 impl Onward {
     /// The table of a router with these routes. `hop` returns the next hop at a port.
     pub fn new(routes: &Routes, hop: impl Fn(Port) -> Hop) -> Onward {
+        // Addresses without a route have no follower: the router then drops the packet by an event.
         let hop = |port: Option<Port>| port.map_or(Hop::NOWHERE, &hop);
         let (first, near) = routes.near();
         let far = routes.far().map(|(address, port)| (address, hop(Some(port)))).collect();
@@ -112,6 +113,7 @@ impl Onward {
     /// The next hop to `address` from the link `from`, if the next link has `from` as its only leader.
     fn way(&self, address: u32, from: NodeId) -> Way {
         let place = address.wrapping_sub(self.first) as usize;
+        // Only a link with a single leader can be resolved in advance.
         let follows = self.near.get(place).is_some_and(|hop| hop.leader == from);
         if follows && place < usize::from(Way::UNKNOWN.0) { Way(place as u16) } else { Way::UNKNOWN }
     }
@@ -126,6 +128,7 @@ impl Onward {
     /// `None` and leaves the packet unchanged if the next node is no follower, or if the router would drop the packet.
     #[inline(always)]
     pub fn follower(&self, from: NodeId, packet: &mut Packet) -> Option<Follower> {
+        // Scenario hosts have consecutive IPv4 addresses, so an array access finds the hop.
         let near = match packet.dst() {
             IpAddr::V4(dst) => self.near.get(dst.to_bits().wrapping_sub(self.first) as usize),
             IpAddr::V6(_) => None,

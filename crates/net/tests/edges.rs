@@ -79,6 +79,7 @@ fn packets_of_others_come_out_at_the_time_of_the_line_and_only_one_hop_older() {
         network.advance(next);
         let (edge, packet) = network.poll_egress().expect("it arrives now");
         assert_eq!(edge, OUT);
+        // A router decrements the TTL and patches the checksum; all other bytes stay the same.
         let octets = wire::encode(&packet);
         let read = wire::parse(&octets).expect("its checksums are right");
         assert_eq!((read.ttl(), &octets[28..]), (63, &sent[28..]));

@@ -79,6 +79,7 @@ fn a_run_that_is_called_off_ends_together_and_can_go_on() {
     let tree = row((0..300).map(|at| (1000 * at, 0, 1, 1000)).collect());
     let (mut whole, mut apart) = (tree.network(true), tree.network(true));
     let mut parts = Parts::new(&apart, division(&tree, &apart, 2).expect("a division"));
+    // `goes_on` is called once per window.
     let windows = Cell::new(0);
     let at_the_third = |_: Time| {
         windows.set(windows.get() + 1);
@@ -105,6 +106,7 @@ fn what_crosses_two_cuts_is_there_whenever_a_run_ends() {
     let tree = Tree { routers: 1, beside: 0, lines, sends };
     let (mut whole, mut apart) = (tree.network(true), tree.network(true));
     let mut parts = Parts::new(&apart, division(&tree, &apart, 3).expect("a division"));
+    // The cut with the most equal work comes first.
     let cut = [(1, 0), (1, 1), (0, 0), (0, 1)].map(|(join, dir)| NodeId(tree.link(join, dir) as u32));
     assert_eq!(parts.division().exits(), cut);
     let mut now = Time::ZERO;

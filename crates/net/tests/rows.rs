@@ -22,12 +22,14 @@ proptest! {
             one_by_one.advance(now);
             let seen = look(&mut one_by_one, &tree);
             prop_assert_eq!(look(&mut in_rows, &tree), &seen[..]);
+            // These networks may count departures in advance up to the next look.
             for network in [&mut unseen, &mut unseen_one_by_one] {
                 network.promise_unseen(now);
                 network.advance(now);
                 prop_assert_eq!(look(network, &tree), &seen[..]);
             }
         }
+        // Rows exist to save events.
         prop_assert!(in_rows.events() <= one_by_one.events());
     }
 }

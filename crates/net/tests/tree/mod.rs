@@ -98,6 +98,7 @@ impl Tree {
             return Some(Vec::new());
         }
         self.joins().into_iter().enumerate().find_map(|(join, (a, b))| {
+            // A line can be crossed in both directions.
             let (next, dir) = if a == from { (b, 0) } else { (a, 1) };
             if (a != from && b != from) || before == Some(next) || (next < HOSTS && next != to) {
                 return None;
@@ -117,6 +118,7 @@ impl Tree {
         let links = (0..self.joins().len()).flat_map(|join| [self.link(join, 0), self.link(join, 1)]);
         links
             .filter_map(|link| {
+                // Only paths of actual flows count: a link may have fewer leaders than the graph suggests.
                 let used =
                     |from, to| self.sends.iter().any(|&(_, a, b, _)| (a, b) == (from, to) || (b, a) == (from, to));
                 let mut before: Vec<Option<usize>> = Tree::pairs()
@@ -124,11 +126,13 @@ impl Tree {
                     .filter_map(|(from, to)| {
                         let path = self.path(from, to, None)?;
                         let at = path.iter().position(|(.., on)| *on == link)?;
+                        // `None`: the packets come directly from a host.
                         Some(at.checked_sub(1).map(|before| path[before].2))
                     })
                     .collect();
                 before.sort_unstable();
                 before.dedup();
+                // A link with packets directly from a host follows no other link.
                 let leaders: Option<Vec<NodeId>> = before.into_iter().map(|leader| leader.map(id)).collect();
                 Some((leaders?, id(link)))
             })

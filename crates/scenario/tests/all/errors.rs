@@ -60,6 +60,7 @@ error: unknown direction `dwn`
 5 errors"#;
     let errors = Scenario::parse(text, "adsl.toml", &[]).expect_err("five mistakes");
     assert_eq!(errors.to_string(), expected);
+    // Programs read the position from the fields.
     let problem = &errors.problems[2];
     assert_eq!((problem.line, problem.column, problem.key.as_str()), (9, 1, "link.down.qeue"));
 }
@@ -273,6 +274,7 @@ fn hosts_must_exist_and_be_reachable() {
         messages(&format!("{topology}[[flow]]\ndirection = \"down\"\n")),
         ["`direction` is only allowed with [link] or [topology.dumbbell]"]
     );
+    // Two links with the same default name.
     let twice = format!(
         "{topology}[[topology.link]]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n[[flow]]\nfrom=\"a\"\nto=\"b\"\n"
     );
@@ -299,6 +301,7 @@ fn a_key_of_before_is_told_its_new_name() {
 
 #[test]
 fn one_mistake_in_common_settings_is_reported_once() {
+    // Each of the 50 flows reads [stack].
     let text = format!("{BASE}count = 50\n[stack]\nmin_rto = \"200\"\n");
     assert_eq!(messages(&text), ["`200` has no unit"]);
 }
@@ -314,15 +317,18 @@ fn long_lines_and_control_characters_are_shown_safely() {
 
 #[test]
 fn hostile_files_are_refused_quickly() {
+    // Deep nesting must not overflow the stack.
     let brackets = "[".repeat(10_000_000);
     assert!(parse(&brackets).is_err());
     let nested = format!("x = {}", "[".repeat(100_000));
     assert!(parse(&nested).is_err());
     let inline = format!("x = {}", "{a=".repeat(100_000));
     assert!(parse(&inline).is_err());
+    // The comparison of unknown keys with all known keys must be bounded.
     let many: String = (0..50_000).map(|number| format!("key{number} = 1\n")).collect();
     assert!(parse(&many).expect_err("unknown keys").problems.len() <= 200);
     assert!(parse("\u{0}\u{1}\u{2}").is_err());
+    // A byte-order mark alone.
     assert!(parse("\u{feff}").is_err());
 }
 

@@ -71,14 +71,14 @@ fn keys_that_lead_nowhere_are_refused() {
     let cases = [
         ("", "the key `` has an empty part"),
         ("link..up", "the key `link..up` has an empty part"),
-        ("link.\"up", "the quote in the key `link.\"up` is not closed"),
-        ("link.up.rate.x", "`link.up.rate` is a single value: it has no `x`"),
+        ("link.\"up", "the key `link.\"up` has an unclosed quote"),
+        ("link.up.rate.x", "`link.up.rate` is a single value and has no key `x`"),
         ("flow.download.cc", "there is no flow `download`"),
         ("flow.2.cc", "there is no flow `2`"),
         ("flow.1", "`flow.1` is a table: add the name of one of its keys"),
         ("host.server", "`host.server` is a table: add the name of one of its keys"),
         ("topology.link.a.rate", "there is no link `a`"),
-        ("sweep.x", "the sweep cannot be overridden"),
+        ("sweep.x", "[sweep] cannot be overridden"),
         ("lnk.up.rate", "unknown key `lnk` in a scenario file"),
     ];
     for (key, message) in cases {

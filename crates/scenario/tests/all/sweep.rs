@@ -25,16 +25,16 @@ fn ranges_lists_and_units() {
 #[test]
 fn wrong_ranges_are_refused() {
     for (text, part) in [
-        ("k", "sets nothing"),
-        ("=5", "names no key"),
+        ("k", "has no `=`"),
+        ("=5", "has no key before `=`"),
         ("k=", "empty value"),
         ("k=1,,2", "empty value"),
         ("k=5..1", "ends before it begins"),
         ("k=1..5:0", "never ends"),
         ("k=1..5:x1", "never ends"),
         ("k=0..5:x2", "never ends"),
-        ("k=1..", "has no last number"),
-        ("k=1..5:", "has no step"),
+        ("k=1..", "has no number after `..`"),
+        ("k=1..5:", "has no number after `:`"),
         ("k=1..1e9", "has too many values"),
     ] {
         let error = Axis::parse(text).expect_err(text).to_string();
@@ -92,7 +92,7 @@ fn axes_of_keys_that_do_not_exist_are_refused_where_they_stand() {
         ("repeat = 0", "this must be at least 1"),
         (
             "\"scenario.seed\" = \"1..100000\"\nrepeat = 100",
-            "this sweep has 10000000 points: at most 1000000 are allowed",
+            "this sweep has 10000000 points, but at most 1000000 are allowed",
         ),
     ] {
         let text = format!("{BASE}[sweep]\n{sweep}\n");

@@ -78,7 +78,7 @@ fn a_host_whose_interface_is_full_of_others_packets_comes_to_its_turn() {
 #[test]
 fn interfaces_are_refused_where_they_mean_nothing() {
     let refused = |interface: &str| Scenario::parse(&text(interface), "test.toml", &[]).unwrap_err().to_string();
-    assert!(refused("[host.server.interface]\nlimit = \"150 kB\"").contains("`limit` counts packets"));
+    assert!(refused("[host.server.interface]\nlimit = \"150 kB\"").contains("`limit` must be a number of packets"));
     let ring = scenario(&text("down.shaper = \"1600 B\"\n[host.server.interface]\nring = \"5 packets\""));
     let error = lopsided_sim::run(&ring, 1, Default::default(), &Default::default()).unwrap_err();
     assert!(error.to_string().contains("a ring needs one link with a rate"), "{error}");

@@ -50,6 +50,7 @@ fn an_overloaded_link_delivers_exactly_its_rate() {
     assert_eq!(result.flows.data_segments_in, [2000]);
     assert_eq!(result.links.max_backlog_packets[0], 10);
     let lost = result.links.dropped_packets[0];
+    // Every packet is delivered, dropped, or still in the queue at the end.
     assert_eq!(result.flows.data_segments_out[0], 2000 + lost + result.conservation.held.packets);
     // A full queue of 10 packets, and the packet itself.
     assert!((result.flows.rtt_max_ms[0] - 110.0).abs() <= 10.0, "{}", result.flows.rtt_max_ms[0]);
@@ -127,6 +128,7 @@ fn every_packet_takes_its_path_and_no_other() {
 
 #[test]
 fn tcp_over_several_bottlenecks_fills_the_narrowest() {
+    // Without `app`, the flow `long` is a TCP download.
     let text = PARKING_LOT.replace(r#"app = { kind = "udp", rate = "100 kbit/s", size = "500 B" }"#, "");
     let result = run(&text);
     let goodput = result.flows.goodput_bps[flow(&result.flows, "long")];
@@ -187,6 +189,7 @@ fn a_transfer_survives_a_middlebox_that_drops() {
     assert_eq!(result.flows.delivered_bytes, [1_000_000]);
     assert_eq!(result.flows.transfers, [1]);
     let sent = result.flows.data_segments_out[0];
+    // All drops that are not the queue's are the middlebox's.
     assert_eq!(result.conservation.dropped.packets - result.links.dropped_packets[0], sent / 10);
     assert!(result.flows.retransmits[0] >= sent / 10);
     assert!(result.conservation.holds());

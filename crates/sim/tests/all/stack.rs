@@ -35,8 +35,10 @@ fn largest_payload(result: &RunResult) -> Option<u32> {
 
 #[test]
 fn the_segment_size() {
+    // An MTU of 1,500 bytes minus 40 bytes of headers and 12 bytes of timestamps.
     assert_eq!(largest_payload(&with_stack("")), Some(1448));
     assert_eq!(largest_payload(&with_stack("timestamps = false")), Some(1460));
+    // RFC 6691: the MSS does not account for options, so the payload is smaller by the 12 bytes of timestamps.
     assert_eq!(largest_payload(&with_stack("mss = \"1000 B\"")), Some(988));
 }
 
@@ -91,6 +93,7 @@ fn the_largest_window() {
         let flows = with_stack(bound).flows;
         assert!((1_000_000.0..4_000_000.0).contains(&flows.goodput_bps[0]), "{bound}: {}", flows.goodput_bps[0]);
         let largest = flows.cwnd_max_bytes[0].unwrap();
+        // 14 segments of 1,448 bytes: the bound is rounded to whole segments.
         assert!(largest <= 20_272, "{bound}: {largest}");
     }
 }

@@ -24,6 +24,7 @@ fn run_scenario(scenario: &Scenario) -> RunResult {
 #[test]
 fn thinned_acks_spare_a_download_the_queue_of_a_narrow_way_back() {
     let thinned = run(THINNED);
+    // The same scenario without its stage.
     let plain = run(&THINNED.replace("stages =", "#"));
     let [goodput, rtt] = [
         thinned.flows.goodput_bps[0] / plain.flows.goodput_bps[0],
@@ -33,6 +34,7 @@ fn thinned_acks_spare_a_download_the_queue_of_a_narrow_way_back() {
     assert!(thinned.conservation.holds());
     let [arrived, sent, dropped] = ["arrived_packets", "sent_packets", "thinned_packets"]
         .map(|quantity| last(&thinned.parts, "link/1 ack_thinning", quantity));
+    // At most one ACK is held by the stage at the end.
     assert!(dropped > 0.5 * arrived && arrived - sent - dropped <= 1.0);
     let row = thinned.drops.reason.iter().position(|reason| *reason == DropReason::AckThinned.name()).unwrap();
     assert_eq!((thinned.drops.packets[row] as f64, thinned.drops.direction[row]), (dropped, "up"));
@@ -95,6 +97,7 @@ fn stages_on_both_sides_and_in_both_directions_change_nothing_but_see_everything
     let plain = scenario(&THINNED.replace("stages =", "#"));
     let mut watched = plain.clone();
     let witness = |exit, sees_reverse| StageConfig::new(Witness { exit, sees_reverse });
+    // Two entry stages, one of which sees the other direction, and an exit stage.
     let stages = vec![witness(false, false), witness(false, true), witness(true, true)];
     for dir in Dir::BOTH {
         let config = LinkConfig { stages: stages.clone(), ..watched.graph.links[0].dir(dir).clone() };

@@ -30,6 +30,7 @@ fn a_short_transfer_takes_two_round_trips_and_its_sending() {
     // SYN and SYN-ACK take 40 ms. The data is sent at once in the initial window: 20 ms of delay and 10 ms to send.
     let completion = result.flows.completion_s[0];
     assert!((0.070..0.073).contains(&completion), "{completion}");
+    // A flow of transfers is active only during its transfers.
     assert_eq!(result.flows.active_s, [completion]);
     assert!((result.flows.goodput_bps[0] - 80_000.0 / completion).abs() < 1e-6);
 }
@@ -113,11 +114,13 @@ fn jitter_spreads_the_starts() {
 #[test]
 fn a_flow_may_wait_with_its_first_octet_once_it_is_connected() {
     let text = line(r#"app = { kind = "bulk", wait = "2 s", wait_jitter = "500 ms" }"#);
+    // The seed draws the jitter.
     let begins: Vec<f64> = (1..4)
         .map(|seed| {
             let result = run_seed(&text, seed);
             let samples = &result.samples;
             let connected = samples.state.iter().position(|state| *state == "open").expect("it connects");
+            // Only the first byte waits, not the connection.
             assert!(samples.time_s[connected] <= 0.2, "the handshake does not wait");
             samples.time_s[samples.sent_bytes.iter().position(|sent| *sent > 0).expect("it sends")]
         })
@@ -145,6 +148,7 @@ fn compressed_headers_lose_their_context_and_transfers_end_all_the_same() {
     };
     let ((lost_where, lost), (tossed_where, tossed)) = (of(DropReason::RandomLoss), of(DropReason::ContextLost));
     assert_eq!((lost_where, tossed_where), ("up", "up"));
+    // After a loss, all packets up to the next full header fail to decompress.
     assert!(tossed > 5 * lost, "each of {lost} costs those behind it, {tossed} in all");
     let goodput = |text: &str| run(text).flows.goodput_bps[0];
     let clean = COMPRESSED.replace("loss = \"1 %\"", "");
