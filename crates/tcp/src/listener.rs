@@ -269,6 +269,7 @@ pub fn refuse(header: &TcpHeader, payload_octets: u32) -> Option<Segment> {
     if header.flags.has(Flags::RST) {
         return None;
     }
+    // SYN and FIN have a sequence number each (RFC 9293 section 3.4).
     let numbers = u32::from(header.flags.has(Flags::SYN)) + u32::from(header.flags.has(Flags::FIN));
     let (seq, ack, flags) = if header.flags.has(Flags::ACK) {
         (header.ack, Seq::default(), Flags::RST)

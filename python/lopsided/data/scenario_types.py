@@ -925,7 +925,7 @@ Transport: TypeAlias = TcpTransport | QuicTransport
 
 
 class DelayedAck(TypedDict):
-    """When a receiver holds its ACK back (RFC 5681 section 4.2)."""
+    """Delay of a receiver's ACKs (RFC 5681 section 4.2)."""
 
     mode: Literal["on", "off"]
     segments: int | None

@@ -304,7 +304,7 @@ impl Controller for Bbr3 {
         }
         let sample = self.sample(ack, path);
         let in_flight = path.in_flight.get();
-        // Section 5.2.3: first the model and the states.
+        // The steps are in the order of section 5.2.3: first the model and the states.
         self.latest.update(&sample, self.delivered);
         self.update_max_bw(ack, path, &sample);
         self.adapt_to_round();

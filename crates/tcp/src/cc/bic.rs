@@ -81,6 +81,7 @@ impl Bic {
                 _ => cwnd / step.min(INCREMENT_MAX),
             };
         }
+        // Beyond the maximum the growth per RTT is slow at first, then proportional to the distance, at most Smax.
         let beyond = cwnd - self.last_max;
         if beyond < SEARCH {
             slow

@@ -235,6 +235,7 @@ impl Path {
                 app_limited: false,
             };
             self.controller.on_lost(self.now, &lost, &self.state);
+            // At most one signal per recovery, as from a connection.
             self.signal(Signal::Loss);
         } else {
             self.delivered += 1;

@@ -34,7 +34,7 @@ const SCALE: (u64, u64) = (4, 80);
 const LEAST_RTT: Duration = Duration::from_millis(10);
 /// RTTmax rises by at most this per sample.
 const RTT_STEP: Duration = Duration::from_millis(20);
-/// Factor of RTTmax - RTTmin after each congestion, so that an old path is forgotten slowly.
+/// RTTmax - RTTmin is multiplied by this fraction after each congestion, so that RTTmax can adapt to a new path.
 const RTT_MEMORY: (u64, u64) = (95, 100);
 
 /// H-TCP's growth and reduction. Times are in ticks, except `tick`.

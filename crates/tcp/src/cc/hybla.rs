@@ -85,6 +85,7 @@ impl WindowAlgorithm for Hybla {
         }
         let (slow_start, cwnd) = (window.in_slow_start(), window.segments());
         let step = step(self.rho, slow_start, cwnd);
+        // Linux counts the ACKs that add less than a segment.
         self.small += u64::from(step < PART as u64);
         self.parts += step;
         let whole = self.parts / PART as u64;

@@ -23,19 +23,19 @@ const TRAIN_GAP: Duration = Duration::from_millis(2);
 const BURST_MAX: Duration = Duration::from_millis(1);
 /// Bytes that a Linux sender may send in one burst, times 4.
 const BURST_OCTETS: u64 = 4 * 65_536;
-/// RFC 9406 section 4.3: MIN_RTT_THRESH.
+/// RFC 9406's MIN_RTT_THRESH (section 4.3).
 const RISE_MIN: Duration = Duration::from_millis(4);
-/// MAX_RTT_THRESH.
+/// RFC 9406's MAX_RTT_THRESH.
 const RISE_MAX: Duration = Duration::from_millis(16);
-/// MIN_RTT_DIVISOR.
+/// RFC 9406's MIN_RTT_DIVISOR.
 const RISE_DIVISOR: u64 = 8;
-/// N_RTT_SAMPLE.
+/// RFC 9406's N_RTT_SAMPLE.
 const SAMPLES: u32 = 8;
-/// CSS_GROWTH_DIVISOR.
+/// RFC 9406's CSS_GROWTH_DIVISOR.
 const CSS_GROWTH_DIVISOR: u64 = 4;
-/// CSS_ROUNDS.
+/// RFC 9406's CSS_ROUNDS.
 const CSS_ROUNDS: u32 = 5;
-/// L.
+/// RFC 9406's L: the largest growth per ACK, in segments.
 const SEGMENTS_PER_ACK: u64 = 8;
 
 /// The variant of HyStart.
@@ -93,7 +93,7 @@ pub(super) struct Train {
     /// Minimum RTT of the first samples of the round.
     round_min: Option<Duration>,
     samples: u32,
-    /// True once a sign has appeared.
+    /// True once the end of slow start is indicated, by the ACK train or by the delay.
     found: bool,
 }
 

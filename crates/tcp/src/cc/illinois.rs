@@ -158,6 +158,7 @@ impl WindowAlgorithm for Illinois {
         if self.round.is_passed(path) {
             self.end_round(window.segments(), path);
         }
+        // An unused window does not grow, although its rounds end.
         if !ack.cwnd_limited {
             return;
         }

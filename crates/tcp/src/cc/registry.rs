@@ -16,22 +16,22 @@ fn window_controller<L: WindowAlgorithm + 'static>(setup: &Setup, algorithm: L) 
 
 /// Every algorithm: name, description with source, constructor. The default is the first.
 const TABLE: &[(&str, &str, Build)] = &[
-    ("reno", "Reno (RFC 5681), its window counted as the stack does", |setup| {
+    ("reno", "Reno (RFC 5681); ACKs count as in the stack", |setup| {
         window_controller(setup, Reno::named("reno").with_abe(setup.abe))
     }),
-    ("newreno", "Reno by another name: recovery is the stack's (RFC 6582, RFC 6675)", |setup| {
+    ("newreno", "Reno; the stack performs recovery (RFC 6582, RFC 6675)", |setup| {
         window_controller(setup, Reno::named("newreno").with_abe(setup.abe))
     }),
-    ("cubic", "CUBIC as Linux has it (RFC 9438; Ha, Rhee and Xu 2008), with HyStart", |setup| {
+    ("cubic", "CUBIC as in Linux (RFC 9438; Ha, Rhee and Xu 2008), with HyStart", |setup| {
         window_controller(setup, Cubic::new(cubic::LINUX, setup.tick).with_abe(setup.abe))
     }),
-    ("cubic-hystart++", "CUBIC that leaves slow start by HyStart++ (RFC 9406)", |setup| {
+    ("cubic-hystart++", "CUBIC with HyStart++ (RFC 9406)", |setup| {
         window_controller(setup, Cubic::new(cubic::HYSTART_PLUS_PLUS, setup.tick).with_abe(setup.abe))
     }),
-    ("cubic-slow-start", "CUBIC that leaves slow start by loss alone", |setup| {
+    ("cubic-slow-start", "CUBIC without HyStart: only a loss ends slow start", |setup| {
         window_controller(setup, Cubic::new(cubic::SLOW_START, setup.tick).with_abe(setup.abe))
     }),
-    ("cubic-0.8", "CUBIC as before 2017: it falls to 0.8 of the window", |setup| {
+    ("cubic-0.8", "CUBIC as before 2017: a loss reduces the window to 80 %", |setup| {
         window_controller(setup, Cubic::new(cubic::OLDER, setup.tick).with_abe(setup.abe))
     }),
     ("bic", "BIC: a binary search for the window of the last loss (Xu, Harfoush and Rhee 2004)", |setup| {
@@ -43,38 +43,40 @@ const TABLE: &[(&str, &str, Build)] = &[
     ("htcp", "H-TCP: the increase grows with the time since the last loss (Leith and Shorten 2004)", |setup| {
         window_controller(setup, htcp::Htcp::new(setup))
     }),
-    ("westwood", "Westwood+: falls to what the path delivers (Grieco and Mascolo 2004)", |setup| {
-        window_controller(setup, westwood::Westwood::new(setup))
-    }),
-    ("vegas", "Vegas: two to four segments in the queue are enough (Brakmo and Peterson 1995)", |setup| {
+    (
+        "westwood",
+        "Westwood+: a loss reduces the window to the bandwidth-delay product (Grieco and Mascolo 2004)",
+        |setup| window_controller(setup, westwood::Westwood::new(setup)),
+    ),
+    ("vegas", "Vegas: keeps two to four segments in the queue (Brakmo and Peterson 1995)", |setup| {
         window_controller(setup, vegas::Vegas::default())
     }),
-    ("scalable", "Scalable TCP: a fixed part gained and lost (Kelly 2003)", |setup| {
+    ("scalable", "Scalable TCP: grows and shrinks by a fixed share (Kelly 2003)", |setup| {
         window_controller(setup, scalable::Scalable)
     }),
-    ("hybla", "Hybla: the gain of a short reference RTT at any RTT (Caini and Firrincieli 2004)", |setup| {
+    ("hybla", "Hybla: the growth of a short reference RTT at any RTT (Caini and Firrincieli 2004)", |setup| {
         window_controller(setup, hybla::Hybla::default())
     }),
-    ("illinois", "Illinois: the delay says how fast to rise (Liu, Basar and Srikant 2008)", |setup| {
+    ("illinois", "Illinois: the delay sets growth and reduction (Liu, Basar and Srikant 2008)", |setup| {
         window_controller(setup, illinois::Illinois::default())
     }),
-    ("veno", "Veno: a loss without a queue is random (Fu and Liew 2003)", |setup| {
+    ("veno", "Veno: treats a loss without a queue as random (Fu and Liew 2003)", |setup| {
         window_controller(setup, veno::Veno::default())
     }),
-    ("yeah", "YeAH: Scalable while the queue is short, else Reno (Baiocchi and others 2007)", |setup| {
+    ("yeah", "YeAH: Scalable while the queue is short, otherwise Reno (Baiocchi and others 2007)", |setup| {
         window_controller(setup, yeah::Yeah::default())
     }),
-    ("compound", "Compound TCP: a delay-based window on top of Reno's (Tan and others 2006)", |setup| {
+    ("compound", "Compound TCP: a delay-based window added to Reno's (Tan and others 2006)", |setup| {
         window_controller(setup, compound::Compound::default())
     }),
-    ("ledbat", "LEDBAT: yields to everything else (RFC 6817)", |setup| {
+    ("ledbat", "LEDBAT: yields to other traffic (RFC 6817)", |setup| {
         window_controller(setup, ledbat::Ledbat::default())
     }),
     ("bbr", "BBR version 1: a model of the path sets rate and window (Cardwell and others 2016)", |setup| {
         Box::new(bbr::Bbr::new(setup))
     }),
     ("bbr3", "BBR version 3 (draft-ietf-ccwg-bbr)", |setup| Box::new(bbr3::Bbr3::new(setup))),
-    ("dctcp", "DCTCP: falls by the share of marked octets (RFC 8257)", |setup| {
+    ("dctcp", "DCTCP: reduces the window by the share of marked bytes (RFC 8257)", |setup| {
         window_controller(setup, dctcp::Dctcp::default())
     }),
     ("prague", "TCP Prague, for queues that mark early and often (RFC 9330)", |setup| {

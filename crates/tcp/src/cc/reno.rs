@@ -18,7 +18,7 @@ pub struct Reno {
 }
 
 impl Reno {
-    /// Reno under a name.
+    /// Reno with a name, as in a scenario.
     pub fn named(name: &'static str) -> Reno {
         Reno { name, abe: false }
     }

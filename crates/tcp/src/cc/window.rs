@@ -113,7 +113,7 @@ impl Window {
             ByteCounting::Delivered => delivered,
             ByteCounting::Limited { segments } if self.in_slow_start() => delivered.min(u64::from(segments) * self.mss),
             ByteCounting::Limited { .. } => delivered,
-            // Rounded down to whole segments, as the figure's integers would be, a window of one segment never grows.
+            // Not rounded to whole segments as in the figure's integers, because a window of one segment would never grow.
             ByteCounting::Half => delivered / 2,
         }
     }
@@ -289,7 +289,7 @@ impl<L: WindowAlgorithm> WindowController<L> {
         WindowController { window, remembered_threshold: setup.remembered_threshold, algorithm }
     }
 
-    /// The algorithm.
+    /// The rules of the congestion control.
     pub fn algorithm(&self) -> &L {
         &self.algorithm
     }

@@ -81,6 +81,7 @@ impl Connection {
                 self.acks.ack_now(AckReason::WindowUpdate);
             }
             if self.acks.awaits_read() {
+                // Linux's tcp_cleanup_rbuf may acknowledge a short segment once all data is read.
                 let all = self.recv.unread() == 0;
                 self.acks.on_read(now, all, self.ack_context(), &mut self.send.flight.timers);
             }

@@ -100,6 +100,7 @@ impl Connection {
         self.note_data(now, header, payload);
         let before = self.recv.next();
         self.recv.take_next(payload.len());
+        // The segment was the next one and nothing is held, so no gap can close.
         let arrival = Arrival::InOrder { closed_gap: false, gaps_left: false };
         let segment = DataSegment { header, payload, ecn, start: before as i64 };
         self.settle_arrival(now, &segment, before, arrival, false);

@@ -314,7 +314,8 @@ impl Connection {
             Feedback::None | Feedback::Accurate => {}
         }
         self.note_data(now, header, payload);
-        // A held duplicate ACK must be sent before the new block would hide its block.
+        // If the new block would displace a SACK block of the held duplicate ACK, send that ACK first (Linux's
+        // tcp_sack_compress_send_ack).
         let prepared = self.acks.holds_duplicate() && self.recv.hides_a_block(start, payload);
         if prepared {
             self.prepare_ack(now, AckReason::OutOfOrder);

@@ -57,9 +57,9 @@ use urgent::Urgent;
 /// let client = Connection::connect(config(40_000, 80).unwrap());
 /// let server = Connection::listen(config(80, 40_000).unwrap());
 /// let (mut ends, mut path) = ([client, server], VecDeque::new());
-/// ends[0].write(&Payload::virtual_len(100_000)).unwrap();
-/// let mut now = Time::ZERO;
-/// while ends[1].readable() < 100_000 {
+/// let (mut now, mut left, mut received) = (Time::ZERO, 100_000, 0);
+/// while received < 100_000 {
+///     left -= ends[0].write(&Payload::virtual_len(left)).unwrap() as u32;
 ///     for from in [0, 1] {
 ///         while let Some(segment) = ends[from].poll_segment(now) {
 ///             path.push_back((now + Duration::from_millis(20), 1 - from, segment));
@@ -72,8 +72,11 @@ use urgent::Urgent;
 ///         ends[to].handle_segment(now, &segment.header, &segment.payload, Ecn::NotEct);
 ///     }
 ///     ends.each_mut().map(|end| end.handle_timeout(now));
+///     while let Ok(data) = ends[1].read(now, u64::MAX) {
+///         received += data.len();
+///     }
 /// }
-/// assert!(now < Time::ZERO + Duration::from_millis(150), "the handshake and three round trips");
+/// assert_eq!(now, Time::ZERO + Duration::from_millis(180), "the handshake and four windows of data");
 /// ```
 #[derive(Debug)]
 pub struct Connection {
@@ -392,7 +395,7 @@ impl Connection {
         due
     }
 
-    // Shared by `input` and `output`.
+    // Helpers that `input` and `output` share.
 
     fn mss(&self) -> u32 {
         self.send.flight.mss() as u32

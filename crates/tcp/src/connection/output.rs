@@ -40,6 +40,7 @@ impl Connection {
         if let Some(piece) = self.send.poll(now, full) {
             self.clock = now;
             let outgoing = self.write_data(now, &piece, header);
+            // A due ACK must be sent before the next full segment is written without checks.
             let owes_ack = self.acks.due().is_some() || self.answer.is_some();
             let next = if owes_ack { Next::Open } else { self.send.what_follows(now, full) };
             return Some(Outgoing { next, ..outgoing });

@@ -94,6 +94,7 @@ impl AccEcnReceiver {
         }
         let Octets { ect0, ect1, ce } = self.octets;
         self.octets = Octets { ect0: ect0 & OCTETS_MASK, ect1: ect1 & OCTETS_MASK, ce: ce & OCTETS_MASK };
+        // Section 3.2.2.5.1: a change of the codepoint is acknowledged at once.
         let changed = std::mem::replace(&mut self.last, ecn) != ecn;
         changed || self.marks_since_ack >= MARKS_WITH_DATA
     }

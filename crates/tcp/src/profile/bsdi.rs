@@ -23,10 +23,12 @@ impl Profile {
     pub fn bsdi_3() -> Profile {
         Profile {
             name: "bsdi-3",
+            // RFC 2001 section 1.
             initial_window_segments: 1,
             initial_window_cap: None,
             byte_counting: ByteCounting::Acks,
             sack: false,
+            // tcp_fasttimo.
             ack: AckSettings::delayed(Duration::from_millis(200)),
             window_update: WindowUpdate::NearlyClosed,
             reassembly_limit: None,
@@ -53,6 +55,7 @@ impl Profile {
             fast_path: false,
             answers_unsent_ack: true,
             ack_repeats_fin: true,
+            // tcp_sendspace and tcp_recvspace.
             send_buffer: BufferRule::Fixed(Bytes::new(16_384)),
             send_buffer_accounting: SendBufferAccounting::Stream,
             receive_buffer: BufferRule::Fixed(Bytes::new(16_384)),

@@ -19,11 +19,13 @@ impl Profile {
         Profile {
             name: "freebsd-7",
             initial_window_segments: 4,
+            // net.inet.tcp.rfc3390.
             initial_window_cap: Some(Bytes::new(4380)),
             remembered_threshold: None,
             remembered_rtt: None,
             metrics_save: MetricsSave::Off,
             max_window: None,
+            // Byte counting (RFC 3465) exists only since FreeBSD 8.
             byte_counting: ByteCounting::AcksThroughThreshold,
             sack: true,
             dsack: false,
@@ -32,11 +34,14 @@ impl Profile {
             window_scaling: true,
             ecn: EcnRule::Off,
             abe: false,
+            // net.inet.tcp.delacktime.
             ack: AckSettings { before_read: true, ..AckSettings::delayed(Duration::from_millis(100)) },
             window_update: WindowUpdate::TwoSegments,
+            // net.inet.tcp.reass.maxqlen.
             reassembly_limit: Some(48),
             placeholders: None,
             placeholder_margin: 4,
+            // TCPTV_MIN, TCPTV_REXMTMAX, TCPTV_RTOBASE and TCPTV_CPU_VAR.
             rto: RtoRule::FreeBsd {
                 min: Duration::from_millis(30),
                 max: Duration::from_secs(64),
@@ -44,6 +49,7 @@ impl Profile {
                 slop: Duration::from_millis(200),
             },
             handshake_sample: true,
+            // kern.hz is 1000.
             grain: TimerGrain::Tick(Duration::from_millis(1)),
             loss_detection: LossDetection::FreeBsd,
             dup_threshold: 3,
@@ -52,10 +58,12 @@ impl Profile {
             burst_tick: Duration::ZERO,
             marked_retransmit: false,
             duplicates: DuplicateCount::InARow,
+            // net.inet.tcp.rfc3042.
             limited_transmit: true,
             cwnd_reduction: CwndReduction::PerDuplicate,
             threshold_heeds_peer: true,
             tlp: false,
+            // t_badrxtwin.
             undo: Undo { timestamps: false, dsack: false, frto: false, early_ack: true },
             timeout_forgets_sack: true,
             idle_restart: IdleRestart::Initial,
@@ -66,12 +74,15 @@ impl Profile {
             fast_path: true,
             answers_unsent_ack: true,
             ack_repeats_fin: true,
+            // net.inet.tcp.sendspace, sendbuf_inc and sendbuf_max.
             send_buffer: BufferRule::Stepped {
                 initial: Bytes::new(32_768),
                 step: Bytes::new(8_192),
                 max: Bytes::new(262_144),
             },
+            // so_snd.sb_lowat is MCLBYTES.
             send_buffer_accounting: SendBufferAccounting::Segments { low_water: Bytes::new(2048) },
+            // net.inet.tcp.recvspace, recvbuf_inc and recvbuf_max.
             receive_buffer: BufferRule::Stepped {
                 initial: Bytes::new(65_536),
                 step: Bytes::new(16_384),

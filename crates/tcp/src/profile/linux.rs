@@ -12,24 +12,31 @@ impl Profile {
     pub fn linux_6_1() -> Profile {
         Profile {
             name: "linux-6.1",
+            // TCP_INIT_CWND (RFC 6928).
             initial_window_segments: 10,
             initial_window_cap: None,
             remembered_threshold: None,
             remembered_rtt: None,
+            // tcp_no_ssthresh_metrics_save is 1 by default.
             metrics_save: MetricsSave::RoundTrips,
             max_window: None,
+            // tcp_slow_start and tcp_cong_avoid_ai count delivered segments.
             byte_counting: ByteCounting::Delivered,
             sack: true,
             dsack: true,
             sack_fin: true,
             timestamps: true,
             window_scaling: true,
+            // tcp_ecn is 2 by default.
             ecn: EcnRule::Accept,
             abe: false,
             ack: AckSettings {
                 policy: "linux",
+                // TCP_ATO_MIN and, below, TCP_DELACK_MAX.
                 min_delay: Duration::from_millis(40),
+                // TCP_MAX_QUICKACKS.
                 quick_acks: 16,
+                // tcp_comp_sack_delay_ns and tcp_comp_sack_slack_ns.
                 compress: Duration::from_millis(1),
                 compress_slack: Duration::from_micros(100),
                 grain: TimerGrain::Wheel(Duration::from_millis(4)),
@@ -40,6 +47,7 @@ impl Profile {
             reassembly_limit: None,
             placeholders: None,
             placeholder_margin: 4,
+            // TCP_RTO_MIN, TCP_RTO_MAX and TCP_TIMEOUT_INIT.
             rto: RtoRule::Linux {
                 min: Duration::from_millis(200),
                 max: Duration::from_secs(120),
@@ -47,6 +55,7 @@ impl Profile {
             },
             handshake_sample: true,
             grain: TimerGrain::Wheel(Duration::from_millis(4)),
+            // tcp_recovery is 1 by default.
             loss_detection: LossDetection::Rack,
             dup_threshold: 3,
             fast_recovery: FastRecovery::NewReno,
@@ -57,10 +66,13 @@ impl Profile {
             limited_transmit: true,
             cwnd_reduction: CwndReduction::Prr,
             threshold_heeds_peer: false,
+            // tcp_early_retrans is 3 by default.
             tlp: true,
             undo: Undo { timestamps: true, dsack: true, frto: true, early_ack: false },
             timeout_forgets_sack: false,
+            // tcp_slow_start_after_idle is 1 by default.
             idle_restart: IdleRestart::Halving,
+            // tcp_minshall_check.
             nagle: Nagle::BehindShort,
             push: PushRule::Linux,
             fin_beyond_cwnd: true,
@@ -68,8 +80,10 @@ impl Profile {
             fast_path: false,
             answers_unsent_ack: false,
             ack_repeats_fin: false,
+            // tcp_sndbuf_expand for two windows of ten segments, and tcp_wmem[2].
             send_buffer: BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) },
             send_buffer_accounting: SendBufferAccounting::Memory { per_segment: 768 },
+            // Half of tcp_rmem[1] and tcp_rmem[2], because half of the memory is window.
             receive_buffer: BufferRule::Auto { initial: Bytes::new(65_536), max: Bytes::new(3 << 20) },
             receive_window: ReceiveWindow::Memory { per_segment: 768 },
         }
@@ -86,7 +100,9 @@ impl Profile {
         Profile {
             name: "linux-2.6",
             metrics_save: MetricsSave::All,
+            // RFC 3390 for segments of 1,460 bytes.
             initial_window_segments: 3,
+            // tcp_abc is 0 by default.
             byte_counting: ByteCounting::Acks,
             // Linux compresses ACKs only since 4.18.
             ack: AckSettings {
@@ -98,12 +114,14 @@ impl Profile {
                 heeds_push: false,
                 ..AckSettings::delayed(Duration::from_millis(200))
             },
+            // TCP_TIMEOUT_INIT is 3 s until 3.1.
             rto: RtoRule::Linux {
                 min: Duration::from_millis(200),
                 max: Duration::from_secs(120),
                 initial: Duration::from_secs(3),
             },
             grain: TimerGrain::Tick(Duration::from_millis(1)),
+            // tcp_fack is 1 by default.
             loss_detection: LossDetection::Fack,
             cwnd_reduction: CwndReduction::RateHalving,
             tlp: false,

@@ -19,6 +19,7 @@ impl Profile {
             byte_counting: ByteCounting::AcksExactly,
             timestamps: false,
             ack: AckSettings { policy: "immediate", ..AckSettings::delayed(Duration::from_millis(100)) },
+            // tcpTick_, minrto_ and maxrto_ of ns-default.tcl.
             rto: RtoRule::Ticks {
                 tick: Duration::from_millis(100),
                 samples: TickSamples::Nearest,

@@ -63,7 +63,7 @@ pub enum ByteCounting {
         /// L, the limit of one ACK in slow start.
         segments: u32,
     },
-    /// Half of the acknowledged bytes counts: one step for two segments (Balakrishnan et al. 1999, figure 19).
+    /// Half of the acknowledged bytes count, so that two segments count as one (Balakrishnan et al. 1999, figure 19).
     Half,
 }
 

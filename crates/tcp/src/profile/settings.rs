@@ -36,13 +36,13 @@ const SETTINGS: &[StackKey] = &[
     field(
         "ecn",
         |p| &mut p.ecn,
-        "Explicit congestion notification: on or true (RFC 3168), off or false, accept (only where the peer asks, as Linux does by \
-         default), accurate (RFC 9768). dctcp asks for it whatever is said here, prague for accurate.",
+        "Explicit congestion notification: on or true (RFC 3168), off or false, accept (only if the peer requests \
+         it, Linux's default), accurate (RFC 9768). The controls dctcp and prague request it whatever this key says.",
     ),
     field(
         "abe",
         |p| &mut p.abe,
-        "With reno, newreno or cubic: a mark costs less than a loss, 20 % or 15 % (RFC 8511).",
+        "With reno, newreno or cubic: a mark reduces the window less than a loss, to 80 % or 85 % (RFC 8511).",
     ),
     change("rack", Flag, rack, "RACK loss detection (RFC 8985)."),
     change(
@@ -57,19 +57,21 @@ const SETTINGS: &[StackKey] = &[
         "rate_halving",
         Flag,
         rate_halving,
-        "Rate halving in recovery: a segment less for every second ACK. Without prr or rate_halving: down at once (RFC 6675).",
+        "Rate halving in recovery: the window shrinks by one segment for every second ACK. Without prr or \
+         rate_halving it shrinks at once (RFC 6675).",
     ),
     field("frto", |p| &mut p.undo.frto, "F-RTO detection of spurious timeouts (RFC 5682)."),
     field(
         "dup_threshold",
         |p| &mut p.dup_threshold,
-        "Duplicate ACKs, or segments that SACK reports above a hole, that mean a loss (RFC 5681 section 3.2).",
+        "Number of duplicate ACKs, or of SACKed segments above a hole, that mean a loss (RFC 5681 section 3.2).",
     ),
     field(
         "fast_recovery",
         |p| &mut p.fast_recovery,
-        "Without SACK, what the first ACK that advances after a fast retransmit means: newreno repairs what else was lost (RFC 6582); \
-         with reno recovery is over (RFC 5681 section 3.2); so with careful-reno, and duplicates for what was out begin no other.",
+        "Without SACK, the reaction to the first ACK that advances after a fast retransmit: newreno repairs the \
+         next loss (RFC 6582); reno ends the recovery (RFC 5681 section 3.2); careful-reno ends it, and duplicates \
+         for data sent before begin no other.",
     ),
     field("limited_transmit", |p| &mut p.limited_transmit, "Limited transmit (RFC 3042)."),
     change(
@@ -86,29 +88,31 @@ const SETTINGS: &[StackKey] = &[
                 p.byte_counting = ByteCounting::Half
             }
         },
-        "Byte counting of half the acknowledged data: as fast as Reno with an ACK for two segments (Balakrishnan et al. 1999, \
-         figure 19).",
+        "Byte counting of half of the acknowledged data, so the window grows as with Reno and an ACK for every two segments \
+         (Balakrishnan et al. 1999, figure 19).",
     ),
     change(
         "ack_policy",
         Word(crate::ack_policies),
         ack_policy,
-        "When the receiver acknowledges, by name. delayed_ack changes what the profile's own policy does.",
+        "Name of the policy that decides when the receiver acknowledges. delayed_ack changes the profile's own \
+         policy.",
     ),
     field(
         "max_delack",
         |p| &mut p.ack.max_delack,
-        "With ack_policy acc, acc_peerwin, rfc5690, tarr, ace or growing: the most segments that an ACK stands for.",
+        "With ack_policy acc, acc_peerwin, rfc5690, tarr, ace or growing: the largest number of segments per ACK.",
     ),
     field(
         "min_acks_per_window",
         |p| &mut p.ack.min_acks_per_window,
-        "With ack_policy acc, acc_peerwin or ace: at least so many ACKs for what the sender may have out.",
+        "With ack_policy acc, acc_peerwin or ace: the smallest number of ACKs per window of the sender.",
     ),
     field(
         "max_burst",
         |p| &mut p.max_burst,
-        "So many segments go out back to back at most, the others by a timer, a window in a round trip; 0: any number.",
+        "Largest number of segments sent back to back; a timer sends the others, one window per round trip. 0: any \
+         number.",
     ),
     change(
         "burst_tick",
@@ -118,46 +122,50 @@ const SETTINGS: &[StackKey] = &[
                 p.burst_tick = *tick
             }
         },
-        "Bursts that max_burst holds back are sent on multiples of this time, such as \"10 ms\" (4.4BSD's callouts); \"0 s\": at any.",
+        "Bursts that max_burst delays are sent at multiples of this time, such as \"10 ms\" (4.4BSD's callouts); \
+         \"0 s\": at any time.",
     ),
     field(
         "marked_retransmit",
         |p| &mut p.marked_retransmit,
-        "An ACK that a filter has marked for it (fast_retransmit) has the first segment sent again at once.",
+        "An ACK that a filter has marked (fast_retransmit) makes the sender retransmit its first segment at once.",
     ),
-    field("acks_per_rtt", |p| &mut p.ack.acks_per_rtt, "With ack_policy tack or tarr: so many ACKs in a round trip."),
+    field("acks_per_rtt", |p| &mut p.ack.acks_per_rtt, "With ack_policy tack or tarr: number of ACKs per round trip."),
     field(
         "ack_before_read",
         |p| &mut p.ack.before_read,
-        "What is acknowledged at once is so before the application has read it, so that the window offered leaves it out (4.4BSD).",
+        "Immediate ACKs are sent before the application reads, so that the offered window excludes the data \
+         (4.4BSD).",
     ),
     field(
         "window_update",
         |p| &mut p.window_update,
-        "When reading tells the peer of a larger window: \"closed\", where less than a segment was left (RFC 9293), or \
-         \"two_segments\", whenever it can be moved by two segments or half the buffer (4.4BSD).",
+        "When a read notifies the peer of a larger window: \"closed\" if less than a segment was left (RFC 9293), \
+         or \"two_segments\" if the window can move by two segments or half the buffer (4.4BSD).",
     ),
     field(
         "reassembly_limit",
         |p| &mut p.reassembly_limit,
-        "At most so many full segments are held out of order; the others are dropped (FreeBSD's net.inet.tcp.reass.maxqlen).",
+        "Largest number of full segments held out of order; others are dropped (FreeBSD's \
+         net.inet.tcp.reass.maxqlen).",
     ),
     field(
         "placeholders",
         |p| &mut p.placeholders,
-        "What the channel is expected to lose: the receiver acknowledges up to so much that is missing, and its application fetches \
-         it again (FWP's compatible TCP, Havey 2015).",
+        "Expected loss of the channel: the receiver acknowledges missing data up to this share, and its application \
+         fetches the data again (FWP's compatible TCP, Havey 2015).",
     ),
     field(
         "placeholder_margin",
         |p| &mut p.placeholder_margin,
-        "With placeholders: so many standard deviations above what is expected count as the channel's loss too; 0 is the \
-         dissertation's rule.",
+        "With placeholders: number of standard deviations above the expected loss that also count as the channel's \
+         loss; 0 is the dissertation's rule.",
     ),
     field(
         "duplicates",
         |p| &mut p.duplicates,
-        "How duplicate ACKs add up: \"until_progress\", or \"in_a_row\": any other ACK in between starts the count anew (4.4BSD).",
+        "How duplicate ACKs are counted: \"until_progress\", or \"in_a_row\": any other ACK in between restarts the \
+         count (4.4BSD).",
     ),
     change("delayed_ack", Table(PartInfo::of::<DelayedAck>), delayed_ack, "Delayed ACKs: \"on\", \"off\", or a table."),
     change("initial_window", Window, initial_window, "The first congestion window, such as \"10 segments\"."),
@@ -165,18 +173,19 @@ const SETTINGS: &[StackKey] = &[
         "remembered_threshold",
         Window,
         |p, value, mtu| p.remembered_threshold = octets(p, value, mtu),
-        "Where the first slow start ends, as a host cache remembers it of the destination, such as \"20 kB\".",
+        "Threshold of the first slow start, as a host cache has stored it for the destination, such as \"20 kB\".",
     ),
     field(
         "metrics_save",
         |p| &mut p.metrics_save,
-        "What a host keeps of a destination when a connection ends, for the next one: off, rtt (round trips and reordering: Linux \
-         since 5.6), all (the threshold of slow start too: Linux before).",
+        "Metrics that a host stores at the end of a connection for the next one: off, rtt (round-trip time and \
+         reordering: Linux since 5.6), all (the slow-start threshold too: Linux before 5.6).",
     ),
     field(
         "handshake_sample",
         |p| &mut p.handshake_sample,
-        "The handshake's round trip is the timeout's first sample (RFC 6298); without it the first timeout is the initial one.",
+        "The handshake gives the first sample of the timeout (RFC 6298); without it the first timeout is the \
+         initial one.",
     ),
     change(
         "min_rto",
@@ -192,7 +201,8 @@ const SETTINGS: &[StackKey] = &[
         "hz",
         Integer,
         hz,
-        "Ticks a second of the stack's clock, which its timers wait for (Linux's HZ: 250 in Debian's kernels, 1000 or 100 in others).",
+        "Ticks per second of the stack's clock, which its timers use (Linux's HZ: 250 in Debian's kernels, 1000 or \
+         100 in others).",
     ),
     change(
         "max_window",
@@ -430,16 +440,12 @@ impl Default for DelayedAck {
 
 impl Part for DelayedAck {
     const NAME: &'static str = "delayed ACK";
-    const TEXT: &'static str = "When a receiver holds its ACK back (RFC 5681 section 4.2).";
+    const TEXT: &'static str = "Delay of a receiver's ACKs (RFC 5681 section 4.2).";
     const SHORTHAND: Option<&'static str> = Some("mode");
     const KEYS: &'static [Key<DelayedAck>] = &[
         key("mode", |delayed| &mut delayed.mode, "\"on\" or \"off\"."),
-        key(
-            "segments",
-            |delayed| &mut delayed.segments,
-            "An ACK at the latest for every such full segment; usually 2.",
-        ),
-        key("timeout", |delayed| &mut delayed.timeout, "An ACK at the latest after this time, such as \"40 ms\"."),
+        key("segments", |delayed| &mut delayed.segments, "Number of full segments per ACK; usually 2."),
+        key("timeout", |delayed| &mut delayed.timeout, "Longest delay of an ACK, such as \"40 ms\"."),
     ];
 }
 
@@ -497,6 +503,7 @@ fn delayed_ack(profile: &mut Profile, value: &Value, _mtu: u64) {
     profile.ack = match (mode, base.policy, segments, timeout) {
         (Switch::Off, ..) => AckSettings { policy: "immediate", ..base },
         (_, "immediate", _, _) => delayed(segments.unwrap_or(USUAL_DELAY.0), timeout.unwrap_or(USUAL_DELAY.1)),
+        // A fixed number of segments replaces Linux's policy; a timeout alone only changes its delay.
         (_, "linux", Some(segments), _) => delayed(segments, timeout.unwrap_or(base.min_delay)),
         (_, "linux", None, Some(timeout)) => AckSettings { min_delay: timeout, max_delay: timeout, ..base },
         (_, "linux", None, None) => base,

@@ -21,6 +21,7 @@ impl Profile {
             remembered_rtt: None,
             metrics_save: MetricsSave::Off,
             max_window: None,
+            // RFC 3465 with L = 2.
             byte_counting: ByteCounting::Limited { segments: 2 },
             sack: true,
             dsack: true,

@@ -15,8 +15,8 @@ pub(crate) struct SegmentSizes {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filling {
     /// Bytes in order that the application has not read.
-    /// Number of memory records of the unread bytes.
     pub unread: u64,
+    /// Number of memory records of the unread bytes.
     pub unread_records: u64,
     /// Bytes held behind a gap.
     pub held: u64,

@@ -632,8 +632,8 @@ impl Receiver {
         self.recent.iter().position(|&(start, end)| from <= end && start <= to)
     }
 
-    /// True if a delayed ACK would hide the block of this out-of-order data, because the block is not among those that
-    /// fit in every ACK.
+    /// True if the SACK block of this out-of-order data is not among those that fit in every ACK. As the newest block it
+    /// then displaces the last of those, which a held ACK may not have reported yet.
     pub fn hides_a_block(&self, start: i64, payload: &Payload) -> bool {
         let end = start + i64::from(payload.len());
         start > self.next as i64

@@ -25,6 +25,7 @@ impl Sender {
         if !undisturbed {
             return false;
         }
+        // From here on the steps are those of `learn`, in the same order.
         let prior_in_flight = self.flight.window_taken();
         let Some(covered) = self.flight.scoreboard.pop_plain(info.ack) else { return false };
         self.last_heard_at = Some(now);

@@ -405,6 +405,7 @@ impl Scoreboard {
         if una <= sent.start() {
             return;
         }
+        // The sums must not count the acknowledged part.
         let cut = una - sent.start();
         sent.cut_before(una);
         let state = sent.state();

@@ -15,8 +15,8 @@ const RESOURCE_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PieceKind {
     /// Sent for the first time.
-    /// A retransmission.
     New,
+    /// A retransmission.
     Again,
     /// A probe of the peer's window, without data.
     WindowProbe,
@@ -199,8 +199,8 @@ impl Sender {
         }
     }
 
-    /// True if the burst limit is reached. The next burst waits for its share of the round trip. The RTT is smoothed
-    /// over every ACK; the authors of balakrishnan1999 use an estimate of their own.
+    /// True if the burst limit is reached. The next burst waits for its share of the round trip time, which is smoothed
+    /// over every ACK here (the authors of balakrishnan1999 use an estimate of their own).
     fn ends_burst(&mut self, now: Time) -> bool {
         let most = self.flight.profile.max_burst;
         let segments = (self.cwnd() / self.flight.mss()).max(1);

@@ -109,6 +109,7 @@ impl Policer {
         }
         let rate = delivered as f64 / span.as_secs_f64();
         if let Some(last) = self.rate {
+            // Two similar intervals in a row indicate a policer.
             let apart = (rate - last).abs();
             if apart <= SAME_SHARE * last || apart <= SAME_RATE {
                 self.rate = Some((rate + last) / 2.0);

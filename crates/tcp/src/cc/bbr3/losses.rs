@@ -97,6 +97,7 @@ impl Bbr3 {
         self.full_pipe.begin(0.0);
         let Undo { saved, return_to, .. } = std::mem::take(&mut self.undo);
         if let Some((short_term, inflight_longterm)) = saved {
+            // Never lower than now: the bounds may have risen since the losses.
             self.short_term.bw = self.short_term.bw.max(short_term.bw);
             self.short_term.inflight = self.short_term.inflight.max(short_term.inflight);
             self.inflight_longterm = self.inflight_longterm.max(inflight_longterm);

@@ -1,4 +1,5 @@
-//! ProbeRTT (section 5.3.4): measures the RTT without a queue every 5 s, unless a quiet period has shown it.
+//! ProbeRTT (section 5.3.4): measures the RTT without a queue every 5 s, unless an idle period has already emptied
+//! the queue.
 
 use super::Bbr3;
 use super::model::{AckPhase, MIN_PIPE_WINDOW, PROBE_RTT_CWND_GAIN, Sample, ShortTerm, State};

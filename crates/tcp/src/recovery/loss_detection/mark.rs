@@ -1,4 +1,4 @@
-//! Tracing of loss marks.
+//! Trace events for segments that are marked lost.
 
 use crate::send::Flight;
 use lopsided_core::tcp_event::{LossRule, TcpEvent, TcpEventMask};

@@ -539,7 +539,7 @@ fn a_full_buffer_closes_the_window_and_reading_opens_it_by_no_less_than_a_segmen
 
 #[test]
 fn the_right_edge_of_a_scaled_window_does_not_move_back() {
-    // RFC 9293 section 3.8.6 discourages it. RFC 7323 section 2.4 explains how rounding causes it.
+    // RFC 9293 section 3.8.6 discourages a shrinking window. RFC 7323 section 2.4 explains how rounding causes it.
     let mut t = Script::established(receive_buffer(linux(), 1_000_000), PEER);
     t.reads = false;
     let mut edge = 0;

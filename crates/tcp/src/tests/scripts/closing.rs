@@ -233,7 +233,7 @@ fn a_reset_behind_a_fin_counts() {
 
 #[test]
 fn a_reset_ends_time_wait_without_a_word() {
-    // RFC 9293 section 3.10.7.4 second.
+    // RFC 9293 section 3.10.7.4, second check.
     let mut t = established();
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");

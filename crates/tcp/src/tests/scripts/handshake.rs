@@ -282,7 +282,7 @@ fn syn_sent_refuses_an_acknowledgement_of_something_else_with_a_reset() {
 
 #[test]
 fn syn_sent_believes_a_reset_only_with_the_right_acknowledgement() {
-    // RFC 9293 section 3.10.7.3 second.
+    // RFC 9293 section 3.10.7.3, second check.
     let mut t = Script::connect(linux(), PEER);
     t.expect(0, "S 0:0");
     t.inject(10, "R. 0:0 ack 7");
@@ -295,7 +295,7 @@ fn syn_sent_believes_a_reset_only_with_the_right_acknowledgement() {
 
 #[test]
 fn syn_received_is_left_only_by_an_acknowledgement_of_its_syn() {
-    // RFC 9293 section 3.10.7.4 fifth: otherwise <SEQ=SEG.ACK><CTL=RST>.
+    // RFC 9293 section 3.10.7.4, fifth check: otherwise <SEQ=SEG.ACK><CTL=RST>.
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, &t.peer_syn("S"));
     t.expect(0, "S. 0:0 ack 1");

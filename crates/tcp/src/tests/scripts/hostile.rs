@@ -22,7 +22,7 @@ fn acks_of_pieces_of_a_segment_do_not_make_the_window_grow_faster() {
 
 #[test]
 fn an_ack_of_what_was_never_sent_is_not_believed_and_answered_by_all_but_linux() {
-    // RFC 9293 section 3.10.7.4 fifth.
+    // RFC 9293 section 3.10.7.4, fifth check.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 4_000);
     t.expect_train(100, 1, 4_001);
@@ -122,7 +122,7 @@ fn a_delayed_ack_echoes_the_first_of_the_segments_that_it_answers() {
 
 #[test]
 fn a_segment_without_ack_is_dropped() {
-    // RFC 9293 section 3.10.7.4 fifth: if the ACK bit is off, drop the segment.
+    // RFC 9293 section 3.10.7.4, fifth check: if the ACK bit is off, drop the segment.
     let mut t = Script::established(linux(), PEER);
     t.inject_bare(200, "1:1001");
     t.inject(300, "1:1001");
