@@ -9,14 +9,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from lopsided.papers.balakrishnan1999 import measure
-from lopsided.papers.balakrishnan1999.setup import (
-    AF_SA,
-    BURSTS,
-    DELAYS,
-    EMULATED,
-    IMPLEMENTED_QUEUE,
-    NO_LIMIT,
-)
+from lopsided.papers.balakrishnan1999.setup import AF_SA, BURSTS, DELAYS, EMULATED, IMPLEMENTED_QUEUE, NO_LIMIT
 from lopsided.papers.balakrishnan1999.shared import ENOUGH, INKS, least_that_is_enough
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Case, Comparison, Experiment, Overrides
@@ -38,11 +31,7 @@ def receiver(max_delay: int) -> Overrides:
 
     `max_delay` is the largest number of segments for each ACK.
     """
-    return {
-        "stack.ack_policy": "acc_peerwin",
-        "stack.max_delack": str(max_delay),
-        "stack.min_acks_per_window": "5",
-    }
+    return {"stack.ack_policy": "acc_peerwin", "stack.max_delack": str(max_delay), "stack.min_acks_per_window": "5"}
 
 
 _FILTERED = {**EMULATED, "link.up.queue": AF_SA.queue(IMPLEMENTED_QUEUE)}

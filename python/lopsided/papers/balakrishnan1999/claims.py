@@ -29,21 +29,25 @@ from lopsided.papers.framework.claims import (
     all_of,
     at_least,
     at_most,
+    claims_of,
     kbit,
     mbit,
     near,
     number,
     ordered,
+    percent,
     ratio,
 )
 from lopsided.papers.framework.measurements import Measurements, Spread
-from lopsided.papers.framework.model import Claim, Measured, Verdict
-from lopsided.papers.framework.rows import Row, measured
+from lopsided.papers.framework.model import Measured, Verdict
+from lopsided.papers.framework.rows import measured
 
 of_paper, of_arithmetic, ours = Statements(()), Statements((), "arithmetic"), Statements((), "ours")
 
 UNLOADED_MS = 66.0
 """Round trip of case A at 9.6 kbit/s compressed with empty queues."""
+FULL_REVERSE_BUFFER = "case A, 9.6 kbps with header compression, full reverse buffer"
+LOCKED_OUT = "Reno, forward acks fill the reverse buffer"
 
 
 def _reno(m: Measurements, line: str, column: str = "throughput_bps") -> Spread:
@@ -81,18 +85,14 @@ QUEUED_ACKS_LENGTHEN_THE_ROUND_TRIP = of_arithmetic.near_print(
     "queued-acks-lengthen-the-round-trip",
     "At 9.6 kbit/s compressed a full buffer of 10 ACKs adds 50 ms to the round trip, which holds Reno back.",
     "section 7.1.1",
-    measured(
-        [
-            Row(
-                "added to the round trip",
-                lambda m: _reno(m, COMPRESSED_SLOW.key, "rtt_ms").median - UNLOADED_MS,
-                "Section 7.1.1",
-                "added_delay",
-                {"case": "case A, 9.6 kbps with header compression, full reverse buffer"},
-                "ms",
-            )
-        ]
-    ),
+    lambda m: [
+        number(
+            "added to the round trip",
+            _reno(m, COMPRESSED_SLOW.key, "rtt_ms").median - UNLOADED_MS,
+            "ms",
+            published=m.published.find("Section 7.1.1", "added_delay", case=FULL_REVERSE_BUFFER),
+        )
+    ],
     needs=("one-way",),
 )
 
@@ -187,9 +187,7 @@ def filtering_alone_is_worse_with_loss(m: Measurements) -> Verdict:
     fails=True,
 )
 def filtering_is_best_with_loss(m: Measurements) -> Verdict:
-    return ordered(
-        [mbit(scheme.title, lossy(m, scheme, "throughput_bps")) for scheme in (AF_AR, AF_SA, ACC_SA, RENO)], by=1
-    )
+    return ordered((printed.table_1(scheme)[0].measured(m) for scheme in (AF_AR, AF_SA, ACC_SA, RENO)), by=1)
 
 
 # --- Two downloads
@@ -218,19 +216,9 @@ TWO_KINDS_OF_TWO_WAY_RUNS = of_paper.near_print(
     "Beside an upload, Reno's runs are of two kinds: in 20 % the download's ACKs lock the upload out, which gets "
     "nothing; in the others the two take turns.",
     "section 7.1.3, table 3",
-    measured(
-        [
-            Row(
-                "locked out",
-                lambda m: locked_out(m, RENO),
-                "Section 7.1.3",
-                "share_of_runs",
-                {"case": "Reno, forward acks fill the reverse buffer"},
-                "percent",
-                100,
-            )
-        ]
-    ),
+    lambda m: [
+        percent("locked out", locked_out(m, RENO), m.published.find("Section 7.1.3", "share_of_runs", case=LOCKED_OUT))
+    ],
     needs=("two-way",),
     notes=(
         "The upload's first packet delays the ACKs behind it while it crosses the LAN. In that time the queue makes "
@@ -249,8 +237,8 @@ LOCK_OUT_LEAVES_THE_DOWNLOAD_EVERYTHING = of_arithmetic.near_print(
 
 
 @of_paper(
-    "If they take turns, the download gets 1.80 Mbit/s, less than a window for each of the upload's packets, and "
-    "the upload 22.7 kbit/s.",
+    "If download and upload take turns, the download gets 1.80 Mbit/s, less than a window for each of the upload's "
+    "packets, and the upload 22.7 kbit/s.",
     "table 3, section 7.1.3",
     needs=("two-way",),
     fails=True,
@@ -392,10 +380,8 @@ def utilisation_hardly_depends_on_connections(m: Measurements) -> Verdict:
     fails=True,
 )
 def filtering_is_best_over_radio(m: Measurements) -> Verdict:
-    def of(scheme: Scheme, hops: int) -> Measured:
-        return kbit(f"{scheme.title}, {hops} hops", m.value("radio", "throughput_bps", hops=hops, scheme=scheme.key))
-
-    return all_of(*(ordered([of(each, hops) for each in (AF_SA, ACC_SA, RENO)], by=1) for hops in HOPS))
+    schemes = (AF_SA, ACC_SA, RENO)
+    return all_of(*(ordered([printed.table_5(each, hops).measured(m) for each in schemes], by=1) for hops in HOPS))
 
 
 @of_paper("Over two hops AF cuts the round trip and its deviation.", "section 7.2.2, figure 13", needs=("radio",))
@@ -505,40 +491,6 @@ def a_download_waits_for_the_upload_to_lose(m: Measurements) -> Verdict:
     ).but(number("longest pause", of("longest_pause_s"), "s"))
 
 
-CLAIMS: tuple[Claim, ...] = (
-    RENO_OVER_SLOW_RETURN_LINES,
-    compression_is_a_big_win,
-    QUEUED_ACKS_LENGTHEN_THE_ROUND_TRIP,
-    lost_acks_let_more_go,
-    RENO_WITH_FORWARD_LOSS,
-    RENO_DOWNLOADS_DO_NOT_SHARE,
-    TWO_KINDS_OF_TWO_WAY_RUNS,
-    LOCK_OUT_LEAVES_THE_DOWNLOAD_EVERYTHING,
-    taking_turns,
-    RENO_OVER_PACKET_RADIO,
-    ROUND_TRIPS_OVER_TWO_HOPS,
-    fairness_falls_with_connections,
-    utilisation_hardly_depends_on_connections,
-    filtering_helps_where_k_is_large,
-    filtering_alone_is_worse_with_loss,
-    filtering_with_acks_first_starves_the_upload,
-    measured_limits,
-    RADIO_MAKES_LONG_TIMEOUTS,
-    a_download_waits_for_the_upload_to_lose,
-    filtering_is_best_with_loss,
-    REMEDIES_WITH_FORWARD_LOSS,
-    both_help_where_k_is_large,
-    REMEDIES_MAKE_DOWNLOADS_SHARE,
-    ACC_BESIDE_AN_UPLOAD,
-    acc_with_acks_first,
-    AF_BESIDE_AN_UPLOAD,
-    fewer_acks_stall_more,
-    RECONSTRUCTION_BESIDE_AN_UPLOAD,
-    RECONSTRUCTION_WITH_ACKS_FIRST,
-    REMEDIES_OVER_PACKET_RADIO,
-    filtering_is_best_over_radio,
-    filtering_steadies_the_radio,
-    filtering_shares_the_radio,
-    filtering_serves_pages_best,
-    *section9.statements("maxburst", "max-delay", "implemented-two-way"),
-)
+SECTION_9 = section9.statements("maxburst", "max-delay", "implemented-two-way")
+
+CLAIMS = claims_of(globals())

@@ -128,10 +128,7 @@ COVERAGE = (
     measured("share_of_time_idle", _radio_of("idle_share", 100), needs=("measured-radio",), **_RADIO_CASE),
     measured("coarse_timeouts", _radio_of("timeouts"), needs=("measured-radio",), **_RADIO_CASE),
     measured(
-        "losses_recovered_by_fast_retransmit",
-        _radio_of("fast_retransmits"),
-        needs=("measured-radio",),
-        **_RADIO_CASE,
+        "losses_recovered_by_fast_retransmit", _radio_of("fast_retransmits"), needs=("measured-radio",), **_RADIO_CASE
     ),
     measured("timeout_length_shortest", _radio_of("shortest_pause_s"), needs=("measured-radio",), **_RADIO_CASE),
     measured("timeout_length_longest", _radio_of("longest_pause_s"), needs=("measured-radio",), **_RADIO_CASE),
@@ -181,12 +178,7 @@ COVERAGE = (
         for scheme, case in ((RENO, "Reno, 2 hops"), (AF_SA, "AF/SA, 2 hops"))
         for metric, column in (("rtt_mean", "rtt_ms"), ("rtt_std_dev", "rtt_std_ms"))
     ),
-    measured(
-        "throughput_std_dev_printed",
-        _many,
-        needs=("radio-many",),
-        remark="between the connections of a run",
-    ),
+    measured("throughput_std_dev_printed", _many, needs=("radio-many",), remark="between the connections of a run"),
     *(
         measured("aggregate_throughput", _over_counts(scheme, pick), needs=("radio-many",), case=case)
         for scheme, pick, case in (

@@ -31,21 +31,9 @@ from lopsided.papers.balakrishnan1999.setup import (
     Scheme,
 )
 from lopsided.papers.balakrishnan1999.shared import INKS
-from lopsided.papers.framework.claims import (
-    Statements,
-    agree_within,
-    mbit,
-)
+from lopsided.papers.framework.claims import Statements, agree_within, mbit
 from lopsided.papers.framework.measurements import Measurements, Spread
-from lopsided.papers.framework.model import (
-    Artifact,
-    Case,
-    Comparison,
-    Experiment,
-    Figure,
-    Paper,
-    Verdict,
-)
+from lopsided.papers.framework.model import Artifact, Case, Comparison, Experiment, Figure, Paper, Verdict
 from lopsided.papers.framework.plots import Line, Panel, Plot
 from lopsided.papers.framework.tables import table
 

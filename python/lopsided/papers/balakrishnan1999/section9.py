@@ -182,10 +182,7 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
         "With ACKs first and AF the download gets nearly 4 Mbit/s and the upload nothing.", "section 9.1.3, figure 22"
     )
     def acks_first_and_filtering_starve_the_upload(m: Measurements) -> Verdict:
-        return all_of(
-            near(measured(of_print(AF_SA_FIRST)[:1])(m)),
-            at_most(0.5, [beside(m, AF_SA_FIRST, "reverse")]),
-        )
+        return all_of(near(measured(of_print(AF_SA_FIRST)[:1])(m)), at_most(0.5, [beside(m, AF_SA_FIRST, "reverse")]))
 
     acks_first_and_acc = of_two_way.near_print(
         "acks-first-and-acc",

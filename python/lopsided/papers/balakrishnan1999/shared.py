@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lopsided import metrics
-from lopsided.papers.balakrishnan1999.setup import (
-    FORWARD_BPS,
-    PACKET_BYTES,
-    Line,
-    Scheme,
-)
+from lopsided.papers.balakrishnan1999.setup import FORWARD_BPS, PACKET_BYTES, Line, Scheme
 from lopsided.papers.framework.measurements import Label, Measurements, Spread
 from lopsided.views.plot import style
 

@@ -10,10 +10,10 @@ and any other quantity within `SHARE`. "More" or "leads" without a number means 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def key_of(check: Callable[..., Verdict]) -> str:
 class Statements:
     """Decorator that turns a function into a claim: `@of_paper(statement, where)`.
 
-    The function's name becomes the claim's key. Nothing is registered; a paper lists its claims.
+    The function's name becomes the claim's key.
 
     Attributes
     ----------
@@ -123,13 +123,19 @@ class Statements:
         return self(statement, where, key=key, needs=needs, fails=fails, origin=origin)(check)
 
 
+def claims_of(module: Mapping[str, object]) -> tuple[Claim, ...]:
+    """Returns the claims that a module defines, alone or in tuples, in the order of their definition.
+
+    `module` is the module's `globals()`.
+    """
+    found: list[object] = []
+    for value in module.values():
+        found += cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
+    return tuple(each for each in found if isinstance(each, Claim))
+
+
 def number(
-    name: str,
-    value: Spread | float,
-    unit: str = "",
-    *,
-    scale: float = 1.0,
-    published: PublishedValue | None = None,
+    name: str, value: Spread | float, unit: str = "", *, scale: float = 1.0, published: PublishedValue | None = None
 ) -> Measured:
     """Returns a number for a verdict: `value`, or its median over the repetitions, times `scale`, in `unit`."""
     return Measured(name, float(value.median if isinstance(value, Spread) else value) * scale, unit, published)

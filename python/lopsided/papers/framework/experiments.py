@@ -27,11 +27,7 @@ class RunJobs(Protocol):
     """Runs all jobs and returns `reduce(index, run)` of each in order: `lopsided.studies.jobs.run_jobs`."""
 
     def __call__(
-        self,
-        jobs: Sequence[Job],
-        reduce: Callable[[int, Run], T],
-        *,
-        progress: Callable[[float], object] | None = None,
+        self, jobs: Sequence[Job], reduce: Callable[[int, Run], T], *, progress: Callable[[float], object] | None = None
     ) -> list[T]: ...
 
 

@@ -26,9 +26,7 @@ def write(entries: Sequence[Entry], seconds: float, folder: Path) -> Path:
 def render(entries: Sequence[Entry], seconds: float) -> str:
     """Returns the page as HTML."""
     return page.template("index.html.j2").render(
-        studies=[_study(entry) for entry in entries],
-        version=page.version(),
-        seconds=f"{seconds:.0f}",
+        studies=[_study(entry) for entry in entries], version=page.version(), seconds=f"{seconds:.0f}"
     )
 
 

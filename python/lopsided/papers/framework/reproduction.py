@@ -11,16 +11,7 @@ from lopsided.papers.framework import covered as covering
 from lopsided.papers.framework.experiments import RunJobs, run_experiments
 from lopsided.papers.framework.failing import CAUSES
 from lopsided.papers.framework.measurements import Measurements
-from lopsided.papers.framework.model import (
-    Artifact,
-    Assumption,
-    Claim,
-    Figure,
-    KeyResult,
-    Paper,
-    Variant,
-    Verdict,
-)
+from lopsided.papers.framework.model import Artifact, Assumption, Claim, Figure, KeyResult, Paper, Variant, Verdict
 
 Progress = Callable[[str, float], object]
 """Called with the current activity and the share of it that is done, from 0 to 1."""

@@ -21,6 +21,7 @@ from lopsided.papers.framework.claims import (
     all_of,
     at_least,
     between,
+    claims_of,
     mbit,
     number,
     ordered,
@@ -28,17 +29,8 @@ from lopsided.papers.framework.claims import (
     rises,
 )
 from lopsided.papers.framework.measurements import Measurements
-from lopsided.papers.framework.model import (
-    Artifact,
-    Case,
-    Experiment,
-    Figure,
-    KeyResult,
-    Measured,
-    Verdict,
-)
+from lopsided.papers.framework.model import Artifact, Case, Experiment, Figure, KeyResult, Measured, Verdict
 from lopsided.papers.framework.plots import Line, Panel, Plot
-from lopsided.papers.framework.rows import Row, measured
 from lopsided.papers.framework.tables import compare, table
 from lopsided.views.plot import style
 
@@ -237,18 +229,13 @@ ONE_MBIT = of_parallel.near_print(
     "one-mbit",
     "Without loss one stream beside another reaches about 1 Mbit/s.",
     "section 2.3.1, figure 2.3",
-    measured(
-        [
-            Row(
-                "one stream without loss",
-                lambda m: m.value("parallel", "goodput_bps", streams=1, loss=0.0),
-                "Section 2.3.1 / Figure 2.3",
-                "throughput",
-                unit="Mbit/s",
-                scale=1e-6,
-            )
-        ]
-    ),
+    lambda m: [
+        mbit(
+            "one stream without loss",
+            m.value("parallel", "goodput_bps", streams=1, loss=0.0),
+            m.published.find("Section 2.3.1 / Figure 2.3", "throughput"),
+        )
+    ],
     origin="fitted",
 )
 
@@ -302,7 +289,7 @@ def equal_without_loss(m: Measurements) -> Verdict:
     """The share beside one connection is in the fair band of 40 to 60 %."""
     share = m.value("receivers-lossless", "share", kind="rdra", loss=0.0)
     return between(40, 60, [number("share without loss", share, "%")]).but(
-        why="equation 2.4 divides the unused window by all streams, so that the requests are below the window",
+        why="equation 2.4 divides the unused window by all streams, so that the requests are below the window"
     )
 
 
@@ -320,7 +307,7 @@ def twice_under_loss(m: Measurements) -> Verdict:
     )
     return all_of(*verdicts).but(
         why="each hole in any stream reduces the common window, which is therefore that of one connection with this "
-        "loss; the text does not explain a higher throughput",
+        "loss; the text does not explain a higher throughput"
     )
 
 
@@ -337,7 +324,7 @@ def queue_is_used(m: Measurements) -> Verdict:
     """The means after 30 s are from 50 to 80 % of the 1 s queue."""
     found = [number(f"{NAMES[kind]}", m.value("queue-use", "queue_use", kind=kind), "%") for kind in ("single", "rdra")]
     return between(50, 80, found).but(
-        why="the length of the queue is not printed, and the part that Cubic fills depends on it",
+        why="the length of the queue is not printed, and the part that Cubic fills depends on it"
     )
 
 
@@ -368,7 +355,7 @@ def queued_is_fair(m: Measurements) -> Verdict:
     """At 0.1 % loss the share is from 40 to 60 % at each round trip."""
     return between(40, 60, _shares(m, "rdra-queued")).but(
         why="CUBIC regains its window in seconds, whatever the queue, and the part of the window that equation 2.4 "
-        "requests grows more slowly than the window; with a queue of one round trip it is fair",
+        "requests grows more slowly than the window; with a queue of one round trip it is fair"
     )
 
 
@@ -385,11 +372,7 @@ def bbr_withstands(m: Measurements) -> Verdict:
     return ratio("at 1 % to none", _alone(m, "bbr", 0.01), _alone(m, "bbr", 0.0), above=0.9)
 
 
-CLAIMS = (
-    ONE_MBIT, robust_with_streams, four_suffice, unfair_with_streams, singles_are_fair, clock_half, clock_full,
-    equal_without_loss, twice_under_loss, fair_over_rtts, queue_is_used, queued_twice, printed_is_less,
-    queued_is_fair, multiplexing_is_one, bbr_withstands,
-)  # fmt: skip
+CLAIMS = claims_of(globals())
 
 
 # --- Figures

@@ -7,7 +7,6 @@ is "well controlled" if 90 % of the packets are within 100 ms of the base round 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 
 from lopsided.papers.framework.claims import (
     Statements,
@@ -16,6 +15,7 @@ from lopsided.papers.framework.claims import (
     at_least,
     at_most,
     between,
+    claims_of,
     mbit,
     near,
     number,
@@ -26,7 +26,7 @@ from lopsided.papers.framework.claims import (
 )
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Measured, Verdict
-from lopsided.papers.framework.rows import Row, measured
+from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.havey2015.setup import ALL, CHAPTER_5, CHAPTER_6, EVENING_RTTS, NAMES, RTTS
 from lopsided.papers.havey2015.shared import said, value
 
@@ -81,17 +81,14 @@ DELAY_AT_THE_KNEE = of_knee.near_print(
     "delay-at-the-knee",
     "At the knee the delay is 100 ms.",
     "figure 4.1",
-    measured(
-        [
-            Row(
-                "longest wait at 12,500 B",
-                lambda m: m.curve("knee", "longest_wait_ms", "queue_bytes").at(12500),
-                "Section 4.2.1 / Figure 4.1",
-                "delay_at_the_knee",
-                unit="ms",
-            )
-        ]
-    ),
+    lambda m: [
+        number(
+            "longest wait at 12,500 B",
+            m.curve("knee", "longest_wait_ms", "queue_bytes").at(12500),
+            "ms",
+            published=m.published.find("Section 4.2.1 / Figure 4.1", "delay_at_the_knee"),
+        )
+    ],
     origin="arithmetic",
 )
 
@@ -145,14 +142,18 @@ def codel_within_25_ms(m: Measurements) -> Verdict:
     return at_least(90, shares)
 
 
-@of_night("PIE does so for 90 % of the measurements.", "section 5.4.1, figure 5.5", fails=True)
+@of_night(
+    "PIE keeps round trips within 25 ms of the base for 90 % of the measurements at night.",
+    "section 5.4.1, figure 5.5",
+    fails=True,
+)
 def pie_within_25_ms(m: Measurements) -> Verdict:
     """At least 90 % of the packets are within 25 ms of the base; PIE's wait varies about its target of 20 ms."""
     shares = [said(m, "night", "share_rtt_within_25_ms", "pie", rtt, "percent", 100) for rtt in EVENING_RTTS]
     return at_least(90, shares).but(why="PIE controls the mean wait, so that many packets wait longer")
 
 
-@of_night("ASQM lets them exceed the base by 50 ms at most.", "section 5.4.1, figure 5.7", fails=True)
+@of_night("ASQM lets round trips exceed the base by 50 ms at most.", "section 5.4.1, figure 5.7", fails=True)
 def asqm_within_50_ms(m: Measurements) -> Verdict:
     """At least 90 % of the packets are within 50 ms of the base round trip (HAV-A15)."""
     shares = [said(m, "night", "share_rtt_within_50_ms", "asqm", rtt, "percent", 100) for rtt in EVENING_RTTS]
@@ -510,8 +511,8 @@ def unusable_at_500(m: Measurements) -> Verdict:
     ).but(*rates[250], why="they lose less than that: the mix has ten windows, and a loss reduces one of them")
 
 
-def _alone(m: Measurements, aqm: str, rtt: int) -> Measured:
-    return said(m, "alone", "throughput_p50_bps", aqm, rtt, "Mbit/s", 1e-6, what=", alone (50 %)")
+def _alone(m: Measurements, aqm: str, rtt: int, published: PublishedValue | None = None) -> Measured:
+    return said(m, "alone", "throughput_p50_bps", aqm, rtt, "Mbit/s", 1e-6, ", alone (50 %)", published)
 
 
 # The continuous transfer alone, under two disciplines that do not affect it.
@@ -519,18 +520,10 @@ LIMIT_IS_OF_ONE_FLOW = of_one.near_print(
     "limit-is-of-one-flow",
     "The printed limit of TCP at 750 ms is that of one flow with a window of 1 MB.",
     "about section 6.4 (HAV-A28)",
-    measured(
-        Row(
-            f"{NAMES[aqm]} at 750 ms, alone (50 %)",
-            partial(value, experiment="alone", column="throughput_p50_bps", aqm=aqm, rtt=750),
-            "Section 6.4 / Figure 6.6",
-            "expected_throughput_high",
-            {"base_rtt_ms": 750},
-            "Mbit/s",
-            1e-6,
-        )
+    lambda m: [
+        _alone(m, aqm, 750, m.published.find("Section 6.4 / Figure 6.6", "expected_throughput_high", base_rtt_ms=750))
         for aqm in ("bdp", "pie")
-    ),
+    ],
 )
 
 
@@ -545,42 +538,4 @@ def one_flow_under_codel(m: Measurements) -> Verdict:
     )
 
 
-CLAIMS = (
-    knee_is_full,
-    less_below_the_knee,
-    delay_above_the_knee,
-    DELAY_AT_THE_KNEE,
-    asqm_is_unaffected,
-    codel_passes_a_second,
-    pie_passes_a_second,
-    codel_within_25_ms,
-    pie_within_25_ms,
-    asqm_within_50_ms,
-    NIGHT_THROUGHPUT,
-    EVENING_THROUGHPUT,
-    evening_is_variable,
-    asqm_gives_more,
-    sensing_is_cheap,
-    uploads_are_alike,
-    cable_asqm,
-    cable_others,
-    CABLE_PEAK_THROUGHPUT,
-    CABLE_BORROWS,
-    cable_uploads,
-    cable_sensing,
-    all_are_good_at_100,
-    order_at_100,
-    overshoots_at_100,
-    bdp_at_250,
-    others_at_250,
-    bdp_at_500,
-    others_lose_half_at_500,
-    bdp_is_best_at_500,
-    at_750,
-    ared_recovers,
-    round_trips_are_alike,
-    alike_below_100,
-    unusable_at_500,
-    LIMIT_IS_OF_ONE_FLOW,
-    one_flow_under_codel,
-)
+CLAIMS = claims_of(globals())

@@ -140,9 +140,7 @@ COVERAGE = (
         remark="the loss was chosen by this value",
     ),
     measured(
-        "throughput_increase",
-        lambda m, _row: 100 * (at_mesh(m, "rdra") / at_mesh(m, "single") - 1),
-        needs=("mesh",),
+        "throughput_increase", lambda m, _row: 100 * (at_mesh(m, "rdra") / at_mesh(m, "single") - 1), needs=("mesh",)
     ),
     measured("throughput", _constant(4.0), item="worked example: 8 Mbps single stream after one loss"),
     measured("throughput", _constant(0.5), item="worked example: 8 streams of 1 Mbps after one loss, hit stream"),

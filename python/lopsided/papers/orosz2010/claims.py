@@ -21,6 +21,7 @@ from lopsided.papers.framework.claims import (
     all_of,
     at_least,
     at_most,
+    claims_of,
     falls,
     kbit,
     kilobytes,
@@ -243,7 +244,11 @@ def irregular(m: Measurements) -> Verdict:
     return _rough(m, FLAVOURS)
 
 
-@of_paper("They fluctuate because their windows grow more aggressively than Reno's.", "sections V and VI", fails=True)
+@of_paper(
+    "The high-speed variants fluctuate because their windows grow more aggressively than Reno's.",
+    "sections V and VI",
+    fails=True,
+)
 def high_speed_fluctuates_more(m: Measurements) -> Verdict:
     """In phase 3 each high-speed variant fluctuates at least 10 % more than Reno."""
     reno, *found = (number(each.title, value(m, each, "fluctuation_3")) for each in (RENO, *HIGH_SPEED))
@@ -349,21 +354,4 @@ def buffers_above_bdp(m: Measurements) -> Verdict:
     )
 
 
-CLAIMS = (
-    phase_1_similar,
-    phase_2_near_70,
-    seventy_percent_needs_its_buffer,
-    phase_3_below_40,
-    one_setting_gives_both,
-    vegas_lowest,
-    vegas_below_uplink,
-    vegas_holds_its_window,
-    high_speed_fluctuates,
-    high_speed_fluctuates_more,
-    uplink_delays_acks,
-    acks_bunch,
-    bunches_congest_downlink,
-    irregular,
-    ratio_decides,
-    buffers_above_bdp,
-)
+CLAIMS = claims_of(globals())

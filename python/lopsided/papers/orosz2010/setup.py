@@ -100,11 +100,7 @@ WINDOWED = _sweep(
 )
 
 RATIOS = _sweep(
-    "ratios",
-    "the same with four uplink rates",
-    "uplink_kbps",
-    UPLINKS,
-    lambda rate: {"link.up.rate": f"{rate} kbit/s"},
+    "ratios", "the same with four uplink rates", "uplink_kbps", UPLINKS, lambda rate: {"link.up.rate": f"{rate} kbit/s"}
 )
 
 MODERN = Experiment(

@@ -19,6 +19,7 @@ from lopsided.papers.framework.claims import (
     at_least,
     at_most,
     between,
+    claims_of,
     kilobytes,
     near,
     number,
@@ -203,6 +204,20 @@ def first_six(m: Measurements, experiment: str = "combos") -> Verdict:
     )
 
 
+SHORT_DELAY_WINS = of_paper(
+    "With 20 and 100 ms at S1, S1 gets 46.8 Mbit/s and S2 10.4, whatever the variant.",
+    "section 3.2.2",
+    fails=True,
+    key="short-delay-wins",
+)(first_six)
+
+SHORT_DELAY_WINS_BY_WINDOWS = fitted(
+    "With the windows that these numbers imply, S1 gets 46.8 Mbit/s and S2 10.4 at 20 and 100 ms.",
+    "about section 3.2.2 (YAH-A12)",
+    key="short-delay-wins-by-windows",
+)(partial(first_six, experiment="observed"))
+
+
 @of_paper("With 200 and 400 ms at S1, S2 gets the greater part.", "section 3.2.2")
 def long_delay_loses(m: Measurements) -> Verdict:
     """In Combos 7 to 12 S2's throughput is above S1's."""
@@ -280,6 +295,20 @@ def sack_wins(m: Measurements, experiment: str = "combos") -> Verdict:
     return _s2_over_s1(m, WITH_LOSS[3:6], above=MORE, experiment=experiment)
 
 
+SACK_WINS = of_paper(
+    "After a loss at equal delays of 100 ms, SACK gets more than each of the variants.",
+    "section 3.3.2",
+    fails=True,
+    key="sack-wins-at-equal-delay",
+)(sack_wins)
+
+SACK_WINS_BY_WINDOWS = fitted(
+    "After a loss at equal delays SACK gets more than each of the variants with the windows that the numbers imply.",
+    "about section 3.3.2 (YAH-A12)",
+    key="sack-wins-by-windows",
+)(partial(sack_wins, experiment="observed"))
+
+
 @of_paper("After a loss at 200 and 400 ms SACK keeps the greater part.", "section 3.3.2", fails=True)
 def sack_keeps_more(m: Measurements) -> Verdict:
     """S2 gets more than S1 in Combos 19 to 24; in print itself S1 is ahead once (YAH-A10)."""
@@ -300,8 +329,16 @@ def sack_suffers(m: Measurements, experiment: str = "combos") -> Verdict:
     return near(rates(m, WITH_LOSS[6:11], "S2", experiment)).but(*again, why=f"retransmissions: {text.listed(again)}")
 
 
+SACK_SUFFERS = of_paper(
+    "After a loss beside a flow of 200 or 400 ms, SACK falls to 10.4 to 10.9 Mbit/s.",
+    "section 3.3.1, Combos 19 to 23",
+    fails=True,
+    key="sack-suffers-at-long-delay",
+)(sack_suffers)
+
+
 @fitted(
-    "The same, with SACK off between Sender2 and Receiver2.",
+    "With SACK off between Sender2 and Receiver2, S2 falls to 10.4 to 10.9 Mbit/s after a loss.",
     "about section 3.3.1: one of several settings that were tried for these numbers",
     needs=("without-sack",),
     key="sack-suffers-without-sack",
@@ -350,51 +387,4 @@ def throughput_falls_with_rtt(m: Measurements) -> Verdict:
     )
 
 
-CLAIMS = (
-    PATH_CHECK,
-    alone_fills_the_link,
-    RTT_WITHOUT_DELAY,
-    DELAY_COSTS_LITTLE_BUT_WESTWOOD,
-    slow_without_loss,
-    netem_decides,
-    linux_does_the_same,
-    rtt_column_is_behind_netem,
-    of_paper(
-        "With 20 and 100 ms at S1, S1 gets 46.8 Mbit/s and S2 10.4, whatever the variant.",
-        "section 3.2.2",
-        fails=True,
-        key="short-delay-wins",
-    )(first_six),
-    fitted(
-        "The same, with the windows that these numbers imply.",
-        "about section 3.2.2 (YAH-A12)",
-        key="short-delay-wins-by-windows",
-    )(partial(first_six, experiment="observed")),
-    long_delay_loses,
-    LONG_DELAY_NUMBERS,
-    variants_order,
-    SACK_AT_400,
-    LOSS_TAKES_A_WINDOW,
-    loss_order_at_20,
-    of_paper(
-        "After a loss at equal delays of 100 ms, SACK gets more than each of the variants.",
-        "section 3.3.2",
-        fails=True,
-        key="sack-wins-at-equal-delay",
-    )(sack_wins),
-    fitted(
-        "The same, with the windows that these numbers imply.",
-        "about section 3.3.2 (YAH-A12)",
-        key="sack-wins-by-windows",
-    )(partial(sack_wins, experiment="observed")),
-    sack_keeps_more,
-    of_paper(
-        "After a loss beside a flow of 200 or 400 ms, SACK falls to 10.4 to 10.9 Mbit/s.",
-        "section 3.3.1, Combos 19 to 23",
-        fails=True,
-        key="sack-suffers-at-long-delay",
-    )(sack_suffers),
-    sack_off,
-    one_always_leads,
-    throughput_falls_with_rtt,
-)
+CLAIMS = claims_of(globals())

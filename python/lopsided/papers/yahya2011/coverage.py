@@ -45,10 +45,7 @@ def _mean(tests: Iterable[Test], flow: str) -> Reader:
 
 
 _RANGES: dict[str, tuple[str, Reader]] = {
-    "baselines 1 to 4": (
-        "utilisation",
-        lambda m, _row: min(mbit(m, test) for test in BASELINES[:4]),
-    ),
+    "baselines 1 to 4": ("utilisation", lambda m, _row: min(mbit(m, test) for test in BASELINES[:4])),
     "baselines 5 to 7, fastest": (
         "elapsed_time",
         lambda m, _row: min(value(m, test, "elapsed_s").median for test in DELAYED[:3]),
@@ -85,8 +82,6 @@ COVERAGE = (
     judged("repeats", by="slow-without-loss"),
     nothing("offset", "simulated hosts share one clock, so NTP has nothing to correct"),
     nothing(
-        "elapsed_time rate",
-        "the speed of dd depends on the disk and does not affect TCP",
-        where="Section 2.5.2 step 3",
+        "elapsed_time rate", "the speed of dd depends on the disk and does not affect TCP", where="Section 2.5.2 step 3"
     ),
 )

@@ -142,10 +142,7 @@ def observed(test: Test) -> dict[str, int]:
 
 
 def _settings(test: Test, windows: dict[str, int]) -> dict[str, str]:
-    settings = {
-        "flow.S1.cc": CONTROLS[test.variant],
-        "host.sender1.interface.delay": f"{test.delay_ms} ms",
-    }
+    settings = {"flow.S1.cc": CONTROLS[test.variant], "host.sender1.interface.delay": f"{test.delay_ms} ms"}
     for flow, window in windows.items():
         settings[f"flow.{flow}.receiver_stack.receive_buffer"] = f"{window} B"
         # The send buffer counts memory and never limits here: the receiver's window models whichever limit applied.
@@ -210,10 +207,7 @@ INTENDED = _of_tests(
 """Two seeds instead of the study's three: each pair of the three, and each seed alone, gives the same verdicts."""
 
 OBSERVED = _of_tests(
-    "observed",
-    "the same with the windows that the printed numbers imply (YAH-A12)",
-    COMBOS,
-    windows=observed,
+    "observed", "the same with the windows that the printed numbers imply (YAH-A12)", COMBOS, windows=observed
 )
 
 IN_NETWORK = _of_tests(

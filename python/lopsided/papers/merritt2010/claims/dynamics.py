@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from lopsided.papers.framework import text
-from lopsided.papers.framework.claims import Statements, all_of, at_least, between, number, ordered, percent, rises
+from lopsided.papers.framework.claims import (
+    Statements,
+    all_of,
+    at_least,
+    between,
+    claims_of,
+    number,
+    ordered,
+    percent,
+    rises,
+)
 from lopsided.papers.framework.measurements import Measurements, rank_correlation
 from lopsided.papers.framework.model import Verdict
 from lopsided.papers.merritt2010.setup import BUFFERS, LINES
@@ -253,20 +263,4 @@ def asymmetry_steepens_variability(m: Measurements) -> Verdict:
     return ordered(found, by=1)
 
 
-CLAIMS = (
-    small_out_large_in_phase,
-    phase_drifts,
-    losses_synchronise,
-    out_of_phase_is_better,
-    phase_rule,
-    ack_compression_grows,
-    acks_queue_and_burst,
-    growth_then_silence,
-    interference_grows,
-    interference_turns_periodic,
-    downlink_idles,
-    feedback_cycle,
-    bdp_outgrows_cwnd,
-    rtt_variability_rises,
-    asymmetry_steepens_variability,
-)
+CLAIMS = claims_of(globals())

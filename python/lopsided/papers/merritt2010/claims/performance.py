@@ -19,6 +19,7 @@ from lopsided.papers.framework.claims import (
     Statements,
     all_of,
     at_least,
+    claims_of,
     falls,
     kbit,
     key_of,
@@ -31,16 +32,7 @@ from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Claim, Measured, Verdict
 from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.merritt2010.setup import BUFFERS, LINES, MAIN, AccessLine
-from lopsided.papers.merritt2010.shared import (
-    BOTH_READINGS,
-    GOODPUT,
-    SWEEP,
-    Reading,
-    at,
-    curve,
-    main,
-    printed_size,
-)
+from lopsided.papers.merritt2010.shared import BOTH_READINGS, GOODPUT, SWEEP, Reading, at, curve, main, printed_size
 
 of_paper = Statements(SWEEP)
 
@@ -248,8 +240,7 @@ def printed_performance(
 
 
 @of_paper(
-    "With 50 packets the download loses about half of its throughput when the upload joins.",
-    "section 1, figure 1.1(a)",
+    "With 50 packets the download loses about half of its throughput when the upload joins.", "section 1, figure 1.1(a)"
 )
 def download_halves(m: Measurements) -> Verdict:
     """The loss of the download's mean throughput with 50 packets, both active against alone, is near print."""
@@ -300,29 +291,15 @@ def upload_gains_little(m: Measurements) -> Verdict:
     )
 
 
-CLAIMS = (
-    *degradation_grows,
-    *flat_then_fast_drop,
-    *high_at_small_buffers,
-    *performance_at_estimate,
-    *model_size_gives_68_percent,
-    *worse_above_estimate,
-    *by_both(
-        "On 2400/196 performance is 55 % with 50 packets.", "section 6.3", fails=BOTH_READINGS, key="55-percent-at-50"
-    )(
-        partial(
-            printed_performance,
-            where="Section 6.3",
-            item="2400/196 at the largest measured buffer (50 packets)",
-        )
-    ),
-    *by_both(
-        "The worst link falls to 7 % with 50 packets.",
-        "section 6.5 (3000/100: its 68 % at the estimate says that it is the worst)",
-        fails=BOTH_READINGS,
-        key="7-percent-worst",
-    )(partial(printed_performance, line=LINES[2], where="Section 6.5", item="worst link at 50 packets")),
-    download_halves,
-    small_buffer_spares_download,
-    upload_gains_little,
-)
+FIFTY_FIVE_PERCENT = by_both(
+    "On 2400/196 performance is 55 % with 50 packets.", "section 6.3", fails=BOTH_READINGS, key="55-percent-at-50"
+)(partial(printed_performance, where="Section 6.3", item="2400/196 at the largest measured buffer (50 packets)"))
+
+SEVEN_PERCENT = by_both(
+    "The worst link falls to 7 % with 50 packets.",
+    "section 6.5 (3000/100: its 68 % at the estimate says that it is the worst)",
+    fails=BOTH_READINGS,
+    key="7-percent-worst",
+)(partial(printed_performance, line=LINES[2], where="Section 6.5", item="worst link at 50 packets"))
+
+CLAIMS = claims_of(globals())

@@ -11,6 +11,7 @@ from lopsided.papers.framework.claims import (
     Statements,
     all_of,
     at_most,
+    claims_of,
     kilobytes,
     near,
     number,
@@ -95,9 +96,7 @@ def estimated_buffers(m: Measurements) -> Verdict:
 
 
 @by_both(
-    "Performance is high up to the estimate and falls rapidly beyond it.",
-    "section 6.3, table 6.2",
-    fails=BOTH_READINGS,
+    "Performance is high up to the estimate and falls rapidly beyond it.", "section 6.3, table 6.2", fails=BOTH_READINGS
 )
 def estimate_marks_the_knee(m: Measurements, reading: Reading) -> Verdict:
     """The largest size within 10 points of the best performance is within one step of the measured estimate."""
@@ -142,10 +141,4 @@ def procedure_is_independent_of_setting(m: Measurements) -> Verdict:
     return all_of(*verdicts).but(criterion="all estimates of a link within 5 packets of their middle")
 
 
-CLAIMS = (
-    rtt_alone,
-    acks_alone_never_queue,
-    estimated_buffers,
-    *estimate_marks_the_knee,
-    procedure_is_independent_of_setting,
-)
+CLAIMS = claims_of(globals())
