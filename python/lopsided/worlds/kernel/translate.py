@@ -1,7 +1,7 @@
-"""A resolved scenario in Linux' terms: what each setting is called there, and what has no counterpart.
+"""Translates a resolved scenario to Linux: the name of each setting there, and the settings without a counterpart.
 
-Nothing is approximated silently: what Linux cannot do is refused by name, and what it does differently by nature is
-noted in the run's facts.
+Nothing is approximated silently: settings that Linux lacks are rejected by name, and unavoidable differences are
+recorded in the facts of the run.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ Switch: TypeAlias = Literal["sack", "dsack", "timestamps", "window_scaling", "ra
 Fixed: TypeAlias = Literal["prr", "rate_halving", "fack", "limited_transmit"]
 
 ETHERNET_FRAME = 1514
-"""What Linux takes for the MTU of a queue: with the header of the link."""
+"""The MTU that Linux assumes for a queue: with the link header."""
 
 FIRST_PORT = 5001
 FOREVER = 1 << 30
 
 DEFAULT_SYSCTLS = {
-    # Each run must be its own: no windows or thresholds carried over from an earlier connection.
+    # Runs must not influence each other by windows or thresholds of earlier connections.
     "net.ipv4.tcp_no_metrics_save": "1",
-    # A guest with little memory would get smaller buffers than a machine people use.
+    # A guest with little memory would get smaller buffers than an ordinary machine.
     "net.ipv4.tcp_rmem": "4096 131072 6291456",
     "net.ipv4.tcp_wmem": "4096 16384 4194304",
-    # A socket's hash would go along with its packets, and with a new one, as each timeout draws, a queue by flows
-    # would put them elsewhere. No router behind a wire sees it.
+    # A socket's hash would accompany its packets. Each timeout draws a new hash, with which a queue by flows would move
+    # the packets. A router behind a wire never sees this hash.
     "net.core.txrehash": "0",
 }
 
@@ -62,24 +62,24 @@ NO_SWITCH: dict[Fixed, bool] = {
     "fack": False,
     "limited_transmit": True,
 }
-"""What Linux 6.1 always or never does: the other value is refused."""
+"""Settings that Linux 6.1 always or never applies; the other value is rejected."""
 
 
 @dataclass(frozen=True)
 class Stacks:
-    """Where each end ("from", "to") of each TCP flow lives, and what the kernel is told there."""
+    """The namespace of each end (`from`, `to`) of each TCP flow, and the sysctls of each namespace."""
 
     nodes: dict[tuple[int, End], str]
     sysctls: dict[str, dict[str, str]]
     route_metrics: dict[str, dict[str, int]]
 
     def sysctls_of(self, node: str) -> dict[str, str]:
-        """All that differs from the kernel's own."""
+        """The sysctls that differ from the kernel's defaults."""
         return {**DEFAULT_SYSCTLS, **self.sysctls.get(node, {})}
 
 
 def stacks(scenario: said.Resolved, elsewhere: frozenset[str] = frozenset()) -> Stacks:
-    """The stacks of all ends but those on the hosts `elsewhere`, which Linux does not play."""
+    """The stacks of all ends except those on the hosts `elsewhere`, which have another TCP."""
     sysctls: dict[str, dict[str, str]] = {}
     metrics: dict[str, dict[str, int]] = {}
     nodes = _nodes(scenario, elsewhere)
@@ -117,7 +117,7 @@ def layout(scenario: said.Resolved) -> Layout:
 
 
 def flows(scenario: said.Resolved, seed: int, elsewhere: frozenset[str] = frozenset()) -> list[Flow]:
-    """The flows, starting when the simulator would start them with this seed."""
+    """The flows, with the start times of the simulator for this seed."""
     until, nodes = nanoseconds(scenario["duration_s"]), _nodes(scenario, elsewhere)
     return [
         _flow(
@@ -135,11 +135,11 @@ _STACKS: dict[End, Literal["sender_stack", "receiver_stack"]] = {"from": "sender
 
 
 def _nodes(scenario: said.Resolved, elsewhere: frozenset[str]) -> dict[tuple[int, End], str]:
-    """Where each end ("from", "to") of each TCP flow lives: on its host, or in a namespace of its own behind it.
+    """The namespace of each end (`from`, `to`) of each TCP flow: its host, or a namespace of its own behind the host.
 
-    Linux keeps settings and counters per namespace. So flows that send from one host live apart, for what each did to
-    be known, and so do flows that want different stacks. But where the host has an interface of its own, TCP must be
-    next to it.
+    Linux keeps settings and counters per namespace. So flows that send from one host get separate namespaces, which
+    separates their counters, and so do flows with different stacks. But if the host has an interface of its own, its
+    TCP must be next to that interface.
     """
     with_interface = {each["host"] for each in scenario["interfaces"]}
     _refuse_other_transports(scenario, elsewhere)
@@ -161,7 +161,7 @@ def _nodes(scenario: said.Resolved, elsewhere: frozenset[str]) -> dict[tuple[int
 
 
 def _refuse_other_transports(scenario: said.Resolved, elsewhere: frozenset[str]) -> None:
-    """The kernel's hosts have TCP and UDP alone."""
+    """Raises Unsupported for other transports than TCP and UDP."""
     for flow in scenario["flows"]:
         kind, ends = flow["transport"]["kind"], {flow["from"], flow["to"]}
         if kind != "tcp" and not ends <= elsewhere:
@@ -172,14 +172,14 @@ def _refuse_other_transports(scenario: said.Resolved, elsewhere: frozenset[str])
 
 
 def _agree(scenario: said.Resolved, ends: list[tuple[int, End]]) -> bool:
-    """Whether one stack can serve all these ends."""
+    """True if all these ends can share one stack."""
     stacks = [scenario["flows"][number][_STACKS[end]] for number, end in ends]
     settings = [(_sysctls(stack), _route_metrics(stack)) for stack in stacks]
     return all(one == settings[0] for one in settings)
 
 
 def modules(scenario: said.Resolved) -> list[str]:
-    """Kernel modules that the scenario needs where they are not built in."""
+    """Kernel modules that the scenario needs unless they are built in."""
     controls = {flow["sender_stack"]["cc"] for flow in scenario["flows"]}
     queues = [_discipline(link[way]["queue"], "") for link in scenario["links"] for way in ("down", "up")]
     kinds = {kind for queue in queues for kind in _kinds(queue)} - {"pfifo", "bfifo", "pfifo_head_drop"}
@@ -193,7 +193,7 @@ def _kinds(discipline: Discipline) -> set[str]:
 
 
 def notes(scenario: said.Resolved) -> list[str]:
-    """How this world differs from what the scenario says, by its nature."""
+    """The differences between this world and the scenario that cannot be avoided."""
     profiles = {flow["sender_stack"]["profile"] for flow in scenario["flows"]} - {"linux-6.1"}
     found = [f"the hosts run this kernel's TCP, not the profile {profile}" for profile in sorted(profiles)]
     if any(link[way]["framing"]["cell_format"] == "ptm" for link in scenario["links"] for way in ("down", "up")):
@@ -298,7 +298,7 @@ def _direction(direction: said.Direction, where: str) -> Direction:
 def _rate(rate_bps: int, where: str, cell_format: str) -> int:
     if rate_bps % 8 or rate_bps >= 1 << 35:
         raise Unsupported(f"{where}: Linux' shapers take whole octets per second below 34 Gbit/s")
-    # Linux has no framing with an octet more for each 64: a slower line takes as long.
+    # Linux has no framing that adds 1 byte for each 64; a slower line takes the same time.
     return rate_bps * 64 // 65 // 8 * 8 if cell_format == "ptm" else rate_bps
 
 
@@ -306,10 +306,11 @@ def _burst(shaper: said.Shaper | None, where: str) -> int:
     if shaper is None:
         return 0
     if shaper["refill_interval_s"] is not None:
-        # To change tbf from outside fills its bucket whole, and wakes no packet that waits (tbf_change).
+        # Changing tbf from outside fills its bucket, and wakes no waiting packet (tbf_change).
         raise Unsupported(f"{where}: Linux' tbf refills continuously, and not by intervals")
     if shaper["line_rate_bps"] is not None:
-        # tbf's second bucket (peakrate) holds a full packet: small ones go early. htb goes into debt with the first.
+        # tbf's second bucket (peakrate) holds one full packet, so small packets leave early. htb goes into debt with
+        # the first packet.
         raise Unsupported(f"{where}: Linux' tbf lets a burst pass at once, and not at a line's rate")
     return shaper["burst_bytes"]
 
@@ -340,7 +341,7 @@ def _discipline(queue: said.Queue, where: str) -> Discipline:
 
 
 def _shapes(queue: said.Queue) -> bool:
-    """Whether the queue itself says when a packet may leave, so that no shaper is put around it."""
+    """True if the queue itself delays packets, so that no shaper is needed around it."""
     if queue["kind"] == "ack_filter":
         return _shapes(queue["queue"])
     if queue["kind"] == "fq":
@@ -366,7 +367,7 @@ def _classifier(queue: said.PrioQueue | said.DrrQueue | said.HtbQueue, classes: 
 
 
 def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
-    """Kind, options, and how many full packets it holds; zero where it drops before it is full."""
+    """Kind, options, and the capacity in full packets; 0 if it drops before it is full."""
     if queue["kind"] == "fq":
         return _fq(queue)
     if queue["kind"] == "sfq":
@@ -395,7 +396,7 @@ def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
     if "bytes" in limit and not front:
         return "bfifo", qdisc.fifo(limit["bytes"]), limit["bytes"] // LARGEST_PACKET
     if "bins" in limit:
-        # A size table (stab) rounds a packet up for the root of an interface, for queue and shaper alike.
+        # A size table (stab) rounds packets up for the root of an interface, for queue and shaper alike.
         raise Unsupported(f"{where}: Linux has no such queue: what counts bins there pays for them on the line too")
     raise Unsupported(f"{where}: Linux has no such queue: {limit}, drop = {queue['drop']}")
 
@@ -493,7 +494,7 @@ def _fq_pie(queue: said.FqPieQueue, where: str) -> tuple[str, str, int]:
 
 
 def _ack_filter(queue: said.AckFilterQueue, where: str) -> tuple[str, str, int]:
-    """Linux has it in cake alone."""
+    """Translates an ACK filter: Linux only has the one in cake."""
     inner = queue["queue"]
     rule = queue["rule"]
     if rule not in qdisc.CAKE_FILTERS:
@@ -509,7 +510,7 @@ def _cake(queue: said.CakeQueue, where: str, ack_filter: str) -> tuple[str, str,
     if queue["memlimit_bytes"] is not None:
         raise Unsupported(f"{where}: Linux' cake counts the kernel's buffers, not octets: leave memlimit out")
     framing = queue["framing"]
-    # The kernel takes the link header off each packet, which the size table of the line has done before.
+    # The kernel subtracts the link header from each packet, which the size table of the line has done already.
     overhead = framing["overhead_bytes"] + ETHERNET_HEADER
     minimum, cells = framing["minimum_bytes"], framing["cell_format"]
     rate_bps = _rate(queue["bandwidth_bps"] or 0, where, "none")
@@ -526,12 +527,12 @@ def _packets(limit: said.Limit, kind: str, where: str) -> int:
 
 
 def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:
-    """Linux' disciplines with a step: red without an average, in octets; codel without its own law, in time."""
+    """Translates a step: red without an average, in bytes, or codel without its own law, in time."""
     limit, threshold = queue["limit"], queue["mark_threshold"]
     if queue["ect"] != "ect":
         raise Unsupported(f"{where}: Linux 6.1's disciplines with one queue mark ECT(0) and ECT(1) alike")
     if "bytes" in threshold and "bytes" in limit:
-        # More than the threshold may wait before a packet is marked; red's thresholds belong to what is marked.
+        # A step marks packets above its threshold, red also at the threshold itself: hence one byte more.
         above = threshold["bytes"] + 1
         flags = qdisc.RED_ECN | qdisc.RED_NODROP
         return "red", qdisc.red(limit["bytes"], above, above, 0, 1.0, 0.0, flags), 0
@@ -544,7 +545,7 @@ def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:
 
 def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int) -> Flow:
     app = flow["app"]
-    # The simulator's draw, so that a flow starts at the same instant in both worlds.
+    # The simulator's random number, so that a flow starts at the same time in both worlds.
     jitter = _native.first_draw(seed, f"flow/{flow['name']}/start", nanoseconds(flow["start_jitter_s"]))
     common: dict[str, Any] = {
         "name": flow["name"],
@@ -565,7 +566,7 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
     sender, receiver = flow["sender_stack"], flow["receiver_stack"]
     common |= {
         "cc": sender["cc"],
-        # TCP_MAXSEG has the meaning of the option, the time stamp's octets included.
+        # TCP_MAXSEG means the same as the option: it includes the bytes of timestamps.
         "max_segment": sender["mss_bytes"] or receiver["mss_bytes"] or 0,
         "send_buffer": _buffer(sender["send_buffer_bytes"]),
         "receive_buffer": _buffer(receiver["receive_buffer_bytes"]),
@@ -583,7 +584,7 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
 
 
 def _datagram_size(flow: said.Flow) -> int:
-    """Of a flow of datagrams, else 0."""
+    """The size of the datagrams of a flow, otherwise 0."""
     return flow["app"]["size_bytes"] if flow["app"]["kind"] == "udp" else 0
 
 

@@ -1,5 +1,6 @@
-"""`python -m guest FOLDER`: runs the job in FOLDER. Inside user-mode Linux this process is the first, and its end is
-the machine's."""
+"""`python -m guest FOLDER`: runs the job in FOLDER. Inside user-mode Linux this is the first process, and the machine
+ends with it.
+"""
 
 from __future__ import annotations
 
@@ -48,25 +49,27 @@ def _run(folder: Path) -> None:
         except TooLate:
             (folder / "late.txt").write_text("")
         except PathGone:
-            # Whoever carried the path knows why it ended.
+            # The process that carried the path reports why it ended.
             sys.exit(1)
     except BaseException:
         (folder / "error.txt").write_text(traceback.format_exc())
 
 
 def _stir(seed: int) -> None:
-    """The kernel for virtual time knows no randomness of its own: what it draws from here on depends on the seed."""
+    """Adds the seed to the kernel's random numbers: the kernel in virtual time has no other randomness."""
     with Path("/dev/urandom").open("wb", buffering=0) as pool:
         pool.write(seed.to_bytes(8, "little"))
         fcntl.ioctl(pool, RNDRESEEDCRNG)
 
 
 def _run_as_first_process(folder: Path) -> None:
-    """The root is the machine's own file system, read only; only the job's folder can be written."""
+    """Runs as the first process. The root is the machine's own file system, read-only; only the job's folder is
+    writable.
+    """
     _mount("proc", "/proc")
     _mount("sysfs", "/sys")
     _mount("hostfs", str(folder), str(folder))
-    # The work is done in a child: the first process ignores signals that have no handler, and must outlive everything.
+    # The work runs in a child: the first process ignores signals without a handler, and must outlive all others.
     child = os.fork()
     if child == 0:
         _run(folder)

@@ -1,7 +1,7 @@
-"""The agent's course: build, check, measure, write down.
+"""The steps of the agent: build, check, measure, write.
 
-Everything is left in the job's folder: `result.json`, `tcp.csv` (TCP_INFO of every sender and the receiver's count),
-`queues.csv`, and one pcap per tap. `result.json` is written last, so its presence says that the run came to its end.
+All results are in the job's folder: `result.json`, `tcp.csv` (TCP_INFO of every sender and the receiver's count),
+`queues.csv`, and one pcap file per tap. `result.json` is written last, so its existence shows that the run has ended.
 """
 
 from __future__ import annotations
@@ -30,13 +30,17 @@ from .topology import CannotBuild, Network, QueueCount
 from .tun import PathGone, Talk, TooLate
 
 LEAD_NS = 100_000_000
-"""Between the end of the preparations and the run's time zero, at least."""
+"""The minimum time in ns between the end of the preparations and time 0 of the run."""
 
 SLOT_NS = 512 * 4_000_000
-"""A slot on the fourth level of the timer wheel, 512 ticks at 250 Hz: no slot of a finer level crosses its ends."""
+"""A slot on the fourth level of the timer wheel in ns, 512 ticks at 250 Hz. No slot of a finer level crosses its
+ends.
+"""
 
 PHASE_NS = 75_000 % 512 * 4_000_000
-"""The kernel's ticks are 75,000 short of such a slot's beginning when it boots (jiffies wrap after five minutes)."""
+"""The offset of these slots: at boot the kernel's ticks are 75,000 before the start of a slot (jiffies wrap after 5
+minutes).
+"""
 
 PROGRESS_STEPS = 100
 
@@ -95,13 +99,13 @@ class Agent:
         self._queues_before = self._queue_counts()
         self._netstat_before = self._netstat()
         if talk is None:
-            # Where a slot of the timer wheel begins: what the kernel's timers round to is the same in every run.
+            # The run starts at the start of a timer slot, so that the kernel rounds its timers alike in every run.
             slots = (self.loop.now() + LEAD_NS - PHASE_NS) // SLOT_NS + 1
             self.origin = slots * SLOT_NS + PHASE_NS
         else:
             self.origin = self.loop.now() + LEAD_NS
             talk.begin(self.origin)
-            # It says nothing until the end: it has ended.
+            # The other process sends nothing before the end: data means that it has ended.
             self.loop.watch(talk.socket, select.EPOLLIN, _give_up)
         self.result["origin_monotonic_ns"] = self.origin
         self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin
@@ -126,7 +130,7 @@ class Agent:
             except (OSError, PathGone):
                 if talk is None or self.loop.now() < self.origin + self.job.duration_ns:
                     raise
-                # Devices and path go at the run's end, however late this process is.
+                # Devices and path disappear at the end of the run, even if this process is late.
                 raise TooLate from None
         if talk is not None:
             self.loop.forget(talk.socket)
@@ -135,7 +139,7 @@ class Agent:
         self._describe_load(cpu_before)
 
     def _end(self) -> None:
-        """Takes stock at the very instant of the run's end."""
+        """Reads all counters exactly at the end of the run."""
         self.loop.stop()
         self.result["netstat"] = _difference(self._netstat(), self._netstat_before)
         self.result["flows"] = [flow.summary() for flow in self.flows]
@@ -232,7 +236,7 @@ def _give_up(_events: int) -> None:
 
 
 def _parse_netstat(text: str) -> dict[str, int]:
-    """The kernel prints each group as a line of names and a line of values."""
+    """Parses netstat: the kernel prints each group as a line of names and a line of values."""
     counters: dict[str, int] = {}
     lines = text.splitlines()
     for names, values in zip(lines[::2], lines[1::2], strict=True):

@@ -1,8 +1,8 @@
-"""Captures packets at the hosts, in a process of its own so that a busy sender cannot delay it nor be delayed.
+"""Captures packets at the hosts, in a separate process, so that capture and senders do not delay each other.
 
-One packet socket per tap with a ring that the kernel fills (packet_mmap, TPACKET_V2): it stamps each packet as it
-passes and copies its first octets, and the process empties the ring now and then into a pcap file with nanosecond
-stamps. What found no room is counted: a capture with holes is reported, and nothing is measured from it.
+Each tap is a packet socket with a ring that the kernel fills (packet_mmap, TPACKET_V2): it timestamps each packet and
+copies its first bytes. The process regularly empties the ring into a pcap file with timestamps in ns. Packets that
+found no room are counted: a capture with holes is reported, and no measurement uses it.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ PCAP_NANOSECONDS = 0xA1B23C4D
 LINK_TYPE_ETHERNET = 1
 
 FRAME = 256
-"""A place in the ring: its own header and the packet's first octets."""
+"""Bytes of a place in the ring: its own header and the first bytes of the packet."""
 MOST_FRAMES, LEAST_FRAMES = 1 << 17, 1 << 12
 ALL_FRAMES = 1 << 19
-"""Of all rings together: 128 MiB, of a guest's 512."""
+"""The places of all rings together: 128 MiB of a guest's 512."""
 BLOCK = 1 << 16
 DRAIN_EVERY_NS = 50_000_000
 
 
 class Capture:
-    """Runs from its making until `finish`."""
+    """A running capture, until `finish`."""
 
     def __init__(self, network: Network, taps: list[Tap], folder: Path, snap_length: int) -> None:
         share = max(LEAST_FRAMES, min(MOST_FRAMES, ALL_FRAMES // max(1, len(taps))))
@@ -60,7 +60,7 @@ class Capture:
         os.close(is_ready)
 
     def finish(self) -> dict[str, int]:
-        """Stops the capture; returns how many packets were lost at each tap."""
+        """Stops the capture, and returns the number of packets lost at each tap."""
         os.close(self._stop)
         os.waitpid(self._pid, 0)
         lost: dict[str, int] = json.loads((self._folder / "capture.json").read_text())
@@ -68,7 +68,7 @@ class Capture:
 
 
 class _Ring:
-    """A packet socket and the memory that the kernel writes packets into."""
+    """A packet socket, and the memory into which the kernel writes packets."""
 
     def __init__(self, network: Network, tap: Tap, snap_length: int, frames: int) -> None:
         with network.nodes[tap.node].entered():
@@ -82,7 +82,7 @@ class _Ring:
         self._socket.bind((tap.interface, ETH_P_ALL))
 
     def drain(self, file: BinaryIO) -> None:
-        """Writes what the kernel has put into the ring since the last time."""
+        """Writes the packets that the kernel has added since the last call."""
         memory, write = self._memory, file.write
         while True:
             at = self._next * FRAME
@@ -123,8 +123,8 @@ def _capture(rings: list[_Ring], paths: list[Path], snap_length: int, ready: int
     files = [path.open("wb", buffering=1 << 20) for path in paths]
     for file in files:
         file.write(struct.pack("=IHHiIII", PCAP_NANOSECONDS, 2, 4, 0, 0, snap_length, LINK_TYPE_ETHERNET))
-    # At times that do not depend on when this process began, and between the samples, so that in virtual time it
-    # meets the packets in the same way in every run. A look at the clock would move it.
+    # At times that do not depend on the start of this process, and between the samples, so that in virtual time it
+    # meets the packets in the same way in every run. Reading the clock would advance it.
     timer = Timer()
     timer.arm((time.monotonic_ns() // DRAIN_EVERY_NS + 1) * DRAIN_EVERY_NS + DRAIN_EVERY_NS // 2, DRAIN_EVERY_NS)
     poll = select.poll()

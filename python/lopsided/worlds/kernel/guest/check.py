@@ -1,8 +1,8 @@
-"""Holds the path against what the scenario says, before anything is measured on it.
+"""Checks that the path behaves as the scenario says, before anything is measured on it.
 
-Datagrams from every sender to its receiver: a lone small one shows the base delay; a train at four times the
-bottleneck's rate fills its queue, the spacing of what arrives shows the rate, and the longest delay shows the queue's
-size, to half a packet. A path that fails gives no numbers at all.
+Every sender sends datagrams to its receiver. A lone small datagram shows the base delay. A train at four times the
+bottleneck's rate fills the queue: the spacing of the arrivals shows the rate, and the longest delay shows the size of
+the queue, to half a packet. A path that fails is not measured.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .job import Check
 from .topology import Network
 
 SMALL, UDP_HEADERS = 36, 28
-"""The UDP payload of a datagram of 64 octets, and the octets of its headers."""
+"""The UDP payload of a datagram of 64 bytes, and the bytes of its headers."""
 PORT = 9
 LONE, MOST_LONE = 3, 12
 TRAIN_SPEEDUP = 4
@@ -28,7 +28,7 @@ SO_RCVBUFFORCE, SO_TIMESTAMPNS = 33, 35
 
 @dataclass
 class Outcome:
-    """One expectation held against what was seen; times in milliseconds, rates in kbit/s."""
+    """An expected value and the measured one: times in ms, rates in kbit/s."""
 
     path: str
     what: str
@@ -42,7 +42,7 @@ class Outcome:
 
 
 def hold(check: Check, network: Network, addresses: dict[str, str], virtual_time: bool) -> list[Outcome]:
-    """Runs one path's checks; the queues on it are empty again afterwards."""
+    """Runs the checks of one path. Its queues are empty again afterwards."""
     path = f"{check.sender}->{check.receiver}"
     slip_ms = 0.05 if virtual_time else 1.0
     with _Probe(check, network, addresses) as probe:
@@ -62,7 +62,7 @@ def _hold_bottleneck(check: Check, probe: _Probe, path: str, slip_ms: float) -> 
     else:
         count = 24
     arrivals = probe.train(count, packet_ns / TRAIN_SPEEDUP)
-    # The first packets may pass on the shaper's credit, so the rate shows from the third on.
+    # The first packets may pass on the shaper's credit, so the rate shows from the third packet on.
     spaced = arrivals[2:]
     took = spaced[-1][0] - spaced[0][0] if len(spaced) > 1 else math.inf
     rate = (len(spaced) - 1) * check.datagram_octets * 8 * 1e6 / max(1, took)
@@ -99,8 +99,7 @@ class _Probe:
         self._receiver.close()
 
     def base_delay_ns(self) -> float:
-        """The least delay of three lone datagrams; on a path that loses some, others are sent. Infinite if none
-        arrives."""
+        """The smallest delay of three lone datagrams. On a path with losses more are sent. Infinite if none arrives."""
         delays: list[int] = []
         for _ in range(MOST_LONE):
             self._send(SMALL)
@@ -110,7 +109,7 @@ class _Probe:
         return min(delays, default=math.inf)
 
     def train(self, count: int, spacing_ns: float) -> list[tuple[int, int]]:
-        """Sends datagrams evenly; returns when each that arrived did, and how long it took."""
+        """Sends datagrams at equal intervals. Returns the arrival time and the delay of each that arrived."""
         began = time.monotonic_ns()
         arrivals: list[tuple[int, int]] = []
         for index in range(count):
@@ -122,11 +121,11 @@ class _Probe:
         return arrivals
 
     def _send(self, size: int) -> None:
-        """A datagram with the time in it."""
+        """Sends a datagram that contains its time."""
         self._sender.send(struct.pack("q", time.time_ns()).ljust(size, b"\0"))
 
     def _arrivals(self, count: int) -> list[tuple[int, int]]:
-        """Reads until `count` datagrams are there, or none has come for longer than the path can hold one."""
+        """Reads until `count` datagrams have arrived, or none has for longer than the path can hold one."""
         arrivals: list[tuple[int, int]] = []
         poll = select.poll()
         poll.register(self._receiver, select.POLLIN)

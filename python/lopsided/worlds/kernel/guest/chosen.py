@@ -1,7 +1,7 @@
-"""Losses that a scenario chooses: by a packet's number on the link, or by the time.
+"""Losses that a scenario chooses: by a packet's number on the link, or by time.
 
-A program of the kernel's own kind (eBPF, `bpf(2)`) sits before the delay line, where packets have left the queue. It
-counts them, and drops those whose number or whose instant is on its list. Linux has no discipline for that.
+An eBPF program (`bpf(2)`) runs before the delay line, where packets have left the queue. It counts the packets, and
+drops those whose number or time is on its list. Linux has no discipline for that.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ SYS_BPF = {"x86_64": 321, "aarch64": 280}
 MAP_CREATE, MAP_LOOKUP, PROGRAM_LOAD = 0, 1, 5
 ARRAY, CLASSIFIER = 2, 3
 MAP_LOOKUP_ELEMENT, KTIME_GET_NS = 1, 5
-"""Functions of the kernel that a program may call."""
+"""Functions of the kernel that the program calls."""
 PASS, SHOT = 0, 2
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Losses:
-    """The program of one link direction and its two counts, which it shares with the kernel."""
+    """The program of one link direction, and its two counters, which it shares with the kernel."""
 
     def __init__(self, chosen: ChosenLoss, origin_ns: int) -> None:
         # struct bpf_attr: kind, size of keys, size of values, number of entries.
@@ -31,7 +31,7 @@ class Losses:
         self.program = _load(_program(self._counts, chosen, origin_ns))
 
     def lost(self) -> int:
-        """How many packets it has dropped."""
+        """Number of packets that it has dropped."""
         key, value = ctypes.create_string_buffer(4), ctypes.create_string_buffer(16)
         addresses = ctypes.addressof(key), ctypes.addressof(value)
         _bpf(MAP_LOOKUP, struct.pack("=IxxxxQQQ", self._counts, *addresses, 0))
@@ -54,7 +54,7 @@ def _load(program: bytes) -> int:
 
 
 def _program(counts: int, chosen: ChosenLoss, origin_ns: int) -> bytes:
-    """The instructions: count the packet, look for its number and for the time, pass or drop."""
+    """The instructions: count the packet, search its number and its time, pass or drop."""
     packet, now = 7, 8
     code = [
         _one(0x62, 10, 0, -4, 0),  # the key 0, on the stack

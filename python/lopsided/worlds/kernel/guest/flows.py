@@ -1,7 +1,7 @@
 """The measuring programs: senders and receivers of bulk, sized, on-off and datagram flows.
 
-A sender connects, fills its socket whenever the kernel takes more, and closes; the receiver reads as fast as it can
-and counts. The payload is zeros: nothing on the path looks at it.
+A sender connects, fills its socket whenever the kernel accepts more, and closes. The receiver reads as fast as it can
+and counts. The payload is zeros, because nothing on the path reads it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ COUNTERS = ("bytes_sent", "bytes_acked", "total_retrans", "data_segs_out", "segs
 
 
 class TcpFlow:
-    """One flow's sender and receiver, or the one of them that is here; a repeated transfer takes a new connection each
-    time."""
+    """The sender and receiver of one flow, or the end that is on this kernel. Each repetition of a transfer uses a new
+    connection.
+    """
 
     def __init__(self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> None:
         self.flow = flow
@@ -55,7 +56,7 @@ class TcpFlow:
             self._listener = self._listen()
         if flow.sender not in network.nodes:
             return
-        # Fails before the run starts if this kernel lacks what the flow asks for.
+        # Fails before the run starts if this kernel lacks something that the flow needs.
         self._socket(flow.sender, 0).close()
         loop.at(origin_ns + flow.start_ns, self._start_transfer)
         loop.at(origin_ns + flow.stop_ns, self._stop)
@@ -63,7 +64,7 @@ class TcpFlow:
             loop.at(origin_ns + flow.start_ns + flow.on_ns, self._pause)
 
     def info(self) -> dict[str, int] | None:
-        """The sender's TCP_INFO now, with its counters continued over connections; None without a connection."""
+        """The sender's present TCP_INFO, with counters summed over connections; `None` without a connection."""
         if self.sender is None:
             return None
         info = tcp_info.read(self.sender)
@@ -72,7 +73,7 @@ class TcpFlow:
         return info
 
     def receive_space(self) -> int:
-        """What the receiver's autotuning provides for, in octets."""
+        """Bytes per round trip for which the receiver's autotuning provides (`tcpi_rcv_space`)."""
         return tcp_info.read(self._reader)["rcv_space"] if self._reader is not None else 0
 
     def summary(self) -> dict[str, Any]:
@@ -104,7 +105,7 @@ class TcpFlow:
             made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         made.setblocking(False)
         made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
-        # If the sender is elsewhere, this kernel need not have its congestion control.
+        # If the sender is not here, this kernel need not have its congestion control.
         if self.flow.sender in self._network.nodes:
             self._choose_control(made)
         if self.flow.max_segment:
@@ -131,7 +132,7 @@ class TcpFlow:
         self._loop.watch(reader, select.EPOLLIN, lambda _: self._read(reader))
 
     def _read(self, reader: socket.socket) -> None:
-        # MSG_TRUNC: the kernel throws the octets away and says how many there were.
+        # MSG_TRUNC: the kernel discards the data and returns its length.
         count = reader.recv_into(_SPACE, READ, socket.MSG_TRUNC)
         if count == 0:
             self._received_packets += tcp_info.read(reader).get("data_segs_in", 0)
@@ -194,14 +195,14 @@ class TcpFlow:
         sender.close()
         self.sender = None
         if self.flow.size and not self._receives and self.begun_ns is not None:
-            # The other end has read all: it closed in turn.
+            # The other end has read everything, and has closed as well.
             self.completed.append((self.begun_ns, self._loop.now() - self._origin))
             self.begun_ns = None
         if self.flow.size and self._attempts < self.flow.repeat:
             self._loop.at(self._loop.now() + self.flow.pause_ns, self._start_transfer)
 
     def _pause(self) -> None:
-        """Ends an "on" period; nothing is written until the next begins."""
+        """Ends an "on" period. Nothing is written until the next one."""
         self._paused = True
         self._loop.at(self._loop.now() + self.flow.off_ns, self._resume)
 
@@ -212,7 +213,7 @@ class TcpFlow:
             self._loop.at(self._loop.now() + self.flow.on_ns, self._pause)
 
     def _stop(self) -> None:
-        """Ends the application. What it has written is still delivered."""
+        """Ends the application. Data that it has written is still delivered."""
         self._stopped = True
         if (sender := self.sender) is not None:
             self._loop.watch(sender, select.EPOLLOUT, lambda _: self._write(sender))
@@ -223,7 +224,7 @@ def _set_buffer(of: socket.socket, forced: int, asked: int, size: int) -> None:
     try:
         of.setsockopt(socket.SOL_SOCKET, forced, size)
     except PermissionError:
-        # In a user namespace nobody may pass the machine's bound.
+        # In a user namespace the machine's limit cannot be exceeded.
         of.setsockopt(socket.SOL_SOCKET, asked, size)
         if of.getsockopt(socket.SOL_SOCKET, asked) < 2 * size:
             bound = "net.core.rmem_max" if asked == socket.SO_RCVBUF else "net.core.wmem_max"
@@ -231,14 +232,14 @@ def _set_buffer(of: socket.socket, forced: int, asked: int, size: int) -> None:
 
 
 class DatagramFlow:
-    """A constant-rate stream of UDP datagrams, each carrying the time it was sent; or the end of it that is here."""
+    """A constant-rate stream of UDP datagrams that contain their sending time, or the end of it on this kernel."""
 
     def __init__(self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> None:
         self.flow = flow
         self.delivered = 0
         self.written = 0
         self.delays: list[tuple[int, int]] = []
-        """When each datagram arrived, and how long it took."""
+        """The arrival time and the delay of each datagram."""
         self._loop, self._origin, self._sent = loop, origin_ns, 0
         if flow.receiver in network.nodes:
             self._receive_at(network, addresses)

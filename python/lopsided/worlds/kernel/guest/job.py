@@ -1,7 +1,6 @@
-"""What the agent is told to do: plain data, written as JSON by the plan and read in the guest.
+"""The job of the agent: plain data, which the plan writes as JSON and the guest reads.
 
-Times are nanoseconds, sizes octets, rates bits per second. Queue disciplines come with their options already in the
-kernel's encoding.
+Times are in ns, sizes in bytes, rates in bit/s. Queue disciplines have their options in the kernel's encoding.
 """
 
 from __future__ import annotations
@@ -31,26 +30,29 @@ class Interface:
 
 @dataclass(frozen=True)
 class Veth:
-    """A pair of interfaces: what goes into one comes out of the other at once."""
+    """A pair of interfaces: a packet that enters one leaves the other at once."""
 
     ends: tuple[Interface, Interface]
 
 
 @dataclass(frozen=True)
 class Tun:
-    """The one way out of a node whose path is carried by another process: a device whose packets that process reads
-    and writes."""
+    """The only interface of a node whose path another process carries: a device whose packets that process reads and
+    writes.
+    """
 
     node: str
     mtu: int
     metrics: dict[str, int] = field(default_factory=dict[str, int])
-    """Of the route that leads out."""
+    """Metrics of the default route."""
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A node that forwards between two devices, whose packets another process reads and writes: one leads to the host
-    with this address, the other to everybody else."""
+    """A node that forwards between two devices whose packets another process reads and writes.
+
+    One device leads to the host with this address, the other to all other hosts.
+    """
 
     node: str
     host: str
@@ -59,9 +61,12 @@ class Passage:
 
 @dataclass(frozen=True)
 class Qdisc:
-    """A queue discipline on an interface. `parent` 0 is the root; `options` is the payload of TCA_OPTIONS in
-    hexadecimal. `classes` are those to be made: handle, parent, options. `classifier` is a program in classic BPF, in
-    hexadecimal, that answers with the class of each packet."""
+    """A queue discipline on an interface.
+
+    `parent` 0 is the root. `options` is the payload of TCA_OPTIONS in hexadecimal. `classes` are the classes to create:
+    handle, parent, options. `classifier` is a program in classic BPF, in hexadecimal, that returns the class of each
+    packet.
+    """
 
     node: str
     interface: str
@@ -76,7 +81,7 @@ class Qdisc:
 
 @dataclass(frozen=True)
 class Route:
-    """A host route, or a default one, over a neighbour whose hardware address is given beforehand."""
+    """A host route or a default route, over a neighbour with a known hardware address."""
 
     node: str
     destination: str
@@ -87,7 +92,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Watched:
-    """A queue whose statistics are sampled: the discipline with this handle is the bottleneck of a link's direction."""
+    """A queue whose statistics are sampled: the discipline with this handle is the bottleneck of a link direction."""
 
     link: str
     direction: str
@@ -95,17 +100,19 @@ class Watched:
     interface: str
     handle: int
     way_in: str = ""
-    """The interface over which its packets come to the node."""
+    """The interface over which the queue's packets reach the node."""
 
     def file(self, side: str) -> str:
-        """The name of the capture before ("in") or behind ("out") it."""
+        """The name of the capture before (`in`) or behind (`out`) the queue."""
         return f"queue-{self.link}-{self.direction}-{side}"
 
 
 @dataclass(frozen=True)
 class ChosenLoss:
-    """What a link's direction loses on purpose, at the interface over which packets leave the link: those with these
-    numbers, counted from 1, and those that come in these times."""
+    """The packets that a link direction drops on purpose, at the interface over which packets leave the link.
+
+    Packets with these numbers, counted from 1, and packets in these times.
+    """
 
     link: str
     direction: str
@@ -117,9 +124,9 @@ class ChosenLoss:
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow. `repeat` transfers of `size` octets with `pause_ns` between them, or without end when `size` is 0.
+    """One flow: `repeat` transfers of `size` bytes with `pause_ns` between them, or one without end if `size` is 0.
 
-    A flow of datagrams has a `datagram_rate`; its sizes and rates are those of IP packets.
+    A flow of datagrams has a `datagram_rate`. Its sizes and rates are those of IP packets.
     """
 
     name: str
@@ -140,29 +147,31 @@ class Flow:
     send_buffer: int = 0
     receive_buffer: int = 0
     sender_receive_buffer: int = 0
-    """Of the end that sends the data, whose SYN offers it too."""
+    """The receive buffer of the end that sends the data; its SYN announces a window as well."""
     sender_tos: int = 0
     receiver_tos: int = 0
-    """The octets of the IP header with the codepoint for differentiated services and, for datagrams, ECN."""
+    """The DSCP and ECN bytes of the IP headers; ECN only for datagrams."""
     same_port: bool = True
-    """The first connection, or the datagrams, leave from the port that they go to, the same in every run."""
+    """True if the first connection, or the datagrams, use the same source port as destination port, the same in every
+    run.
+    """
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program of this machine on a host. Its command may name hosts in braces, for their addresses."""
+    """A program of this machine on a host. In its command a host's name in braces stands for its address."""
 
     name: str
     host: str
     command: list[str]
     start_ns: int = 0
     awaited: bool = True
-    """Whether the run lasts until it has ended; what still runs then is ended with the run."""
+    """True if the run waits for its end. Other programs are ended with the run."""
 
 
 @dataclass(frozen=True)
 class Tap:
-    """A packet capture on an interface: headers only. The file's name comes without its ending."""
+    """A packet capture on an interface, headers only. The file name has no ending."""
 
     node: str
     interface: str
@@ -171,19 +180,19 @@ class Tap:
 
 @dataclass(frozen=True)
 class Check:
-    """What the way from one host to another must do before anything is measured on it; a value of 0 is not checked."""
+    """The checks of the path from one host to another before the measurement. A value of 0 is not checked."""
 
     sender: str
     receiver: str
     base_one_way_ns: int
-    """What a small datagram needs on the idle path."""
+    """The delay of a small datagram on the idle path, in ns."""
     bottleneck_bps: int
     datagram_octets: int
-    """What the largest datagram counts as at the bottleneck, framing included."""
+    """The bytes that the largest datagram counts at the bottleneck, with framing."""
     full_queue_one_way_ns: int
-    """What the last datagram that finds room in the full bottleneck queue needs."""
+    """The delay in ns of the last datagram that finds room in the full queue of the bottleneck."""
     largest: int
-    """Octets of the largest IP packet that the way takes whole."""
+    """Bytes of the largest IP packet that passes in one piece."""
 
 
 @dataclass(frozen=True)
@@ -205,16 +214,16 @@ class Job:
     checks: list[Check]
     chosen: list[ChosenLoss] = field(default_factory=list[ChosenLoss])
     programs: list[Program] = field(default_factory=list[Program])
-    """The run ends when those that it waits for have ended, or with its duration."""
+    """The programs. The run ends when those that it waits for have ended, or after its duration."""
     seed: int = 0
-    """Of what the guest's kernel draws at random, in virtual time."""
+    """The seed of the guest kernel's random numbers, in virtual time."""
     snap_length: int = 128
     tuns: list[Tun] = field(default_factory=list[Tun])
     passages: list[Passage] = field(default_factory=list[Passage])
     channel: int | None = None
-    """The descriptor by which this program talks with the process that carries the path."""
+    """The descriptor of the connection to the process that carries the path."""
     elsewhere: dict[str, str] = field(default_factory=dict[str, str])
-    """Addresses of hosts that are not among the nodes: the ends of flows there are not driven here."""
+    """Addresses of hosts that are not among the nodes. The agent does not drive the ends of flows there."""
 
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=1))

@@ -1,7 +1,7 @@
-"""An event loop in nanoseconds: timers at absolute times of CLOCK_MONOTONIC, and sockets or other descriptors.
+"""An event loop in ns: timers at absolute times of CLOCK_MONOTONIC, and sockets or other descriptors.
 
-It sleeps in the kernel and never spins: in time-travel mode the clock only moves while every process sleeps. Python's
-own waits round to milliseconds, so a timerfd wakes it.
+It sleeps in the kernel and never spins: in time-travel mode the clock only advances while every process sleeps.
+Python's own waits round to milliseconds, so the loop uses a timerfd.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Timer:
             raise OSError(ctypes.get_errno(), "timerfd_create")
 
     def arm(self, when_ns: int, interval_ns: int = 0) -> None:
-        """Sets the time anew, 0 for never, which also clears it."""
+        """Sets the time again, and makes the timer unreadable; 0 means never."""
         spec = struct.pack("=qqqq", *divmod(interval_ns, 1_000_000_000), *divmod(when_ns, 1_000_000_000))
         if _libc.timerfd_settime(self.fd, TFD_TIMER_ABSTIME, spec, None) != 0:
             raise OSError(ctypes.get_errno(), "timerfd_settime")
 
     def clear(self) -> None:
-        """Makes it unreadable until the next interval."""
+        """Makes the timer unreadable until the next interval."""
         os.read(self.fd, 8)
 
 
@@ -51,7 +51,7 @@ class Loop:
         self._running = False
         self._armed_for = 0
         self.latest_ns = 0
-        """The longest by which a timer came late."""
+        """The largest lateness of a timer in ns."""
         self.late_sum_ns = 0
         self.late_count = 0
 
@@ -60,7 +60,7 @@ class Loop:
         return time.monotonic_ns()
 
     def at(self, when_ns: int, action: Callable[[], None]) -> None:
-        """Calls `action` at a time of CLOCK_MONOTONIC; equal times in the order they were asked for."""
+        """Calls `action` at a time of CLOCK_MONOTONIC. Actions of equal times run in the order of these calls."""
         self._sequence += 1
         heapq.heappush(self._due, (when_ns, self._sequence, action))
 
@@ -90,7 +90,7 @@ class Loop:
             self._arm()
             for fd, events in self._epoll.poll():
                 if fd == self._timer.fd:
-                    # Setting the timer anew clears it: it need not be read.
+                    # Setting the timer again also clears it, so it need not be read.
                     self._armed_for = 0
                 elif (action := self._ready.get(fd)) is not None:
                     action(events)

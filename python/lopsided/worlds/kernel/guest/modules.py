@@ -1,7 +1,7 @@
-"""Loads kernel modules in a guest that has no module tools of its own.
+"""Loads kernel modules in a guest without module tools.
 
-User-mode Linux keeps its modules at a place of its own; the kernel's request for one goes unheard there, so what the
-job needs is loaded beforehand, with what it depends on.
+User-mode Linux has its modules in another directory, and the kernel's own requests for modules fail there. Therefore
+the modules of a job are loaded in advance, with their dependencies.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def load(names: list[str]) -> None:
-    """Loads modules by name; one that is built in, loaded already or unknown is passed over: its first use will
-    tell."""
+    """Loads modules by name. Modules that are built in, loaded or unknown are skipped: their first use will fail if
+    they are missing.
+    """
     folder = next((path for root in ROOTS if (path := Path(root, platform.release())).is_dir()), None)
     if folder is None:
         return
@@ -37,7 +38,8 @@ def _module_name(path: str) -> str:
     return Path(path).name.split(".")[0].replace("-", "_")
 
 
-# Loaded already; or a kernel that has all built in, beside another of its version that has modules.
+# The module is loaded already, or it belongs to another build of this version while this kernel has everything built
+# in.
 NO_HARM = (errno.EEXIST, errno.ENOSYS)
 
 

@@ -1,8 +1,7 @@
-"""Network namespaces that have no name: only this process' file descriptors hold them.
+"""Network namespaces without names, which only the file descriptors of this process hold.
 
-When the process ends, for whatever reason, kill -9 included, the kernel closes the descriptors and takes the
-namespaces, the veth pairs and the queues with them. So nothing can be left behind, and two runs have nothing they
-could meet in.
+When the process ends in any way, also by kill -9, the kernel closes the descriptors and removes the namespaces with
+their veth pairs and queues. So nothing can be left behind, and two runs cannot disturb each other.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Namespace:
-    """One network namespace; the caller's own is never changed."""
+    """One network namespace. The caller's own namespace never changes."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -37,12 +36,12 @@ class Namespace:
             os.close(home)
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Closes the descriptor of the namespace."""
         os.close(self.fd)
 
     @contextmanager
     def entered(self) -> Generator[None]:
-        """Sockets made inside belong to this namespace for life, wherever they are used."""
+        """Within the block, sockets are created in this namespace, and they keep it wherever they are used."""
         home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
             _checked(_libc.setns(self.fd, CLONE_NEWNET), "setns")
@@ -54,7 +53,7 @@ class Namespace:
             os.close(home)
 
     def set_sysctl(self, name: str, value: str) -> None:
-        """Sets `net.*` of this namespace; /proc/sys/net shows the namespace of the one that looks."""
+        """Sets a sysctl `net.*` of this namespace. /proc/sys/net shows the namespace of the reading process."""
         with self.entered():
             Path("/proc/sys", *name.split(".")).write_text(value + "\n")
 
@@ -65,17 +64,17 @@ class Namespace:
 
 
 def allow_namespaces() -> None:
-    """Sees to it that this process, which has one thread, may make network namespaces: as it is, or in a user
-    namespace of its own, in which it is root.
+    """Allows this process, which has one thread, to make network namespaces, if necessary in a user namespace as its
+    root.
 
-    Raises OSError where the kernel allows neither.
+    Raises OSError if the kernel allows neither.
     """
     user, group = os.geteuid(), os.getegid()
     try:
         Namespace("trial").close()
         return
     except OSError:
-        # The network namespace that it comes back to must be its own as well.
+        # The network namespace to which the process returns must be its own as well.
         _checked(_libc.unshare(CLONE_NEWUSER | CLONE_NEWNET), "unshare(CLONE_NEWUSER)")
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"0 {user} 1")
@@ -83,12 +82,12 @@ def allow_namespaces() -> None:
 
 
 def end_with_parent() -> None:
-    """Ends this process when its parent dies, however that happens."""
+    """Ends this process when its parent ends in any way."""
     _checked(_libc.prctl(PR_SET_PDEATHSIG, 9, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
 
 
 def tighten_timers() -> None:
-    """Drops the 50 us by which Linux may delay an ordinary process' timers."""
+    """Removes the 50 µs by which Linux may delay the timers of an ordinary process."""
     _checked(_libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0), "prctl(PR_SET_TIMERSLACK)")
 
 

@@ -1,8 +1,8 @@
-"""Programs of this machine on a job's hosts: each in its host's network, from its time on to its end.
+"""Programs of this machine on a job's hosts, each in its host's network and from its start time to its end.
 
-A program sees the machine's file system, which in user-mode Linux is read only but for the job's folder, and is told
-addresses by their hosts' names in braces: `curl http://{server}/`. What it prints stands in the job's folder, in
-`program-NAME.txt`. In virtual time its computing takes none: only where it waits does the clock go on.
+A program sees the machine's file system, which in user-mode Linux is read-only except for the job's folder. In its
+command a host's name in braces stands for the address: `curl http://{server}/`. Its output is in the job's folder, in
+`program-NAME.txt`. In virtual time computing takes no time: the clock only advances while a program waits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .topology import Network
 
 
 class Programs:
-    """All programs of a job; `ended` is called when every one that the run waits for has ended."""
+    """All programs of a job. `ended` is called when all that the run waits for have ended."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Programs:
             loop.at(origin_ns + each.program.start_ns, lambda each=each: self._start(each))
 
     def finish(self) -> list[dict[str, Any]]:
-        """Ends what still runs; when each began and ended, in nanoseconds of the run, and its exit code."""
+        """Ends the programs that still run. Returns start and end of each in ns of the run, and its exit code."""
         for each in self._running:
             if each.process is not None and each.ended_ns is None:
                 each.process.send_signal(signal.SIGKILL)
@@ -75,7 +75,7 @@ class _Running:
         self._folder = folder
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Starts it in the network that this process is in."""
+        """Starts the program in the network namespace of this process."""
         with (self._folder / f"program-{self.program.name}.txt").open("wb") as said:
             self.process = subprocess.Popen(
                 self._command,
@@ -88,6 +88,6 @@ class _Running:
         return self.process
 
     def summary(self) -> dict[str, Any]:
-        """What became of it."""
+        """The result of the program."""
         code = None if self.process is None else self.process.returncode
         return {"name": self.program.name, "begun_ns": self.begun_ns, "ended_ns": self.ended_ns, "code": code}

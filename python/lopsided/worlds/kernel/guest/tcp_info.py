@@ -1,7 +1,7 @@
-"""The kernel's TCP_INFO, as long or as short as the running kernel makes it (linux/tcp.h, `struct tcp_info`).
+"""Decodes the kernel's TCP_INFO, whose length depends on the kernel (linux/tcp.h, `struct tcp_info`).
 
-The structure has only ever grown at its end. Fields that the kernel did not give are absent, those it gives beyond
-the ones known here are ignored.
+The structure has only grown at its end. Fields that the kernel does not provide are absent, and fields beyond those
+known here are ignored.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import socket
 import struct
 
 LONGEST = 512
-"""More than any kernel's structure; getsockopt says how much it filled."""
+"""More bytes than the structure of any kernel; getsockopt returns the number that it filled."""
 
 _BYTES = ("state", "ca_state", "retransmits", "probes", "backoff", "options", "wscale", "flags")
 _WORDS = (
@@ -49,7 +49,7 @@ def read(sock: socket.socket) -> dict[str, int]:
 
 
 def decode(raw: bytes) -> dict[str, int]:
-    """Decodes as many whole fields as there are octets for."""
+    """Decodes the fields that are complete."""
     return dict(zip(FIELDS, _plan(len(raw)).unpack_from(raw), strict=False))
 
 

@@ -1,8 +1,8 @@
-"""Builds the job's nodes, wires, routes and queues over netlink.
+"""Builds the nodes, wires, routes and queues of a job over netlink.
 
-Every segment must be one packet in the queues, so segmentation offload is limited to one segment at each interface (a
-software veth then has nothing to merge either: GRO only acts where NAPI does). Addresses of the link layer are given,
-not asked for, so no ARP packet takes a place in a queue.
+Every segment must be one packet in the queues, so segmentation offload is limited to one segment at each interface. (A
+veth then has nothing to merge either: GRO only works with NAPI.) Hardware addresses are set in advance, so no ARP
+packet takes a place in a queue.
 """
 
 # pyroute2 has no annotations.
@@ -44,7 +44,7 @@ TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
 CAKE_STATS_TINS, CAKE_TIN_DROPPED, CAKE_TIN_ACKS, CAKE_TIN_MARKED = 10, 4, 6, 8
 
 TUN_QUEUE = 10_000
-"""Packets that may wait in a device until the process that carries the path reads them: so many that none is lost."""
+"""Packets that may wait in a device until the process that carries the path reads them: enough to lose none."""
 
 EVERY_NODE = {
     "net.ipv4.conf.all.rp_filter": "0",
@@ -56,12 +56,13 @@ EVERY_NODE = {
 
 
 MARKED_AS_NESTED = ("fq_pie",)
-"""Disciplines whose options the kernel takes only with the flag that they are attributes themselves."""
+"""Disciplines whose options the kernel only accepts with the flag for nested attributes."""
 
 
 class _QdiscMessage(nlmsg):
-    """`struct tcmsg` with options as octets: pyroute2 has no encoder for some disciplines and rounds times to
-    microseconds in others."""
+    """`struct tcmsg` with options as bytes: pyroute2 has no encoder for some disciplines, and rounds times to
+    microseconds in others.
+    """
 
     prefix = "TCA_"
     fields = (
@@ -88,22 +89,22 @@ class _QdiscMessage(nlmsg):
 
 @dataclass
 class QueueCount:
-    """A discipline's statistics as the kernel keeps them."""
+    """The kernel's statistics of a discipline."""
 
     sent_bytes: int
     sent_packets: int
     dropped: int
     dropped_early: int
-    """Of these, by the choice of the discipline rather than for want of room."""
+    """Packets of these that the discipline dropped by choice, not for lack of room."""
     filtered: int
-    """ACKs that a filter removed, which do not count as dropped."""
+    """ACKs that a filter removed; they do not count as dropped."""
     marked: int
     backlog_bytes: int
     backlog_packets: int
 
 
 class CannotBuild(Exception):
-    """This kernel cannot carry the job; the message says what it lacks."""
+    """This kernel cannot carry the job. The message says what is missing."""
 
 
 def _reason(error: NetlinkError) -> str:
@@ -114,7 +115,7 @@ def _reason(error: NetlinkError) -> str:
 
 
 class Network:
-    """The nodes of a job, built; they last as long as this object's descriptors."""
+    """The nodes of a job. They exist as long as the descriptors of this object."""
 
     def __init__(self, job: Job) -> None:
         self.nodes = {node.name: Namespace(node.name) for node in job.nodes}
@@ -129,9 +130,9 @@ class Network:
             self._route(route)
         addresses = {node.name: node.address for node in job.nodes}
         self.devices = {each.node: self._lead_out(each, addresses[each.node]) for each in job.tuns}
-        """Of nodes whose path another process carries, the device's descriptor."""
+        """The descriptors of the devices of nodes whose path another process carries."""
         self.passages = {each.node: self._let_pass(each) for each in job.passages}
-        """The descriptors of their devices: towards the host, and towards the path."""
+        """The descriptors of the devices of each passage: towards the host, and towards the path."""
         for qdisc in job.qdiscs:
             try:
                 self._queue(qdisc)
@@ -200,7 +201,7 @@ class Network:
         return made[0], made[1]
 
     def _tun(self, node: str, name: str, mtu: int) -> tuple[int, int]:
-        """A device: its descriptor, and its number in the node."""
+        """Creates a device. Returns its descriptor and its interface number in the node."""
         namespace, netlink = self.nodes[node], self._netlink[node]
         with namespace.entered():
             try:
@@ -212,7 +213,7 @@ class Network:
         return made, index
 
     def lost_at_devices(self) -> int:
-        """Packets that found no room in a node's device."""
+        """Number of packets that found no room in a node's device."""
         nodes = [*self.devices, *self.passages]
         return sum(_dropped_on_the_way_out(self.nodes[node].read("/proc/net/dev")) for node in nodes)
 
@@ -238,7 +239,7 @@ class Network:
         self._netlink[qdisc.node].nlm_request(message, msg_type=what, msg_flags=flags)
 
     def classify(self, node: str, interface: str, program: int) -> None:
-        """Has a program look at every packet that leaves over an interface, before its discipline."""
+        """Attaches a program that classifies every packet leaving an interface, before its discipline."""
         place = Qdisc(node, interface, "clsact", CLSACT_HANDLE, TC_H_CLSACT, "")
         self._make(RTM_NEWQDISC, place, place.handle, place.parent, "")
         options = struct.pack("=HHI", 8, TCA_BPF_FD, program) + struct.pack("=HHI", 8, TCA_BPF_FLAGS, ACT_DIRECT)
@@ -254,7 +255,7 @@ class Network:
         self._netlink[node].nlm_request(message, msg_type=RTM_NEWTFILTER, msg_flags=flags)
 
     def has_discipline(self, qdisc: Qdisc) -> bool:
-        """Whether the kernel knows a discipline: tries it, and takes it away again."""
+        """True if the kernel has the discipline. Adds it to an interface and removes it again."""
         try:
             self._queue(qdisc)
         except NetlinkError as error:
@@ -263,10 +264,10 @@ class Network:
         return True
 
     def queue_count(self, node: str, interface: str, handle: int) -> QueueCount:
-        """The statistics of one discipline.
+        """Returns the statistics of one discipline.
 
-        Asked for thousands of times in a run, and so over a bare socket: a request through the library costs a
-        hundred times as much.
+        A run reads them thousands of times, so this uses a bare socket: a request through the library costs a hundred
+        times as much.
         """
         if node not in self._statistics:
             with self.nodes[node].entered():
@@ -326,7 +327,7 @@ class Network:
 
 
 def _dropped_on_the_way_out(text: str) -> int:
-    """Of /proc/net/dev, which has eight numbers of what came in and then eight of what went out."""
+    """Parses /proc/net/dev, which has eight numbers of received packets and then eight of sent packets."""
     lines = [line.partition(":") for line in text.splitlines()]
     found = [numbers.split() for name, _, numbers in lines if name.strip() in (tun.DEVICE, tun.HOST)]
     return sum(int(numbers[11]) for numbers in found if len(numbers) > 11)

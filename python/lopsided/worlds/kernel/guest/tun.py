@@ -1,7 +1,7 @@
-"""TUN devices: a node's way out where another process carries the path, and the talk with that process.
+"""TUN devices, the interfaces of nodes whose path another process carries, and the messages to that process.
 
-The devices are handed over as open files; this process keeps none of them, so they are gone when either process ends.
-What is said, and in which order, stands in `crates/live/src/world/mod.rs`.
+The devices are passed to that process as open files. This process keeps none of them, so they disappear when either
+process ends. `crates/live/src/world/mod.rs` describes the messages and their order.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import struct
 
 DEVICE = "path0"
 HOST = "host0"
-"""Of a passage, the device that leads to its host."""
+"""The device of a passage that leads to its host."""
 TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
-# Octets in front of each packet say of what it is made, as the process that carries the path expects.
+# The process that carries the path expects a header of 10 bytes in front of each packet, which describes the packet.
 IFF_VNET_HDR = 0x4000
 
 
@@ -25,7 +25,7 @@ class PathGone(Exception):
 
 
 def create(name: str = DEVICE) -> int:
-    """A device in the network namespace of the caller; gives its descriptor."""
+    """Creates a device in the caller's network namespace, and returns its descriptor."""
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN | IFF_NO_PI | IFF_VNET_HDR))
@@ -36,18 +36,18 @@ def create(name: str = DEVICE) -> int:
 
 
 class TooLate(Exception):
-    """The run's time is over, and with it the path, while this process was still at work on it."""
+    """The run and its path have ended while this process was still working on it."""
 
 
 class Talk:
-    """The talk with the process that carries the path."""
+    """The connection to the process that carries the path."""
 
     def __init__(self, descriptor: int) -> None:
         self.socket = socket.socket(fileno=descriptor)
         self.socket.set_inheritable(False)
 
     def hand_over(self, name: str, device: int) -> None:
-        """Gives a device away."""
+        """Passes a device to the other process."""
         socket.send_fds(self.socket, [name.encode()], [device])
         os.close(device)
 
@@ -56,7 +56,7 @@ class Talk:
         self._hear()
 
     def begin(self, origin_ns: int) -> None:
-        """Says when the run begins, in nanoseconds of CLOCK_MONOTONIC."""
+        """Sends the start of the run, in ns of CLOCK_MONOTONIC."""
         self.socket.send(str(origin_ns).encode())
 
     def await_end(self) -> None:
