@@ -1,11 +1,11 @@
-"""Wrong values for every option of every command: each is refused in a sentence, and none ends in a traceback.
+"""Tries wrong values for every option of every command: each must be rejected in a sentence, without a traceback.
 
-    .venv/bin/python tests/python/cli_values.py            all of them: some thousand, in minutes
+    .venv/bin/python tests/python/cli_values.py            all of them: some thousands, in minutes
     .venv/bin/python tests/python/cli_values.py run size   those of some commands
 
-A command is given what it needs and one option with one wrong value, within this process. A value that is taken may
-start long work, or a service: after a moment that is interrupted, and counts as taken. Nothing is sent to other hosts,
-and no interface that exists is named.
+Each case gives a command its required arguments and one option with one wrong value, within this process. A value that
+is accepted may start long work or a service: this is interrupted after a moment and counts as accepted. Nothing is sent
+to other hosts, and no existing interface is named.
 """
 
 from __future__ import annotations
@@ -106,16 +106,16 @@ NEEDED = {
     "proxy": ["--port", "1"],
     "ui": ["folder", "--no-open-browser"],
 }
-"""What each command needs to begin; those that are not here need nothing."""
+"""The required arguments of each command; commands that are missing here need none."""
 PATIENCE_S = 2.0
 
 
 class Long(BaseException):
-    """The value was taken, and what it began takes long."""
+    """The value was accepted, and the work that it started takes long."""
 
 
 def cases(chosen: list[str] | None = None) -> Iterator[list[str]]:
-    """Each command with one option, and a wrong value, or a place, and a wrong word."""
+    """Each command with one option and a wrong value, or with a wrong argument."""
     for command in COMMANDS:
         if chosen and command.name not in chosen:
             continue
@@ -139,14 +139,16 @@ def options(command: str) -> list[str]:
     found: list[str] = []
     for argument in arguments:
         long = [name for name in argument.names if name.startswith("--")]
-        # Names of hosts are not looked up, and no processes are made by the thousand.
+        # Host names are not looked up, and thousands of processes are not started.
         if long and long[0] not in ("--measure", "--dask", "--jobs"):
             found.append(long[0])
     return found
 
 
 def place(folder: Path) -> None:
-    """The files that the cases name. All is loaded: a module that is interrupted while it loads stays broken."""
+    """Creates the files that the cases name. Loads all modules, because a module that is interrupted while it loads
+    stays broken.
+    """
     for module in pkgutil.walk_packages(lopsided.__path__, "lopsided."):
         if "guest" not in module.name and not module.name.endswith("__main__"):
             with contextlib.suppress(ImportError):
@@ -159,7 +161,9 @@ def place(folder: Path) -> None:
 
 
 def outcome(words: list[str]) -> str:
-    """`refused`, `taken` or `long`; otherwise what is wrong, which begins with an exclamation mark."""
+    """Returns `refused`, `taken` or `long`; otherwise a description of the fault, which starts with an exclamation
+    mark.
+    """
     said, printed = io.StringIO(), io.StringIO()
     terminal.out.cache_clear()
     terminal.errors.cache_clear()
@@ -175,14 +179,14 @@ def outcome(words: list[str]) -> str:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, usual)
-    # A command that emulate cannot find or run ends as in a shell.
+    # If emulate cannot find or run a command, it exits as a shell does.
     if code not in (0, 1, 2, 130, *((126, 127) if words[0] == "emulate" else ())):
         return f"!exit code {code}"
     if "raise Long" in said.getvalue():
-        return "long"  # It came within a callback, which goes on.
+        return "long"  # The interrupt came within a callback, which continues.
     if "Traceback" in said.getvalue() and "mine.py" not in said.getvalue():
         return f"!{said.getvalue()[-300:]}"
-    # What the native module says goes past Python's standard error.
+    # The native module writes past Python's standard error.
     native = words[0] in ("emulate", "shape", "reflect")
     if code and not native and not said.getvalue().strip() and not printed.getvalue().strip():
         return "!not a word"
@@ -194,7 +198,7 @@ def _ring(_number: int, _frame: object) -> None:
 
 
 def sample(count: int, seed: int) -> list[list[str]]:
-    """Some cases, the same each time, as many of each command."""
+    """Some cases, the same each time, with the same number for each command."""
     chance = random.Random(seed)
     found: list[list[str]] = []
     for command in COMMANDS:
@@ -203,7 +207,7 @@ def sample(count: int, seed: int) -> list[list[str]]:
 
 
 def main() -> int:
-    """Tries all; a line for each that is wrong, and how many came out how."""
+    """Tries all cases. Prints one line for each fault, and the number of each outcome."""
     counts: Counter[str] = Counter()
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="lopsided-values-") as name:

@@ -59,7 +59,7 @@ def adsl_file(tmp_path):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item):
-    """A run in real time on a machine that is too busy for it says so and gives no numbers: nothing is wrong then."""
+    """Skips a test if a run in real time reports that the machine is too busy: that is no fault."""
     try:
         return (yield)
     except Overloaded as late:
@@ -74,7 +74,7 @@ def pytest_fixture_setup(fixturedef, request):
         pytest.skip(f"a busy machine: {late}")
 
 
-# --- Of a paper: its module says which by `PAPER`.
+# --- fixtures of papers: the module of a paper's tests names it by `PAPER`.
 
 
 @pytest.fixture(scope="module")

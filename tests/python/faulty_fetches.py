@@ -1,7 +1,7 @@
-"""Downloads under faults, each drawn from a seed: the octets are the object's, or a sentence says why there is no file.
+"""Downloads under random faults from a seed: the result is the object, or a sentence says why there is no file.
 
-What must never be: octets of another object or of two, a file under its name that is not whole, another file than the
-download's own.
+Forbidden results: bytes of another object or of two objects, an incomplete file under the final name, and any other
+file than the download's own.
 """
 
 import hashlib
@@ -16,24 +16,24 @@ CHANGES, ENDLESS, WRONG_SUM = "the object changes", "redirects without end", "an
 
 @dataclass
 class Outcome:
-    """What one download came to."""
+    """The result of one download."""
 
     setting: str
     error: str = ""
-    """The sentence that it ended with; empty where it ended with the object."""
+    """The error that ended the download; empty if it succeeded."""
     wrong: str = ""
-    """What must never be."""
+    """The forbidden result, or empty."""
     resumed: bool = False
-    """The same command went on from what an error had left."""
+    """True if the same command continued from the remains of an error."""
 
 
 def attempt(number, seed, folder):
-    """Draws the download of this number, makes it in the empty folder, and holds it to what must be."""
+    """Draws the download of this number, runs it in the empty folder, and checks its result."""
     rng = random.Random(seed * 1_000_003 + number)
     content = rng.randbytes(rng.choice((0, 1, 1000, 14_480, 14_481, 40_000, 120_000, 200_000, 300_000, 400_000)))
     etag = rng.choice(('"1"', '"1"', '"1"', 'W/"1"', None))
     ranges = rng.random() < 0.8
-    # Without ranges a server that goes wrong in each second answer is hardly ever through.
+    # Without ranges a download can hardly succeed if every second answer of the server fails.
     most = 0.5 if ranges else 0.3
     faults = rng.sample(FAULTS, rng.randrange(1, len(FAULTS) + 1))
     server = FaultyServer(
@@ -67,7 +67,7 @@ def attempt(number, seed, folder):
         if outcome.error and not outcome.wrong and special not in (ENDLESS, WRONG_SUM):
             server.fault_rate = 0.0
             outcome.resumed = bool(list(folder.iterdir()))
-            # What a busy machine delays by a tenth of a second is no fault.
+            # A delay of 0.1 s on a busy machine is no fault.
             options = replace(options, stall_s=5.0)
             _make(server.url(path), folder, options, versions, again := Outcome(outcome.setting))
             outcome.wrong = again.wrong or (again.error and f"not without faults either: {again.error}")

@@ -1,4 +1,4 @@
-"""A web server that goes wrong in every way that servers and networks do, by a seed."""
+"""A web server with all kinds of faults of servers and networks, chosen by a seed."""
 
 import asyncio
 import random
@@ -24,7 +24,7 @@ FAULTS = (
 
 
 class FaultyServer:
-    """Serves `content` at every path. `/redirect/N/...` leads there in N steps."""
+    """Serves `content` at every path. `/redirect/N/...` redirects N times."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class FaultyServer:
         self.cc = cc
         self.requests = []
         self.answer = None
-        """Octets that are sent in place of every answer."""
+        """Bytes that replace every answer, or `None`."""
         self.change = None
-        """So many requests for the object, and the content and entity tag that it has from then on."""
+        """Number of requests after which the object changes, with its new content and entity tag."""
         self.port = port
-        """0: any that is free."""
+        """The port; 0 for any free one."""
 
     def url(self, path="/object.bin"):
         return f"http://127.0.0.1:{self.port}{path}"
@@ -169,7 +169,7 @@ class FaultyServer:
         head = "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode("latin-1")
         if fault in ("reset", "close", "stall"):
             body = body[: self.rng.randrange(len(body) + 1)]
-        # In one, as servers do: else the head is a segment of its own.
+        # In one call, as servers do; otherwise the head would be a segment of its own.
         writer.write(head + body)
         await writer.drain()
         if fault == "stall":

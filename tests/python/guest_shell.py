@@ -1,6 +1,6 @@
-"""Runs shell commands as root on user-mode Linux, so that what is printed for users can be tried with real traffic.
+"""Runs shell commands as root on user-mode Linux, to test printed commands with real traffic.
 
-The guest's root is this machine's file system, read only; nothing of this machine is changed.
+The guest's root is this machine's file system, read-only. Nothing of this machine changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def run(script: str, folder: Path, modules: list[str], timeout_s: float = 90) -> str:
-    """What the script printed, standard error with it. The guest loads the modules first."""
+    """Returns the output of the script with its standard error. The guest loads the modules first."""
     machine = backend.choose("uml")
     (folder / "script.sh").write_text(script)
     load = f"from guest import modules; modules.load({modules!r})"

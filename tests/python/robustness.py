@@ -1,13 +1,13 @@
-"""Kills and full disks: nothing of the user's is lost, nothing stays in the way, and the next run works.
+"""Kills commands and fills disks: no file of the user is lost, no remains block the next run, and the next run works.
 
     .venv/bin/python tests/python/robustness.py             200 kills, 50 while files are written, 20 full disks
     .venv/bin/python tests/python/robustness.py --kills 20 --writing 5 --disks 5 --seed 3
 
-Each trial begins with what an earlier command left in its place, and with a file of the user's in it. The command is
-then told to replace it, and killed, or its disk is full. Afterwards the place must hold the earlier result or the new
-one, whole, and the user's file; the command, given again, must work and leave nothing hidden behind.
+Each trial starts with the result of an earlier command in its place, and with a file of the user in it. The command has
+to replace the result, and is killed, or its disk is full. Afterwards the place must hold the earlier result or the new
+one, complete, and the user's file. The same command must then work and leave no hidden files.
 
-Full disks are small file systems in memory, which takes a kernel that lets users make namespaces (`unshare`).
+Full disks are small file systems in memory, which need a kernel that lets users make namespaces (`unshare`).
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ MINE = b"a thesis"
 
 @dataclass(frozen=True)
 class Command:
-    """A command that writes, and what it writes: a folder with a manifest, or one file."""
+    """A command that writes a folder with a manifest, or one file."""
 
     name: str
     words: tuple[str, ...]
     out: str
     more: tuple[str, ...] = ()
-    """Files beside the one."""
+    """Further files next to that file."""
 
     def line(self, seed: int) -> list[str]:
-        """The command line with a seed, told to replace what is there."""
+        """The command line with a seed and the option to replace existing files."""
         return [*MAIN, *self.words, "--seed", str(seed), "--out", self.out, "--overwrite", "--quiet"]
 
 
@@ -83,7 +83,7 @@ class Broken(AssertionError):
 
 
 def promise(holds: bool, what: str) -> None:
-    """Raises Broken where it does not hold."""
+    """Raises Broken if the condition is false."""
     if not holds:
         raise Broken(what)
 
@@ -101,22 +101,22 @@ class Place:
         self.old = self.state()
 
     def run(self, seed: int) -> subprocess.CompletedProcess[str]:
-        """Runs the command to its end, which must be a good one."""
+        """Runs the command, which must succeed."""
         done = subprocess.run(self.command.line(seed), cwd=self.folder, capture_output=True, text=True)
         promise(done.returncode == 0, f"the command fails: {done.stderr[-300:]}")
         return done
 
     def start(self) -> subprocess.Popen[str]:
-        """Begins to replace what is there, by another seed."""
+        """Starts to replace the result by one of another seed."""
         return subprocess.Popen(self.command.line(2), cwd=self.folder, stderr=subprocess.PIPE, text=True)
 
     def state(self) -> dict[str, str]:
-        """The digest of each file that people see."""
+        """The digest of each visible file."""
         files = [path for path in self.folder.rglob("*") if path.is_file() and not self._hidden(path)]
         return {str(path.relative_to(self.folder)): _digest(path) for path in sorted(files)}
 
     def check(self) -> str:
-        """`old` or `new`: which result is there, whole."""
+        """Returns `old` or `new`, the complete result that is in the place."""
         now = self.state()
         mine = self.folder / "place" / "thesis.tex"
         promise(mine.is_file() and mine.read_bytes() == MINE, "the user's file is gone or changed")
@@ -138,7 +138,7 @@ class Place:
         return "new"
 
     def _check_files(self, now: dict[str, str]) -> str:
-        """Single files are each the old one or a new one, and whole."""
+        """Checks that each single file is the old one or the new one, and complete."""
         kinds: set[str] = set()
         for name in (self.command.out, *self.command.more):
             promise(name in now, f"{name} is gone")
@@ -148,14 +148,14 @@ class Place:
         return "new" if "new" in kinds else "old"
 
     def afterwards(self) -> None:
-        """The next run works, and nothing hidden stays."""
+        """Checks that the next run works, and that no hidden file stays."""
         self.run(3)
         self.check()
         left = [str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if self._hidden(path)]
         promise(not left, f"left behind: {left}")
 
     def writing(self) -> bool:
-        """Whether files are being written at this moment."""
+        """True if the command is writing files at this moment."""
         for path in self.folder.rglob(".*"):
             try:
                 if path.is_file() or any(path.iterdir()):
@@ -170,7 +170,7 @@ class Place:
 
 @cache
 def reference(command: Command, seed: int) -> dict[str, str]:
-    """The digests of the tables that the command writes when nothing disturbs it."""
+    """The digests of the tables of an undisturbed run of the command."""
     with tempfile.TemporaryDirectory(prefix="lopsided-robustness-") as name:
         folder = Path(name)
         (folder / "s.toml").write_text(SCENARIO)
@@ -187,7 +187,7 @@ def _digest(path: Path) -> str:
 
 
 def a_kill(place: Place, when: float, sign: signal.Signals) -> str:
-    """Kills the command after so many seconds."""
+    """Kills the command after this number of seconds."""
     with place.start() as process:
         try:
             process.wait(timeout=when)
@@ -198,7 +198,7 @@ def a_kill(place: Place, when: float, sign: signal.Signals) -> str:
 
 
 def a_kill_while_writing(place: Place, late: float, sign: signal.Signals) -> str:
-    """Kills the command so many seconds after it began to write."""
+    """Kills the command this number of seconds after it started to write."""
     with place.start() as process:
         while process.poll() is None and not place.writing():
             time.sleep(0.0005)
@@ -218,12 +218,12 @@ def _verdict(place: Place, said: str) -> str:
 
 
 def while_starting(said: str) -> bool:
-    """Whether Ctrl-C came before the entry point took it over, where Python tells so by a traceback of its own."""
+    """True if Ctrl-C came before the entry point took it over, so that Python printed a traceback."""
     return said.rstrip().endswith("KeyboardInterrupt") and ", in main\n" not in said
 
 
 def a_full_disk(place: Place, room: int) -> str:
-    """Lets the command write where there are so many octets of room beside what is there."""
+    """Runs the command with this number of free bytes on its disk."""
     script = Path(__file__).resolve()
     words = ["unshare", "--user", "--map-root-user", "--mount", sys.executable, str(script), "--within", str(room)]
     done = subprocess.run(
@@ -234,7 +234,7 @@ def a_full_disk(place: Place, room: int) -> str:
 
 
 def within(room: int, name: str) -> None:
-    """In a namespace: the trial of a full disk, in the current folder."""
+    """The trial of a full disk in the current folder, within a namespace."""
     command = next(each for each in COMMANDS if each.name == name)
     here = Path.cwd()
     used = sum(path.stat().st_size + 4096 for path in (here / "place").rglob("*"))
@@ -245,7 +245,7 @@ def within(room: int, name: str) -> None:
     place = object.__new__(Place)
     place.folder, place.command = folder, command
     place.old = place.state()
-    # What is left for the command is what was asked for, whatever the file system itself takes.
+    # The free space is what the trial needs, independent of the file system's own use.
     stat = os.statvfs(folder)
     filler = max(0, stat.f_bavail * stat.f_frsize - room)
     (folder / ".filler").write_bytes(bytes(filler))
@@ -254,7 +254,7 @@ def within(room: int, name: str) -> None:
     promise(done.returncode == 0 or "No space left" in done.stderr or "space" in done.stderr, done.stderr[-300:])
     found = place.check()
     if done.returncode:
-        # A search keeps the runs that it has finished, from where it goes on.
+        # A search keeps its finished runs, from which it continues.
         left = [path.name for path in folder.iterdir() if HIDDEN in path.name and not path.name.endswith("-search")]
         promise(not left, f"left behind on the full disk: {left}")
     (folder / ".filler").unlink()
@@ -264,7 +264,7 @@ def within(room: int, name: str) -> None:
 
 
 def disks_possible() -> bool:
-    """Whether small file systems can be made here."""
+    """True if this machine can make small file systems."""
     words = ["unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"]
     return shutil.which("unshare") is not None and subprocess.run(words, capture_output=True).returncode == 0
 
@@ -273,7 +273,7 @@ def disks_possible() -> bool:
 
 
 def trials(kills: int, writing: int, disks: int, seed: int) -> Iterable[tuple[str, Command, Callable[[Place], str]]]:
-    """What is tried: a kind, the command, and the trial."""
+    """The trials: kind, command, and function."""
     chance = random.Random(seed)
     for number in range(kills):
         command, sign = COMMANDS[number % len(COMMANDS)], SIGNALS[number // len(COMMANDS) % len(SIGNALS)]
@@ -293,7 +293,7 @@ _lasts: dict[str, float] = {}
 
 
 def lasts(place: Place) -> float:
-    """How long the command takes, at this machine's load when it was first asked."""
+    """Duration of the command in seconds, measured once at this machine's load."""
     if place.command.name not in _lasts:
         begun = time.monotonic()
         place.run(1)
@@ -302,7 +302,7 @@ def lasts(place: Place) -> float:
 
 
 def main() -> int:
-    """Makes all trials; a line for each kind, and one for each promise that was not kept."""
+    """Runs all trials. Prints one line for each kind, and one for each broken promise."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, count in (("kills", 200), ("writing", 50), ("disks", 20), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=count)

@@ -1,4 +1,4 @@
-"""Remedies for the way of the ACKs, side by side."""
+"""Remedies for slow return paths of ACKs, compared."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def row(found, remedies):
 def test_filtered_acks_leave_the_uplink_to_data_and_say_more_each(found):
     none, filtered = row(found, "none"), row(found, "filter")
     assert filtered["ack_ratio"] < none["ack_ratio"]
-    # Behind data in one queue, few ACKs stall the download: the order of balakrishnan1999's table 3.
+    # In one queue with data, a few ACKs stall the download: the order of balakrishnan1999's table 3.
     assert filtered["up_goodput_bps"] > none["up_goodput_bps"]
     assert filtered["down_goodput_bps"] < none["down_goodput_bps"]
     assert filtered["stretch_p95_bytes"] >= none["stretch_p95_bytes"]
@@ -63,11 +63,11 @@ def test_a_download_on_a_line_without_a_narrow_way_back_is_limited_by_the_line()
 
 
 def test_receivers_that_acknowledge_seldom_leave_the_uplink_to_data():
-    # On the idle way back of a download alone, so that nothing else decides how many ACKs arrive.
+    # On the idle return path of a download alone, so that nothing else decides the number of ACKs.
     quiet = lop.Scenario.from_text(LINE.replace("200 kbit/s", "2 Mbit/s")).only(["download"])
     found = lop.ackpath(quiet, "none,tarr,ace,growing,rfc5690", link="link")
     ratio = {name: row(found, name)["ack_ratio"] for name in found.arms}
-    # An ACK for two segments, but for losses: none of the ACKs is lost, so RFC 5690 has no cause for fewer.
+    # One ACK for two segments except after losses: no ACK is lost, so RFC 5690 has no reason for fewer.
     assert ratio["none"] > 0.45 and ratio["rfc5690"] > 0.45
     assert max(ratio[name] for name in ("tarr", "ace", "growing")) < ratio["none"] / 2
     narrow = lop.ackpath(lop.Scenario.from_text(LINE), "none,rfc5690", link="link")
@@ -76,7 +76,7 @@ def test_receivers_that_acknowledge_seldom_leave_the_uplink_to_data():
 
 def test_paced_acks_and_few_waiting_ones():
     found = lop.ackpath(lop.Scenario.from_text(LINE), "none,acks_first,afvq,filter,filter+ack_pacing", link="link")
-    # Strict priority leaves the upload nothing where ACKs fill the line; AFVQ gives it about half.
+    # With strict priority a line full of ACKs leaves nothing for the upload; AFVQ leaves about half.
     assert row(found, "afvq")["up_goodput_bps"] > 2 * row(found, "acks_first")["up_goodput_bps"]
     assert row(found, "afvq")["down_goodput_bps"] > 2 * row(found, "none")["down_goodput_bps"]
 
@@ -122,7 +122,7 @@ def test_what_cannot_be_is_said(remedies, said):
 
 @pytest.mark.slow
 def test_every_remedy_applies_alone_and_in_every_pair():
-    # A TCP flow and a QUIC flow: each remedy has a flow that it applies to.
+    # One TCP flow and one QUIC flow, so that each remedy applies to a flow.
     short = lop.Scenario.from_text(LINE.replace("6 s", "0.5 s")).with_(**{"flow.upload.transport": "quic"})
     names = list(REMEDIES)
     pairs = [f"{one}+{other}" for one in names for other in names if one < other]

@@ -64,7 +64,7 @@ def test_the_line_is_found_in_both_directions(found: lop.Capture) -> None:
     assert download["data_rate_bps"] == pytest.approx(2.4e6, rel=0.03)
     assert download["ack_rate_bps"] == pytest.approx(196e3, rel=0.05)
     assert download["data_discipline"] == "drop_tail"
-    # 50 packets of 1,500 octets, and the one that is being sent.
+    # 50 packets of 1,500 bytes, and the packet in transmission.
     assert download["data_buffer_ms"] == pytest.approx(250, rel=0.1)
     assert download["rtt_floor_ms"] == pytest.approx(20 + 1500 * 8 / 2400 - 1.5, abs=3)
 

@@ -1,4 +1,4 @@
-"""What people look up while they write code of their own is there at runtime, and docs/api.md is made of it."""
+"""The documentation of the API exists at runtime; docs/api.md is made from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One scenario under many queue disciplines, and the numbers that it is told by."""
+"""One scenario with many queue disciplines, and the numbers of the comparison."""
 
 import csv
 import math
@@ -86,7 +86,7 @@ def test_fair_queueing_shortens_waits_and_answers_faster(found: Aqm):
     users = {row["queue"]: row for row in found.users.rows()}
     assert cells["fq_codel", "up"]["sojourn_p95_ms"] < cells["fifo", "up"]["sojourn_p95_ms"] / 3
     assert users["fq_codel"]["rpm"] > 3 * users["fifo"]["rpm"]
-    # Nothing is faster than the empty line: two thousand round trips of 30 ms a minute.
+    # An empty line allows at most 2,000 round trips of 30 ms per minute.
     assert users["fq_codel"]["rpm"] < 2000
 
 
@@ -152,7 +152,7 @@ def test_the_folder_holds_all(tmp_path: Path):
     page = (folder / "report.html").read_text()
     assert page.count("<svg") == 2
     assert "RPM" in page
-    # It is a study, not a run, and is replaced only when asked.
+    # The folder holds a study, not a run, and is replaced only with --overwrite.
     assert invoke(["plot", str(folder), "goodput"]) == 1
     assert invoke(["aqm", str(file), "--repeat", "1", "--out", str(folder), "--quiet"]) == 1
 
@@ -198,7 +198,7 @@ def test_the_draft_ends_where_goodput_and_then_responsiveness_are_stable():
     # Moving averages of 0 to 3 are 1, 2, 2.3, ...: four of them are near each other from interval 7 on.
     found = saturation([1, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3], rpm_at)
     assert (found.goodput, found.responsiveness) == (True, True)
-    # What changes at 9 must have left the last four before it counts as stable.
+    # The change at interval 9 must leave the last four before the value counts as stable.
     assert seen[0] > 4 and found.interval == 12
     rising = saturation([2.0**number for number in range(12)], lambda _: 1.0)
     assert (rising.goodput, rising.responsiveness, rising.interval) == (False, False, 11)
@@ -211,14 +211,14 @@ def test_the_load_of_the_draft_adds_connections_until_it_is_stable(line: lop.Sce
     assert [round(start / 5) for start in starts[:4]] == [0, 1, 2, 3]
     users = next(found.users.rows())
     assert users["rpm_confidence"] == 3
-    # No faster than the empty line, and under fair queueing near it.
+    # At most the empty line's value, and under fair queueing close to it.
     assert 1000 < users["rpm"] < 2000
     probes = [flow for flow in found.scenario.resolved["flows"] if flow["name"].startswith("responsiveness-probe")]
     assert len(probes) == 1, "a twentieth of 1 Mbit/s allows one pair a second"
 
 
 def test_means_and_quantiles_of_what_was_counted():
-    # The slowest twentieth is left out; a value at the border counts in part.
+    # The slowest 5 % are left out; a value at the limit counts in part.
     assert trimmed_mean([1.0] * 19 + [1000.0]) == pytest.approx(1.0)
     assert trimmed_mean([1.0, 3.0], [90, 10]) == pytest.approx((90 + 15) / 95)
     assert trimmed_mean([]) is None

@@ -1,4 +1,4 @@
-"""What strangers and damage do: servers that cut answers short, sinks that are none, folders of somebody else."""
+"""Attacks and damage: servers that cut answers short, false sinks, folders of other programs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_server_that_cuts_every_answer_short_is_given_up(ranges, tmp_path):
 
 def test_a_tag_of_any_octets_is_sent_back_as_it_came(tmp_path):
     content = os.urandom(60_000)
-    # As its bytes in UTF-8 read as latin-1.
+    # Its UTF-8 bytes, read as latin-1.
     server = FaultyServer(content, etag='"\u00c3\u00a9"')
     with server.running():
         assert fetch(server.url(), tmp_path / "it").size == len(content)
@@ -291,7 +291,7 @@ def proxy(most_files: int | None = None) -> Generator[tuple[subprocess.Popen[str
 
 @contextlib.contextmanager
 def recorder(answer: bytes) -> Generator[tuple[int, list[bytes]]]:
-    """A server that keeps what each connection sends first, and answers; its port."""
+    """A server that records the first data of each connection and answers; returns its port."""
     asked: list[bytes] = []
 
     def serve() -> None:
@@ -322,7 +322,7 @@ def test_the_proxy_sends_one_framing_and_keeps_fields_of_one_connection():
             )
             got = client.recv(65_536).lower()
         head = asked[0].lower()
-        # RFC 9112, section 6.3: a proxy that goes by the coding removes the length.
+        # RFC 9112, section 6.3: a proxy that uses the transfer coding removes the length.
         assert b"transfer-encoding: chunked" in head and b"content-length" not in head
         assert head.startswith(b"post /x? http/1.1\r\n")
         assert b"x-kept: 2" in got and b"x-secret" not in got

@@ -1,4 +1,4 @@
-"""What tshark says of the captures of a run: nothing malformed, and no analysis flag that the run does not explain."""
+"""Checks captures of runs with tshark: nothing malformed, and no analysis flag that the run does not explain."""
 
 import shutil
 import subprocess
@@ -12,11 +12,11 @@ import lopsided as lop
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
 SENT_AGAIN = {"retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order"}
-"""At the sender's host all of these are one thing: a segment sent again. tshark tells them apart by their timing."""
+"""At the sender's host all of these are retransmissions, which tshark distinguishes by their timing."""
 SEEN_BEHIND_A_LOSS = {"lost_segment", "duplicate_ack", "window_update"}
-"""A duplicate ACK that opens the window is no duplicate to tshark; Linux sends the same."""
+"""tshark does not count a duplicate ACK that opens the window as a duplicate; Linux sends the same."""
 OUTBOUND = 2
-"""What pcapng calls the direction of a packet that its host sends."""
+"""The direction in pcapng of a packet that its host sends."""
 FLAGS = sorted(SENT_AGAIN | SEEN_BEHIND_A_LOSS)
 
 
@@ -67,5 +67,5 @@ def test_goodput_in_the_capture_is_goodput_in_the_table(captured):
     run, folder = captured
     acks = tshark(folder / "host-server.pcapng", "frame.packet_flags_direction == 1 && tcp.stream == 0", "tcp.ack")
     delivered = run.flows.to_polars().row(by_predicate=pl.col("name") == "download", named=True)["delivered_bytes"]
-    # The relative ACK number counts the SYN and the FIN beside the octets; the last ACKs are still on their way.
+    # The relative ACK number also counts the SYN and the FIN; the last ACKs are still in transit.
     assert delivered - 100_000 < max(int(ack) for (ack,) in acks) <= delivered + 2

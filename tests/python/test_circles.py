@@ -1,7 +1,7 @@
-"""No circle of files in a crate: a file that uses another is used by none that this one uses.
+"""Checks that no crate has a circle of files that use each other.
 
-Read from the text of `use` declarations and paths; a module that only hands names on is looked through. What Rust
-resolves otherwise (traits by their methods, what macros expand to) is not seen.
+Reads the text of `use` declarations and paths. A module that only re-exports names counts as transparent. Left out:
+names that Rust resolves in other ways (methods of traits, results of macros).
 """
 
 import re
@@ -41,7 +41,7 @@ def test_a_circle_is_found(tmp_path):
 
 
 class Crate:
-    """The modules of a crate and which uses what of which."""
+    """The modules of a crate, and the names that each uses."""
 
     def __init__(self, source: Path) -> None:
         self.files: dict[Module, str] = {}
@@ -55,12 +55,12 @@ class Crate:
 
     @cached_property
     def items(self) -> dict[Module, set[str]]:
-        """What each module defines."""
+        """The items that each module defines."""
         return {module: set(re.findall(ITEM, text, re.M)) for module, text in self.texts.items()}
 
     @cached_property
     def imports(self) -> dict[Module, list[tuple[Module, str]]]:
-        """What each module brings in: the path within the crate, and the name that it has here."""
+        """The imports of each module: the path within the crate, and the local name."""
         found: dict[Module, list[tuple[Module, str]]] = {}
         for module, text in self.texts.items():
             each = [leaf for tree in re.findall(USE, text, re.M) for leaf in leaves(tree)]
@@ -68,7 +68,7 @@ class Crate:
         return found
 
     def path(self, module: Module, written: list[str]) -> Module | None:
-        """The path from the crate's root; None where it leads to another crate."""
+        """The path from the crate's root; `None` if it leads to another crate."""
         if written[:1] == ["crate"]:
             return tuple(written[1:])
         base = module
@@ -80,7 +80,7 @@ class Crate:
         return (*module, *written) if (*module, *written[:1]) in self.files else None
 
     def home(self, path: Module, depth: int = 0) -> Module | None:
-        """The module that defines what a path names; None where that is not known, or is a module itself."""
+        """The module that defines the item of a path; `None` if it is unknown, or if the path names a module."""
         module = next(path[:length] for length in range(len(path), -1, -1) if path[:length] in self.files)
         rest = path[len(module) :]
         if not rest or depth > 8:
@@ -109,7 +109,7 @@ class Crate:
                 yield path
 
     def circles(self) -> list[list[str]]:
-        """Files that reach each other."""
+        """The groups of files that use each other, directly or indirectly."""
         arrows = {
             module: {home for path in self.used(module) if (home := self.home(path)) is not None and home != module}
             for module in self.files
@@ -135,14 +135,14 @@ def reachable(arrows: dict[Module, set[Module]], start: Module) -> set[Module]:
 
 
 def code(text: str) -> str:
-    """Without comments, strings, and what is for tests alone."""
+    """The source without comments, strings, and test code."""
     text = re.sub(r'"(?:\\.|[^"\\])*"', '""', re.sub(r"//[^\n]*", "", text))
     text = re.sub(r"^#\[cfg\(test\)\]\s*[^;{]*(?:\{.*?^\}|;)", "", text, flags=re.M | re.S)
     return re.sub(r"^\s+#\[cfg\(test\)\]\s*[^;{]*\{.*?^    \}", "", text, flags=re.M | re.S)
 
 
 def leaves(tree: str) -> Iterator[tuple[list[str], str]]:
-    """The paths of a `use` declaration, each with the name that it gets."""
+    """The paths of a `use` declaration, each with its local name."""
     tree = tree.strip()
     head, brace, inside = tree.partition("{")
     if brace:

@@ -1,4 +1,4 @@
-"""The command line under words thrown together: every failure is one of ours, with its exit code."""
+"""The command line with random words: every failure is a LopsidedError with its exit code."""
 
 import random
 from pathlib import Path
@@ -70,14 +70,14 @@ def test_no_words_end_in_a_traceback(seed, tmp_path, monkeypatch, capsys):
         if words[0] in ("check", "run", "sweep", "explain") and rng.random() < 0.6:
             words.insert(1, "s.toml")
         if words[0] in ("size", "reproduce"):
-            # Right by chance, these would take seconds.
+            # Valid by chance, these would take seconds.
             words.append("--repeat=0")
         assert cli.invoke(words) in (0, 1, 2), words
         assert "Traceback" not in capsys.readouterr().err, words
 
 
 REAL = ("emulate", "shape", "reflect", "probe", "fetch", "proxy", "ui", "reproduce", "size", "fairness", "search")
-"""Where a wrong value that is taken costs seconds, or sends packets; `cli_values.py` has them."""
+"""Commands for which an accepted wrong value costs seconds or sends packets; `cli_values.py` tests them."""
 
 
 def test_a_sample_of_wrong_values_is_refused_in_sentences(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Sweeps on Dask: the same rows whatever the workers, going on, failing runs."""
+"""Sweeps on Dask: the same rows for any number of workers, continuation, failing runs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_it_goes_on_where_it_was_left_and_only_there(client, short, tmp_path):
 
 
 def test_a_run_that_fails_is_listed_and_the_others_are_made(client, short, tmp_path):
-    # Each is right by itself, and not beside the other.
+    # Each setting is valid alone, but not with the other.
     arms = [{"label": "good", "link.rtt": "20 ms"}, {"label": "bad", "link.rtt": "20 ms", "flow.upload.start": "9 s"}]
     found = cluster.sweep(client, short, tmp_path / "there", {"arm": arms}, repeat=2)
     assert (found.runs, found.failed) == (4, 2)

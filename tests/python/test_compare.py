@@ -1,4 +1,4 @@
-"""Comparison of worlds, and the simulator held to the recorded values of Linux."""
+"""Comparison of worlds, and of the simulator with recorded values of Linux."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_world_is_not_compared_with_itself(adsl):
 
 
 def test_a_world_without_its_kernel_is_told_before_anything_runs(adsl, monkeypatch):
-    """Not after the simulator's share of the work."""
+    """The error comes before the simulator starts."""
     monkeypatch.setattr(backend.build, "find_built", lambda: None)
     monkeypatch.setattr(sim, "run_many", lambda *_, **__: pytest.fail("it ran"))
     with pytest.raises(KernelUnavailable, match="run `lopsided kernel build`"):
@@ -84,7 +84,7 @@ def test_records_keep_a_measurement_only_for_the_scenario_it_was_made_of(tmp_pat
 
 @pytest.fixture(scope="module")
 def errors() -> dict[tuple[str, str, str], float]:
-    """How far the simulator is off the recorded values: by cell, flow and quantity."""
+    """The simulator's errors against the recorded values, by cell, flow and quantity."""
     records = fidelity.records(LINUX)
     found: dict[tuple[str, str, str], float] = {}
     for cell in fidelity.CELLS:

@@ -1,4 +1,4 @@
-"""Completion: what may stand next on a command line, and the scripts of the shells that ask for it."""
+"""Completion: the possible next words of a command line, and the scripts of the shells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lopsided.errors import UsageError
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 ADSL = str(SCENARIOS / "adsl.toml")
 BREAKS = " \t\n\"'><=;|&(:"
-"""Bash's own."""
+"""The word breaks of Bash."""
 
 
 def offered(*words: str) -> list[str]:
@@ -102,7 +102,7 @@ def test_every_option_can_be_completed():
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        # Readline puts it in place of what follows the last break, or the open quote.
+        # Readline replaces the text after the last break, or after the open quote.
         ("lopsided run {} --set stack.cc=veg", ["vegas"]),
         ('lopsided run {} --set "stack.cc=veg', ["stack.cc=vegas"]),
         ("lopsided run {} --set 'stack.cc=veg", ["stack.cc=vegas"]),

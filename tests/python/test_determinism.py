@@ -20,13 +20,13 @@ FILES = sorted(
     path
     for folder in ("scenarios", "python/lopsided", "reference")
     for path in (ROOT / folder).rglob("*.toml")
-    # Papers have other tables too, the package links to the examples, and the cases of a suite share base files.
+    # Papers have other tables too, the package has links to the examples, and the cases of a suite share base files.
     if not path.is_symlink() and "suite" not in path.parts and "\n[scenario]\n" in f"\n{path.read_text()}"
 )
 
 
 def marks(order: list[Path], workers: int) -> dict[str, str]:
-    """For each file the digest of its run and a hash of what the tables say."""
+    """For each file the digest of its run, and a hash of its tables."""
     jobs = [Job(scenario := lop.Scenario.load(path), scenario.seed) for path in order]
     return {str(order[number].relative_to(ROOT)): mark(run) for number, run in run_many(jobs, workers=workers)}
 

@@ -1,4 +1,4 @@
-"""Commands that are printed for routers: all run on user-mode Linux, with traffic before, with them and after undo."""
+"""The commands printed for routers run on user-mode Linux, with traffic before, during, and after undo."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def measured(told: str, when: str) -> tuple[float, float]:
 
 @pytest.fixture(scope="module")
 def in_turn(machine: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What all cases printed, one after the other in one guest."""
+    """The output of all cases, run one after the other in one guest."""
     del machine
     body = "".join(
         f"echo 'case {name}'\ntraffic before\n{config.lines}\necho lines $?\ntc -d qdisc\ntraffic with\n"
@@ -149,12 +149,12 @@ def test_printed_commands_shape_the_line_and_can_be_undone(name: str, in_turn: d
     kind = "pfifo" if name == "fifo" else name.split()[0]
     assert "ifb4" not in left and "redirect" not in left and f"qdisc {kind} " not in left, told
     if "Specified qdisc kind is unknown" in told:
-        # A kernel without the discipline: the commands stop, and traffic flows as before.
+        # On a kernel without the discipline the commands stop, and traffic flows as before.
         assert "lines 2" in told and min(shaped) > 2 * DOWN_BPS, told
         pytest.skip(f"this kernel has no {kind}")
     assert "lines 0" in told and "undone 0" in told, told
     assert f"qdisc {kind} " in told and "Consider r2q" not in told, told
-    # TCP's payload is less than what the shaper counts; the bucket and its burst add a little in so short a time.
+    # TCP's payload is less than the bytes that the shaper counts; in such a short time the bucket adds a little.
     assert 0.4 * UP_BPS < shaped[1] < 1.1 * UP_BPS, told
     if name == "fifo":
         assert shaped[0] > 2 * DOWN_BPS
@@ -182,7 +182,7 @@ def test_commands_that_fail_leave_the_network_as_it_was(tmp_path: Path):
 @pytest.mark.real_time
 @pytest.mark.usefixtures("machine")
 def test_nothing_is_redirected_to_a_device_that_is_down(tmp_path: Path):
-    """As if the command that sets it up had no effect."""
+    """The script omits the command that sets the device up."""
     config = CASES["fq_codel"]
     sabotaged = config.lines.replace("ip link set dev ifb4eth0 up", "ip link set dev ifb4eth0 down")
     assert sabotaged != config.lines

@@ -1,4 +1,4 @@
-"""The documents' Python runs, their tables are complete, and what they link to exists."""
+"""The Python code in the documents runs, their tables are complete, and their links lead to existing files."""
 
 import json
 import re

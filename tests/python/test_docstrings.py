@@ -1,4 +1,4 @@
-"""What people call says what it raises: a public function below the command line whose own code raises an error."""
+"""Public functions below the command line that raise errors say so in their docstrings."""
 
 import ast
 from pathlib import Path
@@ -9,7 +9,7 @@ PACKAGE = Path(lopsided.__file__).parent
 OF_PEOPLE = ("data", "metrics", "scenario.py", "controllers.py", "queues.py", "fetching", "worlds", "studies", "views")
 SAYS = ("raise", "error", "refuse", "unavailable", "says so", "fail", "where there is none", "if there is")
 OURS = {"AssertionError", "NotImplementedError", "StopIteration"}
-"""What no caller sees while the program is right."""
+"""Errors that no caller sees while the program is correct."""
 
 
 def test_what_raises_says_so():
@@ -27,6 +27,6 @@ def test_what_raises_says_so():
 
 
 def raised(function: ast.FunctionDef) -> set[str]:
-    """The errors that it makes; one that is passed on is not counted."""
+    """The errors that the function raises itself, without those that it passes on."""
     made = (node.exc for node in ast.walk(function) if isinstance(node, ast.Raise))
     return {each.func.id for each in made if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}

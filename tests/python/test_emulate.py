@@ -39,7 +39,7 @@ def test_a_command_behind_a_line(folder: Path) -> None:
 
 
 def answer(service: socket.socket) -> None:
-    """An answer for a datagram: whoever has it knows that his has crossed the line."""
+    """The answer to a datagram: its receipt shows that the datagram has crossed the line."""
     with contextlib.suppress(OSError):
         while True:
             _, sender = service.recvfrom(2048)
@@ -58,7 +58,7 @@ def _judge_a_command(folder: Path, port: int) -> None:
     queues = pl.read_csv(folder / "queues.csv")
     up = queues.filter(pl.col("direction") == "up")
     assert up["sent_bytes"].max() == 1028
-    assert queues["time_s"].max() >= 0.2  # The script sleeps for 0.25 s; a busy machine takes longer.
+    assert queues["time_s"].max() >= 0.2  # The script sleeps for 0.25 s; on a busy machine it takes longer.
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_a_unit_starts_the_program_that_wrote_it(tmp_path: Path, command: list[s
 
 @pytest.mark.parametrize("command", [["shape", "nowhere0", "--up", "1x"], ["emulate", "--down", "1x", "--", "true"]])
 def test_an_error_ends_its_line(command: list[str]):
-    """The shell's next prompt begins one of its own."""
+    """The shell's next prompt starts on a line of its own."""
     program = [sys.executable, "-c", "from lopsided.cli import main; main()"]
     done = subprocess.run([*program, *command], capture_output=True, text=True)
     assert done.returncode == 2

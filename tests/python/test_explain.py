@@ -1,4 +1,4 @@
-"""`lopsided explain`: the story is that of the events, and a run that did not record them is told from a second one."""
+"""`lopsided explain`: the story follows the events; without recorded events a second run provides them."""
 
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def test_a_span_tells_of_itself_alone(recorded: lop.Run) -> None:
 
 
 def test_samples_alone_tell_states_and_windows(recorded: lop.Run) -> None:
-    """What a run of the kernel world has: the same run without its events."""
+    """The same run without its events, as a run of the kernel world has none."""
     sampled = _on_linux(recorded)
     story = explain.of_run(sampled, "file")
     assert not story.events
@@ -88,7 +88,7 @@ def test_samples_alone_tell_states_and_windows(recorded: lop.Run) -> None:
 
 
 def test_captures_tell_what_tcp_tells_of_itself(recorded: lop.Run, tmp_path: Path) -> None:
-    """As of a run on Linux: captures and samples, without events from inside TCP."""
+    """As for a run on Linux: captures and samples, without events from inside TCP."""
     run = recorded.scenario.run(pcap=tmp_path / "pcap", pcap_at=["hosts"])
     assert run.digest == recorded.digest
     observed = _on_linux(run)
@@ -100,7 +100,7 @@ def test_captures_tell_what_tcp_tells_of_itself(recorded: lop.Run, tmp_path: Pat
     assert all(one.reductions for one in story.episodes if "recovery" in one.states)
     (seen,), (told,) = story.connections, true.connections
     assert seen.acks.total() == told.acks.total()
-    # What fills a gap beneath another looks like two segments, which it brought into order.
+    # A segment that fills a gap below another looks like two segments, because it brings both into order.
     enough, looks_like_enough = told.acks["enough segments"], told.acks["gap filled"]
     assert 0 < enough <= seen.acks["enough segments"] <= enough + looks_like_enough
     assert "captures" in words.summary(story)
@@ -108,7 +108,7 @@ def test_captures_tell_what_tcp_tells_of_itself(recorded: lop.Run, tmp_path: Pat
 
 
 def _on_linux(run: lop.Run) -> lop.Run:
-    """The run with what a run on Linux would have of its tables."""
+    """The run, with only the tables of a run on Linux."""
     tables = {name: run.table(name).to_polars() for name in ("flows", "samples", "queues", "links")}
     return lop.Run(scenario=run.scenario, seed=run.seed, tables=tables, digest="", world="kernel")
 

@@ -1,4 +1,4 @@
-"""A part of any kind is its own file and three lines elsewhere, a key or a column one line; CONTRIBUTING says so."""
+"""A new part takes its own file and three lines elsewhere, a key or a column one line; CONTRIBUTING has the numbers."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.slow  # It loads every paper.
+@pytest.mark.slow  # Slow, because it loads every paper.
 def test_the_cost_of_a_part_is_as_contributing_says():
     done = subprocess.run([sys.executable, ROOT / "tools" / "extension-cost"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Fairness: of any run, and of controls against each other; held to what is known of them."""
+"""Fairness of any run and between congestion controls, compared with known results."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cell(matrix: fairness.Matrix, side: Contender, other: Contender) -> dict:
     return row
 
 
-# Which pairs are run.
+# The pairs of a study.
 
 
 @pytest.mark.parametrize(("kind", "count"), [("inter", 2 * 6), ("intra", 3), ("usual", 15), ("full", 21)])
@@ -57,7 +57,7 @@ def test_a_pair_meets_in_both_orders_and_a_side_itself_once():
     one, other = Contender("reno", 20), Contender("cubic", 20)
     assert [(each.first, each.second) for each in pair_orders((one, other), 10)] == [(one, other), (other, one)]
     assert len(list(pair_orders((one, one), 10))) == 1
-    # Where both come together there is no order.
+    # If both sides start together, there is no order.
     assert len(list(pair_orders((one, other), 0))) == 1
 
 
@@ -106,7 +106,7 @@ def test_nonsense_is_refused_before_anything_runs(wrong, said):
         fairness.plan(cc, rtt_ms, FairnessOptions(**options)).check()
 
 
-# What a matrix says.
+# The results of a matrix.
 
 
 def test_the_number_of_runs_is_known_before(small):
@@ -141,7 +141,7 @@ def test_harm_is_held_against_the_same_side_alone(small):
 
 
 def test_means_have_intervals_where_there_are_seeds_enough(small):
-    assert small.cells["share_ci95"].to_list() == [None] * len(small.cells)  # One run of each order says nothing.
+    assert small.cells["share_ci95"].to_list() == [None] * len(small.cells)  # One run of each order gives no interval.
     matrix = fairness.matrix(["reno", "vegas"], [20], "5M", duration=15, lead=2, repeat=2, harm=False)
     one, other = Contender("reno", 20), Contender("vegas", 20)
     mine, theirs = cell(matrix, one, other), cell(matrix, other, one)
@@ -154,7 +154,7 @@ def test_means_have_intervals_where_there_are_seeds_enough(small):
     assert mine["share_mean"] + theirs["share_mean"] == pytest.approx(1)
     assert mine["share_ci95"] == pytest.approx(theirs["share_ci95"])
     assert mine["jain_ci95"] == pytest.approx(theirs["jain_ci95"])
-    # A side that met itself has half by definition; its goodput is one observation of each run.
+    # A side against itself has half by definition; its goodput is one observation for each run.
     itself = cell(matrix, one, one)
     assert (itself["share_mean"], itself["share_ci95"]) == (pytest.approx(0.5), None)
     rates = [
@@ -189,7 +189,7 @@ def test_a_control_of_ones_own_takes_part():
     matrix = fairness.matrix(
         ["reno", "mine"], [20], "1M", controllers={"mine": RenoAlgorithm}, duration=20, lead=0, repeat=1, buffer="20p"
     )
-    # What it does is what reno does.
+    # The control behaves as Reno.
     assert cell(matrix, Contender("reno", 20), Contender("mine", 20))["jain"] > 0.95
     with pytest.raises(lop.UsageError, match="unknown congestion control `mine`"):
         fairness.plan(["mine"], [20], FairnessOptions()).check()
@@ -243,7 +243,7 @@ def test_every_column_is_described(small, parking_lot):
     assert columns <= set(re.findall(r"`([^`\s]+)`", page))
 
 
-# What is known of these controls; docs/fairness.md has the numbers of longer runs.
+# Known results of these controls; docs/fairness.md has the numbers of longer runs.
 
 
 def test_equal_renos_share_and_converge():
@@ -263,10 +263,10 @@ def test_scalable_keeps_the_unfairness_it_finds():
 
 
 def test_rtt_unfairness_of_reno_and_of_cubic():
-    # Lakshman and Madhow 1997: reno's exponent lies between 1 and 2; cubic's growth knows no RTT.
+    # Lakshman and Madhow 1997: Reno's exponent lies between 1 and 2; CUBIC's growth does not depend on the RTT.
     matrix = fairness.matrix(["reno", "cubic"], [20, 80], "10M", pairs="intra", harm=False, duration=90, repeat=6)
     reno, cubic = (cell(matrix, Contender(cc, 20), Contender(cc, 80))["rtt_exponent"] for cc in ("reno", "cubic"))
-    assert 1 < reno < 2.2  # 2 where every loss hits both, less what the mean of a run is off by
+    assert 1 < reno < 2.2  # 2 if every loss hits both flows, minus the error of a run's mean
     assert cubic < reno - 0.3
     assert reno == pytest.approx(cell(matrix, Contender("reno", 80), Contender("reno", 20))["rtt_exponent"])
 
@@ -281,7 +281,7 @@ def test_bbr_takes_from_cubic_at_a_small_buffer_and_gives_at_a_deep_one():
     assert shares[1] < 0.6
 
 
-# Of any run.
+# Fairness of any run.
 
 
 def test_a_long_way_is_entitled_to_its_max_min_share(parking_lot):
@@ -325,7 +325,7 @@ def test_a_scenario_asks_for_it(adsl, tmp_path):
     assert pl.read_parquet(folder / "fairness.parquet")["group"].to_list() == ["download", "upload"]
     assert "<h2>Fairness</h2>" in (folder / "report.html").read_text()
     assert lop.Run.load(folder).manifest()["fairness"]["jain"] == pytest.approx(found.jain)
-    # What is asked changes nothing of what happens.
+    # Measuring fairness does not change the run.
     assert run.digest == adsl.run().digest
 
 

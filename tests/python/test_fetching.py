@@ -1,4 +1,4 @@
-"""Downloads in ranges: octets, faults, files of others, hostile servers."""
+"""Downloads in ranges: data, faults, files of other programs, hostile servers."""
 
 import asyncio
 import hashlib
@@ -72,7 +72,7 @@ app = { kind = "rdra", record_steps = true }
 
 @pytest.mark.slow
 def test_downloads_under_faults_end_with_the_object_or_with_a_sentence(tmp_path):
-    """The first of `bench/fetch_faults.py`."""
+    """The first faults of `bench/fetch_faults.py`."""
     for number in range(30):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -278,7 +278,7 @@ def test_the_steps_of_a_download_come_to_the_same_again(tmp_path):
     found = model.summary()
     assert found.rate_bps == pytest.approx(8e3 * found.requested_bytes / found.answer_ms)
     assert found.shortest_ms == pytest.approx(100, abs=2) and found.holes > 10
-    # A step that was told otherwise comes to something else, from there on.
+    # A step with another input has another result, from there on.
     at = next(number for number, step in enumerate(model.steps) if step.loss == "channel")
     others = (*model.steps[:at], model.steps[at]._replace(loss="queue"), *model.steps[at + 1 :])
     parts = Recording(model.settings, model.missing, others).first_difference()
@@ -286,7 +286,7 @@ def test_the_steps_of_a_download_come_to_the_same_again(tmp_path):
 
 
 def test_an_answer_cut_short_is_no_hole(tmp_path, monkeypatch):
-    """The connection stays, and what the kernel counted on it; only a new connection counts from zero."""
+    """The connection stays open, and its kernel counters go on; only a new connection counts from zero."""
     monkeypatch.setattr(Connection, "seen", lambda _: Seen(out_of_order=3, mss=1448, since_data_ms=0))
     with FaultyServer(CONTENT, seed=1, fault_rate=0.9, faults=("short_part",)).running() as server:
         fetched = fetch(server.url(), tmp_path / "it", Options(streams=2, record=tmp_path / "steps", **QUICK))
@@ -294,7 +294,7 @@ def test_an_answer_cut_short_is_no_hole(tmp_path, monkeypatch):
     steps = Recording.read(tmp_path / "steps").steps
     holes = [step for step in steps if step.step == "observed" and step.loss]
     assert len(holes) in (1, 2), "one on each connection"
-    # How many answers are cut short is chance: 17 to 94 were seen.
+    # The number of answers cut short is random: 17 to 94 were seen.
     assert sum(step.step == "failed" for step in steps) > 2 * len(holes)
 
 
@@ -314,7 +314,7 @@ def test_what_holds_no_steps_is_told(tmp_path):
 
 @contextmanager
 def proxied(limits=None, **options):
-    """A proxy in a thread; gives its address."""
+    """Runs a proxy in a thread, and yields its address."""
     loop = asyncio.new_event_loop()
     proxy = Proxy(Options(**options), limits or Limits(), lambda _: None)
     port = loop.run_until_complete(proxy.start("127.0.0.1", 0))
@@ -361,7 +361,7 @@ def test_the_proxy_divides_what_a_program_asks_for(tmp_path):
         server.fault_rate = first[0]
         whole = []
         for _ in range(5):
-            # A download that the server fails too often ends before its length, and the program sees that.
+            # If the server fails too often, the download ends before its length, and the program notices.
             with suppress(http.client.IncompleteRead):
                 answer, body = through(port, server.url("/b"))
                 whole += [body] * (answer.status == 200)
@@ -418,7 +418,7 @@ def test_the_proxy_passes_what_a_browser_sends_and_gets():
         got = connection.getresponse()
         assert (got.read(), got.headers["content-encoding"]) == (b"zz", "gzip"), "what is compressed is not divided"
         assert all("accept-encoding: gzip" in head for head, _ in asked[1:]) and len(asked) == 3
-        # Two connections that rest keep no third waiting, and more requests than are answered at once wait.
+        # Two idle connections do not delay a third; requests beyond the limit wait.
         others = [through(port, address, "PUT", **{"Content-Length": "0"})[0].status for _ in range(3)]
         assert others == [200] * 3
         connection.close()

@@ -1,4 +1,4 @@
-"""balakrishnan1999's cells beside its authors' code: from the record, without ns-2."""
+"""The cells of balakrishnan1999 compared with its authors' code, from the records, without ns-2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Managed queues beside Linux', in whole runs: those cells that no draw decides."""
+"""Managed queues compared with Linux's in whole runs: the cells that do not depend on random numbers."""
 
 import pytest
 

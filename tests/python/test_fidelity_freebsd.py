@@ -1,4 +1,4 @@
-"""The profile `freebsd-7` against FreeBSD's own TCP, by a part of what docs/fidelity/freebsd.md is made of."""
+"""The profile `freebsd-7` compared with FreeBSD's own TCP, by a part of the data of docs/fidelity/freebsd.md."""
 
 from pathlib import Path
 from statistics import median
@@ -20,7 +20,7 @@ def test_a_download_gets_two_acks_for_three_segments() -> None:
 
 @pytest.mark.slow
 def test_performance_is_freebsds() -> None:
-    """Half of the page's seeds, on every second buffer; with delayed ACKs off too, to which nothing was fitted."""
+    """Half of the page's seeds, on every second buffer; also without delayed ACKs, to which nothing was fitted."""
     wanted = {
         key: values
         for key, values in freebsd.recorded(RECORDED).items()
@@ -33,7 +33,7 @@ def test_performance_is_freebsds() -> None:
 
 @pytest.mark.slow
 def test_the_upload_repairs_as_often_as_freebsds_does() -> None:
-    """With 35 to 50 packets, where its windows are large enough that no single packet decides."""
+    """With 35 to 50 packets: there the windows are so large that no single packet decides."""
     wanted = {
         key: values for key, values in freebsd.recorded(RECORDED).items() if key[0] == freebsd.MAIN and key[1] >= 35
     }

@@ -1,4 +1,4 @@
-"""Runs on Linux that are kept: made once, and none begun when the time for them is over."""
+"""Stored runs of Linux: each is made once, and none starts when the time is over."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def wanted(name: str, seed: int = 1) -> kept.Wanted:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The folders of the runs that were made: by the simulator, in Linux' place."""
+    """The folders of the runs, which the simulator makes instead of Linux."""
     folders: list[str] = []
     keep = aligning.keep
 

@@ -12,7 +12,7 @@ from reference.fidelity import mechanisms
 
 ROOT = Path(__file__).resolve().parents[2]
 TO_THE_END = ("pingpong", "RFC 2861", "lost acknowledgements")
-"""Some whose packets are all the same; the command holds all of them."""
+"""Some mechanisms with equal packets to the end; the command checks all of them."""
 
 
 def test_every_script_that_is_named_exists():

@@ -1,4 +1,4 @@
-"""What is kept of how many packets two worlds have in common."""
+"""The records of how many packets are equal in two worlds."""
 
 from __future__ import annotations
 

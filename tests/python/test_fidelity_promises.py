@@ -1,4 +1,4 @@
-"""What the pages of docs/fidelity promise, and how it is told that one is of an older simulator."""
+"""The promises of the pages in docs/fidelity, and the detection of pages that are out of date."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def cells() -> list[reference.Cell]:
 
 
 def test_the_mean_of_the_cells_is_linux(cells: list[reference.Cell]) -> None:
-    """Single cells scatter with the chaos of two flows; over ten of them it must even out."""
+    """Single cells vary with the chaos of two flows; over ten cells this must average out."""
     for quantity in reference.QUANTITIES:
         errors = [cell.error(quantity) for cell in cells]
         assert abs(sum(errors) / len(errors)) < 0.03, (quantity, errors)
@@ -25,13 +25,13 @@ def test_the_mean_of_the_cells_is_linux(cells: list[reference.Cell]) -> None:
 
 @pytest.mark.parametrize("quantity", reference.QUANTITIES)
 def test_no_cell_is_far_off(cells: list[reference.Cell], quantity: str) -> None:
-    """Linux' own means of four runs differ by up to a tenth between sets of runs in these cells."""
+    """In these cells Linux's own means of four runs differ by up to 10 % between sets of runs."""
     for cell in cells:
         assert abs(cell.error(quantity)) < 0.12, (cell.buffer, cell.linux[quantity], cell.simulated[quantity])
 
 
 def test_the_collapse_is_where_linux_has_it(cells: list[reference.Cell]) -> None:
-    """Up to 15 packets the download keeps nine tenths of what it has with 5; with 50 it has about half."""
+    """With up to 15 packets the download keeps 90 % of its goodput with 5; with 50 it has about half."""
     goodput = {cell.buffer: sum(cell.simulated["download_goodput_kbps"]) / 8 for cell in cells}
     assert goodput[15] > 0.9 * goodput[5]
     assert 0.4 < goodput[50] / goodput[5] < 0.6

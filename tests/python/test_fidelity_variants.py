@@ -1,4 +1,4 @@
-"""The grid of congestion controls: records, page, and the simulator within the bounds where that is quick to see."""
+"""The grid of congestion controls: records, page, and the simulator within the bounds in the quick cells."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Run folders: there and back, and what is refused."""
+"""Run folders: written and read back, and the errors."""
 
 import errno
 import json
@@ -166,7 +166,7 @@ def test_what_killed_commands_left_beside_goes_and_is_told(adsl_run, tmp_path):
     with output.alone(held), pytest.warns(LeftoverWarning, match=r"removed .*run-1.*killed") as told:
         adsl_run.save(tmp_path / "run", report=False)
     assert len(told) == 1
-    # One that somebody is writing, or has only just made, stays, and so does what is not ours.
+    # A folder that another process is writing or has just made stays, and so do files of other programs.
     assert sorted(path.name for path in tmp_path.iterdir()) == [".mine", new.name, held.name, "run"]
 
 
@@ -230,13 +230,13 @@ def test_a_file_of_somebody_else_is_not_replaced(adsl_run, tmp_path):
     output.check_free(target, overwrite=True)
     for name in ("a.png", "a.svg", "a.pdf"):
         style.save(adsl_run.plot("goodput"), tmp_path / name)
-        # One of ours may show another study.
+        # A file that lopsided wrote may show another study.
         with pytest.raises(lop.FolderError, match="--overwrite"):
             output.check_free(tmp_path / name)
 
 
 def test_a_name_that_nobody_gave_is_free_and_nobody_elses(tmp_path: Path, monkeypatch):
-    """Commands that a script begins in the same second."""
+    """Commands that a script starts in the same second."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(free_names, "datetime", SimpleNamespace(now=lambda: datetime(2026, 1, 2, 3, 4, 5)))
     (tmp_path / "runs" / "adsl-20260102-030405").mkdir(parents=True)

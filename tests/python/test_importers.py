@@ -1,4 +1,4 @@
-"""What `make check` looks at again: the files that changed, and those that import them in any way that Python has."""
+"""The files that `make check` checks again: the changed ones, and those that import them in any way."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The kernel world's parts that need no kernel: decoding, planning, translation, captures."""
+"""The parts of the kernel world that need no kernel: decoding, planning, translation, captures."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ def test_flows_start_when_the_simulator_starts_them():
 def test_a_full_queue_is_expected_to_hold_its_packets_and_what_is_in_service():
     down, up = job(scenario()).checks
     packet = 1514 * 8e9
-    # A bucket of 1600 octets lets one packet pass at once; the 86 that are left shorten the wait of the queue.
+    # A bucket of 1,600 bytes lets one packet pass at once; the remaining 86 bytes shorten the wait of the queue.
     assert down.full_queue_one_way_ns == pytest.approx(10e6 + 50 * packet / 2.4e6 - 86 * 8e9 / 2.4e6, abs=60)
-    # A serializer holds one packet beyond the fifteen that wait.
+    # A serializer holds one packet in addition to the 15 that wait.
     assert up.full_queue_one_way_ns == pytest.approx(10e6 + 16 * packet / 196e3, abs=20)
     assert down.base_one_way_ns == 10_000_000
     assert up.base_one_way_ns == pytest.approx(10e6 + 78 * 8e9 / 196e3, abs=2)
@@ -189,7 +189,7 @@ def test_flows_of_one_host_live_apart_where_they_send_together_or_want_different
     assert ways["server/other", address["client/other"]] == address["server"]
     assert ways["server", address["client/other"]] == address["link.near"]
     assert ways["client", address["client/other"]] == address["client/other"]
-    # Captured where they all pass, and not on the way between the ends of one host.
+    # Captured where all packets pass, and not between the ends of one host.
     assert [tap.node for tap in made.taps if tap.file.startswith("host-")] == ["server", "client"]
 
 
@@ -198,9 +198,9 @@ def test_options_are_whole_attributes():
     length, kind = struct.unpack_from("=HH", options)
     assert (length, kind) == (40, 1)
     assert struct.unpack_from("=I", options, 12) == (300_000,)
-    # The kernel adds the overhead to the burst as to a packet.
+    # The kernel adds the overhead to the burst as if it were a packet.
     assert struct.unpack_from("=HHI", options, 40) == (8, 6, 1586)
-    # In cells the burst is a time, in ticks of 64 ns: 2,000 octets at 128 kbit/s are 125 ms.
+    # With cells the burst is a time, in ticks of 64 ns: 2,000 bytes at 128 kbit/s take 125 ms.
     options = bytes.fromhex(qdisc.token_bucket(128_000, 2000, 40, atm=True))
     assert len(options) == 40
     assert struct.unpack_from("=II", options, 28) == (1 << 20, 125_000_000 // 64)
@@ -224,7 +224,7 @@ def test_red_keeps_its_thresholds_and_a_step_is_a_red_without_an_average():
     # Floyd and Jacobson's equation 2: with 2^-6 a burst of 30 leaves an average of 6.3 packets, with 2^-5 one of 11.
     assert (limit, low, high, shift, flags) == (90_000, 9_000, 27_000, 6, qdisc.RED_ECN)
     assert probability == pytest.approx(0.1)
-    # 1000 octets at 2.4 Mbit/s are 3.3 ms: after 44 of them, 147 ms, half of the average is left.
+    # 1,000 bytes take 3.3 ms at 2.4 Mbit/s: after 44 packets, 147 ms, half of the average is left.
     assert table[round(147e3 / 2**scell)] == 1
     assert table[255] == 31 and list(table) == sorted(table)
 
@@ -282,9 +282,9 @@ def test_cake_counts_from_the_ip_packet_and_has_its_modes_by_number():
     made = job(scenario(**{"link.down.queue": f'{{ kind = "cake", bandwidth = "8 Mbit/s", {keys} }}'}))
     (cake,) = [one for one in made.qdiscs if one.kind == "cake"]
     options = bytes.fromhex(cake.options)
-    # The rate takes eight octets: 1,000,000 of them a second.
+    # The rate is a field of 8 bytes: 1,000,000 bytes per second.
     assert options[:12] == struct.pack("=HHQ", 12, 2, 1_000_000)
-    # The line's size table has taken the link header off before the kernel does again: 40 + 14.
+    # The line's size table has removed the link header before the kernel removes it again: 40 + 14.
     assert words(options[12:].hex()) == {6: 54, 3: 3, 4: 1, 5: 5, 7: 80_000, 8: 4000, 14: 0, 16: 0}
     with pytest.raises(Unsupported, match="memlimit"):
         job(scenario(**{"link.down.queue": '{ kind = "cake", memlimit = "1 MB" }'}))
@@ -362,7 +362,7 @@ def test_a_host_s_own_interface_is_a_delay_line_with_its_room_there():
 def test_of_several_worlds_only_the_kernel_world_is_asked_for_a_kernel():
     assert arms.kernel_in("kernel", ("sim", "kernel"), "uml") == "uml"
     assert arms.kernel_in("sim", ("sim", "kernel"), "uml") is None
-    # Alone it is asked for what it has not, and says so.
+    # Alone it is asked for something that it lacks, and reports so.
     assert arms.kernel_in("sim", ("sim",), "uml") == "uml"
 
 
@@ -386,7 +386,7 @@ def test_a_damaged_kernel_is_found_out_and_not_taken(tmp_path, monkeypatch, caps
 
     assert cli.invoke(["kernel", "path"]) == 1
     assert "is damaged" in capsys.readouterr().err
-    # One that was kept before checksums were, and one whose manifest is no manifest.
+    # A kernel from before checksums existed, and one whose manifest is invalid.
     (folder / "kernel.json").write_text(json.dumps({**known, "sha256": None}))
     assert build.find_built().path == program
     (folder / "kernel.json").write_text("[]")

@@ -1,4 +1,4 @@
-"""The kernel world on a kernel: skipped, with the reason, where this machine has none."""
+"""The kernel world on a kernel; skipped with the reason if this machine has none."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ STEP = '{ kind = "step", limit = "200 packets", mark_threshold = "5 ms" }'
 
 @pytest.mark.parametrize(("queue", "cc", "wait_ms"), [(RED, "reno", 8), (STEP, "dctcp", 1)], ids=["red", "step"])
 def test_a_queue_that_marks_does_so_as_often_as_the_simulators(queue: str, cc: str, wait_ms: float):
-    """Few marks of red in eight seconds, each drawn at random: its bounds are wide."""
+    """RED marks only a few packets in 8 s, each at random, so the bounds are wide."""
     require("timetravel")
     scenario = lop.Scenario.from_text(MARKING.replace("QUEUE", queue).replace("CC", cc), "marking.toml")
     linux, simulated = scenario.run(seed=1, world="kernel"), scenario.run(seed=1)
@@ -150,7 +150,9 @@ start = "1 s"
 
 
 def test_a_run_in_virtual_time_repeats_bit_by_bit_beside_another(tmp_path: Path):
-    """Three flows that share full queues, and random losses: each packet of the capture at the same nanosecond."""
+    """Three flows that share full queues, with random losses: each captured packet has the same time to the
+    nanosecond.
+    """
     require("timetravel")
     chaos = lop.Scenario.from_text(CHAOS, "chaos.toml")
 
@@ -174,7 +176,7 @@ def test_every_kind_of_flow_does_its_work(linux: lop.Run):
     assert rows["pages"]["delivered_bytes"] == 60_000
     assert rows["voice"]["sent_bytes"] == pytest.approx(64_000 / 8 * 4, abs=200)
     assert rows["download"]["goodput_bps"] > 300e3
-    # The upload shares its line with the ACKs of everything else.
+    # The upload shares its line with the ACKs of all other flows.
     assert 30e3 < rows["upload"]["goodput_bps"] < 196e3 * 1448 / 1514
     assert rows["download"]["rtt_max_ms"] > 200
 
@@ -193,8 +195,10 @@ def test_the_report_says_which_kernel_it_was_and_that_the_path_was_sound(linux: 
 
 
 def test_the_packets_waits_add_up_to_the_queue_that_was_sampled(linux: lop.Run):
-    """Little's law: packets sent times their mean wait, against the mean backlog times the duration. What still waits
-    at the end is in the latter alone."""
+    """Little's law: packets sent times their mean wait equals the mean backlog times the duration.
+
+    Packets that still wait at the end count only in the backlog.
+    """
     for row in linux.links.to_polars().iter_rows(named=True):
         assert row["sojourn_p50_ms"] <= row["sojourn_p95_ms"] <= row["sojourn_max_ms"]
         waited_s = row["sent_packets"] * row["sojourn_mean_ms"] / 1e3
@@ -204,7 +208,7 @@ def test_the_packets_waits_add_up_to_the_queue_that_was_sampled(linux: lop.Run):
 
 @pytest.fixture
 def endless(tmp_path: Path):
-    """A process that carries out a run of ten minutes, with a temporary folder of its own."""
+    """A process with a run of 10 minutes, and with a folder of its own for temporary files."""
     require("timetravel")
     (tmp_path / "short.toml").write_text(SHORT.replace('"6 s"', '"600 s"'))
     code = "import lopsided as lop, sys; lop.Scenario.load(sys.argv[1]).run(world='kernel', kernel='timetravel')"
@@ -297,7 +301,7 @@ direction = "down"
 @pytest.mark.real_time
 @pytest.mark.parametrize(("kind", "rtt"), [("uml", "20 ms"), ("host", "0 ms")])
 def test_real_time_gives_a_sound_result_or_none(kind: str, rtt: str):
-    """Without delay on the running kernel, for not every kernel has netem."""
+    """On the running kernel without delay, because not every kernel has netem."""
     require(kind)
     try:
         run = lop.Scenario.from_text(REAL.replace("RTT", rtt), "real.toml").run(world="kernel", kernel=kind)
@@ -318,7 +322,7 @@ def test_the_packets_that_a_scenario_chooses_are_lost_in_both_worlds():
     found = packets.compare(chosen, ignored=["window", "psh", "timestamps", "time"], kernel="timetravel")
     lost = [list(side.run.links["lost_packets"]) for side in found.sides]
     assert lost[0] == lost[1] and lost[0][0] >= 3
-    # Until the second loss is repaired, each packet is the same one.
+    # All packets are equal until the second loss is repaired.
     assert found.parted is None or found.parted.parted.packets > 90
 
 

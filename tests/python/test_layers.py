@@ -1,7 +1,7 @@
-"""The layers of the package: a module imports its own layer or those below, at its head, in functions, or for types.
+"""The layers of the package: a module imports only its own layer and those below, at its head, in functions, or for
+types.
 
-At its head, unless that would load a library that takes long: then where it is used, so that what does not use it
-starts quickly.
+A module that loads a slow library is imported in the function that uses it, so that other commands start quickly.
 """
 
 import ast
@@ -23,7 +23,7 @@ LAYERS = (
     {"cli"},
     {"__init__", "__main__"},
 )
-"""From the lowest; `__init__` names what people import and fills in the accessors."""
+"""The layers from the lowest up; `__init__` has the public names and registers the accessors."""
 
 SLOW = {
     "anywidget",
@@ -41,9 +41,9 @@ SLOW = {
     "traitlets",
 }
 SLOW |= {"pyroute2", "rich"}
-"""Libraries that take tens of milliseconds to load, and more."""
+"""Libraries that take tens of milliseconds or more to load."""
 EVERY_START = {"__init__", "__main__", "interrupts", "cli", "cli.completion", "cli.options"}
-"""What every help page loads, and every press of TAB: these load the rest where it is asked for."""
+"""Modules that every help page and every press of TAB loads. These load other modules only when needed."""
 
 
 def test_every_arrow_points_down():
@@ -112,7 +112,7 @@ def arrows() -> list[tuple[str, str, int]]:
 
 
 def late_imports() -> Iterator[tuple[str, str, int, set[str]]]:
-    """What functions import: by which module, what, in which line, and which slow libraries that loads."""
+    """The imports within functions: module, imported module, line, and the slow libraries that it loads."""
     for path in modules():
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -124,7 +124,9 @@ def late_imports() -> Iterator[tuple[str, str, int, set[str]]]:
 
 
 def imports_of(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Those that run when this runs: not those for types alone, nor, of a module, those in its functions."""
+    """The imports that run when this code runs: without those for types, and for a module without those in
+    functions.
+    """
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
@@ -137,7 +139,7 @@ def for_types(node: ast.AST) -> bool:
 
 
 def single(node: ast.Import | ast.ImportFrom, path: Path) -> Iterator[tuple[ast.Import | ast.ImportFrom, list[str]]]:
-    """Each name that it brings as an import of its own, and the package's modules behind it."""
+    """The names of an import, and the package's modules behind each."""
     for alias in node.names:
         one = ast.Import([alias]) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, [alias], node.level)
         yield one, list(targets(one, path))
@@ -151,7 +153,7 @@ def libraries(node: ast.Import | ast.ImportFrom) -> set[str]:
 
 @cache
 def at_head() -> dict[str, tuple[set[str], set[str]]]:
-    """Of each module the package's modules and the slow libraries that it imports as it is loaded."""
+    """For each module the package's modules and slow libraries that it imports when it is loaded."""
     found = {}
     for path in modules():
         each = list(imports_of(tree(path)))
@@ -161,7 +163,7 @@ def at_head() -> dict[str, tuple[set[str], set[str]]]:
 
 
 def packages(module: str) -> set[str]:
-    """Those around a module, which are loaded before it."""
+    """The packages that contain a module, which are loaded before it."""
     parts = module.split(".")
     return {".".join(parts[:length]) for length in range(1, len(parts))}
 
@@ -196,7 +198,7 @@ def targets(node: ast.AST, path: Path) -> Iterator[str]:
 
 
 def a_ring(graph: dict[str, set[str]]) -> list[str]:
-    """One ring of the graph, or nothing."""
+    """One circle in the graph, or an empty list."""
     done: set[str] = set()
 
     def walk(node: str, trail: list[str]) -> list[str]:

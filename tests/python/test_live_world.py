@@ -1,4 +1,4 @@
-"""The live world: short runs on real packets, left out with the reason where this machine allows none."""
+"""The live world: short runs on real packets; skipped with the reason if this machine allows none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = [
 
 TRIES = 3
 LATEST_MS = 100.0
-"""A run in which the machine stood still for longer tells nothing about what was delivered in its second and a half."""
+"""Milliseconds. If the machine stalled for longer, a run of 1.5 s does not show what was delivered."""
 
 SHORT = """\
 [scenario]
@@ -62,7 +62,7 @@ def scenario(**settings: str) -> lop.Scenario:
 
 
 def live(ours: tuple[str, ...] = (), pcap: Path | None = None, **settings: str) -> lop.Run:
-    """A run in which this machine was never late for long, or the test is skipped."""
+    """A run in which this machine was never late for long; otherwise the test is skipped."""
     for _ in range(TRIES):
         if pcap is not None:
             shutil.rmtree(pcap, ignore_errors=True)
@@ -98,7 +98,7 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[lop.Run, Path]:
 def test_each_flow_arrives_whoever_plays_its_ends(captured: tuple[lop.Run, Path], ours: tuple[str, ...]):
     run, simulated = live(ours) if ours else captured[0], scenario().run()
     got, expected = delivered(run), delivered(simulated)
-    # All of the pages in both; of the others what the line takes, within what a busy machine costs.
+    # All pages in both worlds; of the other flows what the line carries, within the disturbance of a busy machine.
     assert got["pages"] == expected["pages"] == 12_000
     assert got["download"] == pytest.approx(expected["download"], rel=0.4)
     assert got["voice"] == pytest.approx(expected["voice"], rel=0.2)
@@ -146,7 +146,9 @@ def test_a_capture_between_our_tcp_and_the_kernels_is_whole(tmp_path: Path):
 
 
 def test_between_ends_of_ours_every_packet_crosses_the_kernel(tmp_path: Path):
-    """One hop more than in the simulator, and so the kernel's; and ACC's options reach the other end."""
+    """The packets have one hop more than in the simulator, which is the kernel's; and ACC's options reach the other
+    end.
+    """
     captures = tmp_path / "pcap"
     acc = {"stack.ack_policy": "acc_peerwin", "stack.max_delack": "8", "stack.min_acks_per_window": "5"}
     run = live(("client", "server"), pcap=captures, **acc)
@@ -203,7 +205,7 @@ def test_nothing_is_left_of_a_run_that_was_killed(tmp_path: Path):
 
 
 def test_hosts_that_stand_still_beyond_the_end_are_a_late_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Their devices go with the path: what they then cannot do is no fault of theirs."""
+    """The hosts' devices disappear with the path, so their failures afterwards are not faults."""
     live()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     stopped = threading.Event()

@@ -19,8 +19,8 @@ def test_shares_sum_to_one() -> None:
 
 
 def test_max_min_on_a_parking_lot() -> None:
-    # Links of 10, 8 and 10; one flow over all of them and one on each. The middle link is full first, at 4 each; what
-    # the long flow leaves of the others is 6 and 6.
+    # Links of 10, 8 and 10; one flow crosses all of them, and each link has one more flow. The middle link is full
+    # first, at 4 for each flow; the long flow leaves 6 on the other links.
     rates = metrics.max_min_rates([[0, 1, 2], [0], [1], [2]], [10, 8, 10])
     assert rates.tolist() == pytest.approx([4, 6, 4, 6])
 
@@ -28,7 +28,7 @@ def test_max_min_on_a_parking_lot() -> None:
 def test_max_min_stops_at_a_limit_and_gives_the_rest_away() -> None:
     # A flow that can use 1 of 10 leaves 4.5 for each of the others.
     assert metrics.max_min_rates([[0], [0], [0]], [10], [1, None, None]).tolist() == pytest.approx([1, 4.5, 4.5])
-    # Without a link nothing bounds a flow but its limit.
+    # Without a link only the flow's own limit bounds it.
     assert metrics.max_min_rates([[], []], [10], [None, 3]).tolist() == [math.inf, 3]
     with pytest.raises(ValueError, match="for each flow"):
         metrics.max_min_rates([[0]], [10], [1, 2])
@@ -44,7 +44,7 @@ def test_max_min_is_what_no_flow_can_improve_on() -> None:
         rates = metrics.max_min_rates(routes, capacities)
         load = [sum(rates[flow] for flow, route in enumerate(routes) if link in route) for link in range(5)]
         assert (np.array(load) <= capacities * (1 + 1e-9)).all()
-        # Each flow crosses a full link on which nobody has more (the bottleneck condition).
+        # Each flow crosses a full link on which no flow has more (the bottleneck condition).
         for flow, route in enumerate(routes):
             full = [link for link in route if load[link] == pytest.approx(capacities[link])]
             assert any(
@@ -105,7 +105,7 @@ def test_convergence_begins_where_the_hold_does() -> None:
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.2, hold_s=3) == 3
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 1, within=0.2, hold_s=3) == 2
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.1, hold_s=3) == 4
-    # What the end cuts short is not seen.
+    # A hold that the end of the data cuts short does not count.
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.2, hold_s=5) is None
 
 

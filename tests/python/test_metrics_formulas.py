@@ -13,7 +13,7 @@ from lopsided import metrics
 def test_performance_is_the_worse_direction() -> None:
     # 1200 of 2400 is one half, 49 of 196 is one quarter: the uplink decides.
     assert metrics.min_normalised_goodput(1.2e6, 49e3, 2.4e6, 196e3) == pytest.approx(0.25)
-    # The net goodput of the same run hardly sees the starved upload: 1249 of 2596.
+    # The net goodput of the same run hardly shows the starved upload: 1249 of 2596.
     assert metrics.normalised_net_goodput(1.2e6, 49e3, 2.4e6, 196e3) == pytest.approx(1249 / 2596)
     assert metrics.asymmetry_ratio(2.4e6, 196e3) == pytest.approx(12.24, abs=0.005)
     with pytest.raises(ValueError, match="uplink rate"):
@@ -26,7 +26,7 @@ def test_performance_bound_fills_exactly_one_direction() -> None:
         uplink = share * up * 1514 / 1448 + share * down / (2 * 1448 * 8) * 66 * 8
         downlink = share * down * 1514 / 1448 + share * up / (2 * 1448 * 8) * 66 * 8
         assert max(uplink / up, downlink / down) == pytest.approx(1.0)
-    # Without ACKs nothing but the headers is left; with an ACK for every segment the slow uplink bears twice as many.
+    # Without ACKs only the headers remain; with an ACK for every segment the slow uplink carries twice as many.
     assert metrics.two_way_performance_bound(2.4e6, 196e3, ack_bytes=0) == pytest.approx(1448 / 1514)
     assert metrics.two_way_performance_bound(2.4e6, 196e3) == pytest.approx(0.755, abs=0.001)
     assert metrics.two_way_performance_bound(2.4e6, 196e3, segments_per_ack=1) == pytest.approx(0.623, abs=0.001)
@@ -179,7 +179,7 @@ def test_what_sets_strata_apart_does_not_widen_the_interval():
     assert (found.mean, found.of) == (7, 4)
     assert found.half_width == pytest.approx(4.303 * math.sqrt(2 * (1 / 2 + 1 / 2) / 4))
     assert metrics.stratified_interval([[1, 2, 3]]) == metrics.mean_interval([1, 2, 3])
-    # Each counts alike, however many values it has.
+    # Each stratum has the same weight, whatever its number of values.
     assert metrics.stratified_interval([[1], [11, 13]]).mean == pytest.approx(6.5)
     assert math.isnan(metrics.stratified_interval([[1], [2]]).half_width)
     draws = np.random.default_rng(2).normal(0, 3, (2000, 2, 4)) + np.array([[[5], [15]]])

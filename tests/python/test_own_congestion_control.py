@@ -1,4 +1,4 @@
-"""Congestion controls of the user's own: what docs/own-congestion-control.md shows works, what goes wrong is told."""
+"""Your own congestion controls: the examples in docs/own-congestion-control.md work, and faults give clear errors."""
 
 import re
 import shutil
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 CRATE = ROOT / "examples" / "own-congestion-control"
 GUIDE = (ROOT / "docs" / "own-congestion-control.md").read_text()
 
-# Random and burst losses, timeouts in a row, spurious ones behind a long queue, idle times, new connections.
+# Random and burst losses, successive timeouts, spurious timeouts behind a long queue, idle times, new connections.
 HARD = """
 [scenario]
 duration = "30 s"
@@ -62,7 +62,7 @@ def adsl_with(adsl, controller) -> lop.Scenario:
 
 
 class Hearing(Reno):
-    """Keeps what it was told, of all its connections."""
+    """Records its calls, of all its connections."""
 
     heard: set[str]
 
@@ -79,7 +79,7 @@ class Hearing(Reno):
         super().on_idle(restart_window_bytes)
 
 
-# Of each way of counting ACKs one.
+# One profile for each way of counting ACKs.
 @pytest.mark.parametrize("profile", ["linux-6.1", "freebsd-7", "ns2-reno"])
 def test_reno_in_python_is_reno(profile):
     Hearing.heard = set()
@@ -87,7 +87,7 @@ def test_reno_in_python_is_reno(profile):
     built_in = own.with_(**{"stack.cc": "reno"}).run()
     assert own.run().digest == built_in.digest
     assert Hearing.heard >= {"loss", "timeout", "idle"}
-    # BSD's stacks and ns-2 make no difference between a first timeout and another one of the same segment.
+    # BSD's stacks and ns-2 do not distinguish the first timeout of a segment from later ones.
     assert ("timeout again" in Hearing.heard) == (profile == "linux-6.1")
     assert ("undo" in Hearing.heard) == (built_in.flows["undos"].sum() > 0)
 
@@ -177,12 +177,12 @@ def test_losses_are_told_one_by_one(adsl):
     adsl = adsl.with_(**{"flow.upload.direction": "down"})
     run = adsl_with(adsl, Counting).run()
     octets = sum(end - start for start, end in Counting.lost.items())
-    # What was lost twice is counted once here; what was sent again by a timeout may not have been lost at all.
+    # A segment lost twice counts once here; a segment that a timeout sent again may not have been lost.
     assert 0 < octets <= 1448 * run.flows["retransmits"][0]
 
 
 def failing(method, body):
-    """Reno with a method that does something else once ten seconds have passed."""
+    """Reno with a method that fails after 10 s."""
 
     def instead(self, *arguments):
         return body(self) if self.now_s > 10 else getattr(super(Failing, self), method)(*arguments)
@@ -360,7 +360,7 @@ def test_the_command_line_shows_where_the_users_code_failed(adsl_file, tmp_path,
     "name", ["Controller", "WindowAlgorithm", "Window", "Setup", "Acked", "RateSample", "PathState", "Lost", "Signal"]
 )
 def test_the_stubs_name_what_there_is(name):
-    """What editors show of these classes is written by hand."""
+    """The stubs of these classes, which editors show, are written by hand."""
     stubs = (ROOT / "python" / "lopsided" / "_native.pyi").read_text()
     [body] = re.findall(rf"^class {name}:\n(.*?)(?=^\S|\Z)", stubs, re.DOTALL | re.MULTILINE)
     described = set(re.findall(r"^    (?:def )?([a-z_]+)(?:\(|:)", body, re.MULTILINE))
@@ -370,7 +370,7 @@ def test_the_stubs_name_what_there_is(name):
 
 @pytest.fixture(scope="module")
 def printed():
-    """What the crate prints, as `cargo test` has built it."""
+    """The output of the crate, as built by `cargo test`."""
     command = ["cargo", "run", "--quiet", "--offline", "--locked", "--profile", "test", "--package", CRATE.name]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -381,7 +381,7 @@ def test_the_crate_of_the_guide_is_as_the_guide_says(printed):
     source = "\n".join(path.read_text() for path in sorted((CRATE / "src").glob("*.rs")))
     shown = "\n".join(re.findall(r"```rust\n(.*?)```", GUIDE, re.DOTALL))
     assert [line for line in shown.splitlines() if line.strip() not in source] == []
-    # The table of the guide is of its day: what TCP does in detail may change it by a little.
+    # The table of the guide was made once; changes of TCP's details may alter it a little.
     [table] = re.findall(r"```\n( +Mbit/s .*?)```", GUIDE, re.DOTALL)
     heading, *rows = table.splitlines()
     assert printed.splitlines()[0] == heading

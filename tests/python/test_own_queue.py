@@ -1,4 +1,4 @@
-"""Queue disciplines of the user's own, in Python: they do what they say, and what goes wrong is told."""
+"""Your own queue disciplines in Python: they work, and faults give clear errors."""
 
 import subprocess
 import sys
@@ -48,7 +48,7 @@ class Fifo(lop.QueueDiscipline):
 
 @lop.queue_discipline("python-slow")
 class Slow(Fifo):
-    """Lets a packet go at most every 10 ms."""
+    """Releases at most one packet every 10 ms."""
 
     last_s = -1.0
 
@@ -155,7 +155,7 @@ def test_the_command_line_takes_one_and_a_folder_is_read_without_it(tmp_path, ca
     own = ["--discipline", f"{tmp_path}/mine.py:Mine"]
     out = tmp_path / "out"
     assert cli.invoke(["run", str(file), *own, "--set", "link.down.queue.kind=Mine", "--out", str(out)]) == 0
-    # Another process does not know the class.
+    # Another process has not registered the class.
     program = (
         f"import lopsided as lop; run = lop.Run.load({str(out)!r}); print(run.scenario.to_toml()); run.scenario.run()"
     )
@@ -168,7 +168,7 @@ def test_the_command_line_takes_one_and_a_folder_is_read_without_it(tmp_path, ca
 
 
 class Limited(lop.QueueDiscipline):
-    """A drop-tail queue whose key has the name that comes to mind first."""
+    """A drop-tail queue whose key is named `limit`."""
 
     parameters: ClassVar = {"limit": 30}
 

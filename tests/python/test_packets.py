@@ -1,4 +1,4 @@
-"""Two runs aligned packet by packet, compared with others, and a congestion control of one's own held against one."""
+"""Two runs aligned packet by packet, and a user's congestion control compared with a built-in one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_acknowledgement_more_is_found_where_it_was_sent(adsl):
     eager = adsl.with_(**{"flow.download.receiver_stack.delayed_ack": "off"})
     found = packets.compare_arms([Arm("delayed", adsl, "sim"), Arm("eager", eager, "sim")])
     first = found.first.first
-    # At the end that acknowledges, before the other can see it.
+    # At the acknowledging end, before the other end can see it.
     assert (first.host, first.flow, first.sender) == ("client", "download", False)
     assert "ack" in first.fields
     at_sender = next(one for one in found.found if one.host == "server" and one.flow == "download")
@@ -55,7 +55,7 @@ def test_what_is_ignored_is_no_difference_and_what_is_unknown_is_refused(adsl):
     arms = [Arm("one", short, "sim"), Arm("other", named, "sim")]
     first = packets.compare_arms(arms).first.first
     assert "window" in first.fields
-    # A larger window has another scale, and makes other ACKs later on.
+    # A larger window has another scale, and leads to other ACKs later.
     later = packets.compare_arms(arms, ignored=["window", "syn_options"]).first.first
     assert later.time_s > first.time_s and not {"window", "syn_options"} & set(later.fields)
     with pytest.raises(UsageError, match="no field 'colour'"):
@@ -83,7 +83,7 @@ def test_what_was_kept_is_simulated_anew_alone_or_many(adsl, capsys):
     for name, scenario in (("one", short), ("two", eager)):
         packets.keep(scenario, Path("kept") / name, seed=2, world="sim")
     assert packets.against(Run.load("kept/one")).first is None
-    # Somebody's scenario has changed since: its captures have not.
+    # The scenario file has changed since, but its captures have not.
     text = Path("kept/two/scenario.toml").read_text()
     Path("kept/two/scenario.toml").write_text(Path("kept/one/scenario.toml").read_text())
     assert packets.against(Run.load("kept/two")).parted is not None

@@ -1,4 +1,4 @@
-"""Links with an MTU: what is too large is dropped before them, and its sender makes smaller segments."""
+"""Links with an MTU: larger packets are dropped before them, and their sender makes smaller segments."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ def test_datagrams_beyond_it_are_lost_here_and_refused_on_linux(tunnel):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 def test_linux_sends_the_very_same_packets(tunnel):
-    """Segments already out go again in pieces, what was written in pieces too, the rest in smaller segments."""
+    """Segments in flight are sent again in pieces, the written data in pieces as well, and the rest in smaller
+    segments.
+    """
     try:
         found = packets.compare(tunnel, ignored=["psh", "window"], kernel="timetravel")
     except KernelUnavailable as reason:

@@ -1,4 +1,4 @@
-"""Figures: what they say beside the curves. How they look was judged by eye."""
+"""The texts of figures. Their appearance was judged by eye."""
 
 import numpy as np
 import pytest

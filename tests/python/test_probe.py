@@ -22,7 +22,7 @@ pytestmark = pytest.mark.real_time
 
 @pytest.fixture(scope="module")
 def port():
-    """A sink that serves while the tests of this module run."""
+    """A sink that runs during the tests of this module."""
     ready, stop, found = threading.Event(), threading.Event(), []
 
     def note(text: str) -> None:
@@ -39,7 +39,9 @@ def port():
 
 
 def run_until_all_send(*arguments: object, **options: object) -> list[probe.Log]:
-    """Flows end by the clock: where this machine stands still for as long as one lasts, that one has sent nothing."""
+    """Repeats the run until all flows have sent: flows end by the clock, and a flow sends nothing if this machine
+    stalls for its duration.
+    """
     for _ in range(5):
         logs = probe.run(*arguments, **options)  # type: ignore[arg-type]
         if all(log.received and len(log.samples) > 2 for log in logs):
@@ -172,7 +174,7 @@ def test_the_sink_outlives_nonsense(port: int):
             connection.settimeout(10)
             with contextlib.suppress(ConnectionResetError):
                 assert connection.recv(1) == b""
-    # That the sink still serves, however late this machine is.
+    # Shows that the sink still works, however late this machine is.
     (log,) = probe.run("127.0.0.1", probe.plan(down=1, up=0, duration_s=20.0, size=100_000, cc=None), port=port)
     assert log.received == 100_000
 
@@ -228,7 +230,7 @@ stop.set()
 
 @pytest.mark.slow
 def test_either_end_may_be_our_tcp():
-    """In a network namespace: it takes the rules of root there."""
+    """In a network namespace, because setting rules there needs root."""
     room = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
     with contextlib.suppress(FileNotFoundError):
         if subprocess.run([*room, "true"], check=False).returncode == 0:

@@ -1,4 +1,4 @@
-"""The check of the project's prose finds what it is for, and leaves plain sentences alone."""
+"""The prose checker finds bad sentences and accepts plain ones."""
 
 import importlib.machinery
 import importlib.util

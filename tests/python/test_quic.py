@@ -1,4 +1,4 @@
-"""QUIC flows from Python: what is refused and noted, what a run leaves, and what the studies make of them."""
+"""QUIC flows from Python: rejected and noted settings, the tables of a run, and the studies."""
 
 from __future__ import annotations
 

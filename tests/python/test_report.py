@@ -21,7 +21,7 @@ def page(adsl_run) -> str:
 
 
 class _Loads(HTMLParser):
-    """Collects everything a browser would fetch."""
+    """Collects everything that a browser would fetch."""
 
     def __init__(self) -> None:
         super().__init__()

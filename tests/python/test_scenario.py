@@ -1,4 +1,4 @@
-"""Scenarios from Python: reading, changing, refusing."""
+"""Scenarios from Python: reading, building, changing, errors."""
 
 import pytest
 

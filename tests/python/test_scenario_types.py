@@ -1,4 +1,4 @@
-"""The types of the resolved scenario are those of its JSON: no key missing, none extra, each value of its type."""
+"""The types of the resolved scenario match its JSON: no key missing, none extra, each value of its type."""
 
 import json
 import types
@@ -91,7 +91,7 @@ def test_what_is_wrong_is_found(adsl):
 
 
 def faults(value: Any, kind: Any, place: str) -> Iterator[str]:
-    """Where a value is not of a type."""
+    """The places of values that do not have their type."""
     origin, inner = get_origin(kind), get_args(kind)
     if is_typeddict(kind):
         hints = get_type_hints(kind)

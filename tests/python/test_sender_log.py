@@ -44,7 +44,7 @@ def test_all_scripts_agree_with_the_functions(logs: tuple[Path, Path], capsys: p
     expected = metrics.estimated_buffer_packets(60_000, 20_000, bdp)
     assert values["uplink buffer by inequality 6.6"] == expected == 10
     assert values["performance, the smaller of these (eq 1.2)"] == pytest.approx(100 * 1.2e6 / 2.4e6)
-    # Only the rows with the upload count, and there the RTT does not vary.
+    # Only the rows with the upload count, and in them the RTT does not vary.
     assert values["standard deviation of the download's RTT"] == 0
 
 

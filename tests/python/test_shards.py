@@ -1,4 +1,4 @@
-"""Shards of a study: the table of one machine, whatever is lost and made again."""
+"""Shards of a study: together they give the table of a single machine, also after losses and repetitions."""
 
 from __future__ import annotations
 

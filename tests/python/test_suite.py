@@ -1,4 +1,4 @@
-"""Standard suites: their data, their verdicts, the lines with a narrow way back, and a suite of one's own."""
+"""Standard suites: their data, their verdicts, the lines with a narrow return path, and your own suite."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ direction = "down"
 
 
 class Timid(lop.WindowAlgorithm):
-    """Never grows."""
+    """A control whose window never grows."""
 
     def cong_avoid(self, ack, path, window):
         pass
@@ -96,7 +96,7 @@ def test_a_suite_names_its_source_and_each_threshold_its_origin(name: str):
         ("prague", {"cc": "prague"}, "A.1.4", {"cc": "reno"}),
         # BBRv1 keeps more in flight than Reno's window in a buffer of one bandwidth-delay product.
         ("tcpeval", {"cc": "bbr"}, "impact", {"cc": "cubic"}),
-        # A control by delay takes jitter for a queue.
+        # A delay-based control mistakes jitter for a queue.
         ("picoquic", {"cc": "vegas"}, "wifi-fade", {"cc": "cubic"}),
         # Drop-tail has no control of delay.
         ("rfc7928", {"queue": "fifo"}, "5.1.1", {"queue": "fq_codel"}),
@@ -169,7 +169,7 @@ def test_a_way_back_is_narrow_loaded_and_filtered(own: Path):
         assert (reverse.LOAD in scenario.flow_names) == line.loaded
         assert (up["queue"]["kind"] == "ack_filter") == (line.remedy == "filter")
         assert bool(up["stages"]) == (line.remedy == "thinned")
-    # ACKs that wait behind an upload cost the download its line.
+    # ACKs that wait behind an upload reduce the download.
     assert ("1", "50:1 loaded") in found.failed
     assert ("1", "10:1 idle") not in found.failed
 

@@ -79,7 +79,7 @@ def test_a_table_for_latex_says_what_people_read():
 
 
 def test_arrays_of_a_fresh_run_are_those_of_its_frames(adsl_run):
-    """They are read without a series, which takes longer than what a study asks of them."""
+    """Arrays are read without making a series, which would take longer than a study's work on them."""
     for table in (adsl_run.samples, adsl_run.queues, adsl_run.flows):
         frame = lop.Table(table.to_polars())
         for series in table.to_polars():

@@ -1,4 +1,4 @@
-"""What captures say of their flows: of a run, and of its files."""
+"""Measurements of flows in captures, of a run and of its files."""
 
 from pathlib import Path
 

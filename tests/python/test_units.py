@@ -1,4 +1,4 @@
-"""Quantities read from what people type, and written for people to read."""
+"""Parsing and formatting of quantities."""
 
 import math
 

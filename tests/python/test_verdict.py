@@ -1,4 +1,4 @@
-"""The sentences that open every run say what its tables say."""
+"""The opening sentences of a run agree with its tables."""
 
 import pytest
 

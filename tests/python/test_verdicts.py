@@ -1,4 +1,4 @@
-"""What studies say of themselves: their sentences name the right ones, with the numbers of the tables."""
+"""The verdicts of studies name the right subjects, with the numbers of the tables."""
 
 from types import SimpleNamespace
 
@@ -210,7 +210,7 @@ def test_every_study_that_repeats_says_that_starts_vary():
 
 
 def probed(direction, start_s, rtts_ms, rates_bps):
-    """A log with a sample a second: the rate is what the sender gave to its socket since the one before."""
+    """A log with one sample per second: the rate is the data given to the sender's socket since the previous sample."""
     flow = probe_study.Flow(f"{direction}1", direction, start_s, 20.0)
     samples, sent = [], 0.0
     for second, (rtt_ms, rate_bps) in enumerate(zip(rtts_ms, rates_bps, strict=True)):

@@ -1,4 +1,4 @@
-"""Every option has one meaning in all commands, and every meaning one option: the table here says which."""
+"""Every option has one meaning in all commands, and every meaning one option, as the table here lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lopsided.cli.hints import RENAMED
 
 ROOT = Path(__file__).parents[2]
 SERVICES = ("shape", "reflect", "proxy", "schema", "ui", "page")
-"""Commands without a result of their own to print: they serve until they are ended, or print JSON alone."""
+"""Commands without a result to print: they serve until they are ended, or print only JSON."""
 
 MEANINGS = {
     "--plot": "the picture to write",
@@ -43,19 +43,19 @@ MEANINGS = {
     "--report": "write report.html",
     "--queue": "a queue discipline",
 }
-"""What an option means wherever several commands have it; others that several have are in `ALIKE`."""
+"""The meaning of an option in all commands that have it; other shared options are in `ALIKE`."""
 ALIKE = {
     "--direction", "--link", "--queues", "--preset", "--duration", "--stack", "--streams", "--rule", "--bind", "--port",
     "--stall", "--interface", "--dry-run", "--systemd", "--undo", "--cc", "--ecn", "--workload", "--loss-down",
     "--loss-up", "--queue-down", "--queue-up", "--framing", "--metric", "--pcap", "--interval", "--size", "--fail",
     "--flow", "--record", "--quiet", "--detection", "--source", "--flows", "--capture", "--sender",
 }  # fmt: skip
-"""Options of several commands whose name says it all."""
+"""Options of several commands whose name explains them."""
 
 
 @cache
 def options() -> dict[str, dict[str, str]]:
-    """Of each option the commands that have it, with its line of help."""
+    """For each option the commands that have it, with its line of help."""
     found: dict[str, dict[str, str]] = {}
     app = cli.build()
     for command in COMMANDS:

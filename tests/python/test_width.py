@@ -1,4 +1,4 @@
-"""On a terminal of 80 columns nothing is cut: no ellipsis, no line that is too long, every number whole."""
+"""On a terminal of 80 columns no output is cut: no ellipsis, no line that is too long, every number complete."""
 
 import importlib
 import io
@@ -42,7 +42,7 @@ ELSEWHERE = {
     "page": "a path",
     "ui": "test_page: real time",
 }
-"""Commands that are not run here, and why."""
+"""Commands that are not run here, with the reason."""
 MAIN = [sys.executable, "-c", "from lopsided.cli import main; main()"]
 COLOUR = re.compile(r"\x1b\[(3|4|9|10)\d")
 LINE = ["--down", "2.4M", "--up", "196k", "--rtt", "20ms"]
@@ -77,7 +77,7 @@ def test_eighty_columns_suffice(command: str, adsl_file: Path, tmp_path: Path):
         scenario = Scenario.load(adsl_file, **{"record.tcp_events": True, "scenario.duration": "12 s"})
         scenario.run().save(tmp_path / "events", report=False)
     lines = on_a_terminal(COMMANDS[command], tmp_path)
-    # The lines of a device's configuration and the address of a report are for copying: they are never broken.
+    # Lines of a device's configuration and the path of a report are for copying, so they are never broken.
     for_copying = ("    ", "tc ", "ip ", "report", "folder", "table", "plot", "curve", "front")
     shown = [line for line in lines if not line.startswith(for_copying)]
     assert shown
@@ -124,14 +124,14 @@ def test_without_colour_without_unicode_and_without_a_terminal_all_is_said(adsl_
 
 
 def piped(arguments: list[str], folder: Path, **variables: str) -> bytes:
-    """What the command writes into a pipe."""
+    """The output of the command to a pipe."""
     done = subprocess.run([*MAIN, *arguments], cwd=folder, env={**os.environ, **variables}, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
 
 
 def on_a_terminal(arguments: list[str], folder: Path, **variables: str) -> list[str]:
-    """What the command prints on a terminal, progress left out."""
+    """The output of the command on a terminal, without progress."""
     controller, terminal = pty.openpty()
     ioctl(terminal, TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
