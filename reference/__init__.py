@@ -1,1 +1,1 @@
-"""What the simulator is held to; not part of the installed package."""
+"""Comparisons of the simulator with other stacks; not part of the installed package."""

@@ -31,7 +31,7 @@ def _column(name: str, kind: str, data: Any) -> pl.Series:
     if kind == "word":
         codes, words = data
         return pl.Series(name, words, dtype=pl.String).gather(np.frombuffer(codes, dtype=np.uint32))
-    # What does not exist is NaN in the simulator and null in a table.
+    # A missing value is NaN in the simulator and null in a table.
     values = np.frombuffer(data, dtype=_KINDS[kind])
     if kind == "f64":
         return pl.Series(name, values, nan_to_null=bool(np.isnan(values).any()))

@@ -49,8 +49,8 @@ CHANGES = (
         "DEFINE_LONGS(HOST_FP_SIZE, 16384)",
         "the room for a processor's state",
     ),
-    # What the machine and the command line add to the kernel's random numbers, which TCP and netem draw from: nothing.
-    # The agent stirs in the run's seed.
+    # No randomness from the machine or the command line enters the kernel's random numbers, which TCP and netem use.
+    # The agent adds the run's seed.
     Change(
         "arch/um/os-Linux/util.c",
         r"return getrandom\(buf, len, flags\);",

@@ -1,7 +1,7 @@
-"""Linux' queue disciplines in the kernel's own encoding (linux/pkt_sched.h): the payloads of TCA_OPTIONS and TCA_STAB.
+"""Linux's queue disciplines in the kernel's own encoding (linux/pkt_sched.h): the payloads of TCA_OPTIONS and TCA_STAB.
 
-pyroute2 carries the messages; it has no encoder for several disciplines and rounds delays and bursts to microseconds,
-so the options are encoded here, where nothing is rounded but what the kernel rounds.
+pyroute2 sends the messages. It has no encoder for several disciplines and rounds delays and bursts to microseconds, so
+the options are encoded here, with no other rounding than the kernel's.
 """
 
 from __future__ import annotations
@@ -49,28 +49,28 @@ SCHEDULER_TICK_NS = 64
 """The unit of times in options of tbf and htb: PSCHED_SHIFT in linux/pkt_sched.h."""
 
 NETEM_ROOM = 100_000
-"""Packets that a delay line may hold: never the limit of anything."""
+"""Packets that a delay line may hold: more than any run needs."""
 
 
 def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: int = 0, atm: bool = False) -> str:
-    """tbf: `rate` bits per second, `burst` octets; each packet counts `overhead` octets more, in ATM cells if told so.
+    """tbf: `rate` in bit/s, `burst` in bytes; each packet counts `overhead` bytes more, with `atm` in ATM cells.
 
-    Its own queue is a formality: a child takes its place at once.
+    Its own queue is a formality, because a child replaces it at once.
     """
     layer = LINK_LAYER_ATM if atm else LINK_LAYER_ETHERNET
     rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, minimum, bits_per_second // 8)
     limit = 1 << 20
     if atm:
-        # A burst in octets would be rounded up to whole cells with their headers. As a time it is what it says.
+        # The kernel would round a burst in bytes up to whole cells with their headers. As a time it stays exact.
         ticks = burst * 8_000_000_000 // bits_per_second // SCHEDULER_TICK_NS
         return _attribute(TBF_PARMS, rate + bytes(12) + struct.pack("=III", limit, ticks, 0)).hex()
-    # The kernel counts the burst like a packet, overhead and all.
+    # The kernel counts the burst like a packet, with overhead.
     parameters = rate + bytes(12) + struct.pack("=III", limit, 0, 0)
     return (_attribute(TBF_PARMS, parameters) + _attribute(TBF_BURST, struct.pack("=I", burst - overhead))).hex()
 
 
 def serializer() -> str:
-    """htb, whose one class is made by `serializer_class`: what is not classified goes there."""
+    """htb, whose only class is made by `serializer_class`; unclassified packets go there."""
     version, rate_to_quantum, default_class = 3, 10, 1
     return _attribute(HTB_INIT, struct.pack("=IIIII", version, rate_to_quantum, default_class, 0, 0)).hex()
 
@@ -78,10 +78,10 @@ def serializer() -> str:
 def serializer_class(
     bits_per_second: int, credit_ns: int, overhead: int = 0, minimum: int = 0, atm: bool = False
 ) -> str:
-    """A class of htb that lets a packet go as soon as the one before it has had its time on the line.
+    """A class of htb that releases a packet as soon as the previous one has spent its time on the line.
 
-    Unlike tbf, htb charges a packet after it has gone, so that with next to no credit (`credit_ns` at the rate) nothing
-    goes early, however small it is.
+    Unlike tbf, htb charges a packet after it has left, so with almost no credit (`credit_ns` at the rate) even the
+    smallest packet does not leave early.
     """
     layer = LINK_LAYER_ATM if atm else LINK_LAYER_ETHERNET
     rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, minimum, bits_per_second // 8)
@@ -91,7 +91,7 @@ def serializer_class(
 
 
 def bucket_filter(bits_per_second: int, burst: int, peak_bits_per_second: int | None, mtu: int, overhead: int) -> str:
-    """tbf as a discipline of its own, with a second bucket of `mtu` octets where it has a peak rate."""
+    """tbf as a discipline of its own, with a second bucket of `mtu` bytes if it has a peak rate."""
 
     def rate(bits: int) -> bytes:
         return struct.pack("=BBHhHI", 0, LINK_LAYER_ETHERNET, overhead, 0, 0, bits // 8)
@@ -110,7 +110,7 @@ def htb(r2q: int) -> str:
 
 
 def htb_class(rate: int, ceil: int, burst: int, cburst: int, quantum: int, prio: int, overhead: int) -> str:
-    """A class of htb: rates in bits per second, the rest in octets."""
+    """A class of htb: rates in bit/s, all other sizes in bytes."""
 
     def rate_of(bits: int) -> bytes:
         return struct.pack("=BBHhHI", 0, LINK_LAYER_ETHERNET, overhead, 0, 0, bits // 8)
@@ -123,7 +123,7 @@ def htb_class(rate: int, ceil: int, burst: int, cburst: int, quantum: int, prio:
 
 
 def prio(bands: int) -> str:
-    """prio; its map by priority is not asked where a classifier answers."""
+    """prio. Its map by priority is not used if a classifier answers."""
     return struct.pack("=i16B", bands, *[bands - 1] * 16).hex()
 
 
@@ -158,7 +158,7 @@ def fq(
         FQ_FLOW_REFILL_DELAY: round(refill_delay_s * 1e6),
         FQ_ORPHAN_MASK: orphan_mask,
         FQ_LOW_RATE_THRESHOLD: low_rate_threshold // 8,
-        # Left to itself it wakes up to 10 us late, to do more at once.
+        # By default it wakes up to 10 us late, to do more work at once.
         FQ_TIMER_SLACK: 0,
     }
     if maxrate is not None:
@@ -180,13 +180,13 @@ def fifo(limit: int) -> str:
 
 
 def red(limit: int, low: int, high: int, weight_shift: int, probability: float, idle_ns: float, flags: int) -> str:
-    """red in octets: the weight is 2^-weight_shift, `idle_ns` what a usual packet takes on the line.
+    """red in bytes: the weight is 2^-weight_shift, and `idle_ns` the time of an average packet on the line.
 
-    The kernel looks up in a table by how many bits the average falls in an idle time, in cells of 2^scell microseconds.
+    For an idle time the kernel looks up in a table how many bits the average falls, in cells of 2^scell microseconds.
     """
     scell, table = _idle_table(weight_shift, idle_ns)
-    # Plog is superseded by the probability in 32 bits, which tells the whole of it.
-    # The kernel starts the timer of its adaptation only if the flag is in the old place, where the others must be then.
+    # The probability in 32 bits supersedes Plog. The kernel starts the timer of its adaptation only if the flag is in the
+    # old place, where the other flags must be then.
     old = flags if flags & RED_ADAPTATIVE else 0
     parameters = struct.pack("=IIIBBBB", limit, low, high, weight_shift, 0, scell, old)
     options = _attribute(RED_PARMS, parameters) + _attribute(RED_STAB, table)
@@ -197,7 +197,7 @@ def red(limit: int, low: int, high: int, weight_shift: int, probability: float, 
 
 
 def _idle_table(weight_shift: int, idle_ns: float) -> tuple[int, bytes]:
-    """How many bits the average falls by in 0 to 255 cells of idle time, 31 for all of it."""
+    """The number of bits by which the average falls in 0 to 255 cells of idle time; 31 for all bits."""
     if weight_shift == 0 or idle_ns <= 0:
         return 0, bytes([0, *[31] * 255])
     packets_a_bit = -1 / math.log2(1 - 2.0**-weight_shift)
@@ -207,7 +207,9 @@ def _idle_table(weight_shift: int, idle_ns: float) -> tuple[int, bytes]:
 
 
 def codel_step(limit: int, threshold_ns: int) -> str:
-    """codel that leaves its own law alone, its target out of reach, and marks what waited longer than the threshold."""
+    """codel whose own law never acts, because its target is out of reach, and which marks packets that waited longer
+    than the threshold.
+    """
     never_us = 1 << 30
     values = {
         CODEL_TARGET: never_us,
@@ -219,7 +221,7 @@ def codel_step(limit: int, threshold_ns: int) -> str:
 
 
 def codel(limit: int, target_s: float, interval_s: float, ecn: bool, ce_threshold_s: float | None) -> str:
-    """codel: the limit in packets, times to the microsecond."""
+    """codel: the limit in packets, times rounded to microseconds."""
     return _words(_codel_law(limit, target_s, interval_s, ecn) | _threshold(CODEL_CE_THRESHOLD, ce_threshold_s))
 
 
@@ -249,7 +251,7 @@ def pie(
     bytemode: bool,
     dq_rate_estimator: bool,
 ) -> str:
-    """pie: alpha and beta in 1/s, which the kernel takes in sixteenths."""
+    """pie: alpha and beta in 1/s, which the kernel stores in sixteenths."""
     return _words(
         {
             PIE_TARGET: round(target_s * 1e6),
@@ -305,9 +307,11 @@ def cake(
     cell_format: str,
     ack_filter: str,
 ) -> str:
-    """cake: modes by name, `overhead` octets with each packet beside what the queue is told; zero is no shaper."""
+    """cake: modes by name; each packet counts `overhead` bytes more than its size at the queue; a rate of zero means no
+    shaper.
+    """
     rate = _attribute(CAKE_BASE_RATE64, struct.pack("=Q", bits_per_second // 8))
-    # Signed, and the one value that may be below zero.
+    # Signed, the only value that may be negative.
     added = _attribute(CAKE_OVERHEAD, struct.pack("=i", overhead))
     words = {
         CAKE_DIFFSERV_MODE: CAKE_TINS.index(tins),
@@ -322,7 +326,7 @@ def cake(
 
 
 def _codel_law(limit: int, target_s: float, interval_s: float, ecn: bool) -> dict[int, int]:
-    """What codel and fq_codel have in common, under the same numbers."""
+    """The options that codel and fq_codel share, under the same numbers."""
     return {
         CODEL_TARGET: round(target_s * 1e6),
         CODEL_LIMIT: limit,
@@ -364,7 +368,7 @@ def delay_line(
 
 
 def size_table(overhead: int) -> str:
-    """TCA_STAB: every packet's size changed by `overhead` octets for all of the tree below."""
+    """TCA_STAB: changes the size of every packet by `overhead` bytes for the whole tree below."""
     specification = struct.pack("=BBHiIIII", 0, 0, 0, overhead, LINK_LAYER_ETHERNET, 0, 0, 0)
     return _attribute(STAB_BASE, specification).hex()
 

@@ -77,7 +77,7 @@ class TcpFlow:
         return tcp_info.read(self._reader)["rcv_space"] if self._reader is not None else 0
 
     def summary(self) -> dict[str, Any]:
-        """What the two ends counted over the whole run."""
+        """The counts of both ends over the whole run."""
         info = self.info() or {**self._last, **self._past}
         received = self._received_packets
         if self._reader is not None:
@@ -264,15 +264,15 @@ class DatagramFlow:
         self._sender.connect((addresses[flow.receiver], flow.port))
 
     def info(self) -> dict[str, int] | None:
-        """There is none for datagrams."""
+        """Not defined for datagrams."""
         return None
 
     def receive_space(self) -> int:
-        """There is none for datagrams."""
+        """Not defined for datagrams."""
         return 0
 
     def summary(self) -> dict[str, Any]:
-        """What the two ends counted over the whole run."""
+        """The counts of both ends over the whole run."""
         return {
             "delivered": self.delivered,
             "received_packets": len(self.delays),
