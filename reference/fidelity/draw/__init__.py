@@ -4,10 +4,15 @@ everywhere.
     python -m reference.fidelity.draw --draw 7
 
 A fixed set of scenarios can be tuned until it agrees; a new draw tests scenarios that were never examined. Each
-scenario is an access line with one to seven flows. Drawn are: rates of 1 to 50 Mbit/s down and 1/50 to 1/3 of that up,
-round trips of 5 to 300 ms, 5 to 200 packets of buffer each way, shaping, ATM cells, Ethernet or no framing, mixed
-congestion controls, bulk and short repeated transfers, random loss, RED with marks or drops, no SACK, no timestamps,
-small MSS, other initial windows and receive buffers.
+scenario is an access line with one to seven flows.
+
+The draw chooses:
+
+- rates of 1 to 50 Mbit/s down and 1/50 to 1/3 of that up, and round trips of 5 to 300 ms;
+- 5 to 200 packets of buffer each way, RED with marks or drops, a shaper, random loss;
+- ATM cells, Ethernet or no framing;
+- bulk and short repeated transfers with mixed congestion controls;
+- no SACK, no timestamps, a small MSS, other initial windows and receive buffers.
 
 Left out: UDP, several hosts, and everything that Linux lacks.
 """

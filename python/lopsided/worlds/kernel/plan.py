@@ -7,10 +7,10 @@ Every link becomes two nodes of its own between its ends, so that shaper and del
 
 The shaper is never on a sending host, where TCP small queues would see it, and the delay of a link always follows the
 bottleneck. Only a host's own interface, if a scenario has one, is a `netem` on that host. A shaper is a `tbf` over the
-queue. A plain serializer is an `htb` over the queue, which releases a packet when the previous one has left the line,
-and a `netem` of the same rate behind it, in which the packet spends its own transmission time. Together they are
-exactly a line that a packet occupies for size/rate, with one packet in service in addition to the waiting ones, for all
-sizes.
+queue. A plain serializer is an `htb` over the queue and a
+`netem` of the same rate behind it. The `htb` releases a packet when the previous one has left the line, and in the
+`netem` the packet spends its own transmission time. Together they are exactly a line that a packet occupies for
+size/rate, with one packet in service in addition to the waiting ones, for all sizes.
 """
 
 from __future__ import annotations
