@@ -74,7 +74,7 @@ class _Absent(_native.QueueDiscipline):
     """A discipline whose name and keys are known from a run folder, but not its code."""
 
     def __init__(self, setup: _native.QueueSetup) -> None:
-        raise UsageError("this queue discipline is known from a run folder alone: give its class to run it")
+        raise UsageError("this queue discipline is only known from a run folder: give its class to run it")
 
     def enqueue(self, packet: _native.PacketView) -> None: ...
 

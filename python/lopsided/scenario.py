@@ -146,7 +146,7 @@ class Scenario:
         if unknown := [name for name in wanted if name not in self.flow_names]:
             raise UsageError(f"no flow called {unknown[0]!r}")
         if not wanted:
-            raise UsageError("a scenario without flows shows nothing")
+            raise UsageError("name at least one flow")
         return Scenario(self.native.only(wanted))
 
     def run(
@@ -517,4 +517,4 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise ScenarioError(f"cannot read {str(path)[:100]}: {error.strerror}", str(path)) from None
     except ValueError:
-        raise ScenarioError("no file's name may hold the character NUL") from None
+        raise ScenarioError("a file name cannot contain the character NUL") from None

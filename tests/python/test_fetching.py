@@ -155,7 +155,7 @@ def test_files_of_others_stay(tmp_path):
     (tmp_path / "taken").write_text("mine")
     (tmp_path / "other.part").write_text("mine too")
     with FaultyServer(CONTENT).running() as server:
-        for name, says in (("taken", "is there already"), ("other", "somebody else's")):
+        for name, says in (("taken", "is there already"), ("other", "belongs to another program")):
             with pytest.raises(FolderError, match=says):
                 fetch(server.url(), tmp_path / name)
         assert not server.requests
@@ -172,10 +172,10 @@ def test_a_description_that_lies_is_no_part_of_ours(tmp_path):
     ):  # fmt: skip
         (tmp_path / "it.part").write_bytes(b"123456789")
         (tmp_path / "it.part.json").write_text(json.dumps({**good, **lie}))
-        with pytest.raises(FolderError, match="somebody else's"):
+        with pytest.raises(FolderError, match="belongs to another program"):
             PartFile(tmp_path / "it", overwrite=False)
     (tmp_path / "it.part.json").write_text("[" * 100_000)
-    with pytest.raises(FolderError, match="somebody else's"):
+    with pytest.raises(FolderError, match="belongs to another program"):
         PartFile(tmp_path / "it", overwrite=False)
     (tmp_path / "it.part.json").write_text(json.dumps(good))
     part = PartFile(tmp_path / "it", overwrite=False)

@@ -14,7 +14,7 @@ def test_shares_sum_to_one() -> None:
     assert metrics.shares([30.0, 10.0]).tolist() == pytest.approx([0.75, 0.25])
     with pytest.raises(ValueError, match="every rate is zero"):
         metrics.shares([0.0, 0.0])
-    with pytest.raises(ValueError, match="none below zero"):
+    with pytest.raises(ValueError, match="none may be negative"):
         metrics.shares([1.0, -1.0])
 
 

@@ -161,7 +161,7 @@ def test_the_command_line_takes_one_and_a_folder_is_read_without_it(tmp_path, ca
     )
     read = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert 'kind = "Mine", room = 20' in read.stdout
-    assert "known from a run folder alone" in read.stderr
+    assert "only known from a run folder" in read.stderr
     assert cli.invoke(["explain", str(out), *own]) == 0
     assert cli.invoke(["check", str(file), "--discipline", f"{tmp_path}/mine.py:Other"]) == 2
     assert "has no Other; there is Mine" in capsys.readouterr().err

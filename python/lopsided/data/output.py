@@ -274,7 +274,7 @@ def told(place: Path, verb: str = "write") -> Generator[None]:
         # Python reports a NUL in a name as a ValueError.
         if "null" not in str(error):
             raise
-        raise FolderError(f"cannot {verb} {_short(place)}: no name may hold the character NUL") from error
+        raise FolderError(f"cannot {verb} {_short(place)}: a name cannot contain the character NUL") from error
     except Exception as error:
         # Polars reports a full disk by errors of its own. Comparing the name avoids importing polars here.
         if type(error).__module__.partition(".")[0] != "polars":

@@ -74,7 +74,7 @@ def check(place: Path, overwrite: bool) -> None:
         if not overwrite:
             raise FolderError(f"{place} already holds a run; choose another folder, or replace it with --overwrite")
         if _listed(place) is None:
-            raise FolderError(f"{place} does not say which of its files are the run's; choose another folder")
+            raise FolderError(f"{place} has a manifest without a list of files; choose another folder")
 
 
 def _files(folder: Path) -> set[Path]:

@@ -247,11 +247,11 @@ class _Download:
     def _redirected(self, url: Url, head: Head) -> Url:
         location = head.fields.get("location", "")
         if not location:
-            raise FetchError(f"{url}: a redirect that leads nowhere")
+            raise FetchError(f"{url}: a redirect without a target")
         try:
             to = url.join(location)
         except UsageError as error:
-            raise FetchError(f"{url}: a redirect to what is no address: {error}") from None
+            raise FetchError(f"{url}: a redirect to an invalid address: {error}") from None
         if url.tls and not to.tls:
             raise FetchError(f"{url}: a redirect from https to http, which is not followed")
         return to
@@ -268,7 +268,7 @@ class _Download:
         first, end, size = described.content_range(head)
         described.check_encoding(head)
         if first != 0 or end > max(FIRST, 1):
-            raise Trouble("the server sends another part than was asked for")
+            raise Trouble("the server sends another part than requested")
         what = described.of(head, size)
         resumes = self.part.begin(str(self.url), what)
         self.resumed = self.received = sum(end - start for start, end in self.part.have)
@@ -307,7 +307,7 @@ class _Download:
             except StopAsyncIteration:
                 return
             except TimeoutError:
-                raise Trouble(f"nothing came for {self.options.stall_s:g} s") from None
+                raise Trouble(f"no data arrived for {self.options.stall_s:g} s") from None
             yield piece
 
     async def _save(self, ended: asyncio.Event) -> None:
@@ -329,7 +329,7 @@ class _Download:
             self.place(self.received, piece)
             self.say(size, None, 1)
         if size is not None and self.received != size:
-            raise Trouble("the connection ended before the object did")
+            raise Trouble("the connection ended before the end of the object")
         return self._fetched(self.received, ranges=False)
 
     # --- what both have -----------------------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ class Connection:
                 return _head(event)
             if not isinstance(event, h11.InformationalResponse):
                 raise Trouble(f"{self.url.host} closed the connection without an answer")
-        raise Trouble(f"{self.url.host} announces an answer again and again and gives none")
+        raise Trouble(f"{self.url.host} repeatedly announces an answer and sends none")
 
     async def body(self) -> AsyncGenerator[bytes]:
         """The pieces of the body; a Trouble if it ends before its length says so."""
@@ -197,7 +197,7 @@ class Connection:
                 event = self._http.next_event()
             except h11.RemoteProtocolError as error:
                 if self._reader.at_eof():
-                    raise Trouble(f"{self.url.host} closed the connection before its answer was whole") from None
+                    raise Trouble(f"{self.url.host} closed the connection before the end of its answer") from None
                 raise Trouble(f"{self.url.host} does not speak HTTP/1.1: {error}") from None
             if event is not h11.NEED_DATA:
                 return event

@@ -46,7 +46,7 @@ class PartFile:
             self._known = self._read_description()
             if self._known is None and self._part.exists() and not overwrite:
                 raise FolderError(
-                    f"{self._part} is somebody else's; choose another name, or replace it with --overwrite"
+                    f"{self._part} belongs to another program; choose another name, or replace it with --overwrite"
                 )
             target.parent.mkdir(parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT
@@ -184,7 +184,7 @@ class PartFile:
         try:
             os.link(self._part, self.target)
         except FileExistsError:
-            raise FolderError(f"{self.target} has come into being meanwhile; the download is in {self._part}") from None
+            raise FolderError(f"{self.target} was created in the meantime; the download is in {self._part}") from None
         except OSError:
             # The file system has no hard links.
             self._part.replace(self.target)

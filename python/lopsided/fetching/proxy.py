@@ -179,7 +179,7 @@ class Proxy:
     async def _stripe(self, client: _Client, job: _Stripe, connection: Connection, head: Head) -> None:
         first, end, size = described.content_range(head)
         if first != 0 or end > FIRST:
-            raise Trouble("the server sends another part than was asked for")
+            raise Trouble("the server sends another part than requested")
         fields = tuple(field for field in head.as_sent if field[0] != b"content-range")
         await client.head(200, fields, size)
         left = end
@@ -189,7 +189,7 @@ class Proxy:
             left -= len(piece)
             await client.data(piece)
         if left:
-            raise Trouble("the answer ended before the part did")
+            raise Trouble("the answer is shorter than the part")
         if end < size:
             missing = [(end, size)]
             streams = Streams(job, self._options.transfer(missing), described.of(head, size), None)

@@ -184,7 +184,7 @@ class Recording:
         """Returns the summary of the download. Raises UsageError if no data arrived."""
         came = [step for step in self.steps if step.step == "received"]
         if not came or came[-1].at_ns == self.steps[0].at_ns:
-            raise UsageError("nothing came in this download")
+            raise UsageError("no data arrived in this download")
         end = came[-1].at_ns
         seconds = end * 1e-9
         octets = sum(step.length for step in came)

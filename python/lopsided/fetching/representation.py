@@ -52,15 +52,15 @@ def content_range(head: Head) -> tuple[int, int, int]:
     Raises Trouble if the answer lacks one of them, or if they contradict each other.
     """
     if head.fields.get("content-type", "").lower().startswith("multipart/"):
-        raise Trouble("the server answers with several parts where one was asked for")
+        raise Trouble("the server sends several parts instead of one")
     found = _CONTENT_RANGE.fullmatch(head.fields.get("content-range", "").strip())
     if found is None:
         raise Trouble("the server does not say which part it sends")
     if found[3] == "*":
-        raise Trouble("the server does not say how long the whole is")
+        raise Trouble("the server does not send the total length")
     first, last, total = int(found[1]), int(found[2]), int(found[3])
     if not first <= last < total:
-        raise Trouble("the server sends a part that cannot be")
+        raise Trouble("the server sends an impossible part")
     length = head.number("content-length")
     if length is not None and length != last + 1 - first:
         raise Trouble("the server's lengths contradict each other")
@@ -82,4 +82,4 @@ def check_encoding(head: Head) -> None:
     """Raises an error if the data is compressed although no compression was requested."""
     if is_encoded(head):
         coding = head.fields["content-encoding"].strip().lower()
-        raise Trouble(f"the server compresses ({coding}) what was asked for as it is", lasting=True)
+        raise Trouble(f"the server compresses ({coding}) although no compression was requested", lasting=True)

@@ -127,7 +127,7 @@ class Streams:
         self.what.check(head, total)
         described.check_encoding(head)
         if first != start or last > end:
-            raise Trouble("the server sends another part than was asked for")
+            raise Trouble("the server sends another part than requested")
         left = last - first
         async for piece in connection.body():
             if len(piece) > left:
@@ -137,7 +137,7 @@ class Streams:
             place = transfer.received(_now(), at, len(piece), _late_ns(seen))
             job.place(place[0], piece)
         if left > 0:
-            raise Trouble("the answer ended before the part did")
+            raise Trouble("the answer is shorter than the part")
         if last < end:
             # A server may send less than was requested; the rest is requested again. The controller then counts from
             # zero, as for a new connection, but the kernel's counters go on, so the holes seen so far must not count
@@ -151,7 +151,7 @@ class Streams:
         if head.status == 206:
             return
         if head.status == 200 and self.what.validator is not None:
-            raise Changed("the server sends it whole, as another one")
+            raise Changed("the server now sends the whole object, which has changed")
         if head.status == 416:
             raise Changed("the server has no such part any more")
         raise Trouble(f"{self.job.url.host} answers with status {head.status}", wait_of(head))

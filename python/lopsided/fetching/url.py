@@ -64,7 +64,7 @@ def parse(text: str) -> Url:
     if parts.scheme not in _PORTS:
         raise UsageError(f"{shown}: a URL begins with http:// or https://")
     if not parts.hostname:
-        raise UsageError(f"{shown}: there is no host in it")
+        raise UsageError(f"{shown}: it has no host")
     if parts.username is not None or parts.password is not None:
         raise UsageError("a URL with a name or password in it is not supported")
     try:

@@ -27,7 +27,7 @@ def series(time_s: ArrayLike, *values: ArrayLike) -> tuple[Array, ...]:
     if time.size < 2:
         raise ValueError(f"a series needs at least two rows, got {time.size}")
     if np.any(np.diff(time) < 0):
-        raise ValueError("time runs backwards")
+        raise ValueError("times must not decrease")
     return (time, *columns)
 
 

@@ -51,7 +51,7 @@ def max_min_rates(
         raise ValueError("capacities are one column of numbers above zero")
     tops = [math.inf if top is None else float(top) for top in (limits or [None] * len(routes))]
     if len(tops) != len(routes) or any(not top >= 0 for top in tops):
-        raise ValueError("a limit is wanted for each flow: none, or a number not below zero")
+        raise ValueError("each flow needs a limit: None, or a number of at least zero")
     crosses = np.zeros((len(routes), room.size), dtype=bool)
     for flow, links in enumerate(routes):
         crosses[flow, list(links)] = True
@@ -84,7 +84,7 @@ def normalised_rates(rates: ArrayLike, fair: ArrayLike) -> Array:
     """
     values, wanted = _rates(rates), np.asarray(fair, dtype=np.float64)
     if wanted.shape != values.shape or np.any(~(wanted > 0)):
-        raise ValueError("a fair rate above zero is wanted for each rate")
+        raise ValueError("each rate needs a fair rate above zero")
     return np.asarray(values / wanted)
 
 
@@ -97,7 +97,7 @@ def harm_to_rate(alone: float, in_company: float) -> float:
     """
     positive("the rate alone", alone)
     if not in_company >= 0:
-        raise ValueError(f"a rate is not below zero, got {in_company}")
+        raise ValueError(f"a rate must not be negative, got {in_company}")
     return max(0.0, (alone - in_company) / alone)
 
 
@@ -108,7 +108,7 @@ def harm_to_cost(alone: float, in_company: float) -> float:
     cost below zero.
     """
     if not (alone >= 0 and in_company >= 0):
-        raise ValueError(f"a cost is not below zero, got {alone} alone and {in_company} in company")
+        raise ValueError(f"a cost must not be negative, got {alone} alone and {in_company} in company")
     return (in_company - alone) / in_company if in_company > alone else 0.0
 
 
@@ -122,7 +122,7 @@ def rtt_unfairness_exponent(rate_a: float, rate_b: float, rtt_a: float, rtt_b: f
     for name, value in (("rate", rate_a), ("rate", rate_b), ("RTT", rtt_a), ("RTT", rtt_b)):
         positive(f"each {name}", value)
     if rtt_a == rtt_b:
-        raise ValueError("equal round-trip times show no exponent")
+        raise ValueError("the exponent needs two unequal round-trip times")
     return math.log(rate_a / rate_b) / math.log(rtt_b / rtt_a)
 
 
@@ -148,9 +148,9 @@ def shares_over_time(
     """
     time, counters = np.asarray(time_s, dtype=np.float64), np.asarray(delivered_bytes, dtype=np.float64)
     if counters.ndim != 2 or counters.shape[0] != time.size or time.size < 2:
-        raise ValueError("a row of counters is wanted for each of at least two times")
+        raise ValueError("counters need one row for each time, and at least two times")
     if np.any(np.diff(time) < 0):
-        raise ValueError("time runs backwards")
+        raise ValueError("times must not decrease")
     positive("the window", window_s)
     # One nanosecond of slack, so that rounding does not lose a window that ends exactly at a limit.
     ends = time[(time >= t0_s + window_s - 1e-9) & (time <= t1_s + 1e-9)]
@@ -196,9 +196,9 @@ def convergence_time_s(
     time, values = np.asarray(time_s, dtype=np.float64), np.asarray(value, dtype=np.float64)
     wanted = np.asarray(target, dtype=np.float64)
     if values.ndim != 2 or values.shape != (time.size, wanted.size):
-        raise ValueError("a row of values for each time, and a column for each target, are wanted")
+        raise ValueError("values need one row for each time, and one column for each target")
     if not within > 0 or not hold_s >= 0:
-        raise ValueError(f"within must be above zero and hold not below, got {within} and {hold_s}")
+        raise ValueError(f"within must be above zero and hold_s at least zero, got {within} and {hold_s}")
     near = (np.abs(values - wanted) <= within * wanted * (1 + 1e-12)).all(axis=1) & (time >= since_s)
     began: float | None = None
     for now, good in zip(time, near, strict=True):
@@ -214,5 +214,5 @@ def convergence_time_s(
 def _rates(rates: ArrayLike) -> Array:
     values = np.asarray(rates, dtype=np.float64).ravel()
     if values.size == 0 or np.any(~(values >= 0)):
-        raise ValueError("rates are wanted: at least one, none below zero")
+        raise ValueError("at least one rate is needed, and none may be negative")
     return values

@@ -54,7 +54,7 @@ def padhye_throughput_bps(
     positive("segment size", segment_bytes)
     positive("round-trip time", rtt_s)
     if not 0 < loss <= 1:
-        raise ValueError(f"a share of lost segments is above 0 and at most 1, not {loss:g}")
+        raise ValueError(f"the share of lost segments must be above 0 and at most 1, not {loss:g}")
     recovery = rtt_s * np.sqrt(2 * segments_per_ack * loss / 3)
     timeouts = rto_s * min(1.0, 3 * np.sqrt(3 * segments_per_ack * loss / 8)) * loss * (1 + 32 * loss**2)
     return float(segment_bytes * 8 / (recovery + timeouts))

@@ -56,7 +56,7 @@ class Machine:
             try:
                 running.wait(timeout_s, progress)
             except subprocess.TimeoutExpired:
-                raise GuestFailed(f"the {self.kind} kernel got no further for {timeout_s:.0f} s") from None
+                raise GuestFailed(f"the {self.kind} kernel made no progress for {timeout_s:.0f} s") from None
         if (lacking := what_lacked(folder)) is not None:
             raise KernelUnavailable(f"the {self.kind} kernel: {lacking}; {another(self.kind)}")
         require_result(folder)

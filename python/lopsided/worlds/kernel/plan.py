@@ -428,7 +428,7 @@ class _Planner:
         here = sender
         while here != receiver:
             if here not in routes:
-                raise ValueError(f"no way from {sender} to {receiver}")
+                raise ValueError(f"no route from {sender} to {receiver}")
             there = next(name for name in self.names if self._address(name) == routes[here].via)
             if (here, there) in by_step:
                 found.append(by_step[here, there])

@@ -185,8 +185,8 @@ def red(limit: int, low: int, high: int, weight_shift: int, probability: float, 
     For an idle time the kernel looks up in a table how many bits the average falls, in cells of 2^scell microseconds.
     """
     scell, table = _idle_table(weight_shift, idle_ns)
-    # The probability in 32 bits supersedes Plog. The kernel starts the timer of its adaptation only if the flag is in the
-    # old place, where the other flags must be then.
+    # The probability in 32 bits supersedes Plog. The kernel starts the timer of its adaptation only if the flag is in
+    # the old place, where the other flags must be then.
     old = flags if flags & RED_ADAPTATIVE else 0
     parameters = struct.pack("=IIIBBBB", limit, low, high, weight_shift, 0, scell, old)
     options = _attribute(RED_PARMS, parameters) + _attribute(RED_STAB, table)

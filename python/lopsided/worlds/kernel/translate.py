@@ -503,7 +503,7 @@ def _ack_filter(queue: said.AckFilterQueue, where: str) -> tuple[str, str, int]:
         raise Unsupported(f"{where}: Linux' cake filters all that it may: leave out share, above and below")
     if inner["kind"] == "cake":
         return _cake(cast("said.CakeQueue", inner), where, rule)
-    raise Unsupported(f"{where}: Linux filters ACKs in cake alone, not in {inner['kind']}")
+    raise Unsupported(f"{where}: Linux only filters ACKs in cake, not in {inner['kind']}")
 
 
 def _cake(queue: said.CakeQueue, where: str, ack_filter: str) -> tuple[str, str, int]:
@@ -562,7 +562,7 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
             raise Unsupported(f"flow {flow['name']}: a datagram needs 40 octets here, for its headers and a time stamp")
         return Flow(**common, datagram_size=app["size_bytes"], datagram_rate=app["rate_bps"])
     if app["kind"] in ("http", "ftp", "rdra", "repair", "custom"):
-        raise Unsupported(f"flow {flow['name']}: app.kind {app['kind']} runs in the simulator alone, not on Linux")
+        raise Unsupported(f"flow {flow['name']}: app.kind {app['kind']} only runs in the simulator, not on Linux")
     sender, receiver = flow["sender_stack"], flow["receiver_stack"]
     common |= {
         "cc": sender["cc"],
@@ -573,7 +573,9 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
         "sender_receive_buffer": _buffer(sender["receive_buffer_bytes"]),
     }
     if app["kind"] == "bulk" and (app["wait_s"] or app["wait_jitter_s"]):
-        raise Unsupported(f"flow {flow['name']}: app.wait is the simulator's alone; on Linux a flow sends as it starts")
+        raise Unsupported(
+            f"flow {flow['name']}: app.wait only exists in the simulator; on Linux a flow sends as it starts"
+        )
     if app["kind"] == "transfer":
         repeat = FOREVER if app["repeat"] is None else app["repeat"]
         pause = nanoseconds(app["pause_s"])

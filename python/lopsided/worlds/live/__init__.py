@@ -109,7 +109,7 @@ def check(scenario: Scenario, options: RunOptions) -> None:
         raise UsageError("the world live runs on this machine's kernel: --kernel is for the world kernel")
     hosts = scenario.resolved["hosts"]
     if unknown := sorted(options.ours - set(hosts)):
-        raise UsageError(f"--ours {unknown[0]}: no host is called so; there are {', '.join(hosts[:12])}")
+        raise UsageError(f"--ours {unknown[0]}: there is no such host; there are {', '.join(hosts[:12])}")
     flows = scenario.resolved["flows"]
     kernels = {flow["sender_stack"]["cc"] for flow in flows if flow["from"] not in options.ours}
     for name in sorted(kernels & scenario.controllers.keys()):

@@ -228,7 +228,7 @@ def _set_buffer(of: socket.socket, forced: int, asked: int, size: int) -> None:
         of.setsockopt(socket.SOL_SOCKET, asked, size)
         if of.getsockopt(socket.SOL_SOCKET, asked) < 2 * size:
             bound = "net.core.rmem_max" if asked == socket.SO_RCVBUF else "net.core.wmem_max"
-            raise CannotBuild(f"a socket's buffer of {size} B: without root {bound} is the most") from None
+            raise CannotBuild(f"a socket's buffer of {size} B: without root the maximum is {bound}") from None
 
 
 class DatagramFlow:
