@@ -30,7 +30,7 @@ def test_max_min_stops_at_a_limit_and_gives_the_rest_away() -> None:
     assert metrics.max_min_rates([[0], [0], [0]], [10], [1, None, None]).tolist() == pytest.approx([1, 4.5, 4.5])
     # Without a link only the flow's own limit bounds it.
     assert metrics.max_min_rates([[], []], [10], [None, 3]).tolist() == [math.inf, 3]
-    with pytest.raises(ValueError, match="for each flow"):
+    with pytest.raises(ValueError, match="each flow needs a limit"):
         metrics.max_min_rates([[0]], [10], [1, 2])
     with pytest.raises(ValueError, match="above zero"):
         metrics.max_min_rates([[0]], [0])
