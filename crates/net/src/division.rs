@@ -107,7 +107,7 @@ struct Join {
     delay: Duration,
 }
 
-/// The lines that may be cut: both links foretell, and their delays are long enough.
+/// The lines that may be cut: both of their links foretell, and their delays are not much shorter than the longest one.
 fn candidates<H: Node>(network: &Network<H>, lines: &[LinePair]) -> Vec<Join> {
     let delay = |node: NodeId| match network.node(node) {
         NetNode::Link(link) if link.foretells() => Some(link.delay()).filter(|delay| !delay.is_zero()),

@@ -12,7 +12,7 @@ pub(crate) enum Giver {
     Plain,
     /// A stage, a medium or an edge: it may create packets or send received packets elsewhere, so no promise about the
     /// origin of its packets is possible.
-    Wilful,
+    Custom,
 }
 
 /// The nodes with a wire into each node.

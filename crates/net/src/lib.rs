@@ -9,12 +9,12 @@
 
 #![deny(missing_docs)]
 
-mod confluence;
 mod division;
 mod event_queue;
 mod inlets;
+mod merge_point;
 mod network;
-mod onward;
+mod next_hop;
 mod parts;
 mod routing;
 

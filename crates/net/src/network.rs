@@ -29,14 +29,14 @@
 //!   follower with its future arrival time. This continues along a row of any length. The order stays right because a
 //!   drop-tail link delivers packets in the order in which they enter, and the follower has no other source of packets.
 //! - A link with several leaders: packets from different leaders must be sorted by time first. They wait in a
-//!   [`Confluence`], the merge point in front of the link, and enter the link in batches.
+//!   [`MergePoint`], the merge point in front of the link, and enter the link in batches.
 //!
 //! Rows are an optimization. They never change a result: `tests/rows.rs` compares networks with rows and without. See
 //! [`Network::with_followers`] for the conditions.
 
-use crate::confluence::{Confluence, Entering};
 use crate::inlets::{Giver, Inlets};
-use crate::onward::{Follower, Hop, Onward, Way};
+use crate::merge_point::{Entering, MergePoint};
+use crate::next_hop::{Follower, Hop, NextHops, Way};
 use crate::{EventQueue, Router};
 use lopsided_core::packet::{Delivered, NewPacket};
 use lopsided_core::{Accounting, Bytes, Count, Cx, Event, EventMask, Node, NodeId, Packet, Port, Time, Unboxed};
@@ -100,7 +100,7 @@ impl<H: Node> NetNode<H> {
 
 /// A packet that passed a link into another part of the network. `at` is the time at which it arrives there.
 #[derive(Debug)]
-pub(crate) struct Left {
+pub(crate) struct Crossed {
     pub link: NodeId,
     at: Time,
     way: Way,
@@ -143,8 +143,8 @@ struct Row {
     /// The only leader of this link; `None` if it has no leader or several.
     follows: Option<NodeId>,
     /// Index of the merge point in front of this link; `None` unless it has several leaders.
-    gathers: Option<u32>,
-    /// Index in `Network::onward` of the router behind this link, if this link is a leader; `u32::MAX` if it is not.
+    merge_point: Option<u32>,
+    /// Index in `Network::next_hops` of the router behind this link, if this link is a leader; `u32::MAX` if it is not.
     leads_by: u32,
     /// True if the link leads from this part of a divided network into another part.
     leads_out: bool,
@@ -152,7 +152,7 @@ struct Row {
 
 impl Row {
     /// The value for a node that is no leader and no follower.
-    const APART: Row = Row { follows: None, gathers: None, leads_by: u32::MAX, leads_out: false };
+    const APART: Row = Row { follows: None, merge_point: None, leads_by: u32::MAX, leads_out: false };
 }
 
 /// The far end of port 0 of a node that has no ports.
@@ -202,16 +202,16 @@ pub struct Network<H> {
     wires: Vec<Attachment>,
     queue: EventQueue,
     /// The merge points, each with the link behind it.
-    confluences: Vec<(NodeId, Confluence)>,
+    merge_points: Vec<(NodeId, MergePoint)>,
     /// The next-hop tables of the routers between leaders and followers. Shared with the parts of a divided network.
-    onward: Arc<Vec<Onward>>,
+    next_hops: Arc<Vec<NextHops>>,
     /// Stack of the nodes to poll; the last is polled first.
     dirty: Vec<NodeId>,
     events: u64,
     /// Packets that left at edges.
     egress: VecDeque<(NodeId, Delivered)>,
     /// In a part of a divided network: packets that passed into other parts.
-    left: Vec<Left>,
+    left: Vec<Crossed>,
 }
 
 impl<H: Node> Network<H> {
@@ -237,8 +237,8 @@ impl<H: Node> Network<H> {
             places,
             wires: flat,
             queue,
-            confluences: Vec::new(),
-            onward: Arc::default(),
+            merge_points: Vec::new(),
+            next_hops: Arc::default(),
             dirty: Vec::new(),
             events: 0,
             egress: VecDeque::new(),
@@ -286,30 +286,30 @@ impl<H: Node> Network<H> {
                 [leader] => row.follows = Some(leader),
                 _ => {
                     // Packets from several leaders must be sorted by time.
-                    row.gathers = Some(self.confluences.len() as u32);
-                    self.confluences.push((follower, Confluence::new(delay, false)));
+                    row.merge_point = Some(self.merge_points.len() as u32);
+                    self.merge_points.push((follower, MergePoint::new(delay, false)));
                 }
             }
             leading.extend(leaders);
         }
         // One next-hop table per router, however many leaders end at the router.
-        let mut onward: Vec<Onward> = Vec::new();
+        let mut next_hops: Vec<NextHops> = Vec::new();
         let mut numbers: Vec<Option<u32>> = vec![None; self.places.len()];
         for leader in leading {
             let router = self.places[leader.index()].outlet.node;
             let number = *numbers[router.index()].get_or_insert_with(|| {
-                onward.push(self.onward_of(router));
-                onward.len() as u32 - 1
+                next_hops.push(self.next_hops_of(router));
+                next_hops.len() as u32 - 1
             });
             self.places[leader.index()].row.leads_by = number;
         }
         // A second pass, because a table refers to the tables behind it.
         let leads_by = |link: NodeId| self.places.get(link.index()).map_or(u32::MAX, |place| place.row.leads_by);
-        for number in 0..onward.len() {
-            let ways = onward[number].ways(&onward, leads_by);
-            onward[number].set_ways(ways);
+        for number in 0..next_hops.len() {
+            let ways = next_hops[number].ways(&next_hops, leads_by);
+            next_hops[number].set_ways(ways);
         }
-        self.onward = Arc::new(onward);
+        self.next_hops = Arc::new(next_hops);
         self
     }
 
@@ -317,7 +317,7 @@ impl<H: Node> Network<H> {
         let giver = |node: &NetNode<H>| match node {
             NetNode::Router(_) => Giver::Router,
             NetNode::Link(_) | NetNode::Host(_) => Giver::Plain,
-            NetNode::Custom(_) | NetNode::Edge | NetNode::Elsewhere(_) => Giver::Wilful,
+            NetNode::Custom(_) | NetNode::Edge | NetNode::Elsewhere(_) => Giver::Custom,
         };
         let nodes = (0..self.places.len()).map(|index| NodeId(index as u32));
         let wires = nodes.flat_map(|from| self.wires_of(from).iter().map(move |wire| (from, wire.node)));
@@ -325,15 +325,15 @@ impl<H: Node> Network<H> {
     }
 
     /// The next-hop table of a router. The leaders of all links must be set before.
-    fn onward_of(&self, router: NodeId) -> Onward {
+    fn next_hops_of(&self, router: NodeId) -> NextHops {
         let NetNode::Router(node) = self.node(router) else { unreachable!("what leads does so by a router") };
-        Onward::new(node.routes(), |port| self.hop_to(self.wire(router, port).node))
+        NextHops::new(node.routes(), |port| self.hop_to(self.wire(router, port).node))
     }
 
     /// A next hop over this node, which need not be a link.
     fn hop_to(&self, node: NodeId) -> Hop {
         let row = &self.places[node.index()].row;
-        Hop::new(node, row.follows, row.gathers)
+        Hop::new(node, row.follows, row.merge_point)
     }
 
     /// States that the caller does not read a link's measurements before `until`, so that a link may count future
@@ -421,7 +421,7 @@ impl<H: Node> Network<H> {
 
     /// Number and size of all packets in nodes and in merge points.
     pub fn held(&self) -> Count {
-        let on_their_way = self.confluences.iter().map(|(_, confluence)| confluence.held());
+        let on_their_way = self.merge_points.iter().map(|(_, merge_point)| merge_point.held());
         self.places.iter().map(|place| place.node.held()).chain(on_their_way).sum()
     }
 
@@ -482,9 +482,9 @@ impl<H: Node> Network<H> {
         }
         self.now = self.now.max(until);
         // Packets that entered a link by now must be in its statistics before the caller reads them.
-        for number in 0..self.confluences.len() {
-            self.let_in(number);
-            self.rearm(self.confluences[number].0);
+        for number in 0..self.merge_points.len() {
+            self.admit(number);
+            self.rearm(self.merge_points[number].0);
         }
         Progress::Reached
     }
@@ -493,9 +493,9 @@ impl<H: Node> Network<H> {
     fn wake(&mut self, index: usize) {
         let node = NodeId(index as u32);
         // The link must have every packet that entered it by now before it computes departures.
-        let gathers = self.places[index].row.gathers;
-        if let Some(confluence) = gathers {
-            self.let_in(confluence as usize);
+        let merge_point = self.places[index].row.merge_point;
+        if let Some(merge_point) = merge_point {
+            self.admit(merge_point as usize);
         }
         let mut cx = Cx::new(self.now, node, &mut self.accounting);
         let place = &mut self.places[index];
@@ -506,7 +506,7 @@ impl<H: Node> Network<H> {
                 let outlet = place.outlet;
                 // Set the time before forwarding: the packet may reach this same link again, which then sets a newer
                 // time.
-                self.queue.set(index, self.due(gathers, arrives));
+                self.queue.set(index, self.due(merge_point, arrives));
                 if let Some(packet) = arrived {
                     self.forward(outlet, packet);
                 }
@@ -622,9 +622,9 @@ impl<H: Node> Network<H> {
             let place = &mut self.places[node.index()];
             let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
-            let onward = self.onward.get(place.row.leads_by as usize);
+            let next_hops = self.next_hops.get(place.row.leads_by as usize);
             // The last link of the row: the packet's arrival is an event, or it leaves this part of the network.
-            let Some(next) = onward.and_then(|onward| onward.follower(node, &mut packet)) else {
+            let Some(next) = next_hops.and_then(|next_hops| next_hops.follower(node, &mut packet)) else {
                 if place.row.leads_out {
                     self.leave(node, packet, size, at, Way::UNKNOWN);
                 } else if link.handle_packet_at(packet, size, at, &mut cx) {
@@ -637,8 +637,8 @@ impl<H: Node> Network<H> {
             (at, packet) = passed;
             match next {
                 Follower::Of(next) => node = next,
-                Follower::OfSeveral(confluence, way) => {
-                    return self.gather(confluence, Entering::new(at, node, packet, size, way));
+                Follower::OfSeveral(merge_point, way) => {
+                    return self.merge(merge_point, Entering::new(at, node, packet, size, way));
                 }
             }
         }
@@ -646,10 +646,10 @@ impl<H: Node> Network<H> {
 
     /// Adds a packet to the merge point in front of a link.
     #[inline(always)]
-    fn gather(&mut self, confluence: usize, entering: Entering) {
-        let (link, confluence) = &mut self.confluences[confluence];
+    fn merge(&mut self, merge_point: usize, entering: Entering) {
+        let (link, merge_point) = &mut self.merge_points[merge_point];
         // Only a new earliest packet changes the time of the link.
-        if confluence.add(entering) {
+        if merge_point.add(entering) {
             let link = *link;
             self.rearm(link);
         }
@@ -657,21 +657,21 @@ impl<H: Node> Network<H> {
 
     /// Lets all packets that entered the link by now out of the merge point into the link. The caller must set the
     /// link's time afterwards.
-    fn let_in(&mut self, confluence: usize) {
-        let link = self.confluences[confluence].0;
-        while let Some(entering) = self.confluences[confluence].1.take(self.now) {
+    fn admit(&mut self, merge_point: usize) {
+        let link = self.merge_points[merge_point].0;
+        while let Some(entering) = self.merge_points[merge_point].1.take(self.now) {
             let (mut at, size, way, mut packet) = (entering.at, entering.size(), entering.way, entering.packet);
             let mut node = link;
             // The next hop behind the link is known already, so no routing table is read again.
             if way != Way::UNKNOWN {
                 let place = &mut self.places[link.index()];
-                let Some(onward) = self.onward.get(place.row.leads_by as usize) else {
+                let Some(next_hops) = self.next_hops.get(place.row.leads_by as usize) else {
                     self.leave(link, packet, size, at, way);
                     continue;
                 };
                 let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
                 let mut cx = Cx::new(self.now, node, &mut self.accounting);
-                node = onward.follower_by(way);
+                node = next_hops.follower_by(way);
                 let Some(passed) = foretelling(link).pass_through(packet, size, at, &mut cx) else { continue };
                 (at, packet) = passed;
             }
@@ -689,17 +689,17 @@ impl<H: Node> Network<H> {
     /// Reads the node's time again and stores it in the event queue.
     fn rearm(&mut self, node: NodeId) {
         let place = &self.places[node.index()];
-        let due = self.due(place.row.gathers, place.node.poll_timeout());
+        let due = self.due(place.row.merge_point, place.node.poll_timeout());
         self.queue.set(node.index(), due);
     }
 
     /// Time of the node's next event: its own time, or the time at which the link needs the packets in its merge point,
     /// whichever is earlier.
     #[inline(always)]
-    fn due(&self, gathers: Option<u32>, own: Option<Time>) -> Option<Time> {
-        let Some(confluence) = gathers else { return own };
+    fn due(&self, merge_point: Option<u32>, own: Option<Time>) -> Option<Time> {
+        let Some(merge_point) = merge_point else { return own };
         // `Time::MAX`, for an empty merge point, is later than the horizon of the event queue and counts as no time.
-        let entering = self.confluences[confluence as usize].1.due();
+        let entering = self.merge_points[merge_point as usize].1.due();
         Some(own.map_or(entering, |own| own.min(entering)))
     }
 }
@@ -722,13 +722,13 @@ impl<H: Node> Network<H> {
         });
         // A merge point in front of an exit must pass packets on at once: the other part needs them at the end of
         // the window.
-        let confluences = self.confluences.iter().map(|(link, confluence)| {
+        let merge_points = self.merge_points.iter().map(|(link, merge_point)| {
             let exits = places[link.index()].row.leads_out;
-            (*link, confluence.part(exits))
+            (*link, merge_point.part(exits))
         });
         Network {
-            confluences: confluences.collect(),
-            onward: self.onward.clone(),
+            merge_points: merge_points.collect(),
+            next_hops: self.next_hops.clone(),
             accounting: self.accounting.part(),
             now: self.now,
             places,
@@ -751,9 +751,9 @@ impl<H: Node> Network<H> {
         std::mem::swap(&mut self.places[node.index()].node, &mut other.places[node.index()].node);
         self.accounting.swap_node(node, &mut other.accounting);
         // The packets in front of a link move with the link.
-        if let Some(confluence) = self.places[node.index()].row.gathers {
-            let confluence = confluence as usize;
-            self.confluences[confluence].1.exchange(&mut other.confluences[confluence].1);
+        if let Some(merge_point) = self.places[node.index()].row.merge_point {
+            let merge_point = merge_point as usize;
+            self.merge_points[merge_point].1.exchange(&mut other.merge_points[merge_point].1);
         }
     }
 
@@ -783,36 +783,36 @@ impl<H: Node> Network<H> {
         let NetNode::Link(node) = &mut self.places[link.index()].node else { unreachable!("parts meet at links") };
         let mut cx = Cx::new(self.now, link, &mut self.accounting);
         if let Some((at, packet)) = foretelling(node).pass_through(packet, size, at, &mut cx) {
-            self.left.push(Left { link, at, way, packet: self.accounting.unbox(packet) });
+            self.left.push(Crossed { link, at, way, packet: self.accounting.unbox(packet) });
         }
     }
 
     /// Returns the packets that left for other parts since the last call.
-    pub(crate) fn take_left(&mut self) -> Vec<Left> {
+    pub(crate) fn take_crossed(&mut self) -> Vec<Crossed> {
         std::mem::take(&mut self.left)
     }
 
     /// Takes back the emptied list, to reuse its memory.
-    pub(crate) fn reuse_left(&mut self, room: Vec<Left>) {
+    pub(crate) fn reuse_crossed(&mut self, room: Vec<Crossed>) {
         debug_assert!(room.is_empty() && self.left.is_empty());
         self.left = room;
     }
 
     /// Accepts a packet from another part: it enters the follower of the link, or waits in [`NetNode::Elsewhere`] for
     /// its arrival event.
-    pub(crate) fn arrive(&mut self, Left { link, at, way, packet }: Left) {
+    pub(crate) fn arrive(&mut self, Crossed { link, at, way, packet }: Crossed) {
         let mut packet = self.accounting.rebox(packet);
         let size = packet.size();
-        let onward = self.onward.get(self.places[link.index()].row.leads_by as usize);
+        let next_hops = self.next_hops.get(self.places[link.index()].row.leads_by as usize);
         // The other part may have looked up the next hop already; then the TTL is lowered already, too.
-        let follower = onward.and_then(|onward| match way {
-            Way::UNKNOWN => onward.follower(link, &mut packet),
-            way => Some(Follower::Of(onward.follower_by(way))),
+        let follower = next_hops.and_then(|next_hops| match way {
+            Way::UNKNOWN => next_hops.follower(link, &mut packet),
+            way => Some(Follower::Of(next_hops.follower_by(way))),
         });
         match follower {
             Some(Follower::Of(follower)) => return self.cross(follower, packet, size, at),
-            Some(Follower::OfSeveral(confluence, way)) => {
-                return self.gather(confluence, Entering::new(at, link, packet, size, way));
+            Some(Follower::OfSeveral(merge_point, way)) => {
+                return self.merge(merge_point, Entering::new(at, link, packet, size, way));
             }
             None => {}
         }

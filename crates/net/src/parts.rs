@@ -28,7 +28,7 @@
 //! [`Division`] chooses where to cut.
 
 use crate::division::Division;
-use crate::network::{Left, NetNode, Network, Progress, foretelling};
+use crate::network::{Crossed, NetNode, Network, Progress, foretelling};
 use lopsided_core::{Node, NodeId, Time};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -90,7 +90,7 @@ struct Shared<'a> {
     division: &'a Division,
     /// The mailboxes of each part, for windows with an even number and with an odd number: no part writes into a
     /// mailbox that another part still reads.
-    mail: [Vec<Mutex<Vec<Left>>>; 2],
+    mail: [Vec<Mutex<Vec<Crossed>>>; 2],
     /// All parts wait here at the end of each window.
     barrier: Barrier,
     /// The last window of the run. A part that ends the run sets it before the barrier of that window, so all parts
@@ -195,7 +195,7 @@ impl<H: Node> Parts<H> {
     /// Delivers the packets of the last window. A packet that arrives may cross the next cut at once, hence the loop.
     fn hand_over_rest(&mut self) {
         loop {
-            let left: Vec<Left> = self.networks.iter_mut().flat_map(Network::take_left).collect();
+            let left: Vec<Crossed> = self.networks.iter_mut().flat_map(Network::take_crossed).collect();
             if left.is_empty() {
                 return;
             }
@@ -293,9 +293,9 @@ fn advance<H: Node>(part: &mut Network<H>, end: Time, stuck: u64) -> Progress {
 }
 
 /// Puts the packets that crossed a cut into the mailboxes of the parts behind it.
-fn post<H: Node>(part: &mut Network<H>, mail: &[Mutex<Vec<Left>>], division: &Division) {
-    let mut crossed = part.take_left();
-    let mut open: Option<(usize, MutexGuard<'_, Vec<Left>>)> = None;
+fn post<H: Node>(part: &mut Network<H>, mail: &[Mutex<Vec<Crossed>>], division: &Division) {
+    let mut crossed = part.take_crossed();
+    let mut open: Option<(usize, MutexGuard<'_, Vec<Crossed>>)> = None;
     for left in crossed.drain(..) {
         let to = division.part_of[part.behind(left.link).index()];
         match &mut open {
@@ -310,7 +310,7 @@ fn post<H: Node>(part: &mut Network<H>, mail: &[Mutex<Vec<Left>>], division: &Di
         }
     }
     drop(open);
-    part.reuse_left(crossed);
+    part.reuse_crossed(crossed);
 }
 
 // A poisoned mailbox is still usable: the thread that panicked ends the run itself.

@@ -104,7 +104,7 @@ impl Places {
         self.0.len()
     }
 
-    /// A node's name. For a node in a direction of a link also the direction, otherwise "".
+    /// A node's name and direction. The direction is empty for nodes that are not in a link.
     pub fn of(&self, node: NodeId) -> (Name, &'static str) {
         self.0[node.index()].clone()
     }

@@ -50,7 +50,7 @@ pub struct Presets<P: 'static> {
 
 /// One key of a part, made by [`key`].
 pub struct Key<P> {
-    /// The part's name, as in a scenario.
+    /// The key's name, as in a scenario.
     pub name: &'static str,
     field: fn(&mut P) -> &mut dyn Setting,
     /// One sentence for the reference.

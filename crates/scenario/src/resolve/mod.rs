@@ -176,7 +176,7 @@ fn check_room(network: &Network, hop: Hop, packet: Bytes, flow: &str, report: &m
     }
 }
 
-/// The file's name without folder and ending, with all characters replaced that a name cannot have.
+/// The file's name without folder and ending. Characters that are not allowed in names become `-`.
 fn stem(file: &str) -> String {
     let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = base.strip_suffix(".toml").unwrap_or(base);

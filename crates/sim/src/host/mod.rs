@@ -3,7 +3,7 @@
 //! # How a host works
 //!
 //! - Each application is on one end of one flow and has an [`AppSlot`]. Each connection has a slot in [`HostSockets`].
-//!   Both are numbered together: applications first, then connections.
+//!   Applications and connections share one sequence of numbers: applications first, then connections.
 //! - `timers` has one time per application and per connection. A time may be too early, but never too late. So a timer
 //!   that moves to a later time is not updated: when the old time comes, the connection is asked again. This is cheaper
 //!   than an update for every segment.

@@ -18,13 +18,13 @@ use lopsided_core::{NodeId, Packet, Port};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// The next hop behind a link that a packet has not entered yet: an index into [`Onward::near`] of the router behind
+/// The next hop behind a link that a packet has not entered yet: an index into [`NextHops::near`] of the router behind
 /// that link. 16 bits, because each packet at a merge point stores one. The TTL is decremented already for that router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way(u16);
 
 impl Way {
-    /// The next hop is looked up when the packet enters the link.
+    /// Not known yet: the next hop is looked up when the packet enters the link.
     pub const UNKNOWN: Way = Way(u16::MAX);
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Follower {
 
 /// The next-hop table of one router: a link for each destination address.
 #[derive(Debug)]
-pub(crate) struct Onward {
+pub(crate) struct NextHops {
     /// First of the consecutive IPv4 addresses that `near` covers.
     first: u32,
     /// The next hops of the IPv4 addresses from `first` on, by offset.
@@ -57,7 +57,7 @@ pub(crate) struct Hop {
     /// The only leader of the link; [`NO_NODE`] if it has none or several.
     leader: NodeId,
     /// Index of the merge point in front of the link; [`NONE`] if it has at most one leader.
-    confluence: u32,
+    merge_point: u32,
     /// The next hop behind the link, if it has several leaders and that hop is known.
     way: Way,
     /// Number of routers by which the TTL is lowered: 2 if `way` is known, else 1.
@@ -69,41 +69,41 @@ const NONE: u32 = u32::MAX;
 
 impl Hop {
     /// A node that is not a follower.
-    pub const NOWHERE: Hop = Hop { link: NO_NODE, leader: NO_NODE, confluence: NONE, way: Way::UNKNOWN, routers: 1 };
+    pub const NOWHERE: Hop = Hop { link: NO_NODE, leader: NO_NODE, merge_point: NONE, way: Way::UNKNOWN, routers: 1 };
 
-    /// A next hop over `link`. The way behind the link is set later, by [`Onward::set_ways`].
-    pub fn new(link: NodeId, leader: Option<NodeId>, confluence: Option<u32>) -> Hop {
+    /// A next hop over `link`. The way behind the link is set later, by [`NextHops::set_ways`].
+    pub fn new(link: NodeId, leader: Option<NodeId>, merge_point: Option<u32>) -> Hop {
         Hop {
             link,
             leader: leader.unwrap_or(NO_NODE),
-            confluence: confluence.unwrap_or(NONE),
+            merge_point: merge_point.unwrap_or(NONE),
             way: Way::UNKNOWN,
             routers: 1,
         }
     }
 }
 
-impl Onward {
+impl NextHops {
     /// The table of a router with these routes. `hop` returns the next hop at a port.
-    pub fn new(routes: &Routes, hop: impl Fn(Port) -> Hop) -> Onward {
+    pub fn new(routes: &Routes, hop: impl Fn(Port) -> Hop) -> NextHops {
         // Addresses without a route have no follower: the router then drops the packet by an event.
         let hop = |port: Option<Port>| port.map_or(Hop::NOWHERE, &hop);
         let (first, near) = routes.near();
         let far = routes.far().map(|(address, port)| (address, hop(Some(port)))).collect();
-        Onward { first, near: near.map(hop).collect(), far, default: hop(routes.default_port()) }
+        NextHops { first, near: near.map(hop).collect(), far, default: hop(routes.default_port()) }
     }
 
     /// Computes, for each near address, the next hop behind a link with several leaders. `leads_by` returns the index
     /// in `all` of the table of the router behind a link.
-    pub fn ways(&self, all: &[Onward], leads_by: impl Fn(NodeId) -> u32) -> Vec<Way> {
+    pub fn ways(&self, all: &[NextHops], leads_by: impl Fn(NodeId) -> u32) -> Vec<Way> {
         let way = |(place, hop): (usize, &Hop)| match all.get(leads_by(hop.link) as usize) {
-            Some(behind) if hop.confluence != NONE => behind.way(self.first.wrapping_add(place as u32), hop.link),
+            Some(behind) if hop.merge_point != NONE => behind.way(self.first.wrapping_add(place as u32), hop.link),
             _ => Way::UNKNOWN,
         };
         self.near.iter().enumerate().map(way).collect()
     }
 
-    /// Stores the result of [`Onward::ways`].
+    /// Stores the result of [`NextHops::ways`].
     pub fn set_ways(&mut self, ways: Vec<Way>) {
         for (hop, way) in self.near.iter_mut().zip(ways) {
             (hop.way, hop.routers) = (way, 1 + u8::from(way != Way::UNKNOWN));
@@ -137,10 +137,10 @@ impl Onward {
             Some(near) => near,
             None => self.far.get(&packet.dst()).unwrap_or(&self.default),
         };
-        if hop.confluence != NONE {
+        if hop.merge_point != NONE {
             // `lower_ttl_by` fails and changes nothing if the second router would drop the packet.
             let way = if packet.lower_ttl_by(hop.routers) { hop.way } else { one_router(packet)? };
-            Some(Follower::OfSeveral(hop.confluence as usize, way))
+            Some(Follower::OfSeveral(hop.merge_point as usize, way))
         } else if hop.leader == from && packet.lower_ttl() {
             Some(Follower::Of(hop.link))
         } else {
@@ -170,12 +170,12 @@ mod tests {
         Packet::unbooked(1, Time::ZERO, new)
     }
 
-    /// Behind link 0, link 1 gathers; behind that, link 2 follows.
-    fn two_routers() -> [Onward; 2] {
+    /// Behind link 0, link 1 merge_point; behind that, link 2 follows.
+    fn two_routers() -> [NextHops; 2] {
         let mut routes = Routes::beginning_at(Ipv4Addr::new(10, 0, 0, 1));
         routes.set(TO.into(), Port(0));
         let hops = [Hop::new(NodeId(1), None, Some(7)), Hop::new(NodeId(2), Some(NodeId(1)), None)];
-        let mut both = hops.map(|hop| Onward::new(&routes, |_| hop));
+        let mut both = hops.map(|hop| NextHops::new(&routes, |_| hop));
         let ways = both[0].ways(&both, |link| link.0);
         both[0].set_ways(ways);
         both

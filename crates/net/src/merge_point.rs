@@ -7,13 +7,13 @@
 //!
 //! When does the link need it? A packet that enters the link at time t leaves it at t + delay at the earliest. The link
 //! therefore has nothing to deliver before t + delay, and may accept all packets of that span in one batch
-//! ([`Confluence::due`]). By then every packet that enters at t is here.
+//! ([`MergePoint::due`]). By then every packet that enters at t is here.
 //!
 //! Invariants:
 //!
 //! - Packets leave in order of entry time. Packets with equal times leave by the number of the leader, and then in the
 //!   order in which they came, exactly as if each arrival were an event of the network.
-//! - [`Confluence::due`] is never too late: each new earliest packet updates it, and the caller then updates the link's
+//! - [`MergePoint::due`] is never too late: each new earliest packet updates it, and the caller then updates the link's
 //!   event.
 //! - The conservation check counts packets that wait here as held.
 //!
@@ -21,7 +21,7 @@
 //! the link much later, after a long delay or queue of its leader, would make this list long. Packets later than the
 //! current *stretch* of time are put aside unsorted, and are sorted when their stretch begins.
 
-use crate::onward::Way;
+use crate::next_hop::Way;
 use lopsided_core::{Bytes, Count, Duration, NodeId, Packet, Time};
 use std::collections::VecDeque;
 
@@ -63,7 +63,7 @@ impl Entering {
 
 /// The merge point in front of one link.
 #[derive(Debug)]
-pub(crate) struct Confluence {
+pub(crate) struct MergePoint {
     /// Time from the first packet's entry until the link must have the packet.
     slack: Duration,
     /// The delay of the link.
@@ -103,11 +103,11 @@ struct Coming {
     first_later: Time,
 }
 
-impl Confluence {
+impl MergePoint {
     /// The merge point in front of a link with this delay. `in_time` is true if the link leads into another part of a
     /// divided network: the other part needs each packet by the end of the window, so no packet may wait for the link's
     /// delay.
-    pub fn new(delay: Duration, in_time: bool) -> Confluence {
+    pub fn new(delay: Duration, in_time: bool) -> MergePoint {
         let coming = Coming {
             first: Time::MAX,
             until: Time::ZERO,
@@ -118,16 +118,16 @@ impl Confluence {
             first_later: Time::MAX,
         };
         let slack = if in_time { Duration::ZERO } else { delay };
-        Confluence { slack, delay, stretch: delay.max(LEAST_STRETCH), coming }
+        MergePoint { slack, delay, stretch: delay.max(LEAST_STRETCH), coming }
     }
 
     /// An empty merge point in front of the same link, for a part of the network.
-    pub fn part(&self, in_time: bool) -> Confluence {
-        Confluence::new(self.delay, in_time)
+    pub fn part(&self, in_time: bool) -> MergePoint {
+        MergePoint::new(self.delay, in_time)
     }
 
     /// Swaps the packets of two merge points.
-    pub fn exchange(&mut self, other: &mut Confluence) {
+    pub fn exchange(&mut self, other: &mut MergePoint) {
         std::mem::swap(&mut self.coming, &mut other.coming);
     }
 
@@ -137,7 +137,7 @@ impl Confluence {
         if self.coming.first == Time::MAX { Time::MAX } else { self.coming.first + self.slack }
     }
 
-    /// Adds a packet. Returns true if it is now the earliest one, so that [`Confluence::due`] changed.
+    /// Adds a packet. Returns true if it is now the earliest one, so that [`MergePoint::due`] changed.
     #[inline(always)]
     pub fn add(&mut self, entering: Entering) -> bool {
         let coming = &mut self.coming;
@@ -175,7 +175,7 @@ impl Confluence {
         if first.is_some() { first } else { self.take_later(until) }
     }
 
-    /// [`Confluence::take`] if no packet of `since` enters by `until`.
+    /// The slow path of [`MergePoint::take`]: no packet of `since` enters by `until`.
     #[cold]
     fn take_later(&mut self, until: Time) -> Option<Entering> {
         let coming = &mut self.coming;
@@ -288,7 +288,7 @@ mod tests {
                 1..20,
             ),
         ) {
-            let mut confluence = Confluence::new(Duration::from_millis(1), false);
+            let mut merge_point = MergePoint::new(Duration::from_millis(1), false);
             let (mut waiting, mut now, mut number) = (Vec::new(), 0, 0);
             for (added, on) in steps {
                 for (later, from) in added {
@@ -296,19 +296,19 @@ mod tests {
                     let at = now + 1 + later;
                     waiting.push((at, from, number));
                     let first = waiting.iter().map(|(at, ..)| *at).min();
-                    let was_first = confluence.add(entering(number, at, from));
+                    let was_first = merge_point.add(entering(number, at, from));
                     prop_assert!(!was_first || first == Some(at));
-                    prop_assert_eq!(Some(confluence.due()), first.map(|at| Time::from_nanos(at + 1_000_000)));
+                    prop_assert_eq!(Some(merge_point.due()), first.map(|at| Time::from_nanos(at + 1_000_000)));
                 }
                 now += on;
                 waiting.sort();
                 let entered = waiting.partition_point(|(at, ..)| *at <= now);
                 for (at, from, number) in waiting.drain(..entered) {
-                    let taken = confluence.take(Time::from_nanos(now)).expect("it has entered");
+                    let taken = merge_point.take(Time::from_nanos(now)).expect("it has entered");
                     prop_assert_eq!((taken.at.as_nanos(), taken.from.0, taken.packet.id()), (at, from, number));
                 }
-                prop_assert!(confluence.take(Time::from_nanos(now)).is_none());
-                prop_assert_eq!(confluence.held().packets, waiting.len() as u64);
+                prop_assert!(merge_point.take(Time::from_nanos(now)).is_none());
+                prop_assert_eq!(merge_point.held().packets, waiting.len() as u64);
             }
         }
     }
