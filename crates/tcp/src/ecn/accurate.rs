@@ -27,8 +27,8 @@ const FIRST_OCTETS: u32 = 1;
 const OCTETS_MASK: u32 = (1 << AccEcnOption::COUNTER_BITS) - 1;
 /// Number of marked packets after which an ACK is sent if data waits for an ACK.
 const MARKS_WITH_DATA: u32 = 2;
-/// Number of marked packets without data after which an ACK is sent. It is higher, because the ACK itself would be
-/// acknowledged.
+/// Number of marked packets without data after which an ACK is sent. It is higher than with data, because the ACK
+/// itself would be acknowledged.
 const MARKS_WITHOUT_DATA: u32 = 3;
 
 /// The receiver's counters.

@@ -48,9 +48,9 @@ pub(crate) struct SendBufferState {
 pub(crate) enum Growth {
     /// The buffer does not grow.
     None,
-    /// By a step: see [`SendBufferLimit::step`].
+    /// It grows by a fixed step ([`SendBufferLimit::step`]).
     Step,
-    /// To a number of windows: see [`SendBufferLimit::provide`].
+    /// It grows to a multiple of the window ([`SendBufferLimit::provide`]).
     Windows,
 }
 

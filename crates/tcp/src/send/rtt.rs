@@ -16,7 +16,7 @@ const MOMENT: Duration = Duration::from_micros(1);
 #[derive(Debug)]
 pub(crate) struct RttEstimator {
     rule: RtoRule,
-    /// Grain of the stack's timers.
+    /// Resolution of the stack's timers (RFC 6298's G).
     grain: Duration,
     srtt: Option<Duration>,
     /// RTT smoothed over every ACK, if `srtt` uses one segment in each window.

@@ -9,7 +9,7 @@ use lopsided_core::{Duration, Time};
 const HEADROOM: f64 = 0.15;
 /// Least time between two probes.
 const WAIT: Duration = Duration::from_secs(2);
-/// Largest random time that is added to it.
+/// Largest random time that is added to [`WAIT`].
 const WAIT_SPREAD: Duration = Duration::from_secs(1);
 /// Largest number of rounds between probes (section 5.3.3.8).
 const RENO_ROUNDS: u64 = 63;

@@ -92,7 +92,7 @@ fn a_record_takes_48_octets() {
     assert_eq!(size_of::<super::TxRecord>(), 48);
 }
 
-/// Rings grow in whole steps and have few unused places, so memory that one flow frees fits another flow's ring.
+/// Rings grow in whole steps with few unused places, so that one flow can reuse the memory that another flow frees.
 #[test]
 fn memory_follows_the_window_in_steps() {
     let mut board = Scoreboard::default();
