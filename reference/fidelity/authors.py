@@ -118,9 +118,10 @@ class Cell:
         return lop.Scenario.load(SCENARIO).with_(**changed, **delay)
 
     def fingerprint(self) -> str:
-        """Identifies ns-2's script and its arguments."""
-        said = ns2.SCRIPT.read_text() + repr([self.settings(number) for number in self.numbers])
-        return hashlib.blake2b(said.encode(), digest_size=6).hexdigest()
+        """Identifies ns-2's script, without its comments, and its arguments."""
+        lines = (line for line in ns2.SCRIPT.read_text().splitlines() if line.strip() and not line.startswith("#"))
+        said = "\n".join(lines) + repr([self.settings(number) for number in self.numbers])
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 CELLS = (
