@@ -80,7 +80,10 @@ class Answer:
 
     @contextmanager
     def drawing(self) -> Generator[None]:
-        """Within the block the files in `figures/` are drawn as asked for."""
+        """Within the block the files in `figures/` are drawn for the column asked for."""
+        if self.column is None:
+            yield
+            return
         from lopsided.views.plot import style
 
         with style.files_for_column(self.column):

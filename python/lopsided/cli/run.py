@@ -129,6 +129,11 @@ def run(
         if scenario.asks_for_fairness:
             with progress("each group of flows alone", quiet=quiet or as_json) as show:
                 runs[0].fairness(progress=show)
+        # The tables take polars, which loads slowly: the answer comes first.
+        if not (as_json or quiet):
+            if starts.said:
+                print_prose(starts.said + "\n")
+            _show(runs)
         if repeat > 1:
             _rows(runs).write(staged / "repeats.parquet")
             _rows(runs, "links").write(staged / "repeated_links.parquet")
@@ -136,9 +141,6 @@ def run(
     if as_json:
         print_json(_as_json(runs, folder))
     elif not quiet:
-        if starts.said:
-            print_prose(starts.said + "\n")
-        _show(runs)
         print_path("report" if report else "folder", folder / "report.html" if report else folder)
 
 

@@ -10,7 +10,9 @@ from lopsided.data.catalogue import run_tables
 from lopsided.data.table import Table
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
 
 class RunTables:
@@ -89,9 +91,35 @@ class RunTables:
 
     @cached_property
     def _samples_by_name(self) -> dict[str, pl.DataFrame]:
-        names = dict(zip(self.flows["flow"], self.flows["name"], strict=True))
+        names = dict(zip(self.flows.values("flow"), self.flows.values("name"), strict=True))
         parts = self.samples.to_polars().partition_by("flow", as_dict=True) if len(self.samples) else {}
         return {names[flow]: rows for (flow,), rows in parts.items()}
+
+    def sampled(self, flow: str, column: str) -> NDArray[np.float64] | None:
+        """A column of the samples of one flow, NaN for a missing value; `None` if the flow has no samples."""
+        place = self._places.get(flow)
+        if place is None:
+            return None
+        if column not in self._sampled:
+            self._sampled[column] = self.samples.numbers(column)
+        return self._sampled[column][place]
+
+    @cached_property
+    def _sampled(self) -> dict[str, NDArray[np.float64]]:
+        return {}
+
+    @cached_property
+    def _places(self) -> dict[str, NDArray[np.intp]]:
+        """The rows of `samples` of each flow, in order."""
+        import numpy as np
+
+        if not len(self.samples):
+            return {}
+        numbers = self.samples.numbers("flow")
+        order = np.argsort(numbers, kind="stable")
+        flows, starts = np.unique(numbers[order], return_index=True)
+        names = dict(zip(self.flows.numbers("flow").tolist(), self.flows.values("name"), strict=True))
+        return {names[flow]: rows for flow, rows in zip(flows.tolist(), np.split(order, starts[1:]), strict=True)}
 
     def table(self, name: str) -> Table:
         """The table of that name in `lopsided.data.catalogue`."""
@@ -100,7 +128,7 @@ class RunTables:
 
             spec, frames = run_tables()[name], self._frames
             if name not in frames:
-                self._tables[name] = Table(spec.frame(), spec)
+                self._tables[name] = Table.of([], spec)
             else:
                 self._tables[name] = Table(frames.columns(name) if isinstance(frames, Frames) else frames[name], spec)
         return self._tables[name]

@@ -5,19 +5,14 @@ Plots, sparklines and summaries all take their numbers from here, so they agree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lopsided.data.table import Table, number
+from lopsided.data.table import Table
 from lopsided.errors import UsageError
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -31,8 +26,7 @@ class HasSeries(Protocol):
     @property
     def queues(self) -> Table: ...
 
-    @property
-    def samples_of(self) -> Mapping[str, pl.DataFrame]: ...
+    def sampled(self, flow: str, column: str) -> Floats | None: ...
 
 
 @dataclass(frozen=True)
@@ -62,14 +56,14 @@ def flow_column(run: HasSeries, flow: str, column: str) -> Series:
     UsageError
         If the run has no flow of that name.
     """
-    names = run.flows["name"].to_list()
+    names = run.flows.values("name")
     if flow not in names:
         raise UsageError(f"no flow called {flow!r}")
-    direction = run.flows["direction"][names.index(flow)] or ""
-    rows = run.samples_of.get(flow)
-    if rows is None:
+    direction = run.flows.values("direction")[names.index(flow)] or ""
+    time, value = run.sampled(flow, "time_s"), run.sampled(flow, column)
+    if time is None or value is None:
         return Series(flow, direction, np.empty(0), np.empty(0))
-    return Series(flow, direction, _floats(rows, "time_s"), _floats(rows, column))
+    return Series(flow, direction, time, value)
 
 
 def goodput(run: HasSeries, flow: str, window_s: float) -> Series:
@@ -128,10 +122,9 @@ def largest_between(run: HasSeries, flow: str, column: str, start_s: float, stop
 
 def queue_column(run: HasSeries, link: str, direction: str, column: str) -> Series:
     """Returns a sampled column of the queue of one link direction."""
-    import polars as pl
-
-    rows = run.queues.to_polars().filter((pl.col("link") == link) & (pl.col("direction") == direction))
-    return Series(f"{link} {direction}", direction, _floats(rows, "time_s"), _floats(rows, column))
+    queues = run.queues
+    here = queues.among("link", [link]) & queues.among("direction", [direction])
+    return Series(f"{link} {direction}", direction, queues.numbers("time_s")[here], queues.numbers(column)[here])
 
 
 def both_active(run: HasSeries) -> tuple[float, float]:
@@ -140,12 +133,8 @@ def both_active(run: HasSeries) -> tuple[float, float]:
     Raises UsageError if there is no such time.
     """
     flows = run.flows
-    start, stop = number(flows["start_s"].max()), number(flows["stop_s"].min())
+    starts, stops = flows.numbers("start_s"), flows.numbers("stop_s")
+    start, stop = (float(np.nanmax(starts)), float(np.nanmin(stops))) if len(starts) else (np.nan, np.nan)
     if not stop > start:
         raise UsageError("this run has no time in which all its flows are active")
     return start, stop
-
-
-def _floats(frame: pl.DataFrame, column: str) -> Floats:
-    # The conversion turns null into NaN.
-    return frame[column].to_numpy().astype(np.float64)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def verdict(run: Run) -> list[str]:
     """The sentences that open the run's report; none for a run without flows."""
-    names = [str(name) for name in run.flows["name"].to_list()]
+    names = [str(name) for name in run.flows.values("name")]
 
     def goodput(flow: int, start_s: float, stop_s: float) -> float:
         return series.goodput_between(run, names[flow], start_s, stop_s)

@@ -63,9 +63,9 @@ def repeated_flows(runs: Sequence[Run]) -> View:
     rows: list[list[str]] = []
     every = list(first.flows.rows())
     for index, row in enumerate(every[:_MOST_ROWS]):
-        rates = [float(run.flows["goodput_bps"][index]) for run in runs]
-        rtts = [value for run in runs if (value := run.flows["rtt_mean_ms"][index]) is not None]
-        again = units.count(metrics.mean_interval(int(run.flows["retransmits"][index]) for run in runs).mean)
+        rates = [float(run.flows.values("goodput_bps")[index]) for run in runs]
+        rtts = [value for run in runs if (value := run.flows.values("rtt_mean_ms")[index]) is not None]
+        again = units.count(metrics.mean_interval(int(run.flows.values("retransmits")[index]) for run in runs).mean)
         rows.append(
             [row["name"], _arrow(row), row["cc"], *spread(goodput, rates, alike), *spread(rtt, rtts, alike), again]
         )

@@ -6,7 +6,7 @@ single packets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -172,28 +172,26 @@ def _delivered(run: Run, name: str, times: Sequence[float]) -> Floats:
 
 
 def _probes(run: Run) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """When each probe's handshake and request began, and how long they took."""
-    import polars as pl
-
-    numbers = [row["flow"] for row in run.flows.rows() if row["group"] == PROBE]
-    rows = run.transfers.to_polars().filter(pl.col("flow").is_in(numbers))
-    connects, pages = (rows.filter(pl.col("what") == what).sort("flow", "start_s") for what in ("connect", "page"))
-    joined = pages.join(connects, on=("flow", "start_s"), suffix="_connect")
-    handshakes = [(start, took) for start, took in connects.select("start_s", "completion_s").iter_rows()]
-    answers = [
-        (start + connect, took - connect)
-        for start, took, connect in joined.select("start_s", "completion_s", "completion_s_connect").iter_rows()
-    ]
+    """The start and the duration of each probe's handshake, and of each probe's request after the handshake."""
+    probing = {row["flow"] for row in run.flows.rows() if row["group"] == PROBE}
+    rows = sorted(
+        (row for row in run.transfers.rows() if row["flow"] in probing), key=lambda row: (row["flow"], row["start_s"])
+    )
+    connects = {(row["flow"], row["start_s"]): row["completion_s"] for row in rows if row["what"] == "connect"}
+    handshakes = [(start, took) for (_, start), took in connects.items()]
+    answers: list[tuple[float, float]] = []
+    for row in rows:
+        connect = connects.get((row["flow"], row["start_s"]))
+        if row["what"] == "page" and connect is not None:
+            answers.append((row["start_s"] + connect, row["completion_s"] - connect))
     return handshakes, answers
 
 
-def _completions(run: Run, what: str, names: Sequence[str]) -> Floats:
+def _completions(run: Run, what: str, names: Collection[str]) -> Floats:
     """Completion times in the named flows."""
-    import polars as pl
-
-    numbers = [row["flow"] for row in run.flows.rows() if row["name"] in names]
-    rows = run.transfers.to_polars().filter((pl.col("what") == what) & pl.col("flow").is_in(numbers))
-    return rows["completion_s"].to_numpy().astype(np.float64)
+    numbers = {row["flow"] for row in run.flows.rows() if row["name"] in names}
+    rows = (row for row in run.transfers.rows() if row["what"] == what and row["flow"] in numbers)
+    return np.array([row["completion_s"] for row in rows], dtype=np.float64)
 
 
 def _quantile(values: Floats, percent: float) -> float | None:

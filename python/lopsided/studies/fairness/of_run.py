@@ -69,11 +69,11 @@ def of_run(
         raise UsageError(
             f"a warm-up of {start - begin:g} s leaves nothing of the {stop - begin:g} s in which all flows are active"
         )
-    names = run.flows["name"].to_list()
+    names = run.flows.values("name")
     goodput = np.array([series.goodput_between(run, name, start, stop) for name in names])
     fair = fair_rates(run.scenario)
     bounded = bool(np.isfinite(fair).all())
-    rtt_s = max((float(value) for value in run.flows["rtt_mean_ms"].drop_nulls()), default=0.0) / 1e3
+    rtt_s = max((float(value) for value in run.flows.values("rtt_mean_ms") if value is not None), default=0.0) / 1e3
     window_s = share_window_s(rtt_s, run.scenario.interval_s or 0.0)
 
     def converged(target: Any) -> float | None:

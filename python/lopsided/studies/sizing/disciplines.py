@@ -89,7 +89,7 @@ def advise(
                 "call_p95_ms": _worst(down["datagram_p95_ms"], up["datagram_p95_ms"]),
             }
         )
-    return Advice(_best(rows), settings, Table(CANDIDATES.frame(rows), CANDIDATES), found.digest)
+    return Advice(_best(rows), settings, Table.of(rows, CANDIDATES), found.digest)
 
 
 def _worst(*values: float | None) -> float | None:

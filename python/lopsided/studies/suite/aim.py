@@ -52,7 +52,7 @@ def metrics(run: Run, idle: tuple[float, float]) -> dict[str, float]:
     latency = _latency(run, idle)
     pings = [row for row in run.flows.rows() if row["name"] in PINGS]
     sent = sum(row["data_segments_out"] for row in pings)
-    downloads = [name for name in run.flows["name"].to_list() if name.startswith("download")]
+    downloads = [name for name in run.flows.values("name") if name.startswith("download")]
     return {
         "latency_ms": latency,
         "increase_ms": max(_latency(run, load) for load in loads) - latency,

@@ -56,7 +56,7 @@ class View:
     def flows(self) -> list[str]:
         """The names of the flows."""
         wanted = self.check.of or (self.tested,)
-        return [name for name in self.run.flows["name"].to_list() if name.startswith(wanted)]
+        return [name for name in self.run.flows.values("name") if name.startswith(wanted)]
 
     def rows(self) -> list[Mapping[str, Any]]:
         """The rows of the table `flows`."""
@@ -151,7 +151,7 @@ def _dctcp_alpha(pick: Callable[[Floats], Any]) -> Callable[[View], float | None
 
 def _share(view: View) -> float | None:
     paths = view.run.scenario.paths
-    every = [name for name in view.run.flows["name"].to_list() if (view.link, view.way) in paths[name]]
+    every = [name for name in view.run.flows.values("name") if (view.link, view.way) in paths[name]]
     total = sum(view.goodputs(every))
     return _goodput(view) / total if total else None
 

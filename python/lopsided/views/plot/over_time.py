@@ -217,7 +217,7 @@ def _grouped(curves: Sequence[Series]) -> dict[str, list[Series]]:
 
 
 def _flows(run: Run, wanted: Sequence[str] | None) -> list[str]:
-    names = run.flows["name"].to_list()
+    names = run.flows.values("name")
     if len(run.samples) == 0:
         raise UsageError("nothing to plot: this run has no samples; set [record] interval in the scenario")
     unknown = set(wanted or ()) - set(names)
