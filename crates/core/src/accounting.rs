@@ -199,6 +199,7 @@ impl Accounting {
     /// Moves a packet out of its box, and keeps the box for the next packet.
     pub fn unbox(&mut self, packet: Packet) -> Unboxed {
         let mut place = packet.0;
+        // Only the fields move to the other part, so that each part allocates from its own memory.
         let fields = std::mem::replace(&mut *place, Fields::blank());
         self.free.push(place);
         Unboxed(fields)
@@ -279,6 +280,7 @@ impl Accounting {
             sum.originated += counters.originated;
             sum.delivered += counters.delivered;
             sum.dropped += counters.dropped_total();
+            // Most nodes never drop, mark or change a packet.
             let Some(rare) = &counters.rare else { continue };
             sum.absorbed += rare.absorbed;
             sum.bytes_added += rare.bytes_added;
@@ -308,6 +310,7 @@ impl Accounting {
 
     #[inline(always)]
     pub(crate) fn originate(&mut self, at: Time, node: NodeId, new: NewPacket) -> Packet {
+        // Counted at the node that creates the packet.
         let counters = self.node_mut(node);
         let size = new.size();
         counters.originated.record(size);

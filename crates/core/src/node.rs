@@ -167,6 +167,7 @@ impl<'a> Cx<'a> {
     /// it is not. A packet that was marked before stays marked and counts again, because this queue would have marked
     /// it.
     pub fn mark(&mut self, packet: &mut Packet, why: MarkReason) -> bool {
+        // The caller then drops the packet, or lets it pass.
         if !packet.is_ecn_capable() {
             return false;
         }
@@ -215,6 +216,7 @@ impl<'a> Cx<'a> {
     pub fn trace<'e>(&mut self, kind: EventMask, event: impl FnOnce() -> Event<'e>) {
         if self.accounting.mask().has(kind) {
             let event = event();
+            // A wrong kind would reach the wrong observers.
             debug_assert!(kind.has(event.kind()), "{event:?} is not of the kind it was announced as");
             self.accounting.publish(self.now, self.node, &event);
         }

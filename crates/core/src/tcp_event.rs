@@ -402,6 +402,7 @@ impl std::fmt::Display for TcpEvent {
             TcpEvent::Retransmitted { start, len, probe } => {
                 write!(f, "sends {len} B at offset {start} again{}", if *probe { " as a probe" } else { "" })
             }
+            // The first phase has no phase before it.
             TcpEvent::CcPhase { from: "", to } => write!(f, "congestion control begins with {to}"),
             TcpEvent::CcPhase { from, to } => write!(f, "congestion control {from} -> {to}"),
         }

@@ -32,7 +32,15 @@ pub struct Problem {
 /// ```
 /// use lopsided_scenario::Scenario;
 ///
-/// let errors = Scenario::parse("[scenario]\nduration = \"60\"\n", "my.toml", &[]).unwrap_err();
+/// let text = r#"[scenario]
+/// duration = "60"
+/// [link]
+/// rtt = "20 ms"
+/// rate = "1 Mbit/s"
+/// [[flow]]
+/// direction = "down"
+/// "#;
+/// let errors = Scenario::parse(text, "my.toml", &[]).unwrap_err();
 /// assert_eq!(errors.problems[0].message, "`60` has no unit");
 /// assert_eq!((errors.problems[0].line, errors.problems[0].column), (2, 12));
 /// ```

@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 /// "#;
 /// let scenario = Scenario::parse(text, "three.toml", &[]).unwrap();
 /// assert_eq!((scenario.name.as_str(), scenario.flows.len()), ("three", 3));
-/// The general form reads back to an equal scenario.
+/// // The general form reads back to an equal scenario.
 /// assert_eq!(Scenario::parse(&scenario.to_toml(), "three.toml", &[]).unwrap(), scenario);
 /// ```
 #[derive(Clone, Debug, PartialEq)]

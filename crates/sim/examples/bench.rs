@@ -64,6 +64,7 @@ impl Observer for Counter {
 }
 
 fn main() -> ExitCode {
+    // `cargo bench` passes options such as `--bench`.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     if arguments.first().is_some_and(|first| first == "controls") {
         println!("{}", lopsided_tcp::CONTROLLERS.join(" "));
@@ -113,6 +114,7 @@ fn workload(arguments: &[String]) -> Result<Workload, String> {
     if let Some(share) = workload.share_mbps {
         let rate = share * 1_000_000 * workload.flows as u64;
         workload.rates = (rate, rate);
+        // One BDP in packets, but at least 4 packets.
         workload.queue = (rate * RTT_MS / 1000 / 8 / PACKET).max(4) as u32;
     }
     Ok(workload)

@@ -133,6 +133,7 @@ impl<B: Clone> Chosen<B> {
     /// # Errors
     /// If the value is no table, or the kind is not registered.
     pub fn from_value(value: Value, kinds: &Registry<Kind<B>>) -> Result<Chosen<B>, String> {
+        // The scenario reader passes parts for keys of a family.
         let Value::Part(part) = value else { return Err("this must be a table".to_owned()) };
         let kind = part.info().name;
         let found = kinds.find(kind).ok_or_else(|| format!("there is no kind `{kind}`"))?;

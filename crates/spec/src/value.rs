@@ -277,6 +277,7 @@ impl Scalar for (Time, Time) {
     const TYPE: ValueType = ValueType::Period;
 
     fn to_value(&self) -> Value {
+        // A scenario writes instants as times since the start.
         Value::Period(self.0 - Time::ZERO, self.1 - Time::ZERO)
     }
 

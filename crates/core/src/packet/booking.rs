@@ -7,15 +7,16 @@ use std::sync::Arc;
 #[cfg(debug_assertions)]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Held by the accounting: whether the accounting still exists. A packet dropped after it, when a run is taken down, is
-/// not forgotten. Clones belong to the same run; the first one dropped ends the watch.
+/// Belongs to the accounting, and records whether the accounting still exists. A packet that is dropped after its
+/// accounting, at the end of a run, is not forgotten. Clones belong to the same run; the first clone that is dropped
+/// ends the check.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     #[cfg(debug_assertions)]
     closed: Arc<AtomicBool>,
 }
 
-/// Held by a packet: whether some accounting waits for its end.
+/// Belongs to a packet, and records whether an accounting still waits for the packet's end.
 #[derive(Debug, Default)]
 pub(crate) struct Booking {
     #[cfg(debug_assertions)]
@@ -28,6 +29,7 @@ impl Ledger {
     pub fn book(&self, id: u64) -> Booking {
         Booking {
             #[cfg(debug_assertions)]
+            // Shared with the accounting, so that the packet notices when the accounting is dropped.
             open: Some((id, self.closed.clone())),
         }
     }
@@ -55,6 +57,7 @@ impl Booking {
 impl Drop for Booking {
     fn drop(&mut self) {
         if let Some((id, closed)) = &self.open {
+            // While a test panics, packets are dropped on the way; a second panic would abort.
             let running = !closed.load(Ordering::Relaxed) && !std::thread::panicking();
             assert!(!running, "packet {id:#x} was forgotten: it ends by Cx::deliver, Cx::drop or Cx::absorb");
         }

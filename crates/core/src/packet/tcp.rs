@@ -93,6 +93,7 @@ impl fmt::Debug for Flags {
             (0x100, 'A'),
             (0x200, 'X'),
         ];
+        // The letters of tcpdump, with A for accurate ECN and X for the fast-retransmit bit.
         names.iter().filter(|(bit, _)| self.0 & bit != 0).try_for_each(|(_, name)| write!(f, "{name}"))
     }
 }
@@ -248,6 +249,7 @@ impl TcpOptions {
     fn change_apart(&mut self, change: impl FnOnce(&mut OptionsApart)) {
         let apart = self.apart.get_or_insert_default();
         change(apart);
+        // Free the box again, so that equal options compare as equal.
         if **apart == OptionsApart::default() {
             self.apart = None;
         }
@@ -461,6 +463,7 @@ impl AccEcnOption {
 
     /// The counter of bytes with ECT(0), if present.
     pub fn ect0(&self) -> Option<u32> {
+        // RFC 9768, section 3.2.3: the two orders exchange the first and the third counter.
         self.counters().get(if self.order == AccEcnOrder::Ect0First { 0 } else { 2 }).copied()
     }
 
@@ -501,6 +504,7 @@ impl SackBlocks {
 
     /// Adds a block. A fifth block is ignored because it cannot fit into the header.
     pub fn push(&mut self, block: SackBlock) {
+        // 4 blocks are the maximum without other options (RFC 2018, section 3).
         if usize::from(self.count) < self.blocks.len() {
             self.blocks[usize::from(self.count)] = block;
             self.count += 1;

@@ -190,6 +190,7 @@ pub(crate) fn parse_options(mut rest: &[u8]) -> TcpOptions {
             NOP => rest = tail,
             kind => {
                 let len = tail.first().map_or(0, |len| usize::from(*len));
+                // Also fails for a length below 2, which would loop forever.
                 let Some(data) = rest.get(2..len) else { break };
                 if is_known(kind) {
                     read_option(kind, data, &mut options);
@@ -253,6 +254,7 @@ fn read_option(kind: u8, data: &[u8], options: &mut TcpOptions) {
             let counters: Vec<u32> = counters.take(3).collect();
             options.set_accurate_ecn(Some(AccEcnOption::new(order, &counters)));
         }
+        // Blocks have 8 bytes; a partial block makes the option invalid.
         (SACK, len) if len % 8 == 0 => {
             for block in data.chunks_exact(8) {
                 let (start, end) = (Seq::new(double_word(block, 0)), Seq::new(double_word(block, 4)));

@@ -29,6 +29,7 @@ pub(super) fn encode(header: &TcpHeader, packet: &Packet, out: &mut Vec<u8>) {
 }
 
 fn checksum(packet: &Packet, header: &[u8]) -> Checksum {
+    // The pseudo-header has the length of the whole segment.
     let len = header.len() + packet.payload().len() as usize;
     let mut sum = ip::pseudo_header(&packet.ip().addresses, PROTOCOL_TCP, len);
     sum.add(header);
@@ -55,6 +56,7 @@ pub(super) fn parse(body: &[u8]) -> Result<(TcpHeader, usize), Malformed> {
         ack: Seq::new(double_word(8)),
         flags: Flags(offset_and_flags & FLAGS),
         window: word(14),
+        // RFC 9293, MUST-6: options that are not understood do not make a segment invalid.
         options: parse_options(options),
     };
     Ok((header, header_len))

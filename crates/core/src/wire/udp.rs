@@ -10,6 +10,7 @@ pub(super) const HEADER: usize = UDP_HEADER as usize;
 
 pub(super) fn encode(header: UdpHeader, packet: &Packet, out: &mut Vec<u8>) {
     let start = out.len();
+    // The UDP length includes the header.
     let len = HEADER + packet.payload().len() as usize;
     out.extend_from_slice(&header.src_port.to_be_bytes());
     out.extend_from_slice(&header.dst_port.to_be_bytes());

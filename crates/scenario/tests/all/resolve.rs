@@ -37,6 +37,7 @@ fn the_least_file_has_every_default_filled() {
 
 #[test]
 fn the_name_comes_from_the_file() {
+    // The stem, with characters replaced that a name must not have; a default if nothing is left.
     for (file, name) in [("a/b/adsl.toml", "adsl"), ("C:\\runs\\x y.toml", "x-y"), ("", "scenario"), ("-", "scenario")]
     {
         assert_eq!(Scenario::parse(BASE, file, &[]).expect("it is valid").name, name, "{file}");
@@ -45,6 +46,7 @@ fn the_name_comes_from_the_file() {
 
 #[test]
 fn an_odd_rtt_is_split_without_loss() {
+    // The direction up gets the odd nanosecond.
     let scenario = with(&[("link.rtt", "3 ns")]).expect("it is valid");
     let link = &scenario.graph.links[0];
     assert_eq!((link.down.delay.as_nanos(), link.up.delay.as_nanos()), (1, 2));
@@ -60,7 +62,9 @@ fn a_direction_wins_over_its_link_key_by_key() {
         .replace("up.rate", "up.queue.limit = \"5 packets\"\nup.framing = \"ethernet\"\nup.rate");
     let link = &good(&text).graph.links[0];
     assert_eq!(link.down.queue, fifo(20, DropFrom::Front));
+    // Only the limit is overridden; `drop` still comes from the link.
     assert_eq!(link.up.queue, fifo(5, DropFrom::Front));
+    // RFC 2684 and RFC 2516: LLC/SNAP, Ethernet and PPPoE headers in ATM cells.
     let atm = Framing { overhead: Bytes::new(40), minimum: Bytes::ZERO, cell_format: CellFormat::Atm };
     let ethernet = Framing { overhead: Bytes::new(14), minimum: Bytes::ZERO, cell_format: CellFormat::None };
     assert_eq!((link.down.framing, link.up.framing), (atm, ethernet));
@@ -113,6 +117,7 @@ fn a_step_in_time_is_how_long_a_packet_may_wait() {
         let step = scenario.graph.links[0].down.queue.get::<ThresholdConfig>().expect("a step");
         (step.mark_threshold, step.ect)
     };
+    // A time stays a time here: it is compared with the waiting time of packets.
     let timed = step("{ kind = \"step\", mark_threshold = \"1 ms\", ect = \"ect1\" }");
     assert_eq!(timed, (MarkThreshold::Sojourn(Duration::from_millis(1)), Markable::Ect1));
     let deep = step("{ kind = \"step\", mark_threshold = \"20 packets\" }");
@@ -157,6 +162,7 @@ fn each_discipline_has_classes_of_its_own_under_the_same_key() {
     let tree = up("htb", "[{ rate = \"2 Mbit/s\" }, { rate = \"1 Mbit/s\", parent = 0, queue = \"9 packets\" }]");
     let classes = &tree.get::<HtbConfig>().expect("it is htb").classes;
     assert_eq!((classes[0].queue.clone(), classes[1].queue.clone()), (None, Some(fifo(9, DropFrom::Tail))));
+    // Defaults of tc: ceil is the rate, and the quantum is the rate in bytes per second divided by 10.
     assert_eq!((classes[1].ceil, classes[1].quantum), (Some(classes[1].rate), Some(Bytes::new(12_500))));
 }
 
@@ -168,6 +174,7 @@ fn what_is_wrong_deep_in_a_queue_is_pointed_at() {
     assert_eq!(
         found,
         [
+            // Unknown keys are found in the first pass, wrong values in the second; both are reported.
             ("link.down.queue.bands.2.limt", "unknown key `limt` in [link.down.queue.bands.2]"),
             ("link.down.queue.bands.1.min", "`min` is above `max`"),
         ]
@@ -177,6 +184,7 @@ fn what_is_wrong_deep_in_a_queue_is_pointed_at() {
 #[test]
 fn a_kind_with_a_limit_of_its_own_keeps_it() {
     let limit = |kind: &str| with(&[("link.down.queue.kind", kind)]).expect(kind).graph.links[0].down.queue.limit();
+    // Linux's default limit of PIE is 1,000 packets.
     assert_eq!((limit("fifo"), limit("pie")), (Some(Limit::Packets(50)), Some(Limit::Packets(1000))));
 }
 
@@ -186,6 +194,7 @@ fn a_direction_may_have_another_discipline_than_its_link() {
     let text = BASE.replace("rtt = \"20 ms\"", link).replace("up.rate", "up.queue.kind = \"fifo\"\nup.rate");
     let link = &good(&text).graph.links[0];
     assert!(link.down.queue.get::<RedConfig>().is_some_and(|red| red.ecn));
+    // The limit is the shorthand key that all kinds share. `ecn` was written for RED and is ignored.
     assert_eq!(link.up.queue, fifo(80, DropFrom::Tail));
 }
 
@@ -207,6 +216,7 @@ fn a_shapers_lump_follows_from_the_rate() {
     assert_eq!(shaper("{ refill_interval = \"4 ms\" }"), Some(expected));
     // 24.5 bytes per interval: the bucket is rounded up to hold a whole refill.
     assert_eq!(shaper("{ refill_interval = \"1 ms\" }").map(|shaper| shaper.burst), Some(Bytes::new(25)));
+    // A bare value sets `burst`.
     let tbf = ShaperConfig { burst: Bytes::new(1600), interval: None, line_rate: None };
     assert_eq!(shaper("\"1600 B\""), Some(tbf));
 }
@@ -220,6 +230,7 @@ fn limits_in_time_and_bdp_use_the_direction_and_the_whole_base_rtt() {
     let link = &good(&text).graph.links[0];
     // 20 ms of the line and 2 × 10 ms of the LAN: 40 ms at 2.4 Mbit/s.
     assert_eq!(link.down.queue.limit(), Some(Limit::Bytes(Bytes::new(12_000))));
+    // Bins are kept as they are, because packets occupy whole bins.
     let bins = with(&[("link.up.queue.limit", "{ bins = 100, size = \"512 B\" }")]).expect("it is valid");
     assert_eq!(bins.graph.links[0].up.queue.limit(), Some(Limit::Bins { count: 100, size: Bytes::new(512) }));
 }
@@ -232,7 +243,9 @@ fn a_lan_puts_routers_between() {
     assert_eq!(names, ["link", "server-r1", "r2-client"]);
     assert_eq!(scenario.flows[0].direction, Some(Dir::Down));
     let path = scenario.graph.routes().path(0, 1).expect("they are joined");
+    // server-r1, then the access line, then r2-client.
     assert_eq!(path.iter().map(|hop| hop.link).collect::<Vec<_>>(), [1, 0, 2]);
+    // LAN links have Linux's default queue of 1,000 packets.
     assert_eq!(scenario.graph.links[1].down.queue.limit(), Some(Limit::Packets(1000)));
 }
 
@@ -242,7 +255,9 @@ fn loss_of_every_kind_together() {
     let loss = with(&[("link.down.loss", loss)]).expect("it is valid").graph.links[0].down.loss.clone();
     let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
     assert_eq!(loss.random, 0.01);
+    // Default of the Gilbert model: all packets are lost in the bad state, none in the good state.
     assert_eq!(loss.gilbert, Some(GilbertConfig { to_bad: 0.002, to_good: 0.33, loss_bad: 1.0, loss_good: 0.0 }));
+    // Sorted, so that they can be consumed in order.
     assert_eq!((loss.packets, loss.outages), (vec![5, 9], vec![(at(1), at(2)), (at(3), at(4))]));
 }
 
@@ -255,13 +270,18 @@ fn stacks_are_layered_from_all_hosts_to_one_end_of_a_flow() {
     );
     let flow = &good(&text).flows[0];
     let (sender, receiver) = (&flow.from_stack, &flow.to_stack);
+    // From [stack], the least specific table.
     assert_eq!((sender.profile.as_str(), receiver.profile.as_str()), ("freebsd-7", "freebsd-7"));
     let given = |key: &str| [sender, receiver].map(|stack| stack.get(key).cloned());
     let flag = |on: bool| Some(Value::Flag(on));
     let time = |seconds: u64| Some(Value::Time(Duration::from_secs(seconds)));
+    // [host.client.stack] overrides [stack] at the receiver.
     assert_eq!(given("sack"), [flag(true), flag(false)]);
+    // The flow's `stack` overrides [stack] at both ends.
     assert_eq!(given("tlp"), [flag(false), flag(false)]);
+    // `sender_stack` overrides the flow's `stack`.
     assert_eq!(given("min_rto"), [time(2), time(1)]);
+    // `mtu` and `mss` exclude each other: the more specific table decides.
     assert_eq!((sender.mss, receiver.mss), (Some(1460), Some(1200)));
     assert_eq!(given("receive_buffer"), [None, Some(Value::Size(Bytes::new(65_536)))]);
     // The word `auto` is a value as well.
@@ -297,6 +317,7 @@ fn applications_of_each_kind() {
         app("{ size = \"100 kB\", repeat = \"forever\", pause = \"1 s\" }"),
         TransferConfig { size, repeat: None, pause: Duration::from_secs(1) }.into()
     );
+    // `on` and `off` identify the kind.
     let bursts = OnOffConfig { on: Duration::from_secs(2), off: Duration::from_millis(500) };
     assert_eq!(app("{ on = \"2 s\", off = \"500 ms\" }"), bursts.into());
     let datagrams = DatagramConfig { rate: BitRate::from_bps(64_000), size: Bytes::new(200) };

@@ -32,6 +32,7 @@ fn rate() -> impl Strategy<Value = BitRate> {
 }
 
 fn probability() -> impl Strategy<Value = f64> {
+    // The smallest probability that the reader accepts is 1e-12.
     prop_oneof![Just(0.0), Just(1.0), 1e-12f64..1.0]
 }
 
@@ -47,6 +48,7 @@ fn framing() -> impl Strategy<Value = Framing> {
 fn queue() -> impl Strategy<Value = QueueConfig> {
     let limit = prop_oneof![
         (1u32..).prop_map(Limit::Packets),
+        // Larger than every packet, so that the queue can hold it.
         (70_000u64..).prop_map(|octets| Limit::Bytes(Bytes::new(octets))),
         (1_000u32.., 100u64..10_000).prop_map(|(count, size)| Limit::Bins { count, size: Bytes::new(size) }),
     ];
@@ -66,6 +68,7 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
                 Threshold::Packets(count) => Threshold::Packets(count.saturating_add(more)),
                 Threshold::Bytes(bytes) => Threshold::Bytes(Bytes::new(bytes.get() + u64::from(more))),
             };
+            // `harddrop` needs `ecn`, and `burst` is only an input: the weight follows from it.
             let (avpkt, harddrop, burst) = (Bytes::new(avpkt), harddrop && ecn, None);
             let (marks, victim) = Default::default();
             RedConfig {
@@ -109,6 +112,7 @@ fn loss() -> impl Strategy<Value = LossConfig> {
             packets.sort_unstable();
             packets.dedup();
             instants.sort_unstable();
+            // Outages must not overlap.
             instants.dedup();
             let outages =
                 instants.chunks_exact(2).map(|pair| (Time::from_nanos(pair[0]), Time::from_nanos(pair[1]))).collect();
@@ -120,6 +124,7 @@ fn loss() -> impl Strategy<Value = LossConfig> {
 fn access() -> impl Strategy<Value = AccessConfig> {
     let times = prop::collection::vec(0..1000_u64, 1..20).prop_map(|mut times| {
         times.sort_unstable();
+        // The last opportunity is the length of the trace.
         times.push(1000);
         AccessConfig::new(TraceConfig { opportunities: times, ..TraceConfig::default() })
     });

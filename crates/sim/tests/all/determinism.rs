@@ -57,8 +57,10 @@ fn in_slices(text: &str, cores: usize, slices: &[(u64, u64)]) -> RunResult {
         let until = run.now() + Duration::from_nanos(*span);
         let before = run.events();
         let advanced = run.advance(until, *budget, &monitor).expect("it runs");
+        // On several cores the budget is checked only between stretches.
         assert!(cores > 1 || run.events() - before <= *budget, "{} events for {budget}", run.events() - before);
         let recorded = run.recorded().samples.time_s.last().copied().unwrap_or(0.0);
+        // No sample lies in the future.
         assert!(recorded <= run.now().as_secs_f64());
         match advanced {
             Advanced::Reached => assert_eq!(run.now(), until),
@@ -80,6 +82,7 @@ proptest! {
         changes in any::<bool>(),
     ) {
         for text in [TWO_WAY, BUSY] {
+            // Replaces the scenario's own [record].
             let recorded = text.split("[record]").next().unwrap_or(text);
             let text = format!("{recorded}[record]\ninterval = \"70 ms\"\non_change = {changes}\n");
             let whole = run(&text);

@@ -7,11 +7,13 @@ use lopsided_sim::{Unit, catalogue};
 fn samples_add_up_to_the_summary() {
     let result = run(&format!("{TWO_WAY}\n[record]\ninterval = \"500 ms\""));
     let (samples, flows) = (&result.samples, &result.flows);
+    // 20 s in steps of 500 ms, two flows.
     assert_eq!(samples.time_s.len(), 40 * 2);
     for flow in 0..2u32 {
         let rows: Vec<usize> = (0..samples.flow.len()).filter(|row| samples.flow[*row] == flow).collect();
         for pair in rows.windows(2) {
             for column in [&samples.sent_bytes, &samples.acked_bytes, &samples.delivered_bytes, &samples.retransmits] {
+                // These columns count from the start of the flow.
                 assert!(column[pair[0]] <= column[pair[1]]);
             }
         }
@@ -26,6 +28,7 @@ fn samples_add_up_to_the_summary() {
         let least = rows.iter().map(|row| samples.rtt_min_ms[*row]).fold(f64::INFINITY, f64::min);
         assert_eq!(least, flows.rtt_min_ms[flow]);
         assert!(
+            // The histogram's buckets have a relative error of at most 0.8 %.
             flows.rtt_p50_ms[flow] <= flows.rtt_p95_ms[flow]
                 && flows.rtt_p95_ms[flow] <= flows.rtt_max_ms[flow] * 1.008
         );
@@ -49,9 +52,11 @@ fn every_change_of_the_window_has_a_row() {
     let rows: Vec<usize> = (0..samples.flow.len()).filter(|row| samples.flow[*row] == 0).collect();
     let state = |row: usize| (samples.state[row], samples.cwnd_bytes[row], samples.ssthresh_bytes[row].to_bits());
     assert!(rows.len() > 200, "{}", rows.len());
+    // A row is written only if the state, the window or the threshold has changed.
     assert!(rows.windows(2).all(|pair| state(pair[0]) != state(pair[1])));
     assert!(rows.windows(2).all(|pair| samples.time_s[pair[0]] <= samples.time_s[pair[1]]));
     let largest = rows.iter().map(|row| samples.cwnd_bytes[*row]).max();
+    // No change is missed, not even the largest window.
     assert_eq!(largest, result.flows.cwnd_max_bytes[0]);
 }
 
@@ -60,6 +65,7 @@ fn the_event_table_holds_every_packet() {
     let result = run(&format!("{TWO_WAY}\n[record]\nevents = true"));
     let events = &result.packet_events;
     let count = |event: &str| events.event.iter().filter(|of_row| **of_row == event).count() as u64;
+    // The table and the accounting count the same packets independently.
     assert_eq!(count("sent"), result.conservation.originated.packets);
     assert_eq!(count("received"), result.conservation.delivered.packets);
     assert_eq!(count("dropped"), result.conservation.dropped.packets);
@@ -72,6 +78,7 @@ fn the_event_table_holds_every_packet() {
 #[test]
 fn queue_samples_end_with_the_links_counts() {
     let result = run(BUSY);
+    // The last sample has one row per link direction, in the order of the table of links.
     let links = result.links.link.len();
     let last = &result.queues.sent_packets[result.queues.sent_packets.len() - links..];
     assert_eq!(last, result.links.sent_packets);
@@ -94,6 +101,7 @@ fn losses_and_marks_stand_by_reason() {
     assert_eq!(drops.packets.iter().sum::<u64>(), result.conservation.dropped.packets);
     assert_eq!(drops.bytes.iter().sum::<u64>(), result.conservation.dropped.bytes.get());
     for row in 0..links.link.len() {
+        // Drops of the queue and losses on the line are separate columns of the table of links.
         let here = (0..drops.node.len())
             .filter(|of| drops.node[*of] == links.link[row] && drops.direction[*of] == links.direction[row]);
         let lost: u64 = here.map(|of| drops.packets[of]).sum();
@@ -107,6 +115,7 @@ fn a_column_says_its_unit_in_its_name() {
     for table in catalogue() {
         for column in table.columns {
             for (unit, ending) in units {
+                // A name has the ending exactly if the column has the unit.
                 assert_eq!(column.unit == unit, column.name.ends_with(ending), "{}.{}", table.name, column.name);
             }
             assert!(column.meaning.ends_with('.'), "{}.{}: {}", table.name, column.name, column.meaning);
