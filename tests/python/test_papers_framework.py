@@ -220,7 +220,7 @@ def test_a_coin_toss_has_more_seeds_and_says_in_how_many_it_holds(paper: Paper) 
     run = partial(run_paper, tossed, run_jobs, figures=(), claims=True, sensitivity=False)
     found = run(repetitions=3)
     assert (found.claims[0].held_in, found.claims[0].repetitions, found.claims[0].is_toss) == (2, 4, True)
-    assert found.counts()[-1].endswith("coin tosses; they hold in these numbers of seeds: more 2 of 4")
+    assert found.counts()[-1] == "1 of these is a coin toss; seeds in which it holds: more 2 of 4"
     # A statement that holds by a coin toss says so where statements are counted.
     lucky = replace(found.claims[0], verdict=replace(found.claims[0].verdict, holds=True))
     assert replace(found, claims=(lucky,)).counts()[0].endswith("hold, 1 of them by a coin toss between seeds")

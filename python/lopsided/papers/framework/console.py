@@ -74,7 +74,7 @@ def _summary(reproduction: Reproduction, console: Console, report: Path, in_full
         console.print(" ".join(opening), markup=False, highlight=False)
     console.print()
     for each in reproduction.failing():
-        why = f": {each.summary}" if each.summary else ""
+        why = f". {each.summary}" if each.summary else ""
         console.print(f"  {each.count}: {each.cause}{why}", markup=False, highlight=False)
     said = " ".join(opening)
     for count in reproduction.counts():

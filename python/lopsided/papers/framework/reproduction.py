@@ -276,7 +276,8 @@ def _counts(outcomes: Sequence[ClaimOutcome]) -> list[str]:
     tosses = [each for each in split if is_toss(each)]
     if tosses:
         named = [f"{each.claim.key} {each.held_in} of {each.repetitions}" for each in tosses]
-        found.append(f"{len(tosses)} of these are coin tosses; they hold in these numbers of seeds: {', '.join(named)}")
+        are = "is a coin toss" if len(tosses) == 1 else "are coin tosses"
+        found.append(f"{len(tosses)} of these {are}; seeds in which it holds: {', '.join(named)}")
     return found
 
 
