@@ -203,16 +203,18 @@ def _off(value: Value) -> float:
 
 
 HEAD = """\
-# balakrishnan1999 beside its authors' code
+# balakrishnan1999 and its authors' code
 
-Made by `python -m reference.fidelity.authors`; do not edit. One download for 50 s (AF/AR: 25 s, in both) over the
-Hybrid network, by the authors' classes in ns-2.35 and here under `ns2-reno`. ACC draws at random and has ten seeds in
-each world; the others have three (case A, AF/AR) or five delays of the return line within 0.4 ms of 50 ms. Medians; a
-range follows where the runs differ by more than 2 %. ACC/SA and AF/SA are of an ns-2 with two repairs, which the
-program names.
+Made by `python -m reference.fidelity.authors`; do not edit. One download of 50 s (AF/AR: 25 s) crosses the
+Hybrid network, with the authors' classes in ns-2.35 and here with `ns2-reno`.
 
-Bounds: throughput, window and round trip 5 %, ACKs delivered and filtered 10 %, or the range of the authors' runs. What
-is beyond is **bold**. Within all: {within} of {cells}.
+- ACC draws at random and has ten seeds in each world. The others have three (case A, AF/AR) or five delays of the
+  return line within 0.4 ms of 50 ms.
+- The table has medians, and a range if the runs differ by more than 2 %.
+- ACC/SA and AF/SA ran on an ns-2 with two repairs, which the program names.
+
+Bounds: 5 % for throughput, window and round trip, 10 % for ACKs delivered and filtered, or the range of the authors'
+runs. Values beyond a bound are **bold**. Within all: {within} of {cells}.
 
 {promised}
 """

@@ -265,27 +265,31 @@ def _text(name: str, value: float) -> str:
 
 
 _TOGETHER = """\
-One cell has few seeds. So those disciplines that draw at random, all cells of each together: the mean difference of
-the means, and how many standard errors the cells come to (their sum over the square root of their number; **bold**
-beyond the bound and 3).
+A single cell has few seeds. This table therefore combines all cells of each discipline that draws at random: the mean
+difference of the means, and its standard errors (the cells' sum divided by the square root of their number). A value
+beyond the bound and 3 standard errors is **bold**.
 """
 _COLUMNS = (
     "queue | RTT | ECN | seeds | goodput Linux | sim | off | wait | sim | off | p95 | sim | off | signals | sim | off"
     " | by chance?"
 )
 _HEAD = """\
-# Managed queues beside Linux'
+# Managed queues and Linux's
 
-Made by `python -m reference.fidelity.disciplines`; do not edit. Two CUBIC downloads over 20 Mbit/s, queues at their
-defaults (RED 15 to 45 kB, CHOKe 20 to 60 packets, FIFO 100 packets), on Linux 6.1 in virtual time and in the simulator,
-with the same seeds (up to {seeds}, medians over them), 20 s (30 s from 200 ms on), starts within a second. With ECN
-both ends use it and the disciplines mark (CAKE marks anyway). Goodput in Mbit/s, waits in the queue in ms of single
-packets; signals are drops and marks of the run.
+Made by `python -m reference.fidelity.disciplines`; do not edit. Two CUBIC downloads share a queue and a 20 Mbit/s
+line, on Linux 6.1 in virtual time and in the simulator, with the same seeds.
 
-Bounds: goodput 3 %, waits 10 %, signals 15 %; what is beyond is **bold**. Of {cells} cells within them: {within};
-in all four: {whole}. The last column says how far what is beyond is by chance: the difference between the mean of
-Linux' runs and that of {sim_seeds} seeds of the simulator, in standard errors, **bold** above {errors}. So the seeds
-explain {chance} more cells, and {apart} they do not.
+- Queues have their defaults (RED 15 to 45 kB, CHOKe 20 to 60 packets, FIFO 100 packets).
+- Runs take 20 s (30 s from 200 ms on) and start within 1 s. Values are medians over up to {seeds} seeds.
+- With ECN both ends use it and the disciplines mark. CAKE always marks.
+- Goodput is in Mbit/s. Waits are times of single packets in the queue, in ms. Signals are the drops and marks of a run.
+
+Bounds: goodput 3 %, waits 10 %, signals 15 %. Values beyond are **bold**. Of {cells} cells these are within the bounds:
+{within}; in all four: {whole}.
+
+The last column says whether chance explains a value beyond its bound: the difference between the mean of Linux's runs
+and that of {sim_seeds} simulator seeds, in standard errors, **bold** above {errors}. Chance explains {chance}
+more cells, and {apart} cells remain.
 
 {promised}
 """

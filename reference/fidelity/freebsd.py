@@ -290,7 +290,7 @@ def missing_scripts(root: Path) -> list[str]:
 # The page.
 
 _HEAD = """\
-# The profile `freebsd-7` beside FreeBSD's own TCP
+# The profile `freebsd-7` and FreeBSD's own TCP
 
 Made by `python -m reference.fidelity.freebsd`; do not edit. FreeBSD 9.1's TCP/IP stack, built as a library with a
 virtual clock, ran a download and an upload over a line of 2400/196 kbit/s (`reference/fidelity/freebsd.toml`, the line
@@ -342,8 +342,8 @@ def render(found: list[Cell], acks: float) -> str:
         ),
         *section(
             "Rule by rule",
-            "What FreeBSD was seen to do, in the order of its effect, and what shows it of the\n"
-            "profile: a script fails without its rule.",
+            "The behaviour of FreeBSD, in the order of its effect, and the test that shows it for the profile: each\n"
+            "script fails without its rule.",
             table(
                 "FreeBSD | the profile | packet script",
                 ((rule.text, rule.setting, mechanisms.listed(rule.scripts)) for rule in RULES),

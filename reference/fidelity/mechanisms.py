@@ -504,10 +504,10 @@ _HEAD = """\
 # Mechanisms of Linux's TCP, one by one
 
 Made by `python -m reference.fidelity.mechanisms`; do not edit. Each mechanism has packet scripts
-(`crates/tcp/src/tests/scripts`), and a small scenario in which it acts, with losses that both worlds have at the same
-packets. That runs once on Linux 6.1 and once in the simulator, and all packets at both hosts are aligned
-([what is compared](../packets.md)): how many are the same before one is another one, and the first difference of any
-field.
+(`crates/tcp/src/tests/scripts`) and a small scenario in which it acts. Both worlds lose the same packets. The scenario
+runs once on Linux 6.1 and once in the simulator, and all packets at both hosts are aligned
+([what is compared](../packets.md)). The table gives the number of equal packets before one differs, and the first
+difference of any field.
 
 """
 
@@ -521,13 +521,12 @@ def render(held: Iterable[Held]) -> str:
     lines += table("mechanism | packets | the same | first difference | script", map(_cells, held))
     lines += section(
         "By scripts alone",
-        "No scenario of the kernel world makes these happen:\n"
-        "its applications write one way, and its lines keep the order.",
+        "The kernel world cannot produce these: its applications write in one direction, and its lines keep the order.",
         table("mechanism | script", ((name, listed(scripts)) for name, scripts in SCRIPTS_ALONE)),
     )
     lines += section(
-        "What fails without it",
-        "Each rule was switched off in the source by hand, alone: the script failed.",
+        "Scripts that fail without their rule",
+        "Each rule was switched off in the source by hand, one at a time: the script failed.",
         table("rule | a script that fails without it", ((name, f"`{script}`") for name, script in WITHOUT)),
     )
     return "\n".join(lines)

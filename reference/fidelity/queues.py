@@ -381,60 +381,68 @@ def spread(case: Case, seen: Sequence[Seen]) -> list[Number]:
 
 
 HEAD = """\
-# Queue disciplines beside Linux', packet by packet
+# Queue disciplines and Linux, packet by packet
 
-Six flows of datagrams come to a queue in front of a line of {line}, more than it can carry from the first second to
-the fourth. The kernel world captures them before and behind Linux' discipline; ours gets the very same packets at
-the same times (`reference/fidelity/queues.py`, `lopsided.studies.replay`). Measured on {kernel} in virtual time,
-and recorded: the tests hold ours to it without a kernel. `python -m reference.fidelity.queues --measure` records
-anew, `python -m reference.fidelity.queues` writes this page.
+Six flows of datagrams arrive at the queue of a {line} line, and exceed its rate from the first second to the
+fourth. The kernel world captures the packets before and after Linux's discipline. The simulator's discipline then
+receives the same packets at the same times (`reference/fidelity/queues.py`, `lopsided.studies.replay`).
+
+{kernel} was measured in virtual time and recorded, so that the tests need no kernel.
+`python -m reference.fidelity.queues --measure` records again, and `python -m reference.fidelity.queues` writes this
+page.
 
 {promised}
-## Those that decide by themselves
+## Deterministic disciplines
 
-"Alone" it is asked for a packet at the very times at which one left on Linux, "with the line" gets nothing but
-the arrivals: of how many packets the fate, the place among all that left and the mark are the same. What holds
-packets back by itself is compared with its own times alone.
+The table counts the packets with the same fate, the same place in the departures and the same mark. "Alone"
+dequeues at the times at which Linux dequeued. "With the line" uses only the arrivals. Disciplines that delay packets
+are compared by their own times only.
 
 | discipline | packets | dropped: Linux | here | marked: Linux | here | same: alone | with the line | times within |
 |---|---|---|---|---|---|---|---|---|
 """
 DRAWN = """
-## Those that draw at random
+## Disciplines that draw at random
 
 Drops and marks over the same arrivals: Linux' with {linux} seeds of its own, and the mean and standard deviation of
-ours over {seeds} seeds. A number holds where Linux' is within three standard deviations.
+ours over {seeds} seeds. A number holds if Linux's is within three standard deviations.
 
 | discipline | what | on Linux | here | standard deviation | |
 |---|---|---|---|---|---|
 """
 TAIL = """
-## What the comparison leaves aside
+## Limits of the comparison
 
-- The kernel world's serializer lets the first packet of a busy time go as if it had come 2 us earlier (the line
-  behind makes up for it), and so does the line here. Disciplines that hold packets back differ by the kernel's
-  rounding of times (64 ns) and of tokens.
-- Where an arrival and a departure fall within such a rounding, either can be first; that is rare, and the table says
-  where it happens.
-- `fq` is told to have no slack in its timers: by default it wakes up to 10 us late. It is compared with packets of
-  other hosts, as a router sees them, not with Linux' own sockets.
-- Which of two equally fat flows of `fq_codel` gives way is decided by the kernel's secret hash: the flows have
-  sizes of their own, so that no two are equally fat.
-- `sfq` counts its allotments in octets here, as this kernel does and Linux before 6.13 without that fix does not.
-- `cobalt` is compared with Linux' `cake` that has one tin and one queue.
-- Linux' `cake` rounds each share of the quantum at random: of 1514 octets a flow alone gets 1513 once in 43 turns. Ours
-  rounds only where flows share. With another seed Linux' `cake flows` differs from itself in 1,430 packets
-  (69 drops and 66).
-- Linux' `cake` gives the voice tin of `diffserv3` the interval of the others, against tc-cake(8), and so does
-  ours.
-- `pie` and `fq_pie` update their probabilities each 20 ms here: Linux' 15 ms are four ticks of this kernel, whose timer
-  wheel rounds up by one more. What `fq_pie` dropped agrees with no other period. On Linux it was 182, 183 and 185
-  packets, of which 12, 15 and 17 of the burst, in which the probability rises. Here it is, over four seeds and five
-  phases of the updates, 184 to 187 with 13 to 19 of the burst at 20 ms; 187 to 188 with 18 to 22 at 16 ms; at 15 ms 188
-  with 21 to 26, and at 24 ms 176 with 12 to 14.
-- A capture of datagrams has no feedback. Whole runs of TCP over these queues are compared by `lopsided compare`.
-- `gred`, `police` and the other disciplines of Linux that have no counterpart here are not compared, nor are
-  `ared`, `wred`, `wfq` and `cbwfq`, which Linux does not have.
+- The kernel world's serializer sends the first packet of a busy period 2 us early, and the line after it makes up
+  for that. The line here does the same. Disciplines that delay packets differ by the kernel's rounding of times
+  (64 ns) and of tokens.
+- If an arrival and a departure fall within one rounding step, either may come first. That is rare, and the table
+  says where it happens.
+- `fq` runs without slack in its timers; by default it wakes up to 10 us late. Its packets come from other hosts, as in
+  a router, not from Linux's own sockets.
+- The kernel's secret hash decides which of two equally long flows `fq_codel` drops from. The flows here have
+  different packet sizes, so that no two are equally long.
+- `sfq` counts its allotments in octets, as this kernel does. Linux before 6.13 without that fix does not.
+- `cobalt` is compared with a Linux `cake` that has one tin and one queue.
+- Linux's `cake` rounds each share of the quantum at random: a single flow gets 1513 octets instead of 1514 once in 43
+  turns. The simulator rounds only if flows share. With another seed, Linux's `cake flows` differs from itself in
+  1,430 packets (69 and 66 drops).
+- Linux's `cake` gives the voice tin of `diffserv3` the interval of the other tins, against tc-cake(8). The simulator
+  does the same.
+- `pie` and `fq_pie` update their probabilities every 20 ms here. Their 15 ms are four ticks of this kernel, and its
+  timer wheel adds one tick. The drops of `fq_pie` fit no other period:
+
+  | update every | drops | drops in the burst, in which the probability rises |
+  |---|---|---|
+  | Linux, three seeds | 182, 183, 185 | 12, 15, 17 |
+  | 15 ms | 188 | 21 to 26 |
+  | 16 ms | 187 to 188 | 18 to 22 |
+  | 20 ms | 184 to 187 | 13 to 19 |
+  | 24 ms | 176 | 12 to 14 |
+
+- A capture of datagrams has no feedback. `lopsided compare` compares whole TCP runs over these queues.
+- `gred`, `police` and other disciplines of Linux without a counterpart here are not compared, nor are `ared`, `wred`,
+  `wfq` and `cbwfq`, which Linux does not have.
 """
 
 

@@ -81,7 +81,7 @@ def test_samples_alone_tell_states_and_windows(recorded: lop.Run) -> None:
     story = explain.of_run(sampled, "file")
     assert not story.events
     assert any(episode.reductions and "recovery" in episode.states for episode in story.episodes)
-    assert "TCP_INFO alone" in words.summary(story)
+    assert "only samples of TCP_INFO" in words.summary(story)
     assert 11.5 < sum(story.limited_s.values()) <= 12.0
     assert max(story.limited_s, key=story.limited_s.__getitem__) == "congestion window"
     assert len(pictures.figure(story).axes) == 2, "window and queue"
@@ -129,7 +129,7 @@ def test_the_command_tells_and_draws(plain: lop.Run, tmp_path: Path, capsys: pyt
         invoke(["explain", str(folder), "--flow", "file", "--from", "0s", "--to", "6 s", "--plot", str(picture)]) == 0
     )
     told = capsys.readouterr().out
-    assert "the sender was held back by" in told
+    assert "the sender was limited by" in told
     assert "congestion window" in told
     assert "recovery" in told
     assert picture.read_text().startswith("<?xml")

@@ -235,7 +235,7 @@ def test_a_probe_says_what_load_does_to_round_trips_and_downloads():
     down = probed("down", 0.0, [20.0] * 10 + [400.0] * 10, [2.4e6] * 11 + [0.9e6] * 9)
     up = probed("up", 10.0, [400.0] * 10, [0.2e6] * 10)
     first, second, third = probe.verdict([down, up])
-    assert first == ("Load raises round trips from 20.0 ms to 273 ms on average and 400 ms for the slowest twentieth.")
+    assert first == ("Load raises round trips from 20.0 ms to 273 ms on average and 400 ms at the 95th percentile.")
     assert "380 ms" in second and "`lopsided size --rtt 20ms`" in second
     assert third.startswith("down1 falls from 2.40 Mbit/s to 900 kbit/s when uploads start")
     short = probed("down", 0.0, [20.0] * 20, [2.4e6] * 20)

@@ -45,7 +45,7 @@ const known = (path) => new RegExp(`^\\["${path}"\\]\\ndigest = "([0-9a-f]{16})"
 test("it opens from disk with a picture, the recorded digest and the verdict of `lopsided run`", async () => {
   const { page, complaints, close } = await open();
   assert.equal(await digestOf(page), known("scenarios/adsl.toml"));
-  assert.match(await page.textContent(".verdict"), /^Round trips of download rise from 28\.0 ms to 453 ms on average.*download falls from 2\.29 Mbit\/s to 936 kbit\/s once upload joined/);
+  assert.match(await page.textContent(".verdict"), /^Round trips of download rise from 28\.0 ms to 453 ms on average.*download falls from 2\.29 Mbit\/s to 936 kbit\/s after the start of upload/);
   assert.equal(await page.textContent(".digest"), known("scenarios/adsl.toml"));
   assert.equal(await page.evaluate(() => lopsided.state.laboratory.place), "blob worker");
   assert.equal(await page.evaluate(() => lopsided.state.playing.value), false, "reduced motion is respected");
@@ -191,7 +191,7 @@ test("a pinned run stays beside the changed one, with the difference in words", 
   await rest(page);
   await page.getByLabel("Discipline").first().selectOption("fq_codel");
   await rest(page);
-  await page.waitForFunction(() => /Packets wait .* before link up/.test(document.querySelector(".difference")?.textContent ?? ""));
+  await page.waitForFunction(() => /Packets wait .* in the queue of link up/.test(document.querySelector(".difference")?.textContent ?? ""));
   assert.match(await page.textContent(".difference"), /download gets .* instead of 1\.38 Mbit\/s/);
   await page.getByRole("button", { name: "Unpin" }).click();
   await rest(page);

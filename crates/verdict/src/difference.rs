@@ -86,7 +86,7 @@ fn queue_change(old: &LinkFacts, new: &LinkFacts) -> Option<(f64, String)> {
     let wait = |link: &LinkFacts| if link.sojourn_mean_ms.is_finite() { link.sojourn_mean_ms } else { 0.0 };
     let size = millis_change(wait(old), wait(new))?;
     let (now, then) = (units::millis(wait(new)), units::millis(wait(old)));
-    Some((size, format!("Packets wait {now} instead of {then} before {} {}.", new.link, new.direction)))
+    Some((size, format!("Packets wait {now} instead of {then} in the queue of {} {}.", new.link, new.direction)))
 }
 
 #[cfg(test)]
@@ -107,7 +107,7 @@ mod tests {
     fn a_shorter_buffer_is_described_by_what_it_changes() {
         let said = difference(&account("50 packets"), &account("15 packets")).join(" ");
         assert!(said.contains("download gets ") && said.contains(" instead of 1.38 Mbit/s"), "{said}");
-        assert!(said.contains("instead of 329 ms before link up."), "{said}");
+        assert!(said.contains("instead of 329 ms in the queue of link up."), "{said}");
     }
 
     #[test]

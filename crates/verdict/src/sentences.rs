@@ -101,14 +101,14 @@ impl Account {
         let names = if others.len() == 1 { others[0].name.clone() } else { format!("{} more flows", others.len()) };
         let opposite = others.iter().all(|other| other.direction != flow.direction);
         let why = match queue {
-            _ if !opposite => ", which it shares the line with".to_owned(),
+            _ if !opposite => ", which shares the line".to_owned(),
             Some(queue) if queue.direction != flow.direction && queue.sojourn_mean_ms >= LONG_WAIT_MS => {
-                format!(": its acknowledgements wait before {} {}", queue.link, queue.direction)
+                format!(": its ACKs wait in the queue of {} {}", queue.link, queue.direction)
             }
             _ => String::new(),
         };
         let (name, before, after) = (&flow.name, units::rate(before), units::rate(after));
-        Ok(Some(format!("{name} falls from {before} to {after} once {names} joined{why}.")))
+        Ok(Some(format!("{name} falls from {before} to {after} after the start of {names}{why}.")))
     }
 }
 
@@ -125,22 +125,20 @@ fn round_trips(flows: &[(usize, &FlowFacts)], queue: Option<&LinkFacts>) -> Opti
     let (name, least, mean) = (&worst.name, worst.rtt_min_ms, worst.rtt_mean_ms);
     if mean < BLOAT * least || mean - least < BLOAT_MS {
         let (mean, least) = (units::millis(mean), units::millis(least));
-        return Some(format!("Round trips stay short: {name} has {mean} on average, {least} at best."));
+        return Some(format!("Round trips stay short: {mean} on average for {name}, at least {least}."));
     }
     let wait = match queue {
         None => String::new(),
         Some(queue) if queue.sojourn_mean_ms < EXPLAINED * (mean - least) => {
-            format!("; little of it before links, {} on average at most", units::millis(queue.sojourn_mean_ms))
+            format!("; packets wait only {} in the longest queue", units::millis(queue.sojourn_mean_ms))
         }
         Some(queue) => {
             let wait = units::millis(queue.sojourn_mean_ms);
-            format!("; packets wait longest before {} {}, {wait} on average", queue.link, queue.direction)
+            format!(". Packets wait longest in the queue of {} {}, {wait} on average", queue.link, queue.direction)
         }
     };
     let (least, mean, p95) = (units::millis(least), units::millis(mean), units::millis(worst.rtt_p95_ms));
-    Some(format!(
-        "Round trips of {name} rise from {least} to {mean} on average and {p95} for the slowest twentieth{wait}."
-    ))
+    Some(format!("Round trips of {name} rise from {least} to {mean} on average (95th percentile {p95}){wait}."))
 }
 
 fn completions(flows: &[(usize, &FlowFacts)], found: &mut Vec<String>) {
@@ -171,7 +169,7 @@ fn calls(flows: &[(usize, &FlowFacts)], found: &mut Vec<String>) {
         if lost >= MOST_LOST {
             let late = flow.rtt_p95_ms;
             let late = if late > 0.0 {
-                format!("; the slowest twentieth was under way for {}", units::millis(late))
+                format!("; the 95th percentile of the delay is {}", units::millis(late))
             } else {
                 String::new()
             };
@@ -183,7 +181,7 @@ fn calls(flows: &[(usize, &FlowFacts)], found: &mut Vec<String>) {
 fn to_try(queue: Option<&LinkFacts>) -> Option<String> {
     let queue = queue.filter(|queue| queue.sojourn_mean_ms >= LONG_WAIT_MS && queue.queue == "fifo")?;
     let place = format!("{} {}", queue.link, queue.direction);
-    Some(format!("Worth a try before {place}: a shorter buffer (`lopsided size`) or fq_codel (`lopsided aqm`)."))
+    Some(format!("Try a shorter buffer (`lopsided size`) or fq_codel (`lopsided aqm`) in {place}."))
 }
 
 #[cfg(test)]
@@ -222,9 +220,9 @@ mod tests {
     #[test]
     fn a_queue_is_named_only_if_it_explains_the_round_trips() {
         let little = film(2.0).expect("round trips doubled");
-        assert!(little.contains("little of it before links, 2.00 ms"), "{little}");
+        assert!(little.contains("packets wait only 2.00 ms in the longest queue"), "{little}");
         let long = film(30.0).expect("round trips doubled");
-        assert!(long.contains("before link up, 30.0 ms"), "{long}");
+        assert!(long.contains("in the queue of link up, 30.0 ms"), "{long}");
     }
 
     #[test]
@@ -233,6 +231,6 @@ mod tests {
         let scenario = Scenario::parse(text, "adsl.toml", &[]).expect("a scenario");
         let run = lopsided_sim::run(&scenario, 1, RunOptions::default(), &Monitor::default()).expect("it runs");
         let said = verdict(&scenario, &run).join(" ");
-        assert!(said.contains("once upload joined: its acknowledgements wait before link up."), "{said}");
+        assert!(said.contains("after the start of upload: its ACKs wait in the queue of link up."), "{said}");
     }
 }

@@ -51,17 +51,17 @@ def explain(
     Parameters
     ----------
     source
-        A run folder, or what `lopsided probe send --out` logged: .csv or .parquet.
+        A run folder, or the log of `lopsided probe send --out`: .csv or .parquet.
     flow
         The flow to explain; default: the first one of TCP.
     from_
-        Tell what happened from this time on, such as 12s.
+        Start of the explained time, such as 12s.
     to
-        Tell what happened until then.
+        End of the explained time.
     everything
-        Tell also of reordering that came to nothing, and do not shorten the list.
+        Also list reordering without a loss, and do not shorten the list.
     capture
-        Of a probe's upload: a capture at its sender, such as tcpdump writes.
+        A capture at the sender of a probe's upload, such as tcpdump writes.
     figure
         The picture to write: .png, .svg or .pdf; default: explain-FLOW.png in the run folder, or beside the log.
     """

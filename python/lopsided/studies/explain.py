@@ -67,7 +67,7 @@ class Episode:
 
     @property
     def harmless(self) -> bool:
-        """Nothing was lost and no window came down."""
+        """True if nothing was lost and no window was reduced."""
         return not (self.lost or self.reductions or self.retransmitted)
 
 
@@ -332,7 +332,7 @@ def of_samples(
 
 
 def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
-    """By how much the window came down: from the last sample before the episode to the least until the one after it."""
+    """Records the reduction of the window: from the last sample before the episode to the lowest one in it."""
     before = bisect_right(samples, episode.begin_s, key=itemgetter("time_s")) - 1
     after = bisect_left(samples, episode.end_s, key=itemgetter("time_s"))
     least = min((row["cwnd_bytes"] for row in samples[before + 1 : after + 1]), default=0)

@@ -38,7 +38,7 @@ def _round_trips(logs: Sequence[Log]) -> list[str]:
         return [f"Round trips stay short under load: {units.millis(idle)} at least, {units.millis(slow)} for 95 %."]
     said = [
         f"Load raises round trips from {units.millis(idle)} to {units.millis(mean)} on average and "
-        f"{units.millis(slow)} for the slowest twentieth."
+        f"{units.millis(slow)} at the 95th percentile."
     ]
     if slow - idle >= _LONG_MS:
         said.append(

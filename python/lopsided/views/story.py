@@ -37,35 +37,35 @@ def summary(story: Story) -> str:
         probes = sum(one.probes for one in real)
         text.append(f"Retransmitted: {_number(retransmitted, 'segment')}" + (f", {probes} as probes" if probes else ""))
     if any(signals):
-        text.append(f"The window came down {_by(signals)}")
+        text.append(f"The window was reduced {_by(signals)}")
     if timeouts:
         text.append(f"The retransmission timeout expired {_times(timeouts)}")
     if undone:
-        text.append(f"Taken back: {_by(undone)}")
+        text.append(f"Undone: {_by(undone)}")
     if story.run is None:
         seen = "the capture at its sender and " if story.captured is not None else ""
-        text.append(f"Told from {seen}samples of TCP_INFO" + ("" if seen else "; of an upload --capture tells more"))
+        text.append(f"From {seen}samples of TCP_INFO" + ("" if seen else "; for an upload, --capture shows more"))
     elif story.captured is not None:
-        text.append("Told from the captures at its hosts and samples of TCP_INFO")
+        text.append("From the captures at its hosts and samples of TCP_INFO")
     elif not story.events:
-        text.append("Reasons are not known: this run has samples of TCP_INFO alone; run it with --pcap hosts for more")
+        text.append("Reasons are unknown: this run has only samples of TCP_INFO; run it with --pcap hosts")
     return ". ".join(text) + "."
 
 
 def _aside(harmless: int) -> str:
     if not harmless:
         return ""
-    return f", and {_times(harmless)} because of reordering or duplicates that came to nothing"
+    return f", and {_times(harmless)} because of reordering or duplicates without a loss"
 
 
 def limits(story: Story) -> View | None:
-    """What held the sender back, for how long."""
+    """What limited the sender, and for how long."""
     held = story.limited_s
     if not held:
         return None
     total = sum(held.values())
     rows = [[limit, units.seconds(seconds), units.percent(seconds / total)] for limit, seconds in held.items()]
-    return View([Heading("the sender was held back by", numeric=False), Heading("for"), Heading("share")], rows, keys=1)
+    return View([Heading("the sender was limited by", numeric=False), Heading("for"), Heading("share")], rows, keys=1)
 
 
 def acknowledgements(story: Story) -> View | None:

@@ -40,7 +40,7 @@ in both worlds, over the same seconds.
 - Goodput and mean RTT (of single packets, from captures) are the tested flow's, of the whole run with its slow start;
   of several runs with other start times the median.
 - Bounds: median at most {goodput_bound:.0f} % in goodput and {rtt_bound:.0f} % in mean RTT, 95th percentile at most
-  {tail_bound:.0f} %. What is beyond is **bold**.
+  {tail_bound:.0f} %. Values beyond are **bold**.
 """
 
 

@@ -40,7 +40,7 @@ _MEANING = (
     "**Wait** is the time in the queue, of single packets. **RTT** is that of the flows' packets, each counted at "
     "the mean of its sampling interval. **RPM**, round trips per minute, is the mean of two responsivenesses, each a "
     "minute over a delay under load: that of requests on new connections (**probe**, per round trip) and that of the "
-    "bulk flows' own packets (**loaded RTT**), both without their slowest twentieth (draft-ietf-ippm-responsiveness; "
+    "bulk flows' own packets (**loaded RTT**), both without their slowest 5 % (draft-ietf-ippm-responsiveness; "
     "what waits in a sender's socket is not counted). In the ellipses each point is a seed; delay grows to the left."
 )
 _ALIKE = 0.05
@@ -292,7 +292,7 @@ def _ways(found: Aqm) -> dict[str, dict[str, Row]]:
 
 
 def _slowest(ways: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
-    """By discipline the slowest twentieth of round trips, of the slower direction."""
+    """Returns the 95th percentile of the round trips (ms) of the slower direction, by discipline."""
     slow = {name: [row["rtt_p95_ms"] for row in rows.values() if row["rtt_p95_ms"]] for name, rows in ways.items()}
     return {name: max(values) for name, values in slow.items() if values}
 

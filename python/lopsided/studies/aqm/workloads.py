@@ -4,7 +4,7 @@ The flows of a load replace those of the scenario. Beside it goes a probe, a req
 every half second, whose times tell the responsiveness.
 
 The loads `rpm`, `rpm_down` and `rpm_up` are those of draft-ietf-ippm-responsiveness-08: one connection more in each
-interval of 5 s, up to 16 in a direction, and as many probes as may take a twentieth of the slower direction.
+interval of 5 s, up to 16 in a direction, and as many probes as take 5 % of the slower direction.
 """
 
 from __future__ import annotations

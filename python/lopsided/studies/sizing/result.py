@@ -271,7 +271,7 @@ def _felt(advice: Advice) -> str:
         if now[column] is not None and then[column] is not None:
             before, after = (f"{units.millis(row[column] * to_ms)} with {row['queue']}" for row in (now, then))
             said.append(f"{what} {before}, {after}")
-    return f"While the line is busy {'; '.join(said)}. " if said else ""
+    return f"While the line is busy {'; '.join(said)}." if said else ""
 
 
 def _answer(found: Sizing) -> str:
