@@ -89,6 +89,7 @@ impl LinkConfig {
     pub fn build_with(&self, queue: Queue, shaper: AnyShaper, seed: u64, role: &str) -> Result<Link, LinkError> {
         self.check_header_compression().map_err(LinkError::HeaderCompression)?;
         let loss = self.loss.build(seed, role)?;
+        // The audit replaces the drop-tail path by the general one, which gives the same results.
         let queue = if self.audit { queue.checked() } else { queue };
         let compression = HeaderCompression::of(&self.header_compression, self.delay);
         Ok(Link::assemble(queue, shaper, self.framing, self.delay, loss, self.jitter.build(seed, role), compression))
@@ -104,6 +105,7 @@ impl LinkConfig {
                 Fault::new("", "headers are compressed behind a plain serializer: not behind a shaper or access");
             return Err(fault.help("compress on a link of its own behind it"));
         }
+        // A compressed header is relative to the previous one.
         if self.header_compression.is_on() && self.jitter.reorder {
             return Err(Fault::new(
                 "",
@@ -121,6 +123,7 @@ impl LinkConfig {
     /// that can be counted, or the access method or the shaper rejects its settings.
     pub fn build_shaper(&self, seed: u64, role: &str) -> Result<AnyShaper, LinkError> {
         if let Some(access) = &self.access {
+            // Both decide when packets leave the queue.
             if self.shaper.is_some() {
                 let fault = Fault::new("", "a direction has a shaper or an access, not both");
                 return Err(LinkError::Access(fault.help("put the shaper in front of a link of its own")));
@@ -132,6 +135,7 @@ impl LinkConfig {
             (None, Some(_)) => Err(LinkError::ShaperWithoutRate),
             (Some(rate), _) if !(1..=MOST_RATE).contains(&rate.as_bps()) => Err(LinkError::Rate(rate)),
             (Some(rate), None) => Ok(AnyShaper::Serializer(Serializer::new(rate))),
+            // The rate is that of the bucket; `line_rate` of the shaper is the line's.
             (Some(rate), Some(shaper)) => {
                 shaper.check_at(rate).map_err(LinkError::Shaper)?;
                 Ok(AnyShaper::TokenBucket(Box::new(TokenBucket::new(rate, &shaper))))

@@ -173,8 +173,8 @@ impl Course {
     }
 }
 
-/// True if the buffer has room for a packet of this size, as far as bytes are limited.
 impl Special {
+    /// True if the buffer has room for a packet of this size, as far as bytes are limited.
     fn fits(&self, size: Bytes) -> bool {
         self.room.as_ref().is_none_or(|room| room.fits(size))
     }

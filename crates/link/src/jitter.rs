@@ -59,6 +59,7 @@ impl Jitter {
         if self.config.reorder {
             return later;
         }
+        // A packet that would overtake arrives together with the previous one.
         self.latest = self.latest.max(later);
         self.latest
     }

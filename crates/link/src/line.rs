@@ -17,6 +17,7 @@ pub(crate) struct Line {
 
 impl Line {
     pub(crate) fn new(shaper: AnyShaper, framing: Framing, delay: Duration) -> Line {
+        // Other shapers may send a packet in no time.
         let sends = matches!(&shaper, AnyShaper::Serializer(line) if line.takes_time());
         Line { takes_time: sends || !delay.is_zero(), shaper, framing, delay }
     }

@@ -93,9 +93,11 @@ impl Link {
 
     /// Brings the link up to date and returns a view of its measurements. Changes no result.
     pub fn sync(&mut self, cx: &mut Cx<'_>) -> LinkView<'_> {
+        // Packets that are counted in advance would show up too early.
         debug_assert!(cx.now() >= cx.unseen_until(), "nobody was to look yet");
         match &mut self.path {
             TransmitPath::DropTail(path) => {
+                // Packets of the fast path are counted in the serializer until someone measures.
                 self.measured.count_passed(self.line.take_passed());
                 path.count_until(cx.now(), &mut self.measured, cx);
             }
@@ -171,10 +173,12 @@ impl Link {
     /// packet is one of the discipline's own that has returned.
     pub fn pass_reverse(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Option<Packet> {
         self.catch_up(cx);
+        // A drop-tail FIFO never senses.
         let TransmitPath::Queued(path) = &mut self.path else { return Some(packet) };
         if !path.observe_reverse(&packet, cx.now()) {
             return Some(packet);
         }
+        // The sensing packet has arrived at its source, so its life ends here.
         let delivered = cx.deliver(packet);
         cx.recycle(delivered);
         None
@@ -335,11 +339,13 @@ fn class_parts(class: &str, stats: &ClassStats, out: &mut dyn FnMut(&str, &str, 
     out(class, "sent_bytes", stats.sent_bytes.get() as f64);
     out(class, "dropped_packets", stats.dropped_packets as f64);
     out(class, "dropped_bytes", stats.dropped_bytes.get() as f64);
+    // Most classes have no filter around them.
     if stats.filtered_packets > 0 {
         out(class, "filtered_packets", stats.filtered_packets as f64);
         out(class, "filtered_bytes", stats.filtered_bytes.get() as f64);
     }
     out(class, "marked_packets", stats.marked_packets as f64);
+    // Without departures there is no mean.
     if stats.sent_packets > 0 {
         out(class, "sojourn_mean_ms", stats.sojourn_sum.as_millis_f64() / stats.sent_packets as f64);
         out(class, "sojourn_max_ms", stats.sojourn_max.as_millis_f64());

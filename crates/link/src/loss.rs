@@ -63,6 +63,7 @@ impl Part for LossConfig {
 
     /// Sorts packets and outages, which a scenario may list in any order.
     fn complete(&mut self, _given: &Given<'_>) -> Result<(), Fault> {
+        // `in_pattern` compares only with the next listed packet.
         self.packets.sort_unstable();
         self.packets.dedup();
         self.outages.sort_unstable();
@@ -122,6 +123,7 @@ impl LossConfig {
     /// streams.
     pub(crate) fn build(&self, seed: u64, role: &str) -> Result<Option<Loss>, LinkError> {
         self.check().map_err(LinkError::Loss)?;
+        // A line without loss can use the faster transmit path.
         if *self == LossConfig::default() {
             return Ok(None);
         }
@@ -176,6 +178,7 @@ impl Loss {
         let Some(gilbert) = self.config.gilbert else { return false };
         // Two draws per packet, whatever the state, so that runs with other probabilities stay comparable.
         let (leave, lose) = (self.bursts.unit(), self.bursts.unit());
+        // The step comes before the packet's fate, so that the first packet of a burst can be lost.
         self.bad = if self.bad { leave >= gilbert.to_good } else { leave < gilbert.to_bad };
         lose < if self.bad { gilbert.loss_bad } else { gilbert.loss_good }
     }
@@ -187,6 +190,7 @@ impl Loss {
     }
 
     fn in_outage(&mut self, now: Time) -> bool {
+        // Outages are in order of time and do not overlap.
         while self.config.outages.get(self.next_outage).is_some_and(|(_, to)| *to <= now) {
             self.next_outage += 1;
         }

@@ -124,6 +124,7 @@ impl QueuedPath {
         let given = self.queue.dequeue(cx);
         let backlog = self.queue.backlog();
         let Some(QueuedPacket { packet, enqueued_at }) = given else {
+            // Otherwise `catch_up` would loop at the same instant forever.
             assert_ne!(self.queue.ready_at(now), Some(now), "ready, but gives no packet: {:?}", self.queue);
             return measured.queue.settle(now, backlog);
         };
@@ -152,6 +153,7 @@ impl QueuedPath {
     fn send(&mut self, arrives: Time, packet: Packet) {
         let Some(jitter) = &mut self.jitter else { return self.in_flight.push_back(InFlight { arrives, packet }) };
         let arrives = jitter.delay(arrives);
+        // With jitter a later packet may arrive earlier, so the list is kept sorted by arrival.
         let behind = self.in_flight.partition_point(|flying| flying.arrives <= arrives);
         self.in_flight.insert(behind, InFlight { arrives, packet });
     }

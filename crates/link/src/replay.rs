@@ -43,10 +43,12 @@ pub fn replay(
         }
         _ => config.build_shaper(seed, role)?,
     };
+    // Everything except the shaper is as configured.
     let mut link = config.build_with(config.queue.build(seed, role)?, shaper, seed, role)?;
     let (fates, mut accounting) = Fates::of(arrivals.len());
     for (id, (at, new)) in arrivals.into_iter().enumerate() {
         let mut cx = Cx::new(at, NodeId(0), &mut accounting);
+        // The packets' numbers are their positions in the result.
         let packet = Packet::unbooked(id as u64, at, new);
         link.handle_packet(Port(0), packet, &mut cx);
         while let Some((_, arrived)) = link.poll_transmit(&mut cx) {
@@ -167,6 +169,7 @@ impl Fates {
     fn left(&self, id: u64, at: Time) {
         let place = {
             let mut fates = self.0.lock().expect("nobody panics while it writes");
+            // The second field counts the departures.
             fates.1 += 1;
             fates.1 - 1
         };

@@ -147,8 +147,8 @@ impl Qdisc for Afvq {
         let given = self.classes.act(class, |class: &mut Class| class.dequeue(cx))?;
         if class == ACKS {
             self.turn = self.turn + Backlog { packets: 1, bytes: given.packet.size() };
-        // The rule for the size: one more than the number of ACKs since the previous data packet.
         } else {
+            // The rule for the size: one more than the number of ACKs since the previous data packet.
             self.size = (self.turn.packets + 1).min(self.most);
             self.turn = Backlog::default();
         }

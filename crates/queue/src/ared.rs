@@ -76,6 +76,7 @@ impl AredConfig {
             return Err(Fault::new("avpkt", "this must be at least 1 B"));
         }
         let packets_a_second = rate.as_bps() as f64 / self.avpkt.bits() as f64;
+        // Section 5 of the paper: at least 5 packets, so that bursts pass on slow lines.
         let min = (self.target.as_secs_f64() * packets_a_second / 2.0).round().max(5.0);
         Ok(RedConfig {
             limit: self.limit,

@@ -169,6 +169,7 @@ impl Qdisc for Asqm {
             return cx.drop(packet, DropReason::QueueFull);
         }
         self.room.charge(size);
+        // A sensing packet is created only after an enqueued packet, so that it waits in the same queue.
         self.sensor.follow(&packet, &mut self.since_sensed, 0, cx.now());
         self.ring.push(packet, cx);
     }

@@ -212,6 +212,7 @@ impl Bdp {
             (flow.listed, flow.deficit) = (true, QUANTUM);
             self.turn.push_back(at as u32);
         }
+        // As in FQ-CoDel, the packet is enqueued first, so that its own queue can be the longest.
         if self.total.packets > self.config.limit {
             self.drop_from_longest(cx);
         }
@@ -261,6 +262,7 @@ impl Qdisc for Bdp {
                 cx.drop(given.packet, DropReason::Early);
                 continue;
             }
+            // Only packets that are sent count for the turn.
             flow.deficit -= size.get() as i64;
             return Some(given);
         }

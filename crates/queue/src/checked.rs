@@ -136,6 +136,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
     /// Posts the recorded events to the real accounting, and compares them with the expected contents. `offered` is the
     /// packet that is being enqueued.
     fn post(&mut self, offered: Option<u64>, cx: &mut Cx<'_>) {
+        // The events of this operation; the recorder starts empty for the next one.
         let told = std::mem::take(&mut *self.seen.lock().expect("no audit panics while it listens"));
         let (mut taken_in, mut refused) = (false, false);
         for seen in told {
@@ -154,6 +155,8 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
                 }
                 Seen::Dropped(packet, why) => {
                     self.take(&packet, "the discipline discarded");
+                    // A discipline may drop other packets to make room, but must either enqueue or drop the offered
+                    // one.
                     refused |= Some(packet.id()) == offered;
                     cx.drop(packet, why);
                 }
@@ -181,6 +184,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
     fn check(&self) {
         let inside = Backlog { packets: self.inside.len() as u32, bytes: self.bytes };
         assert_eq!(self.queue.backlog(), inside, "in = out + dropped + backlog does not hold");
+        // `ready_at` must agree with the backlog.
         let ready = self.queue.ready_at(self.latest);
         assert_eq!(ready.is_some(), inside.packets > 0, "ready without a backlog, or never with one");
         assert!(ready.is_none_or(|ready| ready >= self.latest), "ready in the past");
@@ -193,6 +197,7 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
         self.shown = None;
         let id = packet.id();
         self.put(&packet, cx.now());
+        // The discipline reports to the private accounting; `post` transfers its events.
         self.queue.enqueue(packet, &mut Cx::new(cx.now(), NodeId(0), &mut self.private));
         self.post(Some(id), cx);
         self.check();
@@ -256,6 +261,7 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
         let removed = self.queue.remove(waiting, &mut Cx::new(cx.now(), NodeId(0), &mut self.private));
         self.post(None, cx);
         if let Some(packet) = &removed {
+            // A filter relies on getting exactly the packet that it names.
             assert_eq!(packet.id(), waiting.id, "another packet was asked for");
             self.take(packet, "the discipline gave up");
         }

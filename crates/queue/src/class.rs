@@ -31,6 +31,7 @@ impl Class {
         let marked = cx.counters().marked_total().packets;
         let given = self.child.dequeue(cx);
         if let Some(given) = &given {
+            // Counted here, so that `settle` below sees only drops in the difference of the backlogs.
             let (size, sojourn) = (given.packet.size(), cx.now() - given.enqueued_at);
             self.stats.backlog.remove(size);
             self.stats.sent_packets += 1;
@@ -111,10 +112,12 @@ impl Class {
 
     /// Counts the child's drops and marks since the last call, from the changes of its backlog and of the accounting.
     fn settle(&mut self, marked_before: u64, cx: &Cx<'_>) {
+        // The child reports drops to the accounting only, so they are inferred from its backlog.
         let dropped = self.stats.backlog - self.child.backlog();
         self.stats.backlog = self.child.backlog();
         self.stats.dropped_packets += u64::from(dropped.packets);
         self.stats.dropped_bytes += dropped.bytes;
+        // All marks since the start of the operation are this child's.
         self.stats.marked_packets += cx.counters().marked_total().packets - marked_before;
     }
 }

@@ -21,6 +21,7 @@ impl Classes {
     pub fn new(classifier: Classifier, children: Vec<(String, Box<dyn Qdisc>)>, word: &str) -> Result<Classes, Fault> {
         let highest = classifier.highest_class();
         let count = children.len();
+        // Checked once here, so that `classify` can index without a check.
         if highest >= count {
             let plural = if word == "class" { "classes".to_owned() } else { format!("{word}s") };
             let what = format!("there is no {word} {highest}: {count} {plural} count from 0");
@@ -112,6 +113,7 @@ impl Classes {
         let each = self.classes.iter_mut().enumerate();
         let (class, packet) =
             each.into_iter().find_map(|(at, class)| class.remove(waiting, cx).map(|packet| (at, packet)))?;
+        // The class has already removed the packet from its own backlog.
         self.backlog.remove(packet.size());
         Some((class, packet))
     }

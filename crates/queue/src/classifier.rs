@@ -109,6 +109,7 @@ impl PacketKind {
             {
                 PacketKind::Control
             }
+            // No payload and no SYN, FIN or RST: a pure ACK.
             Transport::Tcp(_) => PacketKind::Ack,
             Transport::Udp(_) | Transport::Other { .. } => PacketKind::Data,
         }
@@ -118,6 +119,7 @@ impl PacketKind {
 impl Classifier {
     /// Returns the class of this packet.
     pub fn classify(&self, packet: &Packet) -> usize {
+        // As in tc, the first rule that matches decides.
         self.rules.iter().find(|rule| rule.matches(packet)).map_or(self.default, |rule| rule.class as usize)
     }
 
@@ -133,6 +135,7 @@ impl Rule {
         let (protocol, ports) = match packet.transport() {
             Transport::Tcp(header) => (Some(Protocol::Tcp), Some((header.src_port, header.dst_port))),
             Transport::Udp(header) => (Some(Protocol::Udp), Some((header.src_port, header.dst_port))),
+            // Rules with a protocol or a port never match other transports.
             Transport::Other { .. } => (None, None),
         };
         agrees(self.dscp, u32::from(packet.dscp()))

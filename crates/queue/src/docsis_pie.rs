@@ -183,6 +183,7 @@ impl DocsisPieLaw {
             return false;
         }
         self.accumulated = 0.0;
+        // Section 4.4: the first drop after a quiet time allows a burst.
         if matches!(self.state, AqmState::Quiescent(_)) {
             self.state = AqmState::Active;
             self.burst_left = MAX_BURST;

@@ -99,6 +99,7 @@ impl Fifo {
     /// dropped.
     #[cold]
     fn make_room(&mut self, size: Bytes, cx: &mut Cx<'_>) -> bool {
+        // A packet larger than the whole buffer must not displace all others in vain.
         if self.drop == DropFrom::Tail || !self.room.could_fit(size) {
             return false;
         }
@@ -127,6 +128,7 @@ impl Fifo {
 impl Qdisc for Fifo {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let size = packet.size();
+        // Room is made before the packet enters, so that the buffer never exceeds its limit.
         if !self.room.fits(size) && !self.make_room(size, cx) {
             cx.drop(packet, DropReason::QueueFull);
             return;

@@ -192,6 +192,7 @@ impl Fq {
                 return;
             }
         }
+        // As in Linux's fq_dequeue, a single wait is at most 1 s.
         let mut wait = rate.time_to_send(Bytes::new(counted), 0).0.as_nanos().min(1_000_000_000);
         // Linux's fq_dequeue: make up for a late packet, but by no more than half of the wait.
         if flow.next > Time::ZERO {
@@ -208,12 +209,14 @@ impl Qdisc for Fq {
         }
         let at = queue_of(self.hash.flow(&packet), self.flows.len());
         let flow = &mut self.flows[at];
+        // One flow must not fill the whole queue.
         if flow.ring.backlog().packets >= self.config.flow_limit {
             return cx.drop(packet, DropReason::QueueFull);
         }
         let beside = self.backlog - flow.ring.backlog();
         cx.within_class(beside.packets, beside.bytes, |cx| flow.ring.push(packet, cx));
         self.backlog = beside + flow.ring.backlog();
+        // The flow was idle: it joins the new flows.
         if let Place::Detached(since) = flow.place {
             if cx.now().saturating_since(since) > self.config.refill_delay {
                 // A refill never takes credit away, for example the rest of the initial quantum.

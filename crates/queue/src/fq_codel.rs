@@ -152,6 +152,7 @@ impl FqCodel {
         else {
             return;
         };
+        // As in Linux's fq_codel_drop: dropping in batches keeps the cost of the search low.
         let half = held(&self.flows[fattest as usize]).get() / 2;
         let flow = &mut self.flows[fattest as usize];
         let mut dropped = (0, 0);
@@ -182,6 +183,8 @@ impl Qdisc for FqCodel {
             flow.deficit = self.config.quantum.get() as i64;
             self.rounds.begin(at as u32);
         }
+        // RFC 8290, section 4.1: the packet is enqueued first, and then the longest queue drops, which may be another
+        // one.
         if self.total.packets > self.config.limit {
             self.drop_from_fattest(cx);
         }
@@ -202,6 +205,7 @@ impl Qdisc for FqCodel {
                 flow.deficit -= (given.packet.size() + self.config.header).get() as i64;
                 return Some(given);
             }
+            // A new queue that is empty passes through the old list first and stays listed.
             if self.rounds.emptied() {
                 flow.listed = false;
             }

@@ -136,6 +136,7 @@ impl Qdisc for FqPie {
         // Updates before this arrival use the backlog without it.
         flow.pie.catch_up(&self.config.pie, cx.now(), held);
         if flow.pie.picks(&self.config.pie, packet.size(), held, &mut self.rng) {
+            // RFC 8033, section 5.1: above the threshold packets are dropped although they are capable of ECN.
             let marks = self.config.pie.ecn && flow.pie.probability() <= self.config.pie.mark_threshold;
             if !(marks && cx.mark(&mut packet, MarkReason::Early)) {
                 return cx.drop(packet, DropReason::Early);

@@ -76,6 +76,7 @@ impl Part for Framing {
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
         self.check()?;
+        // An overhead given with a kind is added to that of the kind.
         if let Some(base) = given.preset.and_then(Framing::named).filter(|_| given.has("overhead")) {
             self.overhead += base.overhead;
         }
@@ -152,6 +153,7 @@ impl Framing {
     /// Returns the bytes on the wire of an IP packet of this size.
     #[inline]
     pub fn wire_size(&self, ip: Bytes) -> Bytes {
+        // Padding comes before the cells: a frame is padded to its minimum and then cut.
         let frame = (ip.get() + self.overhead.get()).max(self.minimum.get());
         Bytes::new(match self.cell_format {
             CellFormat::None => frame,

@@ -146,6 +146,7 @@ impl BufferLimit {
         let (unit, capacity) = match limit {
             Limit::Packets(packets) => (Unit::Packet, u64::from(packets)),
             Limit::Bytes(bytes) => (Unit::Octet, bytes.get()),
+            // A bin of size 0 would make the division in `cost` fail.
             Limit::Bins { size: Bytes::ZERO, .. } => {
                 return Err(Fault::new("limit", "a bin of zero bytes holds nothing").help("give bins a size"));
             }
@@ -159,8 +160,10 @@ impl BufferLimit {
     #[inline]
     fn cost(&self, size: Bytes) -> u64 {
         match self.unit {
+            // The size does not matter to a slot.
             Unit::Packet => 1,
             Unit::Octet => size.get() + self.header,
+            // The rest of the last bin is wasted.
             Unit::Bin { octets } => (size.get() + self.header).div_ceil(octets),
         }
     }

@@ -39,6 +39,7 @@ impl Half {
 
     /// Handles a timestamp that passes: it is tracked if no other one is.
     fn sent(&mut self, value: u32, now: Time) {
+        // One timestamp at a time gives one sample per RTT.
         if self.watched.is_none_or(|(_, since)| now.saturating_since(since) > Half::PATIENCE) {
             self.watched = Some((value, now));
         }
@@ -71,6 +72,7 @@ impl PassiveRtt {
         if let Some(sample) = self.near.echoed(timestamps.echo, now) {
             self.near_recent[self.near_samples % self.near_recent.len()] = Some(sample);
             self.near_samples += 1;
+            // A sender without data delays its echo, so only the smallest samples show the path.
             let shortest = self.near_recent.iter().flatten().min().copied().unwrap_or(sample);
             self.near_estimate.update(shortest, smoothing, now);
         }

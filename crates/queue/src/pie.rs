@@ -126,6 +126,7 @@ impl DepartureRate {
         if self.burst.is_none() && waiting >= DQ_THRESHOLD {
             self.burst = Some((now, 0));
         }
+        // Section 5.2: a measurement starts only with a backlog that keeps the line busy for the whole burst.
         let (began, octets) = self.burst.as_mut()?;
         *octets += size;
         if *octets < DQ_THRESHOLD {
@@ -392,6 +393,7 @@ impl Qdisc for PieQueue {
             return cx.drop(packet, DropReason::QueueFull);
         }
         if self.pie.picks(&self.config, size, backlog, &mut self.rng) {
+            // RFC 8033, section 5.1: above the threshold packets are dropped although they are capable of ECN.
             let marks = self.config.ecn && self.pie.probability() <= self.config.mark_threshold;
             if !(marks && cx.mark(&mut packet, MarkReason::Early)) {
                 return cx.drop(packet, DropReason::Early);

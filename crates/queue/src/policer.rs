@@ -82,6 +82,7 @@ impl Policer {
     /// Adds the tokens that have arrived since the last call.
     fn fill(&mut self, now: Time) {
         let waited = u128::from(now.saturating_since(self.filled_at).as_nanos());
+        // Exact integers: a token is 10^-9 bit.
         self.tokens = self.depth.min(self.tokens + waited * u128::from(self.rate.as_bps()));
         self.filled_at = now;
     }

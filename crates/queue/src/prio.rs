@@ -49,6 +49,7 @@ impl Part for PrioConfig {
 
 impl Discipline for PrioConfig {
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
+        // An empty list is rejected by `Prio::new`.
         let last = self.bands.len().saturating_sub(1);
         let default = self.default_class.map_or(last, |class| class as usize);
         let classifier = Classifier { rules: self.classify.clone(), default };

@@ -87,7 +87,9 @@ pub trait Qdisc: Debug + Send {
     /// packets back.
     fn ready_at(&self, now: Time) -> Option<Time> {
         match self.children() {
+            // A discipline with classes is ready when one of them is.
             Some(classes) => classes.ready_at(now),
+            // A work-conserving discipline is ready whenever it has packets.
             None => (self.backlog().packets > 0).then_some(now),
         }
     }
@@ -276,6 +278,7 @@ impl Backlog {
     pub fn add(&mut self, packet: &Packet, size: Bytes, cx: &mut Cx<'_>) {
         self.packets += 1;
         self.bytes += size;
+        // Observers receive the backlog with the new packet.
         cx.trace_enqueued(packet, self.packets, self.bytes);
     }
 

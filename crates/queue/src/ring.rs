@@ -14,7 +14,7 @@ pub(crate) struct PacketRing {
     places: VecDeque<Place>,
     /// Number of the first place. Places have consecutive numbers.
     first: u64,
-    /// Packets with a lower number were moved since they got it, so their number no longer finds them.
+    /// Lowest valid place number. Packets with a lower number have been moved, so they are found by their arrival time.
     numbered_from: u64,
     /// Number of empty places.
     empty: usize,

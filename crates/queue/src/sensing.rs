@@ -138,6 +138,7 @@ impl Sensor {
         }
         self.out.push_back((stamp, owner));
         self.sent += 1;
+        // A mark would be of no use: no end host evaluates a sensing packet.
         let ip = IpHeader { ecn: Ecn::NotEct, ..packet.ip() };
         let transport = Transport::Other { protocol: SENSING_PROTOCOL };
         self.made = Some(NewPacket::new(packet.flow(), ip, transport, Payload::real(stamp.to_be_bytes().to_vec())));
@@ -219,6 +220,7 @@ impl Estimate {
             Smoothing::Rfc6298 => smoothed,
             Smoothing::Printed => self.variation,
         };
+        // RFC 6298, section 2.3: alpha is 1/8.
         self.smoothed = Some(base + (sample - base) / 8);
     }
 

@@ -171,6 +171,7 @@ impl Sfq {
             }
             self.by_length[to].push(queue);
         }
+        // Keeps the longest queue at the end of the list.
         while self.by_length.last().is_some_and(Vec::is_empty) {
             self.by_length.pop();
         }
@@ -238,6 +239,7 @@ impl Sfq {
         // Several missed changes have the effect of one.
         let missed = cx.now().saturating_since(self.perturb_at).as_nanos() / period.as_nanos();
         self.perturb_at += period * (missed + 1);
+        // A new perturbation: flows that share a queue are separated, and others may meet.
         self.hash = FlowHash::new(&mut self.rng);
         // Packets of a queue keep their order; queues are emptied in the order of service.
         let mut waiting = Vec::new();
@@ -267,6 +269,7 @@ impl Qdisc for Sfq {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         self.perturb(cx);
         let hash = queue_of(self.hash.flow(&packet), self.by_hash.len());
+        // As in Linux's sfq_enqueue: all queues are in use.
         let Some(queue) = self.queue_for(hash) else { return cx.drop(packet, DropReason::QueueFull) };
         // The depth limits a single flow even if the whole queue has room.
         if self.queues[queue as usize].len() >= self.config.depth as usize {

@@ -90,10 +90,12 @@ impl QueueStats {
     #[inline(always)]
     pub fn crossed(&mut self, now: Time, departs: Time, size: Bytes, backlog: Backlog) {
         self.notice(backlog);
+        // Most packets on a fast line do not wait; they add nothing to the area.
         if departs == now {
             return self.sent_at_once(size);
         }
         debug_assert!(departs > now);
+        // Arrival and departure in one step: the backlog itself is unchanged.
         let sojourn = Duration::from_nanos(departs.as_nanos() - now.as_nanos());
         self.area_packets = self.area_packets.wrapping_add(sojourn.as_nanos());
         self.area_bytes = self.area_bytes.wrapping_add(u128::from(sojourn.as_nanos()) * u128::from(size.get()));
@@ -139,6 +141,7 @@ impl QueueStats {
     /// Records drops that the discipline made on its own at `now`: `backlog` is the backlog afterwards.
     #[inline]
     pub fn settle(&mut self, now: Time, backlog: Backlog) {
+        // Most calls find no drop.
         if self.backlog != backlog {
             let packets = self.backlog.packets - backlog.packets;
             let bytes = self.backlog.bytes - backlog.bytes;
@@ -210,6 +213,7 @@ impl QueueStats {
 
     /// Returns the mean backlog in packets from time zero to `now`.
     pub fn mean_packets(&self, now: Time) -> f64 {
+        // Packets still queued have added no departure time yet.
         let waiting = now.as_nanos().wrapping_mul(u64::from(self.backlog.packets));
         self.area_packets.wrapping_add(waiting) as f64 / now.as_nanos() as f64
     }
@@ -237,6 +241,7 @@ impl QueueStats {
 
     /// Returns the current state, with the sojourn times since the previous sample.
     pub fn sample(&mut self) -> QueueSample {
+        // Means of an interval are differences of running sums, so that a sample costs no pass over packets.
         let left = self.sent_packets - self.sampled_packets;
         let mean = (self.sojourn_sum - self.sampled_sojourn).checked_div(left).map(Duration::from_nanos);
         let longest = (left > 0).then_some(Duration::from_nanos(self.recent_longest));

@@ -141,6 +141,7 @@ impl Tbf {
 
     /// Looks up the size of the packet at the child's head.
     fn look(&mut self, cx: &mut Cx<'_>) {
+        // A child may hold its packets back.
         let ready = self.child.ready_at(cx.now()) == Some(cx.now());
         self.head = if ready { self.child.peek(cx) } else { None };
     }

@@ -118,6 +118,7 @@ impl ThresholdFifo {
 
     /// Marks the packet if it may be marked.
     fn mark(&self, packet: &mut Packet, cx: &mut Cx<'_>) {
+        // `cx.mark` leaves packets that are not capable of ECN unchanged.
         if self.ect == Markable::Ect || packet.ecn() != Ecn::Ect0 {
             cx.mark(packet, MarkReason::Threshold);
         }
@@ -127,6 +128,7 @@ impl ThresholdFifo {
 impl Qdisc for ThresholdFifo {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
         if let MarkThreshold::Depth(depth) = self.mark_threshold {
+            // A packet that is about to be dropped must not be marked first.
             if depth.measure(self.fifo.backlog()) > depth.count() && self.fifo.room().fits(packet.size()) {
                 self.mark(&mut packet, cx);
             }
@@ -137,6 +139,7 @@ impl Qdisc for ThresholdFifo {
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let mut given = self.fifo.dequeue(cx)?;
         if let MarkThreshold::Sojourn(longest) = self.mark_threshold {
+            // RFC 9332, appendix A.1: strictly longer than the threshold.
             if cx.now() - given.enqueued_at > longest {
                 self.mark(&mut given.packet, cx);
             }

@@ -36,6 +36,7 @@ impl Updates {
 
     /// Counts all due updates except the last as made. Call if they would change nothing.
     pub fn skip_to_last(&mut self, now: Time) {
+        // The last update stays due, so that the state has the time of the newest one.
         self.made += self.every * self.missed(now).saturating_sub(1);
     }
 

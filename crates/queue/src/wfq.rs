@@ -113,6 +113,7 @@ impl Wfq {
     /// than `finish`. Returns true if a packet was dropped.
     fn drop_later_than(&mut self, finish: u64, flow: u32, cx: &mut Cx<'_>) -> bool {
         let Some(&(latest, other)) = self.tails.last() else { return false };
+        // The arriving packet itself is furthest from its turn, or dropping would not shorten another flow.
         if latest <= finish || other == flow {
             return false;
         }
@@ -123,6 +124,7 @@ impl Wfq {
             Some((finish, _)) => self.tails.insert((*finish, other)),
             None => self.heads.remove(&(latest, other)),
         };
+        // The flow's next packet starts where the dropped one would have started.
         self.flows[other as usize].last_finish = packets_end(&self.flows[other as usize], self.clock);
         self.backlog.remove(victim.packet.size());
         cx.drop(victim.packet, DropReason::QueueFull);

@@ -137,8 +137,8 @@ impl Part for WredConfig {
     }
 }
 
-/// Returns the classifier that maps packets to profiles.
 impl WredConfig {
+    /// Returns the classifier that maps packets to profiles.
     fn classifier(&self) -> Classifier {
         let default = self.default_class.map_or(self.profiles.len().saturating_sub(1), |class| class as usize);
         Classifier { rules: self.classify.clone(), default }
@@ -188,6 +188,7 @@ impl Qdisc for Wred {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Cx<'_>) {
         // One average for all precedences.
         self.average.arrival(u64::from(self.fifo.backlog().packets), cx.now());
+        // The drop precedence selects the thresholds.
         let slope = &mut self.slopes[self.classifier.classify(&packet)];
         let verdict = slope.judge(self.average.value(), &mut self.rng);
         if verdict != Verdict::Pass && !(self.ecn && packet.is_ecn_capable()) {

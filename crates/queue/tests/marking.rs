@@ -202,7 +202,7 @@ fn a_step_marks_what_finds_more_than_it_and_leaves_the_rest_alone() {
     let above = [Ecn::Ce, Ecn::Ce, Ecn::NotEct, Ecn::Ce];
     assert_eq!(out, untouched.chain(above).chain(above).take(10).collect::<Vec<_>>());
     assert_eq!(accounting.node(NodeId(0)).dropped(DropReason::QueueFull).packets, 2);
-    // Of six packets above the step, packet 6 cannot be marked. Refused packets are not counted.
+    // Six packets arrive above the step, and packet 6 among them cannot be marked. Refused packets are not counted.
     assert_eq!(accounting.node(NodeId(0)).marked_total().packets, 5);
 }
 

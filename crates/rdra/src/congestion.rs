@@ -139,6 +139,7 @@ impl Detector {
     /// True if the `pause` after the stream's arrival at `last` shows that the sender's timer expired, because of a
     /// loss that made no hole.
     pub fn is_repair(&self, stream: usize, last: Time, pause: Duration) -> bool {
+        // A loss that made a hole is counted already.
         let untold = self.holes[stream].is_none_or(|hole| hole < last);
         self.least.is_some() && untold && pause > self.rtt().saturating_mul(REPAIR_RTTS)
     }
@@ -167,6 +168,7 @@ impl Detector {
     /// True if the current holes on several streams indicate an overflow.
     fn holes_together(&self, now: Time) -> bool {
         let fresh = |hole: &Time| now.saturating_since(*hole) < self.rtt();
+        // The stream's own new hole is among them.
         let others = self.holes.iter().flatten().filter(|hole| fresh(hole)).count().saturating_sub(1);
         let expected = self.rounds.holes_each();
         // On a very lossy channel every stream has a hole in nearly every round trip. Holes on all streams at once
@@ -179,10 +181,12 @@ impl Detector {
 impl Rounds {
     /// Ends the current round trip if it is over.
     fn advance(&mut self, now: Time, rtt: Duration) {
+        // A round trip ends with the first arrival after its duration.
         if now.saturating_since(self.began) < rtt {
             return;
         }
         self.with_hole = (self.with_hole << 1) | u64::from(self.has_hole);
+        // Older round trips have left the 64 bits of `with_hole`.
         self.over = (self.over + 1).min(u64::BITS);
         (self.began, self.has_hole) = (now, false);
     }

@@ -35,7 +35,9 @@ impl WindowAlgorithm for Equations {
     }
 
     fn cong_avoid(&mut self, now: Time, _ack: &Acked, _path: &PathState, window: &mut Window) {
+        // Before the first congestion the curve starts at the initial window.
         let epoch = *self.epoch.get_or_insert((now, window.segments() as f64));
+        // The paper's equations have no slow start.
         window.end_slow_start();
         window.set_octets((Equations::window(now, epoch) * window.mss() as f64) as u64);
     }

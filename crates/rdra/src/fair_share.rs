@@ -189,6 +189,7 @@ impl FairShare {
         self.until = now + self.detector.rtt();
         self.reductions += 1;
         let path = self.path(requested);
+        // The congestion control reduces its window as for a loss at a sender.
         self.rule.on_congestion(now, Signal::Loss, &path);
         loss
     }

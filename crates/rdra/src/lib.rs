@@ -35,3 +35,8 @@ pub use ranges::Ranges;
 pub use settings::{Mode, Settings};
 pub use step::{Step, What};
 pub use transfer::{Excess, Transfer};
+
+/// The code in README.md, which the documentation tests compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -96,6 +96,7 @@ impl Rule for Pacing {
 
     fn take(&mut self, pace: &mut Pace, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>) {
         let (Ack { connection, header, packet }, now) = (ack, cx.now());
+        // The sender may send as many bytes as this ACK newly acknowledges.
         let octets = Bytes::new(u64::from(header.ack.since(pace.newest)));
         let (data, _) = self.config.rate.time_to_send(octets, 0);
         // ACKs of a connection stay in order, and none waits longer than `max_delay`.

@@ -78,6 +78,7 @@ impl<R: Rule> HeldAcks<R> {
         if header.flags.0 & (Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0) != 0 {
             self.streams.remove(&connection);
         }
+        // Nothing to acknowledge, or the end of the connection.
         if !header.flags.has(Flags::ACK) || header.flags.has(Flags::FIN) || header.flags.has(Flags::RST) {
             return;
         }
@@ -154,6 +155,7 @@ impl Waiting {
     /// last one released.
     pub fn release(&mut self, connection: Connection, until: Time, out: &mut Outlet) -> Option<Seq> {
         let waiting = self.waiting.get_mut(&connection)?;
+        // The set has one entry per connection: that of its first packet.
         self.deadlines.remove(&(waiting.front()?.0, connection));
         let mut last = None;
         while let Some((time, packet)) = waiting.pop_front() {

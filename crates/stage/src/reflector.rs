@@ -38,6 +38,7 @@ pub struct Reflector {
 
 impl Stage for Reflector {
     fn handle_packet(&mut self, mut packet: Packet, out: &mut Outlet, cx: &mut Cx<'_>) {
+        // `turn` also checks that the packet has not been returned before.
         if turn(&mut packet, cx) {
             self.turned += 1;
             out.reverse(packet);

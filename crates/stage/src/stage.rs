@@ -134,6 +134,7 @@ impl Node for StageNode {
 
     fn poll_transmit(&mut self, _cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let given = self.out.packets.pop_front();
+        // Returned packets and messages leave in the other direction and do not count.
         self.sent += u64::from(given.as_ref().is_some_and(|(port, _)| *port == StageNode::FORWARD));
         given
     }

@@ -112,6 +112,7 @@ impl Aggregation {
     fn joined(&self, wire: Bytes) -> Option<Open> {
         self.open.filter(|open| {
             let size = open.size + wire;
+            // Both limits of an A-MPDU: its length field and the longest PPDU.
             size <= self.config.max_size && self.rate.time_to_send(size, 0).0 <= self.config.max_time
         })
     }
@@ -144,18 +145,18 @@ impl Shaper for Aggregation {
         let open = match self.joined(wire) {
             Some(open) => Open { size: open.size + wire, ..open },
             None => {
+                // `ready_at` must return the same time until the packet leaves, so the wait is drawn once per aggregate.
                 self.wait = draw_wait(&self.config, &mut self.rng);
                 Open { at: start, size: wire }
             }
         };
         self.open = Some(open);
-        // `ready_at` must return the same time until the packet leaves, so the wait is drawn once per aggregate.
+        // Packets of an aggregate follow each other on the air, so this packet ends after all that joined before it.
         let sent = open.at + self.rate.time_to_send(open.size, 0).0;
         self.air_until = sent + self.config.overhead;
         sent
     }
 
-    // Packets of an aggregate follow each other on the air, so this packet ends after all that joined before it.
     fn rate(&self) -> Option<BitRate> {
         Some(self.rate)
     }

@@ -12,6 +12,7 @@ impl BitWriter {
     /// Appends the low `width` bits of `value`, the most significant bit first.
     pub fn put(&mut self, value: u32, width: u32) {
         for bit in (0..width).rev() {
+            // The last byte is full.
             if self.bits % 8 == 0 {
                 self.octets.push(0);
             }

@@ -108,6 +108,7 @@ impl Part for HeaderCompressionConfig {
         if self.is_on() && self.scheme != CompressionScheme::Cslip && !self.compress_slot {
             return Err(Fault::new("compress_slot", "only cslip may leave out the slot: the others always name it"));
         }
+        // Keys of another scheme would have no effect, so they are rejected.
         if self.scheme == CompressionScheme::Rohc && !self.twice {
             return Err(Fault::new("twice", "rohc tries no difference twice: this is a key of iphc"));
         }

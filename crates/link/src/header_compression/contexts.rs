@@ -17,6 +17,7 @@ impl<C> Contexts<C> {
         let found = self.0.iter().position(|(_, context)| context.as_ref().is_some_and(&is_own));
         // Without a context of its own, the connection takes the least recently used one.
         let place = found.unwrap_or(self.0.len() - 1);
+        // Most recently used first: the last entry is the next to be reassigned.
         self.0[..=place].rotate_right(1);
         let (number, context) = &mut self.0[0];
         if found.is_none() {

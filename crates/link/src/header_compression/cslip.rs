@@ -1,8 +1,8 @@
 //! Van Jacobson's compression of TCP/IP headers (RFC 1144): differences to the previous header of the same connection.
 //!
-//! A compressed header has a byte of flags for the changed fields, the connection's slot unless it is that of the
-//! previous packet, TCP's checksum, and a difference of one or three bytes for each changed field: at least 3 bytes
-//! instead of 40.
+//! A compressed header has a byte of flags for the changed fields, TCP's checksum, and a difference of 1 or 3 bytes for
+//! each changed field. The connection's slot follows the flags if it is not that of the previous packet. The header thus
+//! takes at least 3 bytes instead of 40.
 //!
 //! A packet that the scheme cannot compress is sent in full and resets the context of both ends:
 //!

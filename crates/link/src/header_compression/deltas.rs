@@ -27,6 +27,7 @@ impl Deltas {
     /// Returns the flags for these differences. `payload_before` is the previous packet's payload in bytes.
     pub fn bits(self, payload_before: u32) -> u8 {
         let fields = [(NEW_WINDOW, self.window), (NEW_ACK, self.ack), (NEW_SEQ, self.seq)];
+        // The special cases assume that the packet continues the data of the previous one.
         let follows = u32::from(self.seq) == payload_before;
         match fields.iter().filter(|(_, delta)| *delta != 0).fold(0, |bits, (bit, _)| bits | bit) {
             bits if bits == NEW_SEQ | NEW_ACK && self.seq == self.ack && follows => SPECIAL_INTERACTIVE,
@@ -44,6 +45,7 @@ impl Deltas {
 
     /// Appends the differences that the flags alone do not determine.
     pub fn push(self, bits: u8, octets: &mut Vec<u8>) {
+        // A special combination of flags stands for the differences of sequence and acknowledgement number.
         if !is_special(bits) {
             for (bit, delta) in [(NEW_WINDOW, self.window), (NEW_ACK, self.ack), (NEW_SEQ, self.seq)] {
                 if bits & bit != 0 {
@@ -85,6 +87,7 @@ pub(super) fn push_delta(octets: &mut Vec<u8>, delta: u16) {
 /// Reads a difference that [`push_delta`] wrote. `None` if bytes are missing.
 pub(super) fn take_delta(octets: &mut impl Iterator<Item = u8>) -> Option<u16> {
     match octets.next()? {
+        // RFC 1144, section 3.2.2: a zero byte announces a difference of 16 bits.
         0 => Some(u16::from_be_bytes([octets.next()?, octets.next()?])),
         small => Some(u16::from(small)),
     }

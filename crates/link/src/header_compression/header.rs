@@ -30,6 +30,8 @@ impl Header {
     pub fn of(packet: &Packet) -> Option<Header> {
         let tcp = packet.tcp().filter(|_| packet.is_read_whole())?;
         let (ip, flags) = (packet.ip(), tcp.flags);
+        // RFC 2507, section 6 and RFC 6846 compress established connections: ACK is set, and SYN, FIN, RST and URG are
+        // not.
         if flags.0 & !FEEDBACK & !Flags::PSH.0 != Flags::ACK.0 {
             return None;
         }

@@ -157,6 +157,7 @@ impl Scheme for Iphc {
     }
 
     fn on_request(&mut self, context: u8) {
+        // The context's next packet answers the request.
         self.asked[usize::from(context)] = true;
     }
 }
@@ -183,6 +184,7 @@ impl Change {
             seq: u16::try_from(new.seq.since(before.seq)).ok()?,
         };
         let same_options = before.options == new.options;
+        // As in RFC 1144, section 3.2.3: a repeated header is probably a retransmission.
         if same_options && deltas.repeat(old.payload, payload) {
             return None;
         }

@@ -75,6 +75,7 @@ impl HeaderCompression {
 
     /// Compresses a packet that leaves the queue. Returns its size on the line in bytes, before framing.
     pub(crate) fn send(&mut self, packet: &Packet, now: Time) -> Bytes {
+        // Requests that have arrived affect this packet already.
         while self.requests.front().is_some_and(|(comes, _)| *comes <= now) {
             let (_, context) = self.requests.pop_front().expect("it is there");
             self.scheme.on_request(context);

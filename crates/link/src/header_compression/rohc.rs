@@ -381,9 +381,11 @@ impl Flow {
     /// Encodes the header, without the context number. `refreshes` is true in unidirectional mode.
     fn encode(&mut self, new: &Reference, refreshes: bool) -> Vec<u8> {
         self.since_initial += 1;
+        // Unidirectional mode: without feedback only periodic IRs repair a lost context.
         if refreshes && self.since_initial > REFRESH {
             self.initial = 1;
         }
+        // The optimistic approach: a new context is sent several times without waiting for feedback.
         if self.initial > 0 {
             (self.initial, self.dynamic, self.since_initial) = (self.initial - 1, 0, 0);
             return whole(IR, new);
@@ -392,6 +394,7 @@ impl Flow {
             self.dynamic -= 1;
             return whole(IR_DYN, new);
         }
+        // Short formats have no room for these fields.
         let same_rare = self.window.iter().all(|old| old.rarely() == new.rarely());
         let same_list = self.window.iter().all(|old| is_same_list(&old.header.options, &new.header.options));
         // Robustness: a format is used only if each possible reference of the far end decodes it.
@@ -603,6 +606,7 @@ impl Scheme for Rohc {
         let whole = rebuilt.is_some_and(|rebuilt| rebuilt.header == sent.header);
         let lost = &mut self.lost[usize::from(number)];
         if whole {
+            // A verified header is the reference for the next one.
             self.far[usize::from(number)] = Some(sent);
         }
         *lost = if whole { 0 } else { *lost + 1 };

@@ -8,7 +8,7 @@ use lopsided_spec::{AnyPart, Chosen, Fault, Part};
 /// The settings that all media have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MediumSettings {
-    /// Name of the medium, as of a node. Links name it to connect a station to the medium.
+    /// Name of the medium. Links use it, like the name of a node, to connect a station to the medium.
     pub name: String,
     /// The queue of each station.
     pub queue: QueueConfig,

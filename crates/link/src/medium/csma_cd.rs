@@ -75,6 +75,7 @@ impl Part for CsmaCdConfig {
             return Err(Fault::new("rate", "a medium needs at least 1 bit/s and at most 10 Tbit/s"));
         }
         let slot = self.bits(SLOT);
+        // IEEE 802.3: a station must notice a collision before its frame ends, which takes up to a round trip.
         if self.reach * 2 > slot {
             return Err(Fault::new("reach", "a collision must be heard within a slot: at most half of 512 bits' time"));
         }
@@ -163,6 +164,7 @@ impl CsmaCd {
         }
         if involved.len() == 1 {
             let (_, wire) = self.stations[station].frame.expect("it has begun to send it");
+            // A short frame may end before all stations can sense it.
             let until = (at + self.config.rate.time_to_send(wire, 0).0).max(now);
             self.cable = Cable::Frame { station, until };
             return MediumEvent::Nothing;
@@ -184,6 +186,7 @@ impl CsmaCd {
 
     /// Ends a jam. Frames with too many collisions are given up, one per call; then the cable becomes free.
     fn on_jammed(&mut self, until: Time) -> MediumEvent {
+        // One event can report one frame, so frames are given up one by one.
         let hopeless = self.stations.iter().position(|station| station.tries >= MOST_TRIES);
         if let Some(number) = hopeless {
             let station = &mut self.stations[number];

@@ -228,6 +228,7 @@ impl Docsis {
 
     /// Starts to send the first of the CMTS's frames, if there is one.
     fn begin_down(&mut self, now: Time) {
+        // Downstream frames need no grants and follow each other without a gap.
         let took = self.down.front().map(|frame| self.config.down.time_to_send(frame.wire, 0).0);
         self.down_busy += took.unwrap_or(Duration::ZERO);
         self.down_until = took.map(|took| now + took);
@@ -286,6 +287,7 @@ impl Docsis {
             let number = self.turn;
             self.turn = (self.turn + 1) % count;
             let modem = &mut self.modems[number];
+            // Skip modems without a pending request; after a full round without one the loop ends.
             if modem.asked == 0 {
                 passed_over += 1;
                 continue;
@@ -359,6 +361,7 @@ impl Medium for Docsis {
         let frame = Frame { id, wire: self.config.framing.wire_size(size) };
         if id.station == self.cmts {
             self.down.push_back(frame);
+            // The channel is idle.
             if self.down_until.is_none() {
                 self.begin_down(now);
             }

@@ -245,6 +245,7 @@ impl PacketRadio {
     /// Plans an event.
     fn at(&mut self, time: Time, step: Step) {
         self.steps += 1;
+        // Two events at the same time keep the order in which they were planned.
         self.due.insert((time, self.steps), step);
     }
 
@@ -286,6 +287,7 @@ impl PacketRadio {
     fn on_call(&mut self, radio: usize, now: Time) {
         self.radios[radio].will_call = false;
         let Some(peer) = self.radios[radio].frame.as_ref().map(|frame| frame.to) else { return };
+        // The radio may have been called in the meantime.
         if !self.is_free(radio) {
             // `on_acked` plans the next calls of an exchange's two ends. A radio that overhears must plan its own.
             if self.radios[radio].busy_with.is_none() {
@@ -303,6 +305,7 @@ impl PacketRadio {
         let peer = self.radios[caller].busy_with.expect("it calls a peer");
         // `is_free` must ignore the caller's own RTS, which the peer overhears.
         self.radios[caller].busy_with = None;
+        // A peer that is in an exchange, or that has called, does not hear the RTS.
         let answers = self.is_free(peer);
         self.radios[caller].busy_with = Some(peer);
         let cts = now + self.control(peer);
@@ -353,6 +356,7 @@ impl PacketRadio {
         } else {
             let received = arrives && !self.rng.chance(self.config.loss);
             self.radios[from].acks_lost += u64::from(arrives && !received);
+            // A lost acknowledgement takes the same time: the sender waits for it.
             let until = now + self.control(to);
             self.at(until, Step::Acked { radio: from, caller, received });
         }
@@ -401,6 +405,7 @@ impl Medium for PacketRadio {
         let frame = Frame { id, to, wire: self.config.framing.wire_size(size), tries: 0, delivered: false };
         let earlier = self.radios[station].frame.replace(frame);
         assert!(earlier.is_none(), "a station has one frame at a time");
+        // During an exchange `on_acked` plans the next call.
         if self.radios[station].busy_with.is_none() {
             self.plan(station, now, false);
         }

@@ -164,6 +164,7 @@ impl Polled {
     /// Polls the next station, or stops if no station has a frame.
     fn poll(&mut self, station: usize, now: Time) {
         let station = station % self.stations.len();
+        // Without any frame polling pauses, so that an idle medium has no events.
         self.state = if self.stations.iter().any(|station| station.frame.is_some()) {
             State::Poll { station, until: self.after(now, self.config.turnaround, self.config.poll) }
         } else {
@@ -200,6 +201,7 @@ impl Polled {
     }
 
     fn on_ack_due(&mut self, station: usize, frame_arrived: bool, now: Time) -> MediumEvent {
+        // Only a frame that arrived is acknowledged, and the acknowledgement can be lost too.
         let acknowledged = frame_arrived && !self.rng.chance(self.config.loss);
         let retries = self.config.retries;
         let place = &mut self.stations[station];

@@ -111,6 +111,7 @@ impl SharedLink {
     fn note_waiting(&mut self, station: usize, lane: usize) {
         let place = &mut self.stations[station].lanes[lane];
         let waits = place.queue.backlog().packets > 0;
+        // Most operations do not change whether the queue is empty.
         if waits == place.waits {
             return;
         }
@@ -139,6 +140,7 @@ impl SharedLink {
     fn give(&mut self, number: usize, lane: usize, cx: &mut Cx<'_>) -> bool {
         let (now, station) = (cx.now(), &mut self.stations[number]);
         let place = &mut station.lanes[lane];
+        // A discipline may drop all packets that it had ready, and return none.
         let given = place.queue.dequeue(cx);
         let backlog = place.queue.backlog();
         let was_one = given.is_some();
@@ -219,6 +221,7 @@ impl SharedLink {
     fn end(&mut self, id: FrameId) -> Frame {
         let station = &mut self.stations[id.station];
         let frame = station.frames.remove(id.number).expect("a frame ends once");
+        // The medium may now accept another frame of this queue.
         station.lanes[frame.lane].with_medium -= 1;
         frame
     }
@@ -264,6 +267,7 @@ impl Node for SharedLink {
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
+        // One event may cause another at the same time.
         while self.medium.next_event().is_some_and(|due| due <= cx.now()) {
             let event = self.medium.on_event(cx.now());
             self.on_event(event, cx);

@@ -80,6 +80,7 @@ impl Part for ShaperConfig {
         let Some(rate) = given.line_rate else {
             return Err(Fault::new("", "a shaper needs a rate").help("the bucket fills at the direction's rate"));
         };
+        // As in IOS: Bc follows from CIR and Tc.
         if !given.has("burst") {
             let Some(interval) = self.interval else {
                 return Err(Fault::new("", "`burst` is missing in the shaper").help("add burst = \"1600 B\""));

@@ -123,6 +123,7 @@ impl Serializer {
     #[cold]
     #[inline(never)]
     fn remember(&mut self, size: Bytes, framing: &Framing) {
+        // The counters are per size, so they must be read before the size changes.
         if self.passed != [0; 2] {
             self.passed_before = Some(Box::new(self.take_passed()));
         }

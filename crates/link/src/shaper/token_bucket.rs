@@ -95,6 +95,7 @@ impl TokenBucket {
                 passed.saturating_mul(self.rate)
             }
             Some(refill) => {
+                // Refills happen at multiples of the interval since time zero.
                 let refills = passed / refill.interval.as_nanos();
                 self.counted += refill.interval * refills;
                 refills.saturating_mul(refill.tokens as u64)
@@ -136,6 +137,7 @@ impl Shaper for TokenBucket {
     #[inline]
     fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
         self.advance_backlogged(start, wire);
+        // Tokens beyond the packet's need stay, so that the long-run rate is exact.
         self.tokens -= scaled_bits(wire) as i64;
         match &mut self.line {
             Some(line) => line.transmit(start, wire),

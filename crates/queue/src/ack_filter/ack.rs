@@ -12,6 +12,7 @@ pub(super) fn acknowledges(header: &TcpHeader) -> bool {
 /// True if the segment is a pure ACK: no data, no other flag, and no option that the filter does not know.
 #[inline]
 pub(super) fn is_pure(packet: &Packet, header: &TcpHeader) -> bool {
+    // The last condition excludes packets of other hosts whose headers could not be read completely.
     packet.payload_len() == 0
         && header.flags.0 & !(Flags::ACK.0 | FEEDBACK) == 0
         && (header.options.are_usual() || are_known(&header.options))
@@ -100,6 +101,7 @@ impl Ack {
     /// True if neither the number nor the timestamps of the other ACK are newer.
     #[inline]
     pub fn is_at_least(&self, other: &Ack) -> bool {
+        // Timestamps wrap, so the difference is signed (RFC 7323).
         let behind = |other: u32, own: u32| own.wrapping_sub(other) as i32 >= 0;
         let timed = match (other.timestamps, self.timestamps) {
             (None, _) => true,
@@ -128,6 +130,7 @@ impl Ack {
         let covered = older
             .iter()
             .all(|block| !other.number.after(block.start) && newer.iter().any(|outer| within(block, outer)));
+        // Blocks that cover the same ranges report more if they cover more bytes.
         let octets =
             |blocks: &[SackBlock]| blocks.iter().map(|block| u64::from(block.end.since(block.start))).sum::<u64>();
         covered.then(|| if octets(newer) > octets(older) { SackCover::More } else { SackCover::Same })

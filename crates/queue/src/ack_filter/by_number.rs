@@ -71,10 +71,12 @@ impl ByNumber {
             let counts = is_pure && self.fast_retransmit > 0;
             // ACKs wait in the order of their numbers, so the first one that stays ends the search.
             while let Some(oldest) = waits.acks.first() {
+                // Same number and window: a duplicate ACK.
                 let is_duplicate = counts && oldest.ack == new;
                 if !(oldest.ack.is_outnumbered(&new, self.also_windows) || is_duplicate) {
                     break;
                 }
+                // An ACK is judged once: a spared one leaves the list too.
                 if self.share.takes() && oldest.filter_out(packet, queue, cx) {
                     self.filtered += 1;
                     waits.duplicates.filtered |= is_duplicate;
@@ -133,6 +135,7 @@ impl Duplicates {
         } else {
             *self = Duplicates { of: Some(ack), count: 0, filtered: false };
         }
+        // Without a removed duplicate the sender can still count by itself.
         self.filtered && self.count >= most
     }
 }

@@ -147,6 +147,7 @@ impl<T: Known> Connections<T> {
     /// Returns the index of a connection, or `Err` with the free slot for it.
     #[inline(always)]
     fn find(&self, connection: Connection) -> Result<usize, usize> {
+        // The number of slots is a power of two.
         let mask = self.slots.len() - 1;
         let mut slot = (connection.hash() >> 32) as usize & mask;
         loop {
@@ -154,6 +155,7 @@ impl<T: Known> Connections<T> {
             if self.known[number].is_of(connection) {
                 return Ok(number);
             }
+            // Linear probing; at most a quarter of the slots is used, so probes are short.
             slot = (slot + 1) & mask;
         }
     }
@@ -161,6 +163,7 @@ impl<T: Known> Connections<T> {
     /// Removes connections without waiting ACKs, and grows the table if it would be more than 12.5 % used.
     #[cold]
     fn make_room(&mut self) {
+        // Departures must be applied first: a connection may only look busy.
         let departures = self.departures;
         self.known.retain_mut(|entry| {
             departures.strike(entry.known.acks());

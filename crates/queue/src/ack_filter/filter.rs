@@ -24,6 +24,7 @@ impl AckFilter {
     /// Creates the filter. Only this filter uses the random stream `rng`.
     pub fn new(config: &AckFilterConfig, rng: Rng) -> AckFilter {
         AckFilter(match config.rule {
+            // These two compare numbers only, so their state per connection is smaller.
             FilterRule::Cumulative | FilterRule::Window => Filter::Number(ByNumber::new(config, rng)),
             FilterRule::Conservative | FilterRule::Aggressive | FilterRule::AccurateEcn => {
                 Filter::Content(ByContent::new(config, rng))

@@ -148,6 +148,7 @@ impl Discipline for AckFilterConfig {
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
         self.check()?;
         let queue = self.queue.build(place.seed, place.role)?;
+        // Checked when the scenario is built: on any other discipline the filter would silently do nothing.
         if !queue.removes() {
             let fault = Fault::new("queue", format!("`{}` cannot give up a packet from its middle", self.queue.kind()));
             return Err(fault.help("put the filter inside, around each of its classes"));

@@ -79,6 +79,7 @@ const ROOM: (u64, u64) = (4 << 20, 10_240 * 1514);
 impl CakeConfig {
     /// Returns the limit of all queues in bytes.
     pub(super) fn room(&self) -> u64 {
+        // As in Linux's cake_reconfigure: four round trips at the shaper's rate.
         let round_trips = |rate: BitRate| (rate.as_bps() as f64 / 8.0 * self.rtt.as_secs_f64() * 4.0) as u64;
         let automatic = self.bandwidth.map_or(ROOM.1, |rate| round_trips(rate).clamp(ROOM.0, ROOM.1));
         self.memlimit.map_or(automatic, Bytes::get)

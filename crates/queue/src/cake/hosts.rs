@@ -67,6 +67,7 @@ impl FlowKeys {
             Isolation::Srchost => source(),
             Isolation::Dsthost => destination(),
             Isolation::Hosts => source() ^ destination().rotate_left(1),
+            // All other modes have a queue per flow and differ only in the hosts.
             _ => self.hash.flow(packet),
         };
         let by_source = matches!(self.isolation, Isolation::DualSrchost | Isolation::TripleIsolate);
@@ -88,7 +89,7 @@ struct Host {
     /// Number of the host's flows in the table.
     flows: u32,
     busy: u32,
-    resting: u32,
+    skipping: u32,
     /// Largest number of busy flows since a flow of the host started to skip rounds.
     most_busy: u32,
     /// Service in quanta that a busy flow of the host received in all rounds before `round`. A round brings 1 / `busy`.
@@ -98,6 +99,7 @@ struct Host {
 
 impl Host {
     fn shared_until(&self, round: u64) -> f64 {
+        // In each round the busy flows of a host share one quantum.
         self.shared + (round - self.round) as f64 / f64::from(self.busy.max(1))
     }
 }
@@ -125,6 +127,7 @@ impl Hosts {
     #[must_use]
     pub fn set_busy(&mut self, host: usize, busy: bool, round: u64) -> bool {
         let host = &mut self.hosts[host];
+        // Account for the past rounds before the number of busy flows changes.
         host.shared = host.shared_until(round);
         host.round = round;
         if busy {
@@ -132,21 +135,23 @@ impl Hosts {
             host.most_busy = host.most_busy.max(host.busy);
             return false;
         }
+        // A flow's service per round depends on the number of busy flows of its host.
         host.busy -= 1;
-        host.resting > 0 && 2 * host.busy < host.most_busy
+        host.skipping > 0 && 2 * host.busy < host.most_busy
     }
 
     /// Counts a flow of the host that starts or stops skipping rounds.
-    pub fn set_resting(&mut self, host: usize, rests: bool) {
+    pub fn set_skipping(&mut self, host: usize, skips: bool) {
         let host = &mut self.hosts[host];
-        if !rests {
-            host.resting -= 1;
+        if !skips {
+            host.skipping -= 1;
             return;
         }
-        if host.resting == 0 {
+        // The first flow that skips rounds sets the reference.
+        if host.skipping == 0 {
             host.most_busy = host.busy;
         }
-        host.resting += 1;
+        host.skipping += 1;
     }
 
     /// Returns the number of the host's busy flows.

@@ -26,10 +26,11 @@
 //! NAT look-ups, `wash`, `split-gso`, overriding tins and flows by marks.
 
 mod config;
+mod flow;
 mod hosts;
-mod rests;
 mod tin;
 mod tins;
+mod turn_wheel;
 mod ways;
 
 pub use config::CakeConfig;

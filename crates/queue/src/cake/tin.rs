@@ -4,12 +4,12 @@
 //! busy and counts for its hosts. An empty flow is stored until COBALT's state has decayed.
 
 use super::config::CakeConfig;
+use super::flow::{Flow, FlowState, List};
 use super::hosts::{Hosts, Keys};
-use super::rests::Rests;
 use super::tins::TinPlan;
+use super::turn_wheel::TurnWheel;
 use super::ways::{PLACES, Ways};
-use crate::cobalt::{Cobalt, CobaltConfig, Verdict};
-use crate::ring::PacketRing;
+use crate::cobalt::{CobaltConfig, Verdict};
 use crate::{Backlog, ClassStats, Framing, QueuedPacket, Waiting};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, Packet, Rng, Time};
 use std::collections::VecDeque;
@@ -22,59 +22,17 @@ const LEAST_QUANTUM: u64 = 300;
 const TIN_QUANTUM: f64 = 1024.0;
 
 /// A flow skips rounds if its deficit needs more turns than this.
-const PATIENCE: i64 = 16;
+const MOST_EMPTY_TURNS: i64 = 16;
 /// If a host has more busy flows than this, its flows skip rounds as soon as their deficit needs more than one turn.
 const MANY: u32 = 16;
-
-/// The state of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-enum Standing {
-    /// The place is unused.
-    #[default]
-    None,
-    /// In the list of new flows.
-    Sparse,
-    /// A sparse flow that became empty. It passes once through the busy flows.
-    Waiting,
-    /// Busy: in the list of busy flows, or skipping rounds.
-    Bulk,
-    /// Empty, while COBALT's state decays.
-    Decaying,
-}
-
-/// The list whose head is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum List {
-    New,
-    Old,
-    Decaying,
-}
-
-/// One flow.
-#[derive(Debug, Default)]
-struct Flow {
-    ring: PacketRing,
-    cobalt: Cobalt,
-    standing: Standing,
-    /// Bytes that the flow may still send; negative after a packet that was larger than the rest.
-    deficit: i64,
-    /// True if the flow skips rounds.
-    rests: bool,
-    /// Service of the flow's source and destination when it started to skip rounds, in quanta.
-    paid: (f64, f64),
-    source: Option<usize>,
-    destination: Option<usize>,
-    /// Number of times that the flow was put on the decaying list. An older entry there is invalid.
-    decays: u32,
-}
 
 /// A tin.
 #[derive(Debug)]
 pub(super) struct Tin {
-    /// The tin's quantum without a shaper, in bytes.
     pub name: &'static str,
-    /// Bytes that the tin may still send in its turn.
+    /// The tin's quantum without a shaper, in bytes.
     pub quantum: i64,
+    /// Bytes that the tin may still send in its turn.
     pub deficit: i64,
     /// Time at which the tin's next packet is due according to its threshold rate.
     pub next: Time,
@@ -93,7 +51,7 @@ pub(super) struct Tin {
     old: VecDeque<usize>,
     /// Number of `old` flows that have not had their turn in this round.
     left_in_round: usize,
-    rests: Rests,
+    wheel: TurnWheel,
     /// Empty flows whose state decays, each with its number of entries at that time.
     decaying: VecDeque<(usize, u32)>,
     sparse: u32,
@@ -120,7 +78,7 @@ impl Tin {
             new: VecDeque::new(),
             old: VecDeque::new(),
             left_in_round: 0,
-            rests: Rests::default(),
+            wheel: TurnWheel::default(),
             decaying: VecDeque::new(),
             sparse: 0,
             bulk: 0,
@@ -156,7 +114,7 @@ impl Tin {
     /// Enqueues a packet. `total` is the backlog of all tins.
     pub fn enqueue(&mut self, packet: Packet, keys: Keys, total: Backlog, rng: &mut Rng, cx: &mut Cx<'_>) {
         let flows = &self.flows;
-        let is_free = |place: usize| matches!(flows[place].standing, Standing::None);
+        let is_free = |place: usize| matches!(flows[place].state, FlowState::None);
         let (at, is_another) = self.ways.place(keys.flow, is_free);
         if is_another {
             self.settle_hosts(at, keys, rng);
@@ -168,19 +126,19 @@ impl Tin {
         cx.within_class(beside.packets, beside.bytes, |cx| flow.ring.push(packet, cx));
         self.stats.backlog.packets += 1;
         self.stats.backlog.bytes += size;
-        match flow.standing {
-            Standing::None | Standing::Decaying => {
-                flow.standing = Standing::Sparse;
+        match flow.state {
+            FlowState::None | FlowState::Decaying => {
+                flow.state = FlowState::Sparse;
                 self.sparse += 1;
                 self.new.push_back(at);
                 self.flows[at].deficit = self.share_of(self.load(at), rng);
             }
-            Standing::Waiting => {
+            FlowState::Waiting => {
                 // A packet before the flow's turn among the busy flows: the flow was not sparse after all.
                 self.sparse -= 1;
                 self.make_busy(at, rng);
             }
-            Standing::Sparse | Standing::Bulk => {}
+            FlowState::Sparse | FlowState::Bulk => {}
         }
     }
 
@@ -188,6 +146,7 @@ impl Tin {
     /// `first` a decaying flow has a turn before all others.
     pub fn dequeue(&mut self, first: &mut bool, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
+            // As in Linux, one decaying flow per dequeue gets a turn, so that its state is cleared.
             let (at, list) = self.head(std::mem::take(first), rng)?;
             if self.flows[at].deficit > 0 || list == List::Decaying {
                 let given = self.take(at, rng, cx);
@@ -205,10 +164,10 @@ impl Tin {
             let share = self.share_of(load, rng);
             let flow = &mut self.flows[at];
             flow.deficit += share;
-            let patience = if load > MANY { 1 } else { PATIENCE };
+            let allowed = if load > MANY { 1 } else { MOST_EMPTY_TURNS };
             // The deficit needs more turns than it is worth visiting the flow for.
-            if -flow.deficit * i64::from(load) > patience * self.flow_quantum as i64 {
-                self.rest(at, load);
+            if -flow.deficit * i64::from(load) > allowed * self.flow_quantum as i64 {
+                self.skip_rounds(at, load);
             } else {
                 self.old.push_back(at);
             }
@@ -235,7 +194,7 @@ impl Tin {
     /// Returns the size in bytes and the index of the longest queue.
     pub fn longest(&self) -> Option<(u64, usize)> {
         let octets = |at: &usize| self.flows[*at].ring.backlog().bytes.get();
-        let waiting = self.new.iter().chain(&self.old).copied().chain(self.rests.flows());
+        let waiting = self.new.iter().chain(&self.old).copied().chain(self.wheel.flows());
         let at = waiting.max_by_key(octets)?;
         let held = octets(&at);
         (held > 0).then_some((held, at))
@@ -263,6 +222,7 @@ impl Tin {
             // The last packet of a queue is never dropped.
             if verdict == Verdict::Drop && flow.ring.backlog().packets > 0 {
                 self.count_drop(size);
+                // Judge the next packet of the same flow in the same turn.
                 cx.drop(given.packet, DropReason::Early);
                 continue;
             }
@@ -305,7 +265,7 @@ impl Tin {
 
     /// True if this entry of the decaying list is valid.
     fn decays(&self, at: usize, number: u32) -> bool {
-        self.flows[at].standing == Standing::Decaying && self.flows[at].decays == number
+        self.flows[at].state == FlowState::Decaying && self.flows[at].decays == number
     }
 
     /// Removes the head of a list.
@@ -322,108 +282,108 @@ impl Tin {
 
     /// Starts a round. Flows that have skipped enough rounds join the busy flows again.
     fn begin_round(&mut self, rng: &mut Rng) {
-        self.rests.begin_round(self.old.is_empty());
-        while let Some(at) = self.rests.rise() {
-            self.rise(at, rng);
+        self.wheel.begin_round(self.old.is_empty());
+        while let Some(at) = self.wheel.next_due() {
+            self.resume(at, rng);
         }
         self.left_in_round = self.old.len();
     }
 
     /// Lets a flow skip the rounds in which its deficit would stay negative. If its hosts do not get busier, the
     /// skipped rounds bring more service than the deficit.
-    fn rest(&mut self, at: usize, load: u32) {
-        let owes = -self.flows[at].deficit as u64;
-        let rounds = owes * u64::from(load) / self.flow_quantum + 1;
-        self.set_resting(at, true);
-        self.rests.add(at, rounds.min(Rests::MOST));
+    fn skip_rounds(&mut self, at: usize, load: u32) {
+        let deficit = -self.flows[at].deficit as u64;
+        let rounds = deficit * u64::from(load) / self.flow_quantum + 1;
+        self.set_skipping(at, true);
+        self.wheel.add(at, rounds.min(TurnWheel::MOST));
     }
 
     /// Ends a flow's skipping of rounds: it receives the service of the skipped rounds.
-    fn rise(&mut self, at: usize, rng: &mut Rng) {
-        self.pay(at, rng);
-        self.set_resting(at, false);
+    fn resume(&mut self, at: usize, rng: &mut Rng) {
+        self.grant_skipped(at, rng);
+        self.set_skipping(at, false);
         self.old.push_back(at);
     }
 
     /// Adds the service of the skipped rounds to the flow's deficit.
-    fn pay(&mut self, at: usize, rng: &mut Rng) {
+    fn grant_skipped(&mut self, at: usize, rng: &mut Rng) {
         let (source, destination) = self.shared(at);
         let flow = &mut self.flows[at];
         // The busier of the two hosts decides, as in a turn.
-        let quanta = (source - flow.paid.0).min(destination - flow.paid.1);
+        let quanta = (source - flow.served.0).min(destination - flow.served.1);
         flow.deficit += (quanta * self.flow_quantum as f64 + rng.unit()) as i64;
     }
 
     /// Returns the service of the flow's source and destination per busy flow, in all previous rounds, in quanta.
     /// Without a host, one quantum per round.
     fn shared(&self, at: usize) -> (f64, f64) {
-        let (flow, round) = (&self.flows[at], self.rests.round());
+        let (flow, round) = (&self.flows[at], self.wheel.round());
         let of = |hosts: &Hosts, host: Option<usize>| host.map_or(round as f64, |host| hosts.shared(host, round));
         (of(&self.sources, flow.source), of(&self.destinations, flow.destination))
     }
 
     /// Marks a flow as skipping rounds or not, for itself and its hosts.
-    fn set_resting(&mut self, at: usize, rests: bool) {
-        if rests {
-            self.flows[at].paid = self.shared(at);
+    fn set_skipping(&mut self, at: usize, skips: bool) {
+        if skips {
+            self.flows[at].served = self.shared(at);
         }
         let flow = &mut self.flows[at];
-        flow.rests = rests;
+        flow.skips = skips;
         if let Some(host) = flow.source {
-            self.sources.set_resting(host, rests);
+            self.sources.set_skipping(host, skips);
         }
         if let Some(host) = flow.destination {
-            self.destinations.set_resting(host, rests);
+            self.destinations.set_skipping(host, skips);
         }
     }
 
     /// Returns all flows early, because the service of some has grown.
-    fn rouse(&mut self, rng: &mut Rng) {
+    fn resume_all(&mut self, rng: &mut Rng) {
         let mut early = 0;
-        while let Some(at) = self.rests.rouse(&mut early) {
-            self.rise(at, rng);
+        while let Some(at) = self.wheel.next_early(&mut early) {
+            self.resume(at, rng);
         }
     }
 
     /// Handles a flow that has used its quantum in a turn: a sparse flow becomes busy, or waits among the busy ones if
     /// it is empty.
     fn turn_over(&mut self, at: usize, rng: &mut Rng) {
-        if self.flows[at].standing == Standing::Sparse {
+        if self.flows[at].state == FlowState::Sparse {
             if self.flows[at].ring.backlog().packets > 0 {
                 self.sparse -= 1;
                 self.make_busy(at, rng);
             } else {
-                self.flows[at].standing = Standing::Waiting;
+                self.flows[at].state = FlowState::Waiting;
             }
         }
     }
 
     /// Handles an empty flow in its turn: it leaves, or is stored while COBALT's state decays.
     fn found_empty(&mut self, at: usize, now: Time, rng: &mut Rng) {
-        match self.flows[at].standing {
-            Standing::Bulk => {
+        match self.flows[at].state {
+            FlowState::Bulk => {
                 self.bulk -= 1;
-                self.tell_hosts(at, false, rng);
+                self.update_hosts(at, false, rng);
             }
-            Standing::Sparse | Standing::Waiting => self.sparse -= 1,
-            Standing::Decaying | Standing::None => {}
+            FlowState::Sparse | FlowState::Waiting => self.sparse -= 1,
+            FlowState::Decaying | FlowState::None => {}
         }
         let flow = &mut self.flows[at];
         if flow.cobalt.found_empty(&self.cobalt, now) {
-            flow.standing = Standing::Decaying;
+            flow.state = FlowState::Decaying;
             flow.decays += 1;
             self.decaying.push_back((at, flow.decays));
             return;
         }
-        flow.standing = Standing::None;
+        flow.state = FlowState::None;
         self.release_hosts(at);
     }
 
     /// Makes a flow busy, and counts it for its hosts.
     fn make_busy(&mut self, at: usize, rng: &mut Rng) {
-        self.flows[at].standing = Standing::Bulk;
+        self.flows[at].state = FlowState::Bulk;
         self.bulk += 1;
-        self.tell_hosts(at, true, rng);
+        self.update_hosts(at, true, rng);
     }
 
     /// Returns a flow's part of the quantum, divided by the busy flows of its busiest host and rounded at random.
@@ -444,12 +404,12 @@ impl Tin {
 
     /// Moves a flow's place to another key: its hosts are now those of the new flow.
     fn settle_hosts(&mut self, at: usize, keys: Keys, rng: &mut Rng) {
-        let is_busy = self.flows[at].standing == Standing::Bulk;
-        let rests = self.flows[at].rests;
+        let is_busy = self.flows[at].state == FlowState::Bulk;
+        let skips = self.flows[at].skips;
         let mut shares_grew = false;
-        if rests {
-            self.pay(at, rng);
-            self.set_resting(at, false);
+        if skips {
+            self.grant_skipped(at, rng);
+            self.set_skipping(at, false);
         }
         if is_busy {
             shares_grew |= self.set_busy(at, false);
@@ -461,12 +421,12 @@ impl Tin {
         if is_busy {
             shares_grew |= self.set_busy(at, true);
         }
-        if rests {
-            self.set_resting(at, true);
+        if skips {
+            self.set_skipping(at, true);
         }
         // Last, because this flow may be one of those that return.
         if shares_grew {
-            self.rouse(rng);
+            self.resume_all(rng);
         }
     }
 
@@ -482,9 +442,9 @@ impl Tin {
     }
 
     /// Counts a busy flow more or less at its hosts. Returns flows early if their service has grown.
-    fn tell_hosts(&mut self, at: usize, busy: bool, rng: &mut Rng) {
+    fn update_hosts(&mut self, at: usize, busy: bool, rng: &mut Rng) {
         if self.set_busy(at, busy) {
-            self.rouse(rng);
+            self.resume_all(rng);
         }
     }
 
@@ -492,7 +452,7 @@ impl Tin {
     #[must_use]
     fn set_busy(&mut self, at: usize, busy: bool) -> bool {
         let flow = &self.flows[at];
-        let round = self.rests.round();
+        let round = self.wheel.round();
         let mut shares_grew = false;
         if let Some(host) = flow.source {
             shares_grew |= self.sources.set_busy(host, busy, round);

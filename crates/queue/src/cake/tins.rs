@@ -99,6 +99,7 @@ impl TinMode {
                 48 | 56 => 7,
                 _ => 2,
             },
+            // RFC 791: the precedence is the upper 3 bits of the old TOS byte.
             TinMode::Precedence => usize::from(dscp >> 3),
         }
     }

@@ -19,6 +19,7 @@ impl Ways {
 
     /// Returns the places that a hash may use, the preferred place first.
     pub fn set(hash: u64) -> impl Iterator<Item = usize> {
+        // The high bits of the hash select the set, the low bits the way.
         let set = queue_of(hash, PLACES / WAYS) * WAYS;
         let first = (hash % WAYS as u64) as usize;
         (0..WAYS).map(move |way| set + (first + way) % WAYS)
@@ -30,6 +31,7 @@ impl Ways {
         if let Some(own) = Ways::set(hash).find(|place| self.tags[*place] == hash && !is_free(*place)) {
             return (own, false);
         }
+        // All ways are in use: two keys share a place, as in Linux.
         let alone = Ways::set(hash).next().unwrap_or(0);
         let place = Ways::set(hash).find(|place| is_free(*place)).unwrap_or(alone);
         self.tags[place] = hash;

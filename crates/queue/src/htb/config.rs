@@ -160,6 +160,7 @@ impl HtbConfig {
     fn check_class(&self, number: usize) -> Result<(), Fault> {
         let class = &self.classes[number];
         let fault = |what: String| Err(Fault::new("classes", format!("class {number}: {what}")));
+        // This order also excludes circles.
         if class.parent.is_some_and(|parent| parent as usize >= number) {
             return fault("a parent stands before its children".to_owned());
         }
@@ -178,6 +179,7 @@ impl HtbConfig {
         if self.depth(number) >= HtbConfig::MOST_LEVELS {
             return fault(format!("a tree has at most {} levels", HtbConfig::MOST_LEVELS));
         }
+        // Packets wait only in leaves.
         if class.queue.is_some() && !self.is_leaf(number) {
             return fault("only a class without children has a `queue`".to_owned());
         }

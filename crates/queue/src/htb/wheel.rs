@@ -60,6 +60,7 @@ impl Wheel {
 
     /// Returns the class whose turn it is. `None` after the end of the round.
     pub fn turn(&mut self) -> Option<usize> {
+        // The class that left in its turn may be back; otherwise the next member has the turn.
         if let Some(left) = self.left.take() {
             self.turn = self.turn.or_else(|| self.from(left));
         }

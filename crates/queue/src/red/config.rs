@@ -184,6 +184,7 @@ impl Part for RedConfig {
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        // The defaults of tc-red(8): max is a quarter of the limit, min a third of max.
         if !given.has("max") {
             let of_bins =
                 || Fault::new("max", "`max` is missing: a limit in bins gives none").help("add max = \"30 kB\"");
@@ -192,16 +193,20 @@ impl Part for RedConfig {
         if !given.has("min") {
             self.min = third(self.max);
         }
+        // The line's own rate determines how fast an idle queue's average decays.
         if !given.has("bandwidth") {
             self.bandwidth = given.line_rate;
         }
+        // Behind a discipline that peeks, Linux's RED never notices that it is idle.
         if !given.has("idle_decay") {
             self.idle_decay = !given.line_peeks;
         }
         self.check_thresholds()?;
+        // As tc does: without a weight the burst determines it.
         if !given.has("weight") {
             self.weight = self.weight_from_burst()?;
         }
+        // A resolved scenario contains the weight only, so that both cannot contradict each other.
         self.burst = None;
         Ok(())
     }
@@ -218,6 +223,7 @@ impl Part for RedConfig {
         if self.avpkt == Bytes::ZERO {
             return Err(Fault::new("avpkt", "this must be at least 1 B"));
         }
+        // Without ECN every selected packet is dropped anyway.
         if self.harddrop && !self.ecn {
             let fault = Fault::new("harddrop", "`harddrop` needs `ecn = true`");
             return Err(fault.help("without ecn every packet is dropped anyway"));
@@ -226,7 +232,6 @@ impl Part for RedConfig {
     }
 }
 
-// The order of the steps matters: the weight depends on `min` and `max`.
 impl RedConfig {
     fn check_thresholds(&self) -> Result<(), Fault> {
         if !self.min.is_same_unit(self.max) {
@@ -241,6 +246,7 @@ impl RedConfig {
 
     /// Returns the weight with which the burst passes. All quantities are in packets.
     fn weight_from_burst(&self) -> Result<f64, Fault> {
+        // The formula of Floyd and Jacobson counts packets, so thresholds in bytes are divided by the average packet.
         let unit = if matches!(self.min, Threshold::Packets(_)) { 1.0 } else { self.avpkt.get() as f64 };
         let (min, max) = (self.min.count() as f64 / unit, self.max.count() as f64 / unit);
         let burst = self.burst.map_or((2.0 * min + max) / 3.0, f64::from);

@@ -153,9 +153,11 @@ impl Slope {
 
     /// Decides on a packet that arrives at this average.
     pub fn judge(&mut self, average: f64, rng: &mut Rng) -> Verdict {
+        // Floyd 2000: with the gentle slope the certain region starts at twice `max`.
         let top = if self.gentle { 2.0 * self.max } else { self.max };
         if average < self.min || average >= top {
             self.count = None;
+            // Outside the slope there is no interval; the next packet on the slope starts one.
             return if average < self.min { Verdict::Pass } else { Verdict::Hard };
         }
         let Some(count) = self.count else {

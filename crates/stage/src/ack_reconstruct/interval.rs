@@ -86,6 +86,7 @@ impl ByInterval {
         }
         match all.entry(gap) {
             Entry::Occupied(mut set) => {
+                // The number already waits; the earlier of the two times counts.
                 set.get_mut().0 = set.get().0.min(goes(last));
                 cx.absorb(ack.packet);
             }
@@ -135,6 +136,7 @@ impl Rule for ByInterval {
         let now = cx.now();
         let number = ack.header.ack;
         waiting.release(ack.connection, now, out).into_iter().for_each(|last| stream.sent = last);
+        // Every arriving ACK is a sample, also one that is a duplicate.
         let interval = Duration::from_nanos(stream.mean.sample(self.config.gain, stream.came, now) as u64);
         let is_new = number.after(stream.sent);
         let closes_no_gap = !(is_new && self.config.is_gap(number.since(stream.sent)));

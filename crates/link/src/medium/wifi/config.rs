@@ -151,6 +151,7 @@ impl WifiConfig {
     pub fn of(standard: Standard) -> WifiConfig {
         let Rate { rate, symbol, preamble } = standard.rate(standard.usual()).expect("a standard has its usual rate");
         let qos = standard != Standard::A;
+        // Frames and bytes per A-MPDU.
         let (ampdu, ampdu_size) = match standard {
             Standard::A => (1, 65_535),
             Standard::N => (64, 65_535),
@@ -218,6 +219,7 @@ impl WifiConfig {
         };
         for station in &mut self.stations {
             if let Some(mcs) = station.mcs.take() {
+                // A station differs only in its modulation and coding scheme.
                 let rate = self.standard.rate(Modulation { mcs, ..modulation });
                 let rate =
                     rate.map_err(|fault| Fault::new("stations", format!("{}: {}", station.name, fault.message)))?;
@@ -354,6 +356,7 @@ impl Part for WifiConfig {
     ];
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
+        // Settings that the scenario does not give are those of its standard.
         let usual = WifiConfig::of(self.standard);
         macro_rules! unless_given {
             ($($field:ident)*) => { $( if !given.has(stringify!($field)) { self.$field = usual.$field; } )* };
@@ -381,6 +384,7 @@ impl Part for WifiConfig {
         check_rate("control_rate", self.control_rate)?;
         check_probability("frame_error", self.frame_error)?;
         check_probability("ack_error", self.ack_error)?;
+        // With slots of zero length all backoffs would expire at the same time.
         if self.slot.is_zero() {
             return Err(Fault::new("slot", "a backoff needs slots that take time"));
         }

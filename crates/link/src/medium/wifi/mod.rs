@@ -25,6 +25,7 @@
 mod config;
 mod outbox;
 mod phy;
+mod station;
 
 pub use config::{WifiConfig, WifiStation};
 pub use phy::Standard;
@@ -34,6 +35,7 @@ use lopsided_core::{Bytes, DropReason, Duration, Rng, Time};
 use lopsided_spec::{Fault, Part};
 use outbox::{Limits, Outbox};
 use phy::Rate;
+use station::{Backoff, Counts, Peer, Station};
 use std::collections::{BTreeMap, VecDeque};
 
 impl MediumKind for WifiConfig {
@@ -94,59 +96,6 @@ struct Sender {
     mpdus: usize,
     /// True if RTS and CTS precede the data.
     announced: bool,
-}
-
-/// One station.
-#[derive(Debug)]
-struct Station {
-    /// The receivers of the station's frames, by number.
-    peers: BTreeMap<usize, Peer>,
-    /// The receiver of the latest transmission.
-    latest: usize,
-    backoff: Backoff,
-    /// Number of consecutive transmissions without an acknowledgement.
-    failures: u32,
-    /// The station's own settings.
-    own: WifiStation,
-    rate: Rate,
-    counts: Counts,
-}
-
-/// The aggregation queues for one receiver.
-#[derive(Debug)]
-struct Peer {
-    queues: Vec<Outbox>,
-    /// Index of the queue for the next packet.
-    next_queue: usize,
-}
-
-/// Counters of one station.
-#[derive(Debug, Default)]
-struct Counts {
-    ppdus_sent: u64,
-    frames_sent: u64,
-    frames_lost: u64,
-    packets_given_up: u64,
-    collisions: u64,
-    acks_lost: u64,
-    airtime: Duration,
-}
-
-/// The state of a station's backoff.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Backoff {
-    /// Expired while the station had no packet.
-    Over,
-    /// Slots left. They count down from AIFS after the channel becomes free.
-    Slots(u64),
-    /// Not needed: the packet found the channel free and the backoff expired, so it is sent at once.
-    None { at: Time },
-}
-
-impl Peer {
-    fn is_empty(&self) -> bool {
-        self.queues.iter().all(Outbox::is_empty)
-    }
 }
 
 impl Wifi {
@@ -308,6 +257,7 @@ impl Wifi {
             counts.frames_sent += mpdus as u64;
             counts.collisions += u64::from(collides);
             counts.airtime += on_air;
+            // Colliding transmissions occupy the channel until the longest one ends.
             longest = longest.max(on_air);
         }
         self.collisions += u64::from(collides);
@@ -363,13 +313,16 @@ impl Wifi {
         told.extend(released.into_iter().map(MediumEvent::Delivered));
         self.told_at = now;
         self.stations[sender.station].counts.frames_lost += (sender.mpdus - received) as u64;
+        // No-ACK policy: the exchange ends with the data.
         if !self.acknowledges(&sender) {
             self.settle(now, true);
             return;
         }
+        // Without any received MPDU the receiver sends no acknowledgement.
         let heard = received > 0 && !self.rng.chance(self.config.ack_error);
         self.stations[sender.station].counts.acks_lost += u64::from(received > 0 && !heard);
         let took = self.ack_time(&sender);
+        // The channel is reserved for the acknowledgement even if it is lost.
         self.busy += took;
         self.channel = Channel::Ack { until: now + took, received: heard };
     }
@@ -398,11 +351,13 @@ impl Wifi {
                     told.push_back(MediumEvent::Lost(frame, reason));
                 });
                 queue.release(in_order, |frame| told.push_back(MediumEvent::Delivered(frame)));
+                // Only now: a frame must be delivered before it is done.
                 queue.forget(|frame| told.push_back(MediumEvent::Done(frame)));
                 station.counts.packets_given_up += lost;
             }
             // A sender that expects no answer cannot notice a failure.
             let failed = !success && knows && station.failures < self.config.retries;
+            // A success, or a frame that was given up, resets the contention window.
             station.failures = if failed { station.failures + 1 } else { 0 };
             self.draw_backoff(sender.station);
         }
@@ -438,8 +393,10 @@ impl Medium for Wifi {
         }
         let peer = station.peers.get_mut(&to).expect("it was made where it was not there");
         let queue = peer.next_queue;
+        // Frames are distributed over the aggregation queues in turn.
         peer.queues[queue].push(frame, size);
         peer.next_queue = (queue + 1) % queues;
+        // The station contends already.
         if !was_empty {
             return;
         }

@@ -87,6 +87,7 @@ impl Outbox {
     /// Adds a packet, which joins the aggregate if one is being filled.
     pub fn push(&mut self, packet: FrameId, size: Bytes) {
         self.waiting.push_back((packet, size));
+        // The aggregate is being filled at this moment.
         if self.open {
             self.take_waiting();
         }
@@ -263,6 +264,7 @@ impl Outbox {
         for place in 0..self.aggregate.len() {
             let number = self.aggregate[place];
             let mpdu = self.mpdu(number);
+            // With a lost acknowledgement the sender sends the whole aggregate again.
             mpdu.settled |= mpdu.received && acknowledged;
             if mpdu.settled || retries.is_some_and(|retries| mpdu.tries <= retries) {
                 continue;

@@ -95,6 +95,8 @@ impl Standard {
             (Standard::A, 20) => Some(48),
             (Standard::N | Standard::Ac, 20) => Some(52),
             (Standard::N | Standard::Ac, 40) => Some(108),
+            // 802.11ax has four times as many subcarriers per MHz as 802.11ac, so counts recur at a quarter of the
+            // width.
             (Standard::Ac, 80) | (Standard::Ax, 20) => Some(234),
             (Standard::Ac, 160) | (Standard::Ax, 40) => Some(468),
             (Standard::Ax, 80) => Some(980),
@@ -163,7 +165,9 @@ impl Standard {
             let known: Vec<String> = guards.iter().map(|nanos| format!("{nanos} ns")).collect();
             return Err(Fault::new("guard", format!("{} has guard intervals of {}", self.word(), known.join(", "))));
         }
+        // The useful part of a symbol is 3.2 us, in 802.11ax 12.8 us.
         let symbol = Duration::from_nanos(useful_nanos) + guard;
+        // Data bits per OFDM symbol (N_DBPS in the standards' tables).
         let bits_per_symbol = subcarriers * bits * u64::from(streams) * over / under;
         let rate = BitRate::from_bps(bits_per_symbol * 1_000_000_000 / symbol.as_nanos());
         Ok(Rate { rate, symbol, preamble: self.preamble(streams) })

@@ -15,18 +15,18 @@ const NONE: u32 = u32::MAX;
 
 /// The flows of a tin that skip rounds.
 #[derive(Debug, Default)]
-pub(super) struct Rests {
+pub(super) struct TurnWheel {
     /// The current round.
     round: u64,
     /// Number of flows in the wheel.
-    resting: usize,
+    count: usize,
     /// First and last flow of each slot's list.
     slots: Vec<(u32, u32)>,
     /// For each flow, the next flow in its slot's list.
     next: Vec<u32>,
 }
 
-impl Rests {
+impl TurnWheel {
     /// Returns the number of rounds that have started.
     pub fn round(&self) -> u64 {
         self.round
@@ -37,12 +37,13 @@ impl Rests {
 
     /// Lets a flow skip a number of rounds, at least one.
     pub fn add(&mut self, flow: usize, rounds: u64) {
-        debug_assert!((1..=Rests::MOST).contains(&rounds));
+        debug_assert!((1..=TurnWheel::MOST).contains(&rounds));
+        // Most tins never need the wheel, so it is allocated with its first flow.
         if self.slots.is_empty() {
             self.slots = vec![(NONE, NONE); PLACES];
             self.next = vec![NONE; PLACES];
         }
-        let (slot, added) = (Rests::slot(self.round + rounds), flow as u32);
+        let (slot, added) = (TurnWheel::slot(self.round + rounds), flow as u32);
         let (first, last) = &mut self.slots[slot];
         if *first == NONE {
             *first = added;
@@ -50,35 +51,36 @@ impl Rests {
             self.next[*last as usize] = added;
         }
         *last = added;
-        self.resting += 1;
+        self.count += 1;
     }
 
     /// Starts a round. If no flow is active, skips to the first round in which a flow returns.
-    pub fn begin_round(&mut self, nobody_awake: bool) {
+    pub fn begin_round(&mut self, none_active: bool) {
         self.round += 1;
-        if nobody_awake && self.resting > 0 {
-            while self.slots[Rests::slot(self.round)].0 == NONE {
+        // Rounds without any flow would be empty turns.
+        if none_active && self.count > 0 {
+            while self.slots[TurnWheel::slot(self.round)].0 == NONE {
                 self.round += 1;
             }
         }
     }
 
     /// Removes and returns a flow that returns in this round, in the order in which the flows were added.
-    pub fn rise(&mut self) -> Option<usize> {
-        if self.resting == 0 {
+    pub fn next_due(&mut self) -> Option<usize> {
+        if self.count == 0 {
             return None;
         }
-        self.take(Rests::slot(self.round))
+        self.take(TurnWheel::slot(self.round))
     }
 
     /// Removes and returns the flow that returns soonest. `early` is the number of rounds after the current one at
     /// which the search starts (0 at first); it is set to the number of rounds by which the flow returns early.
-    pub fn rouse(&mut self, early: &mut u64) -> Option<usize> {
-        if self.resting == 0 {
+    pub fn next_early(&mut self, early: &mut u64) -> Option<usize> {
+        if self.count == 0 {
             return None;
         }
         loop {
-            if let Some(flow) = self.take(Rests::slot(self.round + *early)) {
+            if let Some(flow) = self.take(TurnWheel::slot(self.round + *early)) {
                 return Some(flow);
             }
             *early += 1;
@@ -96,8 +98,9 @@ impl Rests {
     fn take(&mut self, slot: usize) -> Option<usize> {
         let (first, _) = &mut self.slots[slot];
         let flow = (*first != NONE).then_some(*first as usize)?;
+        // The list keeps the order in which flows were added.
         *first = std::mem::replace(&mut self.next[flow], NONE);
-        self.resting -= 1;
+        self.count -= 1;
         Some(flow)
     }
 
@@ -113,38 +116,38 @@ mod tests {
 
     /// The wheel behaves like a list that is searched each time.
     #[test]
-    fn flows_come_back_in_the_round_that_was_said_and_in_the_order_in_which_they_went() {
-        let (mut rests, mut rng) = (Rests::default(), Rng::for_role(1, "test"));
+    fn flows_return_in_their_round_in_the_order_in_which_they_were_added() {
+        let (mut wheel, mut rng) = (TurnWheel::default(), Rng::for_role(1, "test"));
         let (mut round, mut list, mut came): (u64, Vec<(u64, usize)>, _) = (0, Vec::new(), 0);
         for step in 0..20_000 {
             let flow = rng.below(PLACES as u64) as usize;
             if step % 3 == 0 && list.iter().all(|(_, other)| *other != flow) {
-                let rounds = 1 + rng.below(if step % 2 == 0 { 20 } else { Rests::MOST });
-                rests.add(flow, rounds);
+                let rounds = 1 + rng.below(if step % 2 == 0 { 20 } else { TurnWheel::MOST });
+                wheel.add(flow, rounds);
                 list.push((round + rounds, flow));
             }
-            let rouses = step % 5_000 == 4_999;
-            let awake = rng.below(2) == 0;
-            rests.begin_round(!awake);
+            let all_return = step % 5_000 == 4_999;
+            let is_active = rng.below(2) == 0;
+            wheel.begin_round(!is_active);
             round += 1;
             // Within one round the flow that was added first returns first: the sort preserves the order.
             list.sort_by_key(|(round, _)| *round);
-            if !awake {
+            if !is_active {
                 round = list.first().map_or(round, |(first, _)| round.max(*first));
             }
             let due = list.iter().take_while(|(of, _)| *of == round).count();
             for (_, flow) in list.drain(..due) {
-                assert_eq!(rests.rise(), Some(flow));
+                assert_eq!(wheel.next_due(), Some(flow));
                 came += 1;
             }
-            assert_eq!(rests.rise(), None);
-            assert_eq!(rests.flows().count(), list.len());
-            if rouses {
+            assert_eq!(wheel.next_due(), None);
+            assert_eq!(wheel.flows().count(), list.len());
+            if all_return {
                 let mut early = 0;
                 for (of, flow) in list.drain(..) {
-                    assert_eq!((rests.rouse(&mut early), early), (Some(flow), of - round));
+                    assert_eq!((wheel.next_early(&mut early), early), (Some(flow), of - round));
                 }
-                assert_eq!(rests.rouse(&mut early), None);
+                assert_eq!(wheel.next_early(&mut early), None);
             }
         }
         assert!(came > 3_000, "{came}");

@@ -1,0 +1,61 @@
+//! A station of a Wi-Fi channel: its queues, its backoff and its counters.
+
+use super::config::WifiStation;
+use super::outbox::Outbox;
+use super::phy::Rate;
+use lopsided_core::{Duration, Time};
+use std::collections::BTreeMap;
+
+/// One station.
+#[derive(Debug)]
+pub(super) struct Station {
+    /// The receivers of the station's frames, by number.
+    pub peers: BTreeMap<usize, Peer>,
+    /// The receiver of the latest transmission.
+    pub latest: usize,
+    pub backoff: Backoff,
+    /// Number of consecutive transmissions without an acknowledgement.
+    pub failures: u32,
+    /// The station's own settings.
+    pub own: WifiStation,
+    pub rate: Rate,
+    pub counts: Counts,
+}
+
+/// The aggregation queues for one receiver.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub queues: Vec<Outbox>,
+    /// Index of the queue for the next packet.
+    pub next_queue: usize,
+}
+
+/// Counters of one station.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub ppdus_sent: u64,
+    pub frames_sent: u64,
+    pub frames_lost: u64,
+    pub packets_given_up: u64,
+    pub collisions: u64,
+    pub acks_lost: u64,
+    pub airtime: Duration,
+}
+
+/// The state of a station's backoff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Backoff {
+    /// Expired while the station had no packet.
+    Over,
+    /// Slots left. They count down from AIFS after the channel becomes free.
+    Slots(u64),
+    /// Not needed: the packet found the channel free and the backoff expired, so it is sent at once.
+    None { at: Time },
+}
+
+impl Peer {
+    /// True if no queue has a frame to send.
+    pub fn is_empty(&self) -> bool {
+        self.queues.iter().all(Outbox::is_empty)
+    }
+}
