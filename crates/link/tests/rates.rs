@@ -135,7 +135,8 @@ fn token_bucket_by_hand() {
     assert_eq!(arrivals(&bench), expected.map(|(id, us)| (id, us * 1000)));
 }
 
-/// The 3000/1000 downlink of merritt2010: one full packet every 4 ms, at 100 Mbit/s (120 us); ACKs in a burst.
+/// The 3000/1000 downlink of merritt2010 refills its bucket every 4 ms with 1,500 bytes. So one full packet leaves per
+/// refill and takes 120 us at the line rate of 100 Mbit/s. Small packets leave back to back until the tokens are used.
 #[test]
 fn a_lump_leaves_as_a_burst_at_the_line_rate() {
     let (rate, shaper) = router(12_000);

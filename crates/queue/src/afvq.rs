@@ -2,11 +2,11 @@
 //! Asymmetric Links Using ACKs-First Variable-Size Queuing, Computer Communications 34, 2011). ACKs have priority over
 //! data. The number of ACKs that may wait varies, so that few do.
 //!
-//! The paper has two causes of throughput loss in two-way traffic, ACKs that wait behind data and too many ACKs, and a
-//! policy for each. Only its abstract was available, which gives no rule for the size. The rule here: while data waits,
-//! one more ACK may wait than were sent between the last two data packets. No ACK then waits longer than about one data
-//! packet takes. The oldest ACK is dropped in favour of a new one, which covers it. While no data waits, up to
-//! `ack_limit` ACKs may wait.
+//! The paper names two causes of throughput loss in two-way traffic, ACKs that wait behind data and too many ACKs, and
+//! proposes a policy for each. Only its abstract was available, which contains no rule for the size. The rule here:
+//! while data waits, one more ACK may wait than were sent between the last two data packets. No ACK then waits longer
+//! than about one data packet takes. The oldest ACK is dropped in favour of a new one, which covers it. While no data
+//! waits, up to `ack_limit` ACKs may wait.
 //!
 //! Too many ACKs for the line would leave no capacity to data, whatever the queue's size. RFC 3449, section 5.4.1
 //! (after Kalampoukas, Varma and Ramakrishnan, SIGMETRICS 1998), therefore bounds the number of ACKs that precede a

@@ -9,6 +9,34 @@ use std::sync::Arc;
 ///
 /// [`crate::QUEUES`] lists the built-in disciplines. Register one of your own with [`crate::register`], or use it
 /// directly through [`QueueConfig::new`].
+///
+/// # Examples
+///
+/// A discipline without keys, which holds two packets:
+///
+/// ```
+/// use lopsided_queue::{Discipline, Fifo, FifoConfig, Limit, Queue, QueueConfig, QueuePlace};
+/// use lopsided_spec::{Fault, Key, Part};
+///
+/// #[derive(Clone, Debug, Default, PartialEq)]
+/// struct Tiny;
+///
+/// impl Part for Tiny {
+///     const NAME: &'static str = "tiny";
+///     const TEXT: &'static str = "Two packets.";
+///     const KEYS: &'static [Key<Tiny>] = &[];
+/// }
+///
+/// impl Discipline for Tiny {
+///     fn build(&self, _: &QueuePlace<'_>) -> Result<Queue, Fault> {
+///         Fifo::new(&FifoConfig::new(Limit::Packets(2))).map(Queue::Fifo)
+///     }
+/// }
+///
+/// let config = QueueConfig::new(Tiny);
+/// assert_eq!(config.kind(), "tiny");
+/// assert!(config.build(1, "link/up").is_ok());
+/// ```
 pub trait Discipline: Part {
     /// Builds an empty queue.
     ///

@@ -195,7 +195,7 @@ impl Choice for Smoothing {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Estimate {
     smoothed: Option<i64>,
-    /// RTTVAR in nanoseconds.
+    /// RTTVAR of RFC 6298, the smoothed deviation from `smoothed`, in nanoseconds.
     variation: i64,
     /// Time of the last sample.
     heard_at: Time,

@@ -244,7 +244,7 @@ impl RedConfig {
         Ok(())
     }
 
-    /// Returns the weight with which the burst passes. All quantities are in packets.
+    /// Returns the largest weight with which the average stays below `min` during `burst`. All quantities are in packets.
     fn weight_from_burst(&self) -> Result<f64, Fault> {
         // The formula of Floyd and Jacobson counts packets, so thresholds in bytes are divided by the average packet.
         let unit = if matches!(self.min, Threshold::Packets(_)) { 1.0 } else { self.avpkt.get() as f64 };
