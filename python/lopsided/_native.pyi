@@ -97,27 +97,27 @@ class Transfer:
     def rtt_ns(self) -> int | None: ...
 
 class QueueSetup:
-    """Where a queue stands."""
+    """The place of a queue in its run."""
 
     @property
     def seed(self) -> int:
-        """The run's seed: draw from `random.Random(f"{seed} {role}")`, and the run can be repeated."""
+        """The run's seed. Use `random.Random(f"{seed} {role}")` to make the run repeatable."""
     @property
     def role(self) -> str:
         """The link and its direction, such as `link/up`."""
 
 class PacketView:
-    """A packet that is offered to a queue or waits in it: its header fields, as they were when it was offered."""
+    """A packet that is offered to a queue or waits in it, with the header fields that it had when offered."""
 
     @property
     def id(self) -> int:
-        """Unique within the run."""
+        """Identifier, unique within the run."""
     @property
     def flow(self) -> int:
-        """The flow's place in the scenario, from 0."""
+        """Index of the flow in the scenario."""
     @property
     def size_bytes(self) -> int:
-        """Of the IP packet."""
+        """Size of the IP packet."""
     @property
     def payload_bytes(self) -> int: ...
     @property
@@ -150,25 +150,25 @@ class QueueDiscipline:
     def __init__(self, setup: QueueSetup) -> None: ...
     @property
     def now_s(self) -> float:
-        """The time of this call."""
+        """The time of the current call."""
     @property
     def backlog_packets(self) -> int:
-        """Packets that waited when this call began."""
+        """Number of packets waiting at the start of the current call."""
     @property
     def backlog_bytes(self) -> int:
-        """Their octets of IP."""
+        """Size of these packets in bytes, IP headers included."""
     def drop(self, packet: PacketView, why: Literal["queue_full", "head_drop", "early"] = "early") -> None:
-        """Drops a packet that is offered or waits."""
+        """Drops a packet that is being offered or waits."""
     def mark(self, packet: PacketView) -> None:
-        """Marks a packet that is offered or waits (RFC 3168), if its transport understands marks."""
+        """Marks a packet that is being offered or waits (RFC 3168), if its transport supports ECN."""
     def enqueue(self, packet: PacketView) -> None:
-        """A packet is offered. It waits from now on, unless it is dropped."""
+        """A packet is offered. It waits from now on unless it is dropped."""
     def dequeue(self) -> PacketView:
-        """Gives the packet to send now; called only while packets wait."""
+        """Returns the packet to send now. Called only while packets wait."""
     def ready_s(self) -> float:
-        """When the next packet can leave, for a discipline that holds packets back."""
+        """The time at which the next packet may leave, for a discipline that delays packets."""
     def gauges(self) -> dict[str, float]:
-        """Quantities worth a row in the results, by name."""
+        """Quantities to record in the results, by name."""
 
 def register_queue(
     name: str, cls: type[QueueDiscipline], text: str, parameters: list[tuple[str, bool | int | float | str]]
@@ -199,34 +199,40 @@ class Controller:
     """Payload in bit/s; a controller that paces sets it in `on_established` at the latest."""
 
     def on_feedback_agreed(self, feedback: Literal["none", "classic", "dctcp echo", "accurate"]) -> None:
-        """The handshake has settled how marks are fed back; comes before `on_established`, without a time."""
+        """The handshake has settled how marks are fed back. Precedes `on_established` and has no time."""
 
     def on_established(self, path: PathState) -> None:
         """The handshake is over: the segment size and perhaps a round-trip time are known."""
 
     def on_transmit_start(self, idle_s: float, path: PathState) -> None:
-        """Data goes into an empty network; the last new data was sent `idle_s` ago."""
+        """Data enters an empty network. The last new data was sent `idle_s` ago."""
 
     def on_ack(self, ack: Acked, path: PathState) -> None:
-        """An ACK that delivered something."""
+        """An ACK that delivered data."""
 
     def on_congestion(self, signal: Signal, path: PathState) -> None:
-        """The window must come down. On a timeout `path.in_flight_bytes` is what may be in the network still."""
+        """The window must be reduced.
+
+        After a timeout, `path.in_flight_bytes` is the data that may still be in the network.
+        """
 
     def on_lost(self, lost: Lost, path: PathState) -> None:
-        """A segment was marked lost: before the congestion signal and the ACK that belong to it."""
+        """A segment was marked lost. Precedes the congestion signal and the ACK that belong to it."""
 
     def on_recovered(self, path: PathState) -> None:
-        """A reduction is complete: what was out when it began is acknowledged."""
+        """A reduction is complete: the data outstanding at its start is acknowledged."""
 
     def on_undo(self) -> None:
-        """The last congestion signal was wrong: put back what it took."""
+        """The last congestion signal was wrong: restore the state before it."""
 
     def on_idle(self, restart_window_bytes: int) -> None:
-        """The window may be at most this: at the beginning, and after an idle time of more than one RTO (RFC 5681)."""
+        """The window may be at most this: at the start, and after an idle time of more than one RTO (RFC 5681)."""
 
     def on_unused(self, window_bytes: int) -> None:
-        """The window was not used, or sending paused: it may be at most this (RFC 2861); `on_idle` unless defined."""
+        """The window was not used, or sending paused: it may be at most this (RFC 2861).
+
+        Calls `on_idle` unless defined.
+        """
 
 class WindowAlgorithm:
     """How a window grows, and what is left of it after congestion, in segments: derive from it, define `cong_avoid` and
@@ -246,32 +252,32 @@ class WindowAlgorithm:
         """Seconds since the run began."""
 
     def cong_avoid(self, ack: Acked, path: PathState, window: Window) -> None:
-        """An ACK that may raise the window."""
+        """Called for an ACK that may raise the window."""
 
     def ssthresh(self, signal: Signal, path: PathState, window: Window) -> float:
-        """The threshold in segments after a signal; at least two are used."""
+        """The threshold in segments after a signal. At least 2 segments are used."""
 
     def pkts_acked(self, ack: Acked, path: PathState, window: Window) -> None:
-        """Every ACK, in recovery too."""
+        """Called for every ACK, also during recovery."""
 
     def on_established(self, path: PathState, window: Window) -> None:
         """The handshake is over: the segment size and perhaps a round-trip time are known."""
 
     def on_transmit_start(self, idle_s: float, path: PathState) -> None:
-        """Data goes into an empty network; the last new data was sent `idle_s` ago."""
+        """Data enters an empty network. The last new data was sent `idle_s` ago."""
 
     def on_timeout(self, path: PathState, window: Window) -> None:
-        """The retransmission timer expired; the window is already down."""
+        """The retransmission timer expired. The window is already reduced."""
 
     def on_recovered(self, path: PathState, window: Window) -> None:
-        """A reduction is complete: what was out when it began is acknowledged."""
+        """A reduction is complete: the data outstanding at its start is acknowledged."""
 
     def on_undo(self) -> None:
-        """The last signal was wrong; the window is already back."""
+        """The last signal was wrong. The window is already restored."""
 
 @final
 class Window:
-    """The congestion window of an algorithm. It can be changed only within the call that it was given to."""
+    """The congestion window of an algorithm. It can be changed only during the call that receives it."""
 
     octets: float
     segments: float
@@ -279,7 +285,7 @@ class Window:
 
     @property
     def ssthresh(self) -> int | None:
-        """In segments, rounded down; None before the first congestion signal."""
+        """Threshold in segments, rounded down; None before the first congestion signal."""
 
     @ssthresh.setter
     def ssthresh(self, segments: float) -> None: ...
@@ -288,23 +294,23 @@ class Window:
     @property
     def mss_bytes(self) -> int: ...
     def end_slow_start(self) -> None:
-        """The threshold becomes the window."""
+        """Sets the threshold to the current window."""
 
     def acked_bytes_for_growth(self, ack: Acked) -> int:
-        """The octets that an ACK counts for, by the stack's way of counting."""
+        """Bytes for which an ACK counts, by the stack's way of counting."""
 
     def slow_start(self, octets: int) -> int:
-        """Grows by `octets` up to the threshold; gives what is left of them for congestion avoidance."""
+        """Grows by `octets` up to the threshold. Returns the rest for congestion avoidance."""
 
     def add_one_per(self, every: float, octets: int) -> None:
         """Adds a segment for each `every` segments acknowledged."""
 
     def reno_cong_avoid(self, octets: int) -> None:
-        """Reno's growth: slow start, then a segment for each window acknowledged."""
+        """Reno's growth: slow start, then one segment per window acknowledged."""
 
 @final
 class Setup:
-    """What a controller is made from."""
+    """The facts from which a controller is made."""
 
     @property
     def initial_window_bytes(self) -> int: ...
@@ -320,55 +326,55 @@ class Setup:
 
     @property
     def abe(self) -> bool:
-        """Less is given up for a mark than for a loss (RFC 8511), by those that can."""
+        """Reduce less after a mark than after a loss (RFC 8511), in controls that support it."""
 
     @property
     def tick_s(self) -> float:
-        """The grain of the stack's clock; 0 for an exact one."""
+        """Granularity of the stack's clock; 0 for an exact one."""
 
     @property
     def seed(self) -> int:
-        """For algorithms that draw at random: `random.Random(setup.seed)`."""
+        """Seed for algorithms with random choices: `random.Random(setup.seed)`."""
 
 @final
 class Acked:
-    """What one acknowledgement told the sender."""
+    """The information that one ACK gave the sender."""
 
     @property
     def delivered_bytes(self) -> int:
-        """Newly acknowledged or newly reported by SACK."""
+        """Bytes newly acknowledged, cumulatively or by SACK."""
 
     @property
     def cumulative_bytes(self) -> int:
-        """By how much the cumulative acknowledgement advanced."""
+        """Bytes by which the cumulative acknowledgement advanced."""
 
     @property
     def rtt_s(self) -> float | None:
-        """Of the oldest segment acknowledged, if it was sent once (Karn's rule)."""
+        """RTT of the oldest segment acknowledged, if it was sent once (Karn's rule)."""
 
     @property
     def newest_rtt_s(self) -> float | None:
-        """Of the newest segment acknowledged, which excludes the peer's ACK delay."""
+        """RTT of the newest segment acknowledged, which excludes the peer's ACK delay."""
 
     @property
     def forward_ms(self) -> int | None:
-        """The way to the peer by timestamps, an unknown constant added: only differences mean something."""
+        """One-way delay to the peer by timestamps, plus an unknown constant: only differences are meaningful."""
 
     @property
     def prior_in_flight_bytes(self) -> int:
-        """In flight before this ACK."""
+        """Bytes in flight before this ACK."""
 
     @property
     def cwnd_limited(self) -> bool:
-        """The window, not the application or the receiver, held the sender back in the last round trip (RFC 7661)."""
+        """The window, not the application or the receiver, limited the sender in the last round trip (RFC 7661)."""
 
     @property
     def cwnd_full(self) -> bool:
-        """The window was used up at some time in the last round trip."""
+        """The window was full at some time in the last round trip."""
 
     @property
     def in_recovery(self) -> bool:
-        """The connection owns the window until the reduction under way ends."""
+        """The connection controls the window until the current reduction ends."""
 
     @property
     def ca_state(self) -> Literal["open", "disorder", "cwr", "recovery", "loss"]:
@@ -376,11 +382,11 @@ class Acked:
 
     @property
     def ecn_echo(self) -> bool:
-        """The ACK carried an ECN echo, or a higher count of marks."""
+        """The ACK carried an ECN echo or a higher count of marks."""
 
     @property
     def marked_bytes(self) -> int:
-        """What it newly reports as marked: with an echo all that it delivered, else what was counted."""
+        """Bytes newly reported as marked: the counted ones, or after an echo all that the ACK delivered."""
 
     @property
     def rate(self) -> RateSample: ...
@@ -391,36 +397,36 @@ class RateSample:
 
     @property
     def delivered_bytes(self) -> int:
-        """Over `interval_s`; 0 if there is no sample."""
+        """Bytes delivered over `interval_s`; 0 if there is no sample."""
 
     @property
     def interval_s(self) -> float: ...
     @property
     def prior_delivered_bytes(self) -> int:
-        """`path.delivered_bytes` when the newest segment acknowledged was sent."""
+        """Value of `path.delivered_bytes` when the newest segment acknowledged was sent."""
 
     @property
     def lost_bytes(self) -> int:
-        """Marked lost by this ACK."""
+        """Bytes marked lost by this ACK."""
 
     @property
     def tx_in_flight_bytes(self) -> int:
-        """In flight as the newest segment acknowledged was sent, its own octets included."""
+        """Bytes in flight when the newest segment acknowledged was sent, that segment included."""
 
     @property
     def lost_since_sent_bytes(self) -> int:
-        """Marked lost since then."""
+        """Bytes marked lost since that segment was sent."""
 
     @property
     def app_limited(self) -> bool: ...
 
 @final
 class PathState:
-    """The connection as a controller may see it."""
+    """The state of the connection, as visible to a controller."""
 
     @property
     def mss_bytes(self) -> int:
-        """The largest payload of a segment."""
+        """Largest payload of a segment."""
 
     @property
     def in_flight_bytes(self) -> int: ...
@@ -430,27 +436,27 @@ class PathState:
     def min_rtt_s(self) -> float | None: ...
     @property
     def delivered_bytes(self) -> int:
-        """All ever delivered."""
+        """Bytes delivered since the start."""
 
     @property
     def lost_bytes(self) -> int:
-        """All ever marked lost."""
+        """Bytes marked lost since the start."""
 
     @property
     def una(self) -> int:
-        """Stream offset of the oldest octet not acknowledged."""
+        """Stream offset of the oldest unacknowledged byte."""
 
     @property
     def nxt(self) -> int:
-        """Stream offset of the next octet never sent: a round trip is over when `una` passes the `nxt` of its start."""
+        """Stream offset of the next byte to send. A round trip ends when `una` passes the `nxt` of its start."""
 
     @property
     def app_limited(self) -> bool:
-        """Some of what is in flight was sent when the application had no more to send."""
+        """Some of the data in flight was sent when the application had no more to send."""
 
     @property
     def sack(self) -> bool:
-        """The peer sends selective acknowledgements, so that more than one loss a round trip can be seen."""
+        """The peer sends SACK, so more than one loss per round trip can be seen."""
 
 @final
 class Lost:
@@ -458,26 +464,26 @@ class Lost:
 
     @property
     def start(self) -> int:
-        """Stream offset of its first octet."""
+        """Stream offset of the segment's first byte."""
 
     @property
     def end(self) -> int:
-        """Stream offset of the octet behind its last."""
+        """Stream offset of the byte after the segment's last."""
 
     @property
     def tx_in_flight_bytes(self) -> int:
-        """In flight as it was last sent, its own octets included."""
+        """Bytes in flight when the segment was last sent, the segment included."""
 
     @property
     def lost_since_sent_bytes(self) -> int:
-        """Marked lost since then, its own octets included."""
+        """Bytes marked lost since then, the segment included."""
 
     @property
     def app_limited(self) -> bool: ...
 
 @final
 class Signal:
-    """Why the window must come down."""
+    """The reason why the window must be reduced."""
 
     @property
     def kind(self) -> Literal["ecn", "loss", "timeout"]: ...

@@ -1,17 +1,25 @@
-//! The answer to the page: one block of memory with a head of JSON and columns of numbers behind it.
+//! The format of answers to the page: one block of memory with a JSON head, followed by columns of numbers.
 //!
 //! ```text
 //! u32, little endian   length of the head in bytes
-//! head                 JSON, padded with blanks so that the columns begin at a multiple of 8
-//! columns              each from a multiple of 8: f32 or f64, little endian
+//! head                 JSON, padded with spaces so that the columns start at a multiple of 8
+//! columns              each at a multiple of 8: f32 or f64, little endian
 //! ```
 //!
-//! In the head, `columns` is a list with `[width, offset, length]` of each: 4 or 8 bytes a number, the offset in bytes
-//! from the first column, and the number of numbers.
+//! In the head, `columns` lists `[width, offset, length]` of each column: 4 or 8 bytes per number, the offset in bytes
+//! from the first column, and the count of numbers.
 
 use crate::json::Json;
 
-/// A finished block. See the module.
+/// A finished block in the format of this module.
+///
+/// # Examples
+///
+/// ```
+/// let answer = lopsided_page::catalogue();
+/// assert!(answer.head().starts_with('{'));
+/// assert_eq!(answer.bytes().len() % 8, 0);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer(Vec<u8>);
 
@@ -21,7 +29,7 @@ impl Answer {
         &self.0
     }
 
-    /// The head's JSON.
+    /// The JSON of the head.
     ///
     /// # Panics
     /// Never: every answer has a head.
@@ -30,12 +38,12 @@ impl Answer {
         std::str::from_utf8(&self.0[4..4 + length]).expect("the head is JSON").trim_end()
     }
 
-    /// A block without columns.
+    /// An answer without columns.
     pub(crate) fn of(head: Json) -> Answer {
         Answer::packed(head.into_string(), &[])
     }
 
-    /// A block of other bytes, such as a capture.
+    /// An answer made of other bytes, such as a capture file.
     pub(crate) fn raw(bytes: Vec<u8>) -> Answer {
         Answer(bytes)
     }
@@ -52,7 +60,7 @@ impl Answer {
     }
 }
 
-/// Gathers columns; a head names them by their place.
+/// Collects columns. A head refers to a column by its index.
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
     places: Vec<Json>,
@@ -60,14 +68,14 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Numbers of 4 bytes; returns the column's place.
+    /// Adds a column of 4-byte numbers and returns its index.
     pub fn narrow(&mut self, values: impl IntoIterator<Item = f64>) -> Json {
         let before = self.data.len();
         values.into_iter().for_each(|value| self.data.extend_from_slice(&(value as f32).to_le_bytes()));
         self.place(4, before)
     }
 
-    /// Numbers of 8 bytes, such as times; returns the column's place.
+    /// Adds a column of 8-byte numbers, such as times, and returns its index.
     pub fn wide(&mut self, values: impl IntoIterator<Item = f64>) -> Json {
         let before = self.data.len();
         values.into_iter().for_each(|value| self.data.extend_from_slice(&value.to_le_bytes()));

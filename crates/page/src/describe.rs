@@ -8,8 +8,8 @@ use lopsided_core::Dir;
 use lopsided_queue::Limit;
 use lopsided_scenario::Scenario;
 
-/// The scenario's name and title, its main line with the keys that change it, its flows, and its TOML: as the page's
-/// controls need them. In the TOML `scenario` every default is written out; it reads back to the same run.
+/// Describes a scenario for the page's controls: its name and title, its main link with the keys that change it, its
+/// flows, and its TOML. The TOML in `scenario` spells out every default and reads back to the same run.
 ///
 /// # Errors
 /// The errors of the scenario.
@@ -47,13 +47,14 @@ pub fn describe(request: &Request) -> Result<Answer, Problems> {
     ])))
 }
 
-/// The main line. `key` is what its settings begin with, empty if they cannot be changed; `rtt_key` is the key of its
-/// round trip, or of its one-way delay.
+/// The main link. `key` is the prefix of its settings, empty if they cannot be changed. `rtt_key` is the key of its RTT
+/// or of its one-way delay.
 fn line(scenario: &Scenario, request: &Request) -> Json {
     let number = picture::main_link(scenario);
     let Some(link) = scenario.graph.links.get(number) else { return Json::object([]) };
     let candidates =
         ["link".to_owned(), format!("topology.link.{}", link.name), "topology.dumbbell.bottleneck".to_owned()];
+    // Try each candidate key: the scenario's own text decides which of them exist.
     let takes = |key: &str, value: &str| {
         let mut changed = request.clone();
         changed.settings.push((key.to_owned(), value.to_owned()));

@@ -1,11 +1,11 @@
 //! The functions that the page calls. Each takes its input from the buffer of [`alloc`] and leaves an [`Answer`], which
-//! stays until the next call.
+//! remains until the next call.
 //!
-//! A call returns 0 if it did what was asked. Otherwise the answer has a list of `problems`, or, after a trap,
-//! [`fault_ptr`] has the reason; the instance is of no further use then.
+//! A call returns 0 on success. Otherwise the answer has a list of `problems`. After a trap, [`fault_ptr`] has the
+//! reason, and the instance is unusable.
 //!
-//! Only WebAssembly has the plain names. In a native program `open` and `close` would replace those of the C library,
-//! and no file would ever be closed.
+//! Only WebAssembly exports the plain names. In a native program `open` and `close` would replace those of the C
+//! library, and no file would ever be closed.
 
 #![cfg_attr(
     target_family = "wasm",
@@ -34,7 +34,7 @@ thread_local! {
     static STATE: RefCell<State> = RefCell::default();
 }
 
-/// The message of a panic. It is read after the trap that the panic ends in.
+/// The message of a panic, to be read after the trap that the panic causes.
 static FAULT: Mutex<String> = Mutex::new(String::new());
 static HOOK: Once = Once::new();
 
@@ -47,14 +47,14 @@ fn with<T>(act: impl FnOnce(&mut State) -> T) -> T {
     STATE.with_borrow_mut(act)
 }
 
-/// Keeps the answer or the problems; 0 or 1.
+/// Stores the answer or the problems. Returns 0 or 1.
 fn settle(state: &mut State, outcome: Result<Answer, Problems>) -> u32 {
     let failed = u32::from(outcome.is_err());
     state.answer = outcome.unwrap_or_else(|problems| problems.answer());
     failed
 }
 
-/// Room for `length` bytes of input.
+/// Returns a buffer for `length` bytes of input.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn alloc(length: usize) -> *mut u8 {
     with(|state| {
@@ -64,7 +64,7 @@ pub extern "C" fn alloc(length: usize) -> *mut u8 {
     })
 }
 
-/// Where the answer begins.
+/// Address of the answer.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn answer_ptr() -> *const u8 {
     with(|state| state.answer.bytes().as_ptr())
@@ -76,25 +76,25 @@ pub extern "C" fn answer_len() -> usize {
     with(|state| state.answer.bytes().len())
 }
 
-/// Where the message of a panic begins.
+/// Address of a panic's message.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn fault_ptr() -> *const u8 {
     FAULT.lock().unwrap_or_else(PoisonError::into_inner).as_ptr()
 }
 
-/// Length of the message of a panic in bytes; 0 if there was none.
+/// Length of a panic's message in bytes, or 0 if there was none.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn fault_len() -> usize {
     FAULT.lock().unwrap_or_else(PoisonError::into_inner).len()
 }
 
-/// What is built in: see [`catalogue`](fn@crate::catalogue).
+/// Lists the built-in parts: see [`catalogue`](fn@crate::catalogue).
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn list_parts() -> u32 {
     with(|state| settle(state, Ok(catalogue())))
 }
 
-/// What the scenario in the input has: see [`describe`](fn@crate::describe).
+/// Describes the scenario in the input: see [`describe`](fn@crate::describe).
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn describe_scenario() -> u32 {
     with(|state| {
@@ -103,8 +103,8 @@ pub extern "C" fn describe_scenario() -> u32 {
     })
 }
 
-/// Begins a run of the scenario in the input, which ends the one before. Times are in seconds; a `to_s` of 0 is the end
-/// of the run.
+/// Starts a run of the scenario in the input and ends the previous run. Times are in seconds; a `to_s` of 0 means the
+/// end of the run.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn open(columns: u32, from_s: f64, to_s: f64, packets_from_s: f64, packets_to_s: f64) -> u32 {
     with(|state| {
@@ -125,7 +125,8 @@ pub extern "C" fn open(columns: u32, from_s: f64, to_s: f64, packets_from_s: f64
     })
 }
 
-/// Goes on until a time in seconds or a number of events. 0: more is to come; 1: problems; 2: the run is at its end.
+/// Continues the run up to a time in seconds or a number of events. Returns 0 if there is more, 1 on problems, 2 at the
+/// end of the run.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn advance(until_s: f64, budget: u32) -> u32 {
     with(|state| {
@@ -137,13 +138,13 @@ pub extern "C" fn advance(until_s: f64, budget: u32) -> u32 {
     })
 }
 
-/// Virtual time that the open run has reached, in seconds.
+/// Virtual time that the open run has reached, in seconds; 0 without an open run.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn now() -> f64 {
     with(|state| state.session.as_ref().map_or(0.0, Session::now_s))
 }
 
-/// The curves of the open run so far.
+/// Answers with the curves of the open run so far.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn picture() -> u32 {
     with(|state| {
@@ -152,7 +153,7 @@ pub extern "C" fn picture() -> u32 {
     })
 }
 
-/// Runs to the end: curves, tables, verdict, digest, and the difference to the pinned run.
+/// Runs to the end. Answers with curves, tables, verdict, digest, and the difference to the pinned run.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn finish() -> u32 {
     with(|state| {
@@ -172,14 +173,14 @@ pub extern "C" fn close() {
     with(|state| state.session = None);
 }
 
-/// With 1 compares later runs with the last finished one, with 0 with none.
+/// 1 compares later runs with the last finished one; 0 stops comparing.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn pin(on: u32) {
     with(|state| state.pinned = if on == 1 { state.last.clone() } else { None });
 }
 
-/// Runs the scenario in the input and captures at a host: the answer is a pcapng file. The input's first setting is
-/// `host=NAME`.
+/// Runs the scenario in the input and captures at a host. Answers with a pcapng file. The first setting of the input
+/// must be `host=NAME`.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn capture_host() -> u32 {
     with(|state| {

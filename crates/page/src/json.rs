@@ -1,8 +1,8 @@
-//! JSON, written. Numbers that are not finite become null.
+//! Writes JSON. Numbers that are not finite become null.
 
 use std::fmt::Write as _;
 
-/// A value of JSON as text.
+/// A JSON value as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Json(String);
 
@@ -14,7 +14,7 @@ impl Json {
             match character {
                 '"' => out.push_str("\\\""),
                 '\\' => out.push_str("\\\\"),
-                // `<` too: a page may hold the text in a script element.
+                // Escape `<` as well: a page may put the text into a script element.
                 '<' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}' => {
                     let _ = write!(out, "\\u{:04x}", u32::from(character));
                 }
@@ -52,7 +52,7 @@ impl Json {
         Json(format!("{{{}}}", entries.join(",")))
     }
 
-    /// JSON that something else wrote.
+    /// JSON text from elsewhere, unchanged.
     pub fn raw(text: String) -> Json {
         Json(text)
     }

@@ -1,6 +1,6 @@
-//! The most that a run in the page may cost, estimated before it starts.
+//! Limits for a run in the page, estimated before the run starts.
 //!
-//! A browser's tab has less memory than a command line has, and WebAssembly never returns any: a run that does not fit
+//! A browser tab has less memory than a command line, and WebAssembly never returns memory: a run that does not fit
 //! would end in a trap.
 
 use crate::request::Problems;
@@ -8,26 +8,41 @@ use lopsided_core::{Dir, Duration};
 use lopsided_queue::Limit;
 use lopsided_scenario::Scenario;
 
-/// Most memory that a run may need, in bytes.
+/// Largest memory that a run may need, in bytes.
 pub const MOST_BYTES: f64 = 256e6;
-/// Most events that the page handles in one run: about 30 s on a fast laptop.
+/// Largest number of events in one run: about 30 s on a fast laptop.
 pub const MOST_EVENTS: u64 = 100_000_000;
-/// Most flows of one run.
+/// Largest number of flows in one run.
 pub const MOST_FLOWS: usize = 400;
 
-/// Memory of one sample of a flow, of a queue, and of a packet, in bytes.
+/// Memory of one sample of a flow, in bytes.
 const FLOW_SAMPLE: f64 = 200.0;
+/// Memory of one sample of a queue, in bytes.
 const QUEUE_SAMPLE: f64 = 150.0;
+/// Memory of one packet, in bytes.
 const PACKET: f64 = 400.0;
-/// A flow's two ends with their buffers and books.
+/// Memory of a flow's two ends with their buffers, in bytes.
 const FLOW: f64 = 20_000.0;
-/// The smallest full packet that buffers are taken to be full of, in bytes.
+/// Size of the packets that fill a buffer in this estimate, in bytes. Small packets need most memory per buffered byte.
 const SMALL_PACKET: f64 = 576.0;
 
 /// Refuses a run that would need more memory than the page has.
 ///
+/// # Examples
+///
+/// ```
+/// use lopsided_core::Duration;
+/// use lopsided_page::{Request, limits};
+///
+/// let text = b"[scenario]\nduration = \"10 s\"\n[link]\nrtt = \"12 ms\"\ndown.rate = \"50 Mbit/s\"\nup.rate = \"5 Mbit/s\"\n[[flow]]\nname = \"download\"\ndirection = \"down\"\n";
+/// let scenario = Request::read(text).scenario()?;
+/// assert!(limits::check(&scenario, Duration::from_millis(100)).is_ok());
+/// assert!(limits::check(&scenario, Duration::from_nanos(1)).is_err(), "too many samples");
+/// # Ok::<(), lopsided_page::Problems>(())
+/// ```
+///
 /// # Errors
-/// The quantity that is too large, and the remedy.
+/// The quantity that exceeds its limit, and the remedy.
 pub fn check(scenario: &Scenario, interval: Duration) -> Result<(), Problems> {
     if scenario.flows.len() > MOST_FLOWS {
         let (flows, most) = (scenario.flows.len(), MOST_FLOWS);
@@ -45,7 +60,7 @@ pub fn check(scenario: &Scenario, interval: Duration) -> Result<(), Problems> {
     Ok(())
 }
 
-/// An upper estimate of the memory that a run takes, in bytes.
+/// An upper estimate of the memory that a run needs, in bytes.
 pub fn memory(scenario: &Scenario, interval: Duration) -> f64 {
     let duration = scenario.duration.as_secs_f64();
     let instants = if interval.is_zero() { 0.0 } else { duration / interval.as_secs_f64() };
@@ -55,7 +70,7 @@ pub fn memory(scenario: &Scenario, interval: Duration) -> f64 {
     let directions = scenario.graph.links.iter().flat_map(|link| Dir::BOTH.map(|dir| link.dir(dir)));
     let packets: f64 = directions
         .map(|link| {
-            // No more packets can wait or travel than the line carries in the whole run.
+            // No more packets can wait or be in flight than the link carries in the whole run.
             let rate = link.rate.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8.0);
             let on_the_way = rate * link.delay.as_secs_f64() / SMALL_PACKET;
             let waiting = match link.queue.limit() {
@@ -68,7 +83,7 @@ pub fn memory(scenario: &Scenario, interval: Duration) -> f64 {
             (if on_the_way.is_finite() { on_the_way } else { 0.0 }) + waiting.min(carried)
         })
         .sum();
-    // TCP's windows bound what flows have under way, however large the buffers are.
+    // TCP's windows limit the packets in flight, however large the buffers are.
     samples + PACKET * packets.min(flows * 25_000.0) + FLOW * flows
 }
 

@@ -1,4 +1,4 @@
-//! The packets of one line within a window of time, for the animated line, and the segments of one flow, for the
+//! The packets of one link within a time window, for the animated link, and the segments of one flow, for the
 //! time-sequence diagram.
 
 use crate::answer::Columns;
@@ -8,21 +8,21 @@ use lopsided_core::{DropReason, Ecn, Event, EventMask, NodeId, Observer, Packet,
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Most packets that one window keeps.
+/// Largest number of packets kept for one window.
 const MOST: usize = 40_000;
 
-/// The kind of a packet, which decides its colour.
+/// The kind of a packet, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Data = 0,
     Ack = 1,
     Datagram = 2,
-    /// A connection begins or ends.
+    /// SYN, FIN or RST.
     Control = 3,
     Other = 4,
 }
 
-/// One packet at one direction of the line. Times that are not known yet are NaN.
+/// The passage of one packet through one direction of the link. Unknown times are NaN.
 #[derive(Clone, Debug)]
 struct Crossing {
     up: bool,
@@ -41,24 +41,25 @@ struct Crossing {
     dropped: Option<DropReason>,
 }
 
-/// One segment sent, or one ACK received, at the sender of a flow's data.
+/// One segment sent or one ACK received at the sender of a flow's data.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     at_s: f64,
     flow: u32,
     is_ack: bool,
     again: bool,
-    /// From the first octet of the flow's data.
+    /// Start in the flow's data, in bytes.
     from: f64,
+    /// End in the flow's data, in bytes; equal to the start for an ACK.
     to: f64,
 }
 
-/// Sequence numbers of a flow, counted from its first octet over all its connections.
+/// Reference numbers of a flow. Sequence numbers count from the flow's first byte over all its connections.
 #[derive(Clone, Copy, Debug, Default)]
 struct Base {
     begun: bool,
     first: u32,
-    /// Where this connection's first octet lies.
+    /// Position of the current connection's first byte in the flow's data.
     offset: f64,
     highest: f64,
 }
@@ -71,29 +72,29 @@ impl Base {
 
 #[derive(Debug)]
 struct Log {
-    /// The node of the line's direction down, and of its direction up.
+    /// The nodes of the link's directions, down and up.
     line: [NodeId; 2],
-    /// For each flow the host that sends its data.
+    /// The host that sends each flow's data.
     senders: Vec<NodeId>,
-    /// A packet that enters the line earlier has left it before the window begins.
+    /// Packets that enter the link before this time have left it when the window starts, so they are ignored.
     begin_s: f64,
     from_s: f64,
     to_s: f64,
     open: BTreeMap<(bool, u64), Crossing>,
     done: Vec<Crossing>,
     steps: Vec<Step>,
-    /// The end of the newest data of each flow that entered the line, in each direction.
+    /// End of the newest data that entered the link, by direction and flow.
     newest: BTreeMap<(bool, u32), u32>,
     bases: Vec<Base>,
     truncated: bool,
 }
 
-/// Watches a run and keeps the packets of a window. Clones share what they keep.
+/// An observer that keeps the packets of a time window. Clones share the packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Packets(Arc<Mutex<Log>>);
 
 impl Packets {
-    /// `wait_s` is the longest time that a packet may take at the line.
+    /// `wait_s` is the longest time that a packet may spend at the link.
     pub fn new(line: [NodeId; 2], senders: Vec<NodeId>, from_s: f64, to_s: f64, wait_s: f64) -> Packets {
         let bases = vec![Base::default(); senders.len()];
         let log = Log {
@@ -112,10 +113,10 @@ impl Packets {
         Packets(Arc::new(Mutex::new(log)))
     }
 
-    /// The packets so far as columns of the answer.
+    /// Puts the packets so far into columns of the answer.
     pub fn head(&self, columns: &mut Columns) -> Json {
         let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Packets on their way at the end of the window, or of the run, have no end yet.
+        // Packets still in flight at the end of the window or of the run have no arrival time.
         let mut all: Vec<&Crossing> =
             log.done.iter().chain(log.open.values().filter(|open| open.enters_s <= log.to_s)).collect();
         all.sort_by(|one, other| one.enters_s.total_cmp(&other.enters_s));
@@ -196,7 +197,7 @@ impl Log {
             }
             (Event::Dropped { packet, why }, Some(up)) => {
                 if !self.open.contains_key(&(up, packet.id())) {
-                    // The queue had no room: the packet never waited.
+                    // The queue was full, so the packet never waited.
                     self.enter(at_s, up, packet);
                 }
                 if let Some(mut open) = self.open.remove(&(up, packet.id())) {
@@ -215,7 +216,7 @@ impl Log {
         }
     }
 
-    /// A packet has reached something behind the line: the line is done with it.
+    /// The packet reached the node behind the link, so its passage is complete.
     fn arrive(&mut self, at_s: f64, packet: &Packet, but: Option<bool>) {
         for up in [false, true] {
             if but == Some(up) {
@@ -240,7 +241,7 @@ impl Log {
     }
 
     fn enter(&mut self, at_s: f64, up: bool, packet: &Packet) {
-        // A packet that enters after the window is never shown.
+        // Packets that enter after the window are never shown.
         if at_s > self.to_s {
             return;
         }
@@ -265,7 +266,7 @@ impl Log {
         if kind == Kind::Data {
             let newest = self.newest.entry((up, packet.flow().0)).or_insert(seq);
             let ahead = end.wrapping_sub(*newest) as i32;
-            // A jump of half the space is another connection's number.
+            // A larger jump means that a new connection with other numbers began.
             again = (-(1 << 28)..=0).contains(&ahead);
             if !again {
                 *newest = end;
@@ -298,7 +299,7 @@ impl Log {
         let Transport::Tcp(header) = packet.transport() else { return };
         let base = &mut self.bases[flow];
         if !is_ack && header.flags.has(Flags::SYN) {
-            // Another SYN of the same connection begins it again at the same place.
+            // A retransmitted SYN starts at the same position again.
             let first = header.seq.get().wrapping_add(1);
             *base = Base { begun: true, first, offset: base.highest, highest: base.highest };
         }

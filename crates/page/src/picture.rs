@@ -9,24 +9,24 @@ use lopsided_queue::Limit;
 use lopsided_scenario::Scenario;
 use lopsided_sim::{QueueTable, Recorded, SampleTable};
 
-/// More flows than these are drawn by their groups.
+/// Flows beyond this number are drawn by group.
 const MOST_CURVES: usize = 8;
-/// Most links whose queues are drawn: those with the slowest directions.
+/// Largest number of links whose queues are drawn: those with the slowest directions.
 const MOST_LINKS: usize = 3;
 
-/// The line that the page animates: the link with the slowest direction.
+/// Index of the link that the page animates: the one with the slowest direction.
 pub(crate) fn main_link(scenario: &Scenario) -> usize {
     slowest_links(scenario).first().copied().unwrap_or(0)
 }
 
-/// The rate of a direction of the line that the page animates, in bit/s, if it has one.
+/// Rate of a direction of the animated link in bit/s, or `None` if it has none.
 pub(crate) fn main_rate(scenario: &Scenario, dir: Dir) -> Option<u64> {
     let link = scenario.graph.links.get(main_link(scenario))?;
     link.dir(dir).rate.map(|rate| rate.as_bps())
 }
 
-/// The longest time in seconds that a packet may take at the animated line: a full buffer, and some more for lines that
-/// wait for leave to send. An estimate where the buffer has no limit in packets.
+/// The longest time in seconds that a packet may spend at the animated link: a full buffer, plus a margin for media
+/// that wait for permission to send. An estimate if the buffer has no limit in packets.
 pub(crate) fn longest_wait(scenario: &Scenario) -> f64 {
     let Some(link) = scenario.graph.links.get(main_link(scenario)) else { return 0.0 };
     let waits = Dir::BOTH.iter().map(|dir| {
@@ -75,7 +75,7 @@ fn curved(scenario: &Scenario) -> Vec<Curved<'_>> {
     found
 }
 
-/// The list of series: of each the chart, what it is of, and its two columns.
+/// The list of series: each with its chart, its subject and its two columns.
 pub(crate) fn series(scenario: &Scenario, recorded: Recorded<'_>, view: &View, columns: &mut Columns) -> Json {
     let mut list = Vec::new();
     let mut add = |chart: &str, of: &str, direction: &str, curve: &Curve| {
@@ -112,14 +112,14 @@ pub(crate) fn series(scenario: &Scenario, recorded: Recorded<'_>, view: &View, c
     Json::list(list)
 }
 
-/// The table of samples, which has a row for each flow at each instant, in their order.
+/// The table of samples. For each sampling time it has one row per flow, in the flows' order.
 struct Samples<'a> {
     table: &'a SampleTable,
     flows: usize,
 }
 
 impl Samples<'_> {
-    /// The sum over flows of a value, times `factor`.
+    /// Sum of a value over flows, times `factor`.
     fn curve(&self, flows: &[usize], value: impl Fn(&SampleTable, usize) -> f64, factor: f64) -> Curve {
         let mut curve = Curve::default();
         for instant in 0..self.table.time_s.len() / self.flows.max(1) {
@@ -130,7 +130,7 @@ impl Samples<'_> {
         curve
     }
 
-    /// The mean round trip of the packets timed in each interval, in ms.
+    /// Mean RTT in milliseconds of the packets measured in each interval.
     fn round_trips(&self, flows: &[usize]) -> Curve {
         let mut curve = Curve::default();
         for instant in 0..self.table.time_s.len() / self.flows.max(1) {
@@ -148,7 +148,7 @@ impl Samples<'_> {
     }
 }
 
-/// The table of queues, which has a row for each direction of each link at each instant, in their order.
+/// The table of queues. For each sampling time it has one row per direction of each link, in the links' order.
 struct Queues<'a> {
     table: &'a QueueTable,
     links: usize,

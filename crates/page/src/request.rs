@@ -4,22 +4,32 @@ use crate::answer::Answer;
 use crate::json::Json;
 use lopsided_scenario::{Errors, Problem, Scenario};
 
-/// The longest text of a scenario that the page reads, in bytes.
+/// Longest scenario text that the page accepts, in bytes.
 const LONGEST: usize = 256 * 1024;
-/// The scenario's name in errors.
+/// Name of the scenario in error messages.
 const FILE: &str = "scenario.toml";
 
-/// A scenario's text, and settings over it.
+/// A scenario's text, and settings that override it.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_page::Request;
+///
+/// let request = Request::read("[link]\u{1}link.rtt=40 ms".as_bytes());
+/// assert_eq!(request.text, "[link]");
+/// assert_eq!(request.settings, [("link.rtt".to_owned(), "40 ms".to_owned())]);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// TOML.
+    /// The scenario in TOML.
     pub text: String,
-    /// Dotted keys and values, as `--set` takes them.
+    /// Dotted keys and values, as for `--set`.
     pub settings: Vec<(String, String)>,
 }
 
 impl Request {
-    /// Reads a request as the page sends it: the text, then each `key=value`, with U+0001 between them.
+    /// Parses a request of the page: the text, then `key=value` settings, separated by U+0001.
     pub fn read(input: &[u8]) -> Request {
         let input = String::from_utf8_lossy(input);
         let mut parts = input.split('\u{1}');
@@ -28,7 +38,7 @@ impl Request {
         Request { text, settings: parts.filter_map(setting).collect() }
     }
 
-    /// The scenario.
+    /// Parses the scenario with its settings.
     ///
     /// # Errors
     /// The errors of the text or the settings.
@@ -43,12 +53,12 @@ impl Request {
     }
 }
 
-/// Why the page shows no run.
+/// The reasons why the page cannot show a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// One problem with the run as a whole.
+    /// A single problem that concerns the run as a whole.
     pub fn of(message: impl Into<String>) -> Problems {
         Problems(vec![Problem {
             file: String::new(),
@@ -62,12 +72,12 @@ impl Problems {
         }])
     }
 
-    /// The messages, for people.
+    /// The messages for people.
     pub fn messages(&self) -> Vec<&str> {
         self.0.iter().map(|problem| problem.message.as_str()).collect()
     }
 
-    /// A head with `problems`: key, line, column, message, help, excerpt; a line of 0 is the run as a whole.
+    /// An answer with `problems`: key, line, column, message, help and excerpt. Line 0 means the run as a whole.
     pub(crate) fn answer(&self) -> Answer {
         let problem = |problem: &Problem| {
             let is_setting = problem.file != FILE;

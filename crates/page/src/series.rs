@@ -1,6 +1,6 @@
-//! Curves reduced to what a screen can show: the least and the greatest value of each pixel column.
+//! Reduces curves to the resolution of a screen: the smallest and the largest value of each pixel column.
 
-/// A curve: times in seconds and values; NaN where there is none.
+/// A curve: times in seconds and values. A value is NaN where the curve has a gap.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Curve {
     pub time_s: Vec<f64>,
@@ -13,9 +13,9 @@ impl Curve {
         self.value.push(value);
     }
 
-    /// The curve between two times, with at most two points for each of `columns` equal parts of that time: the least
-    /// and the greatest value in the order in which they come. One point before and one after the two times stay, so
-    /// that lines reach the edges.
+    /// The curve between two times, with at most two points for each of `columns` equal parts: the smallest and the
+    /// largest value, in their order. One point before and one after the time range remain, so that lines reach the
+    /// edges.
     pub fn reduced(&self, from_s: f64, to_s: f64, columns: usize) -> Curve {
         let first = self.time_s.partition_point(|time| *time < from_s).saturating_sub(1);
         let last = (self.time_s.partition_point(|time| *time <= to_s) + 1).min(self.time_s.len());
@@ -34,6 +34,7 @@ impl Curve {
             let (mut least, mut greatest, mut gap) = (None, None, row);
             while row < last && column(row) == here {
                 let value = self.value[row];
+                // A gap counts only if the column has no value at all.
                 if value.is_nan() {
                     gap = row;
                 } else {
@@ -60,7 +61,7 @@ impl Curve {
         reduced
     }
 
-    /// Of a total that grows (octets since the beginning), its growth per second over the `window_s` before each time,
+    /// The rate of a growing total, such as bytes since the start: its growth per second over the preceding `window_s`,
     /// times `factor`.
     pub fn growth(&self, window_s: f64, factor: f64) -> Curve {
         let mut rates = Curve::default();
@@ -70,7 +71,7 @@ impl Curve {
             while behind < row && self.time_s[behind] <= since {
                 behind += 1;
             }
-            // Nothing was delivered before the first sample's interval, which began at zero.
+            // The first sample's interval starts at time 0, when nothing had been delivered.
             let (time, total) = match behind {
                 0 => (0.0, 0.0),
                 behind => (self.time_s[behind - 1], self.value[behind - 1]),

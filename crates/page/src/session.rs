@@ -1,4 +1,4 @@
-//! One run in the page: opened, advanced in slices, seen on the way, finished.
+//! One run in the page: opened, advanced in slices, shown on the way, finished.
 
 use crate::answer::{Answer, Columns};
 use crate::json::Json;
@@ -16,22 +16,22 @@ use lopsided_verdict::{Account, difference, mean_goodput};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Most bytes of a capture.
+/// Largest size of a capture in bytes.
 const MOST_CAPTURED: usize = 128 << 20;
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug)]
 pub struct Session {
     run: Run<Arc<Scenario>>,
     scenario: Arc<Scenario>,
     view: View,
-    /// Samples for each one that the scenario asks for, if that is a whole number.
+    /// Number of samples per sampling interval of the scenario.
     every: usize,
     packets: Option<Packets>,
 }
 
 impl Session {
-    /// Begins the run.
+    /// Starts the run.
     ///
     /// # Errors
     /// The errors of the scenario, or the limit that it exceeds.
@@ -61,10 +61,10 @@ impl Session {
     }
 
     /// Runs until `until_s` seconds of virtual time, or until about `budget` events are handled. Returns true at the
-    /// run's end.
+    /// end of the run.
     ///
     /// # Errors
-    /// If the run cannot go on, or has become longer than the page allows.
+    /// If the run fails, or exceeds the page's limit of events.
     pub fn advance(&mut self, until_s: f64, budget: u64) -> Result<bool, Problems> {
         let until = Time::ZERO + Duration::from_nanos((until_s.clamp(0.0, 1e9) * 1e9) as u64);
         let advanced = self.run.advance(until, budget, &Monitor::default());
@@ -86,22 +86,22 @@ impl Session {
         self.run.now().as_secs_f64()
     }
 
-    /// The curves so far.
+    /// The curves so far, as an answer.
     pub fn picture(&self) -> Answer {
         let mut columns = Columns::default();
         let series = picture::series(&self.scenario, self.run.recorded(), &self.view, &mut columns);
         columns.into_answer([("now_s", Json::number(self.now_s())), ("series", series)])
     }
 
-    /// Runs to the end: the whole answer, and the account that later runs can be compared with.
+    /// Runs to the end. Returns the full answer, and the measurements with which later runs can be compared.
     ///
     /// # Errors
-    /// If the run cannot go on.
+    /// If the run fails.
     pub fn finish(self, pinned: Option<&Account>) -> Result<(Answer, Account), Problems> {
         let Session { run, scenario, view, every, packets } = self;
         let result = run.finish(&Monitor::default()).map_err(|error| Problems::of(error.to_string()))?;
         let account = Account::of(&scenario, &result);
-        // The sentences of `lopsided run` come from the samples that the scenario asks for.
+        // Use only the samples that the scenario itself takes, so that the sentences equal those of `lopsided run`.
         let goodput = |flow: usize, start_s, stop_s| {
             let curve = delivered(&result, flow, every);
             Ok::<f64, ()>(mean_goodput(&curve.time_s, &curve.value, start_s, stop_s))
@@ -128,7 +128,7 @@ impl Session {
     }
 }
 
-/// The octets that a flow had delivered, at every Nth sample.
+/// Bytes that a flow had delivered, at every Nth sample.
 fn delivered(result: &RunResult, flow: usize, every: usize) -> Curve {
     let mut curve = Curve::default();
     let flows = result.flows.name.len();
@@ -179,7 +179,7 @@ fn links(result: &RunResult) -> Json {
     }))
 }
 
-/// A file in memory. Clones share it.
+/// A file in memory. Clones share its contents.
 #[derive(Clone, Debug, Default)]
 struct File(Arc<Mutex<Vec<u8>>>);
 
@@ -198,10 +198,10 @@ impl Write for File {
     }
 }
 
-/// Runs the scenario and returns what a host sent and received, as a pcapng file.
+/// Runs the scenario and returns a capture at a host, as a pcapng file.
 ///
 /// # Errors
-/// The errors of the scenario, or that the capture does not fit.
+/// The errors of the scenario, or that the capture is too large.
 pub fn capture(request: &Request, host: &str) -> Result<Answer, Problems> {
     let mut session = Session::open(request, View::whole(&request.scenario()?, 100))?;
     let labels = node_labels(&session.scenario);

@@ -3,37 +3,40 @@
 use lopsided_core::Duration;
 use lopsided_scenario::Scenario;
 
-/// Most samples of each flow in one run.
+/// Largest number of samples per flow in one run.
 const MOST_SAMPLES: u64 = 20_000;
-/// A view of fewer columns is one of many while a control moves: it counts how soon the picture is there.
+/// A view with fewer columns belongs to a control that is being dragged: many pictures follow quickly, so speed matters
+/// more than detail.
 const COARSE: usize = 200;
-/// The shortest interval between two samples.
+/// Shortest interval between two samples.
 const SHORTEST: Duration = Duration::from_micros(100);
 
-/// The view of a run on the page.
+/// The part of a run that the page shows, and its resolution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct View {
-    /// Columns of pixels that a chart has; a curve has at most two points in each.
+    /// Width of a chart in pixel columns. A curve has at most two points in each.
     pub columns: usize,
-    /// The time shown, in seconds.
+    /// Start of the time shown, in seconds.
     pub from_s: f64,
+    /// End of the time shown, in seconds.
     pub to_s: f64,
-    /// The time whose packets are kept, in seconds; empty: none are, and the run is faster.
+    /// Start of the time whose packets are kept, in seconds. An empty range keeps no packets, which is faster.
     pub packets_from_s: f64,
+    /// End of the time whose packets are kept, in seconds.
     pub packets_to_s: f64,
 }
 
 impl View {
-    /// All of a run, without packets.
+    /// The whole run, without packets.
     pub fn whole(scenario: &Scenario, columns: usize) -> View {
         View { columns, from_s: 0.0, to_s: scenario.duration.as_secs_f64(), packets_from_s: 0.0, packets_to_s: 0.0 }
     }
 
-    /// The interval between samples, and the number of samples for each one that the scenario asks for: 1 if the
-    /// scenario's own interval is kept. Sampling changes no packet, so the digest does not depend on it.
+    /// The interval between samples, and the number of samples per sampling interval of the scenario: 1 if the
+    /// scenario's own interval is used. Sampling changes no packet, so the digest does not depend on it.
     ///
-    /// Each column of pixels should have a few samples. The interval stays a part of the scenario's own, so that the
-    /// verdict can be made from the very samples that `lopsided run` takes.
+    /// Each pixel column should have a few samples. The interval divides the scenario's own, so the verdict can use
+    /// exactly the samples that `lopsided run` takes.
     pub(crate) fn interval(&self, scenario: &Scenario) -> (Duration, usize) {
         let duration = scenario.duration.as_nanos();
         let shown = ((self.to_s - self.from_s).max(1e-3) * 1e9) as u64;
@@ -45,7 +48,7 @@ impl View {
             let is_coarse = self.columns < COARSE || duration / own > MOST_SAMPLES;
             (if is_coarse { own * (wanted / own) } else { own }, 1)
         } else {
-            // The first number of parts that divides the interval without a rest.
+            // The smallest sufficient number of parts that divides the interval without remainder.
             let parts = own.div_ceil(wanted);
             let parts = (parts..parts + 64).find(|parts| own % parts == 0).unwrap_or(1);
             (own / parts, parts as usize)

@@ -1,4 +1,4 @@
-//! Two captures of the same flows held against each other, connection by connection.
+//! Compares two captures of the same flows, connection by connection.
 
 use crate::error::Failure;
 use lopsided_core::packet::Ecn;
@@ -14,11 +14,11 @@ use std::io::BufReader;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// Where a flow's receiver listens.
+/// Address and port at which a flow's receiver listens.
 type Place = (String, u16);
 
-/// What is wanted beside the alignment: packets before and after a divergence, the same for a picture of it, and parts
-/// of the connection's time.
+/// The extent of the result: packets before and after a divergence, packets around it for a plot, and parts of the
+/// connection's duration.
 #[derive(Clone, Copy)]
 struct Wanted {
     before: usize,
@@ -27,9 +27,9 @@ struct Wanted {
     parts: usize,
 }
 
-/// For each flow, given as its receiver's place in either capture, its connections: the n-th of one capture with the
-/// n-th of the other. Times are in nanoseconds since each connection's SYN. `ignored` names fields; see
-/// `PACKET_FIELDS`.
+/// Compares the connections of each flow, the n-th of one capture with the n-th of the other. A flow is given by its
+/// receiver's address and port in each capture. Times are in nanoseconds since each connection's SYN. `ignored` names
+/// fields to skip; see `PACKET_FIELDS`.
 #[pyfunction]
 #[pyo3(signature = (one, other, flows, tolerance_ns, ignored, *, before, after, drawn, parts))]
 #[allow(clippy::too_many_arguments, reason = "the seam to Python: each is a keyword there")]
@@ -70,7 +70,7 @@ pub(crate) fn align<'py>(
     Ok(found)
 }
 
-/// How many TCP packets a capture holds, and how many of them from before a time in nanoseconds.
+/// Returns the number of TCP packets before a time in nanoseconds, and the number of all TCP packets of a capture.
 #[pyfunction]
 pub(crate) fn count_packets(py: Python<'_>, path: PathBuf, before_ns: u64) -> PyResult<(u64, u64)> {
     let counted = py.detach(|| {
@@ -147,7 +147,7 @@ fn nanos(time: Time) -> u64 {
     time.as_nanos()
 }
 
-/// A divergence with the packets before it, those that follow in either capture, and how far both ends had come.
+/// A divergence with the packets before it, the packets that follow in each capture, and the progress of both ends.
 fn scene<'py>(
     py: Python<'py>,
     aligned: &Alignment<'_>,
@@ -185,7 +185,7 @@ fn pair_row<'py>(py: Python<'py>, pair: &Pair<'_>) -> PyResult<Bound<'py, PyDict
     Ok(row)
 }
 
-/// What each end has sent and has had acknowledged.
+/// The numbers that each end has sent and has had acknowledged.
 fn standing<'py>(py: Python<'py>, conversation: &Conversation, place: usize) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     for end in End::BOTH {

@@ -1,4 +1,4 @@
-//! Runs on threads of their own, which Python waits for a moment at a time.
+//! Runs on separate threads, for which Python waits in short intervals so that it can handle signals.
 
 use crate::captures::{Captures, Points};
 use crate::controller::{self, CustomController, RunAbort};
@@ -16,12 +16,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Runs being made. Results come in the order in which they are done; dropping the batch stops what is still running.
+/// Runs in progress. Results arrive in the order in which the runs finish. Dropping the batch stops the remaining runs.
 #[pyclass(frozen, module = "lopsided._native")]
 pub(crate) struct Batch {
     work: Arc<Work>,
-    /// Bounded, so that finished runs do not pile up before Python takes them.
+    /// Bounded, so that finished runs do not accumulate before Python takes them.
     done: Mutex<Receiver<(usize, Outcome)>>,
+    /// True if runs call Python code.
     asks_python: bool,
 }
 
@@ -29,7 +30,7 @@ struct Work {
     jobs: Vec<Job>,
     next: AtomicUsize,
     monitors: Vec<Arc<Monitor>>,
-    /// Threads that may be within a user's code, by the names that Python has for them.
+    /// Threads that may be executing a user's code, by Python's thread identifiers.
     within_python: Mutex<Vec<u64>>,
 }
 
@@ -41,16 +42,16 @@ struct Job {
     cores: usize,
 }
 
-/// How long a call into a user's code may go on after everything else has ended.
+/// Time that a call into a user's code may take after everything else has ended.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 type Outcome = Result<(RunResult, Vec<Seen>), Failure>;
 
 #[pymethods]
 impl Batch {
-    /// Starts the jobs, `(scenario, seed)`, on so many threads. `capture`, a folder and the kinds of points, holds for
-    /// all; each run may take `cores` where that pays: more than one only for runs that ask nothing of Python, which
-    /// knows none of their threads.
+    /// Starts the jobs, `(scenario, seed)`, on `workers` threads. `capture`, a folder and the kinds of points, applies
+    /// to all jobs. Each run may use `cores` cores if that makes it faster. More than one is permitted only for runs
+    /// without Python code, because Python does not have these threads registered.
     #[new]
     #[pyo3(signature = (jobs, workers, capture = None, cores = 1))]
     fn new(
@@ -79,7 +80,7 @@ impl Batch {
             let (work, sender) = (Arc::clone(&work), sender.clone());
             std::thread::spawn(move || {
                 if asks_python {
-                    // A thread that is known to Python calls into it at a fraction of the cost.
+                    // Attach the thread once: each call into Python is then much cheaper.
                     Python::attach(|py| {
                         let ident = python_ident(py);
                         work.within_python().extend(ident);
@@ -94,7 +95,8 @@ impl Batch {
         Batch { work, done: Mutex::new(receiver), asks_python }
     }
 
-    /// The next finished run as `(number of the job, its results)`, or `None` if there is none after so many seconds.
+    /// Waits up to `seconds` for the next finished run. Returns `(number of the job, its results)`, or `None` on a
+    /// timeout.
     fn wait<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Option<(usize, Bound<'py, PyAny>)>> {
         let patience = Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
         let received = py.detach(|| self.done.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(patience));
@@ -109,19 +111,19 @@ impl Batch {
         }
     }
 
-    /// Stops what is running, and says after at most so many seconds whether all threads have ended.
+    /// Stops the runs. Returns true if all threads have ended within `seconds`.
     fn stop(&self, py: Python<'_>, seconds: f64) -> bool {
         self.cancel();
         let until = Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
         py.detach(|| self.drain(until))
     }
 
-    /// Threads that may be within a user's code, by the names that `threading.get_ident` gives.
+    /// Threads that may be executing a user's code, by the identifiers of `threading.get_ident`.
     fn within_python(&self) -> Vec<u64> {
         self.work.within_python().clone()
     }
 
-    /// The share of all work that is done, from 0 to 1.
+    /// Completed share of all work, from 0 to 1.
     fn fraction(&self) -> f64 {
         let jobs = self.work.jobs.len().max(1) as f64;
         self.work.monitors.iter().map(|monitor| monitor.fraction()).sum::<f64>() / jobs
@@ -132,7 +134,7 @@ impl Drop for Batch {
     fn drop(&mut self) {
         self.cancel();
         if self.asks_python {
-            // A thread that would go on into an interpreter on its way out brings down the process.
+            // A thread that enters an interpreter during its shutdown would crash the process.
             Python::try_attach(|py| py.detach(|| self.drain(PATIENCE)));
         }
     }
@@ -144,7 +146,7 @@ impl Batch {
         self.work.monitors.iter().for_each(|monitor| monitor.cancel());
     }
 
-    /// Waits until the threads have ended, unless a user's code keeps one of them for so long.
+    /// Waits until the threads have ended. Gives up if a user's code keeps one of them longer than `patience`.
     fn drain(&self, patience: Duration) -> bool {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -157,7 +159,7 @@ impl Batch {
     }
 }
 
-/// What Python calls this thread.
+/// Python's identifier of this thread.
 fn python_ident(py: Python<'_>) -> Option<u64> {
     py.import("threading").and_then(|module| module.call_method0("get_ident")?.extract()).ok()
 }

@@ -1,5 +1,5 @@
-//! Capture files of a run: one for each host, one for each link with both its directions; and a qlog of each end of each
-//! QUIC flow.
+//! The capture files of a run: one per host, one per link with both directions, and a qlog for each end of each QUIC
+//! flow.
 
 use crate::error::Failure;
 use lopsided_app::Side;
@@ -11,7 +11,7 @@ use std::fs::{File, create_dir_all};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-/// Where to capture, and the folder for the files.
+/// The points of capture, and the folder for the files.
 #[derive(Clone, Debug)]
 pub(crate) struct Points {
     pub(crate) folder: PathBuf,
@@ -19,10 +19,10 @@ pub(crate) struct Points {
     pub(crate) links: bool,
 }
 
-/// The files being written.
+/// The files of a run in progress.
 pub(crate) struct Captures {
     packets: Vec<(PathBuf, Capture)>,
-    /// With the captures of hosts: of each end of each QUIC flow.
+    /// The qlogs of QUIC flows, written if hosts are captured.
     qlogs: Vec<(PathBuf, Qlog)>,
 }
 
@@ -44,7 +44,7 @@ impl Captures {
                 let taps = Dir::BOTH.iter().zip(nodes).map(|(dir, label)| {
                     Tap::link(format!("{} {}", link.name, dir.name()), label.node, link.dir(*dir).rate)
                 });
-                // A link reports a departure when it is next touched: at the latest when the packet arrives.
+                // A link reports a departure when it is next used, at the latest when the packet arrives.
                 let lateness = link.down.delay.max(link.up.delay);
                 files.push(create(&points.folder, "link", &link.name, taps.collect(), lateness)?);
             }
@@ -66,7 +66,7 @@ impl Captures {
     }
 }
 
-/// A qlog of each end of each QUIC flow.
+/// Opens a qlog for each end of each QUIC flow.
 fn qlogs(scenario: &Scenario, labels: &[NodeLabel], folder: &Path) -> Result<Vec<(PathBuf, Qlog)>, Failure> {
     let mut files = Vec::new();
     for (number, flow) in scenario.flows.iter().enumerate().filter(|(_, flow)| flow.transport.kind() == "quic") {

@@ -1,10 +1,10 @@
-//! A table's columns as Python values: each a kind, and its octets or texts.
+//! The columns of a table as Python values: each a kind with its bytes or texts.
 
 use lopsided_sim::Column;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-/// A table's columns by name.
+/// The columns of a table, by name.
 pub(crate) fn columns<'py>(py: Python<'py>, columns: &[(&'static str, Column<'_>)]) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
     for (name, column) in columns {
@@ -21,7 +21,7 @@ pub(crate) fn columns<'py>(py: Python<'py>, columns: &[(&'static str, Column<'_>
     Ok(table)
 }
 
-/// Each word's place in the list of words that occur, and that list.
+/// Encodes words as indices into the list of distinct words, and returns that list.
 fn coded<'py, 'w>(
     py: Python<'py>,
     values: impl Iterator<Item = &'w str>,

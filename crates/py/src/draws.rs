@@ -1,4 +1,4 @@
-//! The simulator's random numbers, for what another world must draw alike.
+//! The simulator's random numbers, for another world that must make the same draws.
 
 use lopsided_core::Rng;
 use pyo3::prelude::*;

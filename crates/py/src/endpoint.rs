@@ -1,4 +1,4 @@
-//! Our TCP on real packets, as sockets for Python.
+//! Lopsided's TCP for real packets, as sockets for Python.
 
 use lopsided_live::endpoint::{self, OwnPorts, SocketSettings, way_to};
 use pyo3::exceptions::PyOSError;
@@ -21,11 +21,11 @@ fn patience(seconds: Option<f64>) -> Option<Duration> {
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok())
 }
 
-/// Our TCP at ports of this machine's own address, until it is closed. It takes root.
+/// Lopsided's TCP at ports of this machine's own address. Needs root.
 #[pyclass(frozen)]
 pub(crate) struct TcpHost {
     host: Mutex<Option<endpoint::TcpHost>>,
-    /// Those that no connection had yet.
+    /// Ports that no connection has used yet.
     free: Mutex<RangeInclusive<u16>>,
     mtu: u32,
 }
@@ -46,7 +46,7 @@ impl TcpHost {
 
 #[pymethods]
 impl TcpHost {
-    /// So many free ports of the address from which packets for `peer` are sent.
+    /// Takes free ports of the address from which packets to `peer` leave.
     #[staticmethod]
     fn towards(py: Python<'_>, peer: &str, ports: u16) -> PyResult<TcpHost> {
         let peer = address(peer)?;
@@ -56,14 +56,14 @@ impl TcpHost {
         })
     }
 
-    /// One port of an own address.
+    /// Takes one port of a local address.
     #[staticmethod]
     fn at(py: Python<'_>, own: &str, port: u16) -> PyResult<TcpHost> {
         let own = address(own)?;
         py.detach(|| TcpHost::on(OwnPorts::take(own, port..=port)?, own, 1500))
     }
 
-    /// A connection, its handshake over.
+    /// Opens a connection and waits for its handshake.
     fn connect(
         &self,
         py: Python<'_>,
@@ -87,7 +87,7 @@ impl TcpHost {
         Ok(TcpAcceptor { acceptor })
     }
 
-    /// Waits until closed connections are over, at most so long, and resets those that are not.
+    /// Waits up to `timeout_s` until closed connections have ended, and resets the others.
     fn close(&self, py: Python<'_>, timeout_s: f64) {
         let host = self.host.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         py.detach(|| {
@@ -105,14 +105,15 @@ pub(crate) struct TcpAcceptor {
 
 #[pymethods]
 impl TcpAcceptor {
-    /// The next connection; `BlockingIOError` if none came in that time.
+    /// The next connection. Raises `BlockingIOError` if none arrives in `timeout_s`.
     fn accept(&self, py: Python<'_>, timeout_s: f64) -> PyResult<TcpSocket> {
         let socket = py.detach(|| self.acceptor.accept(patience(Some(timeout_s))))?;
         Ok(TcpSocket { socket: Mutex::new(Some(socket.into())) })
     }
 }
 
-/// One end of a connection. Calls that wait give `BlockingIOError` when their time is over; `None` waits for ever.
+/// One end of a connection. Calls that wait raise `BlockingIOError` on a timeout; a timeout of `None` waits without
+/// limit.
 #[pyclass(frozen)]
 pub(crate) struct TcpSocket {
     socket: Mutex<Option<std::sync::Arc<endpoint::TcpSocket>>>,
@@ -147,7 +148,7 @@ impl TcpSocket {
         Ok(self.get()?.set_cc(name)?)
     }
 
-    /// No more will be written: a FIN follows what was.
+    /// Ends the sending direction: a FIN follows the written data.
     fn shutdown_write(&self) -> PyResult<()> {
         self.get()?.shutdown(Shutdown::Write);
         Ok(())
@@ -162,7 +163,7 @@ impl TcpSocket {
         self.socket.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
     }
 
-    /// What the connection says of itself now, under the names of Linux' tcp_info but with windows in octets.
+    /// State of the connection under the names of Linux's tcp_info, but with windows in bytes.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let info = self.get()?.info();
         let found = PyDict::new(py);

@@ -1,4 +1,4 @@
-//! The one place where Rust's errors become Python's. The exceptions are classes of `lopsided.errors`.
+//! The only place where Rust's errors become Python exceptions, which are classes of `lopsided.errors`.
 
 use crate::controller::ControllerFailure;
 use crate::queue::QUEUE_DISCIPLINE;
@@ -8,14 +8,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::io;
 
-/// What can go wrong below Python.
+/// An error below Python.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Scenario {
         file: String,
         errors: Errors,
     },
-    /// A text that is not what was asked for.
+    /// An invalid argument.
     Usage(String),
     Run(RunError),
     /// An exception in a user's congestion control or queue discipline.
@@ -24,16 +24,16 @@ pub(crate) enum Failure {
         file: String,
         error: io::Error,
     },
-    /// A capture that cannot be read.
+    /// A capture cannot be read.
     Trace {
         file: String,
         what: String,
     },
-    /// Real packets cannot be carried here.
+    /// Real packets are not possible on this machine.
     Live(String),
-    /// The agent that plays the hosts of a run on real packets ended before the run did.
+    /// The agent that represents the hosts of a run on real packets ended before the run did.
     AgentGone,
-    /// A broken invariant, with the panic's message.
+    /// A broken invariant, with the message of its panic.
     Bug(String),
 }
 

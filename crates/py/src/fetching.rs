@@ -1,4 +1,5 @@
-//! The controller of a fetch over several connections: the one that the simulator's application has, for a real client.
+//! The controller of a fetch over several connections, for a real client. The simulator's application uses the same
+//! one.
 
 use lopsided_core::{Bytes, Duration, Time};
 use lopsided_rdra::{Detection, Loss, Mode, Ranges, Settings, Step, Transfer as Inner, What, WindowRule};
@@ -7,12 +8,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is missing of an object, which stream brings which part, and what to ask for next. Times are nanoseconds of a
-/// clock that never goes back.
+/// Decides which range to request next on which stream, and tracks the missing ranges. Times are in nanoseconds of a
+/// monotonic clock.
 #[pyclass(module = "lopsided._native")]
 #[derive(Debug)]
 pub struct Transfer {
-    /// Python may hand it from thread to thread.
+    /// In a mutex because Python may use the object from several threads.
     inner: Mutex<Inner>,
 }
 
@@ -57,7 +58,7 @@ impl Transfer {
         self.inner().request(Time::from_nanos(now_ns), stream).map(|range| (range.start, range.end))
     }
 
-    /// `late_ns`: how long before now the octets came.
+    /// `late_ns` is how long ago the bytes arrived.
     #[pyo3(signature = (now_ns, stream, octets, late_ns=0))]
     fn received(&self, now_ns: u64, stream: usize, octets: u64, late_ns: u64) -> PyResult<(u64, u64)> {
         let came = Time::from_nanos(now_ns.saturating_sub(late_ns));
@@ -77,7 +78,7 @@ impl Transfer {
         self.inner().record();
     }
 
-    /// Each step as a row of the table `fetches`, times in nanoseconds.
+    /// Each step as a row of the table `fetches`, with times in nanoseconds.
     fn take_steps(&self) -> Vec<PyStep> {
         self.inner().take_steps().into_iter().map(plain).collect()
     }
@@ -122,8 +123,8 @@ impl Transfer {
     }
 }
 
-/// Time, stream, step, offset, length, lateness, segments out of order, MSS, what a loss was taken for, window, octets
-/// asked for.
+/// Time, stream, step, offset, length, lateness, segments out of order, MSS, kind of a loss, window, and bytes
+/// requested.
 type PyStep = (u64, usize, &'static str, u64, u64, u64, u64, u64, &'static str, Option<u64>, u64);
 
 fn plain(step: Step) -> PyStep {

@@ -1,4 +1,4 @@
-//! What two captures tell of the TCP of a flow: its events, and the segments and acknowledgements at its sender.
+//! Infers the TCP events of a flow from two captures, and lists the segments and ACKs at its sender.
 
 use crate::aligned::{load, of_flow};
 use crate::columns::columns;
@@ -25,11 +25,11 @@ table! {
     }
 }
 
-/// One side of a flow: the capture at its host, and the host's name.
+/// One side of a flow: the capture at its host, and the name of the host.
 type Side = (PathBuf, String);
 
-/// The events of all connections of a flow, given as its receiver's place, as a table like `tcp_events`, and what
-/// passed at its sender.
+/// The events of all connections of a flow, as a table like `tcp_events`, and the segments and ACKs at its sender. The
+/// flow is given by its receiver's address and port.
 #[pyfunction]
 pub(crate) fn infer_tcp_events<'py>(
     py: Python<'py>,

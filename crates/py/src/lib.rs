@@ -1,8 +1,10 @@
-//! The seam between the Rust crates and Python: conversions only, no logic.
+//! The interface between the Rust crates and Python: conversions only, no logic.
 //!
-//! What Python people meet is the package around this module; here are plain values. Simulations run on threads of
-//! their own and Python looks at them now and then, so signals are handled as in any Python code. Columns cross as
-//! octets in the machine's order, of which the package makes frames.
+//! Users see the Python package around this module; this module exchanges plain values. Simulations run on separate
+//! threads and Python checks on them regularly, so signals work as in any Python code. Columns are passed as bytes in
+//! the machine's order, and the package makes data frames of them.
+
+#![deny(missing_docs)]
 
 mod aligned;
 mod analyze;

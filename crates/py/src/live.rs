@@ -1,14 +1,14 @@
-//! Commands behind emulated lines.
+//! Commands behind emulated links.
 
 use crate::columns;
 use crate::error::Failure;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Runs a command behind an emulated line, as the arguments of `lopsided-live emulate` say. Gives its exit code, the
-/// tables of the line, and how late packets left it.
+/// Runs a command behind an emulated link, with the arguments of `lopsided-live emulate`. Returns its exit code, the
+/// tables of the link, and the lateness of packets.
 ///
-/// The terminal, where there is one, is the command's until it ends.
+/// The command owns the terminal, if there is one, until it ends.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 pub(crate) fn emulate<'py>(
@@ -57,8 +57,8 @@ pub(crate) fn emulate<'py>(
     Err(Failure::Live("lines are emulated on Linux only".to_owned()).into())
 }
 
-/// Puts a queue on an interface's way out, as the arguments of `lopsided-live shape` say, until a signal ends it. Gives
-/// the exit code.
+/// Shapes an interface until a signal ends the program, with the arguments of `lopsided-live shape`. Returns the exit
+/// code.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 pub(crate) fn shape(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
@@ -71,8 +71,8 @@ pub(crate) fn shape(_arguments: Vec<std::ffi::OsString>) -> PyResult<u8> {
     Err(Failure::Live("queues are put on interfaces of Linux only".to_owned()).into())
 }
 
-/// Returns the sensing packets that pass this machine, as the arguments of `lopsided-live reflect` say, until a signal
-/// ends it. Gives the exit code.
+/// Returns sensing packets to their senders until a signal ends the program, with the arguments of `lopsided-live
+/// reflect`. Returns the exit code.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 pub(crate) fn reflect(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {

@@ -1,4 +1,4 @@
-//! Runs on real packets: the path here, on a thread of its own, and the hosts with an agent that Python starts.
+//! Runs with real hosts: the path runs on a thread here, and Python starts the agent for the hosts.
 
 use crate::captures::{Captures, Points};
 use crate::error::Failure;
@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 
 type Outcome = Result<(Carried, Vec<Seen>), Failure>;
 
-/// A path that waits for its agent, then carries packets until the scenario's end.
+/// A path that waits for its agent, then carries packets until the end of the scenario.
 #[pyclass(frozen, module = "lopsided._native")]
 pub(crate) struct LivePath {
     scenario: Arc<lopsided_scenario::Scenario>,
@@ -29,8 +29,8 @@ pub(crate) struct LivePath {
 
 #[pymethods]
 impl LivePath {
-    /// `devices`: of each the place of its host, and the ends of flows behind it as `(flow, it sends)`. `passages`: the
-    /// places of hosts of ours whose packets cross a kernel before the path.
+    /// `devices` lists the host's index of each device and the flow ends behind it, as `(flow, it sends)`. `passages`
+    /// lists the simulated hosts whose packets pass a kernel before the path.
     #[new]
     #[pyo3(signature = (scenario, seed, devices, passages, capture = None))]
     #[allow(clippy::type_complexity)]
@@ -54,12 +54,12 @@ impl LivePath {
         })
     }
 
-    /// The descriptor by which the agent talks with the path, to be inherited by it.
+    /// The descriptor of the channel to the path, for the agent to inherit.
     fn descriptor(&self) -> Option<i32> {
         locked(&self.talk).as_ref().and_then(Talk::agents_end)
     }
 
-    /// The agent has been started: the path listens to it from now on.
+    /// Starts the path, which listens to the agent from now on. Call after the agent has started.
     fn begin(&self) {
         if let Some(mut talk) = locked(&self.talk).take() {
             talk.agent_started();
@@ -70,8 +70,9 @@ impl LivePath {
         }
     }
 
-    /// Waits for the end. What a run of the simulator gives; the round trips of the kernel's flows, as numbers of 64
-    /// bits: flow, end and span of each; and facts. `None`: the agent ended early, and says itself why.
+    /// Waits for the end of the run. Returns the same results as a simulated run, the RTTs of the kernel's flows as
+    /// 64-bit numbers (flow, end and duration of each), and facts. `None` if the agent ended early; it reports the
+    /// reason itself.
     #[allow(clippy::type_complexity)]
     fn finish<'py>(
         &self,

@@ -1,12 +1,12 @@
-//! The first picture of a page, as the page itself would compute it.
+//! Computes the first picture of a page exactly as the page itself would.
 
 use crate::error::Failure;
 use lopsided_page::{Request, Session, View};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// Runs the scenario and returns what the page shows of it: an answer as `lopsided_page::Answer` describes it. `columns`
-/// is the number of pixel columns, and `packets` the time in seconds whose packets are kept.
+/// Runs the scenario and returns the page's answer in the format of `lopsided_page::Answer`. `columns` is the number of
+/// pixel columns, and `packets` the time range in seconds whose packets are kept.
 #[pyfunction]
 pub(crate) fn page_picture<'py>(
     py: Python<'py>,
@@ -27,7 +27,7 @@ pub(crate) fn page_picture<'py>(
     Ok(PyBytes::new(py, answer.bytes()))
 }
 
-/// What a scenario has that the page can show and change, as JSON: see `lopsided_page::describe`.
+/// The parts of a scenario that the page can show and change, as JSON: see `lopsided_page::describe`.
 #[pyfunction]
 pub(crate) fn page_description(text: String, settings: Vec<(String, String)>) -> PyResult<String> {
     let described = lopsided_page::describe(&Request { text, settings });

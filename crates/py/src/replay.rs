@@ -1,4 +1,4 @@
-//! Captured packets played again to a direction of a link.
+//! Replays captured packets to one direction of a link.
 
 use crate::error::Failure;
 use crate::scenario::Scenario;
@@ -6,14 +6,14 @@ use lopsided_core::{Dir, Duration, FlowId, NewPacket, Time, wire};
 use lopsided_link::{Replayed, replay_at_instants};
 use pyo3::prelude::*;
 
-/// When a packet came, in nanoseconds, the number of its flow, and its first octets from the IP header on.
+/// An arrival: the time in nanoseconds, the flow's number, and the packet's first bytes from the IP header on.
 type Arrival = (u64, u32, Vec<u8>);
 
-/// When a packet left the queue and as which, or when it was dropped and why; and whether it was marked.
+/// The fate of a packet: its departure time and position, or its drop time and reason; and true if it was marked.
 type Fate = (Option<(u64, u32)>, Option<(u64, &'static str)>, bool);
 
-/// What becomes of captured packets that come to a direction of a link. With `instants` the queue discipline alone is
-/// asked for a packet at each of these; without, the link sends as it can.
+/// Replays captured packets to a direction of a link and returns the fate of each. With `instants`, only the queue
+/// discipline runs, and a packet is dequeued at each of these times. Without, the link sends as it can.
 #[pyfunction]
 #[pyo3(signature = (scenario, link, direction, arrivals, *, instants = None, credit_ns = 0, seed = 1))]
 #[allow(clippy::too_many_arguments, reason = "the seam to Python: each is a keyword there")]

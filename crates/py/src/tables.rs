@@ -1,5 +1,5 @@
-//! A run's results as Python values, every table a dictionary of columns; and the catalogue that says what each column
-//! is.
+//! A run's results as Python values, with each table as a dictionary of columns; and the catalogue that describes each
+//! column.
 
 use crate::columns::columns;
 use crate::traces::TraceTable;
@@ -8,7 +8,7 @@ use lopsided_sim::{Kind, RunResult, TableSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Everything about a run.
+/// All results of a run.
 pub(crate) fn to_python<'py>(py: Python<'py>, result: &RunResult, traces: &TraceTable) -> PyResult<Bound<'py, PyDict>> {
     let tables = PyDict::new(py);
     for (name, found) in result.tables() {
@@ -25,7 +25,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, result: &RunResult, traces: &Trace
     Ok(run)
 }
 
-/// Every table that a run may have: name, meaning, and of each column name, kind, unit, heading and meaning.
+/// Every table of a run: its name, its meaning, and the name, kind, unit, heading and meaning of each column.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(crate) fn catalogue() -> Vec<(&'static str, &'static str, Vec<[&'static str; 5]>)> {
@@ -33,7 +33,7 @@ pub(crate) fn catalogue() -> Vec<(&'static str, &'static str, Vec<[&'static str;
     specs.map(declared).collect()
 }
 
-/// A table's name and meaning, and of each column name, kind, unit, heading and meaning.
+/// A table's name and meaning, and the name, kind, unit, heading and meaning of each column.
 pub(crate) fn declared(spec: TableSpec) -> (&'static str, &'static str, Vec<[&'static str; 5]>) {
     (spec.name, spec.meaning, spec.columns.iter().map(told).collect())
 }
@@ -47,7 +47,7 @@ fn told(column: &lopsided_sim::ColumnSpec) -> [&'static str; 5] {
     [column.name, kind, column.unit.name(), column.heading, column.meaning]
 }
 
-/// The reasons that the tables `drops` and `marks` may give, each with its meaning.
+/// The reasons in the tables `drops` and `marks`, each with its meaning.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(crate) fn reasons() -> (Vec<(&'static str, &'static str)>, Vec<(&'static str, &'static str)>) {

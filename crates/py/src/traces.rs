@@ -1,4 +1,4 @@
-//! What captures say of their flows: of a file, or at the hosts of a run.
+//! Statistics of flows in captures: of a file, or at the hosts of a run.
 
 use crate::columns::columns;
 use crate::error::Failure;
@@ -13,14 +13,14 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
-/// The watcher of a run's hosts.
+/// The observer of a run's hosts.
 pub(crate) struct Observed(HostTracer);
 
-/// One flow as one host sees it: the host's name, and what it sees.
+/// One flow at one host: the host's name, and the statistics.
 pub(crate) type Seen = (String, FlowSummary);
 
 impl Observed {
-    /// `None` where the scenario asks for no traces.
+    /// `None` if the scenario does not request traces.
     pub(crate) fn of(scenario: &Scenario) -> Option<Observed> {
         let hosts = hosts(scenario).into_iter().map(|label| label.node);
         scenario.record.traces.then(|| Observed(HostTracer::at(hosts)))
@@ -30,7 +30,7 @@ impl Observed {
         Box::new(self.0.clone())
     }
 
-    /// What each host saw of the flows that it sends: a capture at the other end says little of round trips.
+    /// The statistics of the flows that each host sends. A capture at the other end says little about RTTs.
     pub(crate) fn seen(&self, scenario: &Scenario) -> Vec<Seen> {
         let labels = hosts(scenario);
         let mut seen = Vec::new();
@@ -119,11 +119,11 @@ pub(crate) fn of_run(scenario: &Scenario, seen: &[Seen]) -> TraceTable {
     table
 }
 
-/// A capture's flows: two tables of columns (ends and measurements), the numbers of packets read and passed over, and
-/// whether the file is cut short.
+/// The flows of a capture: two tables of columns (ends and measurements), the number of packets read, the number
+/// skipped, and true if the file is truncated.
 type CaptureTables<'py> = (Bound<'py, PyDict>, Bound<'py, PyDict>, u64, u64, bool);
 
-/// Reads the TCP flows of a capture: a row for each direction of a connection that carried data.
+/// Reads the TCP flows of a capture: one row per direction of a connection that carried data.
 #[pyfunction]
 pub(crate) fn trace<'py>(py: Python<'py>, path: PathBuf) -> PyResult<CaptureTables<'py>> {
     let failed = |what: String| Failure::Trace { file: path.display().to_string(), what };
@@ -146,8 +146,9 @@ pub(crate) fn trace<'py>(py: Python<'py>, path: PathBuf) -> PyResult<CaptureTabl
     Ok((columns(py, &ends.columns())?, columns(py, &table.columns())?, done.packets, done.passed_over, done.cut))
 }
 
-/// The round trips of TCP data in a capture at its sender, by the receivers' ports: the number of the flow, when the
-/// acknowledgement passed by the capture's clock, and how long the round trip took, both in nanoseconds.
+/// The round trips of TCP data in a capture made at the sender. `ports` gives the flow's number for each receiver's port.
+/// Each row has the flow's number, the time of the ACK by the capture's clock and the round-trip time, both in
+/// nanoseconds.
 #[pyfunction]
 pub(crate) fn round_trips(py: Python<'_>, path: PathBuf, ports: BTreeMap<u16, u32>) -> PyResult<Vec<(u32, u64, u64)>> {
     let failed = |what: String| Failure::Trace { file: path.display().to_string(), what };
@@ -160,7 +161,7 @@ pub(crate) fn round_trips(py: Python<'_>, path: PathBuf, ports: BTreeMap<u16, u3
     Ok(found.into_iter().map(|trip| (trip.flow, trip.at.as_nanos(), trip.took.as_nanos())).collect())
 }
 
-/// What the catalogue's columns are of a flow, wherever it was seen.
+/// The columns of a flow, from a file or from a run.
 fn row(flow: &FlowSummary) -> TraceRow {
     let timed = |value: f64| if flow.rtt.samples > 0 { value } else { f64::NAN };
     TraceRow {

@@ -1,4 +1,4 @@
-//! The sentences about a run, whichever world it comes from; and quantities written for people.
+//! The sentences about a run, whichever world produced it; and quantities formatted for people.
 
 use lopsided_verdict::{Account, FlowFacts, LinkFacts, units};
 use pyo3::prelude::*;
@@ -35,8 +35,8 @@ pub(crate) struct LinkRow {
     sojourn_mean_ms: Option<f64>,
 }
 
-/// The sentences that open a run's report. `goodput` returns the mean goodput of a flow, by its place, in bit/s between
-/// two times.
+/// The sentences at the top of a run's report. `goodput` returns the mean goodput in bit/s of a flow, given its index,
+/// between two times in seconds.
 #[pyfunction]
 pub(crate) fn verdict(
     flows: Vec<FlowRow>,
@@ -47,7 +47,7 @@ pub(crate) fn verdict(
     account(flows, links, samples).sentences(|flow, start_s, stop_s| goodput.call1((flow, start_s, stop_s))?.extract())
 }
 
-/// What changed from one run to another, in words.
+/// Describes the changes from one run to another.
 #[pyfunction]
 pub(crate) fn difference(before: (Vec<FlowRow>, Vec<LinkRow>), after: (Vec<FlowRow>, Vec<LinkRow>)) -> Vec<String> {
     lopsided_verdict::difference(&account(before.0, before.1, 0), &account(after.0, after.1, 0))

@@ -1,24 +1,25 @@
-//! How an error in a user's Python code ends a run.
+//! Ends a run after an error in a user's Python code.
 
 use lopsided_core::Time;
 use lopsided_sim::Monitor;
 use pyo3::PyErr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What went wrong in a user's code.
+/// An error in a user's code.
 #[derive(Debug)]
 pub(crate) struct ControllerFailure {
-    /// What failed, such as "congestion control".
+    /// The kind of code, such as "congestion control".
     pub(crate) what: &'static str,
     /// The name in the scenario.
     pub(crate) name: String,
-    /// What was called, such as `Gentle.on_ack`.
+    /// The method called, such as `Gentle.on_ack`.
     pub(crate) called: String,
+    /// Simulated time of the call.
     pub(crate) at: Time,
     pub(crate) error: PyErr,
 }
 
-/// A run as its controllers know it: the first error ends it.
+/// Lets controllers end their run. The first error counts.
 #[derive(Debug)]
 pub(crate) struct RunAbort {
     monitor: Arc<Monitor>,

@@ -1,5 +1,5 @@
-//! `lopsided.Controller`: the class that a congestion control in Python is made from. It holds the targets; what is
-//! assigned to them is checked there and then, so that an error points at the line that assigned it.
+//! `lopsided.Controller`, the base class of congestion controls in Python. It holds the targets. A value is checked
+//! when it is assigned, so that an error points at the assigning line.
 
 use super::values::{Acked, Lost, PathState, Setup, Signal};
 use lopsided_core::Time;
@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-/// No TCP window is larger (RFC 7323 section 2.3).
+/// RFC 7323, section 2.3: the largest TCP window, in bytes.
 const LARGEST_WINDOW: u64 = 1 << 30;
 
 /// A congestion control: derive from it, define `on_ack`, `on_congestion` and `on_undo`, and assign the targets.
@@ -20,18 +20,18 @@ pub(crate) struct Controller {
     cwnd: Number,
     ssthresh: Option<Number>,
     pacing_rate: Option<Number>,
-    /// Whether it paces, once the connection is established.
+    /// True if the controller paces. Fixed once the connection is established.
     pub(super) paces: Option<bool>,
 }
 
-/// A number that is not negative, as it was given: an algorithm that adds parts of an octet finds them again.
+/// A number that is not negative, kept as given: an algorithm that adds fractions of a byte must read them back.
 #[derive(Clone, Copy, Debug, IntoPyObject)]
 pub(super) enum Number {
     Whole(u64),
     Real(f64),
 }
 
-/// What a controller aims at, for the connection.
+/// The targets of a controller, as the connection uses them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Targets {
     pub cwnd: u64,
@@ -56,7 +56,7 @@ impl Controller {
 
 #[pymethods]
 impl Controller {
-    /// Whatever else a class takes is its own affair.
+    /// Further arguments belong to the derived class.
     #[new]
     #[pyo3(signature = (setup, *_own, **_named))]
     fn new(setup: &Bound<'_, Setup>, _own: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> Controller {
@@ -119,7 +119,7 @@ impl Controller {
         Ok(())
     }
 
-    /// The handshake has settled how marks are fed back; comes before `on_established`, without a time.
+    /// The handshake has settled how marks are fed back. Precedes `on_established` and has no time.
     #[pyo3(text_signature = "($self, feedback)")]
     fn on_feedback_agreed(&self, _feedback: &str) {}
 
@@ -127,17 +127,18 @@ impl Controller {
     #[pyo3(text_signature = "($self, path)")]
     fn on_established(&self, _path: &Bound<'_, PathState>) {}
 
-    /// Data goes into an empty network; the last new data was sent `idle_s` ago.
+    /// Data enters an empty network. The last new data was sent `idle_s` ago.
     #[pyo3(text_signature = "($self, idle_s, path)")]
     fn on_transmit_start(&self, _idle_s: f64, _path: &Bound<'_, PathState>) {}
 
-    /// An ACK that delivered something.
+    /// An ACK that delivered data.
     #[pyo3(text_signature = "($self, ack, path)")]
     fn on_ack(this: &Bound<'_, Self>, _ack: &Bound<'_, Acked>, _path: &Bound<'_, PathState>) -> PyResult<()> {
         Err(missing(this, "on_ack(self, ack, path)"))
     }
 
-    /// The window must come down. On a timeout `path.in_flight_bytes` is what may be in the network still.
+    /// The window must be reduced. After a timeout, `path.in_flight_bytes` is the data that may still be in the
+    /// network.
     #[pyo3(text_signature = "($self, signal, path)")]
     fn on_congestion(
         this: &Bound<'_, Self>,
@@ -147,25 +148,24 @@ impl Controller {
         Err(missing(this, "on_congestion(self, signal, path)"))
     }
 
-    /// A segment was marked lost: before the congestion signal and the ACK that belong to it.
+    /// A segment was marked lost. Precedes the congestion signal and the ACK that belong to it.
     #[pyo3(text_signature = "($self, lost, path)")]
     fn on_lost(&self, _lost: &Bound<'_, Lost>, _path: &Bound<'_, PathState>) {}
 
-    /// A reduction is complete: what was out when it began is acknowledged.
+    /// A reduction is complete: the data outstanding at its start is acknowledged.
     #[pyo3(text_signature = "($self, path)")]
     fn on_recovered(&self, _path: &Bound<'_, PathState>) {}
 
-    /// The last congestion signal was wrong: put back what it took.
+    /// The last congestion signal was wrong: restore the state before it.
     fn on_undo(this: &Bound<'_, Self>) -> PyResult<()> {
         Err(missing(this, "on_undo(self)"))
     }
 
-    /// The window may be at most this: at the beginning, and after an idle time of more than one RTO (RFC
-    /// 5681).
+    /// The window may be at most this: at the start, and after an idle time of more than one RTO (RFC 5681).
     #[pyo3(text_signature = "($self, restart_window_bytes)")]
     fn on_idle(&self, _restart_window_bytes: u64) {}
 
-    /// The window was not used, or sending paused: it may be at most this (RFC 2861); `on_idle` unless defined.
+    /// The window was not used, or sending paused: it may be at most this (RFC 2861). Calls `on_idle` unless defined.
     fn on_unused(this: &Bound<'_, Self>, window_bytes: u64) -> PyResult<()> {
         this.call_method1("on_idle", (window_bytes,)).map(drop)
     }
@@ -178,7 +178,7 @@ pub(super) fn missing<T>(this: &Bound<'_, T>, method: &str) -> PyErr {
 }
 
 impl Number {
-    /// `what` names it in the error.
+    /// Reads a number. `what` names the value in the error.
     pub(super) fn read(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Number> {
         let refused = || {
             let shown = value.repr().map_or_else(|_| "that".to_owned(), |text| text.to_string());
@@ -198,7 +198,7 @@ impl Number {
         if value.is_none() { Ok(None) } else { Number::read(what, value).map(Some) }
     }
 
-    /// Rounded down, as octets and segments are.
+    /// The number rounded down, as bytes and segments are.
     pub(super) fn whole(self) -> u64 {
         match self {
             Number::Whole(whole) => whole,

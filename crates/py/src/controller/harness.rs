@@ -1,4 +1,4 @@
-//! A user's controller alone on a line, for its tests.
+//! Runs a user's controller alone on a link, for tests.
 
 use super::{CustomController, RunAbort, controllers};
 use crate::error::Failure;
@@ -8,12 +8,12 @@ use lopsided_tcp::cc::harness::{Path, setup};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// What happened: the share of the line that was used, the segments lost, when congestion was told of (s), and the
-/// window (time in s, segments) after each ACK.
+/// The result: the share of the link's capacity used, the number of segments lost, the times of congestion signals in
+/// seconds, and the window after each ACK (time in seconds, segments).
 type ControllerTrace = (f64, u64, Vec<f64>, Vec<(f64, u64)>);
 
-/// Drives what `make` makes over a line of `mbits` Mbit/s with a round trip of `rtt_ns` and a queue of `room` segments,
-/// for `span_ns`.
+/// Drives the controller that `make` returns over a link of `mbits` Mbit/s with an RTT of `rtt_ns` and a queue of
+/// `room` segments, for `span_ns`.
 #[pyfunction]
 pub(crate) fn simulate_controller(
     make: Py<PyAny>,

@@ -1,7 +1,7 @@
-//! Congestion control written in Python: controllers and algorithms that ask an object of the user's class.
+//! Congestion control in Python: controllers and algorithms that call an object of the user's class.
 //!
-//! The class is called in the threads of the runs, of which one at a time can be in Python. What it raises ends the
-//! run, and becomes that run's error.
+//! The class is called in the threads of the runs. Only one thread at a time can execute Python. An exception ends the
+//! run and becomes the run's error.
 
 mod abort;
 mod base;
@@ -32,7 +32,8 @@ use window_algorithm::PythonWindowAlgorithm;
 #[derive(Clone)]
 pub(crate) struct CustomController {
     pub(crate) name: String,
-    /// Takes a `Setup` and gives a `Controller` or a `WindowAlgorithm`. Without it a scenario can be read but not run.
+    /// Takes a `Setup` and returns a `Controller` or a `WindowAlgorithm`. Without it a scenario can be read but not
+    /// run.
     pub(crate) make: Option<Arc<Py<PyAny>>>,
 }
 
@@ -51,7 +52,7 @@ pub(crate) fn controllers(own: &[CustomController], abort: &Arc<RunAbort>) -> Re
                     let name = own_name.clone();
                     let what = CONGESTION_CONTROL;
                     abort.end(ControllerFailure { what, name, called: shown_name(make), at: Time::ZERO, error });
-                    // Of no account: the run is over.
+                    // Any controller will do: the run is cancelled.
                     cc::build("reno", setup).expect("reno is built in")
                 })
             })
@@ -60,7 +61,7 @@ pub(crate) fn controllers(own: &[CustomController], abort: &Arc<RunAbort>) -> Re
     Ok(controllers)
 }
 
-/// Makes the object, and the controller that asks it.
+/// Makes the user's object, and the controller that calls it.
 fn ask(
     name: &str,
     make: &Bound<'_, PyAny>,

@@ -1,4 +1,4 @@
-//! An object of the user's class, and how it is asked.
+//! An object of the user's class, and the calls of its methods.
 
 use super::abort::{ControllerFailure, RunAbort};
 use lopsided_core::Time;
@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub(crate) struct Object {
-    /// What it is, such as "congestion control".
+    /// The kind of object, such as "congestion control".
     what: &'static str,
     /// The name in the scenario.
     pub name: String,
@@ -35,7 +35,8 @@ impl Object {
         }
     }
 
-    /// Asks the object what `question` does; nothing more once the run is over.
+    /// Calls `question` with the object. Returns `None` if the run is over or the call raised an exception, which ends
+    /// the run.
     pub fn ask<T>(
         &self,
         method: &str,
@@ -63,13 +64,13 @@ impl Object {
     }
 }
 
-/// Whether the object's class defines a method itself, and the base `B` is not only asked for nothing.
+/// True if the object's class overrides a method of the base class `B`.
 pub(crate) fn defines<B: PyTypeInfo>(object: &Bound<'_, PyAny>, method: &str) -> PyResult<bool> {
     let inherited = B::type_object(object.py()).getattr(method)?;
     Ok(!object.get_type().getattr(method)?.is(&inherited))
 }
 
-/// The answer of a method that has none to give.
+/// Checks the result of a method that must return `None`.
 pub(crate) fn nothing(answer: &Bound<'_, PyAny>) -> PyResult<()> {
     if answer.is_none() {
         return Ok(());
@@ -79,7 +80,7 @@ pub(crate) fn nothing(answer: &Bound<'_, PyAny>) -> PyResult<()> {
     Err(PyTypeError::new_err(text))
 }
 
-/// What a class or another callable is called.
+/// The name of a class or another callable, for messages.
 pub(crate) fn shown_name(callable: &Bound<'_, PyAny>) -> String {
     let name = callable.getattr("__qualname__").and_then(|name| name.extract::<String>());
     name.or_else(|_| callable.repr().map(|text| text.to_string())).unwrap_or_else(|_| "a controller".to_owned())

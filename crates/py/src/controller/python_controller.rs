@@ -1,4 +1,4 @@
-//! A controller that asks an object of a class derived from `lopsided.Controller`.
+//! A controller that calls an object of a class derived from `lopsided.Controller`.
 
 use super::base::{Controller, Targets};
 use super::object::{Object, defines, nothing};
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 #[derive(Debug)]
 pub(super) struct PythonController {
     object: Object,
-    /// As the object last set them.
+    /// The targets that the object set last.
     targets: Targets,
     mss: u64,
     owns_recovery: bool,
@@ -37,7 +37,7 @@ impl PythonController {
         })
     }
 
-    /// Calls a method and takes over the targets that it left.
+    /// Calls a method, then reads the targets that it assigned.
     fn tell<A: for<'py> PyCallArgs<'py>>(&mut self, method: &'static str, now: Time, arguments: A) {
         let told = self.object.ask(method, now, |object| {
             let controller = object.cast::<Controller>()?;
@@ -55,7 +55,7 @@ impl cc::Controller for PythonController {
     }
 
     fn on_feedback_agreed(&mut self, feedback: Feedback) {
-        // Without a time of its own: it comes with the handshake's end.
+        // This event has no time of its own: it comes with the end of the handshake.
         self.tell("on_feedback_agreed", Time::ZERO, (feedback_word(feedback),));
     }
 
@@ -110,7 +110,7 @@ impl cc::Controller for PythonController {
         self.tell("on_unused", now, (window.get(),));
     }
 
-    /// Less than a segment would stop the connection for good.
+    /// A window below one segment would stop the connection for good.
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.targets.cwnd.max(self.mss))
     }

@@ -1,12 +1,12 @@
-//! What a controller in Python is told, as classes of plain values with the unit in each name. A new field is a line
-//! here and one in `_native.pyi`.
+//! The values that a controller in Python receives, as classes of plain values with the unit in each name. A new field
+//! needs a line here and one in `_native.pyi`.
 
 use lopsided_core::Duration;
 use lopsided_tcp::{ByteCounting, CaState, EcnUse, Feedback, cc};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Declares a class of values read from one of Rust's: each its name, its type in Python and where it comes from.
+/// Declares a class of values read from a Rust type: each value with its name, its Python type and its source.
 macro_rules! values {
     ($(#[$doc:meta])* $class:ident($source:ident: $from:ty) { $($(#[$field_doc:meta])* $name:ident: $type:ty = $value:expr,)+ }) => {
         $(#[$doc])*
@@ -36,10 +36,11 @@ macro_rules! values {
 }
 
 values! {
-    /// What a controller is made from.
+    /// The facts from which a controller is made.
     Setup(setup: cc::Setup) {
         initial_window_bytes: u64 = setup.initial_window.get(),
-        /// What an ACK counts for: `acks`, `acks_exactly`, `acks_through_threshold`, `delivered`, `limited` or `half`.
+        /// The amount for which an ACK counts: `acks`, `acks_exactly`, `acks_through_threshold`, `delivered`, `limited`
+        /// or `half`.
         byte_counting: &'static str = match setup.counting {
             ByteCounting::Acks => "acks",
             ByteCounting::AcksExactly => "acks_exactly",
@@ -48,41 +49,40 @@ values! {
             ByteCounting::Limited { .. } => "limited",
             ByteCounting::Half => "half",
         },
-        /// The most segments that an ACK counts for in slow start, where that is `limited`.
+        /// Largest number of segments for which an ACK counts in slow start, if the counting is `limited`.
         counted_segments: Option<u32> = match setup.counting {
             ByteCounting::Limited { segments } => Some(segments),
             _ => None,
         },
-        /// Less is given up for a mark than for a loss (RFC 8511), by those that can.
+        /// Reduce less after a mark than after a loss (RFC 8511), in controls that support it.
         abe: bool = setup.abe,
-        /// The grain of the stack's clock; 0 for an exact one.
+        /// Granularity of the stack's clock; 0 for an exact one.
         tick_s: f64 = setup.tick.as_secs_f64(),
-        /// For algorithms that draw at random: `random.Random(setup.seed)`.
+        /// Seed for algorithms with random choices: `random.Random(setup.seed)`.
         seed: u64 = setup.seed,
     }
 }
 
 values! {
-    /// What one acknowledgement told the sender.
+    /// The information that one ACK gave the sender.
     Acked(ack: cc::Acked) {
-        /// Newly acknowledged or newly reported by SACK.
+        /// Bytes newly acknowledged, cumulatively or by SACK.
         delivered_bytes: u64 = ack.delivered.get(),
-        /// By how much the cumulative acknowledgement advanced.
+        /// Bytes by which the cumulative acknowledgement advanced.
         cumulative_bytes: u64 = ack.cumulative.get(),
-        /// Of the oldest segment acknowledged, if it was sent once (Karn's rule).
+        /// RTT of the oldest segment acknowledged, if it was sent once (Karn's rule).
         rtt_s: Option<f64> = ack.rtt.map(Duration::as_secs_f64),
-        /// Of the newest segment acknowledged, which excludes the peer's ACK delay.
+        /// RTT of the newest segment acknowledged, which excludes the peer's ACK delay.
         newest_rtt_s: Option<f64> = ack.newest_rtt.map(Duration::as_secs_f64),
-        /// The way to the peer by timestamps, an unknown constant added: only differences mean something.
+        /// One-way delay to the peer by timestamps, plus an unknown constant: only differences are meaningful.
         forward_ms: Option<u32> = ack.forward_ms,
-        /// In flight before this ACK.
+        /// Bytes in flight before this ACK.
         prior_in_flight_bytes: u64 = ack.prior_in_flight.get(),
-        /// The window, not the application or the receiver, held the sender back in the last round trip
-        /// (RFC 7661).
+        /// The window, not the application or the receiver, limited the sender in the last round trip (RFC 7661).
         cwnd_limited: bool = ack.cwnd_limited,
-        /// The window was used up at some time in the last round trip.
+        /// The window was full at some time in the last round trip.
         cwnd_full: bool = ack.cwnd_full,
-        /// The connection owns the window until the reduction under way ends.
+        /// The connection controls the window until the current reduction ends.
         in_recovery: bool = ack.in_recovery,
         /// The sender's congestion state (Linux's ca_state) after this ACK.
         ca_state: &'static str = match ack.ca_state {
@@ -92,9 +92,9 @@ values! {
             CaState::Recovery => "recovery",
             CaState::Loss => "loss",
         },
-        /// The ACK carried an ECN echo, or a higher count of marks.
+        /// The ACK carried an ECN echo or a higher count of marks.
         ecn_echo: bool = ack.ecn_echo,
-        /// What it newly reports as marked: with an echo all that it delivered, else what was counted.
+        /// Bytes newly reported as marked: the counted ones, or after an echo all that the ACK delivered.
         marked_bytes: u64 = ack.marked.get(),
         rate: RateSample = RateSample(ack.rate),
     }
@@ -103,41 +103,40 @@ values! {
 values! {
     /// The delivery rate between two ACKs.
     RateSample(rate: cc::RateSample) {
-        /// Over `interval_s`; 0 if there is no sample.
+        /// Bytes delivered over `interval_s`; 0 if there is no sample.
         delivered_bytes: u64 = rate.delivered.get(),
         interval_s: f64 = rate.interval.as_secs_f64(),
-        /// `path.delivered_bytes` when the newest segment acknowledged was sent.
+        /// Value of `path.delivered_bytes` when the newest segment acknowledged was sent.
         prior_delivered_bytes: u64 = rate.prior_delivered.get(),
-        /// Marked lost by this ACK.
+        /// Bytes marked lost by this ACK.
         lost_bytes: u64 = rate.lost.get(),
-        /// In flight as the newest segment acknowledged was sent, its own octets included.
+        /// Bytes in flight when the newest segment acknowledged was sent, that segment included.
         tx_in_flight_bytes: u64 = rate.tx_in_flight.get(),
-        /// Marked lost since then.
+        /// Bytes marked lost since that segment was sent.
         lost_since_sent_bytes: u64 = rate.lost_since_sent.get(),
         app_limited: bool = rate.app_limited,
     }
 }
 
 values! {
-    /// The connection as a controller may see it.
+    /// The state of the connection, as visible to a controller.
     PathState(path: cc::PathState) {
-        /// The largest payload of a segment.
+        /// Largest payload of a segment.
         mss_bytes: u64 = path.mss.get(),
         in_flight_bytes: u64 = path.in_flight.get(),
         srtt_s: Option<f64> = path.srtt.map(Duration::as_secs_f64),
         min_rtt_s: Option<f64> = path.min_rtt.map(Duration::as_secs_f64),
-        /// All ever delivered.
+        /// Bytes delivered since the start.
         delivered_bytes: u64 = path.delivered.get(),
-        /// All ever marked lost.
+        /// Bytes marked lost since the start.
         lost_bytes: u64 = path.lost.get(),
-        /// Stream offset of the oldest octet not acknowledged.
+        /// Stream offset of the oldest unacknowledged byte.
         una: u64 = path.una,
-        /// Stream offset of the next octet never sent: a round trip is over when `una` passes the `nxt` of
-        /// its start.
+        /// Stream offset of the next byte to send. A round trip ends when `una` passes the `nxt` of its start.
         nxt: u64 = path.nxt,
-        /// Some of what is in flight was sent when the application had no more to send.
+        /// Some of the data in flight was sent when the application had no more to send.
         app_limited: bool = path.app_limited,
-        /// The peer sends selective acknowledgements, so that more than one loss a round trip can be seen.
+        /// The peer sends SACK, so more than one loss per round trip can be seen.
         sack: bool = path.sack,
     }
 }
@@ -145,27 +144,27 @@ values! {
 values! {
     /// A segment that was marked lost.
     Lost(lost: cc::Lost) {
-        /// Stream offset of its first octet.
+        /// Stream offset of the segment's first byte.
         start: u64 = lost.start,
-        /// Stream offset of the octet behind its last.
+        /// Stream offset of the byte after the segment's last.
         end: u64 = lost.end,
-        /// In flight as it was last sent, its own octets included.
+        /// Bytes in flight when the segment was last sent, the segment included.
         tx_in_flight_bytes: u64 = lost.tx_in_flight.get(),
-        /// Marked lost since then, its own octets included.
+        /// Bytes marked lost since then, the segment included.
         lost_since_sent_bytes: u64 = lost.lost_since_sent.get(),
         app_limited: bool = lost.app_limited,
     }
 }
 
 values! {
-    /// Why the window must come down.
+    /// The reason why the window must be reduced.
     Signal(signal: cc::Signal) {
         kind: &'static str = match signal {
             cc::Signal::EcnEcho => "ecn",
             cc::Signal::Loss => "loss",
             cc::Signal::Timeout { .. } => "timeout",
         },
-        /// How many timeouts in a row this is; 0 where it is none.
+        /// Number of consecutive timeouts; 0 for another signal.
         consecutive: u32 = match signal {
             cc::Signal::Timeout { consecutive } => *consecutive,
             cc::Signal::EcnEcho | cc::Signal::Loss => 0,
@@ -173,7 +172,7 @@ values! {
     }
 }
 
-/// How marks are fed back, as it was agreed.
+/// The agreed way in which marks are fed back.
 pub(super) fn feedback_word(feedback: Feedback) -> &'static str {
     match feedback {
         Feedback::None => "none",
@@ -183,7 +182,7 @@ pub(super) fn feedback_word(feedback: Feedback) -> &'static str {
     }
 }
 
-/// What an object's class says, in `ecn`, that it needs.
+/// The feedback of marks that the object's class requests in `ecn`.
 pub(super) fn ecn_use(made: &Bound<'_, PyAny>) -> PyResult<EcnUse> {
     match made.getattr("ecn")?.extract::<String>()?.as_str() {
         "classic" => Ok(EcnUse::Classic),

@@ -1,5 +1,5 @@
-//! `lopsided.WindowAlgorithm`: a class that only says how the window grows and how far it falls, and the algorithm that
-//! asks an object of it.
+//! `lopsided.WindowAlgorithm`: a class that defines only the growth and the reduction of the window, and the Rust
+//! algorithm that calls an object of it.
 
 use super::base::{Number, missing};
 use super::object::{Object, defines, nothing};
@@ -10,9 +10,9 @@ use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-/// How a window grows, and what is left of it after congestion, in segments: derive from it, define `cong_avoid`
-/// and `ssthresh`. Slow start is part of growing (`window.reno_cong_avoid`); timeouts, undo and idle times are
-/// taken care of.
+/// The growth of a window, and its size after congestion, in segments: derive from it, define `cong_avoid` and
+/// `ssthresh`. Slow start is part of the growth (`window.reno_cong_avoid`). Timeouts, undo and idle times are handled
+/// for you.
 #[pyclass(subclass, module = "lopsided._native")]
 #[derive(Debug)]
 pub(crate) struct WindowAlgorithm {
@@ -21,7 +21,7 @@ pub(crate) struct WindowAlgorithm {
 
 #[pymethods]
 impl WindowAlgorithm {
-    /// Whatever else a class takes is its own affair.
+    /// Further arguments belong to the derived class.
     #[new]
     #[pyo3(signature = (_setup, *_own, **_named))]
     fn new(
@@ -52,15 +52,15 @@ impl WindowAlgorithm {
     #[pyo3(text_signature = "($self, path, window)")]
     fn on_established(&self, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
 
-    /// Data goes into an empty network; the last new data was sent `idle_s` ago.
+    /// Data enters an empty network. The last new data was sent `idle_s` ago.
     #[pyo3(text_signature = "($self, idle_s, path)")]
     fn on_transmit_start(&self, _idle_s: f64, _path: &Bound<'_, PathState>) {}
 
-    /// Every ACK, in recovery too.
+    /// Called for every ACK, also during recovery.
     #[pyo3(text_signature = "($self, ack, path, window)")]
     fn pkts_acked(&self, _ack: &Bound<'_, Acked>, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
 
-    /// An ACK that may raise the window.
+    /// Called for an ACK that may raise the window.
     #[pyo3(text_signature = "($self, ack, path, window)")]
     fn cong_avoid(
         this: &Bound<'_, Self>,
@@ -71,7 +71,7 @@ impl WindowAlgorithm {
         Err(missing(this, "cong_avoid(self, ack, path, window)"))
     }
 
-    /// The threshold in segments after a signal; at least two are used.
+    /// The threshold in segments after a signal. At least 2 segments are used.
     #[pyo3(text_signature = "($self, signal, path, window)")]
     fn ssthresh(
         this: &Bound<'_, Self>,
@@ -82,19 +82,19 @@ impl WindowAlgorithm {
         Err(missing(this, "ssthresh(self, signal, path, window)"))
     }
 
-    /// The retransmission timer expired; the window is already down.
+    /// The retransmission timer expired. The window is already reduced.
     #[pyo3(text_signature = "($self, path, window)")]
     fn on_timeout(&self, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
 
-    /// A reduction is complete: what was out when it began is acknowledged.
+    /// A reduction is complete: the data outstanding at its start is acknowledged.
     #[pyo3(text_signature = "($self, path, window)")]
     fn on_recovered(&self, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
 
-    /// The last signal was wrong; the window is already back.
+    /// The last signal was wrong. The window is already restored.
     fn on_undo(&self) {}
 }
 
-/// The congestion window of an algorithm. It can be changed only within the call that it was given to.
+/// The congestion window of an algorithm. It can be changed only during the call that receives it.
 #[pyclass(module = "lopsided._native")]
 #[derive(Debug)]
 pub(crate) struct Window(cc::Window);
@@ -123,7 +123,7 @@ impl Window {
         Ok(())
     }
 
-    /// In segments, rounded down; None before the first congestion signal.
+    /// Threshold in segments, rounded down; None before the first congestion signal.
     #[getter]
     fn ssthresh(&self) -> Option<u64> {
         self.0.ssthresh()
@@ -145,17 +145,17 @@ impl Window {
         self.0.mss()
     }
 
-    /// The threshold becomes the window.
+    /// Sets the threshold to the current window.
     fn end_slow_start(&mut self) {
         self.0.end_slow_start();
     }
 
-    /// The octets that an ACK counts for, by the stack's way of counting.
+    /// Bytes for which an ACK counts, by the stack's way of counting.
     fn acked_bytes_for_growth(&self, ack: &Bound<'_, Acked>) -> u64 {
         self.0.acked_bytes_for_growth(&ack.get().0)
     }
 
-    /// Grows by `octets` up to the threshold; gives what is left of them for congestion avoidance.
+    /// Grows by `octets` up to the threshold. Returns the rest for congestion avoidance.
     fn slow_start(&mut self, octets: u64) -> u64 {
         self.0.slow_start(octets)
     }
@@ -166,7 +166,7 @@ impl Window {
         Ok(())
     }
 
-    /// Reno's growth: slow start, then a segment for each window acknowledged.
+    /// Reno's growth: slow start, then one segment per window acknowledged.
     fn reno_cong_avoid(&mut self, octets: u64) {
         self.0.reno_cong_avoid(octets);
     }
@@ -194,7 +194,7 @@ impl PythonWindowAlgorithm {
         })
     }
 
-    /// Calls a method that may change the window, which is the last of its arguments.
+    /// Calls a method that may change the window, which is its last argument.
     fn tell<A>(&self, method: &'static str, now: Time, window: &mut cc::Window, arguments: impl FnOnce(Py<Window>) -> A)
     where
         A: for<'py> PyCallArgs<'py>,

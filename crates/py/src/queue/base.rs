@@ -1,4 +1,4 @@
-//! `lopsided.QueueDiscipline`, the class that a discipline in Python derives from.
+//! `lopsided.QueueDiscipline`, the base class of disciplines in Python.
 
 use super::packet_view::PacketView;
 use lopsided_core::{DropReason, Time};
@@ -7,17 +7,17 @@ use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-/// Where a queue stands.
+/// The place of a queue in its run.
 #[pyclass(frozen, get_all, module = "lopsided._native")]
 #[derive(Clone, Debug)]
 pub(crate) struct QueueSetup {
-    /// The run's seed: draw from `random.Random(f"{seed} {role}")`, and the run can be repeated.
+    /// The run's seed. Use `random.Random(f"{seed} {role}")` to make the run repeatable.
     pub(crate) seed: u64,
     /// The link and its direction, such as `link/up`.
     pub(crate) role: String,
 }
 
-/// What the object wants done with a packet.
+/// An action on a packet that the object requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     Drop(u64, DropReason),
@@ -41,25 +41,25 @@ impl QueueDiscipline {
         QueueDiscipline { now: Time::ZERO, backlog: Backlog::default(), actions: Vec::new() }
     }
 
-    /// The time of this call.
+    /// The time of the current call.
     #[getter]
     fn now_s(&self) -> f64 {
         self.now.as_secs_f64()
     }
 
-    /// Packets that waited when this call began.
+    /// Number of packets waiting at the start of the current call.
     #[getter]
     fn backlog_packets(&self) -> u32 {
         self.backlog.packets
     }
 
-    /// Their octets of IP.
+    /// Size of these packets in bytes, IP headers included.
     #[getter]
     fn backlog_bytes(&self) -> u64 {
         self.backlog.bytes.get()
     }
 
-    /// Drops a packet that is offered or waits.
+    /// Drops a packet that is being offered or waits.
     #[pyo3(signature = (packet, why = "early"))]
     fn drop(&mut self, packet: &PacketView, why: &str) -> PyResult<()> {
         const REASONS: [DropReason; 3] = [DropReason::QueueFull, DropReason::HeadDrop, DropReason::Early];
@@ -70,28 +70,28 @@ impl QueueDiscipline {
         Ok(())
     }
 
-    /// Marks a packet that is offered or waits (RFC 3168), if its transport understands marks.
+    /// Marks a packet that is being offered or waits (RFC 3168), if its transport supports ECN.
     fn mark(&mut self, packet: &PacketView) {
         self.actions.push(Action::Mark(packet.id));
     }
 
-    /// A packet is offered. It waits from now on, unless it is dropped.
+    /// A packet is offered. It waits from now on unless it is dropped.
     #[pyo3(text_signature = "($self, packet)")]
     fn enqueue(&self, _packet: &PacketView) -> PyResult<()> {
         Err(PyNotImplementedError::new_err("a queue discipline defines enqueue(self, packet)"))
     }
 
-    /// Gives the packet to send now; called only while packets wait.
+    /// Returns the packet to send now. Called only while packets wait.
     fn dequeue(&self) -> PyResult<Option<PacketView>> {
         Err(PyNotImplementedError::new_err("a queue discipline defines dequeue(self)"))
     }
 
-    /// When the next packet can leave, for a discipline that holds packets back.
+    /// The time at which the next packet may leave, for a discipline that delays packets.
     fn ready_s(&self) -> f64 {
         self.now_s()
     }
 
-    /// Quantities worth a row in the results, by name.
+    /// Quantities to record in the results, by name.
     fn gauges<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
         PyDict::new(py)
     }

@@ -1,4 +1,4 @@
-//! The settings of a discipline in Python: keys whose names, types and defaults its class gives.
+//! The settings of a discipline in Python: keys with the names, types and defaults that its class declares.
 
 use super::base::QueueSetup;
 use super::discipline::PythonQueue;
@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Makes a class known to scenarios as a queue discipline. `parameters` are its keys with their defaults.
+/// Registers a class as a queue discipline for scenarios. `parameters` lists its keys with their defaults.
 #[pyfunction]
 pub(crate) fn register_queue(
     name: String,
@@ -36,12 +36,12 @@ pub(crate) fn register_queue(
     Ok(())
 }
 
-/// Declarations live as long as the process: few, and each as long as a name.
+/// Leaks a text. Declarations live as long as the process; they are few and short.
 fn leaked(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
-/// What a class declares.
+/// The declarations of a class.
 struct Declared {
     name: &'static str,
     text: &'static str,
@@ -52,7 +52,7 @@ struct Declared {
 #[derive(Clone)]
 struct PythonQueueConfig {
     declared: Arc<Declared>,
-    /// In the order of the keys.
+    /// The values in the order of the keys.
     values: Vec<Value>,
 }
 
@@ -115,7 +115,7 @@ impl AnyPart for PythonQueueConfig {
     }
 }
 
-/// The queue of one run.
+/// Builds the queue of one run.
 fn build(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
     let config = part.as_any().downcast_ref::<PythonQueueConfig>().expect("a queue is built by its own discipline");
     let abort = CURRENT_RUN.with_borrow(Clone::clone);
@@ -124,7 +124,7 @@ fn build(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
     Python::attach(|py| {
         let class = config.declared.class.bind(py);
         let setup = Bound::new(py, QueueSetup { seed: place.seed, role: place.role.to_owned() })?;
-        // Parameters are there before __init__ runs.
+        // Set the parameters before `__init__` runs, which may use them.
         let object = class.call_method1("__new__", (class, &setup))?;
         for ((name, _), value) in config.declared.keys.iter().zip(&config.values) {
             object.setattr(*name, to_python(py, value)?)?;
@@ -136,7 +136,7 @@ fn build(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
     .map_err(|error: PyErr| Fault::new("kind", format!("the queue discipline {name:?} cannot be made: {error}")))
 }
 
-/// A default as a value of the scenario. Its type is that of the key.
+/// Converts a default to a scenario value. The default's type is the key's type.
 fn value_of(default: &Bound<'_, PyAny>) -> PyResult<Value> {
     if default.is_instance_of::<PyBool>() {
         return Ok(Value::Flag(default.extract()?));

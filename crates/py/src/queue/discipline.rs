@@ -1,4 +1,4 @@
-//! A discipline that asks an object of a class derived from `lopsided.QueueDiscipline`.
+//! A discipline that calls an object of a class derived from `lopsided.QueueDiscipline`.
 
 use super::base::{Action, QueueDiscipline};
 use super::packet_view::PacketView;
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct PythonQueue {
     object: Object,
-    /// The packets that wait, by their numbers.
+    /// The waiting packets, by their identifiers.
     inside: BTreeMap<u64, QueuedPacket>,
     backlog: Backlog,
-    /// Its class says when a packet can leave.
+    /// True if the class defines when a packet may leave.
     holds_back: bool,
 }
 
@@ -28,7 +28,7 @@ impl PythonQueue {
         Ok(PythonQueue { object, inside: BTreeMap::new(), backlog: Backlog::default(), holds_back })
     }
 
-    /// Asks the object at the time of `now`. Without an answer the run is over.
+    /// Calls `question` with the object at time `now`. `None` means that the run is over.
     fn ask<T>(
         &self,
         method: &str,
@@ -55,7 +55,7 @@ impl PythonQueue {
         })
     }
 
-    /// Does what the object asked for, as far as the packets are still there.
+    /// Carries out the requested actions on packets that are still in the queue.
     fn carry_out(&mut self, actions: Vec<Action>, offered: Option<u64>, cx: &mut Cx<'_>) {
         for action in actions {
             match action {
@@ -76,7 +76,7 @@ impl PythonQueue {
         }
     }
 
-    /// The packet that the object gives, which must be one that waits.
+    /// The packet that the object returns. It must be one that waits.
     fn next(&self, object: &Bound<'_, PyAny>) -> PyResult<u64> {
         let answer = object.call_method0("dequeue")?;
         let view = answer.cast::<PacketView>().map_err(|_| {
@@ -143,5 +143,5 @@ impl Qdisc for PythonQueue {
     }
 }
 
-/// A hundred years: far beyond any run.
+/// 100 years in seconds, more than any run.
 const MOST_SECONDS: f64 = 3.2e9;

@@ -1,7 +1,7 @@
-//! Queue disciplines written in Python: a class derived from `lopsided.QueueDiscipline`, known to scenarios by a name.
+//! Queue disciplines in Python: a class derived from `lopsided.QueueDiscipline`, registered under a name for scenarios.
 //!
-//! Packets stay in Rust: the object sees each as plain values and says what becomes of it. What it raises ends the run,
-//! and becomes that run's error.
+//! Packets stay in Rust. The object receives each packet as plain values and decides what happens to it. An exception
+//! ends the run and becomes the run's error.
 
 mod base;
 mod config;
@@ -17,22 +17,22 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What these are called in messages.
+/// The name of these objects in messages.
 pub(crate) const QUEUE_DISCIPLINE: &str = "queue discipline";
 
 thread_local! {
-    /// The run that this thread makes: queues are built within it.
+    /// The run of this thread. Queues are built within it.
     static CURRENT_RUN: RefCell<Option<Arc<RunAbort>>> = const { RefCell::new(None) };
 }
 
 static ANY_REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// Whether a run may ask a discipline in Python.
+/// True if any run may call a discipline in Python.
 pub(crate) fn any_registered() -> bool {
     ANY_REGISTERED.load(Ordering::Relaxed)
 }
 
-/// Lets `act` make a run, whose queues end it by `abort`.
+/// Calls `act`, which makes a run. The run's queues can end it through `abort`.
 pub(crate) fn within_run<T>(abort: &Arc<RunAbort>, act: impl FnOnce() -> T) -> T {
     CURRENT_RUN.with_borrow_mut(|run| *run = Some(Arc::clone(abort)));
     let done = act();

@@ -5,15 +5,15 @@ use lopsided_queue::PacketKind;
 use lopsided_spec::Choice;
 use pyo3::prelude::*;
 
-/// A packet that is offered to a queue or waits in it: its header fields, as they were when it was offered.
+/// A packet that is offered to a queue or waits in it, with the header fields that it had when offered.
 #[pyclass(frozen, get_all, eq, module = "lopsided._native")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PacketView {
-    /// Unique within the run.
+    /// Identifier, unique within the run.
     pub(crate) id: u64,
-    /// The flow's place in the scenario, from 0.
+    /// Index of the flow in the scenario.
     flow: u32,
-    /// Of the IP packet.
+    /// Size of the IP packet.
     size_bytes: u64,
     payload_bytes: u32,
     /// `not_ect`, `ect0`, `ect1` or `ce`.
@@ -23,11 +23,13 @@ pub(crate) struct PacketView {
     protocol: &'static str,
     /// `ack`, `data` or `control`.
     kind: &'static str,
-    /// `None` without TCP or UDP.
+    /// Source port, or `None` without TCP or UDP.
     src_port: Option<u16>,
+    /// Destination port, or `None` without TCP or UDP.
     dst_port: Option<u16>,
-    /// `None` without TCP.
+    /// Sequence number, or `None` without TCP.
     seq: Option<u32>,
+    /// Acknowledgement number, or `None` without TCP.
     ack: Option<u32>,
 }
 
