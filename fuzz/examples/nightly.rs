@@ -1,9 +1,9 @@
-//! Every fuzz target on random octets, until its operations are done: `nightly [OPERATIONS] [CORPUS] [SEED]`, by
-//! default 10^9 operations on connections, `fuzz/corpus` and 1. The inputs of the corpus come first; what fails is
-//! added to it, and the exit code tells of it.
+//! Runs every fuzz target on random bytes until enough operations are done: `nightly [OPERATIONS] [CORPUS] [SEED]`, by
+//! default 10^9 operations on connections, `fuzz/corpus` and 1. The inputs of the corpus run first. An input that fails
+//! is added to the corpus and sets the exit code.
 //!
-//! Of each thousand inputs 490 go to `connection`, 490 to `peace`, 10 to `scenario` and to `capture` together, and 5
-//! each to `line` and `ack_way`. How far it has come is told after each hundredth.
+//! Of 1,000 inputs, 490 go to `connection`, 490 to `peace`, and 5 to each of `scenario`, `capture`, `line` and
+//! `ack_way`. The progress is printed after each 1 % of the operations.
 
 use lopsided_core::Rng;
 use lopsided_fuzz::{ack_way, capture, connection, line, scenario};
@@ -13,7 +13,7 @@ use std::{env, fs, panic};
 
 type Target = (&'static str, fn(&[u8]) -> u64, usize);
 
-/// Name, function that says how many operations it did, and the longest input.
+/// Name, function that returns its number of operations, and length of the longest input in bytes.
 const TARGETS: [Target; 6] = [
     ("connection", connection::run, 2000),
     ("peace", connection::run_to_peace, 2000),
@@ -23,7 +23,7 @@ const TARGETS: [Target; 6] = [
     ("ack_way", |octets| uncounted(ack_way::run, octets), 200),
 ];
 
-/// What is not counted in operations on a connection.
+/// Runs a target whose work is not counted in operations on a connection.
 fn uncounted(run: fn(&[u8]), octets: &[u8]) -> u64 {
     run(octets);
     0
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// How many operations it did; `None` where it failed.
+/// Number of operations done, or `None` if the target panicked.
 fn attempt(target: &Target, octets: &[u8]) -> Option<u64> {
     panic::catch_unwind(|| target.1(octets)).ok()
 }

@@ -1,11 +1,14 @@
-//! Any chain of stages and any discipline on the way of the ACKs of a connection, octet by octet: the data arrives as
-//! it was written, and nothing that the sender is told was not so.
+//! Any chain of stages and any discipline on the path of a connection's ACKs, exact to the byte: the data arrives
+//! unchanged, and the sender receives no false information.
 //!
-//! Data goes one way, with losses and marks of the octets' choosing; its ACKs cross the stages and the queue. What
-//! comes out of them is held against what the receiver sent: no number that it had not sent, none that goes back while
-//! the receiver's did not, SACK blocks and counts of marks only as they were sent. No stage holds a report of marks or
-//! of SACK blocks, or takes one: what the receiver says of either is behind the stages in the same instant, and the
-//! counts of accurate ECN come in the order in which they were sent, none left out.
+//! Data flows in one direction, with losses and marks that the input chooses. Its ACKs pass the stages and the queue.
+//! The ACKs that come out are compared with those that the receiver sent:
+//!
+//! - No acknowledgement number that the receiver did not send, and none that decreases unless the receiver's did.
+//! - SACK blocks and counts of marks only as they were sent.
+//! - No stage delays or removes a report of marks or SACK blocks: each leaves the stages at the time at which it
+//!   entered.
+//! - Counts of accurate ECN leave in the order in which they were sent, and none is left out.
 
 use crate::Input;
 use crate::line::any_of;
@@ -23,12 +26,12 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 const DELAY: Duration = Duration::from_millis(10);
-/// A packet leaves the queue so often.
+/// Interval at which packets leave the queue.
 const SLOT: Duration = Duration::from_micros(700);
 const WHOLE: i64 = 120_000;
-/// By then it has arrived where few segments are lost: after a dozen timeouts in a row it would not have.
+/// Time by which all data arrives if few segments are lost. A dozen consecutive timeouts would take longer.
 const SOON: Time = Time::from_nanos(10_000_000_000);
-/// What becomes of a segment of data, by its octet modulo 16. With any other it passes as it is.
+/// Fates of a data segment, by its byte modulo 16. With any other value the segment passes unchanged.
 const LOST: u8 = 0;
 const MARKED: u8 = 1;
 
@@ -42,18 +45,18 @@ struct Setup {
     seed: u8,
 }
 
-/// What the stream has at an offset.
+/// The stream's byte at an offset.
 fn octet(offset: i64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b9) >> 13) as u8
 }
 
-/// Takes out what has arrived, which is in order of time.
+/// Removes the entries that have arrived. The entries are in order of time.
 fn due<T>(flying: &mut Vec<T>, arrived: impl Fn(&T) -> bool) -> Vec<T> {
     let count = flying.iter().take_while(|each| arrived(each)).count();
     flying.drain(..count).collect()
 }
 
-/// Sends a stream over a way of the octets' making.
+/// Sends a stream over a path that the input describes.
 pub fn run(octets: &[u8]) {
     let mut input = Input::new(octets);
     let Some(setup) = input.next::<Setup>() else { return };
@@ -71,8 +74,8 @@ pub fn run(octets: &[u8]) {
     Way::new(&setup, queue.checked(), stages, fates).cross();
 }
 
-/// Every stage alone and every pair of them, with every rule of the ACK filter behind them and with none: all
-/// arrives, and soon. Returns how many ways that was.
+/// Runs every stage alone and every pair of stages, with each rule of the ACK filter behind them and without a filter.
+/// All data must arrive soon. Returns the number of paths tried.
 pub fn cross_every_pair() -> usize {
     let kinds = (STAGES.members)().len();
     let chains = (0..=kinds).flat_map(|first| (0..=kinds).map(move |second| [first, second]));
@@ -86,9 +89,9 @@ pub fn cross_every_pair() -> usize {
     .count()
 }
 
-/// Stages by their number in the family, from one; 0 is none.
+/// Runs one path. Stages are given by their number in the family, from 1; 0 means no stage.
 fn cross(chain: [usize; 2], rule: Option<FilterRule>, reporting: bool) {
-    // Octets of zero leave every setting as it is.
+    // Zero bytes leave every setting at its default.
     let stage = |kind: usize| {
         let config = any_of(&STAGES, 0, &mut Input::new(&[&[kind as u8 - 1][..], &[0; 64]].concat()));
         let role = StageRole { seed: 1, role: &format!("way/{kind}") };
@@ -101,7 +104,7 @@ fn cross(chain: [usize; 2], rule: Option<FilterRule>, reporting: bool) {
     };
     let ecn = if reporting { 2 } else { 1 };
     let setup = Setup { freebsd: false, sack: reporting, timestamps: reporting, ecn, stages: 0, seed: 1 };
-    // Four of a hundred are lost. Of the others every second one is marked.
+    // 4 % of the segments are lost. Of the others every second one is marked.
     let fates = (0..97).map(|number| if number % 23 == 7 { LOST } else { MARKED + number % 2 }).collect();
     let stages = chain.into_iter().filter(|kind| *kind > 0).map(stage).collect();
     let mut way = Way::new(&setup, queue.build(1, "way").expect("it is a queue").checked(), stages, fates);
@@ -112,7 +115,7 @@ fn cross(chain: [usize; 2], rule: Option<FilterRule>, reporting: bool) {
 }
 
 struct Way {
-    /// Taken down before what it books.
+    /// Declared first, so that it is dropped before the packets that it has booked.
     accounting: Accounting,
     sender: Connection,
     receiver: Connection,
@@ -120,25 +123,27 @@ struct Way {
     queue: Queue,
     now: Time,
     next_slot: Time,
-    /// On their way: when, what.
+    /// Data segments in flight, with their arrival times.
     data: Vec<(Time, Segment)>,
+    /// ACKs in flight, with their arrival times.
     acks: Vec<(Time, TcpHeader, Payload, Ecn)>,
-    /// What becomes of each segment with data: lost, marked or neither.
+    /// The fate of each data segment: lost, marked or neither.
     fates: Vec<u8>,
     segments: usize,
     written: i64,
     read: i64,
     sent: Told,
-    /// The furthest number that came out of the stages.
+    /// The largest acknowledgement number that left the stages.
     furthest: u32,
-    /// Reports of marks or SACK blocks between receiver and queue.
+    /// Number of reports of marks or SACK blocks between the receiver and the queue.
     owed: i64,
-    /// The counts of marks in the order in which they changed, as they were sent and as they came out of the stages.
+    /// The sequence of different counts of marks, as sent by the receiver.
     counted: Vec<u16>,
+    /// The sequence of different counts of marks, as they left the stages.
     passed: Vec<u16>,
 }
 
-/// It says what no later one need say again: blocks, or marks.
+/// True if the ACK carries information that later ACKs need not repeat: SACK blocks or marks.
 fn reports(header: &TcpHeader) -> bool {
     !header.options.sack().is_empty() || header.options.accurate_ecn().is_some() || count(header) != 0
 }
@@ -149,7 +154,7 @@ fn change(counts: &mut Vec<u16>, header: &TcpHeader) {
     }
 }
 
-/// What the receiver said.
+/// The information that the receiver has sent.
 #[derive(Default)]
 struct Told {
     numbers: BTreeSet<u32>,
@@ -159,7 +164,7 @@ struct Told {
     counts: BTreeSet<u16>,
 }
 
-/// The count of marks in the flags, or the echo.
+/// The count of marks in the flags, or the ECN echo.
 fn count(header: &TcpHeader) -> u16 {
     header.flags.0 & (Flags::ECE.0 | Flags::CWR.0 | Flags::AE.0)
 }
@@ -176,7 +181,7 @@ impl Way {
                 .expect("reno")
         };
         Way {
-            // Numbers do not wrap: they are compared as they are.
+            // The initial numbers are small, so sequence numbers do not wrap and can be compared directly.
             sender: Connection::connect(config(1, 2, 1000)),
             receiver: Connection::listen(config(2, 1, 5000)),
             stages,
@@ -198,7 +203,7 @@ impl Way {
         }
     }
 
-    /// Until all has arrived. A discipline may let no ACK pass, or keep them behind its rate: then it ends sooner.
+    /// Runs until all data has arrived. Ends earlier if the discipline passes no ACK or holds ACKs behind its rate.
     fn cross(&mut self) {
         let end = self.now + Duration::from_secs(600);
         while self.read < WHOLE && self.now < end {
@@ -269,7 +274,7 @@ impl Way {
         assert!(self.accounting.conservation(held).holds());
     }
 
-    /// By how many segments were sent.
+    /// The fate of the current segment, by the number of segments sent.
     fn fate(&self) -> Option<u8> {
         self.fates.get(self.segments % self.fates.len().max(1)).map(|fate| fate % 16)
     }
@@ -316,7 +321,7 @@ impl Way {
         }
     }
 
-    /// A packet comes out of the way.
+    /// A packet leaves the queue.
     fn tell(&mut self, packet: Packet) {
         let ecn = packet.ip().ecn;
         let told = packet.tcp().cloned().map(|header| (header, packet.payload().clone()));

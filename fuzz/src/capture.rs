@@ -1,10 +1,10 @@
-//! A capture of anyone's: it is read to its end or to an error, and flows are made of whatever packets are in it.
+//! Arbitrary capture files: each is read to its end or to an error, and the flows of its packets are computed.
 
 use crate::Input;
 use arbitrary::Arbitrary;
 use lopsided_trace::{FlowTable, read};
 
-/// A capture in the old format, of frames with any octets behind IPv4's and TCP's headers, maybe cut off.
+/// A capture in the format pcap, possibly truncated. Its frames have arbitrary bytes behind valid IPv4 and TCP headers.
 #[derive(Debug, Arbitrary)]
 struct File {
     swapped: bool,
@@ -22,7 +22,7 @@ enum Link {
 #[derive(Debug, Arbitrary)]
 struct Frame {
     at: (u32, u32),
-    /// More or less than the frame has.
+    /// A length in the record that differs from the frame's.
     claimed: Option<u16>,
     ports: (u8, u8),
     numbers: (u32, u32),
@@ -32,7 +32,7 @@ struct Frame {
     len: u8,
 }
 
-/// Reads a capture and follows its flows.
+/// Reads a capture and computes its flows.
 pub fn run(octets: &[u8]) {
     follow(octets);
     let mut input = Input::new(octets);
@@ -64,7 +64,8 @@ fn pcap(file: &File, frames: &[Frame]) -> Vec<u8> {
         Link::Raw => 101,
         Link::Ipv4 => 228,
     };
-    // Magic number, version 2.4, time zone, accuracy, longest frame, link type; the version is two half words.
+    // Magic number, version 2.4, time zone, accuracy, snapshot length, link type. The version consists of two 16-bit
+    // words.
     let version = if swapped { [0, 2, 0, 4] } else { [2, 0, 4, 0] };
     let mut file = [word(0xa1b2_c3d4), version, word(0), word(0), word(65_535), word(number)].concat();
     for frame in frames {

@@ -1,5 +1,5 @@
-//! A connection against a peer that may send anything: the promises of the endpoint hold after every operation, and
-//! when at last the peer behaves well the connection goes on, or has ended.
+//! A connection whose peer may send anything. The guarantees of the endpoint hold after every operation, and once the
+//! peer behaves well the connection continues or has ended.
 
 use crate::Input;
 use arbitrary::Arbitrary;
@@ -27,17 +27,17 @@ struct Setup {
 
 #[derive(Debug, Arbitrary)]
 enum Operation {
-    /// A segment whose numbers are what would be right plus something.
+    /// A segment whose numbers are the correct ones plus an offset.
     Segment(Forged),
-    /// The peer acknowledges this share, in 255ths, of what is out.
+    /// The peer acknowledges this share, in units of 1 / 255, of the outstanding data.
     Acknowledge(u8, u16),
-    /// The peer's next data.
+    /// The peer sends its next data.
     Data(u16),
     Wait(u16),
     NextTimeout,
     Write(u16),
     Read(u16),
-    /// One in 64 does close: most of what can happen happens before.
+    /// Closes in 1 of 64 cases, because most interesting states occur before the close.
     Close(u8),
 }
 
@@ -54,7 +54,7 @@ struct Forged {
     marked: bool,
 }
 
-/// What the stream of either side has at an offset.
+/// The byte at an offset, in the streams of both sides.
 fn octet(offset: i64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b9) >> 13) as u8
 }
@@ -63,7 +63,7 @@ fn octets(from: i64, len: u32) -> Payload {
     Payload::real((from..from + i64::from(len)).map(octet).collect())
 }
 
-/// Applies what the octets say to a connection that was just opened; how many operations those were.
+/// Applies the operations in the input to a connection that was just opened. Returns the number of operations.
 pub fn run(octets: &[u8]) -> u64 {
     let mut input = Input::new(octets);
     let Some(setup) = input.next() else { return 0 };
@@ -78,9 +78,10 @@ pub fn run(octets: &[u8]) -> u64 {
     operations
 }
 
-/// As [`run`]; then the peer keeps to the rules, and the connection must carry data both ways, or be closed.
+/// Like [`run`], but then the peer obeys the rules, and the connection must carry data both ways or be closed.
 ///
-/// Left out: resets, which end it; and what no stack survives, a FIN from nowhere and a peer whose timestamps go back.
+/// Left out: resets, which end the connection; and two inputs that no stack survives, a FIN from nowhere and a peer
+/// whose timestamps decrease.
 pub fn run_to_peace(octets: &[u8]) -> u64 {
     let mut input = Input::new(octets);
     let Some(setup) = input.next() else { return 0 };
@@ -96,9 +97,9 @@ pub fn run_to_peace(octets: &[u8]) -> u64 {
     operations
 }
 
-/// How much must get through each way, and in what time: some of the longest timeouts, which a long attack may have led
-/// to.
+/// Number of bytes that must get through in each direction.
 const PEACEFUL_OCTETS: i64 = 50_000;
+/// Time limit for this. It must cover some of the longest timeouts, which a long attack may have caused.
 const PATIENCE: Duration = Duration::from_secs(7200);
 const ROUND_TRIP: Duration = Duration::from_millis(50);
 
@@ -107,28 +108,32 @@ struct World {
     now: Time,
     written: i64,
     read: i64,
-    /// The peer's idea: what it has sent, what it has seen, and the furthest octet that any of its windows allowed.
+    /// The peer's state: the number of bytes that it has sent.
     peer_sent: i64,
+    /// Number of bytes that the peer has seen.
     highest_seen: i64,
+    /// Highest number that the peer has acknowledged.
     highest_ack: i64,
+    /// The furthest position that any of the peer's windows permitted.
     window_edge: i64,
-    /// Whether it has seen the end of the connection's stream, which takes a number of its own.
+    /// True once the peer has seen the connection's FIN, which takes a sequence number.
     fin_seen: bool,
     scale: u8,
     timestamps: bool,
-    /// What the connection said last: the octet of the peer's that it expects, and its timestamp.
+    /// The last acknowledgement that the connection sent.
     acked_peer: i64,
+    /// The last timestamp that the connection sent.
     echo: u32,
     peer: Option<Peaceful>,
 }
 
-/// A peer that keeps to the rules: it acknowledges every segment, and holds what comes out of order. What it held
-/// before there was peace it has let go, as RFC 2018 allows.
+/// A peer that obeys the rules: it acknowledges every segment and stores data that arrives out of order. RFC 2018,
+/// section 8: a receiver may discard SACKed data, and this peer has discarded everything from the time before.
 #[derive(Default)]
 struct Peaceful {
     expected: i64,
     held: BTreeMap<i64, i64>,
-    /// The end of the stream, once it was seen.
+    /// The end of the stream, once the FIN was seen.
     fin: Option<i64>,
     acks_due: u32,
 }
@@ -271,7 +276,7 @@ impl World {
     fn forge(&mut self, forged: &Forged) {
         let offset = |number: i32| i64::from(if forged.near { number % 20_000 } else { number });
         let (seq, ack) = (self.peer_sent + offset(forged.seq), self.highest_ack + offset(forged.ack));
-        // A FIN from nowhere would end the stream where the model does not.
+        // A FIN from nowhere would end the stream at a place that the model does not expect.
         let mut header = self.header(seq, ack, Flags(forged.flags & !Flags::FIN.0), forged.window);
         if ack <= self.highest_seen + i64::from(self.fin_seen) {
             self.highest_ack = self.highest_ack.max(ack.min(self.highest_seen));
@@ -341,7 +346,7 @@ impl World {
         self.read += i64::from(payload.len());
     }
 
-    /// The peer behaves well from here on, and both sides have more to say.
+    /// From here on the peer obeys the rules, and both sides send more data.
     fn make_peace(&mut self) {
         self.peer = Some(Peaceful { expected: self.highest_ack, ..Peaceful::default() });
         let (sent, read) = (self.highest_ack + PEACEFUL_OCTETS, self.read + PEACEFUL_OCTETS);
@@ -371,14 +376,14 @@ impl World {
         }
     }
 
-    /// The peer acknowledges what it got, segment by segment, and sends what it is asked for.
+    /// The peer acknowledges each received segment and sends the requested data.
     fn answer(&mut self) {
         let Some(peer) = &mut self.peer else { return };
         let (due, ack) = (std::mem::take(&mut peer.acks_due), peer.ack());
         for data in std::iter::repeat_n(0, due as usize).chain([1000]) {
             let mut header = self.header(self.acked_peer, ack, Flags::ACK, 60_000);
             let clock = (self.now.as_nanos() / 1_000_000) as u32;
-            // Later than any that it lied with.
+            // Above every forged timestamp, so that PAWS accepts it.
             let stamps = Timestamps { value: clock.wrapping_add(1000), echo: self.echo };
             header.options.timestamps = self.timestamps.then_some(stamps);
             self.deliver(header, octets(self.acked_peer, data), Ecn::NotEct);

@@ -1,8 +1,7 @@
-//! What may come from outside, made of any octets: each target turns them into input and checks what must hold whatever
-//! it is.
+//! Fuzz targets for input from outside. Each target turns arbitrary bytes into input and checks the invariants that
+//! must hold for any input.
 //!
-//! A fuzzer that sees which code was reached (`fuzz_targets/`) and the tests (`tests/targets.rs`) run the same
-//! functions.
+//! A coverage-guided fuzzer (`fuzz_targets/`) and the tests (`tests/targets.rs`) run the same functions.
 
 pub mod ack_way;
 pub mod capture;
@@ -13,7 +12,7 @@ pub mod scenario;
 
 use arbitrary::{Arbitrary, Unstructured};
 
-/// Octets, read as one value after another until none are left.
+/// Bytes from which values are read until none are left.
 struct Input<'a>(Unstructured<'a>);
 
 impl<'a> Input<'a> {

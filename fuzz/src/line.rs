@@ -1,8 +1,8 @@
-//! Any tree of queue disciplines and any chain of stages on both directions of a line, with any settings that they
-//! accept: TCP and datagrams cross it, every operation of every queue is checked, and all packets and octets are
+//! Any tree of queue disciplines and any chain of stages on both directions of a link, with any settings that they
+//! accept. TCP and datagrams cross the link, every operation of every queue is checked, and all packets and bytes are
 //! accounted for.
 //!
-//! Disciplines, stages and their keys are those that are declared: a new one is tried without a line here.
+//! The target uses the declared disciplines, stages and keys, so a new one is tried without a change here.
 
 use crate::Input;
 use lopsided_core::{BitRate, Bytes, Dir, Duration};
@@ -35,11 +35,12 @@ direction = "up"
 app = { kind = "http", object_size = "5 kB" }
 "#;
 const RATE: BitRate = BitRate::from_bps(6_000_000);
-/// The most disciplines inside each other, and the most side by side.
+/// Largest depth of nested disciplines.
 const DEEPEST: u32 = 3;
+/// Largest number of disciplines or stages side by side.
 const MOST: u8 = 3;
 
-/// Runs a line of the octets' making.
+/// Runs a link that the input describes.
 pub fn run(octets: &[u8]) {
     let mut input = Input::new(octets);
     let mut scenario = Scenario::parse(LINE, "line.toml", &[]).expect("it is right");
@@ -59,7 +60,7 @@ pub fn run(octets: &[u8]) {
     }
 }
 
-/// A part of any kind with any settings; that of the default kind where no others are accepted.
+/// A part of any kind with any settings, or the default kind if the part rejects them.
 pub(crate) fn any_of(family: &'static Family, depth: u32, input: &mut Input<'_>) -> Value {
     let mut members = (family.members)();
     let chosen = usize::from(input.next::<u8>().unwrap_or(0)) % members.len();
@@ -82,7 +83,7 @@ fn accepts(part: &mut dyn AnyPart, given: &[&str]) -> bool {
     part.complete(&given).and_then(|()| part.check()).is_ok()
 }
 
-/// A value of the type; `None` where the default is all that is tried.
+/// A value of the type, or `None` to keep the default.
 fn any_value(value_type: ValueType, depth: u32, input: &mut Input<'_>) -> Option<Value> {
     let mut octet = || input.next::<u8>().unwrap_or(0);
     Some(match value_type {

@@ -1,5 +1,5 @@
-//! Two QUIC endpoints and somebody between them who changes, repeats, holds back and invents datagrams: nothing panics,
-//! time goes on, and what arrives is what was sent.
+//! Two QUIC endpoints with an attacker between them who changes, repeats, delays and invents datagrams. Nothing panics,
+//! time advances, and the data that arrives is the data that was sent.
 
 use crate::Input;
 use arbitrary::Arbitrary;
@@ -11,47 +11,47 @@ use lopsided_tcp::{RunControllers, StackConfig};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// Octets that the server has for the client.
+/// Number of bytes that the server sends to the client.
 const CONTENT: usize = 20_000;
 const MOST_STEPS: usize = 400;
 
 #[derive(Debug, Arbitrary)]
 enum Step {
-    /// The oldest datagram on its way to that end arrives.
+    /// The oldest datagram in flight to that end arrives.
     Deliver {
         up: bool,
         ce: bool,
     },
-    /// The newest arrives first.
+    /// The newest datagram arrives first.
     DeliverNewest {
         up: bool,
     },
     Lose {
         up: bool,
     },
-    /// The oldest arrives, and stays on its way.
+    /// The oldest datagram arrives and also remains in flight.
     Repeat {
         up: bool,
     },
-    /// A bit of the oldest is changed.
+    /// One bit of the oldest datagram changes.
     Change {
         up: bool,
         at: u16,
         bit: u8,
     },
-    /// The oldest arrives without its end.
+    /// The oldest datagram arrives without its end.
     Cut {
         up: bool,
         len: u16,
     },
-    /// Octets of anybody.
+    /// Invented bytes arrive.
     Invent {
         up: bool,
         first: u8,
         octets: [u8; 40],
         len: u16,
     },
-    /// Time goes on.
+    /// Time advances.
     Wait {
         ms: u16,
     },
@@ -62,7 +62,7 @@ enum Step {
 
 struct World {
     ends: [QuicEndpoint; 2],
-    /// Datagrams on their way to the client and to the server.
+    /// Datagrams in flight to the client and to the server.
     ways: [VecDeque<Vec<u8>>; 2],
     sockets: [Option<SocketId>; 2],
     now: Time,
@@ -70,7 +70,7 @@ struct World {
     got: Vec<u8>,
 }
 
-/// Drives a connection through the steps.
+/// Drives a connection through the steps of the input.
 pub fn run(octets: &[u8]) {
     let mut input = Input::new(octets);
     let Some((seed, acks, asks)) = input.next::<(u64, u8, bool)>() else { return };
@@ -189,7 +189,7 @@ impl World {
         self.ends[usize::from(up)].handle_packet(self.now, &Packet::unbooked(0, self.now, new));
     }
 
-    /// Both ends say and send what they have.
+    /// Both ends process their events and send their datagrams.
     fn settle(&mut self) {
         for _ in 0..4 {
             for end in [0, 1] {

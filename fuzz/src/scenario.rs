@@ -1,11 +1,11 @@
-//! A scenario of anyone's: reading it gives a scenario or errors that can be shown, and what was read is written and
-//! read back.
+//! Arbitrary scenarios: parsing returns a scenario or errors that can be shown, and a parsed scenario survives being
+//! written and read back.
 
 use crate::Input;
 use arbitrary::Arbitrary;
 use lopsided_scenario::Scenario;
 
-/// Texts with most of the keys, to begin from.
+/// Texts with most of the keys, as a starting point.
 const TEXTS: [&str; 4] = [
     include_str!("../../scenarios/adsl.toml"),
     include_str!("../../scenarios/lossy.toml"),
@@ -13,7 +13,7 @@ const TEXTS: [&str; 4] = [
     include_str!("../../scenarios/short-transfers.toml"),
 ];
 
-/// What hand-written scenarios have at odd places.
+/// Values that hand-written scenarios contain in wrong places.
 const PIECES: [&str; 16] = [
     "0",
     "-1",
@@ -33,7 +33,7 @@ const PIECES: [&str; 16] = [
     "ü",
 ];
 
-/// Takes letters away at a place, in parts of 65536 of the text, and puts something there.
+/// An edit: removes characters at a position, given in units of 1 / 65536 of the text, and inserts something there.
 #[derive(Debug, Arbitrary)]
 struct Edit {
     at: u16,
@@ -45,11 +45,11 @@ struct Edit {
 enum Put {
     Piece(u8),
     Text(String),
-    /// A line from elsewhere in the text.
+    /// Another line of the same text.
     Line(u16),
 }
 
-/// Reads an edited scenario.
+/// Parses an edited scenario.
 pub fn run(octets: &[u8]) {
     let mut input = Input::new(octets);
     let Some(number) = input.next::<u8>() else { return };
@@ -79,7 +79,7 @@ fn apply(edit: &Edit, text: &mut String) {
     text.replace_range(at..end, &put);
 }
 
-/// The place, or the next before it between two letters.
+/// The position, or the next one before it that lies between two characters.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

@@ -1,11 +1,11 @@
-//! Every fuzz target for a few hundred inputs, or for as many as PROPTEST_CASES says; what fails is made smaller and
-//! printed.
+//! Runs every fuzz target on a few hundred inputs, or on as many as PROPTEST_CASES says. An input that fails is
+//! minimized and printed.
 
 use lopsided_fuzz::{ack_way, capture, connection, line, quic, scenario};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Enough for some dozens of operations.
+/// Long enough for some dozens of operations.
 fn octets() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..2000)
 }
