@@ -1,7 +1,7 @@
-# The laboratory's commands. `make help` lists them; each brings what it needs and is quick when nothing changed.
-# The same interpreter for every build, so that cargo does not take it for a change.
+# The commands of the laboratory. `make help` lists them. Each installs its requirements and is quick if nothing changed.
+# Use the same interpreter for every build; otherwise cargo would rebuild.
 export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
-# The versions that the tests have passed with; dependents of the package are free to take others.
+# The versions with which the tests pass. Projects that depend on the package may use others.
 export PIP_CONSTRAINT := constraints.txt
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -11,9 +11,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: help install demo check test page wheel docs bench static suites fidelity clean
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
-# What the simulator is built as: `make install PROFILE=quick` for those who change it often.
+# Build profile of the simulator. `make install PROFILE=quick` builds faster, for development.
 PROFILE ?= release
-# What it says is of use where it fails.
+# Print the output only on failure.
 develop = CARGO_TERM_QUIET=true tools/rust .venv/bin/maturin develop --profile $(PROFILE) --quiet $(1) \
 	>.venv/.build.log 2>&1 || { cat .venv/.build.log; exit 1; }
 
@@ -61,7 +61,7 @@ fidelity: .venv/.installed ## hold the simulator to Linux and write the pages of
 clean: ## remove what was built and installed here
 	rm -rf target site .venv web/node_modules python/lopsided/views/bundle
 
-# Each stamp lies in the environment that it tells of, and goes with it.
+# The stamps are stored in the environment that they describe, so they disappear with it.
 .venv/.maturin: tools/setup tools/rust constraints.txt
 	@echo "Setting up"
 	@tools/setup

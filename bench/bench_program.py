@@ -1,4 +1,4 @@
-"""The benchmark program: where it is, and how it is built."""
+"""The benchmark program: its location, and how to build it."""
 
 import os
 import subprocess
@@ -8,12 +8,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def target_folder() -> Path:
-    """Where cargo puts what it builds."""
+    """The folder of cargo's build results."""
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 
 
 def build_bench(built: Path) -> str:
-    """Our own benchmark program, built as the simulator is built for use."""
+    """Builds lopsided's benchmark program with the settings of a release, and returns its path."""
     build = ["cargo", "build", "--quiet", "--release", "--package", "lopsided-sim", "--example", "bench"]
     subprocess.run(build, cwd=ROOT, check=True)
     return str(built / "release" / "examples" / "bench")

@@ -1,12 +1,12 @@
-"""Downloads by `lopsided fetch`'s client from servers that go wrong in every way: what came of them.
+"""Downloads with the client of `lopsided fetch` from servers with every kind of fault, and counts the outcomes.
 
     python bench/fetch_faults.py                         # a thousand, some minutes
     python bench/fetch_faults.py --fetches 100 --seed 2
 
-Resets, stalls, answers cut short, parts that were not asked for, lengths that contradict each other, servers that know
-no ranges, redirects, objects that change meanwhile, wrong checksums. Each ends with the object's octets or with a
-sentence and no file; where it ended with a sentence the same download is made again without faults, and goes on from
-what is there. The exit code is 1 where anything else happened.
+The faults: resets, stalls, truncated responses, wrong ranges, contradictory lengths, servers without ranges, redirects,
+objects that change during the download, wrong checksums. Each download must end with the correct object, or with an
+error message and no file. After an error the same download runs again without faults and must resume. The exit code is
+1 if anything else happens.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def show(outcomes: list[Outcome], seconds: float) -> int:
-    """Says how many came to what; returns the exit code."""
+    """Prints the number of downloads for each outcome; returns the exit code."""
     whole = sum(not outcome.error for outcome in outcomes)
     resumed = sum(outcome.resumed for outcome in outcomes)
     print(f"{len(outcomes)} downloads in {seconds:.0f} s")
@@ -60,7 +60,7 @@ def show(outcomes: list[Outcome], seconds: float) -> int:
 
 
 def kind(sentence: str) -> str:
-    """The sentence without what differs from one download to the next."""
+    """The error message without the parts that differ between downloads."""
     plain = re.sub(r"^\S+: ", "", sentence)
     plain = re.sub(r"[0-9a-f]{64}", "...", plain)
     return re.sub(r"\d+", "N", plain)

@@ -1,18 +1,18 @@
-"""`lopsided fetch` against curl and aria2 over one lossy path, and its share beside curl over one without loss.
+"""`lopsided fetch` against curl and aria2 on a lossy path, and its share next to curl on a path without loss.
 
-    python bench/fetch_race.py            # under eight minutes; needs /dev/net/tun, ip, unshare, curl; aria2c if
+    python bench/fetch_race.py            # under 8 minutes; needs /dev/net/tun, ip, unshare, curl; aria2c if
                                           # there: tools/setup peers
     python bench/fetch_race.py --repeat 5 --minutes 15 --json race.json --record steps
     python bench/fetch_race.py --only fetch,share
 
-    python bench/fetch_race.py --virtual --repeat 6 --minutes 30        # where a busy machine cannot matter
+    python bench/fetch_race.py --virtual --repeat 6 --minutes 30        # independent of the machine's load
 
-Round by round all of them in turn, over paths that lose other packets each round. The same path and object are
-simulated, as is the share. What each download's controller was told is written down in both worlds, done again, and
-compared: the controller is the same code, so where the worlds differ, it was told something else. Beside each real run
-stands what the machine did to it: the load, how late the path's packets were, and how late an ordinary process was
-woken. Everything happens in network namespaces of this process's own. With `--virtual` the same programs run on
-user-mode Linux in virtual time: rounds repeat, whatever else the machine does, and computing takes no time.
+In each round all tools download in turn, and each round loses different packets. The same path, object and share are
+simulated. The inputs of each download's controller are recorded in both worlds, replayed and compared. The controller
+is the same code, so a difference between the worlds must come from different inputs. Each real run is printed with its
+disturbances: the machine's load, the lateness of the path's packets, and the wake-up delay of an ordinary process.
+Everything runs in network namespaces of this process. With `--virtual` the same programs run on user-mode Linux in
+virtual time: rounds are repeatable whatever the machine's load, and computing takes no time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MODES = {"fetch": "fair", "fetch --greedy": "greedy", "fetch --single": "single"
 TOOLS = ("curl", "aria2c -x8", "fetch --greedy", "fetch", "share")
 SETTLED_S = 10.0
 SEEDS = 12
-"""Of the simulator."""
+"""Number of seeds for the simulator."""
 LOPSIDED = [str(Path(sys.executable).with_name("lopsided"))]
 SCENARIO = """
 [scenario]
@@ -81,32 +81,32 @@ BEGUN = time.monotonic()
 
 @dataclass
 class Found:
-    """What came out, by tool."""
+    """The results of each tool."""
 
     rates: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
-    """Mbit/s of the object, from the tool's start to its end."""
+    """Rate of the object in Mbit/s, from the tool's start to its end."""
     shares: list[float] = field(default_factory=list[float])
     recordings: list[Recording] = field(default_factory=list["Recording"])
-    """Of `fetch`."""
+    """Recordings of the controller of `fetch`."""
 
 
 @dataclass(frozen=True)
 class Download:
-    """A tool's run that is over, and where it left things."""
+    """A finished run of a tool, and its output."""
 
     tool: str
     seconds: float
-    """From the tool's start to its end."""
+    """Seconds from the tool's start to its end."""
     code: int
     said: str
     out: Path
     steps: Path
     note: str
-    """What disturbed it."""
+    """Disturbances by the machine."""
 
 
 class RealTime:
-    """Downloads through a path that this machine emulates, as well as it can."""
+    """Downloads over a path that this machine emulates in real time."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.ends = Ends()
@@ -134,7 +134,7 @@ class RealTime:
             out.unlink()
 
     def share(self, seed: int) -> tuple[float, str]:
-        """The share of a fetch beside one curl without loss, of the packets' octets after the first ten seconds."""
+        """The share of a fetch next to one curl without loss, in bytes of packets after the first 10 s."""
         port, other = self.ports[1:]
         with self.ends.path(Line(seed=seed)) as path:
             fetch = self.ends.start(*of("fetch", f"http://{SERVER}:{port}/x", self.folder / f"share-{seed}", None))
@@ -153,18 +153,18 @@ class RealTime:
         return came[port] / (came[port] + came[other]), lateness(path)
 
     def close(self) -> None:
-        """Ends servers and namespaces."""
+        """Stops servers and removes namespaces."""
         self._stack.close()
         self.ends.close()
 
 
 class VirtualTime:
-    """Downloads within user-mode Linux, where computing takes no time."""
+    """Downloads on user-mode Linux, where computing takes no time."""
 
     FIRST_OCTETS_S = 0.15
-    """A handshake and a request's answer, after the start."""
+    """Seconds from the start to the first byte: a handshake and a request."""
     APART_S = 200.0
-    """Between the starts of tools that take turns on one path."""
+    """Seconds between the starts of tools that take turns on one path."""
     PORTS = (8001, 8002)
 
     def __init__(self, given: argparse.Namespace) -> None:
@@ -189,7 +189,7 @@ class VirtualTime:
                 yield Download(tool, ended.seconds, ended.code, found.said(f"tool-{number}"), out, steps, "")
 
     def share(self, seed: int) -> tuple[float, str]:
-        """The share of a fetch beside one curl without loss."""
+        """The share of a fetch next to one curl without loss."""
         begin = 1 + self.FIRST_OCTETS_S
         scenario = simulated_path(begin + self.seconds, 0.0, PLAIN)
         octets = int(self.seconds * 1.25e6)
@@ -211,11 +211,11 @@ class VirtualTime:
         return Program(f"server-{number}", "server", command, awaited=False)
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Does nothing: no resource is open."""
 
 
 def of(tool: str, url: str, out: Path, steps: Path | None) -> list[str]:
-    """The command of a tool."""
+    """The command line of a tool."""
     if tool == "curl":
         return ["curl", "-s", "-o", str(out), url]
     if tool == "aria2c -x8":
@@ -226,7 +226,7 @@ def of(tool: str, url: str, out: Path, steps: Path | None) -> list[str]:
 
 
 def joins_after_s(seed: int) -> float:
-    """When curl joins: within a second, as the plain download in the simulator does."""
+    """Start of curl in seconds: within 1 s, like the plain download in the simulator."""
     return random.Random(seed).random()
 
 
@@ -272,7 +272,7 @@ def race(world: RealTime | VirtualTime, given: argparse.Namespace, seed: int, fo
     for download in world.downloads(seed, tools):
         tool, seconds = download.tool, download.seconds
         if tool.startswith("fetch"):
-            # Without Python's own start, which has nothing to do with the path.
+            # Exclude the start of Python, which does not depend on the path.
             seconds = json.loads(download.said)["seconds"]
         if download.code or download.out.read_bytes() != contents(given.size):
             raise SystemExit(f"{tool} failed: {download.said}")
@@ -286,12 +286,12 @@ def race(world: RealTime | VirtualTime, given: argparse.Namespace, seed: int, fo
 
 
 def tell(what: str, note: str) -> None:
-    """Says what came out, and what the machine did meanwhile."""
+    """Prints a result with the disturbances by the machine."""
     print(f"{clock()}  {what}   {note}", flush=True)
 
 
 def lateness(path: LossyPath) -> str:
-    """What the machine did to a path."""
+    """The lateness of a path's packets as text."""
     late = f"packets {path.late.quantile_ms(0.99):.1f} ms late (99 %)"
     return f"load {os.getloadavg()[0]:.1f}, {late}, a process {path.woken_late.quantile_ms(0.99):.1f} ms"
 
@@ -303,14 +303,14 @@ def clock() -> str:
 
 
 def simulated_path(seconds: float, loss: float, flows: str) -> Scenario:
-    """The path with these flows on it."""
+    """The path as a scenario with these flows."""
     import lopsided as lop
 
     return lop.Scenario.from_text(SCENARIO.format(duration=seconds, loss=loss, flows=flows))
 
 
 def simulated(given: argparse.Namespace) -> Found:
-    """The same in the simulator: Mbit/s of an object over the lossy path, and shares beside one plain connection."""
+    """Simulates the same: rate of an object on the lossy path in Mbit/s, and share next to one plain connection."""
     found = Found()
     wanted = given.only or TOOLS
     for tool in [tool for tool in MODES if tool in wanted]:
@@ -332,7 +332,7 @@ def simulated(given: argparse.Namespace) -> Found:
 
 
 def settled_share(run: Run, until_s: float) -> float:
-    """The share of the first flow after the first ten seconds."""
+    """The share of the first flow after the first 10 s."""
     from lopsided import metrics
 
     rates = [
@@ -343,7 +343,7 @@ def settled_share(run: Run, until_s: float) -> float:
 
 
 def show(real: Found, model: Found, given: argparse.Namespace) -> None:
-    """What came out in both worlds, why they differ, and what of the promises holds."""
+    """Prints the results of both worlds, the causes of differences, and which targets are met."""
     print(f"\n{given.size / 1e6:g} MB over 10 Mbit/s, 100 ms, {given.loss:.2%} lost; medians, least to most")
     for tool, rates in real.rates.items():
         beside = f"   simulated {spread(model.rates[tool])}" if tool in model.rates else ""
@@ -359,7 +359,7 @@ def show(real: Found, model: Found, given: argparse.Namespace) -> None:
 
 
 def explain(real: list[Recording], model: list[Recording]) -> None:
-    """The controllers' steps done again, and what they were told in either world."""
+    """Replays the controllers' steps, and compares their inputs in both worlds."""
     steps = sum(len(recording.steps) for recording in (*real, *model))
     parted = [found for recording in (*real, *model) if (found := recording.first_difference())]
     print(f"\n{steps:,} steps of {len(real)} real and {len(model)} simulated controllers done again: ", end="")
@@ -377,7 +377,7 @@ def explain(real: list[Recording], model: list[Recording]) -> None:
 
 
 def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
-    """Each promise, what was found, and whether it holds; of what was measured."""
+    """Each target that was measured: its text, its value, and true if it is met."""
     found: list[tuple[str, float, bool]] = []
     if {"curl", "fetch"} <= real.rates.keys():
         ratio = middle(real.rates["fetch"]) / middle(real.rates["curl"])
@@ -386,7 +386,7 @@ def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
         part = middle(real.shares)
         found.append(("share beside one curl: 0.40 to 0.60", part, 0.4 <= part <= 0.6))
     if real.recordings:
-        # Of the controllers: what comes before the first request is another thing in the simulator.
+        # Use the controllers' rates: the time before the first request differs in the simulator.
         ratio = middle(rates_of(real.recordings)) / middle(rates_of(model.recordings))
         found.append(("rate, real to simulated: 0.90 to 1.10", ratio, 0.9 <= ratio <= 1.1))
     if real.shares:
@@ -396,7 +396,7 @@ def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
 
 
 def rates_of(recordings: list[Recording]) -> list[float]:
-    """Of each download, from its first request to its last octet."""
+    """Rate of each download from its first request to its last byte."""
     return [recording.summary().rate_bps for recording in recordings]
 
 
@@ -406,7 +406,7 @@ def middle(values: list[float]) -> float:
 
 
 def spread(values: list[float], scale: float = 1.0) -> str:
-    """The median, and the least and the most."""
+    """The median, the minimum and the maximum as text."""
     return f"{scale * middle(values):5.2f} ({scale * min(values):.2f} to {scale * max(values):.2f})"
 
 

@@ -1,8 +1,8 @@
-"""What a packet costs with 2 to 100,000 flows of 5 Mbit/s each, and what costs beside the plain: the same line with a
-queue that is no FIFO, with losses, with a stage, and watched.
+"""The cost per packet with 2 to 100,000 flows of 5 Mbit/s each, and the extra cost of features: another queue than a
+FIFO, losses, a stage, an observer.
 
-A cost is CPU time for a packet sent, new or again. Flows share a bottleneck of 5 Mbit/s for each with 40 ms and a
-buffer of one bandwidth-delay product, from slow start on.
+The cost is the CPU time per packet sent, retransmissions included. The flows share a bottleneck with 5 Mbit/s per flow,
+an RTT of 40 ms and a buffer of one bandwidth-delay product, and start with slow start.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 SHARE_MBPS = 5
 FLOWS = (2, 25, 200, 1_000, 3_000, 10_000, 100_000)
 FLOW_SECONDS = 20_000
-"""As many seconds of one flow are simulated for each number of flows, within bounds."""
+"""Simulated time times number of flows, in seconds, for each number of flows, within limits."""
 SHORTEST_S, LONGEST_S = 5, 600
 MOST_FLAT = 10_000
 WINDOW = (25, 3_000)
@@ -35,20 +35,20 @@ TARGET_ASIDE = 2.0
 
 @dataclass(frozen=True)
 class CountCost:
-    """What a packet costs with so many flows."""
+    """The cost per packet with a number of flows."""
 
     flows: int
     simulated_s: int
     sent: int
     cpu_us_per_packet: float
     lossy_us_per_packet: float
-    """The same with losses."""
+    """CPU time per packet in µs with losses."""
     memory_mb: float
 
 
 @dataclass(frozen=True)
 class AsideCost:
-    """What something beside the plain costs, as a ratio to that."""
+    """The cost of a feature as a ratio to the plain case."""
 
     what: str
     cpu_us_per_packet: float
@@ -63,7 +63,7 @@ class _Told:
 
 
 def counts(program: str) -> list[CountCost]:
-    """Each number of flows, without and with losses; the least of several tries where they are short."""
+    """The cost for each number of flows, with and without losses. Short runs are repeated and the minimum counts."""
     costs = []
     for flows in FLOWS:
         stop_s = min(max(FLOW_SECONDS // flows, SHORTEST_S), LONGEST_S) if flows <= MOST_FLAT else 1
@@ -84,7 +84,7 @@ def counts(program: str) -> list[CountCost]:
 
 
 def asides(program: str) -> list[AsideCost]:
-    """Each in turn, so that what else the machine does meets them alike."""
+    """The cost of each feature. They are measured in turns, so that other load affects all of them equally."""
     command = [program, "d100", "seconds=10"]
     best: dict[str, float] = {}
     for _ in range(2 * ROUNDS):
@@ -116,7 +116,7 @@ def rows(costs: list[CountCost]) -> list[tuple[str, ...]]:
 
 
 def aside_rows(costs: list[AsideCost]) -> list[tuple[str, ...]]:
-    """One row for each; what misses the target is marked."""
+    """One row for each feature, with a mark if it misses its target."""
     return [
         (
             cost.what,
@@ -128,7 +128,7 @@ def aside_rows(costs: list[AsideCost]) -> list[tuple[str, ...]]:
 
 
 def verdicts(costs: list[CountCost], beside: list[AsideCost]) -> list[str]:
-    """The targets beside what was measured."""
+    """The targets with the measured values."""
     said = []
     all_of = [cost for cost in costs if cost.flows <= MOST_FLAT]
     within = [cost for cost in costs if WINDOW[0] <= cost.flows <= WINDOW[1]]
@@ -161,7 +161,7 @@ def _least(command: list[str], rounds: int) -> _Told:
 
 
 def _run(command: list[str]) -> _Told:
-    """The program tells the CPU time of the run alone, without that of building its world."""
+    """Runs the program, which prints the CPU time of the run without that of building the network."""
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     told = dict(re.findall(r"(\w+)=(\S+)", printed))
     return _Told(int(told["sent"]), float(told["cpu_s"]), float(told["peak_rss_mb"]))

@@ -1,10 +1,10 @@
-"""Counts the instructions that a delivered data packet costs, and the memory that a flow takes, and fails where a bound
-of instructions.toml is passed.
+"""Counts the instructions per delivered data packet and the memory per flow. Fails if a bound of instructions.toml is
+exceeded.
 
-Instructions, unlike time, are the same on a busy machine, so a test can hold the hot path to them.
+Unlike time, the number of instructions does not depend on the machine's load, so a test can enforce it.
 
-`--record` adds a line to history.csv: the day, the subject of the commit that was measured (its hash would not outlive
-a rebase), and each figure.
+`--record` adds a line to history.csv: the date, the subject of the measured commit (a rebase would change its hash),
+and each value.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from bench_program import build_bench, target_folder
 BOUNDS = Path(__file__).with_name("instructions.toml")
 HISTORY = Path(__file__).with_name("history.csv")
 MEMORY_FLOWS = (100, 1_100)
-"""A run of so many flows, and one of so many more."""
+"""Numbers of flows in the two runs whose difference gives the memory per flow."""
 
 
 def count(program: str, arguments: list[str]) -> tuple[int, int]:
-    """The instructions of a run, and the data packets that it delivered."""
+    """The instructions of a run and the number of data packets that it delivered."""
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     instructions = re.search(r"Collected : (\d+)", done.stderr)
@@ -36,14 +36,14 @@ def count(program: str, arguments: list[str]) -> tuple[int, int]:
 
 
 def per_packet(program: str, arguments: list[str]) -> float:
-    """Without what starting up costs."""
+    """Instructions per data packet, without those of the start."""
     starting, _ = count(program, [*arguments, "seconds=0"])
     whole, packets = count(program, arguments)
     return (whole - starting) / packets
 
 
 def memory_per_flow(program: str, arguments: list[str]) -> float:
-    """Octets of the process at its largest, for each flow more than in a run of few."""
+    """Peak memory in bytes per additional flow."""
     few, many = (_peak(program, [*arguments, f"flows={flows}"]) for flows in MEMORY_FLOWS)
     return (many - few) * 1e6 / (MEMORY_FLOWS[1] - MEMORY_FLOWS[0])
 
@@ -60,7 +60,7 @@ MEASURES = {"instructions a packet": per_packet, "octets a flow": memory_per_flo
 
 
 def measure() -> list[tuple[str, float, int, str]]:
-    """Each workload, its figure, the most that this may be, and its unit."""
+    """Each workload with its value, its bound and its unit."""
     program = build_bench(target_folder())
     bounds = tomllib.loads(BOUNDS.read_text())
     return [
@@ -71,7 +71,7 @@ def measure() -> list[tuple[str, float, int, str]]:
 
 
 def record(measured: dict[str, float]) -> None:
-    """Adds what the last commit costs to the history."""
+    """Adds the values of the last commit to the history."""
     subject = subprocess.run(["git", "log", "-1", "--format=%s"], capture_output=True, text=True, check=True)
     with HISTORY.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -85,7 +85,7 @@ def record(measured: dict[str, float]) -> None:
 
 
 def main() -> None:
-    """Measures each workload; one closing line says how many kept their bound."""
+    """Measures each workload, and prints how many met their bounds."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--record", action="store_true", help="add a line to history.csv")
     asked = arguments.parse_args()

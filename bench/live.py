@@ -1,17 +1,18 @@
-"""How exactly and at what cost real packets cross emulated lines: `lopsided-live emulate`, tbf, Mahimahi, ns-3.
+"""Precision and cost of emulated links with real packets: `lopsided-live emulate`, tbf, Mahimahi, ns-3.
 
-In each a receiver behind the line asks a sender before it for datagrams of 1500 octets, more than the line carries, so
-that its queue is never empty. The receiver's kernel stamps each as it comes off the line. There they are equally far
-apart; the error is how far a stamp lies from the straight line through all of them, its offset their median.
+In each case a receiver behind the link requests datagrams of 1,500 bytes from a sender, faster than the link's rate, so
+the queue is never empty. The receiver's kernel timestamps each datagram. Ideal timestamps are equally spaced: the error
+of a timestamp is its distance from the regression line through all of them, shifted to the median.
 
-- **rtt_us**: of small datagrams on the idle line, whose own delay is nothing; also over the bare pair of interfaces.
-- **cpu_us_packet**: user and system time of what carries the line, for each packet: the processes of Mahimahi, the
-  thread of ours that is not the gateway, whose part Mahimahi leaves to the kernel's address translation. At a rate
-  that nobody reaches (`--rates 10G`) one core carries 12,000 bits in that time; below, ours also waits actively.
+- **rtt_us**: RTT of small datagrams on the idle link without propagation delay, and on the bare pair of interfaces.
+- **cpu_us_packet**: user and system time per packet of the processes that emulate the link. For Mahimahi these are all
+  its processes. For lopsided it is the thread of the pump: the gateway does the work that Mahimahi leaves to the
+  kernel's address translation. At a rate beyond reach (`--rates 10G`) one core carries 12,000 bits in this time. At
+  lower rates lopsided also uses CPU time to wait actively.
 
-It takes root, and works in network namespaces that it makes. Mahimahi takes part where `--mm-link` names its mm-link,
-setuid root; ns-3 where `--ns3` names `bench/peers/ns3_tap.cc`, built (its first lines say how). The load of the machine
-stands beside each row: on a busy one the errors are those of waiting for a processor.
+Needs root, and works in network namespaces of its own. Mahimahi is measured if `--mm-link` names its mm-link (setuid
+root), ns-3 if `--ns3` names the program built from `bench/peers/ns3_tap.cc` (its first lines explain how). Each row
+includes the machine's load: on a busy machine the errors come from waiting for a processor.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def outside(rate_bps: float, seconds: float) -> None:
             if word == b"go":
                 break
             sock.sendto(word, peer)
-        # Several datagrams in one call: the kernel takes them apart.
+        # Several datagrams in one call, which the kernel splits.
         group = max(1, min(40, int(rate_bps / 8 / PACKET / 200)))
         sock.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, PAYLOAD)
         octets = bytes(PAYLOAD * group)
@@ -61,12 +62,12 @@ def outside(rate_bps: float, seconds: float) -> None:
                 time.sleep(due - now)
             with contextlib.suppress(OSError):
                 sock.sendto(octets, peer)
-            # What was missed is not made up for.
+            # Do not catch up on missed sending times.
             due = max(due + pause, now - 0.01)
 
 
 def inside(host: str, seconds: float) -> None:
-    """Asks for datagrams, and prints round trips and stamps as JSON."""
+    """Requests datagrams, and prints RTTs and timestamps as JSON."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.connect((os.path.expandvars(host), PORT))
         sock.settimeout(1.0)
@@ -101,11 +102,11 @@ def inside(host: str, seconds: float) -> None:
 
 
 def errors(stamps: list[tuple[int, int]]) -> dict[str, float]:
-    """How far stamps lie from a straight line, in microseconds."""
-    # The queue fills first.
+    """The distances of timestamps from a straight line, in microseconds."""
+    # Skip the start, while the queue fills.
     kept = stamps[len(stamps) // 5 :]
     (first, began), (last, ended) = kept[0], kept[-1]
-    # Each line counts octets in its own way: the straight line is that of least squares.
+    # Each emulator counts bytes differently, so the rate comes from a least-squares fit.
     gap, start = statistics.linear_regression([n - first for n, _ in kept], [at - began for _, at in kept])
     rests = [at - began - start - (number - first) * gap for number, at in kept]
     middle = statistics.median(rests)
@@ -120,7 +121,7 @@ def errors(stamps: list[tuple[int, int]]) -> dict[str, float]:
 
 
 def cpu_s(pids: list[int]) -> float:
-    """User and system time so far of the first threads: others make no packet cross the line."""
+    """User and system time of the processes' main threads, which are the ones that carry packets."""
     spent = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -130,7 +131,7 @@ def cpu_s(pids: list[int]) -> float:
 
 
 def named(word: str) -> list[int]:
-    """Processes that were started under this name by this one or its children."""
+    """IDs of the processes that this process or its children started under this name."""
     found: list[int] = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -141,17 +142,17 @@ def named(word: str) -> list[int]:
 
 
 class Line:
-    """One way to have a line: what stands before the two ends' commands."""
+    """An emulator: the command prefixes that put the two ends on its link."""
 
     def __init__(self, name: str, before: list[str], behind: list[str], host: str, process: str | None) -> None:
         self.name, self.before, self.behind, self.host, self.process = name, before, behind, host, process
         self.paced = name != BARE
         self.mahimahi = name == MAHIMAHI
         self.carries: list[str] = []
-        """What makes the devices of the line as it starts, where neither end's command does."""
+        """The command that creates the link's devices, if neither prefix does."""
 
     def carry(self) -> subprocess.Popen[str]:
-        """Starts what carries the line between two devices, and gives these their addresses."""
+        """Starts the process that connects two devices, and assigns addresses to the devices."""
         carrier = subprocess.Popen(self.carries, stdout=subprocess.PIPE, text=True)
         assert carrier.stdout is not None
         carrier.stdout.readline()
@@ -161,7 +162,7 @@ class Line:
         return carrier
 
     def measure(self, rate_bps: float, seconds: float, folder: Path) -> dict[str, object]:
-        # Whoever is not root may read neither a home's Python nor this file.
+        # Mahimahi runs the command as another user, who may not be able to read this file or a Python in a home folder.
         program, printed = shutil.copy(__file__, folder), folder / "printed"
         this = ["/usr/bin/python3" if self.mahimahi else sys.executable, program]
         carrier = self.carry() if self.carries else None
@@ -194,7 +195,7 @@ class Line:
         row: dict[str, object] = {"line": self.name, "rtt_us": found["rtt_us"]}
         if self.paced and len(found["stamps"]) > 10:
             row |= errors(found["stamps"])
-            # With those that the receiver had no room for.
+            # Include the datagrams that the receiver dropped.
             count = found["stamps"][-1][0] + 1
         if spent and count:
             row["cpu_us_packet"] = spent / count * 1e6
@@ -206,9 +207,9 @@ def in_bps(text: str) -> float:
 
 
 def trace(rate_bps: float, folder: Path) -> Path:
-    """The rate in Mahimahi's format: the millisecond of each opportunity for a packet."""
+    """Writes the rate as a trace in Mahimahi's format: the millisecond of each transmission opportunity."""
     path = folder / f"{rate_bps:.0f}.trace"
-    # A trace repeats after its last millisecond: one second of whole packets.
+    # A trace repeats after its last millisecond, so one second of whole packets is enough.
     count = max(1, round(rate_bps / 8 / 1504))
     path.write_text("".join(f"{max(1, round(1000 * (number + 1) / count))}\n" for number in range(count)))
     path.chmod(0o644)

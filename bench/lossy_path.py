@@ -1,10 +1,10 @@
-"""A path with a rate, a queue, a delay and loss, between two network namespaces that end with this process.
+"""A path with a rate, a queue, a delay and loss between two network namespaces, which end with this process.
 
-In user space, for kernels without netem: packets go through two TUN devices and a process that does nothing else, and
-that goes before others where that is allowed, as late packets are another path. How late they were is counted, and so
-is how late an ordinary process is woken: what these two say is the machine's doing and not the path's. Both directions
-have the delay; rate, drop-tail queue and loss are those of the way down. Kernels keep no memory of earlier
-connections. Left out: everything else that netem can do.
+Runs in user space, for kernels without netem: a dedicated process carries packets between two TUN devices. It gets a
+higher priority if permitted, because late packets amount to another path. The lateness of packets and the wake-up
+delay of an ordinary process are counted: both show disturbances by the machine. Both directions have the delay; rate,
+drop-tail queue and loss apply downstream. The kernels' TCP metrics of earlier connections are disabled. Left out:
+everything else that netem offers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FORK = multiprocessing.get_context("fork")
 
 @dataclass(frozen=True)
 class Line:
-    """The path's settings."""
+    """The settings of the path."""
 
     rate_bps: float = 10e6
     rtt_s: float = 0.1
@@ -46,7 +46,7 @@ class Line:
 
 
 class Lateness:
-    """How late something was, again and again: counts by tenths of a millisecond, in memory that processes share."""
+    """A histogram of delays with bins of 0.1 ms, in memory shared by processes."""
 
     def __init__(self) -> None:
         self._counts = _FORK.RawArray("Q", 5000)
@@ -55,7 +55,7 @@ class Lateness:
         self._counts[min(int(max(seconds, 0.0) * 1e4), len(self._counts) - 1)] += 1
 
     def quantile_ms(self, share: float) -> float:
-        """So many milliseconds late at most, in this share of all cases; 0 where there were none."""
+        """The quantile for this share of all cases, in milliseconds; 0 without cases."""
         counts = list(self._counts)
         left = share * sum(counts)
         for tenths, count in enumerate(counts):
@@ -71,9 +71,9 @@ class LossyPath:
     def __init__(self, line: Line, server: int, client: int) -> None:
         self.line = line
         self.late = Lateness()
-        """Packets, behind their time."""
+        """Lateness of packets."""
         self.woken_late = Lateness()
-        """An ordinary process that sleeps for 5 ms at a time."""
+        """Wake-up delay of an ordinary process that sleeps for 5 ms at a time."""
         self._octets = _FORK.RawArray("Q", 1 << 16)
         self._ends = (server, client)
         self._rng = random.Random(line.seed)
@@ -81,7 +81,7 @@ class LossyPath:
 
     @property
     def octets(self) -> collections.Counter[int]:
-        """What was carried down, by the server's port."""
+        """Bytes carried downstream, by the server's port."""
         return collections.Counter({port: count for port, count in enumerate(self._octets) if count})
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class LossyPath:
 
 
 def _process(work: Callable[[], None]) -> int:
-    """A process that does this alone, and ends with the one that started it."""
+    """Starts a process that only runs `work`, and ends with its parent."""
     process = os.fork()
     if process == 0:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -152,17 +152,17 @@ def _packets(end: int) -> Iterator[bytes]:
 
 
 class Ends:
-    """Two namespaces: this process's own is the server's."""
+    """Two namespaces; the server uses this process's own."""
 
     def __init__(self) -> None:
         if os.environ.get("LOSSY_PATH_INSIDE") is None:
-            # A namespace of users' own lets anybody make one of networks; single-threaded so far, as that must be.
+            # A user namespace lets unprivileged users make network namespaces. Needs a single-threaded process.
             os.environ["LOSSY_PATH_INSIDE"] = "1"
             unshare = ["unshare", "--user", "--map-root-user", "--net"] if os.getuid() else ["unshare", "--net"]
             os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])
         subprocess.run("ip link set lo up", shell=True, check=True)
         with contextlib.suppress(OSError):
-            # The server is elsewhere: what else this machine does is not its matter.
+            # In reality the server would be another machine, so this machine's load must not slow it down.
             os.setpriority(os.PRIO_PROCESS, 0, -10)
         self._server = _tun("to-client", SERVER, CLIENT)
         told, tell = os.pipe()

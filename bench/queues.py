@@ -1,9 +1,9 @@
-"""What each queue discipline costs: CPU time and instructions for a packet that goes in and comes out, beside a FIFO's.
+"""The cost of each queue discipline: CPU time and instructions per packet enqueued and dequeued, compared with a FIFO.
 
-`python bench/queues.py` prints the table by itself, `--instructions` without the times, which a busy machine spoils. A
-packet a microsecond comes and one goes, with one of each flow waiting; what it costs to make the packets is taken off,
-and start-up with it. Instructions are counted by valgrind, where it is installed. They do not tell of caches: a
-discipline that touches a queue for each flow takes more time than they say.
+`python bench/queues.py` prints the table. `--instructions` omits the times, which are useless on a busy machine. One
+packet per microsecond is enqueued and one dequeued, with one packet of each flow waiting. The cost of making packets
+and of the start is subtracted. Instructions are counted by valgrind if it is installed. They do not include cache
+misses: a discipline that touches one queue per flow takes more time than its instructions suggest.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ PACKETS = 400_000
 COUNTED = 10_000
 ROUNDS = 7
 RULES = ("ack_filter", "ack_filter/conservative", "ack_filter/aggressive", "ack_filter/accurate_ecn")
-"""The paper's rule, CAKE's two, and that of accurate ECN."""
+"""The rules of the ACK filter: the paper's, CAKE's two, and the one for accurate ECN."""
 TARGETS = (("fq_codel", "datagrams", 1000, 3.0), *((rule, "acks", 1000, 2.0) for rule in RULES))
-"""A discipline, what crosses it, with so many flows, and the most that it may cost in a FIFO's instructions."""
+"""Discipline, traffic, number of flows, and largest ratio of its instructions to those of a FIFO."""
 
 
 @dataclass(frozen=True)
 class QueueCost:
-    """A discipline's cost with a number of flows. What could not be measured is `None`."""
+    """The cost of a discipline with a number of flows. Values that could not be measured are `None`."""
 
     kind: str
     traffic: str
@@ -42,7 +42,7 @@ class QueueCost:
 
 
 def measure(times: bool = True) -> list[QueueCost]:
-    """All disciplines with datagrams, and those that look at acknowledgements with these."""
+    """Measures all disciplines with datagrams, and those that treat ACKs specially also with ACKs."""
     program = _build()
     kinds = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
     costs = []
@@ -52,7 +52,7 @@ def measure(times: bool = True) -> list[QueueCost]:
 
 
 def _costs(program: str, kinds: list[str], traffic: str, flows: int, times: bool) -> list[QueueCost]:
-    """In turns, so that what else the machine does meets them alike; the least of several tries."""
+    """Measures in turns, so that other load affects all equally, and keeps the minimum of several tries."""
     word = ["acks"] if traffic == "acks" else []
 
     def command(kind: str, packets: int) -> list[str]:
@@ -109,7 +109,7 @@ def rows(costs: list[QueueCost]) -> list[tuple[str, ...]]:
 
 
 def verdict(costs: list[QueueCost]) -> str:
-    """The targets beside what was measured."""
+    """The targets with the measured values."""
     said = []
     for kind, traffic, flows, most in TARGETS:
         found = next(cost for cost in costs if (cost.kind, cost.traffic, cost.flows) == (kind, traffic, flows))
@@ -134,7 +134,7 @@ def _cpu_s(command: list[str]) -> float:
 
 
 def _counted(command: list[str], starting: list[str]) -> float:
-    """Instructions for each of the packets."""
+    """Instructions per packet."""
 
     def instructions(command: list[str]) -> int:
         counting = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command]

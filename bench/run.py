@@ -1,8 +1,8 @@
-"""Measures the simulator, and ns-2 and ns-3 beside it where they are installed: CPU time for each packet delivered.
+"""Measures the CPU time per delivered packet of the simulator, and of ns-2 and ns-3 if they are installed.
 
-Every number is the CPU time, user and system, of a process of its own, less that of the same process told to stop at
-once, divided by the data packets that its receivers have in order: the least of several tries. All programs run the
-same workloads: TCP with SACK, delayed ACKs and timestamps, Reno's window, a base round trip of 40 ms.
+Each value is the user and system time of a separate process, minus that of the same process without simulated time,
+divided by the number of data packets that its receivers have in order. The minimum of several tries counts. All
+programs run the same workloads: TCP with SACK, delayed ACKs and timestamps, Reno's window, a base RTT of 40 ms.
 """
 
 import argparse
@@ -29,11 +29,11 @@ from rich.table import Table
 
 PEER_PROGRAMS = ROOT / "bench" / "peers"
 TARGET_US = 0.33
-"""CPU microseconds for a data packet that the project has set itself as a limit, on each of the three workloads."""
+"""The project's limit of the CPU time per data packet in µs, for each of the three workloads."""
 TARGET_RATIO = 2.0
-"""The dearest of the congestion controls over Reno."""
+"""Limit of the ratio of the most expensive congestion control to Reno."""
 TARGET_SPREAD = 1.3
-"""The dearest of the variations over the cheapest: window, losses and number of flows should not matter."""
+"""Limit of the ratio of the most to the least expensive variation of window, losses and number of flows."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,16 @@ class Workload:
 
     shown: str
     name: str
-    """m, d100 or d1g."""
+    """`m`, `d100` or `d1g`."""
     stop_s: int
-    """Simulated seconds."""
+    """Simulated time in seconds."""
     flows: int = 20
     loss: float = 0.0
     cc: str = "reno"
 
     @property
     def rate_bps(self) -> float:
-        """The bottleneck of d100 and d1g."""
+        """Rate of the bottleneck of `d100` and `d1g`."""
         return {"m": 0, "d100": 100e6, "d1g": 1e9}[self.name]
 
 
@@ -72,28 +72,28 @@ CONTROLLED = (Workload("M", "m", 240, flows=1), Workload("D 100M", "d100", 10))
 CONTROL_ROUNDS = 12
 
 Command = Callable[[Workload, float], list[str]]
-"""The command that runs a workload up to a simulated second."""
+"""Returns the command that runs a workload up to a simulated time in seconds."""
 
 
 @dataclass(frozen=True)
 class Simulator:
-    """A program to measure."""
+    """A simulator to measure."""
 
     name: str
     prepare: Callable[[Path], Command | None]
-    """Makes it ready in a folder for what is built; nothing where it is missing."""
+    """Builds the simulator's program in a folder. Returns `None` if the simulator is not installed."""
     package: str = ""
-    """What Debian calls it."""
+    """Name of its Debian package."""
     at_once: float = 0.001
-    """The earliest simulated second that it can stop at."""
+    """The earliest simulated time at which it can stop, in seconds."""
     trying_s: float = 3.0
-    """How long to try a workload again and again; once in any case."""
+    """Time in seconds for repeated tries of a workload. At least one try is made."""
     stop_s: dict[str, int] = field(default_factory=dict)
-    """Workloads whose whole run would take it minutes: where to stop instead."""
+    """Earlier stop times for workloads that would take minutes."""
 
 
 def prepare_lopsided(built: Path) -> Command | None:
-    """The program is always here."""
+    """Lopsided's program is always available."""
     program = build_bench(built)
     return lambda work, stop: [
         program,
@@ -106,7 +106,7 @@ def prepare_lopsided(built: Path) -> Command | None:
 
 
 def prepare_ns2(_built: Path) -> Command | None:
-    """ns-2 interprets its program."""
+    """ns-2 interprets its program, so nothing must be built."""
     ns = shutil.which("ns")
     if ns is None:
         return None
@@ -115,7 +115,7 @@ def prepare_ns2(_built: Path) -> Command | None:
 
 
 def prepare_ns3(built: Path) -> Command | None:
-    """ns-3 is a library that its program is linked with."""
+    """ns-3 is a library with which its program must be linked."""
     if shutil.which("g++") is None or not Path("/usr/include/ns3").is_dir():
         return None
     source, program = PEER_PROGRAMS / "ns3.cc", built / "bench" / "ns3"
@@ -141,7 +141,7 @@ PEERS = (
 
 @dataclass(frozen=True)
 class Cost:
-    """What a simulator spent on a workload."""
+    """The cost of a workload in a simulator."""
 
     simulator: str
     workload: str
@@ -150,7 +150,7 @@ class Cost:
     """Data packets that the receivers had in order at the end."""
     cpu_us_per_packet: float
     memory_mb: float | None
-    """Largest resident set, where the program says it."""
+    """Peak resident memory, if the program prints it."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def run(command: list[str]) -> Process:
 
 
 def least(command: list[str], trying_s: float) -> Process:
-    """The try that cost least: what disturbs a measurement only ever adds to it."""
+    """The try with the least CPU time. Disturbances can only add time."""
     end = time.monotonic() + trying_s
     best = run(command)
     while time.monotonic() < end:
@@ -194,7 +194,7 @@ def least(command: list[str], trying_s: float) -> Process:
 
 
 def measure(simulator: Simulator, command: Command, work: Workload) -> Cost:
-    """The cost of a workload without that of starting up."""
+    """The cost of a workload without that of the start."""
     stop_s = simulator.stop_s.get(work.name, work.stop_s)
     start = least(command(work, simulator.at_once), simulator.trying_s / 2)
     whole = least(command(work, stop_s), simulator.trying_s)
@@ -203,7 +203,7 @@ def measure(simulator: Simulator, command: Command, work: Workload) -> Cost:
 
 
 def compare(built: Path, console: Console) -> list[Cost]:
-    """All simulators on the workloads that all can run."""
+    """Measures all simulators on the workloads that all of them can run."""
     costs = []
     for simulator in (LOPSIDED, *PEERS):
         command = simulator.prepare(built)
@@ -219,7 +219,7 @@ def compare(built: Path, console: Console) -> list[Cost]:
 
 
 def vary(built: Path, console: Console) -> list[Cost]:
-    """Our own simulator with other windows, losses and numbers of flows."""
+    """Measures lopsided with other windows, losses and numbers of flows."""
     command = prepare_lopsided(built)
     assert command is not None, "our own simulator is here"
     costs = []
@@ -231,7 +231,7 @@ def vary(built: Path, console: Console) -> list[Cost]:
 
 @dataclass(frozen=True)
 class ControlCost:
-    """What a congestion control costs on a workload."""
+    """The cost of a congestion control on a workload."""
 
     control: str
     workload: str
@@ -239,11 +239,11 @@ class ControlCost:
     of_reno: float
     packets: int
     sent_again: float
-    """Retransmissions for each packet delivered: they cost as much as other packets."""
+    """Retransmissions per delivered packet. They cost as much as other packets."""
 
 
 def control(built: Path, console: Console) -> list[ControlCost]:
-    """Every congestion control beside Reno. They take turns, so that what else the machine does meets them alike."""
+    """Measures every congestion control against Reno, in turns, so that other load affects all of them equally."""
     command = prepare_lopsided(built)
     assert command is not None, "our own simulator is here"
     listed = subprocess.run([build_bench(built), "controls"], capture_output=True, text=True, check=True)
@@ -281,7 +281,7 @@ CONTROLS_HEADER = (
 
 
 def compared_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
-    """One row for each cost, those of a workload together."""
+    """One row for each cost, grouped by workload."""
     ours = {cost.workload: cost.cpu_us_per_packet for cost in costs if cost.simulator == LOPSIDED.name}
     return [
         (
@@ -312,7 +312,7 @@ def varied_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
 
 
 def control_rows(costs: list[ControlCost]) -> list[tuple[str, ...]]:
-    """One row for each congestion control; what misses the target is marked."""
+    """One row for each congestion control, with a mark if it misses the target."""
     cells: dict[str, list[str]] = {}
     for cost in costs:
         mark = " !" if cost.of_reno > TARGET_RATIO else ""
@@ -325,7 +325,7 @@ INSTRUCTIONS_HEADER = ("lopsided", "measured", "at most", "in")
 
 
 def instruction_rows(console: Console) -> list[tuple[str, ...]]:
-    """What instructions.py counts, where valgrind is installed."""
+    """The values of instructions.py, if valgrind is installed."""
     if shutil.which("valgrind") is None:
         console.print("valgrind is not installed: no instructions are counted")
         return []
@@ -334,7 +334,7 @@ def instruction_rows(console: Console) -> list[tuple[str, ...]]:
 
 
 def verdicts(compared: list[Cost], varied: list[Cost], controls: list[ControlCost]) -> list[str]:
-    """The project's targets beside what was measured."""
+    """The project's targets with the measured values."""
     worst = max(cost.cpu_us_per_packet for cost in compared if cost.simulator == LOPSIDED.name)
     said = [f"Target of {TARGET_US} us a packet on every workload: {worst:.2f}, {met(worst <= TARGET_US)}."]
     if varied:
@@ -353,7 +353,7 @@ def verdicts(compared: list[Cost], varied: list[Cost], controls: list[ControlCos
 
 
 def met(holds: bool) -> str:
-    """In words."""
+    """The result of a comparison in words."""
     return "met" if holds else "missed"
 
 
@@ -373,7 +373,7 @@ def show(console: Console, header: tuple[str, ...], rows: list[tuple[str, ...]])
 
 @dataclass
 class Report:
-    """What was measured, shown and written as soon as it is there: the whole takes an hour, and may be cut off."""
+    """The measurements, shown and written at once, because the whole takes an hour and may be interrupted."""
 
     console: Console
     folder: Path
@@ -382,21 +382,21 @@ class Report:
     said: list[str] = field(default_factory=list)
 
     def add(self, name: str, header: tuple[str, ...], costs: Sequence[Any], rows: list[tuple[str, ...]]) -> None:
-        """One table more."""
+        """Adds a table."""
         self.measured[name] = [cost if isinstance(cost, tuple) else asdict(cost) for cost in costs]
         self.tables.append(as_markdown(header, rows))
         show(self.console, header, rows)
         self.write()
 
     def say(self, sentences: list[str]) -> None:
-        """Targets beside what was measured."""
+        """Adds sentences about targets."""
         self.said += sentences
         self.console.print("\n".join(sentences))
         self.write()
         self.console.print(f"Written: {self.folder}/results.json and results.md")
 
     def write(self) -> None:
-        """All that there is so far."""
+        """Writes everything measured so far."""
         self.folder.mkdir(parents=True, exist_ok=True)
         written = {**self.measured, "said": self.said}
         (self.folder / "results.json").write_text(json.dumps(written, indent=2) + "\n")

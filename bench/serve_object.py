@@ -1,4 +1,4 @@
-"""Serves one object of so many octets, drawn from seed 1, or of zeros, at every path, by HTTP with ranges over CUBIC.
+"""Serves one object at every path over HTTP with ranges and CUBIC: pseudo-random bytes with seed 1, or zeros.
 
 python bench/serve_object.py PORT OCTETS [zeros]
 """
@@ -16,7 +16,7 @@ from faulty_server import FaultyServer
 
 
 def contents(octets: int) -> bytes:
-    """The object that is raced for."""
+    """The contents of the object."""
     return random.Random(1).randbytes(octets)
 
 

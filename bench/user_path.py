@@ -1,6 +1,6 @@
-"""What a user waits for, as CPU time: starting, checking, a run with its report, one of a sweep.
+"""The CPU time of steps for which a user waits: start, check, a run with its report, one run of a sweep.
 
-Each is the CPU time, user and system, of the command as a process of its own: the least of several tries.
+Each value is the user and system time of the command in a separate process, the minimum of several tries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ACCESS_LINE = str(ROOT / "scenarios" / "adsl.toml")
 TWO_MINUTES = ("--set", "scenario.duration=120 s")
 TRIES = 5
 SWEPT = 100
-"""So many seeds more tell what a run costs in a sweep."""
+"""Number of additional seeds whose cost gives that of one run in a sweep."""
 SIMULATE = """\
 import sys, time
 import lopsided as lop
@@ -33,7 +33,7 @@ print((time.process_time() - begun) / 20)
 
 @dataclass(frozen=True)
 class Step:
-    """What a step costs, in seconds or as a ratio, and the project's target."""
+    """The cost of a step in seconds or as a ratio, and the project's target."""
 
     what: str
     cost: float
@@ -48,7 +48,7 @@ HEADER = ("what a user waits for", "CPU", "at most")
 
 
 def measure() -> list[Step]:
-    """All steps; the commands are those of this interpreter's environment."""
+    """Measures all steps with the commands of this interpreter's environment."""
     simulation = min(float(_python("-c", SIMULATE, ACCESS_LINE)) for _ in range(TRIES))
     with tempfile.TemporaryDirectory() as folder:
         whole = _least("run", ACCESS_LINE, *TWO_MINUTES, "--out", f"{folder}/run", "--overwrite")
@@ -65,7 +65,7 @@ def measure() -> list[Step]:
 
 
 def rows(steps: list[Step]) -> list[tuple[str, ...]]:
-    """One row for each step; what misses its target is marked."""
+    """One row for each step, with a mark if it misses its target."""
     return [
         (
             step.what,
@@ -77,7 +77,7 @@ def rows(steps: list[Step]) -> list[tuple[str, ...]]:
 
 
 def _sweep(runs: int, folder: Path) -> float:
-    """On one thread, two settings with so many seeds each."""
+    """CPU time of a sweep on one thread: two settings with this number of seeds each."""
     settings = (*TWO_MINUTES, "--set", "record.interval=0 s", "--set", "link.up.queue.limit=20,50 packets")
     table = str(folder / f"{runs}.csv")
     return _least(

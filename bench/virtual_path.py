@@ -1,7 +1,7 @@
-"""A path in virtual time: programs of this machine on user-mode Linux, over the lines of a scenario.
+"""A path in virtual time: programs of this machine run on user-mode Linux, over the links of a scenario.
 
-The machine's load cannot matter there, for the clock stands still while a program computes; what a program's computing
-takes on a real machine is therefore left out. Loss is netem's, drawn from the run's seed, so a run repeats.
+The machine's load has no effect, because the clock stops while a program computes. The time that programs compute on a
+real machine is therefore not included. Loss is netem's, seeded by the run's seed, so runs are repeatable.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from lopsided.worlds.kernel import backend, captures, cleanup, plan, translate
 from lopsided.worlds.kernel.guest.job import Program
 
 AT_CLIENT = "host-client"
-"""The capture of what comes to the client."""
+"""Name of the capture at the client."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What became of a program: its exit code, and its seconds in virtual time; None of either where it was ended."""
+    """The end of a program: its exit code and its duration in virtual seconds; None if it was killed."""
 
     code: int | None
     began_s: float
@@ -34,18 +34,18 @@ class Ended:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run that is over, and its folder, which goes with the block."""
+    """A finished run and its folder, which is removed at the end of the `with` block."""
 
     folder: Path
     ended: dict[str, Ended]
     _origin_ns: int
 
     def said(self, name: str) -> str:
-        """What a program printed."""
+        """The output of a program."""
         return (self.folder / f"program-{name}.txt").read_text()
 
     def octets(self, from_s: float, until_s: float) -> collections.Counter[int]:
-        """IP octets of TCP that came to the client between these times, by the server's port."""
+        """Bytes of TCP packets that arrived at the client between two times, by the server's port."""
         counts: collections.Counter[int] = collections.Counter()
         begin, end = (self._origin_ns + int(each * 1e9) for each in (from_s, until_s))
         for time_ns, _, packet in captures.read(self.folder / f"{AT_CLIENT}.pcap"):
@@ -57,9 +57,9 @@ class Outcome:
 
 @contextmanager
 def run(scenario: lop.Scenario, programs: Sequence[Program], seed: int) -> Iterator[Outcome]:
-    """Runs programs on the hosts `server` and `client` of a scenario, whose flows are only what the path is tried with.
+    """Runs programs on the hosts `server` and `client` of a scenario. Its flows serve only to check the path.
 
-    Raises GuestFailed where the guest broke down.
+    Raises GuestFailed if the guest system failed.
     """
     machine = backend.choose("timetravel")
     resolved = scenario.resolved

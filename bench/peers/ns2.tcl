@@ -2,7 +2,7 @@
 #   m         two hosts, two routers, 2.4 Mbit/s down, 196 kbit/s up, drop-tail of 50 packets; an upload joins after 120 s
 #   d         FLOWS downloads over one bottleneck of RATE bit/s, drop-tail of one bandwidth-delay product
 # TCP with SACK, delayed ACKs and timestamps, base round trip 40 ms. Prints the data packets that the receivers have in order.
-# ns-2 is shown at its quickest: only the packet headers that are needed, and its splay-tree scheduler.
+# For the best speed ns-2 uses only the required packet headers and its splay-tree scheduler.
 
 lassign $argv kind rate flows stop
 set mss 1448
@@ -28,7 +28,7 @@ if {$kind eq "m"} {
 } else {
     set pairs $flows; set down $rate; set up $rate; set access [expr {10.0 * $rate}]
     set limit [expr {int($rate * 0.040 / 8 / 1500 + 0.5)}]
-    # Twice what pipe and buffer hold: the window never limits.
+    # Twice the sum of bandwidth-delay product and buffer, so the window never limits.
     Agent/TCP set window_ [expr {int(4 * $rate * 0.040 / 8 / $mss)}]
 }
 

@@ -54,7 +54,7 @@ int main(int argc, char** argv)
 
     bool isM = kind == "m";
     uint32_t pairs = isM ? 1 : flows;
-    // d: twice what pipe and buffer hold, so that the window never limits.
+    // d: twice the sum of bandwidth-delay product and buffer, so the window never limits.
     SetTcp(isM ? 4u << 20 : uint32_t(4 * rate * 0.040 / 8));
 
     NodeContainer routers, servers, clients;

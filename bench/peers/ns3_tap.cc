@@ -2,9 +2,9 @@
 //
 //   g++ -O2 -std=c++17 ns3_tap.cc -o ns3_tap -lns3-fd-net-device -lns3-csma -lns3-bridge -lns3-network -lns3-core -Wl,--allow-shlib-undefined
 //
-// A bridge at either end, between them a CSMA channel of that rate, with a drop-tail queue of 1000 packets. It is what ns-3's TapBridge
-// does, without the helper program that TapBridge starts and Debian's package lacks: the devices are opened here and handed to FdNetDevice.
-// The devices are called ns3tap, have no address yet, and are gone when the program ends. It prints "up" when it begins.
+// A bridge at either end, and between them a CSMA channel of that rate with a drop-tail queue of 1,000 packets. This does the work of
+// ns-3's TapBridge without its helper program, which Debian's package lacks: the devices are opened here and passed to FdNetDevice.
+// The devices are named ns3tap, have no address, and disappear when the program ends. It prints "up" when it starts.
 #include "ns3/bridge-helper.h"
 #include "ns3/core-module.h"
 #include "ns3/csma-helper.h"

@@ -1,5 +1,5 @@
-// ns-3 on the two-way cells of docs/fidelity.md: a download, then an upload joins, drop-tail FIFOs counted in packets.
-// Prints goodputs while both are active and the mean RTT of the download, to be set beside real Linux.
+// ns-3 on the two-way cells of docs/fidelity.md: a download, an upload that joins later, drop-tail FIFOs counted in packets.
+// Prints the goodputs while both are active and the mean RTT of the download, for comparison with real Linux.
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"

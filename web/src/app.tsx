@@ -1,4 +1,4 @@
-// The page: controls, the animated line, charts, verdict, tour and challenge.
+// The page: controls, the animated link, charts, verdict, tour and challenge.
 
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
@@ -128,7 +128,7 @@ function useAnimation(state: State): void {
       const { from, to } = state.view.peek();
       const packets = state.packets.peek();
       let next = state.playhead.peek() + passed * state.speed.peek();
-      // A loop over the packets at hand, or over the time shown where that is shorter.
+      // Loops over the time of the loaded packets, or over the time shown if that is shorter.
       const last = Math.min(packets ? packets.to_s : to, to || Infinity, state.duration.peek());
       if (next > last) {
         const within = packets && packets.to_s < state.duration.peek() - 0.01 && packets.to_s < to;
@@ -158,7 +158,7 @@ function Problems({ state }: { state: State }): JSX.Element | null {
   );
 }
 
-/** Words between backticks are commands. */
+/** Text in which words between backticks are commands. */
 function Words({ text }: { text: string }): JSX.Element {
   return <>{text.split("`").map((part, place) => (place % 2 ? <code key={place}>{part}</code> : part))}</>;
 }
@@ -180,7 +180,7 @@ function Verdict({ state }: { state: State }): JSX.Element {
   );
 }
 
-// The animated line
+// The animated link
 
 const SPEEDS: readonly [number, string][] = [
   [0.01, "1/100 of real time"],
@@ -298,7 +298,7 @@ const Key = ({ colour, text, small }: { colour: string | undefined; text: string
   </span>
 );
 
-/** A patch of colour. Drawn as SVG, because the page's policy allows no style in attributes. */
+/** A colour sample. It is SVG because the page's content security policy permits no style attributes. */
 const Swatch = ({ colour, dashed, small }: { colour: string; dashed?: boolean; small?: boolean }): JSX.Element => (
   <svg width="14" height="10" aria-hidden="true">
     {dashed ? (
@@ -326,7 +326,7 @@ function curvesOf(name: ChartName, picture: Picture | null, colours: Ink, style:
   }));
 }
 
-/** Everything that a chart draws: the run, the pinned run, and the older run behind a run under way. */
+/** The contents of a chart: the run, the pinned run, and the previous run behind a run in progress. */
 export function chartOf(name: ChartName, state: State, colours: Ink, hiddenNames: ReadonlySet<string>): Chart & { name: ChartName } {
   const picture = state.picture.value;
   const finished = state.finished.value;
@@ -411,7 +411,7 @@ function useCanvas(draw: (canvas: HTMLCanvasElement) => void, dependencies: read
   const latest = useRef(draw);
   latest.current = draw;
   const plan = (): void => {
-    // At most one picture a frame.
+    // Draw at most once per frame.
     frame.current ||= requestAnimationFrame(() => {
       frame.current = 0;
       if (canvas.current) latest.current(canvas.current);
@@ -435,7 +435,7 @@ function ChartPanel({ name, state, colours, hiddenNames }: { name: ChartName; st
   const drawn = [state.picture.value, state.finished.value, state.pinned.value, state.view.value, colours, hiddenNames];
   const chart = useMemo(() => chartOf(name, state, colours, hiddenNames), drawn);
   const told = useMemo(() => summary(name, chart), [chart]);
-  // The playhead moves in every frame; the words follow it a few times a second.
+  // The playhead moves in every frame; the text follows a few times per second.
   const { from, to } = state.view.value;
   const frame: Frame = { from, to: to || state.duration.value, playhead: state.readTime.value, cursor: state.cursor.value };
   const over = useRef<HTMLCanvasElement>(null);
@@ -451,7 +451,7 @@ function ChartPanel({ name, state, colours, hiddenNames }: { name: ChartName; st
     },
     drawn,
   );
-  // The playhead and the cursor move on a canvas of their own: the curves are not drawn again.
+  // The playhead and the cursor have a canvas of their own, so the curves need not be drawn again.
   const mark = (): void => {
     const element = over.current;
     const [playhead, cursor] = [state.playhead.value, state.cursor.value];
@@ -551,7 +551,7 @@ function ChartPanel({ name, state, colours, hiddenNames }: { name: ChartName; st
   );
 }
 
-/** Time spent drawing charts, for the tests of speed. */
+/** Time spent drawing charts, for the speed tests. */
 export const drawing = { took: 0, charts: 0 };
 
 function summary(name: ChartName, chart: Chart): string {
@@ -688,7 +688,7 @@ function Slider(props: {
     const at = (step: number): number => snap(least * (most / least) ** (step / STEPS));
     let step = Number(event.currentTarget.value);
     const way = Math.sign(step - place);
-    // A press of a key changes the value, also where a step is smaller than the values are apart.
+    // A key press must change the value even if one step is smaller than the distance between two values.
     while (way && at(step) === value && step > 0 && step < STEPS) step += way;
     return at(step);
   };
@@ -717,7 +717,7 @@ function Controls({ state }: { state: State }): JSX.Element {
   const settings = state.settings.value;
   const line = description?.line;
   const key = line?.key ?? "";
-  /** The value that a slider was moved to stays until the description of the new state is there. */
+  /** A slider keeps the value set by the user until the description of the new state arrives. */
   const set = (name: string, fallback: number | null, factor = 1): number => {
     const raw = settings[name];
     const number = raw === undefined ? Number.NaN : Number.parseFloat(raw) * factor;
@@ -1093,7 +1093,7 @@ function Tour({ state }: { state: State }): JSX.Element {
     number.value = to;
     loadStep(state, to);
   };
-  /** Settings over those of the step; none at all are the scenario without any. */
+  /** Adds settings to those of the step. Without any settings, shows the plain scenario. */
   const tryIt = (each: Try): void => {
     const settings = Object.keys(each.settings).length ? { ...step.settings, ...each.settings } : {};
     if (state.text.value === step.scenario) state.use(settings);
@@ -1136,7 +1136,7 @@ interface Goal {
   readonly met: boolean;
 }
 
-/** How near a run is to the challenge's goals. */
+/** The goals of the challenge, and the values that a run reaches. */
 export function goals(picture: Picture | null): Goal[] {
   const flows = picture?.flows ?? [];
   const links = picture?.links ?? [];

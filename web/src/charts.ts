@@ -1,7 +1,7 @@
-// Curves over time on a canvas, or as SVG: one drawing routine with two pens.
+// Draws curves over time on a canvas or as SVG: one drawing routine with two pens.
 //
-// An own plotter instead of uPlot: the same code writes the exported SVG, draws a quarter of the work while a slider
-// moves, and knows the playhead, the pinned run and gaps.
+// This replaces uPlot for three reasons: the same code writes the exported SVG, it draws 25 % of the points while a
+// slider moves, and it supports the playhead, the pinned run and gaps.
 
 import * as format from "./format";
 import type { Column, Series } from "./simulator";
@@ -45,7 +45,7 @@ export interface Curve {
   readonly colour: string;
   readonly x: Column;
   readonly y: Column;
-  /** Of a pinned run, or of an older one behind the run under way. */
+  /** The run that the curve belongs to: the current one, the pinned one, or the previous one. */
   readonly style: "plain" | "pinned" | "old";
 }
 
@@ -59,8 +59,9 @@ export interface Chart {
 export interface Frame {
   readonly from: number;
   readonly to: number;
-  /** The time of the animation, and the time under the cursor. */
+  /** The time of the animation in seconds. */
   readonly playhead: number | null;
+  /** The time under the cursor in seconds. */
   readonly cursor: number | null;
 }
 
@@ -128,7 +129,7 @@ export class CanvasPen implements Pen {
 const escaped = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
-/** Collects SVG. Every text is escaped. */
+/** Writes SVG. All text is escaped. */
 export class SvgPen implements Pen {
   private readonly parts: string[] = [];
   private clips = 0;
@@ -171,7 +172,7 @@ export class SvgPen implements Pen {
   }
 }
 
-/** Round numbers from 0 (or `least`) that reach `most` in at most `steps` steps. */
+/** Round numbers from 0 (or `least`) to at least `most`, in at most `steps` steps. */
 export function ticks(least: number, most: number, steps: number): number[] {
   const raw = (most - least) / steps;
   if (!(raw > 0) || !Number.isFinite(raw)) return [least];
@@ -187,7 +188,7 @@ function label(value: number, step: number): string {
   return value.toFixed(decimals).replace(/\B(?=(\d{3})+(?!\d)\.?)/g, decimals ? "" : ",");
 }
 
-/** The greatest value of the curves in the frame. */
+/** The largest value of the curves within the frame. */
 export function greatest(chart: Chart, frame: Frame): number {
   let most = 0;
   for (const { x, y } of chart.curves) {
@@ -276,7 +277,7 @@ function drawCurve(pen: Pen, curve: Curve, x: Scale["x"], y: Scale["y"]): void {
   }, stroke);
 }
 
-/** The value of a curve at a time: that of the last point before it. */
+/** The value of a curve at a time: the value of the last point before that time. */
 export function valueAt(curve: { x: Column; y: Column }, time: number): number {
   let low = 0;
   let high = curve.x.length;
@@ -285,12 +286,12 @@ export function valueAt(curve: { x: Column; y: Column }, time: number): number {
     if ((curve.x[middle] as number) <= time) low = middle + 1;
     else high = middle;
   }
-  // In a gap the value before it still holds.
+  // Within a gap, use the value before the gap.
   while (low > 0 && Number.isNaN(curve.y[low - 1] as number)) low -= 1;
   return low ? (curve.y[low - 1] as number) : Number.NaN;
 }
 
-/** The charts of the page: title, unit, and how a value is written. */
+/** The charts of the page: title, unit, and format of a value. */
 export const CHARTS = {
   goodput: { title: "Goodput", what: "Goodput of each flow", unit: "bit/s", text: format.rate },
   rtt: { title: "Round trip", what: "Mean round trip of packets", unit: "ms", text: format.millis },
@@ -300,7 +301,7 @@ export const CHARTS = {
 
 export type ChartName = keyof typeof CHARTS;
 
-/** The colour of a series: by its direction, and its place among those of the same direction. */
+/** The colour of a series, chosen by its direction and its index among the series of that direction. */
 export function colourOf(series: Series, all: readonly Series[], colours: Ink): string {
   const same = all.filter((other) => other.chart === series.chart && other.direction === series.direction);
   const palette = series.direction === "down" ? colours.down : series.direction === "up" ? colours.up : colours.other;
@@ -314,7 +315,7 @@ const UNITS: Record<ChartName, readonly [number, string][]> = {
   cwnd: [[1, "B"], [1e-3, "kB"], [1e-6, "MB"]],
 };
 
-/** The unit in which the greatest value has few digits. */
+/** The unit in which the largest value has few digits. */
 export function unitFor(name: ChartName, most: number): readonly [number, string] {
   const units = UNITS[name];
   let found = units[0] as readonly [number, string];
@@ -322,7 +323,7 @@ export function unitFor(name: ChartName, most: number): readonly [number, string
   return found;
 }
 
-/** A canvas of so many CSS pixels, at the screen's resolution. */
+/** Resizes a canvas to this size in CSS pixels, at the screen's resolution. */
 export function prepare(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
   const ratio = Math.min(2, globalThis.devicePixelRatio || 1);
   const [wide, tall] = [Math.round(width * ratio), Math.round(height * ratio)];

@@ -1,4 +1,4 @@
-// Runs scenarios in slices and answers with pictures. It works in a worker, or in the page where there is no worker.
+// Runs scenarios in slices and answers with pictures. Works in a worker, or in the page if workers are unavailable.
 
 import { compile, Refused, Simulator, type Catalogue, type Description, type Problem, type Scene, type View } from "./simulator";
 
@@ -24,18 +24,18 @@ export type Reply =
   | { readonly kind: "file"; readonly id: number; readonly block: ArrayBuffer }
   | { readonly kind: "pinned"; readonly id: number; readonly block: ArrayBuffer | null }
   | { readonly kind: "refused"; readonly id: number; readonly problems: readonly Problem[] }
-  /** The instance is gone: the page starts another one. */
+  /** The instance has trapped: the page starts another one. */
   | { readonly kind: "trap"; readonly id: number; readonly reason: string };
 
-/** Events between two looks at the queue of questions: about 10 ms. */
+/** Events between two checks for new questions: about 10 ms. */
 const SLICE = 25_000;
-/** A run that needs less time than this is finished although a newer question waits: cancelling each time would starve
- * the picture. */
+/** A run shorter than this is finished even if a newer question waits. Cancelling each time would prevent any picture
+ * while a slider moves. */
 const NEARLY_DONE_MS = 50;
-/** A long run is shown this often while it goes on. */
+/** Interval between partial pictures of a long run. */
 const PARTIAL_MS = 50;
 
-/** The whole of a pinned run, whatever time is shown. */
+/** The view of a pinned run: always the whole run. */
 const PINNED: View = { columns: 800, from: 0, to: 0, packetsFrom: 0, packetsTo: 0 };
 
 export class Engine {
@@ -76,7 +76,7 @@ export class Engine {
     try {
       fault = this.simulator?.fault() ?? "";
     } catch {
-      // The instance cannot even say why it ended.
+      // After some traps even the message cannot be read.
     }
     const words = error instanceof Error ? error.message : String(error);
     return fault || `the simulator stopped (${words}), probably for lack of memory`;
@@ -113,7 +113,7 @@ export class Engine {
   }
 
   private async run(simulator: Simulator, id: number, scene: Scene, view: View): Promise<void> {
-    // A question that was overtaken while it waited is not begun.
+    // Skip a question if a newer one arrived while it waited.
     if (id !== this.newest) return this.reply({ kind: "cancelled", id });
     const begun = performance.now();
     simulator.open(scene, view);
@@ -147,7 +147,7 @@ export class Engine {
     this.reply({ kind: "picture", id, block, partial, took, memory: simulator.memory() }, [block]);
   }
 
-  /** Lets messages in: those of a channel of our own come behind those that wait. */
+  /** Lets waiting messages be handled first: a message on our own channel is delivered after them. */
   private pause(): Promise<void> {
     return new Promise((done) => {
       this.resume = done;

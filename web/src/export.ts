@@ -1,9 +1,9 @@
-// What leaves the page: files, a command line, a link, embed code.
+// Exports of the page: files, a command line, a link, embed code.
 
 import { CHARTS, CanvasPen, drawChart, SvgPen, type Chart, type ChartName, type Frame, type Ink } from "./charts";
 import type { Description, Picture, Scene } from "./simulator";
 
-/** Offers a file to the person. */
+/** Offers a file for download. */
 export function save(name: string, content: BlobPart, type: string): void {
   const url = URL.createObjectURL(new Blob([content], { type }));
   const link = document.createElement("a");
@@ -15,7 +15,7 @@ export function save(name: string, content: BlobPart, type: string): void {
 
 const quoted = (text: string): string => (/^[\w.=,/:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-/** The command that runs this state. */
+/** The command line that runs this scene. */
 export function command(scene: Scene, file: string): string {
   const settings = Object.entries(scene.settings).map(([key, value]) => ` \\\n  --set ${quoted(`${key}=${value}`)}`);
   return `lopsided run ${quoted(file)}${settings.join("")}`;
@@ -24,7 +24,7 @@ export function command(scene: Scene, file: string): string {
 export function csv(picture: Picture): string {
   const lines = ["chart,of,direction,time_s,value"];
   const cell = (text: string): string => {
-    // A spreadsheet takes a cell that begins with one of these for a formula.
+    // A spreadsheet would interpret a cell that starts with one of these characters as a formula.
     const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };

@@ -1,4 +1,4 @@
-// Quantities for people: three significant digits, as the simulator's sentences have them.
+// Formats quantities for people, with three significant digits as in the simulator's sentences.
 
 const NOTHING = "–";
 

@@ -1,11 +1,11 @@
-// Makes the figures of a report interactive: zoom, values under the cursor, curves on and off, a table behind each.
-// The report needs no network; without scripts its figures are the drawings that are there.
+// Makes the figures of a report interactive: zoom, values under the cursor, hidden curves, a table for each figure.
+// A report needs no network. Without scripts its figures remain static drawings.
 
 import { CanvasPen, drawChart, ink, prepare, scale, valueAt, type Chart, type Curve, type Frame, type Ink } from "./charts";
 
 interface Panel {
   readonly label: string;
-  /** A level that is drawn dashed, such as the size of the buffer. */
+  /** A level drawn as a dashed line, such as the size of the buffer. */
   readonly limit?: number;
   readonly curves: readonly { readonly name: string; readonly ink: string; readonly x: number[]; readonly y: (number | null)[] }[];
 }
@@ -17,7 +17,7 @@ interface Figure {
   readonly panels: readonly Panel[];
 }
 
-/** The inks of the drawings, in the order of the palettes here. */
+/** The colours of the static drawings, in the order of the palettes here. */
 const INKS: Record<string, readonly string[]> = {
   down: ["#2471c8", "#5b9be6", "#123f77", "#7fb3d9", "#3557a5"],
   up: ["#e0761a", "#f0a35c", "#9a4a06", "#f2b880", "#c25a2a"],
@@ -170,7 +170,7 @@ function liven(figure: HTMLElement, data: Figure): void {
   draw();
 }
 
-/** The values of the time shown, at most so many rows. It is made when it is opened. */
+/** A table of the values in the time shown, with a limited number of rows. It is built when the user opens it. */
 function table(panels: readonly { label: string; curves: readonly { name: string; x: Float64Array; y: Float32Array }[] }[], shown: () => [number, number]): HTMLElement {
   const details = element("details", {}, element("summary", { textContent: "Table" }));
   details.ontoggle = () => {
@@ -194,7 +194,7 @@ for (const script of document.querySelectorAll<HTMLScriptElement>("figure > scri
   try {
     liven(figure, JSON.parse(script.textContent ?? "") as Figure);
   } catch (error) {
-    // The drawing stays.
+    // The static drawing remains.
     console.warn(error);
   }
 }

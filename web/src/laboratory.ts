@@ -1,9 +1,9 @@
-// The page's side of the engine: one worker, the newest question first, a fresh worker after a trap.
+// The page's interface to the engine: one worker, the newest question first, another worker after a trap.
 
 import { Engine, type Question, type Reply } from "./engine";
 import { unpack, type Catalogue, type Description, type Picture, type Problem, type Scene, type View } from "./simulator";
 
-/** The places where the engine may run, the best first. */
+/** The places where the engine can run, in order of preference. */
 export type Place = "blob worker" | "data worker" | "page";
 
 export interface Shown {
@@ -11,7 +11,7 @@ export interface Shown {
   readonly scene: Scene;
   readonly view: View;
   readonly partial: boolean;
-  /** Time that the run took, in ms. */
+  /** Duration of the run in ms. */
   readonly took: number;
 }
 
@@ -22,7 +22,7 @@ export interface Callbacks {
   ready(catalogue: Catalogue): void;
 }
 
-/** A worker that holds more memory than this is replaced when it rests: WebAssembly never returns any. */
+/** An idle worker with more memory than this is replaced, because WebAssembly never returns memory. */
 const MOST_MEMORY = 300 * 2 ** 20;
 
 interface Waiting {
@@ -38,7 +38,7 @@ export class Laboratory {
   private module: WebAssembly.Module | null = null;
   private asked = 0;
   private newest = 0;
-  /** Runs that were asked for and have not ended. */
+  /** Runs requested and not yet finished. */
   private readonly runs = new Map<number, { scene: Scene; view: View }>();
   private readonly waiting = new Map<number, Waiting>();
   private pinned: Scene | null = null;
@@ -51,7 +51,7 @@ export class Laboratory {
     this.spawn();
   }
 
-  /** Runs the scene; an older run that is far from its end is given up. */
+  /** Runs the scene. Cancels an older run that is far from its end. */
   run(scene: Scene, view: View): void {
     const id = ++this.asked;
     this.newest = id;
@@ -71,7 +71,7 @@ export class Laboratory {
     return reply.block;
   }
 
-  /** Compares later runs with this one, and returns its picture; with none for `null`. */
+  /** Compares later runs with this one and returns its picture. `null` stops comparing. */
   async pin(scene: Scene | null): Promise<Picture | null> {
     this.pinned = scene;
     const reply = await this.request((id) => ({ kind: "pin", id, scene }));
@@ -141,7 +141,7 @@ export class Laboratory {
     const worker = this.worker();
     if (worker) {
       worker.onmessage = (event: MessageEvent<Reply>) => this.heard(event.data);
-      // A frame without an origin may refuse the worker's code only when it loads.
+      // A frame without an origin may reject the worker's code only at load time.
       worker.onerror = () => {
         if (this.catalogue) return;
         worker.terminate();

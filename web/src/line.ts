@@ -1,10 +1,10 @@
-// The animated line: packets that wait in both buffers, and packets on the wire, at one instant.
+// The animated link: packets waiting in both buffers, and packets on the wire, at one time.
 
 import { prepare, type Ink } from "./charts";
 import * as format from "./format";
 import type { Column, Description, Packets } from "./simulator";
 
-/** What a packet is; the order is that of crate `page`, `packets.rs`. */
+/** The kinds of packets, numbered as in crate `page`, `packets.rs`. */
 const DATA = 0;
 const ACK = 1;
 const DATAGRAM = 2;
@@ -24,14 +24,14 @@ interface Lane {
 }
 
 export class Line {
-  /** What was drawn last, for the packet under the cursor. */
+  /** The packets drawn last, to find the one under the cursor. */
   places: Place[] = [];
-  /** Packets waiting in the buffers at the time drawn last. */
+  /** Numbers of packets waiting in the buffers at the time drawn last. */
   waiting = { down: 0, up: 0, acksUp: 0, acksDown: 0 };
   private packets: Packets | null = null;
   private order: { down: number[]; up: number[] } = { down: [], up: [] };
   private deepest = { down: 1, up: 1 };
-  /** The largest buffer of this scenario so far: a smaller one is drawn as a shorter box. */
+  /** The largest buffer of this scenario so far. A smaller buffer is drawn as a shorter box. */
   private largest = { down: 0, up: 0 };
 
   constructor(private readonly canvas: HTMLCanvasElement) {}
@@ -84,7 +84,7 @@ export class Line {
     return this.places.findLast(near) ?? null;
   }
 
-  /** A packet in words. */
+  /** A description of a packet in words. */
   describe(row: number, names: readonly string[], reasons: readonly { name: string; text: string }[]): string {
     const packets = this.packets;
     if (!packets) return "";
@@ -122,7 +122,7 @@ export class Line {
     const box = inner * 0.52;
     const wire = inner - box - 14;
     const tall = Math.min(46, Math.max(26, this.canvas.clientHeight * 0.2));
-    // Down: from the left; up: from the right.
+    // Downstream packets move from the left, upstream packets from the right.
     const mirror = (x: number, wide: number): number => (lane.up ? width - x - wide : x);
     const boxX = side + 4;
     const top = lane.y - tall / 2;
@@ -151,8 +151,8 @@ export class Line {
     context.fillText(room ? `${name} · ${held}` : held, textX, top - 10);
   }
 
-  /** Packets for which the box's room is drawn, and how many of them the buffer takes. A buffer that is far larger than
-   * its queue is drawn as deep as the queue. */
+  /** Number of packets that fit in the drawn box, and number that the buffer takes. A buffer far larger than its queue
+   * is drawn only as deep as the queue. */
   private slots(up: boolean, limit: number | null): { slots: number; shown: number } {
     const key = up ? "up" : "down";
     if (limit && limit <= Math.max(200, 4 * this.deepest[key])) {
@@ -188,7 +188,7 @@ export class Line {
         const isAck = packets.kind[row] === ACK;
         const colour = this.colour(row, lane.up, colours);
         if (lost && !(leaves <= time)) {
-          // It had no room, or its queue dropped it: it falls.
+          // Dropped packets fall out of the picture.
           const fall = (time - arrives) / 0.12;
           if (arrives <= time && fall < 1) {
             context.globalAlpha = 1 - fall;
@@ -199,7 +199,7 @@ export class Line {
           if (arrives <= time) continue;
         }
         if (!(leaves <= time)) {
-          // First come, first at the wire: the packet that waits longest is nearest to it.
+          // The packet that waits longest is drawn nearest to the wire.
           waiting += 1;
           if (isAck) acks += 1;
           const place = waiting - 1;
@@ -251,7 +251,7 @@ export class Line {
       case DATA:
         return packets.again[row] ? colours.alarm : ((up ? colours.up[0] : colours.down[0]) as string);
       case ACK:
-        // An ACK has the colour of the data that it acknowledges: it goes the other way.
+        // An ACK has the colour of the data that it acknowledges, which is the colour of the opposite direction.
         return (up ? colours.down[1] : colours.up[1]) as string;
       case DATAGRAM:
         return colours.other[1] as string;
@@ -261,7 +261,7 @@ export class Line {
   }
 }
 
-/** The most packets that wait at once. */
+/** Largest number of packets that wait at the same time. */
 function deepest(packets: Packets, rows: readonly number[]): number {
   const changes: [number, number][] = [];
   for (const row of rows) {

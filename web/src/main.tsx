@@ -1,4 +1,4 @@
-// The page's beginning: what was baked in, or what the link holds.
+// Starts the page with the state that the link holds, or with the state stored in the page.
 
 import { render } from "preact";
 import { App, drawing } from "./app";
@@ -11,7 +11,7 @@ const content = (id: string): string => document.getElementById(id)?.textContent
 async function begin(): Promise<void> {
   const baked = JSON.parse(content("baked") || "{}") as Partial<Baked>;
   const state = new State(baked.version ?? "", baked.folders ?? []);
-  // For tests and for whoever looks under the bonnet.
+  // For tests and for debugging.
   Object.assign(globalThis, { lopsided: { state, drawing } });
   const hash = location.hash;
   let shared = null;
@@ -27,7 +27,7 @@ async function begin(): Promise<void> {
   const root = document.getElementById("app") as HTMLElement;
   root.replaceChildren();
   render(<App state={state} />, root);
-  // The first picture is on the screen before the simulator takes the processor.
+  // Show the first picture before the simulator occupies the processor.
   requestAnimationFrame(() =>
     setTimeout(() => {
       state.start(content("wasm"), content("worker"));

@@ -1,4 +1,4 @@
-// Scenarios that the page brings: the tour, the challenge, and the remedies.
+// The scenarios of the page: the tour, the challenge, and the remedies.
 
 export const ADSL = `[scenario]
 title = "A download and an upload on a 2400/196 kbit/s line"
@@ -124,7 +124,7 @@ export interface Step {
   readonly watch: string;
   readonly scenario: string;
   readonly settings: Readonly<Record<string, string>>;
-  /** The time shown, and the time at which the animation begins. */
+  /** Time at which the animation starts, in seconds. */
   readonly at: number;
   readonly tries: readonly Try[];
   readonly paper: string;
@@ -244,11 +244,11 @@ export const TOUR: readonly Step[] = [
 export interface Remedy {
   readonly name: string;
   readonly label: string;
-  /** Settings for a line whose settings begin with `key`, around the queue that it has. */
+  /** The remedy's settings for a link whose keys have the prefix `key`, given the link's present queue. */
   settings(key: string, queue: string, downRate: string): Record<string, string>;
 }
 
-/** Remedies for the way back of ACKs, as `lopsided ackpath` has them. */
+/** Remedies for the ACK path, as in `lopsided ackpath`. */
 export const REMEDIES: readonly Remedy[] = [
   { name: "none", label: "none", settings: () => ({}) },
   {
@@ -273,7 +273,7 @@ export const REMEDIES: readonly Remedy[] = [
   { name: "bursts", label: "bursts of at most 4 segments", settings: () => ({ "stack.max_burst": "4" }) },
 ];
 
-/** Disciplines to choose from; any other one is set in the TOML. */
+/** Disciplines offered in the menu. Any other discipline can be set in the TOML. */
 export const QUEUES: readonly { readonly name: string; readonly label: string; readonly toml: (limit: number) => string }[] = [
   { name: "fifo", label: "FIFO (drop-tail)", toml: (limit) => `{ kind = "fifo", limit = "${limit} packets" }` },
   { name: "codel", label: "CoDel", toml: () => '{ kind = "codel" }' },
@@ -286,11 +286,11 @@ export const QUEUES: readonly { readonly name: string; readonly label: string; r
   { name: "dualpi2", label: "DualPI2 (L4S)", toml: () => '{ kind = "dualpi2" }' },
 ];
 
-/** The challenge: what a household's line should reach. */
+/** The goals of the challenge for the access link of a household. */
 export const CHALLENGE = {
   scenario: HOUSEHOLD,
   rttMs: 50,
-  /** Of the goodput that a line full of whole packets would have: 1,448 bytes of payload in 1,514 bytes of Ethernet. */
+  /** Fraction of the goodput of a fully used link: 1,448 bytes of payload in 1,514 bytes of Ethernet. */
   share: 0.9,
   payload: 1448 / 1514,
 } as const;

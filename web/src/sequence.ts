@@ -1,4 +1,4 @@
-// The time-sequence diagram of one flow: what was sent, what was sent again, and what was acknowledged.
+// The time-sequence diagram of one flow: data sent, data retransmitted, and data acknowledged.
 
 import { ticks, type Frame, type Ink, type Pen } from "./charts";
 import * as format from "./format";

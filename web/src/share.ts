@@ -11,8 +11,9 @@ export interface Shared {
   readonly at: number;
 }
 
-/** The longest fragment that the page writes, and that it reads. */
+/** The longest fragment that the page writes, in characters. */
 export const MOST_WRITTEN = 2000;
+/** The longest fragment that the page reads, in characters. */
 const MOST_READ = 8000;
 /** The longest JSON that a fragment may inflate to. */
 const MOST_INFLATED = 64 * 1024;
@@ -28,13 +29,13 @@ export async function encode(shared: Shared): Promise<string> {
   return PREFIX + btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** TOML without comments and indents; a line whose `#` may stand in a text stays as it is. */
+/** TOML without comments and indents. A line stays unchanged if its `#` may be part of a string. */
 function bare(text: string): string {
   const lines = text.split("\n").map((line) => (/^[^"'#]*("[^"\\]*"[^"'#]*)*#/.test(line) && !/"""|'''/.test(text) ? line.replace(/^((?:[^"'#]|"[^"\\]*")*)#.*$/, "$1") : line).trimEnd());
   return lines.filter((line) => line.trim() !== "").join("\n");
 }
 
-/** What a fragment holds. Throws an Error, in words for people, if it is not a link of this page. */
+/** Decodes a fragment. Throws an Error with a message for people if it is not a link of this page. */
 export async function decode(fragment: string): Promise<Shared> {
   const text = fragment.replace(/^#/, "");
   if (!text.startsWith(PREFIX)) throw new Error("this link is not one of this page");

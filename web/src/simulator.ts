@@ -1,6 +1,6 @@
 // The simulator's WebAssembly functions as an object, and its answers as typed arrays.
 
-/** What the page asks the simulator to run: TOML, and settings over it as `--set` takes them. */
+/** A scenario for the simulator: TOML, and settings that override it as with `--set`. */
 export interface Scene {
   readonly text: string;
   readonly settings: Readonly<Record<string, string>>;
@@ -97,7 +97,7 @@ export interface LinkRow {
   readonly marked_packets: number;
 }
 
-/** The curves of a run, and of a finished one everything else. */
+/** The curves of a run, and all other results if the run has finished. */
 export interface Picture {
   readonly now_s: number;
   readonly series: readonly Series[];
@@ -119,7 +119,7 @@ export interface Direction {
   readonly loss: boolean;
 }
 
-/** What a scenario has that can be shown and changed. */
+/** The parts of a scenario that the page can show and change. */
 export interface Description {
   readonly name: string;
   readonly title: string;
@@ -143,7 +143,7 @@ export interface Description {
     readonly down: Direction;
     readonly up: Direction;
   };
-  /** TOML with every default written out. */
+  /** The scenario as TOML with every default. */
   readonly scenario: string;
 }
 
@@ -173,14 +173,14 @@ interface Exports extends WebAssembly.Exports {
   capture_host(): number;
 }
 
-/** The scenario, or the run, cannot be had; the reasons are for people. */
+/** The scenario is invalid or cannot be run. The reasons are for people. */
 export class Refused extends Error {
   constructor(readonly problems: readonly Problem[]) {
     super(problems.map((problem) => problem.message).join("; "));
   }
 }
 
-/** One instance of the module. After a trap it is of no further use. */
+/** One instance of the module. A trap makes it unusable. */
 export class Simulator {
   private readonly exports: Exports;
 
@@ -188,12 +188,12 @@ export class Simulator {
     this.exports = instance.exports as Exports;
   }
 
-  /** Bytes of memory that the instance holds; it never returns any. */
+  /** Memory of the instance in bytes. It never shrinks. */
   memory(): number {
     return this.exports.memory.buffer.byteLength;
   }
 
-  /** The message of the panic that ended this instance; empty if there is none. */
+  /** The message of the panic that ended this instance, or an empty text. */
   fault(): string {
     return new TextDecoder().decode(this.bytes(this.exports.fault_ptr(), this.exports.fault_len()));
   }
@@ -214,7 +214,7 @@ export class Simulator {
     this.settle(this.exports.open(view.columns, view.from, view.to, view.packetsFrom, view.packetsTo));
   }
 
-  /** Handles about so many events; true at the end of the run. */
+  /** Handles about this number of events. Returns true at the end of the run. */
   advance(events: number): boolean {
     const state = this.exports.advance(1e9, events);
     if (state === 1) this.settle(1);
@@ -241,7 +241,7 @@ export class Simulator {
     this.exports.close();
   }
 
-  /** Compares later runs with the last finished one, or with none. */
+  /** Starts or stops comparing later runs with the last finished one. */
   pin(on: boolean): void {
     this.exports.pin(on ? 1 : 0);
   }
@@ -262,7 +262,7 @@ export class Simulator {
     if (failed) throw new Refused((head(this.answer()) as { problems: Problem[] }).problems);
   }
 
-  /** A copy: it travels to the page, and the memory may grow under a view. */
+  /** Returns a copy, because the answer is sent to the page, and a view would become invalid if the memory grows. */
   private answer(): ArrayBuffer {
     return this.bytes(this.exports.answer_ptr(), this.exports.answer_len()).slice().buffer;
   }
@@ -281,7 +281,7 @@ interface Places {
   columns: [number, number, number][];
 }
 
-/** A block of the simulator with its columns in place. The layout is that of crate `page`, `answer.rs`. */
+/** Decodes a block of the simulator with its columns. Crate `page`, `answer.rs`, defines the layout. */
 export function unpack(block: ArrayBuffer): Picture {
   const found = head(block) as Places & { series: Record<string, unknown>[]; packets?: Record<string, unknown> };
   const begin = 4 + new DataView(block).getUint32(0, true);
@@ -306,7 +306,7 @@ export function unpack(block: ArrayBuffer): Picture {
   return found as unknown as Picture;
 }
 
-/** Bytes of base64. `fromBase64` is 50 times as fast as a loop where a browser has it. */
+/** Decodes base64. The browser's `fromBase64`, if available, is 50 times as fast as a loop. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   const native = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
   if (native) return native.call(Uint8Array, text);
@@ -316,7 +316,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** The module of gzip in base64. */
+/** Compiles a module given as gzip in base64. */
 export async function compile(packed: string): Promise<WebAssembly.Module> {
   const stream = new Blob([fromBase64(packed)]).stream().pipeThrough(new DecompressionStream("gzip"));
   return WebAssembly.compile(await new Response(stream).arrayBuffer());

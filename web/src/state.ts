@@ -1,4 +1,4 @@
-// What the page shows, as signals, and what changes it.
+// The state of the page as signals, and the functions that change it.
 
 import { batch, computed, effect, signal } from "@preact/signals";
 import { Laboratory, type Shown } from "./laboratory";
@@ -6,7 +6,7 @@ import type { Catalogue, Description, Packets, Picture, Problem, Scene, View } f
 import { fromBase64, unpack } from "./simulator";
 import * as share from "./share";
 
-/** What the command that writes the page puts into it. */
+/** The data that `lopsided` writes into the page. */
 export interface Baked {
   readonly text: string;
   readonly settings: Readonly<Record<string, string>>;
@@ -28,13 +28,13 @@ export interface Folder {
   readonly scenario: string;
 }
 
-/** Columns of a chart while a control moves: a quarter of the work. */
+/** Columns of a chart while a control moves: about 25 % of the work. */
 const COARSE = 150;
-/** The full run comes this long after the last move. */
+/** Delay from the last move of a control to the full run. */
 const REST_MS = 150;
-/** A run that takes longer is made without packets while a control moves. */
+/** Runs longer than this skip the packets while a control moves. */
 const LIGHT_MS = 60;
-/** Packets in one window of the animation. */
+/** Approximate number of packets in one window of the animation. */
 const WINDOW_PACKETS = 12_000;
 
 export class State {
@@ -42,7 +42,7 @@ export class State {
   readonly settings = signal<Readonly<Record<string, string>>>({});
   readonly description = signal<Description | null>(null);
   readonly picture = signal<Picture | null>(null);
-  /** The last finished picture: behind a run under way it stays, faded. */
+  /** The last finished picture. It stays visible, faded, behind a run in progress. */
   readonly finished = signal<Picture | null>(null);
   readonly packets = signal<Packets | null>(null);
   readonly pinned = signal<{ readonly scene: Scene; readonly picture: Picture; readonly words: string } | null>(null);
@@ -51,7 +51,7 @@ export class State {
   readonly catalogue = signal<Catalogue | null>(null);
   readonly view = signal({ from: 0, to: 0 });
   readonly playhead = signal(0);
-  /** The playhead as words follow it: a few times a second while the animation plays. */
+  /** The playhead's time for text, updated a few times per second while the animation plays. */
   readonly readTime = signal(0);
   readonly cursor = signal<number | null>(null);
   readonly playing = signal(false);
@@ -97,7 +97,7 @@ export class State {
     });
   }
 
-  /** Shows what was baked into the page until the simulator answers. */
+  /** Shows the picture stored in the page until the simulator answers. */
   async bake(baked: Baked): Promise<void> {
     batch(() => {
       this.text.value = baked.text;
@@ -119,7 +119,7 @@ export class State {
     });
   }
 
-  /** Another scenario altogether. */
+  /** Loads another scenario. */
   async load(text: string, settings: Readonly<Record<string, string>> = {}, at?: number): Promise<void> {
     batch(() => {
       this.text.value = text;
@@ -139,18 +139,18 @@ export class State {
     this.ask(false);
   }
 
-  /** The same scenario with these settings alone: the time shown stays. */
+  /** Replaces all settings of the same scenario. The time shown stays. */
   use(settings: Readonly<Record<string, string>>): void {
     this.settings.value = settings;
     this.ask(false);
     void this.describe();
   }
 
-  /** Changes settings: `null` takes one away. */
+  /** Changes settings. `null` removes one. */
   set(changes: Readonly<Record<string, string | null>>, moving: boolean): void {
     const next: Record<string, string> = { ...this.settings.value };
     for (const [key, value] of Object.entries(changes)) {
-      // A table replaces what was set inside it before.
+      // Setting a table removes earlier settings of its keys.
       for (const old of Object.keys(next)) if (old === key || old.startsWith(`${key}.`)) delete next[old];
       if (value !== null) next[key] = value;
     }
@@ -173,13 +173,13 @@ export class State {
         if (this.playhead.value > description.duration_s) this.playhead.value = description.duration_s / 2;
       });
     } catch (error) {
-      // The run that was asked for as well brings the problems with their places.
+      // The run requested below reports the problems with their positions.
       if (!this.description.value) this.ask(false);
       void error;
     }
   }
 
-  /** Asks for a run of the scene as it is now. */
+  /** Requests a run of the current scene. */
   ask(moving: boolean): void {
     if (!this.laboratory) return;
     this.busy.value = true;
@@ -231,7 +231,7 @@ export class State {
     const line = this.description.value?.line;
     const { from, to } = this.view.value;
     const rate = (line?.down.rate_bps ?? 1e8) + (line?.up.rate_bps ?? 1e8);
-    // Each full packet of 12,000 bits has half an ACK on the other side.
+    // Each full packet of 12,000 bits causes half an ACK in the opposite direction.
     const span = Math.max(0.02, Math.min(20, WINDOW_PACKETS / ((rate / 12_000) * 1.5)));
     if (to > from && to - from <= span * 1.01) return [from, to];
     const start = Math.max(0, this.playhead.value - span * 0.15);

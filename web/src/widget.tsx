@@ -14,7 +14,7 @@ interface Model {
 
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const baked = model.get("baked");
-  // The notebook's styles stay outside, and ours inside.
+  // The shadow root separates the notebook's styles from the page's.
   const root = el.attachShadow({ mode: "open" });
   const sheet = document.createElement("style");
   sheet.textContent = STYLE.replaceAll(":root", ":host");
