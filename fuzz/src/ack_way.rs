@@ -104,7 +104,7 @@ fn cross(chain: [usize; 2], rule: Option<FilterRule>, reporting: bool) {
     };
     let ecn = if reporting { 2 } else { 1 };
     let setup = Setup { freebsd: false, sack: reporting, timestamps: reporting, ecn, stages: 0, seed: 1 };
-    // 4 % of the segments are lost. Of the others every second one is marked.
+    // About 4 % of the segments are lost. Every second one of the rest is marked.
     let fates = (0..97).map(|number| if number % 23 == 7 { LOST } else { MARKED + number % 2 }).collect();
     let stages = chain.into_iter().filter(|kind| *kind > 0).map(stage).collect();
     let mut way = Way::new(&setup, queue.build(1, "way").expect("it is a queue").checked(), stages, fates);

@@ -124,6 +124,7 @@ impl Sender {
         let now = io.now();
         self.phase = Phase::Sending;
         self.attempts += 1;
+        // Draw the jitter for each transfer, so that repeated flows do not stay in step.
         let wait = match self.transfer {
             Transfer::Bulk { wait, wait_jitter } => wait + Duration::from_nanos(io.rng().below(wait_jitter.as_nanos())),
             _ => Duration::ZERO,
@@ -149,6 +150,7 @@ impl Sender {
             if written == 0 {
                 break;
             }
+            // PLENTY stands for infinity and is never used up.
             self.left -= if self.left == PLENTY { 0 } else { written };
         }
         // Close only when the connection is established: before that there is no connection for a FIN to end.
@@ -189,6 +191,7 @@ impl Application for Sender {
 
     fn on_event(&mut self, socket: SocketId, event: SocketEvent, io: &mut dyn Sockets) {
         if self.answers && event == SocketEvent::Accepted && self.phase != Phase::Ended {
+            // A later connection of the asker replaces the former one.
             self.socket = Some(socket);
             self.prepare(io);
         }

@@ -69,6 +69,7 @@ impl AppConfig {
     /// The side that waits for the other side to open a connection. [`Side::To`] for an application of the run's own,
     /// because only its factory can decide.
     pub fn listener(&self, opening: Opening) -> Side {
+        // Build the pair only to read its listener. Built-in applications choose it without looking at the flow.
         let nowhere = FlowContext { name: String::new(), start: Time::ZERO, stop: Time::ZERO, opening };
         self.build(&nowhere, &RunApplications::default()).map_or(Side::To, |pair| pair.listener)
     }

@@ -32,6 +32,7 @@ impl Part for DatagramConfig {
     ];
 
     fn check(&self) -> Result<(), Fault> {
+        // RFC 768 and RFC 791: a datagram without data is valid, so the headers alone are the minimum.
         let least = u64::from(IPV4_HEADER + UDP_HEADER);
         if !(least..=u64::from(u16::MAX)).contains(&self.size.get()) {
             return Err(Fault::new("size", "a UDP packet has 28 B to 65535 B, its headers counted"));
@@ -71,6 +72,7 @@ impl DatagramSender {
             self.next = Some(next + interval.max(Duration::from_nanos(1)));
             self.carry = carry;
             let headers = IPV4_HEADER + UDP_HEADER;
+            // `size` counts the whole IP packet, so subtract the headers.
             io.send_datagram(Payload::virtual_len((self.size.get() as u32).saturating_sub(headers)));
         }
     }

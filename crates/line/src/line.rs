@@ -104,6 +104,7 @@ impl Line {
         }
         scenario.flows.clear();
         scenario.duration = FOREVER;
+        // A line has no end, so samples would fill the memory.
         scenario.record.interval = None;
         let capture = config.capture.map(|out| capture(&scenario, out));
         let outside = ends.map(|host| Outside {
@@ -167,6 +168,7 @@ impl Line {
     /// # Panics
     /// If `now` is earlier than in a previous call, and no datagram waits.
     pub fn poll(&mut self, now: Time) -> Option<Delivery> {
+        // A delivery that is already due needs no advance of the network.
         if self.arrived.front().is_some_and(|first| first.at <= now) {
             return self.arrived.pop_front();
         }
@@ -250,6 +252,7 @@ impl Line {
 }
 
 fn contents(packet: &Packet) -> Vec<u8> {
+    // A packet of `send_ip` returns whole, one of `send` only with its payload.
     if packet.is_foreign() { wire::encode(packet) } else { packet.payload().bytes().unwrap_or_default().to_vec() }
 }
 

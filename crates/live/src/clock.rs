@@ -48,6 +48,7 @@ impl Clock {
     /// Time since the origin, or 0 before it.
     #[inline]
     pub fn now(&self) -> Time {
+        // `elapsed` is 0 before the origin, so the time never becomes negative.
         Time::from_nanos(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 }

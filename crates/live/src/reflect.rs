@@ -152,6 +152,7 @@ impl Turner {
     pub fn turn(&mut self, octets: &[u8]) -> Turned {
         let Ok(new) = wire::read_foreign(FlowId(0), octets) else { return Turned::On };
         let mut cx = Cx::new(Time::ZERO, NodeId(0), &mut self.accounting);
+        // The simulator's `turn` works on packets that are booked, so book this one and release it again.
         let mut packet = cx.originate(new);
         let sender = packet.src();
         let turned = turn(&mut packet, &mut cx);
@@ -192,6 +193,7 @@ pub fn reflect(reflection: &Reflection) -> Result<Reflected, ReflectError> {
     keep_only_net_admin().map_err(ReflectError::Queue)?;
     let (mut turner, mut found, mut octets) = (Turner::new(reflection), Reflected::default(), Vec::new());
     let mut second = instant();
+    // A closure, so that the keeper removes the rules after any error.
     let worked = (|| loop {
         let mut waits = [PollFd::new(queue.as_fd(), PollFlags::POLLIN), PollFd::new(ending.as_fd(), PollFlags::POLLIN)];
         match poll(&mut waits, PollTimeout::NONE) {
@@ -202,6 +204,7 @@ pub fn reflect(reflection: &Reflection) -> Result<Reflected, ReflectError> {
             ending.take()?;
             return Ok(());
         }
+        // The rate limit is per second, checked only when packets arrive.
         if second.elapsed() >= Duration::from_secs(1) {
             second = instant();
             turner.next_second();

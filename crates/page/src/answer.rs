@@ -49,6 +49,7 @@ impl Answer {
     }
 
     fn packed(mut head: String, data: &[u8]) -> Answer {
+        // The page views the columns as typed arrays, which must be aligned.
         while (4 + head.len()) % 8 > 0 {
             head.push(' ');
         }

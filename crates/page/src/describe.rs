@@ -58,6 +58,7 @@ fn line(scenario: &Scenario, request: &Request) -> Json {
     let takes = |key: &str, value: &str| {
         let mut changed = request.clone();
         changed.settings.push((key.to_owned(), value.to_owned()));
+        // A key that adds a link would also be accepted, so compare the number of links.
         changed.scenario().is_ok_and(|changed| changed.graph.links.len() == scenario.graph.links.len())
     };
     let is_key =

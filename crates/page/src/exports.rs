@@ -108,6 +108,7 @@ pub extern "C" fn describe_scenario() -> u32 {
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn open(columns: u32, from_s: f64, to_s: f64, packets_from_s: f64, packets_to_s: f64) -> u32 {
     with(|state| {
+        // Free the memory of the previous run before the next one starts.
         state.session = None;
         let request = Request::read(&state.input);
         let opened = request.scenario().and_then(|scenario| {
@@ -185,6 +186,7 @@ pub extern "C" fn pin(on: u32) {
 pub extern "C" fn capture_host() -> u32 {
     with(|state| {
         let mut request = Request::read(&state.input);
+        // The host is not a setting of the scenario, so remove it.
         let host = if request.settings.is_empty() { String::new() } else { request.settings.remove(0).1 };
         let outcome = capture(&request, &host);
         settle(state, outcome)

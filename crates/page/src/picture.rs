@@ -71,6 +71,7 @@ fn curved(scenario: &Scenario) -> Vec<Curved<'_>> {
             }
         }
     }
+    // Groups can be numerous as well. A chart with more curves is unreadable.
     found.truncate(2 * MOST_CURVES);
     found
 }

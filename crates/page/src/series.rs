@@ -21,6 +21,7 @@ impl Curve {
         let last = (self.time_s.partition_point(|time| *time <= to_s) + 1).min(self.time_s.len());
         let columns = columns.max(1);
         let mut reduced = Curve::default();
+        // Few points need no reduction.
         if last.saturating_sub(first) <= 2 * columns {
             reduced.time_s.extend_from_slice(&self.time_s[first..last]);
             reduced.value.extend_from_slice(&self.value[first..last]);
@@ -49,6 +50,7 @@ impl Curve {
             }
             match (least, greatest) {
                 (Some(least), Some(greatest)) => {
+                    // Keep the order in time, so that the line does not go backwards.
                     let (one, other) = (least.min(greatest), least.max(greatest));
                     reduced.push(self.time_s[one], self.value[one]);
                     if other > one {

@@ -39,6 +39,7 @@ impl Session {
         let mut scenario = request.scenario()?;
         let (interval, every) = view.interval(&scenario);
         scenario.record.interval = Some(interval);
+        // Switch off recordings that the page never shows: they would cost time and memory.
         scenario.record.on_change = false;
         scenario.record.events = false;
         scenario.record.tcp_events = false;
@@ -213,6 +214,7 @@ pub fn capture(request: &Request, host: &str) -> Result<Answer, Problems> {
     let scenario = Arc::clone(&session.scenario);
     session.run =
         Run::new(scenario, session.scenario.seed, options).map_err(|error| Problems::of(error.to_string()))?;
+    // In slices, so that the limit of events applies here too.
     while !session.advance(1e9, 1 << 20)? {}
     capture.finish().map_err(|error| Problems::of(error.to_string()))?;
     let bytes = std::mem::take(&mut *file.0.lock().unwrap_or_else(PoisonError::into_inner));

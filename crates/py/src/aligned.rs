@@ -52,12 +52,14 @@ pub(crate) fn align<'py>(
     }
     let rules = Rules { tolerance: tolerance_ns, compared };
     let wanted = Wanted { before, after, drawn, parts };
+    // Reading captures can take seconds. Other Python threads may run meanwhile.
     let (one, other) = py.detach(|| Ok::<_, Failure>((load(&one)?, load(&other)?)))?;
     let found = PyList::empty(py);
     for (place_one, place_other) in flows {
         let these = of_flow(&one, &place_one)?;
         let those = of_flow(&other, &place_other)?;
         let connections = PyList::empty(py);
+        // Extra connections of one capture have no counterpart; `connections` reports their number.
         for (this, that) in these.iter().zip(&those) {
             let lasted = Lasted { one: since(&one, this), other: since(&other, that) };
             connections.append(connection(py, this, that, lasted, &rules, wanted)?)?;
@@ -157,6 +159,7 @@ fn scene<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let pairs = aligned.pairs();
     let is_it = |pair: &Pair<'_>| pair.from() == Some(at.from) && pair.number == at.number;
+    // Include the diverging pair itself in the context.
     let place = pairs.iter().position(is_it).map_or(0, |place| place + 1);
     let shown = &pairs[place.saturating_sub(wanted.before + 1)..place];
     let sides = [one, other].map(|side| (side, side.place_of(at.from, at.number)));

@@ -71,10 +71,12 @@ impl Batch {
                 cores,
             })
             .collect();
+        // More threads than jobs would only wait.
         let workers = workers.clamp(1, jobs.len().max(1));
         let monitors = jobs.iter().map(|_| Arc::default()).collect();
         let asks_python = queue::any_registered() || jobs.iter().any(|job| !job.own.is_empty());
         let work = Arc::new(Work { jobs, next: AtomicUsize::new(0), monitors, within_python: Mutex::default() });
+        // A full channel stops the workers until Python takes results.
         let (sender, receiver) = sync_channel(workers);
         for _ in 0..workers {
             let (work, sender) = (Arc::clone(&work), sender.clone());
@@ -99,6 +101,7 @@ impl Batch {
     /// timeout.
     fn wait<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Option<(usize, Bound<'py, PyAny>)>> {
         let patience = Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
+        // Release the interpreter while waiting, so that signal handlers and other threads can run.
         let received = py.detach(|| self.done.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(patience));
         match received {
             Ok((number, Ok((result, seen)))) => {
@@ -142,6 +145,7 @@ impl Drop for Batch {
 
 impl Batch {
     fn cancel(&self) {
+        // No job is left to take, so the workers end after their current run.
         self.work.next.store(self.work.jobs.len(), Ordering::Relaxed);
         self.work.monitors.iter().for_each(|monitor| monitor.cancel());
     }
@@ -173,6 +177,7 @@ impl Work {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = self.jobs.get(number) else { return };
+            // A panic must end only this run, and reach Python as an error.
             let outcome = catch_unwind(AssertUnwindSafe(|| run(job, &self.monitors[number])))
                 .unwrap_or_else(|panic| Err(Failure::Bug(panic_message(&*panic))));
             if done.send((number, outcome)).is_err() {
@@ -191,6 +196,7 @@ fn run(job: &Job, monitor: &Arc<Monitor>) -> Outcome {
     let controllers = controller::controllers(&job.own, &abort).map_err(|taken| Failure::Usage(taken.to_string()))?;
     let options = RunOptions { observers, controllers, cores: job.cores, ..RunOptions::default() };
     let result = queue::within_run(&abort, || lopsided_sim::run(&job.scenario, job.seed, options, monitor));
+    // The user's exception explains the end of the run better than the error of a cancelled run.
     if let Some(raised) = abort.take() {
         return Err(Failure::Controller(Box::new(raised)));
     }

@@ -72,6 +72,7 @@ fn qlogs(scenario: &Scenario, labels: &[NodeLabel], folder: &Path) -> Result<Vec
     for (number, flow) in scenario.flows.iter().enumerate().filter(|(_, flow)| flow.transport.kind() == "quic") {
         for (end, host) in [(Side::From, flow.from), (Side::To, flow.to)] {
             let Some(label) = labels.iter().filter(|label| label.kind == NodeKind::Host).nth(host) else { continue };
+            // The client of QUIC is the end that does not listen.
             let (sends, client) = (end == Side::From, end != flow.listener());
             let name = if sends { "sender" } else { "receiver" };
             let path = folder.join(format!("qlog-{}-{name}.sqlog", flow.name));

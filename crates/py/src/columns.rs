@@ -26,6 +26,7 @@ fn coded<'py, 'w>(
     py: Python<'py>,
     values: impl Iterator<Item = &'w str>,
 ) -> PyResult<(Bound<'py, PyBytes>, Vec<&'w str>)> {
+    // Columns have few distinct words, so a linear search is fast enough.
     let mut words: Vec<&str> = Vec::new();
     let mut code = |value| match words.iter().position(|word| *word == value) {
         Some(place) => place as u32,
@@ -43,6 +44,7 @@ fn octets<'py, T: Copy, const N: usize>(
     values: &[T],
     convert: impl Fn(T) -> [u8; N],
 ) -> PyResult<Bound<'py, PyBytes>> {
+    // Fill Python's buffer directly, without an intermediate copy.
     PyBytes::new_with(py, values.len() * N, |out| {
         for (value, place) in values.iter().zip(out.chunks_exact_mut(N)) {
             place.copy_from_slice(&convert(*value));

@@ -74,9 +74,11 @@ impl TcpHost {
     ) -> PyResult<TcpSocket> {
         let peer = SocketAddr::new(address(&peer.0)?, peer.1);
         let settings = settings(profile, cc, self.mtu)?;
+        // Never reuse a port: its previous connection may be in TIME-WAIT.
         let port = self.free.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
         let port = port.ok_or_else(|| PyOSError::new_err("no port is left"))?;
         let socket = self.with(|host| host.connect(port, peer, &settings))?;
+        // Release the interpreter during the handshake.
         py.detach(|| socket.established(patience(Some(timeout_s))))?;
         Ok(TcpSocket { socket: Mutex::new(Some(socket.into())) })
     }

@@ -75,6 +75,7 @@ fn to_exception(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
             let message = format!("the {what} {name:?} failed in {called}, {time_s:.6} s into the run: {error}");
             let class = module.getattr(if what == QUEUE_DISCIPLINE { "QueueError" } else { "ControllerError" })?;
             let exception = PyErr::from_value(class.call1((message, name, called, time_s))?);
+            // The user's own traceback appears as the cause.
             exception.set_cause(py, Some(error));
             return Ok(exception);
         }

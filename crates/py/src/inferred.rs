@@ -12,15 +12,15 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 
 table! {
-    /// The data that a connection's sender sent, and the acknowledgements that it got.
+    /// The data sent by a connection's sender, and the ACKs that it received.
     PassedTable of PassedRow as "passed" {
-        /// When.
+        /// Time.
         time_s: f64 [Second "time"],
         /// `sent` or `acked`.
         event: &'static str [Text "event"],
-        /// Where in the stream the data begins; of an acknowledgement, what it covers.
+        /// Start of the data in the stream; for an ACK, the acknowledged position.
         start_bytes: u64 [Byte "start"],
-        /// Where it ends.
+        /// End of the data in the stream.
         end_bytes: u64 [Byte "end"],
     }
 }

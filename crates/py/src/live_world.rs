@@ -62,6 +62,7 @@ impl LivePath {
     /// Starts the path, which listens to the agent from now on. Call after the agent has started.
     fn begin(&self) {
         if let Some(mut talk) = locked(&self.talk).take() {
+            // Close the agent's end here, otherwise the agent's death would go unnoticed.
             talk.agent_started();
             let (scenario, seed, devices) = (Arc::clone(&self.scenario), self.seed, self.devices.clone());
             let (passages, capture) = (self.passages.clone(), self.capture.clone());
@@ -83,6 +84,7 @@ impl LivePath {
         let bug = || Failure::Bug("the thread of the path panicked".to_owned());
         let outcome = py.detach(|| thread.join()).map_err(|_| bug())?;
         let (carried, seen) = match outcome {
+            // The agent reports its own error, which is more useful than this one.
             Err(Failure::AgentGone) => return Ok(None),
             other => other?,
         };

@@ -20,6 +20,7 @@ pub(crate) fn page_picture<'py>(
         let whole = View::whole(&request.scenario()?, columns);
         let view = View { packets_from_s: packets.0, packets_to_s: packets.1, ..whole };
         let mut session = Session::open(&request, view)?;
+        // In slices, so that the page's limit of events applies.
         while !session.advance(f64::INFINITY, 1 << 20)? {}
         session.finish(None)
     });

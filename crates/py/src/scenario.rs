@@ -37,6 +37,7 @@ impl Scenario {
     #[pyo3(signature = (overrides, controllers = Vec::new()))]
     fn with_changes(&self, overrides: Vec<(String, String)>, controllers: Controllers) -> PyResult<Scenario> {
         let mut own: Vec<CustomController> = owned(controllers).collect();
+        // Keep the earlier controllers, except those that are replaced.
         let kept: Vec<CustomController> =
             self.own.iter().filter(|old| own.iter().all(|new| new.name != old.name)).cloned().collect();
         own.extend(kept);

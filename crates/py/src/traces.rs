@@ -47,14 +47,14 @@ fn hosts(scenario: &Scenario) -> Vec<NodeLabel> {
 }
 
 table! {
-    /// What a capture at each sending host would say, one row for each flow; only where the scenario asks for it
-    /// (`[record] traces = true`). Counts, elapsed time, round trips and outstanding data are tcptrace's.
+    /// Statistics of a capture at each sending host, one row for each flow, if the scenario requests them (`[record]
+    /// traces = true`). Counts, elapsed time, RTTs and outstanding data equal tcptrace's.
     TraceTable of TraceRow as "traces" {
-        /// The sending host, where the capture would be.
+        /// The sending host, which is the point of capture.
         host: Name [Text "host"],
         /// The flow's name.
         flow: Name [Text "flow"],
-        /// From the first packet of the connection to its last, in either direction.
+        /// Time from the first packet of the connection to its last, in either direction.
         elapsed_s: f64 [Second "elapsed"],
         /// Packets of any kind from the sender.
         packets: u64 [Count "packets"],
@@ -62,41 +62,42 @@ table! {
         packets_back: u64 [Count "packets back"],
         /// Packets with data, retransmissions included.
         data_packets: u64 [Count "data packets"],
-        /// The payload they carried.
+        /// Payload of these packets.
         data_bytes: u64 [Byte "data"],
-        /// Packets whose data began before the highest octet seen.
+        /// Packets whose data starts below the highest sequence number seen.
         retransmitted_packets: u64 [Count "retransmitted packets"],
-        /// The payload they carried again.
+        /// Payload of the retransmitted packets.
         retransmitted_bytes: u64 [Byte "retransmitted"],
         /// Payload that the receiver acknowledged.
         acked_bytes: u64 [Byte "acked"],
-        /// Payload acknowledged over the time from the first data to the last acknowledgement of new data.
+        /// Acknowledged payload over the time from the first data to the last ACK of new data.
         goodput_bps: f64 [BitPerSecond "goodput"],
-        /// Round trips: from the passing of data to the ACK that covers it, without those sent twice (Karn's rule).
+        /// Number of RTT samples, from a data packet to the ACK that covers it, without retransmitted data (Karn's
+        /// rule).
         rtt_count: u64 [Count "RTT samples"],
-        /// Their mean.
+        /// Mean RTT.
         rtt_mean_ms: f64 [Millisecond "RTT mean"],
-        /// Their standard deviation.
+        /// Standard deviation of the RTT.
         rtt_std_ms: f64 [Millisecond "RTT std"],
-        /// The shortest.
+        /// Smallest RTT.
         rtt_min_ms: f64 [Millisecond "RTT min"],
-        /// The longest.
+        /// Largest RTT.
         rtt_max_ms: f64 [Millisecond "RTT max"],
-        /// Data sent and not acknowledged, mean over time.
+        /// Data sent and not yet acknowledged, mean over time.
         outstanding_mean_bytes: f64 [Byte "outstanding mean"],
-        /// The most such data.
+        /// Largest amount of such data.
         outstanding_max_bytes: u64 [Byte "outstanding max"],
-        /// When it was most.
+        /// Time of that largest amount.
         outstanding_max_s: f64 [Second "outstanding max at"],
-        /// Mean receive window that the sender of the data offers, over its packets after the SYN.
+        /// Mean receive window offered by the sender of the data, over its packets except SYNs.
         window_mean_bytes: f64 [Byte "window mean"],
-        /// Mean receive window that the receiver offers.
+        /// Mean receive window offered by the receiver of the data.
         window_back_mean_bytes: f64 [Byte "window mean back"],
     }
 }
 
 table! {
-    /// The ends of a connection in a capture of anyone.
+    /// The ends of a connection in a capture file.
     EndTable of EndRow as "ends" {
         /// Address of the sender of the data.
         from: String [Text "from"],
@@ -163,6 +164,7 @@ pub(crate) fn round_trips(py: Python<'_>, path: PathBuf, ports: BTreeMap<u16, u3
 
 /// The columns of a flow, from a file or from a run.
 fn row(flow: &FlowSummary) -> TraceRow {
+    // Without samples the RTT does not exist: NaN instead of 0.
     let timed = |value: f64| if flow.rtt.samples > 0 { value } else { f64::NAN };
     TraceRow {
         host: Name::default(),

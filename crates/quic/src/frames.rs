@@ -87,6 +87,7 @@ impl PacketView<'_> {
     /// The full packet number, given the largest one received before (RFC 9000, appendix A.3).
     pub fn number(&self, largest: Option<u64>) -> u64 {
         let expected = largest.map_or(0, |largest| largest + 1);
+        // RFC 9000, appendix A.3: the number nearest to the expected one that has these low bytes.
         let window = 1u64 << (8 * self.number_len);
         let candidate = (expected & !(window - 1)) | self.truncated_number;
         if candidate + window / 2 <= expected && candidate < (1 << 62) - window {
@@ -121,6 +122,7 @@ impl<'a> Iterator for Packets<'a> {
     fn next(&mut self) -> Option<PacketView<'a>> {
         let whole = std::mem::take(&mut self.octets);
         let first = *whole.first()?;
+        // RFC 9000, section 17.3: a short header extends to the end of the datagram.
         if first & 0x80 == 0 {
             return one(PacketKind::OneRtt, first, whole, 1 + CID_LEN, whole.len());
         }
@@ -132,6 +134,7 @@ impl<'a> Iterator for Packets<'a> {
             skip(&mut rest, 1 + u64::from(len))?;
         }
         let kind = match (version, first >> 4 & 3) {
+            // RFC 9000, section 17.2.1: version 0 marks Version Negotiation.
             (0, _) => PacketKind::VersionNegotiation,
             (_, 0) => PacketKind::Initial,
             (_, 1) => PacketKind::ZeroRtt,
@@ -142,6 +145,7 @@ impl<'a> Iterator for Packets<'a> {
             return Some(PacketView { kind, truncated_number: 0, number_len: 1, size: whole.len(), payload: &[] });
         }
         if kind == PacketKind::Initial {
+            // RFC 9000, section 17.2.2: only Initial packets carry a token.
             let token = varint(&mut rest)?;
             skip(&mut rest, token)?;
         }
@@ -156,6 +160,7 @@ impl<'a> Iterator for Packets<'a> {
 
 /// A packet whose packet number starts at byte `at`.
 fn one(kind: PacketKind, first: u8, packet: &[u8], at: usize, size: usize) -> Option<PacketView<'_>> {
+    // RFC 9000, section 17.2: the low 2 bits hold the length of the packet number minus 1.
     let number_len = usize::from(first & 3) + 1;
     let number = packet.get(at..at + number_len)?;
     let truncated_number = number.iter().fold(0, |value, octet| value << 8 | u64::from(*octet));
@@ -303,6 +308,7 @@ impl Iterator for AckBlocks<'_> {
         if self.left > 0 {
             self.left -= 1;
             let gap = varint(&mut self.octets)?;
+            // RFC 9000, section 19.3.1: the next range ends at the previous smallest number - gap - 2.
             self.end = start.checked_sub(gap.checked_add(2)?);
         }
         Some((start, end))
@@ -337,6 +343,7 @@ fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
         0x01 => Frame::Ping,
         kind @ (0x02 | 0x03) => {
             let (largest, delay, left) = (number(octets)?, number(octets)?, number(octets)?);
+            // Keep the ranges for later, but read over them now to find the end of the frame.
             let blocks = AckBlocks { octets, left, end: Some(largest) };
             number(octets)?;
             for _ in 0..left {
@@ -369,6 +376,7 @@ fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
         }
         kind @ 0x08..=0x0f => {
             let id = number(octets)?;
+            // RFC 9000, section 19.8: the type's bits say whether offset and length are present.
             let offset = if kind & 4 != 0 { number(octets)? } else { 0 };
             let len = if kind & 2 != 0 { number(octets)? } else { octets.len() as u64 };
             skip(octets, len)?;

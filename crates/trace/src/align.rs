@@ -318,6 +318,7 @@ impl<'a> Alignment<'a> {
 
     /// The first difference in one field, at or before the first pair of different packets.
     pub fn first_in(&self, field: Field) -> Option<Divergence> {
+        // A difference after that time may be a consequence of the different packet.
         let until = self.parted().map_or(u64::MAX, |parted| parted.at);
         self.earliest(|pair| pair.differ.has(field)).filter(|found| found.at <= until)
     }
@@ -364,6 +365,7 @@ fn common<'a>(
             _ => Fields::NONE.with(Field::Missing),
         };
         pairs.push(Pair { number: pairs.len(), one, other, differ });
+        // After a different packet, equal positions no longer mean equal packets.
         if !differ.and(Fields::IDENTITY).is_empty() {
             break;
         }

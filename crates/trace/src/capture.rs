@@ -164,6 +164,7 @@ impl Shared {
             (Point::Link { drops: true }, Event::Dropped { packet, why }) => {
                 let comment = format!("dropped: {}", why.name());
                 match self.find(at, tap, packet.id()) {
+                    // The packet left the queue and was then lost on the medium.
                     Some(record) => record.comment = Some(comment),
                     None => self.keep(at, tap, packet, None, Some(comment)),
                 }
@@ -186,9 +187,11 @@ impl Shared {
             if packet.payload().bytes().is_some() { wire::encode(packet) } else { wire::encode_headers(packet) };
         let original_len = packet.size().get() as u32;
         let record = Record { at, tap, packet_id: packet.id(), direction, octets, original_len, comment };
+        // Search from the end: most packets are reported in order.
         let later = self.pending.iter().rev().take_while(|other| other.at > at).count();
         self.pending.insert(self.pending.len() - later, record);
         self.newest = self.newest.max(at);
+        // A tap may be late by at most `lateness`, so everything older is final.
         self.write_before(self.newest - self.lateness);
     }
 

@@ -102,6 +102,7 @@ impl Origin {
     fn unwrapped(&mut self, number: Seq) -> u64 {
         let since = u64::from(number.since(*self.initial.get_or_insert(number)));
         let round = 1_u64 << 32;
+        // The number may lie in the round before or after the highest one seen.
         let base = self.highest - self.highest % round + since;
         let nearest = [base.saturating_sub(round), base, base + round]
             .into_iter()
@@ -212,6 +213,7 @@ impl Conversations {
             self.all[*number].take(at, packet, header, End::Opener);
         } else if let Some(number) = self.open.get(&key.reverse()) {
             self.all[*number].take(at, packet, header, End::Answerer);
+        // Without its SYN a connection has no reference for its numbers, so ignore it.
         } else if opens(header) {
             self.open.insert(key, self.all.len());
             let mut begun = Conversation { key, begun: at, segments: Vec::new(), ends: <[Origin; 2]>::default() };

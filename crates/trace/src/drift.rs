@@ -53,6 +53,7 @@ impl Later {
 /// Divides the time from the SYN to `until` nanoseconds into `parts` equal parts and compares the captures in each.
 pub fn drift(one: &Conversation, other: &Conversation, until: u64, parts: usize, rules: &Rules) -> Vec<Stretch> {
     let parts = parts.max(1);
+    // Round up, so that the parts cover the whole time.
     let width = until.div_ceil(parts as u64).max(1);
     let mut stretches: Vec<Stretch> = (0..parts as u64)
         .map(|part| Stretch { from: part * width, until: (part + 1) * width, ..Stretch::default() })

@@ -171,6 +171,7 @@ impl FlowTable {
         let Some(header) = packet.tcp() else { return };
         let key =
             FlowKey { src: packet.src(), src_port: header.src_port, dst: packet.dst(), dst_port: header.dst_port };
+        // An ACK belongs to the data of the opposite direction.
         if header.flags.has(Flags::ACK) {
             if let Some(flow) = self.flows.get_mut(&key.reverse()) {
                 flow.acked(at, header.ack);
@@ -244,6 +245,7 @@ impl Flow {
     fn seen(&mut self, at: Time, header: &TcpHeader) {
         self.packets += 1;
         self.last_seen = at;
+        // RFC 7323, section 2.2: the window of a SYN is never scaled, so leave SYNs out of the mean.
         if !header.flags.has(Flags::SYN) {
             self.windows.0 += u64::from(header.window);
             self.windows.1 += 1;

@@ -132,6 +132,7 @@ impl Sender {
         let silence = segment.at - self.quiet_since;
         // A first retransmission needs an RTT sample to recognize a timer; without one it counts as fast recovery.
         let by_timer = self.rtt.is_some_and(|rtt| silence as f64 >= TIMER_SHARE * rtt as f64);
+        // RFC 8985, section 7.3: a tail loss probe sends the last segment, once per flight.
         let probe = by_timer && segment.end() >= self.next && !self.probed && self.state < CaState::Recovery;
         if by_timer {
             let kind = if probe { TimerKind::TailProbe } else { TimerKind::Retransmission };
@@ -144,6 +145,7 @@ impl Sender {
         } else if self.state < CaState::Recovery {
             self.begins(segment.at, CaState::Recovery, CaReason::LossDetected);
         }
+        // RFC 3522 compares later echoes with the first retransmission only.
         self.first_repair = self.first_repair.or(segment.timestamps.map(|(value, _)| value));
         self.told.push((segment.at, TcpEvent::Retransmitted { start: segment.seq - 1, len: segment.len, probe }));
     }
@@ -180,6 +182,7 @@ impl Sender {
                 self.passes_to(segment.at, CaState::Open, CaReason::Undone);
                 self.looks_for_gaps(segment.at, ack, sacked);
             }
+            // RFC 6582, section 3.2: recovery ends when the recovery point is acknowledged.
             CaState::Cwr | CaState::Recovery | CaState::Loss => {
                 if self.acked >= self.recovery_point {
                     let needless = self.state == CaState::Recovery && self.echoes_the_original(segment);
@@ -317,6 +320,7 @@ impl Receiver {
     fn sends(&mut self, segment: &Segment) {
         let Some(ack) = segment.ack else { return };
         let echoes = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
+        // Only a pure ACK has a reason of its own. With data or control flags the ACK is free.
         let alone = segment.len == 0 && !(segment.flags.has(Flags::SYN) || segment.flags.has(Flags::FIN));
         if alone && !segment.flags.has(Flags::RST) {
             let why = self.reason(segment, ack, echoes);
@@ -335,6 +339,7 @@ impl Receiver {
         if self.acked == 0 {
             return AckReason::Handshake;
         }
+        // RFC 9293, section 3.10.7.4: a FIN is acknowledged at once.
         if self.ends && ack >= self.next && self.held.is_empty() {
             return AckReason::Fin;
         }
@@ -351,6 +356,7 @@ impl Receiver {
         if echoes != self.echoes {
             return AckReason::Ecn;
         }
+        // RFC 5681, section 4.2: an ACK may be delayed by at most 500 ms.
         if segment.at - arrived.at >= AT_ONCE {
             return AckReason::Delay;
         }

@@ -29,6 +29,7 @@ pub(crate) enum Direction {
 pub(crate) fn write_section(out: &mut dyn Write) -> io::Result<()> {
     let mut body = Vec::new();
     body.extend_from_slice(&BYTE_ORDER_MAGIC.to_le_bytes());
+    // Version 1.0 of the format.
     body.extend_from_slice(&[1, 0, 0, 0]);
     // Section length -1: the length is unknown while the section is written.
     body.extend_from_slice(&u64::MAX.to_le_bytes());
@@ -105,5 +106,6 @@ fn end_of_options(body: &mut Vec<u8>) {
 }
 
 fn pad(body: &mut Vec<u8>) {
+    // Options and packet data are padded to 32 bits, so blocks need no padding of their own.
     body.resize(body.len().next_multiple_of(4), 0);
 }

@@ -120,6 +120,7 @@ impl Shared {
         let payload = packet.payload();
         let (Some(octets), Transport::Udp(_)) = (payload.bytes(), packet.transport()) else { return };
         for view in packets(octets) {
+            // RFC 9000, appendix A.3: the full number follows from the largest one before.
             let largest = &mut self.largest[usize::from(sent)][space(view.kind)];
             let number = view.number(*largest);
             *largest = Some(largest.map_or(number, |known| known.max(number)));
@@ -230,11 +231,13 @@ fn frame_json(out: &mut String, frame: &Frame<'_>) -> fmt::Result {
         Frame::PathResponse => simple(out, "path_response"),
         Frame::ConnectionClose { code } => with(out, "connection_close", "error_code", code),
         Frame::HandshakeDone => simple(out, "handshake_done"),
+        // The qlog drafts have no name for this frame (type 0xaf), so report it as unknown with its type.
         Frame::AckFrequency { threshold, max_delay_us, reordering } => write!(
             out,
             "{{\"frame_type\":\"unknown\",\"frame_type_bytes\":175,\"ack_eliciting_threshold\":{threshold},\
              \"requested_max_ack_delay_us\":{max_delay_us},\"reordering_threshold\":{reordering}}}"
         ),
+        // Type 0x1f, also without a name in the qlog drafts.
         Frame::ImmediateAck => write!(out, "{{\"frame_type\":\"unknown\",\"frame_type_bytes\":31}}"),
         Frame::Datagram { len } => write!(out, "{{\"frame_type\":\"datagram\",\"raw\":{{\"payload_length\":{len}}}}}"),
     }

@@ -46,6 +46,7 @@ fn largest(mut found: Vec<(f64, String)>) -> Vec<String> {
 
 /// The size of a change as the absolute logarithm of its factor. `None` if the change is too small to mention.
 fn change(before: f64, after: f64) -> Option<f64> {
+    // Logarithms treat a doubling and a halving as equal changes.
     let log = (after / before).ln().abs();
     // A change from or to 0 has no finite factor.
     if before > 0.0 || after > 0.0 { Some(log).filter(|log| *log >= (1.0 + NOTABLE).ln()) } else { None }

@@ -84,6 +84,7 @@ impl Account {
         let (first, joined) = (starts[0], starts[starts.len() - 1]);
         let stop = flows.iter().map(|(_, flow)| flow.stop_s).fold(f64::INFINITY, f64::min);
         let Some(alone_until) = starts.iter().copied().find(|start| *start > first) else { return Ok(None) };
+        // Too short to measure both phases after the flows have settled.
         if alone_until - first < 2.0 * SETTLED_S || stop - joined < 2.0 * SETTLED_S {
             return Ok(None);
         }
@@ -99,6 +100,8 @@ impl Account {
         let others: Vec<&FlowFacts> =
             flows.iter().map(|(_, other)| *other).filter(|other| other.start_s > first).collect();
         let names = if others.len() == 1 { others[0].name.clone() } else { format!("{} more flows", others.len()) };
+        // RFC 3449: an upload can starve a download by delaying its ACKs. In the same direction the flows just share
+        // the link.
         let opposite = others.iter().all(|other| other.direction != flow.direction);
         let why = match queue {
             _ if !opposite => ", which shares the line".to_owned(),
@@ -156,6 +159,7 @@ fn completions(flows: &[(usize, &FlowFacts)], found: &mut Vec<String>) {
     for group in groups {
         let flows: Vec<&&FlowFacts> = timed.iter().filter(|flow| flow.group == group).collect();
         let number: u64 = flows.iter().map(|flow| flow.transfers).sum();
+        // Weight each flow's mean by its number of transfers.
         let mean = flows.iter().map(|flow| flow.completion_s * flow.transfers as f64).sum::<f64>() / number as f64;
         let longest = flows.iter().map(|flow| flow.completion_max_s).fold(0.0, f64::max);
         let (number, mean, longest) = (units::count(number), units::millis(mean * 1e3), units::millis(longest * 1e3));

@@ -62,6 +62,7 @@ fn scaled(mut value: f64, units: &[&str]) -> String {
         value /= 1e3;
         step += 1;
     }
+    // Whole numbers of the base unit need no decimals.
     if step == 0 && value == value.trunc() {
         return format!("{value:.0} {}", units[0]);
     }

@@ -114,6 +114,7 @@ impl AppSettings for OnOffConfig {
 
 fn one_way(flow: &FlowContext, transfer: Transfer) -> AppPair {
     match flow.opening {
+        // The end that opens the connection is the one that begins a transfer; the other end listens.
         Opening::Sender => pair(Sender::new(transfer), Receiver::new(transfer.size()), Side::To, false),
         Opening::Receiver => pair(Sender::answering(transfer), Asker::new(transfer), Side::From, false),
     }

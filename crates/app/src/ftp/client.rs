@@ -95,6 +95,7 @@ impl FtpClient {
                     }
                     self.go_on(io);
                 }
+                // The reply to QUIT.
                 "221" => {
                     io.close(control.socket);
                     self.control = None;
@@ -113,6 +114,7 @@ impl FtpClient {
         self.data = None;
         self.done += 1;
         match &self.control {
+            // RFC 959, section 4.1.1: QUIT ends the session after the last file.
             Some(control) if self.is_done() => control.say("QUIT\r\n", io),
             _ => self.next = Some(io.now() + self.config.pause),
         }
@@ -141,6 +143,7 @@ impl FtpClient {
                 }
             }
             SocketEvent::PeerClosed => io.close(socket),
+            // The connection broke before the file was complete, so transfer the file again.
             SocketEvent::Closed(_) if !data.moved => return self.begin_anew(io),
             SocketEvent::Closed(_) | SocketEvent::Accepted => {}
         }

@@ -45,6 +45,7 @@ impl Control {
     /// Takes the next complete line and returns its first word.
     pub fn take_word(&mut self) -> Option<String> {
         let end = self.inbox.iter().position(|octet| *octet == b'\n')?;
+        // RFC 959, section 4.2: the first word of a reply is its code, that of a command its name.
         let line: Vec<u8> = self.inbox.drain(..=end).collect();
         Some(String::from_utf8_lossy(&line).split_whitespace().next().unwrap_or_default().to_owned())
     }

@@ -85,6 +85,7 @@ impl HttpClient {
         self.next = None;
         let (to_ask, to_come) = (self.config.objects, self.config.objects);
         let (connections, began) = (Vec::new(), io.now());
+        // RFC 9114, section 3.3: one connection carries all requests of a page.
         let carrier = if self.streams { io.connect() } else { None };
         let page = Page { began, carrier, index_asked: no_index, index_done: no_index, to_ask, to_come, connections };
         self.page = Some(page);
@@ -172,6 +173,7 @@ impl HttpClient {
     fn give_up(&mut self, io: &mut dyn Sockets) {
         let Some(page) = self.page.take() else { return };
         page.sockets().for_each(|socket| io.abort(socket));
+        // The failed attempt does not count as a page.
         self.pages -= 1;
         self.next = Some(io.now() + RETRY);
     }
@@ -250,6 +252,7 @@ impl Connection {
         if self.open && !self.outbox.is_empty() {
             let taken = io.write(self.socket, &Payload::real(self.outbox.clone()));
             self.outbox.drain(..taken as usize);
+            // RFC 9114, section 4.1: a client ends its side of the stream after the request.
             if self.is_stream && self.outbox.is_empty() {
                 io.close(self.socket);
             }
@@ -272,6 +275,7 @@ impl Connection {
             self.inbox.drain(..len);
             return Ok(Step::More);
         };
+        // The inbox may hold the start of the next response as well.
         let len = self.inbox.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
         self.inbox.drain(..len);
         *left -= len as u64;
@@ -290,6 +294,7 @@ impl Connection {
         }
         let end = frames::HEADER + frame.len as usize;
         let Some(payload) = self.inbox.get(frames::HEADER..end) else { return Ok(Step::NotWhole) };
+        // Responses may arrive in any order, so find the object by its stream.
         let at = self.fetches.iter().position(|fetch| fetch.stream == frame.stream).ok_or(())?;
         let fetch = &mut self.fetches[at];
         let mut ended = false;

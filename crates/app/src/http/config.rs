@@ -74,6 +74,7 @@ impl Part for HttpConfig {
         if self.pages == Some(0) {
             return Err(Fault::new("pages", "this must be at least 1"));
         }
+        // Such a page would complete at once, and pages would follow each other without end.
         if self.page_size() == Bytes::ZERO {
             return Err(Fault::new("objects", "a page of nothing"));
         }

@@ -40,6 +40,7 @@ impl Request {
         let httparse::Status::Complete(len) = parsed.parse(input).map_err(|_| BadMessage)? else {
             return Ok(None);
         };
+        // The path is the size of the object.
         let size = parsed.path.and_then(|path| path.strip_prefix('/')).and_then(|size| size.parse().ok());
         let size: u64 = size.ok_or(BadMessage)?;
         let range = match field(parsed.headers, "range") {

@@ -119,6 +119,7 @@ impl Peer {
         if frame.kind != Kind::Headers || frame.len as usize > MAX_HEADER {
             return Err(());
         }
+        // RFC 9113, section 4.1: take a frame only when its whole payload has arrived.
         let Some(text) = self.inbox.get(frames::HEADER..end) else { return Ok(0) };
         let (request, _) = Request::parse(text).map_err(|_| ())?.ok_or(())?;
         self.responses.push_back(Response::new(&request, frame.stream));
@@ -131,6 +132,7 @@ impl Peer {
             let room = io.writable(self.socket);
             if !self.outbox.is_empty() && room > 0 {
                 let len = self.outbox.len().min(room as usize);
+                // Keep the part that does not fit for the next call.
                 let rest = self.outbox.split_off(len);
                 let taken = io.write(self.socket, &Payload::real(std::mem::replace(&mut self.outbox, rest)));
                 debug_assert_eq!(taken, len as u64, "the room was asked for");
@@ -173,6 +175,7 @@ impl Peer {
         if multiplexed {
             self.responses.push_back(response);
         } else {
+            // HTTP/1.1 responses leave in the order of their requests (RFC 9112, section 9.3.2).
             self.responses.push_front(response);
         }
     }

@@ -93,6 +93,7 @@ impl RdraClient {
             let Some(Head { body, range, len }) = parse_response(&stream.inbox).map_err(|_| Nonsense)? else {
                 return if stream.inbox.len() > MAX_HEADER { Err(Nonsense) } else { Ok(()) };
             };
+            // A head without an outstanding request means that the two sides are out of step.
             let asked = stream.asked.take().ok_or(Nonsense)?;
             if body != asked.end - asked.start || range.as_ref() != Some(&asked) {
                 return Err(Nonsense);
@@ -103,6 +104,7 @@ impl RdraClient {
         let len = (stream.inbox.len() as u64).min(stream.body);
         if len > 0 {
             let place = self.transfer.received(now, at, len).map_err(|_| Nonsense)?;
+            // Every byte depends on its position, so this detects misplaced data.
             if !is_content(place.start, &stream.inbox[..len as usize]) {
                 return Err(Nonsense);
             }

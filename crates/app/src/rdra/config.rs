@@ -42,6 +42,7 @@ pub struct RdraConfig {
 impl Default for RdraConfig {
     /// The paper's object of 10 GB, over 8 streams.
     fn default() -> RdraConfig {
+        // The defaults of the controller belong to its own crate.
         let Settings { mode, streams, window, detection, min_chunk, stall_timeout } = Settings::default();
         RdraConfig {
             size: Bytes::new(10_000_000_000),

@@ -215,6 +215,7 @@ impl Line {
     /// Takes the bytes of a body up to the next hole, or takes the hole.
     fn take_body(&mut self, learn: &mut impl FnMut(Learned)) -> Result<(), Trouble> {
         let most = (self.inbox.len() as u64).min(self.body.end - self.body.start);
+        // A hole may start in the middle of the body. Process the part before it first.
         let until_hole = self.holes.front().map_or(u64::MAX, |hole| hole.start - self.place);
         let start = self.body.start;
         if until_hole == 0 {

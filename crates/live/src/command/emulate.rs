@@ -76,6 +76,7 @@ pub fn emulate_arguments(arguments: impl IntoIterator<Item = OsString>) -> Resul
 fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArguments, lexopt::Error> {
     let mut found = EmulateArguments::default();
     let (line, emulation) = (&mut found.line, &mut found.emulation);
+    // The defaults that the help text states.
     (emulation.mtu, emulation.seed, emulation.meter) = (1500, 1, true);
     let mut parser = lexopt::Parser::from_args(arguments);
     loop {
@@ -127,6 +128,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArgument
             Long("quiet") | Short('q') => found.quiet = true,
             Long("help") | Short('h') => found.help = true,
             Value(program) => {
+                // The first word that is no option starts the command. Its own options must not be parsed here.
                 emulation.command = std::iter::once(program).chain(parser.raw_args()?).collect();
                 return Ok(found);
             }
@@ -144,6 +146,7 @@ pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         return say(EMULATE_HELP);
     }
     let mut arguments = arguments;
+    // This process does nothing but the emulation, so it can give up its privileges for good. A Python process cannot.
     arguments.emulation.drops_privileges = true;
     match emulate_line(&arguments) {
         Ok(Ran { emulated, .. }) => {
@@ -153,6 +156,7 @@ pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             emulated.exit_code
         }
         Err(EmulateError::Line(LineError::Scenario(errors))) => {
+            // The errors of a scenario already have their own layout with file and line.
             eprintln!("{errors}");
             USAGE
         }
@@ -181,6 +185,7 @@ pub fn emulate_line(arguments: &EmulateArguments) -> Result<Ran, EmulateError> {
     let captures =
         arguments.pcap.as_deref().map_or(Ok(Vec::new()), |file| captures(&scenario, file, arguments.overwrite))?;
     let observers = captures.iter().map(|(_, capture)| Box::new(capture.clone()) as Box<dyn Observer>);
+    // Finish the captures even if the emulation failed: they show what happened until then.
     let emulated = emulate(&scenario, ends, &arguments.emulation, observers.collect());
     for (file, capture) in &captures {
         capture.finish().map_err(|error| EmulateError::Capture { file: file.clone(), error })?;

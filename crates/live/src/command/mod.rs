@@ -39,6 +39,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Some("--help" | "-h" | "help") => say(HELP),
         Some("--version") => say(concat!("lopsided-live ", env!("CARGO_PKG_VERSION"), "\n")),
         _ => {
+            // An unknown command is an error, so its help goes to standard error.
             eprint!("{HELP}");
             USAGE
         }

@@ -20,6 +20,7 @@ const WAITING: usize = 2 << 20;
 /// Enables batches if the kernel has them, and enlarges the receive buffer for datagrams that arrive while the thread
 /// is busy.
 pub(super) fn together(socket: &UdpSocket) {
+    // Kernels before Linux 5.0 lack UDP_GRO and deliver datagrams one by one.
     let _ = setsockopt(socket, sockopt::UdpGroSegment, &true);
     let _ = setsockopt(socket, sockopt::RcvBuf, &WAITING);
 }
@@ -58,6 +59,7 @@ impl Carrier {
             });
             (came.bytes, size, came.address.as_ref().and_then(address))
         };
+        // Without the control message the call returned a single datagram.
         Ok(Came { from, octets: &self.octets[..len], size: size.filter(|size| *size > 0).unwrap_or(len) })
     }
 }
@@ -72,6 +74,7 @@ impl Came<'_> {
             sendmsg(socket.as_raw_fd(), &[IoSlice::new(octets)], &control, MsgFlags::MSG_DONTWAIT, to.as_ref())
         };
         if self.octets.is_empty() {
+            // `chunks` would skip an empty datagram, which UDP permits.
             let _ = send(&[], None);
             return;
         }

@@ -73,6 +73,7 @@ impl Io for Devices {
                 return Ok(Some(end.edge));
             }
         }
+        // Alternate, so that a busy direction cannot starve the other.
         self.outer_first = !self.outer_first;
         let (inner, outer) = (&mut self.inner, &mut self.outer);
         for end in if self.outer_first { [outer, inner] } else { [inner, outer] } {
@@ -115,6 +116,7 @@ impl Io for Devices {
     fn wait(&mut self, until: Time) -> io::Result<Wake> {
         loop {
             let left = until.saturating_since(self.clock.now());
+            // Sleep a little less: the loop then polls until the exact time.
             let asleep = left.saturating_sub(WAKES_LATE);
             let mut waits = [
                 PollFd::new(self.inner.tun.as_fd(), PollFlags::POLLIN),
@@ -140,6 +142,7 @@ impl Io for Devices {
                 });
                 return Ok(Wake::Stop);
             }
+            // poll reports exactly which devices have packets.
             (self.inner.is_ready, self.outer.is_ready) = (inner, outer);
             if inner || outer || self.clock.now() >= until {
                 return Ok(Wake::Look);
@@ -158,6 +161,7 @@ impl Devices {
             return true;
         }
         match packet.transport() {
+            // The first packet of a connection needs a listening socket in the outer namespace.
             Transport::Tcp(header) if header.flags.has(Flags::SYN) && !header.flags.has(Flags::ACK) => {
                 let ends =
                     (SocketAddr::new(packet.src(), header.src_port), SocketAddr::new(packet.dst(), header.dst_port));

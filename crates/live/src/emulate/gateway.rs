@@ -248,6 +248,7 @@ impl Work {
             let awake = waits[1..].iter().map(|wait| wait.any().unwrap_or(false));
             watched.into_iter().zip(awake).filter(|(_, ready)| *ready).map(|(what, _)| what).collect()
         };
+        // Clear the event before taking messages, so that a message sent in between wakes the next poll.
         let _ = self.back.wake.read();
         while let Ok(told) = self.told.try_recv() {
             self.hear(told)?;
@@ -288,6 +289,7 @@ impl Work {
             None => {}
         }
         let (back, target) = (self.back.clone(), self.target(ends.1));
+        // A blocking connect on its own thread: the kernel's own retransmissions and timeouts then apply.
         let connect = std::thread::Builder::new().name("connect".to_owned()).stack_size(STACK);
         let connecting = connect.spawn(move || {
             back.say(Told::Connected(ends, TcpStream::connect_timeout(&target, CONNECT_PATIENCE)));
@@ -495,6 +497,7 @@ fn carry(mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
 
 /// Copies data in both directions, each on its own thread, until both streams have ended.
 fn join(near: TcpStream, far: TcpStream, ends: Ends, back: &Back) -> io::Result<()> {
+    // The relay threads need blocking reads.
     near.set_nonblocking(false)?;
     near.set_nodelay(true)?;
     far.set_nodelay(true)?;
@@ -505,6 +508,7 @@ fn join(near: TcpStream, far: TcpStream, ends: Ends, back: &Back) -> io::Result<
         std::thread::Builder::new().name("relay".to_owned()).stack_size(STACK).spawn(move || {
             match carry(&from, &to) {
                 Ok(()) => {
+                    // A FIN ends one direction only. The other direction stays open.
                     let _ = to.shutdown(Shutdown::Write);
                 }
                 Err(_) => {

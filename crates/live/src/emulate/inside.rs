@@ -59,6 +59,7 @@ fn prepare(parent: &Channel, inside: &Inside) -> Result<(), SetUpError> {
 fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
     let mut ending = SigSet::empty();
     ending.add(Signal::SIGCHLD);
+    // Process 1 must survive every signal: its death would kill the whole namespace.
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
     let signals = SignalFd::with_flags(&ending, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
     let command = match fork()? {
@@ -109,6 +110,7 @@ fn become_command(inside: &Inside) -> i32 {
     if input.is_terminal() && setpgid(Pid::from_raw(0), Pid::from_raw(0)).is_ok() {
         let _ = own_terminal(input.as_fd());
     }
+    // The command must not inherit the blocked signals of its parent.
     let _ = forget_signals();
     let Some((program, arguments)) = inside.command.split_first() else { return NOT_FOUND };
     let error = Command::new(program).args(arguments).env("LOPSIDED_GATEWAY", super::room::GATEWAY.to_string()).exec();

@@ -59,6 +59,7 @@ fn make(protocol: Protocol, address: SocketAddr) -> io::Result<OwnedFd> {
         // The address is a remote one: IP_FREEBIND allows binding to it.
         setsockopt(&socket, sockopt::IpFreebind, &true)?;
     } else {
+        // The IPv4 socket of the same port is a separate one. IPv6 needs no IP_FREEBIND: ip_nonlocal_bind is set.
         setsockopt(&socket, sockopt::Ipv6V6Only, &true)?;
     }
     bind(socket.as_raw_fd(), &SockaddrStorage::from(address))?;

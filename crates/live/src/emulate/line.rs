@@ -84,6 +84,7 @@ pub fn line(options: &LineOptions) -> Result<(Scenario, Ends), LineError> {
     };
     if options.file.is_none() && options.preset.is_none() {
         let way = |rate: &Option<String>, trace: &Option<PathBuf>| rate.is_some() || trace.is_some();
+        // Without a preset or a file, the link has no default rates and no default RTT.
         let complete = way(&options.down, &options.trace_down) && way(&options.up, &options.trace_up);
         if !complete || options.rtt.is_none() {
             return Err(LineError::Usage(
@@ -96,6 +97,7 @@ pub fn line(options: &LineOptions) -> Result<(Scenario, Ends), LineError> {
         inside: host(&scenario, options.inside.as_deref(), "client", "--inside")?,
         outside: host(&scenario, options.outside.as_deref(), "server", "--outside")?,
     };
+    // The path between a host and itself is empty.
     if ends.inside == ends.outside {
         return Err(LineError::Usage("the line needs two hosts: --inside and --outside name the same one".to_owned()));
     }
@@ -143,6 +145,7 @@ fn host(scenario: &Scenario, asked: Option<&str>, usual: &str, option: &str) -> 
     let hosts = &scenario.graph.hosts;
     let name = asked.unwrap_or(usual);
     hosts.iter().position(|host| host == name).ok_or_else(|| {
+        // A longer list would not fit on a line.
         let listed = hosts.iter().take(12).map(String::as_str).collect::<Vec<_>>().join(", ");
         LineError::Usage(format!("there is no host {name:?}: choose one with {option}, of {listed}"))
     })

@@ -84,6 +84,7 @@ impl Meter {
             drawn.push_str(&self.reserve());
         }
         let (rows, columns) = self.size;
+        // A longer row would wrap and scroll the terminal.
         let text: String = text.chars().take(usize::from(columns)).collect();
         let _ = write!(drawn, "\x1b7\x1b[{rows};1H\x1b[7m{text:<width$}\x1b[0m\x1b8", width = usize::from(columns));
         write_now(&drawn);

@@ -121,6 +121,7 @@ pub fn emulate(
     observers: Vec<Box<dyn Observer>>,
 ) -> Result<Emulated, EmulateError> {
     let mut scenario = scenario.clone();
+    // The command and the network are the traffic. The scenario's own flows must not run.
     scenario.flows.clear();
     scenario.duration = FOREVER;
     let outside = vec![
@@ -141,6 +142,7 @@ pub fn emulate(
         ending.add(signal);
     }
     let run = (|| {
+        // Block these signals, so that they can be read from a descriptor and forwarded to the command.
         pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&ending), Some(&mut before)).map_err(io::Error::from)?;
         drive(prepared, &scenario, ends, emulation, rooms, &ending, resolver)
     })();
@@ -172,6 +174,7 @@ fn drive(
     let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(allowed, _)| allowed);
     let descriptors = usize::try_from(descriptors).unwrap_or(usize::MAX);
+    // Before privileges are dropped: real-time priority needs one.
     let _hurry = Hurry::begin();
     if emulation.drops_privileges {
         drop_privileges()?;

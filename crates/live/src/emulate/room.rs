@@ -55,6 +55,7 @@ pub(super) const FAILED: u8 = b'-';
 pub(super) fn tell(channel: &Channel, error: &SetUpError) {
     let mut message = vec![FAILED];
     message.extend(format!("{}\n{}", error.step, error.cause).into_bytes());
+    // A message must fit into one packet of the channel.
     message.truncate(1000);
     let _ = channel.send(&message, None);
 }

@@ -53,6 +53,7 @@ impl Rooms {
             }
             Side::Parent(pid) => pid,
         };
+        // Close the children's ends here, so that their death appears as the end of the messages.
         drop((keeper_end, init_end));
         let rooms = (|| {
             if answer(&keeper)?.0.first() == Some(&NAME_USERS) {
@@ -104,6 +105,7 @@ fn name_users(pid: Pid) -> Result<(), SetUpError> {
     let write = |file: &str, text: &str| std::fs::write(format!("/proc/{pid}/{file}"), text);
     let all = |file: &str| -> io::Result<String> {
         let own = std::fs::read_to_string(format!("/proc/self/{file}"))?;
+        // Each line has the first ID inside, the first ID outside, and the length of the range.
         let fields = own.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         Ok(fields.filter(|line| line.len() == 3).map(|line| format!("{0} {0} {1}\n", line[0], line[2])).collect())
     };

@@ -277,6 +277,7 @@ fn drive(shared: &Shared, device: &mut dyn Device) -> io::Result<()> {
         let due = {
             let mut state = shared.lock();
             if state.stopped {
+                // One more turn of the loop sends the resets.
                 state.table.abort_all();
             }
             let table = &mut state.table;

@@ -147,6 +147,7 @@ impl Table {
     pub fn handle_packet(&mut self, now: Time, octets: &[u8]) -> bool {
         self.counts.received += 1;
         let Ok(packet) = wire::parse(octets) else {
+            // RFC 9293, section 3.1: a receiver must check the checksum.
             self.counts.malformed += 1;
             return false;
         };

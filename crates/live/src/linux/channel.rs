@@ -46,6 +46,7 @@ impl Channel {
             let flags = MsgFlags::MSG_CMSG_CLOEXEC;
             match recvmsg::<UnixAddr>(self.0.as_raw_fd(), &mut slices, Some(&mut control), flags) {
                 Err(Errno::EINTR) => {}
+                // The other process died with unread messages.
                 Err(Errno::ECONNRESET) => return Ok(None),
                 other => break other?,
             }

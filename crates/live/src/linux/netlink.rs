@@ -56,6 +56,7 @@ impl Netlink {
     pub fn bring_up(&self, interface: &str, mtu: Option<u32>) -> io::Result<()> {
         let mut body = vec![0; 16];
         body[4..8].copy_from_slice(&index(interface)?.to_ne_bytes());
+        // struct ifinfomsg: the flags, then the mask of flags to change.
         body[8..12].copy_from_slice(&IS_UP.to_ne_bytes());
         body[12..16].copy_from_slice(&IS_UP.to_ne_bytes());
         if let Some(mtu) = mtu {

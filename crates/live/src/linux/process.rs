@@ -108,6 +108,7 @@ pub(crate) fn keep_only_net_admin() -> io::Result<()> {
 fn keep_capabilities(kept: u32) -> io::Result<()> {
     /// _LINUX_CAPABILITY_VERSION_3 (capget(2)): sets of 64 bits.
     const VERSION: u32 = 0x2008_0522;
+    // A setuid program started later must not regain privileges.
     nix::sys::prctl::set_no_new_privs()?;
     let header: [u32; 2] = [VERSION, 0];
     // Effective, permitted and inheritable sets of the lower 32 bits, then those of the upper 32 bits.

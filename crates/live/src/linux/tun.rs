@@ -57,6 +57,7 @@ impl Tun {
         for (place, octet) in characters.iter_mut().zip(name.bytes()) {
             *place = octet as libc::c_char;
         }
+        // IFF_NO_PI omits a 4-byte header with the protocol, which the IP version makes redundant.
         let flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
         let request =
             libc::ifreq { ifr_name: characters, ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: flags } };
@@ -188,6 +189,7 @@ fn taken(written: io::Result<usize>) -> io::Result<bool> {
     match written {
         Ok(_) => Ok(true),
         Err(error) if gone(&error) => Err(error),
+        // The kernel rejects malformed packets with EINVAL, and others while the device is down.
         Err(_) => Ok(false),
     }
 }

@@ -28,6 +28,7 @@ pub(crate) struct Cut {
 impl Cut {
     /// Starts cutting. Returns `None` for a single packet, and for a packet that cannot be cut.
     pub fn of(offload: &Offload, piece: &[u8]) -> Option<Cut> {
+        // The flag for CWR is independent of the kind.
         let kind = match offload.kind & !WITH_CWR {
             KIND_TCP_V4 | KIND_TCP_V6 => Kind::Tcp,
             KIND_UDP => Kind::Udp,

@@ -362,6 +362,7 @@ impl Io for WayOut {
                 self.queue.verdict(kernels, Verdict::Drop, None)?;
             }
         }
+        // NFQUEUE gives no notice if the interface disappears: packets just stop arriving.
         self.still_there()?;
         let left = until.saturating_since(self.clock.now()).min(LOOK);
         let mut waits =
@@ -372,6 +373,7 @@ impl Io for WayOut {
             Err(error) => return Err(error.into()),
         }
         let asked = waits[1].any().unwrap_or(true);
+        // A signal left unread would end the process later, when signals are unblocked.
         self.ending.take()?;
         Ok(if asked { Wake::Stop } else { Wake::Look })
     }

@@ -93,6 +93,7 @@ impl<'a> Ends<'a> {
     fn device(&self, edge: NodeId, packet: &Packet) -> Option<usize> {
         let known = self.ports.flow((packet.src(), packet.dst()), packet.transport());
         let end = known.map(|(flow, side)| End { flow: flow.0, sends: side == Side::From });
+        // Flows of the same host may have separate devices, so look for the flow first.
         let device = end.and_then(|end| self.device_of.get(&end).copied());
         // Packets for another host can leave at the edges of a passage.
         let device = device.filter(|device| self.tuns[*device].0 == edge);

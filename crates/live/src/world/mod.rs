@@ -155,6 +155,7 @@ pub fn carry(
     hosts.sort_unstable();
     hosts.dedup();
     let trips = RoundTrips::of(scenario, &hosts);
+    // The kernel's own TCP reports no RTT samples, so measure them at the edges.
     options.observers.push(Box::new(trips.clone()));
     let outside = |host: &usize| Outside { host: *host, addresses: Vec::new(), takes_the_rest: false };
     options.outside = hosts.iter().map(outside).collect();
@@ -168,7 +169,9 @@ pub fn carry(
     let mut pumped = Pumped::default();
     let mut failed = None;
     let result = {
+        // Real-time priority only for this thread, and only during the run.
         let _hurry = Hurry::begin();
+        // The agent starts its flows at the same time.
         clock.wait_for_start();
         prepared.finish_on(|network, until| match pump(network, &mut ends, until, &mut pumped) {
             Ok(went_on) => went_on,

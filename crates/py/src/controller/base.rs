@@ -41,6 +41,7 @@ pub(super) struct Targets {
 
 impl Controller {
     pub(super) fn targets(&self) -> Targets {
+        // An algorithm may compute any number. TCP cannot use a larger window.
         let window = |number: Number| number.whole().min(LARGEST_WINDOW);
         Targets {
             cwnd: window(self.cwnd),
@@ -110,6 +111,7 @@ impl Controller {
     #[setter]
     fn set_pacing_rate_bps(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let rate = Number::read_or_none("pacing_rate_bps", value)?;
+        // The connection chooses between pacing and bursts only once, when it is established.
         if rate.is_some() && self.paces == Some(false) {
             return Err(PyValueError::new_err(
                 "a controller that paces sets pacing_rate_bps in on_established at the latest",
@@ -184,6 +186,7 @@ impl Number {
             let shown = value.repr().map_or_else(|_| "that".to_owned(), |text| text.to_string());
             format!("{what} must be a number from 0 up, not {shown}")
         };
+        // Try integers first: a float of 64 bits cannot represent every integer.
         if let Ok(whole) = value.extract::<u64>() {
             return Ok(Number::Whole(whole));
         }

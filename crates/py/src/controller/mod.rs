@@ -43,6 +43,7 @@ const CONGESTION_CONTROL: &str = "congestion control";
 pub(crate) fn controllers(own: &[CustomController], abort: &Arc<RunAbort>) -> Result<RunControllers, cc::NameTaken> {
     let mut controllers = RunControllers::default();
     for CustomController { name, make } in own {
+        // A scenario read from a file may name a control whose class is not available. It can still be displayed.
         let Some(make) = make.clone() else { continue };
         let (own_name, abort) = (name.clone(), Arc::clone(abort));
         controllers.add(name, move |setup| {
@@ -70,6 +71,7 @@ fn ask(
 ) -> PyResult<Box<dyn cc::Controller>> {
     let made = make.call1((Setup(*setup),))?;
     let object = Object::new(CONGESTION_CONTROL, name, &made, abort);
+    // The Rust side of a window algorithm handles timeouts, undo and idle times.
     if made.is_instance_of::<WindowAlgorithm>() {
         return Ok(Box::new(cc::WindowController::new(setup, PythonWindowAlgorithm::new(object, &made, setup)?)));
     }

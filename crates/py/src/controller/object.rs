@@ -43,6 +43,7 @@ impl Object {
         now: Time,
         question: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> Option<T> {
+        // A cancelled run must not execute more of the user's code.
         if self.abort.is_over() {
             return None;
         }

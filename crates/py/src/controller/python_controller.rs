@@ -31,6 +31,7 @@ impl PythonController {
             mss: 1,
             owns_recovery: made.getattr("owns_recovery")?.extract()?,
             ecn_use: ecn_use(made)?,
+            // Skip calls of methods that the class does not override: each call takes the interpreter's lock.
             hears_transmit_start: defines::<Controller>(made, "on_transmit_start")?,
             hears_recovered: defines::<Controller>(made, "on_recovered")?,
             needs_losses: defines::<Controller>(made, "on_lost")?,
@@ -45,6 +46,7 @@ impl PythonController {
             nothing(&object.call_method1(method, arguments)?)?;
             Ok(controller.borrow().targets())
         });
+        // After an error the run ends, so any targets will do.
         self.targets = told.unwrap_or(self.targets);
     }
 }

@@ -202,6 +202,7 @@ impl PythonWindowAlgorithm {
         self.object.ask(method, now, |object| {
             object.cast::<WindowAlgorithm>()?.borrow_mut().now = now;
             let lent = self.lent.bind(object.py());
+            // Copy the window in and out: Python may keep the object, but must not change the window later.
             lent.borrow_mut().0 = *window;
             nothing(&object.call_method1(method, arguments(lent.clone().unbind()))?)?;
             *window = lent.borrow().0;
@@ -245,6 +246,7 @@ impl cc::WindowAlgorithm for PythonWindowAlgorithm {
             let answer = object.call_method1("ssthresh", (Signal(signal), PathState(*path), shown))?;
             Number::read("a threshold", &answer)
         });
+        // Without an answer the run is ending, so any threshold will do.
         asked.map_or_else(|| window.reno_ssthresh(), Number::whole)
     }
 

@@ -118,6 +118,7 @@ impl AnyPart for PythonQueueConfig {
 /// Builds the queue of one run.
 fn build(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
     let config = part.as_any().downcast_ref::<PythonQueueConfig>().expect("a queue is built by its own discipline");
+    // The builder of a queue has no argument for the run, so the run's thread provides it.
     let abort = CURRENT_RUN.with_borrow(Clone::clone);
     let abort = abort.ok_or_else(|| Fault::new("kind", "a discipline in Python is built within a run"))?;
     let name = config.declared.name;
@@ -138,6 +139,7 @@ fn build(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
 
 /// Converts a default to a scenario value. The default's type is the key's type.
 fn value_of(default: &Bound<'_, PyAny>) -> PyResult<Value> {
+    // Test for bool first, because Python's bool is also an int.
     if default.is_instance_of::<PyBool>() {
         return Ok(Value::Flag(default.extract()?));
     }

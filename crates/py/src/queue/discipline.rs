@@ -66,6 +66,7 @@ impl PythonQueue {
                 }
                 Action::Drop(id, why) => {
                     if let Some(waiting) = self.inside.remove(&id) {
+                        // The offered packet is not part of the backlog yet.
                         if offered != Some(id) {
                             self.backlog.remove(waiting.packet.size());
                         }
@@ -94,6 +95,7 @@ impl PythonQueue {
 impl Qdisc for PythonQueue {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let (id, size, view) = (packet.id(), packet.size(), PacketView::of(&packet));
+        // Insert the packet before the call, so that the object can drop or mark it.
         self.inside.insert(id, QueuedPacket { packet, enqueued_at: cx.now() });
         let asked = self.ask("enqueue", cx.now(), |object| nothing(&object.call_method1("enqueue", (view,))?));
         let actions = asked.map_or_else(|| vec![Action::Drop(id, DropReason::QueueFull)], |((), actions)| actions);
@@ -104,6 +106,7 @@ impl Qdisc for PythonQueue {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        // The packet to send if the call fails: the run is ending, and the queue must not keep packets.
         let oldest = *self.inside.first_key_value()?.0;
         let asked = self.ask("dequeue", cx.now(), |object| self.next(object));
         let (id, actions) = asked.unwrap_or_else(|| (oldest, Vec::new()));
@@ -128,6 +131,7 @@ impl Qdisc for PythonQueue {
             Err(PyValueError::new_err(format!("it gave {ready}: a time in seconds is wanted")))
         });
         let ready = asked.map_or(now, |(ready, _)| Time::ZERO + Duration::from_nanos((ready * 1e9).ceil() as u64));
+        // A time in the past means now.
         Some(ready.max(now))
     }
 

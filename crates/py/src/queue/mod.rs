@@ -35,6 +35,7 @@ pub(crate) fn any_registered() -> bool {
 /// Calls `act`, which makes a run. The run's queues can end it through `abort`.
 pub(crate) fn within_run<T>(abort: &Arc<RunAbort>, act: impl FnOnce() -> T) -> T {
     CURRENT_RUN.with_borrow_mut(|run| *run = Some(Arc::clone(abort)));
+    // Queues are built inside `act`, on this thread.
     let done = act();
     CURRENT_RUN.with_borrow_mut(|run| *run = None);
     done

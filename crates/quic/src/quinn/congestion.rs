@@ -192,6 +192,7 @@ impl Controller for Watching {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
         {
             let mut watched = lock(&self.watched);
+            // quinn's own count replaces the observer's estimate.
             (watched.in_flight, watched.app_limited) = (in_flight, app_limited);
         }
         match &mut self.inner {
@@ -226,8 +227,10 @@ impl Controller for Watching {
         }
         match &mut self.inner {
             Inner::Quinn(control) => control.on_congestion_event(now, sent, is_persistent_congestion, lost_bytes),
+            // RFC 9002, section 7.6.2: persistent congestion reduces again within a recovery period.
             Inner::Ours(ours) if begins || is_persistent_congestion => {
                 let signal = match (is_persistent_congestion, lost_bytes) {
+                    // RFC 9002, section 7.6.2: the window falls to its minimum, as after a TCP timeout.
                     (true, _) => Signal::Timeout { consecutive: 1 },
                     (false, 0) => Signal::EcnEcho,
                     (false, _) => Signal::Loss,
@@ -395,6 +398,7 @@ impl Ours {
     fn acked(&mut self, bytes: u64, rtt: Duration, estimator: &RttEstimator) {
         self.acked += bytes;
         self.packets += 1;
+        // The oldest packet has the longest RTT of the frame, the newest the shortest.
         self.rtt = Some(self.rtt.map_or(rtt, |oldest| oldest.max(rtt)));
         self.newest_rtt = Some(self.newest_rtt.map_or(rtt, |newest| newest.min(rtt)));
         self.srtt = Some(Duration::from_nanos(estimator.get().as_nanos() as u64));
@@ -414,6 +418,7 @@ impl Ours {
         let path = self.path(state, app_limited);
         if !self.established {
             self.established = true;
+            // The first acknowledgement ends the handshake, as far as the control is concerned.
             lock(&self.control).on_established(now, &path);
         }
         // RFC 9002, section 7.8: an underused window must not grow.

@@ -93,6 +93,7 @@ impl PacketCounts {
             self.edges.len() - 1
         });
         let edge = &mut self.edges[at].1;
+        // Bytes below the edge were sent before.
         let again = edge.saturating_sub(offset).min(len);
         *edge = (*edge).max(offset + len);
         again
@@ -105,6 +106,7 @@ impl PacketCounts {
         let Some(ahead) = number.checked_sub(self.first).filter(|ahead| *ahead < 1 << 24) else { return };
         let at = ahead as usize;
         if at >= self.sent.len() {
+            // Numbers without stream data count as acknowledged.
             self.sent.resize(at + 1, 0);
         }
         self.sent[at] = octets;
@@ -147,6 +149,7 @@ impl PacketCounts {
             let octets = std::mem::take(&mut self.sent[(number - self.first) as usize]);
             self.counters.sums.bytes_acked += Bytes::new(u64::from(octets));
         }
+        // A byte sent twice may be acknowledged twice, but must count once.
         let unique = self.counters.sums.bytes_sent.saturating_sub(self.counters.sums.bytes_retransmitted);
         self.counters.sums.bytes_acked = self.counters.sums.bytes_acked.min(unique);
     }

@@ -144,6 +144,7 @@ impl LocalAck {
     /// True if the difference is too small for a change. A delay derived from the RTT changes slightly with every
     /// sample.
     fn is_near(self, other: LocalAck) -> bool {
+        // Within 20 %.
         let near = |a: u64, b: u64| a.abs_diff(b) * 5 <= b;
         near(self.packets, other.packets) && near(self.delay_us, other.delay_us) && self.reordering == other.reordering
     }
@@ -231,6 +232,7 @@ impl QuicEndpoint {
         let plain = Arc::new(PlainConfig::new(sizes));
         let transport = Arc::new(transport_config(config, end, controllers.clone()));
         let mut endpoint = EndpointConfig::new(Arc::new(SeededHmac(rng.next_u64())));
+        // Seed every random source of quinn from the flow's own stream, so that runs are repeatable.
         let mut seed = [0; 32];
         seed.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&rng.next_u64().to_le_bytes()));
         endpoint.rng_seed(Some(seed));
@@ -519,6 +521,7 @@ impl QuicEndpoint {
                 }
                 return true;
             }
+            // Nothing more to send: update the timer, then handle the events that sending caused.
             link.touched = false;
             if self.listened != TcpEventMask::NONE {
                 self.trace(place, now);

@@ -64,6 +64,7 @@ impl QuicEndpoint {
         let Some(id) = socket.stream else { return };
         let mut stream = link.connection.send_stream(id);
         while !socket.queue.is_empty() {
+            // quinn takes chunks without copying them.
             let pieces = socket.queue.make_contiguous();
             match stream.write_chunks(pieces) {
                 Ok(written) => {
@@ -78,6 +79,7 @@ impl QuicEndpoint {
                 }
                 Err(WriteError::Blocked) => break,
                 Err(WriteError::Stopped(_) | WriteError::ClosedStream) => {
+                    // The peer sent STOP_SENDING, so the rest of the data is useless.
                     (socket.queued, socket.sent_all, socket.finished) = (0, true, true);
                     socket.queue.clear();
                 }
@@ -107,6 +109,7 @@ impl QuicEndpoint {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) => {
                     octets += chunk.bytes.len() as u64;
+                    // Discard the contents if the application never looks at them.
                     if !self.drains {
                         socket.inbox.extend_from_slice(&chunk.bytes);
                     }

@@ -60,6 +60,7 @@ impl Transport for QuicEndpoint {
         let Some(of) = self.sockets.get_mut(socket.0 as usize).and_then(Option::as_mut) else { return Payload::EMPTY };
         let octets = std::mem::take(&mut of.readable);
         match std::mem::take(&mut of.inbox) {
+            // The contents were discarded on arrival.
             inbox if inbox.is_empty() => Payload::virtual_len(octets as u32),
             inbox => Payload::real(inbox),
         }
@@ -83,6 +84,7 @@ impl Transport for QuicEndpoint {
         self.remove_socket(socket.0);
         let Some(link) = self.connections.get_mut(place).and_then(Option::as_deref_mut) else { return };
         link.touched = true;
+        // Aborting the socket that opened the connection closes the whole connection.
         if opener && !link.over {
             link.over = true;
             link.connection.close(self.clock.instant(now), VarInt::from_u32(1), Bytes::new());
@@ -115,6 +117,7 @@ impl Transport for QuicEndpoint {
             Ecn::Ect1 => Some(EcnCodepoint::Ect1),
             Ecn::Ce => Some(EcnCodepoint::Ce),
         };
+        // Process at once unless packets must wait for the processor or for a batch.
         let idle = self.inbox.is_empty() && self.config.receive_wait.is_zero() && self.busy_until <= now;
         if idle {
             self.work(now);
@@ -159,6 +162,7 @@ impl Transport for QuicEndpoint {
     fn poll_timeout(&self) -> Option<Time> {
         let links = self.connections.iter().flatten();
         let timers = links.clone().filter_map(|link| link.timeout).min();
+        // The host must call again when the processor is free, if there is something to send.
         let waits = !self.outbox.is_empty() || links.clone().any(|link| link.touched);
         let processor = (waits && self.busy_until > Time::ZERO).then_some(self.busy_until);
         let inbox = self.inbox_due.map(|due| due.max(self.busy_until));
