@@ -28,7 +28,7 @@ async function bundled(name, options = {}) {
     loader: { ".css": "text" },
     ...options,
   });
-  // Nothing inside a script element may end it.
+  // A `</script` in the code would end the script element.
   return result.outputFiles[0].text.trim().replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
 }
 

@@ -1,7 +1,7 @@
 // Measures the page in Chromium: node bench/speed.mjs PAGE.html [DOCSIS.toml]
 //
-// CDP's throttling reaches the main thread alone, so at 4 times the simulator is measured on the main thread too. Each
-// value is the best of some passes, with the median: other work on the machine only adds time.
+// The throttling of CDP affects only the main thread, so the simulator is measured on the main thread too at 4 times.
+// Each value is the best of several passes, with the median, because other work on the machine only adds time.
 import { existsSync, readFileSync } from "node:fs";
 import { chromium } from "playwright-core";
 
@@ -41,7 +41,7 @@ for (const rate of [1, 4]) {
   console.log(`first picture at ${rate}x: ${told(first)} ms`);
 }
 
-/** The control moves in each frame. */
+/** Moves the control in each frame. */
 const drag = (page, frames, key, values) =>
   page.evaluate(
     async ([frames, key, values]) => {
@@ -82,7 +82,7 @@ for (const [name, text] of [["2400/196, 180 s", null], ...(docsis ? [["DOCSIS 10
 {
   const { page, close } = await open(4, { worker: false });
   await rest(page);
-  // The run alone, in an instance of its own: `took` of the page's runs includes the frames between their slices.
+  // Measure the run in a separate instance: `took` of the page's runs includes the frames between their slices.
   const alone = await page.evaluate(async (limits) => {
     const packed = Uint8Array.from(atob(document.getElementById("wasm").textContent.trim()), (letter) => letter.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -100,7 +100,7 @@ for (const [name, text] of [["2400/196, 180 s", null], ...(docsis ? [["DOCSIS 10
       runs.push(performance.now() - begun);
       await new Promise((done) => setTimeout(done));
     }
-    // The first runs are those of code that the browser has not optimised yet.
+    // Skip the first runs, in which the browser has not optimised the code yet.
     return runs.slice(10);
   }, limits);
   const passes = [];

@@ -17,7 +17,7 @@ before(async () => {
 });
 after(() => browser?.close());
 
-/** The page, ready, with everything that it complains about. */
+/** Opens the page, waits until it is ready, and records its errors and warnings. */
 async function open({ hash = "", ready = true, script, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", acceptDownloads: true, ...options });
   const page = await context.newPage();
@@ -123,7 +123,7 @@ test("markup in names and values is text, and the policy forbids scripts", async
   assert.equal(await page.textContent("h1"), evil);
   assert.equal(await page.evaluate(() => globalThis.hit), undefined);
   assert.deepEqual(complaints, []);
-  // A script that gets in all the same does not run.
+  // An injected script does not run either.
   await page.evaluate(() => {
     const script = document.createElement("script");
     script.textContent = "globalThis.hit = 2";

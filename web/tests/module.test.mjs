@@ -41,7 +41,7 @@ test("every recorded scenario that the page can run has its digest", () => {
   let checked = 0;
   let simulator = fresh();
   const begun = performance.now();
-  // Those of the repository's own folder first: the others are many.
+  // Start with the scenarios of the repository's own folder: the others may exceed the time limit.
   recorded.sort(([, one], [, other]) => Number(other.startsWith("scenarios/")) - Number(one.startsWith("scenarios/")));
   for (const [, path, wanted] of recorded) {
     if (performance.now() - begun > left.scenarios) break;
@@ -87,7 +87,7 @@ test("what asks for too much is refused before it starts, in words", () => {
   ]) {
     assert.throws(() => simulator.open({ text, settings: {} }, VIEW), (error) => error instanceof Refused && words.test(error.message), words);
   }
-  // The samples of the scenario do not matter: the page takes its own.
+  // The scenario's sampling interval does not matter: the page uses its own.
   const often = `${line("1000 packets", "10 Mbit/s").replace("100 s", "2 s")}[record]\ninterval = "1 us"\nevents = true\n`;
   assert.match(digest(simulator, often).digest, /^[0-9a-f]{16}$/);
   assert.ok(simulator.memory() < 60e6, `${simulator.memory()} bytes`);

@@ -104,7 +104,7 @@ fn configurations() -> (ServerConfig, ClientConfig) {
     (server, ClientConfig::with_root_certificates(Arc::new(roots)).expect("a suite of QUIC"))
 }
 
-#[expect(clippy::disallowed_methods, reason = "quinn-proto needs one instant to count from")]
+#[expect(clippy::disallowed_methods, reason = "quinn-proto needs one instant as its reference")]
 pub fn main() {
     let config = LineConfig::preset("docsis31-1000-35")
         .set("link.down.rate", "20 Mbit/s")

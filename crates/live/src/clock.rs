@@ -21,14 +21,14 @@ pub struct Clock {
 
 impl Clock {
     /// A clock that counts from now.
-    #[expect(clippy::disallowed_methods, reason = "the one place where the machine's clock is read")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads the machine's clock")]
     pub fn start() -> Clock {
         Clock { origin: Instant::now() }
     }
 
     /// A clock that counts from an instant of CLOCK_MONOTONIC in nanoseconds. Before that instant its time is 0.
     #[cfg(target_os = "linux")]
-    #[expect(clippy::disallowed_methods, reason = "the one place where the machine's clock is read")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads the machine's clock")]
     pub(crate) fn starting_at(instant_ns: u64) -> Clock {
         use nix::time::{ClockId, clock_gettime};
 
@@ -40,7 +40,7 @@ impl Clock {
 
     /// Sleeps until the clock's origin.
     #[cfg(target_os = "linux")]
-    #[expect(clippy::disallowed_methods, reason = "the one place where the machine's clock is read")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads the machine's clock")]
     pub(crate) fn wait_for_start(&self) {
         std::thread::sleep(self.origin.saturating_duration_since(Instant::now()));
     }

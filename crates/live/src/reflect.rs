@@ -173,7 +173,7 @@ impl Turner {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "packets a second are counted by the machine's clock")]
+#[expect(clippy::disallowed_methods, reason = "the limit of packets per second needs the machine's clock")]
 fn instant() -> Instant {
     Instant::now()
 }

@@ -260,10 +260,10 @@ fn joined(host: &TcpHost, kernels: IpAddr, settings: &SocketSettings, we_begin: 
 /// `tcpi_options` of the kernel's end: timestamps, SACK, window scaling, ECN, from the lowest bit up.
 fn options(kernels: &TcpStream) -> u8 {
     // SAFETY: all zeros is a valid value of this structure.
-    #[expect(unsafe_code, reason = "no library that is used here asks for this")]
+    #[expect(unsafe_code, reason = "none of the libraries in use has this call")]
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
-    #[expect(unsafe_code, reason = "no library that is used here asks for this")]
+    #[expect(unsafe_code, reason = "none of the libraries in use has this call")]
     // SAFETY: the descriptor is open, and the kernel writes at most `len` octets.
     let done = unsafe {
         libc::getsockopt(kernels.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut len)

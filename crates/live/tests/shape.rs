@@ -40,7 +40,7 @@ shape() {
     exit 78
 }
 shape
-# A second one is refused, and the rules of the first stay.
+# A second `live shape` is refused, and the rules of the first remain.
 $LIVE shape line0 --up 4M -q 2>&1 | grep -c 'already' | sed 's/^/second /'
 echo "kept $(rules)"
 upload shaped
@@ -50,7 +50,7 @@ wait $shaper
 upload killed
 none_left
 echo "left $(rules)"
-# Its keeper is killed too.
+# Kill the keeper as well, so that nothing removes the rules.
 shape
 kill -9 $(cat /proc/$shaper/task/$shaper/children) $shaper
 wait $shaper
@@ -180,7 +180,7 @@ ip -n client route add default via 10.1.0.1
 ip -n far route add default via 10.2.0.1
 on() { room=$1; shift; exec ip netns exec $room "$@"; }
 (on router sh -c 'echo 1 > /proc/sys/net/ipv4/ip_forward')
-# The standing queue is behind the interface, where no discipline above sees it.
+# The queue builds up behind the interface, where a queue discipline on the interface cannot see it.
 ip netns exec router tc qdisc add dev r0 root tbf rate 8mbit burst 5k latency 2s || exit 77
 (on far env LOPSIDED_SERVE=10.2.0.2:5001 $THIS --exact serves_when_asked) >&2 & server=$!
 upload() {
@@ -188,7 +188,7 @@ upload() {
         { exec 3<>/dev/tcp/10.2.0.2/5001; } 2>/dev/null && break; sleep 0.05; done
         head -c 1500000 /dev/zero >&3; head -n 1 <&3')
 }
-# Until the process has set its rules in the room.
+# Waits until the process has set its rules in the network namespace.
 ready() {
     for _ in $(seq 600); do
         (on $1 sh -c '{ nft list ruleset; iptables -t mangle -S; iptables-legacy -t mangle -S; } 2>/dev/null' | grep -q queue) && return
@@ -219,7 +219,7 @@ ready far $reflector
 sensed refused "$ASQM"
 kill $reflector; wait $reflector || true
 echo "others $(cat $OUT/reflector)"
-# What the largest packet is may change, and the interface may go.
+# The MTU may change, and the interface may disappear.
 (on router $LIVE shape r0 --up 100M) 2>$OUT/vanished & shaper=$!
 ready router $shaper
 ip -n router link set r0 mtu 1300

@@ -32,7 +32,7 @@ struct Wanted {
 /// fields to skip; see `PACKET_FIELDS`.
 #[pyfunction]
 #[pyo3(signature = (one, other, flows, tolerance_ns, ignored, *, before, after, drawn, parts))]
-#[allow(clippy::too_many_arguments, reason = "the seam to Python: each is a keyword there")]
+#[allow(clippy::too_many_arguments, reason = "the interface to Python, where each argument has a keyword")]
 pub(crate) fn align<'py>(
     py: Python<'py>,
     one: PathBuf,

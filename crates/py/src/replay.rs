@@ -16,7 +16,7 @@ type Fate = (Option<(u64, u32)>, Option<(u64, &'static str)>, bool);
 /// discipline runs, and a packet is dequeued at each of these times. Without, the link sends as it can.
 #[pyfunction]
 #[pyo3(signature = (scenario, link, direction, arrivals, *, instants = None, credit_ns = 0, seed = 1))]
-#[allow(clippy::too_many_arguments, reason = "the seam to Python: each is a keyword there")]
+#[allow(clippy::too_many_arguments, reason = "the interface to Python, where each argument has a keyword")]
 pub(crate) fn replay(
     py: Python<'_>,
     scenario: &Scenario,

@@ -101,11 +101,11 @@ table! {
     EndTable of EndRow as "ends" {
         /// Address of the sender of the data.
         from: String [Text "from"],
-        /// Its port.
+        /// Port of the sender.
         from_port: u32 [Label "port"],
         /// Address of the receiver.
         to: String [Text "to"],
-        /// Its port.
+        /// Port of the receiver.
         to_port: u32 [Label "port"],
     }
 }

@@ -63,9 +63,9 @@ type Ends = (SocketAddr, SocketAddr);
 
 /// A message to the gateway's thread.
 enum Told {
-    /// A SYN left the line.
+    /// A SYN left the link.
     Syn(Ends, Vec<u8>),
-    /// A datagram left the line for a destination without a socket.
+    /// A datagram left the link for a destination without a socket.
     Datagram(SocketAddr, Vec<u8>),
     /// The attempt to connect to the network ended.
     Connected(Ends, io::Result<TcpStream>),
@@ -207,7 +207,7 @@ enum Watched {
     World(SocketAddr, SocketAddr),
 }
 
-#[expect(clippy::disallowed_methods, reason = "the patience of sockets is counted by the machine's clock")]
+#[expect(clippy::disallowed_methods, reason = "the timeouts of sockets need the machine's clock")]
 fn now() -> Instant {
     Instant::now()
 }

@@ -159,7 +159,7 @@ impl fmt::Debug for Shared {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the patience of an application is counted by the machine's clock")]
+#[expect(clippy::disallowed_methods, reason = "the timeout of an application needs the machine's clock")]
 fn instant() -> Instant {
     Instant::now()
 }

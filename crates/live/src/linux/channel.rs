@@ -55,7 +55,7 @@ impl Channel {
         for part in received.cmsgs()? {
             if let ControlMessageOwned::ScmRights(descriptors) = part {
                 for raw in descriptors {
-                    #[expect(unsafe_code, reason = "no library takes ownership of what came in a message")]
+                    #[expect(unsafe_code, reason = "no library takes ownership of a received descriptor")]
                     // SAFETY: the kernel created this descriptor for this process when the message was received.
                     // Nothing else uses its number.
                     descriptor.replace(unsafe { OwnedFd::from_raw_fd(raw) });

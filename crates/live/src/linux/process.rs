@@ -14,7 +14,7 @@ pub(crate) enum Side {
 
 /// Forks this process. The child must end by [`finish`] and never return to its parent's code.
 pub(crate) fn fork() -> io::Result<Side> {
-    #[expect(unsafe_code, reason = "the child has only this thread: what others held stays as it was")]
+    #[expect(unsafe_code, reason = "the child has only this thread: locks of other threads stay locked")]
     // SAFETY: the child allocates, which the supported C libraries permit after a fork, and takes no lock that another
     // thread of the parent could have held.
     let forked = unsafe { nix::unistd::fork() }?;
@@ -27,7 +27,7 @@ pub(crate) fn fork() -> io::Result<Side> {
 /// Does the child's work, and exits with the code that `work` returns.
 pub(crate) fn finish(work: impl FnOnce() -> i32) -> ! {
     let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(101);
-    #[expect(unsafe_code, reason = "what the parent would do as it ends is not for the child to do")]
+    #[expect(unsafe_code, reason = "the child must not run the destructors of the parent")]
     // SAFETY: `_exit` ends the process at once and runs no destructor or handler of the parent.
     unsafe {
         nix::libc::_exit(code)
@@ -53,7 +53,7 @@ pub(crate) fn own_terminal(terminal: BorrowedFd<'_>) -> io::Result<()> {
 pub(crate) fn forget_signals() -> io::Result<()> {
     let usual = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
     for signal in Signal::iterator().filter(|signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP)) {
-        #[expect(unsafe_code, reason = "a handler could be anything; this is none")]
+        #[expect(unsafe_code, reason = "a handler could run any code; the default action runs none")]
         // SAFETY: the default action runs no code of this process.
         unsafe {
             sigaction(signal, &usual)?;
@@ -88,7 +88,7 @@ impl Drop for Hurry {
 /// Sets the scheduling policy and priority of this thread. No effect if the user is not permitted to do so.
 fn schedule(policy: i32, urgency: i32) {
     let parameter = nix::libc::sched_param { sched_priority: urgency };
-    #[expect(unsafe_code, reason = "no library that is used here has this call")]
+    #[expect(unsafe_code, reason = "none of the libraries in use has this call")]
     // SAFETY: the kernel reads the parameter only during the call.
     let _ = unsafe { nix::libc::sched_setscheduler(0, policy, &raw const parameter) };
 }
@@ -113,7 +113,7 @@ fn keep_capabilities(kept: u32) -> io::Result<()> {
     let header: [u32; 2] = [VERSION, 0];
     // Effective, permitted and inheritable sets of the lower 32 bits, then those of the upper 32 bits.
     let sets = [kept, kept, 0, 0, 0, 0];
-    #[expect(unsafe_code, reason = "no library that is used here has this call")]
+    #[expect(unsafe_code, reason = "none of the libraries in use has this call")]
     // SAFETY: the kernel reads both structures only during the call, and they have the size of this version.
     let done = unsafe { nix::libc::syscall(nix::libc::SYS_capset, header.as_ptr(), sets.as_ptr()) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -63,7 +63,7 @@ impl Tun {
             libc::ifreq { ifr_name: characters, ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: flags } };
         #[expect(
             unsafe_code,
-            reason = "the kernel reads the request, which outlives the call, and writes the name that it gave"
+            reason = "the kernel reads the request, which outlives the call, and writes the assigned name"
         )]
         // SAFETY: the descriptor is open, and `request` is the structure that the call takes.
         unsafe {
@@ -176,7 +176,7 @@ impl Tun {
 
 /// Enables offloads of the device. Returns false if the kernel does not support all of them; nothing changes then.
 fn offer(device: &File, what: i32) -> bool {
-    #[expect(unsafe_code, reason = "no library that is used here has this call")]
+    #[expect(unsafe_code, reason = "none of the libraries in use has this call")]
     // SAFETY: the argument of the call is a number.
     let taken = unsafe { request::set_offload(device.as_raw_fd(), what) };
     taken.is_ok()

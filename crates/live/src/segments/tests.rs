@@ -288,7 +288,7 @@ fn it_is_cut_as_linux_cuts() {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a kernel is waited for")]
+#[expect(clippy::disallowed_methods, reason = "the test waits for the kernel")]
 fn next_of(tun: &Tun) -> Vec<u8> {
     let (began, mut packet) = (Instant::now(), Vec::new());
     loop {

@@ -21,7 +21,7 @@ impl Keeper {
         let (channel, end) = Channel::pair()?;
         match fork()? {
             Side::Child => {
-                // Keep only the parent's end open in the parent, so that its death closes the channel.
+                // Close the parent's end in the child, so that the parent's death closes the channel.
                 drop(channel);
                 finish(|| {
                     // A signal to all processes of the terminal is meant for the parent.

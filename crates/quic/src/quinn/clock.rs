@@ -17,7 +17,7 @@ pub struct Clock {
 
 impl Default for Clock {
     /// A clock with the process' base, which is read once.
-    #[expect(clippy::disallowed_methods, reason = "an Instant can be had in no other way; only differences are used")]
+    #[expect(clippy::disallowed_methods, reason = "only this call creates an Instant; the code uses only differences")]
     fn default() -> Clock {
         static BASE: OnceLock<Instant> = OnceLock::new();
         Clock { base: *BASE.get_or_init(Instant::now) }
