@@ -99,7 +99,7 @@ pub fn run_to_peace(octets: &[u8]) -> u64 {
 
 /// Number of bytes that must get through in each direction.
 const PEACEFUL_OCTETS: i64 = 50_000;
-/// Time limit for this. It must cover some of the longest timeouts, which a long attack may have caused.
+/// Time limit for these bytes. It must cover some of the longest timeouts, which a long attack may have caused.
 const PATIENCE: Duration = Duration::from_secs(7200);
 const ROUND_TRIP: Duration = Duration::from_millis(50);
 

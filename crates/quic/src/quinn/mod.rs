@@ -124,7 +124,7 @@ struct Link {
     /// The last reason that limited the sender, as reported to observers.
     limit: Option<Limit>,
     state: State,
-    /// Sockets without a stream yet, in order.
+    /// Sockets that wait until the peer permits another stream, the oldest first.
     waiting: VecDeque<u32>,
     open_sockets: u32,
     /// True if the connection may have something to send.
