@@ -147,7 +147,7 @@ pub(crate) fn trace<'py>(py: Python<'py>, path: PathBuf) -> PyResult<CaptureTabl
     Ok((columns(py, &ends.columns())?, columns(py, &table.columns())?, done.packets, done.passed_over, done.cut))
 }
 
-/// The round trips of TCP data in a capture made at the sender. `ports` gives the flow's number for each receiver's port.
+/// The RTT samples of TCP data in a capture made at the sender. `ports` gives the flow's number for each receiver's port.
 /// Each row has the flow's number, the time of the ACK by the capture's clock and the round-trip time, both in
 /// nanoseconds.
 #[pyfunction]

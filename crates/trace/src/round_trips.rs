@@ -1,7 +1,7 @@
-//! The round trips of TCP data in a capture at its sender, one for each acknowledgement that times one.
+//! RTT samples of TCP data from a capture made at the sender.
 //!
-//! An acknowledgement is timed from the passing of the newest segment that it covers. One that covers a segment sent
-//! more than once is not timed (Karn's rule, RFC 6298, section 3).
+//! Each ACK that advances gives one sample, measured from the newest segment that it covers. An ACK that covers a
+//! retransmitted segment gives none (Karn's rule, RFC 6298, section 3).
 
 use lopsided_capture::Flight;
 use lopsided_core::packet::Flags;
@@ -9,20 +9,20 @@ use lopsided_core::{Duration, Packet, Time};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// A round trip of a flow.
+/// One RTT sample of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// The flow, by the number that its port was given.
+    /// The flow's number, as given to [`RoundTrips::of`].
     pub flow: u32,
-    /// When the acknowledgement passed.
+    /// Time at which the ACK passed the point of capture.
     pub at: Time,
-    /// From the passing of the newest segment that the acknowledgement covers.
+    /// Time since the newest segment that the ACK covers passed the point of capture.
     pub took: Duration,
 }
 
-/// Collects the round trips of flows, which differ by the port of their receivers.
+/// Collects the RTT samples of flows. The receiver's port tells the flow of a packet.
 ///
-/// The connections of a flow differ by the receiver's address and the sender's port.
+/// A flow may have many connections, which differ by the receiver's address and the sender's port.
 #[derive(Debug)]
 pub struct RoundTrips {
     ports: BTreeMap<u16, u32>,
@@ -31,12 +31,12 @@ pub struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// `ports` gives the number of the flow of each receiver's port.
+    /// An empty collection. `ports` gives the flow's number for each receiver's port.
     pub fn of(ports: BTreeMap<u16, u32>) -> RoundTrips {
         RoundTrips { ports, flights: BTreeMap::new(), found: Vec::new() }
     }
 
-    /// Records the next packet of the capture. Ignores packets of other flows, and packets that are not TCP.
+    /// Adds the next packet of the capture. Packets of other flows and of other protocols than TCP are ignored.
     pub fn observe(&mut self, at: Time, packet: &Packet) {
         let Some(header) = packet.tcp() else { return };
         let length = packet.payload().len();
@@ -54,7 +54,7 @@ impl RoundTrips {
         }
     }
 
-    /// All round trips, in the order of the acknowledgements.
+    /// All samples, in the order of the ACKs.
     pub fn found(self) -> Vec<RoundTrip> {
         self.found
     }
