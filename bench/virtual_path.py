@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import json
+import socket
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -49,7 +50,7 @@ class Outcome:
         counts: collections.Counter[int] = collections.Counter()
         begin, end = (self._origin_ns + int(each * 1e9) for each in (from_s, until_s))
         for time_ns, _, packet in captures.read(self.folder / f"{AT_CLIENT}.pcap"):
-            if begin <= time_ns < end and packet[12:14] == captures.ETHERNET_IPV4 and packet[23] == captures.TCP:
+            if begin <= time_ns < end and packet[12:14] == captures.ETHERNET_IPV4 and packet[23] == socket.IPPROTO_TCP:
                 source = struct.unpack_from("!H", packet, captures.ETHERNET_HEADER + 4 * (packet[14] & 15))[0]
                 counts[source] += struct.unpack_from("!H", packet, 16)[0]
         return counts
