@@ -40,7 +40,7 @@ def measure(run: Run, link: str) -> Row:
     shares = [rates[way] / lines[way]["rate_bps"] for way in rates if ways[way] and lines[way]["rate_bps"]]
     events = run.events.to_polars()
     down = [row["flow"] for row in ways["down"]]
-    # What a QUIC receiver sends is ACKs, but for its requests.
+    # A QUIC receiver sends ACKs only, except for its requests.
     pure = (pl.col("payload_bytes") == 0) & (pl.col("protocol") == "tcp")
     quic = pl.col("flow").is_in(of_transport(run.scenario, "quic"))
     acks = events.filter(pl.col("flow").is_in(down) & (pure | quic))

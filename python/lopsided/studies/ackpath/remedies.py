@@ -18,17 +18,17 @@ _ENDS = ("sender_stack", "receiver_stack")
 
 @dataclass
 class Place:
-    """The direction upwards of a link, as far as the remedies before have changed it."""
+    """The upward direction of a link, as changed by the remedies before."""
 
     link: str
     queue: Mapping[str, Any]
     stages: list[Mapping[str, Any]]
     down_rate: str | None
-    """What its other direction carries, if that is a rate."""
+    """The rate of the other direction, if it has one."""
 
     @property
     def key(self) -> str:
-        """What its settings begin with."""
+        """The key of the direction, which its settings begin with."""
         return f"topology.link.{self.link}.up"
 
 

@@ -5,8 +5,8 @@
     found.limits       # for each, what limits the downloads, in a sentence
 
 The remedies stand at the slowest link upwards, or at `link`: in its queue, behind its line, or in TCP at both ends.
-Every one meets the same scenario with the same seeds; a cell is the median over them. What limits the downloads is read
-from the events inside TCP and from the queues of that link.
+Every one meets the same scenario with the same seeds; a cell is the median over them. The limit of
+the downloads follows from the events inside TCP and from the queues of that link.
 
 Left out: remedies of a scenario's own, which stay as they are in every row; datagrams; the kernel world.
 """
@@ -102,7 +102,7 @@ def ackpath(
 
 
 def two_way(preset: str, controllers: Controllers | None = None) -> Scenario:
-    """A download and an upload on an access line by name. Raises UsageError where none is called so."""
+    """A download and an upload on an access line. Raises UsageError if there is no line of that name."""
     check_preset(preset)
     tables = {
         "scenario": {"title": f"A download and an upload on {preset}", "duration": "10 s"},

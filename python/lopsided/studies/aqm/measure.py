@@ -1,4 +1,4 @@
-"""What one run says of its disciplines: numbers of each direction, what users felt, and the delays behind percentiles.
+"""The numbers of one run: those of each direction, those that users feel, and the delays behind percentiles.
 
 Percentiles of round trips count each packet at the mean of its sampling interval; those of times in the queue are of
 single packets.
@@ -52,7 +52,7 @@ class Delays:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one run says."""
+    """The numbers of one run."""
 
     cells: dict[Direction, Row]
     users: Row
@@ -134,7 +134,7 @@ def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
     delay, weight = np.concatenate([none, *(curve.value for curve in curves)]), np.concatenate([none, *counts])
 
     def between(since_s: float, until_s: float) -> Row:
-        """Of probes that were complete by then, and of data that was acknowledged."""
+        """The responsiveness by probes that completed and data that was acknowledged within these times."""
         connect, answer = (
             trimmed_mean([took * 1e3 for start, took in times if start >= since_s and start + took <= until_s])
             for times in (connects, answers)

@@ -1,4 +1,4 @@
-"""What crosses the line while disciplines are compared: the scenario's own flows, or one of the usual loads.
+"""The load on the line while disciplines are compared: the scenario's own flows, or one of the usual loads.
 
 The flows of a load replace those of the scenario. Beside it goes a probe, a request for one octet on a new connection
 every half second, whose times tell the responsiveness.

@@ -31,7 +31,7 @@ QUANTITIES = (
 
 Window = tuple[float, float]
 Key = tuple[str, str]
-"""What is measured: the flow or link direction, and the quantity."""
+"""The flow or link direction, and the quantity."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Row:
 
     @property
     def column(self) -> Column:
-        """What the quantity is: its heading and unit, as the tables of runs have them."""
+        """Heading and unit of the quantity, as in the tables of runs."""
         tables = run_tables()
         found = (column for name in ("flows", "links") for column in tables[name].columns)
         return next(column for column in found if column.name == self.quantity)
@@ -57,7 +57,7 @@ class Row:
         return median(found) if found else math.nan
 
     def error(self, world: str, reference: str) -> float:
-        """Of the median against the reference's, as a share; NaN where the reference is zero."""
+        """The relative error of the median; NaN if the reference is zero."""
         return _relative(self.median(world), self.median(reference))
 
     def spread(self, world: str, reference: str) -> tuple[float, float]:
@@ -93,7 +93,7 @@ class Comparison(Study):
         return self.worlds[-1]
 
     def beyond(self) -> list[tuple[Row, str]]:
-        """What is beyond its tolerance, and in which world."""
+        """The quantities beyond their tolerance, each with the world."""
         return [(row, world) for row in self.rows for world in self.worlds[:-1] if row.exceeds(world, self.reference)]
 
     def table(self) -> Table:
@@ -235,7 +235,7 @@ def _quiet(found: Comparison) -> list[str]:
 
 
 def _short(names: Sequence[str]) -> list[str]:
-    """Of run folders their last names, where these differ."""
+    """The last names of run folders, if those differ; else the names as they are."""
     last = [Path(name).name for name in names]
     return last if len(set(last)) == len(last) else list(names)
 

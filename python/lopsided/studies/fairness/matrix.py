@@ -253,7 +253,7 @@ def _cell(rows: list[Row]) -> Row:
         cell[column] = median(values) if values else None
         if column == "share":
             cell |= {"share_least": min(values, default=None), "share_most": max(values, default=None)}
-            # Of the medians: that of a ratio and its inverse would be above 1 for both sides.
+            # The ratio of the medians: the median of the ratio would be above 1 for both sides.
             share = cell["share"]
             cell["ratio"] = None if share is None or share == 1 else share / (1 - share)
         if column in INTERVALS:
@@ -286,7 +286,7 @@ def _interval(rows: list[Row], column: str) -> dict[str, float | None]:
         for row in rows:
             strata.setdefault(row["first"], []).append(row[column])
     interval = metrics.stratified_interval(list(strata.values()))
-    # What a side gets of what it shares with itself is half by definition, and no estimate.
+    # A side that meets itself has half by definition, which is no estimate.
     reach = math.nan if itself and column == "share" else interval.half_width
     name = INTERVALS[column].format
     return {name("_mean"): known(interval.mean), name("_ci95"): known(reach)}

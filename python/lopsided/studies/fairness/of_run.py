@@ -148,7 +148,7 @@ def _add_harm(
 ) -> None:
     """Runs each group alone and adds what it got then, and the harm of company."""
     if len(groups) == 1:
-        return  # Alone already: there is nobody to harm it.
+        return  # The group is alone already: no other group can harm it.
     in_company = [Means(row["goodput_bps"], _number(row["rtt_ms"]), _number(row["retransmit_ratio"])) for row in groups]
     members = {row["group"]: run.flows.to_polars().filter(group=row["group"])["name"].to_list() for row in groups}
     jobs = [Job(run.scenario.only(members[row["group"]]), run.seed) for row in groups]

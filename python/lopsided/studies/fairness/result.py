@@ -200,7 +200,7 @@ def _span(row: Row) -> str:
 
 
 def _far(cells: Sequence[Row]) -> Iterator[str]:
-    """What the shorter round trip takes within one control."""
+    """The share of the flow with the shorter round trip, for one control."""
     unequal = [row for row in cells if row["cc"] == row["against_cc"] and row["rtt_ms"] < row["against_rtt_ms"]]
     if not unequal:
         return

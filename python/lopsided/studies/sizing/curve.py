@@ -27,7 +27,7 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True)
 class Model:
-    """What inequality 6.6 says. `packets` is the crossing of figure 6.2, rounded down; None where there is none.
+    """The buffer by inequality 6.6. `packets` is the crossing of figure 6.2, rounded down; None where there is none.
 
     The windows are those of the buffer tried that lies nearest the crossing.
     """
@@ -41,7 +41,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the sweep found.
+    """The buffer by the sweep.
 
     `knee_packets` is the largest buffer before performance falls; `falls` says whether it ever did.
     """
@@ -126,7 +126,7 @@ def _key(packets: int, repetition: int, run: Run) -> Row:
 
 
 def _spaced(sizes: Sequence[int], count: int) -> list[int]:
-    """So many of the sizes, the first and the last among them."""
+    """At most `count` of the sizes, with the first and the last."""
     places = np.linspace(0, len(sizes) - 1, min(count, len(sizes)))
     return sorted({sizes[round(float(place))] for place in places})
 

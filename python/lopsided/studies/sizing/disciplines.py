@@ -97,7 +97,7 @@ def _worst(*values: float | None) -> float | None:
 
 
 def _best(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Of those that use the line nearly as well as any, the one whose pages come soonest."""
+    """The discipline with the fastest pages among those that use the line nearly as well as the best."""
     most = max(row["use"] for row in rows)
     worth = [row for row in rows if row["use"] >= KEPT_GOODPUT * most]
     return min(worth, key=lambda row: row["page_s"] if row["page_s"] is not None else float("inf"))["queue"]

@@ -32,11 +32,11 @@ class Line:
     preset: str | None
     """The access line whose way to send and framing this one has."""
     framing: str | None = None
-    """What the line adds to each packet, by a scenario's name for it."""
+    """The framing that the line adds to each packet, by its name in scenarios."""
 
     @cached_property
     def framings(self) -> tuple[Any, Any]:
-        """What the line adds to packets, down and up."""
+        """The framing of the line, down and up."""
         link = self.scenario(0.0, 1.0).resolved["links"][0]
         return link["down"]["framing"], link["up"]["framing"]
 
@@ -46,7 +46,7 @@ class Line:
         return device_configs.Shaped(self.up_bps, self.framings[1]).wire_bytes * 8 / self.up_bps
 
     def packets_within(self, delay_s: float) -> int:
-        """The largest buffer of full packets that empties into the uplink within so many seconds, one at least."""
+        """The largest buffer of full packets that empties into the uplink within `delay_s`, at least one packet."""
         return max(1, math.floor(delay_s / self.wire_s + 1e-9))
 
     def scenario(self, alone_s: float, both_s: float) -> Scenario:

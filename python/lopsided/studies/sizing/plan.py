@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 FIELD_ALONE_S = FIELD_BOTH_S = 30.0
 ALONE_S, BOTH_S = 30.0, 120.0
-"""Of a run of the whole procedure: the download alone, then both flows."""
+"""A run of the whole procedure: the download alone, then both flows."""
 
 BUDGET_PACKETS = 12_000_000
 """Seconds of work on two cores."""
 _ADVICE_SHARE = 0.4
-"""Of the budget, for the comparison of disciplines."""
+"""Share of the budget for the comparison of disciplines."""
 _COARSE, _FINE = 6, 4
 _SHORTEST_S = 3.0
 _ALONE_SHARE = 0.3
@@ -49,7 +49,7 @@ class Plan:
 
     @property
     def said(self) -> str:
-        """What is done, in words."""
+        """The plan in words."""
         if self.whole:
             seeds = "one seed" if self.repeat == 1 else f"{self.repeat} seeds"
             return f"every buffer with {seeds}, {self.both_s:g} s with both flows active"
@@ -83,7 +83,7 @@ def plan_for(packets_per_second: float, rtt_s: float, sizes: int, repeat: int, c
 
 
 def _split(packets: float, per_second: float, most: int, shortest: float, longest: float) -> tuple[int, float]:
-    """Seeds and length of a run for so many packets: seeds are given up before runs become too short."""
+    """Seeds and length of a run within a number of packets. Seeds are reduced before runs become too short."""
     for seeds in range(most, 0, -1):
         length = packets / (per_second * seeds)
         if length >= 2 * shortest or (seeds == 1 and length >= shortest):

@@ -51,7 +51,7 @@ class Sizing(Study):
     interface: str = USUAL_INTERFACE
     """Name of the Linux interface towards the line, in `configs`."""
     target_delay_s: float | None = None
-    """What a full buffer may add to a packet's time, where a bound was asked for."""
+    """Upper bound of the time that a full buffer adds to a packet, if the user set one."""
 
     @property
     def target_packets(self) -> int | None:
@@ -79,7 +79,7 @@ class Sizing(Study):
         return metrics.many_flow_buffer_packets(self.line.up_bps, self.line.rtt_s, flows)
 
     def drain_s(self, packets: float) -> float:
-        """How long a full buffer of so many packets takes to empty into the uplink, with what the line adds to them."""
+        """The time in which a full buffer of `packets` empties into the uplink, with the framing of the line."""
         return packets * self.line.wire_s
 
     def performance_at(self, packets: float | None) -> float | None:
@@ -107,7 +107,7 @@ class Sizing(Study):
 
     @property
     def shaped_bps(self) -> tuple[int, int]:
-        """What to shape to, down and up: below the line, in bytes of Ethernet frames."""
+        """The rates to shape to, down and up: below the line's, in bytes of Ethernet frames."""
         down, up = self._shaped
         return down.frames_bps, up.frames_bps
 

@@ -1,6 +1,6 @@
 """The sentences of a sweep: the settings with which the flows perform best and worst, and where each flow does best.
 
-Of another metric than goodput, the settings with which it is lowest and highest.
+For another metric than goodput: the settings with which the metric is lowest and highest.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _extremes(rows: list[Row], column: str) -> tuple[Row, Row]:
 
 
 def _place(row: Row, axes: list[str], *, named: bool = False) -> str:
-    """The settings of a row. Of a single axis the value is enough once its key was named."""
+    """The settings of a row. The value of a single axis is enough once its key was named."""
     found = [(*axis_setting(axis), row[axis]) for axis in axes]
     if len(axes) == 1 and not named:
         return " ".join(filter(None, (str(found[0][2]), found[0][1])))
