@@ -112,7 +112,10 @@ class Capture(Study):
         return {f"{key}.{ending}": table for key, table in tables.items() for ending in ("csv", "parquet")}
 
     def plot(self, kind: str = "") -> Figure:
-        """Draws time and sequence numbers of a direction, given by its number; default: that with most data."""
+        """Draws time and sequence numbers of a direction, given by its number; default: the one with most data.
+
+        Raises UsageError if there are no points of that direction.
+        """
         wanted = next((row for row in self.largest if kind in ("", str(row["direction"]))), None)
         if wanted is None or wanted["direction"] not in self.points.values("direction"):
             raise UsageError(f"there are no points to draw of direction {kind}")
