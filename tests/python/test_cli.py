@@ -349,6 +349,14 @@ def test_a_reader_that_goes_away_is_no_error():
     assert done.stderr == ""
 
 
+def test_a_run_is_written_though_the_reader_of_its_answer_goes_away(tmp_path):
+    file = Path(__file__).parents[2] / "scenarios" / "adsl.toml"
+    run = f'"{sys.executable}" -m lopsided run {file} --out {tmp_path}/run | head -n 1'
+    done = subprocess.run(run, shell=True, text=True, capture_output=True, check=False)
+    assert done.stderr == ""
+    assert (tmp_path / "run" / "manifest.json").is_file()
+
+
 def test_what_there_is_to_choose_from_is_listed(capsys):
     assert cli.invoke(["list"]) == 0
     said = capsys.readouterr().out

@@ -20,7 +20,7 @@ from lopsided.cli import listing
 from lopsided.cli.commands import COMMANDS, TERMINABLE
 from lopsided.cli.listing import COMPLETE, COMPLETION
 from lopsided.cli.terminal import given as under_way
-from lopsided.cli.terminal import print_error, print_line, print_note
+from lopsided.cli.terminal import print_error, print_line, print_note, stop_printing
 from lopsided.errors import CaptureWarning, LeftoverWarning
 from lopsided.interrupts import Interruptible
 
@@ -146,8 +146,7 @@ def invoke(arguments: Sequence[str]) -> int:
         print_error("interrupted", prefix=False)
         return 130
     except BrokenPipeError:
-        # The reader went away (`| head`): point stdout elsewhere, or the interpreter's last flush complains.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        stop_printing()
         return 0
     except UnicodeError as error:
         if isinstance(error, UnicodeDecodeError):

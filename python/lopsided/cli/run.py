@@ -22,7 +22,7 @@ from lopsided.cli.options import (
     ask,
     load,
 )
-from lopsided.cli.terminal import heading, out, print_json, print_path, print_prose, progress
+from lopsided.cli.terminal import answering, heading, out, print_json, print_path, print_prose, progress
 from lopsided.data import run_folder as folders
 from lopsided.data.free_names import dated
 from lopsided.data.table import Table
@@ -131,9 +131,10 @@ def run(
                 runs[0].fairness(progress=show)
         # The tables take polars, which loads slowly: the answer comes first.
         if not (as_json or quiet):
-            if starts.said:
-                print_prose(starts.said + "\n")
-            _show(runs)
+            with answering():
+                if starts.said:
+                    print_prose(starts.said + "\n")
+                _show(runs)
         if repeat > 1:
             _rows(runs).write(staged / "repeats.parquet")
             _rows(runs, "links").write(staged / "repeated_links.parquet")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from lopsided.cli.terminal import heading, out, print_json, print_line, print_path, print_prose, progress
+from lopsided.cli.terminal import answering, heading, out, print_json, print_line, print_path, print_prose, progress
 from lopsided.data import run_folder as folders
 from lopsided.data.view import View
 from lopsided.studies.study import Headline, Note, Source, Study, Terms, paragraphs
@@ -40,7 +40,8 @@ def carry_out(
         with progress(what, quiet=quiet or as_json) as report:
             found = run(report)
         if not (as_json or quiet):
-            show(found)
+            with answering():
+                show(found)
         with answer.drawing():
             views.write(found, staged, report=answer.report)
     if as_json:

@@ -29,7 +29,7 @@ from lopsided.cli.options import (
     split,
 )
 from lopsided.cli.study import show
-from lopsided.cli.terminal import link, print_json, print_line, print_path, print_prose, progress
+from lopsided.cli.terminal import answering, link, print_json, print_line, print_path, print_prose, progress
 from lopsided.data import output
 from lopsided.data.free_names import dated
 from lopsided.errors import UsageError
@@ -158,7 +158,8 @@ def sweep(
         raise UsageError(f"{error}; its table is {link(table_path)}") from None
     # polars and matplotlib, which writing and drawing take, load slowly: the answer comes first.
     if not (as_json or quiet):
-        show(table)
+        with answering():
+            show(table)
     _write(table, table_path)
     if picture:
         from lopsided.views.plot import style, sweep_curves

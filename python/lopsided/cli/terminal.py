@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -74,6 +75,22 @@ def silent() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, quiet=True)
+
+
+def stop_printing() -> None:
+    """Discards what is printed from now on: the reader of standard output went away (`| head`)."""
+    # The interpreter flushes standard output once more when it exits, and would report the closed pipe.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def answering() -> Generator[None]:
+    """Prints an answer before its files are written: they are written also if the reader goes away meanwhile."""
+    try:
+        yield
+        out().file.flush()
+    except BrokenPipeError:
+        stop_printing()
 
 
 def print_line(text: str, style: str = "") -> None:
