@@ -9,7 +9,7 @@
 //! use lopsided_core::{Bytes, Duration};
 //! use lopsided_spec::{Fault, Key, Part, key};
 //!
-//! Delays every packet.
+//! /// Delays every packet.
 //! #[derive(Clone, Debug, PartialEq)]
 //! pub struct DelayConfig {
 //!     pub delay: Duration,
