@@ -590,7 +590,11 @@ def round_trips(path: str, ports: Mapping[int, int]) -> list[tuple[int, int, int
     """The flow, when the ACK passed (ns of the capture's clock), and the round trip (ns); flows by receivers' ports."""
 
 def analyze(
-    path: str, *, points: bool, progress: Callable[[int, int], object] | None = None
+    path: str,
+    *,
+    points: bool,
+    other: str | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> tuple[dict[str, _Columns], dict[str, Any]]: ...
 def analysis_tables() -> list[
     tuple[

@@ -1,6 +1,7 @@
 //! The ACKs of one direction of data: how much each says, how they bunch, how long they wait, and whether the network
 //! thinned them.
 
+use crate::ids::Ids;
 use crate::segment::Segment;
 use crate::sketch::Sketch;
 
@@ -8,10 +9,6 @@ use crate::sketch::Sketch;
 const BURST_GAP: u64 = 500_000;
 /// A burst has at least this many ACKs.
 const BURST: u32 = 3;
-/// IP identifications that jump further than this are not counted as missing packets.
-const FARTHEST: u16 = 256;
-/// Identifications of both ends that are this near come from one counter.
-const NEAR: u16 = 2048;
 /// A receiver acknowledges at least every second segment (RFC 5681, section 4.2); more is a stretch ACK (RFC 2525).
 const MOST_SEGMENTS: u32 = 2;
 
@@ -42,16 +39,6 @@ pub struct AckPath {
     ids: Ids,
 }
 
-/// The identifications of the receiver's IPv4 packets: Linux counts them up by one for each connection.
-#[derive(Clone, Copy, Debug, Default)]
-struct Ids {
-    last: Option<u16>,
-    seen: u64,
-    missing: u64,
-    /// They are near those of the other direction, or jump: one counter serves many connections.
-    shared: u64,
-}
-
 impl AckPath {
     /// Records an ACK without data.
     pub(crate) fn passed(&mut self, segment: &Segment) {
@@ -74,18 +61,9 @@ impl AckPath {
 
     /// Records the identification of any packet of the receiver; `other` is the latest of the data's.
     pub(crate) fn identified(&mut self, id: Option<u16>, other: Option<u16>) {
-        let Some(id) = id.filter(|id| *id != 0) else { return };
-        if let Some(last) = self.ids.last {
-            let step = id.wrapping_sub(last);
-            self.ids.seen += 1;
-            let near_other = other.is_some_and(|other| other.wrapping_sub(id).min(id.wrapping_sub(other)) < NEAR);
-            if step == 0 || step > FARTHEST || near_other {
-                self.ids.shared += 1;
-            } else {
-                self.ids.missing += u64::from(step - 1);
-            }
+        if let Some(id) = id {
+            self.ids.add(id, other);
         }
-        self.ids.last = Some(id);
     }
 
     /// Records an acknowledgement that advances by these octets, outside repairs.
@@ -110,8 +88,6 @@ impl AckPath {
     /// Share of the receiver's packets that left it and did not reach the point of capture, by their identifications.
     /// `None` if the identifications are not those of the connection alone.
     pub fn missing_share(&self) -> Option<f64> {
-        let ids = &self.ids;
-        let usable = ids.seen >= 20 && ids.shared * 20 <= ids.seen;
-        usable.then(|| ids.missing as f64 / (ids.missing + ids.seen) as f64)
+        self.ids.missing_share()
     }
 }

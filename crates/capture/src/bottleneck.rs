@@ -14,7 +14,7 @@ use crate::timeline::{Bin, Spread};
 const BUSY_MS: f64 = 2.5;
 const BUSY_SHARE: f64 = 0.05;
 /// Nanoseconds for which a line must be busy before its rate counts.
-const ENOUGH: u64 = 500_000_000;
+const ENOUGH: u64 = 300_000_000;
 /// Octets that cross a busy line before its rate counts: ACKs acknowledge several packets at once.
 const ENOUGH_OCTETS: f64 = 100_000.0;
 /// A bin with fewer waiting times shows only if they are long that its queue never emptied.
@@ -23,8 +23,14 @@ const SAMPLES: u32 = 4;
 const UPPER: f64 = 0.85;
 /// Losses that are needed before the discipline counts.
 const LOSSES: u64 = 3;
-/// In a drop-tail buffer waits at losses differ by less than this factor from each other and from the longest wait.
+/// In a drop-tail buffer waits at losses differ by less than this factor from each other.
 const ALIKE: f64 = 0.8;
+/// In a drop-tail buffer 98 % of the packets wait at most this many times as long as at losses.
+const LONGER: f64 = 1.15;
+/// Octets of the headers of IPv4 and TCP with timestamps.
+const HEADERS: u32 = 52;
+/// Octets of data in a full segment. A record of a network card that cuts segments holds more.
+const FULL: u32 = 1448;
 /// Share of segments that pass again at a policer, at least.
 const POLICED: f64 = 0.01;
 
@@ -82,7 +88,10 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     let (rate_bps, busy) = rate(connection, sender, loads, floor_ms, false);
     let longest_wait_ms = longest(data, |bin| bin.data_wait_ms);
     let discipline = discipline(data, longest_wait_ms);
-    let at_loss = data.wait_at_loss_ms.quantile(0.5);
+    let at_loss = data.wait_at_loss_ms.mode().map_or(f64::NAN, |(wait, _)| wait);
+    // A segment behind a lost one found a place free that the lost one did not.
+    let place = f64::from(data.largest.min(FULL) + HEADERS) * 8e3 / rate_bps;
+    let at_loss = if place.is_nan() { at_loss } else { at_loss + place };
     let buffer_ms = if discipline == Discipline::DropTail { at_loss } else { f64::NAN };
     Bottleneck { rate_bps, busy, buffer_ms, longest_wait_ms, discipline }
 }
@@ -120,7 +129,9 @@ fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, ba
             (None, _) if backwards && !is_last => {}
             (_, Some((since, until))) => {
                 run = None;
-                if until - since >= ENOUGH.max(3 * timeline.width()) {
+                // The queue may have filled or emptied within the first and the last bin.
+                let (since, until) = (since + timeline.width(), until.saturating_sub(timeline.width()));
+                if until >= since + ENOUGH.max(3 * timeline.width()) {
                     let octets = loads.between(host, way, since, until);
                     if backwards || octets >= ENOUGH_OCTETS {
                         runs.push((until - since, octets * 8e9 / (until - since) as f64));
@@ -178,8 +189,10 @@ fn discipline(data: &Direction, longest_ms: f64) -> Discipline {
     if longest_ms < BUSY_MS {
         return if again >= POLICED { Discipline::Policer } else { Discipline::Unknown };
     }
-    // A full buffer always holds the same; an AQM drops at various lengths of its queue.
+    // A full buffer always holds the same, and no packet waits longer. An AQM drops at various lengths of its queue, or
+    // at a length that the queue exceeds at other times.
     let (low, high) = (data.wait_at_loss_ms.quantile(0.25), data.wait_at_loss_ms.quantile(0.9));
-    let always_alike = low >= ALIKE * high && high >= ALIKE * longest_ms;
-    if always_alike { Discipline::DropTail } else { Discipline::Aqm }
+    let always_alike = low >= ALIKE * high;
+    let never_longer = data.data_wait_ms.quantile(0.98) <= LONGER * high;
+    if always_alike && never_longer { Discipline::DropTail } else { Discipline::Aqm }
 }

@@ -115,6 +115,9 @@ impl Connection {
         let shift = if segment.flags.has(Flags::SYN) { 0 } else { self.shift(from) };
         let waited = self.directions[from].passed(segment, shift);
         let peer = Peer { shift, waited, mss: self.agreed_mss() };
+        if let Some(id) = segment.ip_id {
+            loads.identified(segment.from.address, id);
+        }
         let [one, other] = &mut self.directions;
         let (mine, others) = if from == 0 { (one, other) } else { (other, one) };
         let (source, target) = (segment.from.address, segment.to.address);

@@ -2,7 +2,8 @@
 //! until the next one, whether they dip to probe the path, and whether they stop growing without any loss.
 //!
 //! A passive and coarse look: controls that act alike in a capture share a name. Left out: reductions after marks, and
-//! the difference between controls that share a factor and a shape (`reno` includes all that halve and grow linearly).
+//! the difference between controls that share a factor and a shape: `reno` includes HighSpeed, YeAH and Illinois on paths
+//! where they halve the flight and grow by a segment in a round trip.
 
 /// Values of one kind that are kept.
 const MOST: usize = 64;
@@ -13,30 +14,61 @@ const DIP: f64 = 0.25;
 /// Nanoseconds between two dips of one probe.
 const DIP_APART: u64 = 2_000_000_000;
 
-/// Factor and shape that each control shows, with its weight among senders.
-const KNOWN: [(&str, f64, f64, f64); 5] = [
-    ("reno", 0.50, 0.58, 1.0),
-    ("cubic", 0.70, 0.75, 3.0),
-    ("bic", 0.82, 0.80, 0.3),
-    ("scalable", 0.875, 0.45, 0.1),
-    ("westwood", 0.35, 0.58, 0.1),
+/// The traces of a control.
+struct Known {
+    name: &'static str,
+    /// Flight after a loss over the flight before.
+    factor: f64,
+    /// Growth at half of the time between two losses, from 0 to 1: below 0.5 it speeds up, above it slows down. `None`
+    /// if it depends on the window.
+    shape: Option<f64>,
+    /// Its weight among senders.
+    weight: f64,
+}
+
+/// Factors are 0.02 below those of the algorithms: windows are whole segments.
+const KNOWN: [Known; 5] = [
+    Known { name: "reno", factor: 0.49, shape: Some(0.52), weight: 1.0 },
+    Known { name: "cubic", factor: 0.68, shape: Some(0.60), weight: 2.0 },
+    Known { name: "bic", factor: 0.78, shape: None, weight: 0.4 },
+    // H-TCP's increase grows with the square of the time since the last loss.
+    Known { name: "htcp", factor: 0.49, shape: Some(0.20), weight: 0.3 },
+    Known { name: "scalable", factor: 0.86, shape: None, weight: 0.2 },
 ];
-/// Standard deviation of a measured factor and shape.
-const FACTOR_SPREAD: f64 = 0.06;
-const SHAPE_SPREAD: f64 = 0.15;
+/// Weight of Westwood, of which the factor depends on the path.
+const WESTWOOD_WEIGHT: f64 = 0.15;
+/// Weight of Hybla, which grows by more than one segment in a round trip on long paths.
+const HYBLA_WEIGHT: f64 = 0.5;
+/// Hybla's reference round trip in ms (Caini and Firrincieli, 2004).
+const HYBLA_MS: f64 = 25.0;
+/// Standard deviation of a measured factor and shape, and of the logarithm of growth.
+const FACTOR_SPREAD: f64 = 0.035;
+const SHAPE_SPREAD: f64 = 0.18;
+const GROWTH_SPREAD: f64 = 0.5;
 /// Likelihood of a control that is not in the table.
 const UNKNOWN: f64 = 0.05;
+/// A loss that does not reduce the flight: a control that models the path.
+const NOT_REDUCED: f64 = 1.2;
+/// Round trips without a reduction after which only a delay-based control still does not grow.
+const CALM: f64 = 75.0;
+/// A flight is flat if its largest value exceeds its smallest by less than this factor.
+const FLAT: f64 = 1.2;
 
 /// Traces of the control of one sender.
 #[derive(Clone, Debug, Default)]
 pub struct Control {
     factors: Vec<f64>,
     shapes: Vec<f64>,
+    /// Segments by which the flight grew in a round trip, between reductions.
+    growths: Vec<f64>,
     reductions: u32,
     before: Option<u32>,
     /// Since the last repair: when it ended, and the largest flight in the first round after.
     after: Option<(u64, u32)>,
     flights: Vec<(u64, u32)>,
+    /// The latest round trip in nanoseconds, and octets of a segment.
+    rtt: u64,
+    mss: u32,
     stride: u64,
     seen: u64,
     in_repair: bool,
@@ -47,7 +79,7 @@ pub struct Control {
 /// A guess at a control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guess {
-    /// `reno`, `cubic`, `bic`, `scalable`, `westwood`, `bbr`, `delay-based` or `unknown`.
+    /// `reno`, `cubic`, `bic`, `htcp`, `hybla`, `scalable`, `westwood`, `bbr`, `delay-based` or `unknown`.
     pub name: &'static str,
     /// Its probability, from 0 to 1.
     pub probability: f64,
@@ -64,6 +96,17 @@ pub struct Habits {
     pub window: f64,
     /// Round trips that the direction lasted.
     pub rounds: f64,
+    /// The smallest round trip in ms.
+    pub floor_ms: f64,
+    /// The wait of data in ms when losses happened, median.
+    pub wait_at_loss_ms: f64,
+}
+
+impl Habits {
+    /// Westwood reduces the flight to what the path holds without a queue (Mascolo et al., 2001).
+    fn westwood_factor(&self) -> f64 {
+        self.floor_ms / (self.floor_ms + self.wait_at_loss_ms)
+    }
 }
 
 impl Control {
@@ -76,7 +119,8 @@ impl Control {
     }
 
     /// The sender has this much out after a segment, outside slow start.
-    pub(crate) fn flight(&mut self, at: u64, out: u32, rtt: u64, repairs: bool) {
+    pub(crate) fn flight(&mut self, at: u64, out: u32, rtt: u64, mss: u32, repairs: bool) {
+        (self.rtt, self.mss) = (rtt, mss);
         if repairs {
             self.in_repair = true;
             return;
@@ -140,6 +184,8 @@ impl Control {
         let half = self.flights[self.flights.partition_point(|(at, _)| *at < middle)];
         if self.flights.len() >= MOST_FLIGHTS / 4 && gained > 0.1 * f64::from(last.1) && self.shapes.len() < MOST {
             self.shapes.push((f64::from(half.1) - f64::from(first.1)) / gained);
+            let rounds = (last.0 - first.0) as f64 / self.rtt.max(1) as f64;
+            self.growths.push(gained / f64::from(self.mss.max(1)) / rounds.max(1.0));
         }
     }
 
@@ -152,25 +198,19 @@ impl Control {
         if habits.pacing > 0.5 {
             return guess("bbr", if probes { 0.95 } else { 0.7 });
         }
+        if self.factors.len() >= 3 && factor > NOT_REDUCED {
+            return guess("bbr", 0.8);
+        }
         if habits.window < 0.2 || habits.rounds < 30.0 {
             return guess("unknown", 1.0);
         }
-        if self.reductions == 0 {
-            return if habits.window > 0.6 && habits.rounds > 100.0 {
-                guess("delay-based", 0.6)
-            } else {
-                guess("unknown", 1.0)
-            };
+        if habits.rounds > CALM * f64::from(self.reductions + 1) && habits.window > 0.6 && self.is_flat() {
+            return guess("delay-based", 0.6);
         }
         if self.factors.len() < 2 {
             return guess("unknown", 1.0);
         }
-        let shape = median(&self.shapes);
-        let likely = KNOWN.map(|(name, its_factor, its_shape, weight)| {
-            let off = (factor - its_factor) / FACTOR_SPREAD;
-            let bent = if shape.is_nan() { 0.0 } else { (shape - its_shape) / SHAPE_SPREAD };
-            (name, weight * libm::exp(-0.5 * (off * off + bent * bent)))
-        });
+        let likely = self.likely(factor, habits);
         let total: f64 = likely.iter().map(|(_, weight)| weight).sum::<f64>() + UNKNOWN;
         let best = likely.iter().max_by(|one, other| one.1.total_cmp(&other.1));
         match best {
@@ -178,11 +218,52 @@ impl Control {
             _ => guess("unknown", UNKNOWN / total),
         }
     }
+
+    /// The controls that reduce the flight, each with its likelihood.
+    fn likely(&self, factor: f64, habits: &Habits) -> Vec<(&'static str, f64)> {
+        let (shape, growth) = (median(&self.shapes), median(&self.growths));
+        let near = |value: f64, right: f64, spread: f64| {
+            let off = (value - right) / spread;
+            if off.is_nan() { 1.0 } else { libm::exp(-0.5 * off * off) }
+        };
+        let by_factor = |right: f64| near(factor, right, FACTOR_SPREAD);
+        let mut found: Vec<(&'static str, f64)> = KNOWN
+            .iter()
+            .map(|known| {
+                let bent = known.shape.map_or(1.0, |right| near(shape, right, SHAPE_SPREAD));
+                (known.name, known.weight * by_factor(known.factor) * bent)
+            })
+            .collect();
+        found.push(("westwood", WESTWOOD_WEIGHT * by_factor(habits.westwood_factor())));
+        // Hybla grows by the square of its round trip over the reference (section 3 of its paper); Reno by one.
+        let longer = (habits.floor_ms / HYBLA_MS).max(1.0);
+        let faster = longer * longer;
+        if faster > 2.0 && growth > 0.0 {
+            let of_hybla = near(libm::log(growth), libm::log(faster), GROWTH_SPREAD);
+            let of_reno = near(libm::log(growth), 0.0, GROWTH_SPREAD);
+            found.push(("hybla", HYBLA_WEIGHT * by_factor(0.5) * of_hybla));
+            found.iter_mut().filter(|(name, _)| *name == "reno").for_each(|(_, weight)| *weight *= of_reno);
+        }
+        found
+    }
+
+    /// True if the flight hardly changed since the last repair, or the beginning.
+    fn is_flat(&self) -> bool {
+        let later = &self.flights[self.flights.len() / 2..];
+        let bounds = later.iter().map(|(_, out)| *out);
+        let (least, most) = (bounds.clone().min().unwrap_or(0), bounds.max().unwrap_or(0));
+        later.len() >= MOST_FLIGHTS / 4 && f64::from(most) <= FLAT * f64::from(least)
+    }
 }
 
 /// The median; NaN without values.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    if sorted.is_empty() { f64::NAN } else { sorted[sorted.len() / 2] }
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => f64::NAN,
+        even if even % 2 == 0 => (sorted[middle - 1] + sorted[middle]) / 2.0,
+        _ => sorted[middle],
+    }
 }

@@ -15,6 +15,8 @@ use lopsided_core::packet::Flags;
 
 /// Segments that carry less say nothing about the largest segment.
 const LEAST_MSS: u32 = 88;
+/// After a silence of this many nanoseconds a segment answers a timer or the application rather than an ACK.
+const LONGEST_SILENCE: u64 = 200_000_000;
 
 /// Round trips from the point of capture to one end and back.
 #[derive(Clone, Debug, Default)]
@@ -114,6 +116,8 @@ pub struct Direction {
     sender: Option<Box<Sender>>,
     ways: Ways,
     mss: u32,
+    /// Missing segments or SACK blocks show when losses happen; otherwise only retransmissions do.
+    shows_holes: bool,
 }
 
 /// Facts about a segment that its own direction does not hold.
@@ -151,13 +155,23 @@ impl Direction {
         self.begin(segment);
         let mss = self.segment_size(segment, peer.mss);
         self.mss = mss;
-        let out = self.sender.as_ref().is_some_and(|sender| sender.out() > 0);
-        self.ways.data_passed(at, segment.options.timestamps.map(|(_, echo)| echo), peer.waited, out);
+        let echo = segment.options.timestamps.map(|(_, echo)| echo);
+        let near = self.ways.now().near;
+        // An echo times the way to the sender only if the ACK released the segment: not after silence.
+        let clocked = self.sender.as_mut().is_some_and(|sender| {
+            !sender.was_idle(at, echo, near) && sender.silence(at) < LONGEST_SILENCE.max(2 * near)
+        });
+        self.ways.data_passed(at, echo, peer.waited, clocked);
         let waits = self.ways.now();
         let (Some(flight), Some(sender), Some(timeline)) = (&mut self.flight, &mut self.sender, &mut self.timeline)
         else {
             return;
         };
+        if start.after(flight.next()) {
+            // Segments are missing: they were lost before the point of capture, just before this one.
+            self.wait_at_loss_ms.add(self.ways.data_wait_here() as f64 * 1e-6);
+            self.shows_holes = true;
+        }
         let again = flight.sent(Time::from_nanos(at), start, end);
         self.data_segments += 1;
         self.data_bytes += u64::from(segment.len);
@@ -177,14 +191,16 @@ impl Direction {
             self.filled_holes += u64::from(again.first_at.is_none() && !again.acked);
         }
         let pushed = segment.flags.has(Flags::PSH);
-        let sending = Sending { at, start, end, again: again.is_some(), pushed, mss };
+        let sending = Sending { at, start, end, again: again.is_some(), pushed, echo, mss };
         if sender.sends(sending, &waits, timeline) {
-            self.wait_at_loss_ms.add(self.ways.recent() as f64 * 1e-6);
+            if !self.shows_holes {
+                self.wait_at_loss_ms.add(self.ways.recent() as f64 * 1e-6);
+            }
             self.control.reduced(sender.flight_at_loss().unwrap_or(sender.out()));
         }
         self.most_out = self.most_out.max(sender.out());
         if !sender.is_in_slow_start() {
-            self.control.flight(at, sender.out(), waits.rtt, sender.repairs());
+            self.control.flight(at, sender.out(), waits.rtt, mss, sender.repairs());
         }
         let bin = timeline.packet(at, segment.number);
         bin.sent_bytes += u64::from(segment.len);
@@ -236,16 +252,23 @@ impl Direction {
         }
         let window = u32::from(segment.window) << peer.shift;
         bin.window = bin.window.min(window);
+        let mut delivered = 0;
         for (start, end) in segment.options.sack() {
             // RFC 2883: a block at or below the acknowledgement reports a segment that came twice.
             self.spurious += u64::from(end.at_or_before(segment.ack) && start.before(*end));
-            flight.sacked(*start, *end);
+            if let Some(found) = flight.sacked(Time::from_nanos(at), *start, *end) {
+                delivered += found.bytes;
+                if let Some(rtt) = found.after_loss {
+                    self.shows_holes = true;
+                    self.wait_at_loss_ms.add(self.ways.data_wait(rtt.as_nanos(), peer.waited) as f64 * 1e-6);
+                }
+            }
         }
         if segment.ack.before(flight.acked()) {
             self.ack_path.reordered += u64::from(is_pure);
         }
         let covered = flight.acked_to(Time::from_nanos(at), segment.ack);
-        sender.acked(at, self.ways.now().near, segment.ack, window);
+        sender.acked(at, timestamps.map(|(value, _)| value), segment.ack, window);
         if let Some(covered) = covered {
             self.acked_bytes += u64::from(covered.bytes);
             self.last_ack = at;
@@ -257,9 +280,9 @@ impl Direction {
                 self.far.add(rtt.as_nanos());
                 self.ways.round_trip(at, rtt.as_nanos(), peer.waited);
                 note_waits(bin, &self.ways, rtt.as_nanos(), peer.waited);
+                self.data_wait_ms.add(self.ways.data_wait(rtt.as_nanos(), peer.waited) as f64 * 1e-6);
             }
             let waits = self.ways.now();
-            self.data_wait_ms.add(waits.data as f64 * 1e-6);
             self.ack_path.wait_ms.add(waits.acks as f64 * 1e-6);
             if let Some(points) = &mut self.points {
                 points.add(at, Kind::Ack, segment.ack, segment.ack + window, segment.number);
@@ -270,8 +293,8 @@ impl Direction {
                 points.add(at, Kind::Sack, *start, *end, segment.number);
             }
         }
-        let covered = u64::from(covered.map_or(0, |covered| covered.bytes));
-        covered * self.data_wire_bytes / self.data_bytes.max(1)
+        let delivered = u64::from(delivered + covered.map_or(0, |covered| covered.delivered));
+        delivered * self.data_wire_bytes / self.data_bytes.max(1)
     }
 
     /// Takes over the smallest round trips of an earlier connection between the same hosts: to the receiver and to the
@@ -322,5 +345,5 @@ fn note_waits(bin: &mut Bin, ways: &Ways, rtt: u64, waited: Option<u64>) {
     let waits = ways.now();
     bin.rtt_ms.add((rtt + waits.near) as f64 * 1e-6);
     bin.data_wait_ms.add(ways.data_wait(rtt, waited) as f64 * 1e-6);
-    bin.ack_wait_ms.add(waits.acks as f64 * 1e-6);
+    bin.ack_wait_ms.add(ways.ack_wait() as f64 * 1e-6);
 }

@@ -19,13 +19,32 @@ pub struct Sent {
     pub sacked: bool,
 }
 
+impl Sent {
+    fn len(&self) -> u32 {
+        self.end.since(self.start)
+    }
+}
+
+/// The data that a SACK block covered for the first time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sacked {
+    /// Octets.
+    pub bytes: u32,
+    /// The round trip of the newest segment, if the block shows a hole that none showed before: the segment followed a
+    /// lost one, and waited as long as the lost one would have.
+    pub after_loss: Option<Duration>,
+}
+
 /// The data that an acknowledgement covered when it advanced.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Covered {
     /// Octets that it acknowledges for the first time.
     pub bytes: u32,
+    /// Those of them that no SACK block had covered before.
+    pub delivered: u32,
     /// From the passing of the newest segment that it covers to the acknowledgement. `None` if it covers a segment that
-    /// passed more than once, because it is unknown which of the two it answers (Karn's rule, RFC 6298, section 3).
+    /// passed more than once, because it is unknown which of the two it answers (Karn's rule, RFC 6298, section 3), or if
+    /// a SACK block had covered the newest segment.
     pub rtt: Option<Duration>,
     /// When the newest segment that it covers passed.
     pub newest_at: Option<Time>,
@@ -101,29 +120,38 @@ impl Flight {
         self.acked = ack;
         let count = self.held.partition_point(|segment| segment.end.at_or_before(ack));
         let again = self.held.range(..count).any(|segment| segment.again_at.is_some());
+        let sacked: u32 = self.held.range(..count).filter(|segment| segment.sacked).map(Sent::len).sum();
+        covered.delivered = covered.bytes.saturating_sub(sacked);
         if let Some(newest) = self.held.drain(..count).next_back() {
             covered.newest_at = Some(newest.at);
-            covered.rtt = (!again).then(|| at.saturating_since(newest.at));
+            // A segment that SACK had covered arrived earlier: the hole below it was filled, not the segment timed.
+            covered.rtt = (!again && !newest.sacked).then(|| at.saturating_since(newest.at));
         }
         Some(covered)
     }
 
-    /// Records a SACK block above the acknowledgement. Returns when the newest segment passed that it covers for the
-    /// first time.
-    pub fn sacked(&mut self, start: Seq, end: Seq) -> Option<Time> {
+    /// Records a SACK block above the acknowledgement. `None` if it covers no segment for the first time.
+    pub fn sacked(&mut self, at: Time, start: Seq, end: Seq) -> Option<Sacked> {
         if !start.before(end) || !self.acked.before(start) || end.after(self.next) {
             return None;
         }
+        let above = self.sacked_to.is_none_or(|to| start.after(to) || !to.after(self.acked));
         self.sacked_to = Some(self.sacked_to.map_or(end, |to| to.later_of(end)));
         let from = self.held.partition_point(|held| held.start.before(start));
+        let lost = from > 0 && !self.held[from - 1].sacked;
         let mut newest = None;
+        let mut bytes = 0;
         for held in self.held.iter_mut().skip(from).take_while(|held| held.end.at_or_before(end)) {
             if !held.sacked {
                 held.sacked = true;
-                newest = Some(held.at);
+                newest = Some((held.at, held.again_at));
+                bytes += held.len();
             }
         }
-        newest
+        newest.map(|(sent, again)| Sacked {
+            bytes,
+            after_loss: (above && lost && again.is_none()).then(|| at.saturating_since(sent)),
+        })
     }
 
     /// True if a SACK block above the highest acknowledgement shows a hole.

@@ -10,6 +10,7 @@
 
 mod ack_path;
 mod analysis;
+mod between;
 mod bottleneck;
 mod clock;
 mod connection;
@@ -17,6 +18,7 @@ mod control;
 mod direction;
 mod flight;
 mod frames;
+mod ids;
 mod limit;
 mod link;
 mod load;
@@ -30,6 +32,7 @@ mod waits;
 
 pub use ack_path::AckPath;
 pub use analysis::Analysis;
+pub use between::{Between, Passage, Way};
 pub use bottleneck::{Bottleneck, Discipline, of_acks, of_data};
 pub use connection::{Connection, Ending, Vantage};
 pub use control::{Control, Guess, Habits};

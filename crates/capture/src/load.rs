@@ -1,5 +1,6 @@
 //! The load of each host's access line: octets sent and received over time, over all of its connections.
 
+use crate::ids::Ids;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -24,11 +25,12 @@ pub struct Loads {
     begin: Option<u64>,
     width: u64,
     hosts: BTreeMap<IpAddr, [Vec<u64>; 2]>,
+    ids: BTreeMap<IpAddr, Ids>,
 }
 
 impl Default for Loads {
     fn default() -> Loads {
-        Loads { begin: None, width: FIRST_WIDTH, hosts: BTreeMap::new() }
+        Loads { begin: None, width: FIRST_WIDTH, hosts: BTreeMap::new(), ids: BTreeMap::new() }
     }
 }
 
@@ -50,6 +52,19 @@ impl Loads {
             }
             bins[place] += bytes;
         }
+    }
+
+    /// Records the identification of a packet of a host.
+    pub(crate) fn identified(&mut self, host: IpAddr, id: u16) {
+        if self.ids.len() < MOST_HOSTS || self.ids.contains_key(&host) {
+            self.ids.entry(host).or_default().add(id, None);
+        }
+    }
+
+    /// Share of a host's packets that did not reach the point of capture, if the host has one counter of
+    /// identifications for all of its connections.
+    pub(crate) fn missing_share(&self, host: IpAddr) -> Option<f64> {
+        self.ids.get(&host)?.missing_share()
     }
 
     /// Octets that a host received or sent in all.

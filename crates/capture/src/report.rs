@@ -73,9 +73,8 @@ impl Report {
     pub fn of(connection: &Connection, sender: usize, loads: &Loads) -> Report {
         let direction = &connection.directions[sender];
         let vantage = connection.vantage(sender);
-        let bins = direction.judged(vantage == Vantage::Sender);
-        let shares = shares(&bins);
-        let longest = (0..shares.len()).max_by(|one, other| shares[*one].total_cmp(&shares[*other]));
+        let mut bins = direction.judged(vantage == Vantage::Sender);
+        let mut shares = self::shares(&bins);
         let halves = connection.halves(sender);
         let floor_ms = match halves {
             [None, None] => f64::NAN,
@@ -89,7 +88,16 @@ impl Report {
             pacing: shares[Limit::Pacing as usize],
             window: shares[Limit::Avoidance as usize] + shares[Limit::AckPath as usize],
             rounds: active * 1e3 / floor_ms.max(direction.far.mean_ms()),
+            floor_ms,
+            wait_at_loss_ms: direction.wait_at_loss_ms.quantile(0.5),
         };
+        let control = direction.control.guess(&habits);
+        if control.name == "bbr" && vantage != Vantage::Sender {
+            // Only the control shows at other points that the sender paces.
+            bins.iter_mut().for_each(Bin::pace);
+            shares = self::shares(&bins);
+        }
+        let longest = (0..shares.len()).max_by(|one, other| shares[*one].total_cmp(&shares[*other]));
         Report {
             vantage,
             shares,
@@ -97,11 +105,11 @@ impl Report {
             floor_ms,
             compressed: compressed(connection, sender, &data),
             stretch,
-            thinning: thinning(connection, sender, stretch, vantage),
+            thinning: thinning(connection, sender, stretch, vantage, loads),
             ack_share: path.wire_bytes as f64 * 8.0 / active / acks.rate_bps,
             data,
             acks,
-            control: direction.control.guess(&habits),
+            control,
             bins,
         }
     }
@@ -130,13 +138,16 @@ fn compressed(connection: &Connection, sender: usize, data: &Bottleneck) -> f64 
     connection.directions[sender].ack_path.rate_bps.share_above(COMPRESSED * data.rate_bps)
 }
 
-fn thinning(connection: &Connection, sender: usize, stretch: f64, vantage: Vantage) -> Thinning {
-    let path = &connection.directions[sender].ack_path;
-    if path.missing_share().is_some_and(|share| share >= THINNED) {
+fn thinning(connection: &Connection, sender: usize, stretch: f64, vantage: Vantage, loads: &Loads) -> Thinning {
+    let missing = connection.directions[sender].ack_path.missing_share();
+    // A gap in a connection's series is a packet of another connection if the host has one counter.
+    let of_host = loads.missing_share(connection.ends[1 - sender].address);
+    let missing = missing.map(|share| of_host.map_or(share, |of_host| share.min(of_host)));
+    if missing.is_some_and(|share| share >= THINNED) {
         return Thinning::Network;
     }
     if stretch.is_nan() || stretch < FEW {
         return Thinning::None;
     }
-    if vantage == Vantage::Receiver || path.missing_share().is_some() { Thinning::Receiver } else { Thinning::Unknown }
+    if vantage == Vantage::Receiver || missing.is_some() { Thinning::Receiver } else { Thinning::Unknown }
 }

@@ -21,6 +21,8 @@ const MOST_PENDING: usize = 4096;
 const AT_ONCE: u64 = 120_000;
 /// A silence of this share of a round trip before a retransmission is the wait of a timer.
 const TIMER_SHARE: f64 = 0.9;
+/// The shortest retransmission timeout of Linux (`TCP_RTO_MIN`), in nanoseconds.
+const LEAST_TIMER: u64 = 200_000_000;
 /// Gaps longer than this share of a round trip are not pacing.
 const PACING_SHARE: f64 = 0.25;
 /// Flights grow by at least this factor in a round of slow start; doubling is seen late and ACKs are delayed.
@@ -35,6 +37,8 @@ pub(crate) struct Sending {
     /// It passed before or fills a hole.
     pub(crate) again: bool,
     pub(crate) pushed: bool,
+    /// The receiver's timestamp that it echoes.
+    pub(crate) echo: Option<u32>,
     pub(crate) mss: u32,
 }
 
@@ -77,6 +81,9 @@ pub(crate) struct Sender {
     /// When everything was acknowledged.
     cleared: Option<u64>,
     last_short: bool,
+    last_pushed: bool,
+    /// A silence that a timer or the application may have ended, and the flight before it.
+    suspect: Option<Suspect>,
     repair: Option<Repair>,
     rounds: Rounds,
     pub(crate) slow_start_end: Option<SlowStartEnd>,
@@ -87,9 +94,29 @@ pub(crate) struct Sender {
 
 #[derive(Clone, Copy, Debug)]
 struct Arriving {
-    effective: u64,
+    at: u64,
+    /// The receiver's timestamp.
+    value: Option<u32>,
     ack: Seq,
     window: u32,
+}
+
+impl Arriving {
+    /// True if the ACK had reached the sender when it sent the segment that passes now.
+    fn has_taken_effect(&self, echo: Option<u32>, near: u64, until: u64) -> bool {
+        match self.value.zip(echo) {
+            // The echo is exact. ACKs of the same tick are told apart by the time that the last echo took.
+            Some((value, echo)) if value != echo => (value.wrapping_sub(echo) as i32) < 0,
+            _ => self.at + near <= until,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Suspect {
+    from: u64,
+    to: u64,
+    flight: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +162,8 @@ impl Sender {
             least_window: u32::MAX,
             cleared: None,
             last_short: false,
+            last_pushed: false,
+            suspect: None,
             repair: None,
             rounds,
             slow_start_end: None,
@@ -163,26 +192,40 @@ impl Sender {
         self.pending = VecDeque::new();
     }
 
-    /// An ACK passes the point of capture; it takes effect at the sender's data after `near`.
-    pub(crate) fn acked(&mut self, at: u64, near: u64, ack: Seq, window: u32) {
+    /// An ACK passes the point of capture, with the receiver's timestamp.
+    pub(crate) fn acked(&mut self, at: u64, value: Option<u32>, ack: Seq, window: u32) {
         if self.pending.len() < MOST_PENDING {
-            let effective = at + near;
-            let effective = self.pending.back().map_or(effective, |last| last.effective.max(effective));
-            self.pending.push_back(Arriving { effective, ack, window });
+            self.pending.push_back(Arriving { at, value, ack, window });
         }
     }
 
-    fn settle(&mut self, until: u64) {
-        while let Some(arriving) = self.pending.front().copied().filter(|arriving| arriving.effective <= until) {
+    /// True if the sender had nothing to send before a segment that passes now with this echo: all was acknowledged,
+    /// and the last segment ended a write.
+    pub(crate) fn was_idle(&mut self, at: u64, echo: Option<u32>, near: u64) -> bool {
+        self.settle(at, at, echo, near);
+        self.out() == 0 && (self.last_pushed || self.last_send == 0)
+    }
+
+    /// Nanoseconds since the segment before.
+    pub(crate) fn silence(&self, at: u64) -> u64 {
+        if self.last_send == 0 { 0 } else { at.saturating_sub(self.last_send) }
+    }
+
+    /// Lets ACKs take effect that the sender had received by a time, or by the segment with this echo.
+    fn settle(&mut self, now: u64, until: u64, echo: Option<u32>, near: u64) {
+        while let Some(arriving) = self.pending.front().copied() {
+            if !arriving.has_taken_effect(echo, near, until) {
+                break;
+            }
             self.pending.pop_front();
             self.window = Some(arriving.window);
             self.least_window = self.least_window.min(arriving.window);
             self.acks_since += 1;
-            self.last_ack = arriving.effective;
+            self.last_ack = self.last_ack.max((arriving.at + near).min(now));
             if arriving.ack.after(self.acked) {
                 self.acked = arriving.ack.earlier_of(self.next);
                 if self.acked == self.next {
-                    self.cleared = Some(arriving.effective);
+                    self.cleared = Some(self.last_ack);
                 }
             }
             if self.repair.is_some_and(|repair| repair.point.at_or_before(self.acked)) {
@@ -199,14 +242,23 @@ impl Sender {
     /// A segment passes: attributes the time since the one before. Returns true if it begins a repair.
     pub(crate) fn sends(&mut self, segment: Sending, waits: &Waits, timeline: &mut Timeline) -> bool {
         let slack = if waits.near > 2_000_000 { waits.near / 20 + 1_000_000 } else { 0 };
-        self.settle(segment.at + slack);
+        self.settle(segment.at, segment.at + slack, segment.echo, waits.near);
         let mut begins = false;
         if self.last_send > 0 {
             let silence = segment.at.saturating_sub(self.last_send.max(self.last_ack));
             let round = waits.rtt.max(waits.floor);
             let timer = segment.again && round > 0 && silence as f64 >= TIMER_SHARE * round as f64;
-            begins = self.begin_repair(&segment, timer);
-            self.attribute(&segment, timer, slack, waits, timeline);
+            begins = self.judge_silence(&segment, round, timeline);
+            begins |= self.begin_repair(&segment, timer);
+            let beyond = waits.near > AT_ONCE;
+            if beyond && !segment.again && !waits.are_of_acks() && self.may_be_a_timer(silence, round) {
+                let from = self.last_send.max(self.last_ack.min(segment.at));
+                timeline.held(self.by_window(waits), self.last_send, from);
+                let flight = self.rounds.before.max(self.rounds.flight);
+                self.suspect = Some(Suspect { from, to: segment.at, flight });
+            } else {
+                self.attribute(&segment, timer, slack, waits, timeline);
+            }
         }
         self.last_send = segment.at;
         if segment.end.after(self.next) {
@@ -214,11 +266,35 @@ impl Sender {
         }
         self.last_short = !segment.again && segment.mss > 0 && segment.end.since(segment.start) % segment.mss != 0;
         self.last_short &= segment.pushed;
+        self.last_pushed = segment.pushed;
         (self.acks_since, self.least_window) = (0, u32::MAX);
         self.cleared = None;
         self.room = self.window.map(|window| window.saturating_sub(self.out()));
         self.rounds.flight = self.rounds.flight.max(self.out());
         begins
+    }
+
+    /// True if a flight may have been lost before the point of capture: the sender had more to send, as the missing PSH
+    /// shows (RFC 9293, section 3.9.1.2), and was silent for as long as a timer.
+    fn may_be_a_timer(&self, silence: u64, round: u64) -> bool {
+        let as_a_timer = silence >= LEAST_TIMER && silence as f64 >= TIMER_SHARE * round as f64;
+        as_a_timer && self.out() == 0 && !self.last_pushed && self.room.is_none_or(|room| room > 0)
+    }
+
+    /// After a timeout a sender sends one segment and waits for its ACK (RFC 5681, section 3.1). An application that has
+    /// more to send again releases several segments. Returns true if a repair begins.
+    fn judge_silence(&mut self, segment: &Sending, round: u64, timeline: &mut Timeline) -> bool {
+        let Some(suspect) = self.suspect.take() else { return false };
+        if 2 * segment.at.saturating_sub(suspect.to) < round {
+            timeline.held(Limit::Application, suspect.from, suspect.to);
+            return false;
+        }
+        timeline.held(Limit::RtoIdle, suspect.from, suspect.to);
+        self.timeouts += 1;
+        // The lost flight was about as large as the one before it.
+        self.rounds.restart(self.next, suspect.flight / 2);
+        self.repair = Some(Repair { point: self.next + suspect.flight, flight: suspect.flight });
+        true
     }
 
     fn begin_repair(&mut self, segment: &Sending, timer: bool) -> bool {
@@ -270,8 +346,10 @@ impl Sender {
         }
         if let Some(cleared) = self.cleared {
             let at_once = segment.at.saturating_sub(cleared) <= AT_ONCE + 2 * slack;
-            let limit = if at_once && !self.last_short { self.by_window(waits) } else { Limit::Application };
-            return limit;
+            // ACKs that wait for long times are late again. Without PSH the sender had more to send.
+            let late = waits.are_of_acks() && !self.last_pushed;
+            let by_window = (at_once || late) && !self.last_short;
+            return if by_window { self.by_window(waits) } else { Limit::Application };
         }
         if released && !(self.last_short && self.acks_since > 1) {
             return self.by_window(waits);

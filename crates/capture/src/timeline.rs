@@ -81,6 +81,12 @@ impl Bin {
         bin
     }
 
+    /// Attributes the time of a full congestion window to pacing.
+    pub(crate) fn pace(&mut self) {
+        let by_window = std::mem::take(&mut self.limits[Limit::Avoidance as usize]);
+        self.limits[Limit::Pacing as usize] += by_window;
+    }
+
     fn add(&mut self, other: &Bin) {
         for (mine, others) in self.limits.iter_mut().zip(other.limits) {
             *mine += others;

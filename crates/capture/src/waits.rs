@@ -32,6 +32,9 @@ impl Waits {
     }
 }
 
+/// A point of capture from which a round trip to the sender takes at most this many nanoseconds is at the sender.
+const AT_SENDER: u64 = 200_000;
+
 /// The four parts of the path, each a moving average of nanoseconds, and the round trips that they come from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ways {
@@ -45,6 +48,8 @@ pub(crate) struct Ways {
     data_onward: u64,
     acks_here: u64,
     acks_onward: u64,
+    /// The latest wait of data and of ACKs before the point of capture, and of ACKs behind it.
+    latest: [u64; 3],
     /// The longest wait of data in this round trip and the one before, and when this one began.
     recent: [u64; 2],
     since: u64,
@@ -70,6 +75,7 @@ impl Ways {
     pub(crate) fn ack_passed(&mut self, at: u64, value: Option<u32>, waited: Option<u64>) {
         if let Some(waited) = waited {
             self.acks_here = smooth(self.acks_here, waited);
+            self.latest[1] = waited;
         }
         let Some(value) = value else { return };
         if self.echoes.back().is_none_or(|(last, _)| *last != value) {
@@ -80,10 +86,11 @@ impl Ways {
         }
     }
 
-    /// Data with this echo passes, after it waited on its way. `out`: the sender had data out, so an ACK released it.
-    pub(crate) fn data_passed(&mut self, at: u64, echo: Option<u32>, waited: Option<u64>, out: bool) {
+    /// Data with this echo passes, after it waited on its way. `clocked`: an ACK released it.
+    pub(crate) fn data_passed(&mut self, at: u64, echo: Option<u32>, waited: Option<u64>, clocked: bool) {
         if let Some(waited) = waited {
             self.data_here = smooth(self.data_here, waited);
+            self.latest[0] = waited;
             self.remember(at, waited + self.data_onward);
         }
         let Some(echo) = echo.filter(|echo| self.last_echo != Some(*echo)) else { return };
@@ -93,11 +100,19 @@ impl Ways {
         let near = at.saturating_sub(sent);
         let least = self.near_least.map_or(near, |least| least.min(near));
         self.near_least = Some(least);
-        if out {
+        if self.is_at_sender(least) {
+            // The rest of the time is pacing or the application.
+            self.near = least;
+        } else if clocked {
             self.near = near;
             let onward = (near - least).saturating_sub(waited.unwrap_or(0));
             self.acks_onward = smooth(self.acks_onward, onward);
+            self.latest[2] = onward;
         }
+    }
+
+    fn is_at_sender(&self, near_least: u64) -> bool {
+        near_least <= AT_SENDER || self.far_least.is_some_and(|far| near_least <= far / 50)
     }
 
     /// A round trip from the point of capture to the receiver, of which the ACK `waited` on its way back.
@@ -113,7 +128,17 @@ impl Ways {
     /// Time that data waited which a round trip to the receiver timed.
     pub(crate) fn data_wait(&self, far: u64, waited: Option<u64>) -> u64 {
         let onward = far.saturating_sub(self.far_least.unwrap_or(far)).saturating_sub(waited.unwrap_or(0));
-        self.data_here + onward
+        self.latest[0] + onward
+    }
+
+    /// Time that the latest ACK waited.
+    pub(crate) fn ack_wait(&self) -> u64 {
+        self.latest[1] + self.latest[2]
+    }
+
+    /// Time that the latest data waited before the point of capture.
+    pub(crate) fn data_wait_here(&self) -> u64 {
+        self.latest[0]
     }
 
     /// The longest that data waited in the last one or two round trips.

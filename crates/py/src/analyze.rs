@@ -4,13 +4,13 @@
 use crate::columns::columns;
 use crate::error::Failure;
 use crate::tables::declared;
-use lopsided_capture::{Analysis, Connection, Direction, Kind, Limit, Report, SlowStartEnd};
+use lopsided_capture::{Analysis, Between, Connection, Direction, Kind, Limit, ReadError, Report, SlowStartEnd};
 use lopsided_sim::table;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 table! {
     /// One row for each direction of a TCP connection that carried data. Null is what the capture does not show.
@@ -238,31 +238,78 @@ table! {
     }
 }
 
+table! {
+    /// Two captures of the same flows: one row for each direction that both have.
+    BetweenTable of BetweenRow as "between" {
+        /// Address of the sender.
+        from: String [Text "from"],
+        /// Its port.
+        from_port: u32 [Label "port"],
+        /// Address of the receiver.
+        to: String [Text "to"],
+        /// Its port.
+        to_port: u32 [Label "port"],
+        /// The capture that packets pass first: 1 or 2.
+        first: u64 [Label "first point"],
+        /// Packets in the first capture.
+        packets_1: u64 [Count "packets in 1"],
+        /// Packets in the second capture.
+        packets_2: u64 [Count "packets in 2"],
+        /// Packets in both.
+        packets_both: u64 [Count "in both"],
+        /// Packets that passed the first point and not the second.
+        lost_packets: u64 [Count "lost between"],
+        /// Shortest time from one point to the other, as if it were the same in both directions.
+        delay_min_ms: f64 [Millisecond "delay min"],
+        /// Its median.
+        delay_p50_ms: f64 [Millisecond "delay p50"],
+        /// Its 95th percentile.
+        delay_p95_ms: f64 [Millisecond "delay p95"],
+        /// Its largest value.
+        delay_max_ms: f64 [Millisecond "delay max"],
+    }
+}
+
+table! {
+    /// The packets of two captures in one clock, in order of time.
+    PassageTable of PassageRow as "passages" {
+        /// Row of its direction in the table `between`, from 1.
+        way: u64 [Label "direction"],
+        /// When it passed the first capture, or else the second, since the first capture's first packet.
+        time_s: f64 [Second "time"],
+        /// Its number in the first capture; null if it is missing there.
+        packet_1: Option<u64> [Label "packet in 1"],
+        /// Its number in the second capture; null if it is missing there.
+        packet_2: Option<u64> [Label "packet in 2"],
+        /// From one point to the other; null if one capture lacks it.
+        delay_ms: f64 [Millisecond "delay"],
+    }
+}
+
 /// The tables of `analyze`: name, meaning, and of each column name, kind, unit, heading and meaning.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(crate) fn analysis_tables() -> Vec<(&'static str, &'static str, Vec<[&'static str; 5]>)> {
-    [DirectionTable::spec(), TimelineTable::spec(), PointTable::spec()].into_iter().map(declared).collect()
+    let alone = [DirectionTable::spec(), TimelineTable::spec(), PointTable::spec()];
+    alone.into_iter().chain([BetweenTable::spec(), PassageTable::spec()]).map(declared).collect()
 }
 
-/// Reads a capture; `-` is standard input. `progress` is called with the numbers of packets and connections now and
+/// Reads a capture; `-` is standard input. `other` is a second capture of the same flows. `progress` is called with the numbers of packets and connections now and
 /// then. Returns the tables by name, and the numbers that belong to the capture as a whole.
 #[pyfunction]
-#[pyo3(signature = (path, *, points, progress=None))]
+#[pyo3(signature = (path, *, points, other=None, progress=None))]
 pub(crate) fn analyze<'py>(
     py: Python<'py>,
     path: PathBuf,
     points: bool,
+    other: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
-    let failed = |what: String| Failure::Usage(format!("{}: {what}", path.display()));
+    let failed = |what: String| failed_on(&path, what);
     let mut interrupted = None;
     let found = py.detach(|| {
-        let input: Box<dyn Read + Send> = if path.as_os_str() == "-" {
-            Box::new(io::stdin())
-        } else {
-            Box::new(BufReader::new(File::open(&path).map_err(|error| failed(error.to_string()))?))
-        };
+        let input: Box<dyn Read + Send> =
+            if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(opened(&path)?) };
         let report = |packets: u64, connections: usize| {
             let done = Python::attach(|py| {
                 py.check_signals()?;
@@ -282,7 +329,71 @@ pub(crate) fn analyze<'py>(
     tables.set_item(DirectionTable::spec().name, columns(py, &directions.columns())?)?;
     tables.set_item(TimelineTable::spec().name, columns(py, &timeline.columns())?)?;
     tables.set_item(PointTable::spec().name, columns(py, &drawn.columns())?)?;
-    Ok((tables, whole(py, &found)?))
+    let whole = whole(py, &found)?;
+    let between = other.map(|other| py.detach(|| read_both(&path, &other))).transpose()?;
+    let (ways, passages) = between.as_ref().map(|between| both_tables(between, found.times.0)).unwrap_or_default();
+    if let Some(between) = between {
+        whole.set_item("clock_offset_s", between.offset * 1e-9)?;
+        whole.set_item("clock_skew_ppm", between.skew_ppm)?;
+    }
+    tables.set_item(BetweenTable::spec().name, columns(py, &ways.columns())?)?;
+    tables.set_item(PassageTable::spec().name, columns(py, &passages.columns())?)?;
+    Ok((tables, whole))
+}
+
+fn failed_on(path: &Path, what: String) -> Failure {
+    Failure::Usage(format!("{}: {what}", path.display()))
+}
+
+fn opened(path: &Path) -> Result<BufReader<File>, Failure> {
+    let file = File::open(path).map_err(|error| {
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => "does not exist".into(),
+            io::ErrorKind::PermissionDenied => "may not be read".into(),
+            _ => error.to_string(),
+        };
+        failed_on(path, reason)
+    })?;
+    Ok(BufReader::new(file))
+}
+
+fn read_both(one: &Path, other: &Path) -> Result<Between, Failure> {
+    let both = || format!("{} and {}", one.display(), other.display());
+    let failed = |error: ReadError| Failure::Usage(format!("{}: {error}", both()));
+    Between::read(opened(one)?, opened(other)?).map_err(failed)
+}
+
+/// Times are since `begin`, in nanoseconds of the first capture's clock.
+fn both_tables(between: &Between, begin: u64) -> (BetweenTable, PassageTable) {
+    let (mut ways, mut passages) = (BetweenTable::default(), PassageTable::default());
+    for way in &between.ways {
+        let bound = |ms: f64| if ms.is_finite() { ms } else { f64::NAN };
+        ways.push(BetweenRow {
+            from: way.from.address.to_string(),
+            from_port: way.from.port.into(),
+            to: way.to.address.to_string(),
+            to_port: way.to.port.into(),
+            first: way.first as u64 + 1,
+            packets_1: way.packets[0],
+            packets_2: way.packets[1],
+            packets_both: way.both,
+            lost_packets: way.lost(),
+            delay_min_ms: bound(way.bounds_ms.0),
+            delay_p50_ms: way.delay_ms.quantile(0.5),
+            delay_p95_ms: way.delay_ms.quantile(0.95),
+            delay_max_ms: bound(way.bounds_ms.1),
+        });
+    }
+    for passage in &between.passages {
+        passages.push(PassageRow {
+            way: passage.way as u64 + 1,
+            time_s: (passage.at - begin as i64) as f64 * 1e-9,
+            packet_1: passage.numbers[0],
+            packet_2: passage.numbers[1],
+            delay_ms: passage.delay.map_or(f64::NAN, |delay| delay as f64 * 1e-6),
+        });
+    }
+    (ways, passages)
 }
 
 fn whole<'py>(py: Python<'py>, found: &Analysis) -> PyResult<Bound<'py, PyDict>> {

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import Json, Overwrite, Quiet
 from lopsided.cli.study import show as show_study
-from lopsided.cli.terminal import errors, print_json, print_note, print_path
+from lopsided.cli.terminal import PROSE_WIDTH, errors, print_json, print_note, print_path
 from lopsided.data import run_folder as folders
 from lopsided.errors import CaptureWarning, UsageError
 
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 
 def analyze(
     capture: Annotated[Path, Parameter(allow_leading_hyphen=True)],
+    other: Annotated[Path | None, Parameter(show_default=False)] = None,
     /,
     *,
     flow: Annotated[int | None, Parameter(show_default=False)] = None,
     show: int = 2,
     folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
     overwrite: Overwrite = False,
+    report: Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")] = True,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -44,11 +46,14 @@ def analyze(
         lopsided analyze capture.pcapng
         lopsided analyze capture.pcap.gz --flow 3 --out analysis
         ssh router tcpdump -s 128 -w - tcp | lopsided analyze -
+        lopsided analyze server.pcapng client.pcapng
 
     Parameters
     ----------
     capture
         The capture; `-`: standard input.
+    other
+        A second capture of the same flows at another point: also print what happens between the two points.
     flow
         Show this direction, by its number in the table; default: those with most data.
     show
@@ -60,22 +65,22 @@ def analyze(
 
     if folder is not None:
         folders.check(folder, overwrite)
-    with _reading(quiet=quiet or as_json) as report, warnings.catch_warnings():
+    with _reading(quiet=quiet or as_json) as reading, warnings.catch_warnings():
         # The notes below say it, with all else that is wrong with the capture.
         warnings.simplefilter("ignore", CaptureWarning)
-        found = study.analyze(capture, points=folder is not None, progress=report)
+        found = study.analyze(capture, other, points=folder is not None, progress=reading)
     found = replace(found, chosen=_chosen(found, flow, show))
     if folder is not None:
-        found.save(folder, overwrite=overwrite)
+        found.save(folder, overwrite=overwrite, report=report)
     if not quiet:
         for warning in found.warnings:
             print_note(warning)
     if as_json:
         print_json({**found.to_dict(), **({"folder": folder} if folder else {})})
     elif not quiet:
-        show_study(found)
+        show_study(found, width=PROSE_WIDTH)
         if folder is not None:
-            print_path("report", folder / "report.html")
+            print_path("report" if report else "folder", folder / "report.html" if report else folder)
 
 
 def _chosen(found: Capture, flow: int | None, show: int) -> list[Row]:

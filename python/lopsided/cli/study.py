@@ -58,8 +58,8 @@ def _headline(block: Headline) -> None:
         print_line(f"\n{block.details}", style="bold")
 
 
-def show(found: Study) -> None:
-    """Prints the title, the sentences and the blocks of a study."""
+def show(found: Study, *, width: int | None = None) -> None:
+    """Prints the title, the sentences and the blocks of a study. `width`: of tables if stdout is no terminal."""
     if found.details:
         heading(found.title, found.details)
     for said in paragraphs(found.conclusions()):
@@ -68,7 +68,7 @@ def show(found: Study) -> None:
         if isinstance(block, str):
             print_prose(block)
         elif isinstance(block, View):
-            out().print(block)
+            out().print(block, width=None if out().is_terminal else width)
         elif isinstance(block, Headline):
             _headline(block)
         elif isinstance(block, Source):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _PLAIN_WIDTH = 132
 """Width where stdout is no terminal: wide enough that tables are not folded."""
-_PROSE_WIDTH = 80
+PROSE_WIDTH = 80
 """That of paragraphs there."""
 
 
@@ -104,7 +104,7 @@ def print_line(text: str, style: str = "") -> None:
 def print_prose(text: str) -> None:
     """A paragraph, wrapped between words."""
     console = out()
-    console.print(text, width=None if console.is_terminal else _PROSE_WIDTH)
+    console.print(text, width=None if console.is_terminal else PROSE_WIDTH)
 
 
 def heading(title: str, details: str) -> None:

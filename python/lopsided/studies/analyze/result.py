@@ -16,7 +16,7 @@ from lopsided.data.view import view
 from lopsided.errors import UsageError
 from lopsided.studies.analyze.limits import Stretch, joined
 from lopsided.studies.analyze.verdict import name, sentences
-from lopsided.studies.analyze.views import acks, limits, overview, path, timeline
+from lopsided.studies.analyze.views import acks, between, clocks, limits, overview, path, timeline
 from lopsided.studies.study import Block, Drawing, Headline, Study, counted
 
 if TYPE_CHECKING:
@@ -44,8 +44,14 @@ class Capture(Study):
     """The limit of each direction over time."""
     points: Table
     """Points of time-sequence diagrams; empty if they were not wanted."""
+    between: Table
+    """With a second capture: one row for each direction that both captures have."""
+    passages: Table
+    """With a second capture: the packets of both in one clock."""
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
-    """`frames`, `segments`, `connections`, `passed_over`, `snapped`, `cut`, `backwards`, `begin_s`, `elapsed_s`."""
+    """`frames`, `segments`, `connections`, `passed_over`, `snapped`, `cut`, `backwards`, `begin_s`, `elapsed_s`; with a
+    second capture also `clock_offset_s` and `clock_skew_ppm`, by which its clock is ahead at the first packet, and runs
+    faster."""
 
     chosen: Sequence[Row] | None = None
     """The directions that are shown in full; default: the two with most data."""
@@ -109,6 +115,8 @@ class Capture(Study):
 
     def files(self) -> Mapping[str, Table | str]:
         tables = {"directions": self.directions, "timeline": self.timeline, "points": self.points}
+        if len(self.between):
+            tables |= {"between": self.between, "passages": self.passages}
         return {f"{key}.{ending}": table for key, table in tables.items() for ending in ("csv", "parquet")}
 
     def plot(self, kind: str = "") -> Figure:
@@ -125,6 +133,7 @@ class Capture(Study):
         if not self.largest:
             return
         yield overview(self.largest)
+        yield from self._both()
         for row in self._in_full:
             yield Headline("", f"#{row['direction']}  {name(row)}")
             yield from (limits(row), path(row), acks(row))
@@ -135,6 +144,7 @@ class Capture(Study):
         yield from (f"Note: {warning}." for warning in self.warnings)
         yield Headline("Connections")
         yield overview(self.largest, most=_MOST_ROWS)
+        yield from self._both()
         for row in self.largest[:_MOST_DRAWN]:
             yield Headline(name(row))
             yield " ".join(sentences(row))
@@ -145,10 +155,15 @@ class Capture(Study):
         yield Headline("Everything measured")
         yield view(self.directions, keys=1, most=_MOST_ROWS, where=" in directions.csv")
 
+    def _both(self) -> Iterable[Block]:
+        if len(self.between):
+            yield from (clocks(self.facts), between(self.between.rows()))
+
     def to_dict(self) -> dict[str, Any]:
         """All of it but the points, for JSON."""
         found: list[dict[str, Any]] = []
         for row in self.directions.rows():
             stretches = [vars(stretch) for stretch in self.stretches(row["direction"])]
             found.append({**row, "stretches": stretches})
-        return {"source": self.source, **self.facts, "warnings": self.warnings, "directions": found}
+        both = {"between": list(self.between.rows())} if len(self.between) else {}
+        return {"source": self.source, **self.facts, "warnings": self.warnings, "directions": found, **both}

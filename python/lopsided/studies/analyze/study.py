@@ -27,6 +27,7 @@ STANDARD_INPUT = "-"
 
 def analyze(
     capture: str | Path,
+    other: str | Path | None = None,
     *,
     points: bool = False,
     progress: Callable[[int, int], object] | None = None,
@@ -37,6 +38,9 @@ def analyze(
     ----------
     capture
         A pcap or pcapng file, plain or compressed with gzip or zstd; `-`: standard input.
+    other
+        A second capture of the same flows at another point. The clocks are aligned (offset and skew), and each packet
+        of one capture is found in the other. All packets are then held in memory. Neither may be standard input.
     points
         Also keep points of time-sequence diagrams, of the first 64 connections.
     progress
@@ -63,10 +67,24 @@ def analyze(
     name = os.fspath(capture)
     if not name:
         raise UsageError("the capture has no name; write - for standard input")
-    tables, facts = _native.analyze(name, points=points, progress=progress)
+    second = None if other is None else os.fspath(other)
+    if second is not None and STANDARD_INPUT in (name, second):
+        raise UsageError("two captures are read twice: name files, not standard input")
+    for each in (name, second):
+        if each not in (None, STANDARD_INPUT):
+            _check_file(each)
+    tables, facts = _native.analyze(name, points=points, other=second, progress=progress)
     specs = catalogue.analysis_tables()
     made = {key: Table(Columns(raw), specs[key]) for key, raw in tables.items()}
-    found = Capture(name, made["directions"], made["timeline"], made["points"], facts)
+    alone, both = (made["directions"], made["timeline"], made["points"]), (made["between"], made["passages"])
+    found = Capture(name, *alone, *both, facts)
     if facts["cut"]:
         warnings.warn(f"{name}: {found.warnings[0]}", CaptureWarning, stacklevel=2)
     return found
+
+
+def _check_file(name: str) -> None:
+    if not Path(name).exists():
+        raise UsageError(f"{name} does not exist")
+    if Path(name).is_dir():
+        raise UsageError(f"{name} is a folder; name a capture in it")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from lopsided.data import units
 from lopsided.data.table import Row
@@ -35,10 +36,10 @@ def overview(rows: Sequence[Row], most: int = 20) -> View:
         [
             Heading("#", "number of the direction, which other tables refer to"),
             Heading("from > to", numeric=False),
-            Heading("data"),
+            Heading("data", spare=True),
             Heading("goodput"),
-            Heading("RTT floor"),
-            Heading("again", "packets that passed twice"),
+            Heading("RTT floor", spare=True),
+            Heading("again", "packets that passed twice", spare=True),
             Heading("limited by", numeric=False),
             Heading("for", "share of the time"),
         ],
@@ -57,6 +58,43 @@ def overview(rows: Sequence[Row], most: int = 20) -> View:
         ],
         keys=2,
         caption=f"and {left:,} more directions with less data" if left > 0 else "",
+    )
+
+
+def clocks(facts: Mapping[str, Any]) -> str:
+    """How the clocks of two captures differ."""
+    offset, skew = facts["clock_offset_s"], facts["clock_skew_ppm"]
+    where = "ahead of" if offset >= 0 else "behind"
+    return (
+        f"The second capture's clock is {units.seconds(abs(offset))} {where} the first at the first packet, and runs "
+        f"{abs(skew):.2f} parts per million {'faster' if skew >= 0 else 'slower'}. Delays between the points are as if "
+        f"the shortest were the same in both directions."
+    )
+
+
+def between(rows: Iterable[Row]) -> View:
+    """The two points of capture: packets, losses and delays between them."""
+    return View(
+        [
+            Heading("from > to", numeric=False),
+            Heading("in 1"),
+            Heading("in 2"),
+            Heading("lost", "packets that passed one point and not the other"),
+            Heading("delay min"),
+            Heading("p50"),
+            Heading("p95"),
+            Heading("max", spare=True),
+        ],
+        [
+            [
+                name(row),
+                f"{row['packets_1']:,}",
+                f"{row['packets_2']:,}",
+                f"{row['lost_packets']:,}",
+                *(units.millis(row[f"delay_{part}_ms"]) for part in ("min", "p50", "p95", "max")),
+            ]
+            for row in rows
+        ],
     )
 
 

@@ -1,0 +1,60 @@
+//! Two captures of one connection, whose clocks differ by a known offset and skew.
+
+use crate::story::{MSS, Timed, ack, data, handshake, pcap};
+use lopsided_capture::Between;
+
+const MS: u64 = 1_000_000;
+const OFFSET: u64 = 5_000 * MS;
+const SKEW_PPM: u64 = 40;
+/// From the server to the client and back, in nanoseconds; each tenth packet waits for 30 ms more.
+const DELAY: u64 = 10 * MS;
+const WAIT: u64 = 30 * MS;
+const LOST: usize = 57;
+
+fn wait(number: usize) -> u64 {
+    if number % 10 == 9 { WAIT } else { 0 }
+}
+
+/// The time that the client's clock shows.
+fn at_client(at: u64) -> u64 {
+    at + OFFSET + at * SKEW_PPM / 1_000_000
+}
+
+/// The packets at the server, and those that reach the client with the client's times.
+fn both() -> (Vec<Timed>, Vec<Timed>) {
+    let (mut server, mut client) = (Vec::new(), Vec::new());
+    for number in 0..2_000_usize {
+        let at = 100 * MS + number as u64 * 50 * MS;
+        let segment = data(at, number as u32 * MSS, MSS, false).1;
+        server.push((at, segment.clone()));
+        if number != LOST {
+            let arrives = at + DELAY + wait(number);
+            client.push((at_client(arrives), segment));
+            let (_, answer) = ack(arrives, (number as u32 + 1) * MSS, 60_000);
+            client.push((at_client(arrives), answer.clone()));
+            server.push((arrives + DELAY, answer));
+        }
+    }
+    (server, client)
+}
+
+#[test]
+fn clocks_are_aligned_and_delays_and_losses_are_those_of_the_path() {
+    let (server, client) = both();
+    let found = Between::read(&pcap(&server)[..], &pcap(&client)[..]).expect("two captures");
+    assert!((found.offset - OFFSET as f64).abs() < 0.1 * MS as f64, "offset {}", found.offset);
+    assert!((found.skew_ppm - SKEW_PPM as f64).abs() < 1.0, "skew {}", found.skew_ppm);
+    let down = found.ways.iter().find(|way| way.from.port == 80).expect("data");
+    assert_eq!((down.first, down.lost()), (0, 1));
+    assert!((down.bounds_ms.0 - 10.0).abs() < 0.2, "{:?}", down.bounds_ms);
+    assert!((down.bounds_ms.1 - 40.0).abs() < 0.2, "{:?}", down.bounds_ms);
+    let missing: Vec<_> = found.passages.iter().filter(|passage| passage.numbers[1].is_none()).collect();
+    assert_eq!(missing.len(), 1);
+}
+
+#[test]
+fn captures_without_a_common_packet_are_refused() {
+    let (server, _) = both();
+    let other = handshake(1_000);
+    assert!(Between::read(&pcap(&server)[..], &pcap(&other)[..]).is_err());
+}

@@ -1,0 +1,49 @@
+"""`python -m reference.analyze make FOLDER` makes the corpus of captures.
+
+`score FOLDER` scores `lopsided analyze` on it. `compare FOLDER` compares counts and round trips with those of tcptrace
+and tshark.
+
+The kernel world runs on virtual time, so the same cases give the same captures. A run takes some 10 s of one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from lopsided.cli.terminal import print_line
+from reference.analyze import corpus, others, score
+
+
+def main() -> int:
+    """Makes what is missing of the corpus, or scores it."""
+    parser = argparse.ArgumentParser(prog="python -m reference.analyze", description=__doc__)
+    parser.add_argument("task", choices=("make", "score", "compare"))
+    parser.add_argument("folder", type=Path, help="where the corpus is, about 1 GB")
+    parser.add_argument("--part", choices=tuple(corpus.FAMILIES), default="design")
+    parser.add_argument("--world", choices=("kernel", "sim"), default="kernel")
+    parser.add_argument("--cases", type=int, default=36)
+    parser.add_argument(
+        "--details", action="store_true", help="also print confusion matrices and the error of each case"
+    )
+    arguments = parser.parse_args()
+    chosen = corpus.cases(arguments.part, arguments.cases)
+    if arguments.task == "make":
+        for case in corpus.make(arguments.folder, chosen, arguments.world):
+            print_line(f"{case.name}  {case.family}  {case.pattern}  {case.control}  {case.queue}")
+        return 0
+    if arguments.task == "compare":
+        homes = (arguments.folder / arguments.world / case.name / "pcap" for case in chosen)
+        lines = others.table(others.compare(path for home in homes for path in sorted(home.glob("*.pcapng"))))
+        for line in lines:
+            sys.stdout.write(f"{line}\n")
+        return 0
+    found = score.score(arguments.folder, chosen, arguments.world)
+    for line in [*score.tables(found), *(score.details(found) if arguments.details else [])]:
+        sys.stdout.write(f"{line}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,177 @@
+"""Lines and traffic of the corpus, drawn from a seed, and the runs that leave captures and tables.
+
+Each case is a line of one family, a traffic pattern, a congestion control and a queue discipline. The part `design` may
+be looked at while rules are written. The part `held-out` has other families of lines and other draws.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import lopsided as lop
+from lopsided.cli.terminal import print_note
+from lopsided.errors import LopsidedError
+
+CONTROLS = (
+    "reno", "cubic", "bic", "westwood", "htcp", "highspeed",
+    "vegas", "hybla", "illinois", "bbr", "scalable", "yeah",
+)  # fmt: skip
+"""The congestion controls that the kernel world and the simulator share."""
+
+QUEUES = ("fifo", "codel", "fifo", "fq_codel", "fifo", "pie", "fifo", "cake")
+"""Disciplines in turn: half of the lines drop at the tail."""
+
+PATTERNS = (
+    "download", "two-way", "download", "on-off", "download", "transfers",
+    "two-way", "small-window", "download", "outage", "upload", "loss",
+)  # fmt: skip
+"""Traffic in turn."""
+
+PACKETS = 7_000
+"""Packets of data that a run lasts for, about."""
+
+FULL = 1500
+HEADER = 40
+
+
+@dataclass(frozen=True)
+class Family:
+    """Lines of one kind: bounds of rates in kbit/s, of the round trip in ms, and the bucket of the shaper in octets."""
+
+    name: str
+    down_kbps: tuple[int, int]
+    up_kbps: tuple[int, int]
+    rtt_ms: tuple[int, int]
+    burst: int = 0
+
+
+FAMILIES = {
+    "design": (
+        Family("adsl", (2_000, 8_000), (250, 1_000), (20, 60)),
+        Family("cable", (8_000, 12_000), (1_000, 2_000), (15, 40), burst=3_000),
+        Family("mobile", (3_000, 8_000), (800, 3_000), (50, 110)),
+    ),
+    "held-out": (
+        Family("rural", (1_500, 3_000), (200, 600), (30, 90)),
+        Family("satellite", (3_000, 6_000), (500, 1_000), (280, 560)),
+        Family("vdsl", (8_000, 14_000), (2_000, 5_000), (8, 30), burst=3_000),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of the corpus: its scenario, and the facts about it that no table has."""
+
+    name: str
+    family: str
+    pattern: str
+    control: str
+    queue: str
+    toml: str
+    down_bps: int
+    up_bps: int
+    rtt_ms: int
+    limit_packets: int
+
+    def scenario(self) -> lop.Scenario:
+        """The scenario."""
+        return lop.Scenario.from_text(self.toml, f"{self.name}.toml")
+
+
+def cases(part: str, count: int, seed: int = 33) -> list[Case]:
+    """The first `count` cases of a part."""
+    made = _cases(part, seed)
+    return [next(made) for _ in range(count)]
+
+
+def _cases(part: str, seed: int) -> Iterator[Case]:
+    rng = random.Random(f"{part}/{seed}")
+    families = FAMILIES[part]
+    number = 0
+    # Every 12 cases have each control once, in another order.
+    controls: list[str] = []
+    while True:
+        controls = controls or rng.sample(CONTROLS, len(CONTROLS))
+        family = families[number % len(families)]
+        pattern = PATTERNS[number % len(PATTERNS)]
+        queue = QUEUES[(number + number // len(QUEUES)) % len(QUEUES)]
+        yield _case(f"{part}-{number:02d}", family, pattern, queue, controls.pop(), rng)
+        number += 1
+
+
+def _case(name: str, family: Family, pattern: str, queue: str, control: str, rng: random.Random) -> Case:
+    down, up = (1000 * rng.randint(*bounds) for bounds in (family.down_kbps, family.up_kbps))
+    rtt_ms = rng.randint(*family.rtt_ms)
+    data_bps = up if pattern == "upload" else down
+    seconds = min(60, max(12, PACKETS * FULL * 8 // data_bps))
+    product = max(4, data_bps * rtt_ms // 1000 // 8 // FULL)
+    limit = max(8, round(product * rng.uniform(0.6, 3.0)))
+    back = max(16, rng.randint(20, 80))
+    lines = [
+        f'[scenario]\nduration = "{seconds} s"',
+        f'[link]\nrtt = "{rtt_ms} ms"',
+        _direction("down", down, queue, limit if pattern != "upload" else back, family, pattern, seconds),
+        _direction("up", up, queue, limit if pattern == "upload" else back, family, pattern, seconds),
+        f'[stack]\ncc = "{control}"'
+        + (f'\nreceive_buffer = "{product * FULL} B"' if pattern == "small-window" else ""),
+        *_flows(pattern, down, seconds),
+        '[record]\ninterval = "20 ms"',
+    ]
+    facts = (down, up, rtt_ms, limit)
+    return Case(name, family.name, pattern, control, queue, "\n".join(lines) + "\n", *facts)
+
+
+def _direction(way: str, bps: int, queue: str, limit: int, family: Family, pattern: str, seconds: int) -> str:
+    made = f'[link.{way}]\nrate = "{bps} bit/s"\n'
+    if queue == "cake":
+        made += 'queue = { kind = "cake" }\n'
+    elif queue in ("codel", "fq_codel", "pie"):
+        made += f'queue = {{ kind = "{queue}" }}\n'
+    else:
+        made += f'queue = {{ kind = "fifo", limit = "{limit} packets" }}\n'
+    if family.burst:
+        made += f'shaper = {{ burst = "{family.burst} B" }}\n'
+    if pattern == "loss" and way == "down":
+        made += "loss = { random = 0.01 }\n"
+    if pattern == "outage" and way == "down":
+        outages = [(seconds // 3, seconds // 3 + 1.2), (2 * seconds // 3, 2 * seconds // 3 + 2.5)]
+        made += f'loss = {{ outages = [{", ".join(f"""["{one} s", "{two} s"]""" for one, two in outages)}] }}\n'
+    return made
+
+
+def _flows(pattern: str, down: int, seconds: int) -> list[str]:
+    download, upload = (
+        f'[[flow]]\nname = "{name}"\ndirection = "{way}"' for name, way in (("data", "down"), ("up", "up"))
+    )
+    if pattern == "two-way":
+        return [download, f'{upload}\nstart = "{seconds // 3} s"']
+    if pattern == "upload":
+        return [upload]
+    if pattern == "on-off":
+        return [f'{download}\napp = {{ kind = "on_off", on = "700 ms", off = "900 ms" }}']
+    if pattern == "transfers":
+        size = down // 8 * 2
+        return [f'{download}\napp = {{ kind = "transfer", size = "{size} B", repeat = "forever", pause = "500 ms" }}']
+    return [download]
+
+
+def make(folder: Path, chosen: list[Case], world: str = "kernel") -> Iterator[Case]:
+    """Runs each case that the folder lacks: `NAME/` gets tables, `NAME/pcap` captures at both hosts and on the line."""
+    for case in chosen:
+        home = folder / world / case.name
+        if not (home / "flows.parquet").exists():
+            home.mkdir(parents=True, exist_ok=True)
+            try:
+                kernel = "timetravel" if world == "kernel" else None
+                run = case.scenario().run(world=world, kernel=kernel, pcap=home / "pcap", pcap_at=["hosts", "links"])
+            except LopsidedError as error:
+                # The kernel world refuses a run if its own check of the path fails.
+                print_note(f"{case.name}: {error}")
+                continue
+            for table in ("samples", "queues", "links", "flows"):
+                getattr(run, table).to_polars().write_parquet(home / f"{table}.parquet")
+            yield case

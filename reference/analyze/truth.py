@@ -1,0 +1,133 @@
+"""The limit of each flow of a run over time, from the kernel's own state every 20 ms and the waits in both queues.
+
+The classes are those of `lopsided analyze`:
+
+- recovery: the kernel is in its states Recovery or Loss;
+- RTO idle: nothing is sent or delivered, and the state Loss follows;
+- receive window: the window has no room for two more segments and is no larger than cwnd;
+- application: less is in flight than both windows allow, and the control does not pace;
+- pacing: the same with BBR, while the application has data;
+- ACK path: cwnd is full, and ACKs waited 2 ms or 20 % of the smallest round trip, and 1.5 times as long as data;
+- slow start and avoidance: cwnd is full, below or above ssthresh.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from reference.analyze.corpus import Case
+
+LIMITS = (
+    "application", "receive_window", "slow_start", "avoidance", "recovery", "pacing", "ack_path", "rto_idle",
+)  # fmt: skip
+SEGMENT = 1448
+ROOM = 2 * SEGMENT
+"""Delayed ACKs leave the kernel's count of octets in flight up to two segments below a full window."""
+
+SILENT = 3
+"""Samples without progress that count as the wait of a timer."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The limits of one flow."""
+
+    time_s: NDArray[np.float64]
+    """When each sample was taken at the sender."""
+    limit: NDArray[np.int8]
+    """The place of the sample's limit in `LIMITS`; -1 without a connection."""
+    queued_s: NDArray[np.float64]
+    """How long data that is sent then waits in the line's queue."""
+
+    def seen(self, vantage: str, rtt_s: float) -> NDArray[np.float64]:
+        """When data that was sent at each sample passes a point of capture: a limit shows there as much later."""
+        if vantage == "sender":
+            return self.time_s
+        way = rtt_s / 2 if vantage == "receiver" else 0.0
+        return np.maximum.accumulate(self.time_s + self.queued_s + way)
+
+
+def limits(home: Path, case: Case) -> list[Truth]:
+    """The limits of each flow of a run."""
+    samples, flows = (pl.read_parquet(home / f"{name}.parquet") for name in ("samples", "flows"))
+    waits = _waits(home)
+    found: list[Truth] = []
+    for flow in flows.iter_rows(named=True):
+        rows = samples.filter(pl.col("flow") == flow["flow"])
+        way = flow["direction"]
+        limit = _of_flow(rows, waits, way, case, flow["rtt_min_ms"] or 0.0)
+        found.append(Truth(rows["time_s"].to_numpy(), limit, _queued(home, way, case)))
+    return found
+
+
+def _queued(home: Path, way: str, case: Case) -> NDArray[np.float64]:
+    queues = pl.read_parquet(home / "queues.parquet").filter(pl.col("direction") == way)
+    return queues["backlog_bytes"].to_numpy() * 8 / (case.down_bps if way == "down" else case.up_bps)
+
+
+def _waits(home: Path) -> dict[str, NDArray[np.float64]]:
+    """The wait of packets in each direction's queue by sample; the last known one while no packet leaves."""
+    queues = pl.read_parquet(home / "queues.parquet")
+    return {
+        way: queues.filter(pl.col("direction") == way)["sojourn_mean_ms"].fill_null(0.0).to_numpy()
+        for way in ("down", "up")
+    }
+
+
+def _of_flow(
+    rows: pl.DataFrame, waits: dict[str, NDArray[np.float64]], way: str, case: Case, floor_ms: float
+) -> NDArray[np.int8]:
+    state = rows["state"].to_numpy()
+    flight, cwnd, window = (rows[name].to_numpy() for name in ("in_flight_bytes", "cwnd_bytes", "snd_wnd_bytes"))
+    threshold = rows["ssthresh_bytes"].fill_null(float("inf")).to_numpy()
+    moved = rows["sent_bytes"].to_numpy() + rows["delivered_bytes"].to_numpy() + rows["retransmits"].to_numpy()
+    data, acks = waits[way], waits["up" if way == "down" else "down"]
+    data, acks = (_recent(each, rows["srtt_ms"].fill_null(0.0).to_numpy()) for each in (data, acks))
+    late = (acks > np.maximum(2.0, floor_ms / 5)) & (acks > 1.5 * data)
+    full = flight + ROOM >= cwnd
+    held = (flight + ROOM > window) & (window <= cwnd + ROOM)
+    by_window = np.where(late, 6, np.where(cwnd < threshold, 2, 3))
+    if case.control == "bbr":
+        # BBR has no threshold: while it paces, cwnd is not what holds it back.
+        by_window = np.where(late, 6, 3)
+        idle = np.where(_quiet(moved), 0, 5)
+    else:
+        idle = np.zeros(len(rows), dtype=int)
+    limit = np.where(held, 1, np.where(full, by_window, idle))
+    limit = np.where(np.isin(state, ["recovery", "loss"]), 4, limit)
+    limit = np.where(_timers(state, moved), 7, limit)
+    return np.where(state == "closed", -1, limit).astype(np.int8)
+
+
+def _recent(waits: NDArray[np.float64], srtt_ms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest mean wait of the last round trip: packets that wait do not leave at once."""
+    found = waits.copy()
+    for place in range(len(waits)):
+        back = max(1, min(25, int(srtt_ms[place] // 20)))
+        found[place] = waits[max(0, place - back) : place + 1].mean()
+    return found
+
+
+def _quiet(moved: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether nothing moved for three samples."""
+    same = np.concatenate([[False], moved[1:] == moved[:-1]])
+    return same & np.roll(same, 1) & np.roll(same, -1)
+
+
+def _timers(state: NDArray[np.object_], moved: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Stretches without progress that end in the state Loss, or lie within it."""
+    found = np.zeros(len(state), dtype=bool)
+    begin = 0
+    for place in range(1, len(state) + 1):
+        if place < len(state) and moved[place] == moved[place - 1]:
+            continue
+        ends_in_loss = place < len(state) and state[place] == "loss"
+        if place - begin > SILENT and ends_in_loss:
+            found[begin + 1 : place] = True
+        begin = place
+    return found
