@@ -39,8 +39,8 @@ def scenario(**settings: object) -> Scenario:
     ("settings", "words"),
     [
         ({"flow.it.transport.acks": "quinnn"}, ["quinnn", "quinn", "picoquic"]),
-        ({"flow.it.stack.sack": False}, ["`sack` is a setting of TCP", "remove it"]),
-        ({"flow.it.receiver_stack.ack_policy": "tack"}, ["`ack_policy` is a setting of TCP", "remove it"]),
+        ({"flow.it.stack.sack": False}, ["`sack` is a TCP setting", "remove it"]),
+        ({"flow.it.receiver_stack.ack_policy": "tack"}, ["`ack_policy` is a TCP setting", "remove it"]),
         ({"flow.it.cc": "bbr"}, ["paces", "TCP"]),
         ({"flow.it.cc": "ledbat"}, ["one-way delays", "TCP"]),
         ({"flow.it.cc": "prague"}, ["marked", "TCP"]),
