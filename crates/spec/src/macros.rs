@@ -19,8 +19,8 @@ macro_rules! part_value {
 }
 
 /// Makes a wrapper around a [`Chosen`](crate::Chosen) usable as the type of a key. The key `kind` in the table chooses
-/// the part of the family. Example: `family_value!(QueueConfig, QUEUES, KINDS);` with the [`Family`] and the registry
-/// of its kinds.
+/// the part of the family. Example: `family_value!(QueueConfig, QUEUES, KINDS);` with the [`Family`](crate::Family) and
+/// the registry of its kinds.
 #[macro_export]
 macro_rules! family_value {
     ($config:ident, $family:ident, $kinds:ident) => {
