@@ -170,7 +170,7 @@ mod tests {
         Packet::unbooked(1, Time::ZERO, new)
     }
 
-    /// Behind link 0, link 1 merge_point; behind that, link 2 follows.
+    /// Behind link 0 is link 1, which has a merge point. Link 2 follows link 1.
     fn two_routers() -> [NextHops; 2] {
         let mut routes = Routes::beginning_at(Ipv4Addr::new(10, 0, 0, 1));
         routes.set(TO.into(), Port(0));
