@@ -3,7 +3,7 @@
 //!
 //! **Fail-open.** Traffic continues whatever happens to this process. The rules let packets pass if no process listens,
 //! and the kernel lets them pass if its own queue is full. Packets that waited while the process was killed are lost. A
-//! [`keeper`] process then removes the rules. If the keeper is killed too, the rules remain without effect until
+//! keeper process then removes the rules. If the keeper is killed too, the rules remain without effect until
 //! [`rules::Rules::remove`]. After its setup this process keeps only the capability that verdicts need.
 //!
 //! **Sensing.** The packets that `asqm` and `bdp` send themselves leave through a raw socket on the interface, behind
