@@ -20,6 +20,7 @@ import pytest
 import lopsided as lop
 from faulty_server import FaultyServer
 from lopsided import cli
+from lopsided.cli import terminal
 from lopsided.cli.terminal import clean
 from lopsided.errors import FolderError, LopsidedError, RunError
 from lopsided.fetching import FetchError, Options, fetch
@@ -200,10 +201,27 @@ def test_an_argument_that_is_no_text_is_refused(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["list presets", "list queues", "--help", "schema"])
+@pytest.mark.parametrize("command", ["list presets", "list queues", "--help", "size --help", "schema"])
 def test_a_reader_that_goes_away_is_no_failure(command: str):
     program = f"{sys.executable} -m lopsided {command} | head -1; exit ${{PIPESTATUS[0]}}"
     assert subprocess.run(["bash", "-c", program], stdout=subprocess.DEVNULL, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "out"),
+    [("sweep --set stack.cc=reno,cubic", "t.csv"), ("aqm --queues fifo --repeat 1", "aqm")],
+)
+def test_a_reader_that_goes_away_costs_no_files(command: str, out: str, tmp_path, monkeypatch):
+    (tmp_path / "s.toml").write_text(SHORT)
+    name, *more = command.split()
+    reader, writer = os.pipe()
+    os.close(reader)
+    terminal.out.cache_clear()
+    with monkeypatch.context() as context:
+        context.setattr(sys, "stdout", os.fdopen(writer, "w"))
+        assert cli.invoke([name, str(tmp_path / "s.toml"), *more, "--out", str(tmp_path / out)]) == 0
+    terminal.out.cache_clear()
+    assert (tmp_path / out).exists()
 
 
 def test_a_server_that_sends_a_byte_a_second_is_given_up_where_asked(tmp_path, monkeypatch):

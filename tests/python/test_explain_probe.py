@@ -85,7 +85,7 @@ def test_what_is_no_log_is_refused_in_a_sentence(told: tuple[lop.Run, Path, Path
     table.with_columns(port=pl.lit(7)).write_parquet(tmp_path / "elsewhere.parquet")
     for name, given, word in [
         ("other.csv", None, "no column port"),
-        ("broken.parquet", None, "broken.parquet"),
+        ("broken.parquet", None, "broken.parquet is not a parquet table"),
         ("log.tsv", None, ".csv or .parquet"),
         ("down.parquet", capture, "for uploads"),
         ("old.parquet", None, "older version"),

@@ -9,14 +9,15 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast, get_args
 
-from lopsided.cli import listing
+from lopsided.cli import listing, terminal
 from lopsided.cli.commands import COMMANDS, TERMINABLE
 from lopsided.cli.listing import COMPLETE, COMPLETION
 from lopsided.cli.terminal import given as under_way
@@ -31,6 +32,9 @@ except ImportError:  # Windows
 
 if TYPE_CHECKING:
     import cyclopts
+
+
+_INTEGER = re.compile(r"[+-]?[0-9]+(_[0-9]+)*")
 
 
 def _version() -> str:
@@ -48,10 +52,22 @@ def build() -> cyclopts.App:
         help_format="markdown",
         version_flags=(),
         suppress_keyboard_interrupt=False,
+        default_parameter=cyclopts.Parameter(converter=_convert),
     )
     for command in COMMANDS:
         app.command(command.home, name=command.name)
     return app
+
+
+def _convert(type_: Any, tokens: Sequence[cyclopts.Token]) -> Any:
+    """The value of an option. cyclopts would round an integer such as `1.5`."""
+    import cyclopts
+
+    if int in (type_, *get_args(type_)):
+        for token in tokens:
+            if not _INTEGER.fullmatch(token.value):
+                raise ValueError(f"{token.value!r} is not an integer")
+    return cast("Any", cyclopts.convert(type_, tokens))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -203,8 +219,12 @@ def _command(arguments: Sequence[str]) -> object:
     """Runs the command; what it returns, or 2 where it was asked wrongly."""
     import cyclopts
 
+    app = build()
+    if not {"--help", "-h"}.isdisjoint(arguments):
+        # The console of the library takes a reader that goes away for a failure.
+        app.console = terminal.helping()
     try:
-        return build()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        return app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:
         print_error(" ".join(str(error).split()))
         from lopsided.cli.hints import hint

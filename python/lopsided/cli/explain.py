@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from lopsided.cli.commands import COMMANDS
 from lopsided.cli.options import NOTHING, Column, Json, Overwrite, OwnCode, Quiet, picture_at, picture_in
-from lopsided.cli.terminal import heading, link, out, print_json, print_line, print_prose, progress
+from lopsided.cli.terminal import answering, heading, link, out, print_json, print_line, print_prose, progress
 from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
 from lopsided.scenario import Run
@@ -80,7 +80,8 @@ def explain(
     else:
         found = _of_run(source, flow, begin, end, own, quiet=quiet or as_json)
     if not quiet and not as_json:
-        _show(found, everything=everything)
+        with answering():
+            _show(found, everything=everything)
     beside = source.parent if source.is_file() else source
     target = figure or picture_in(beside, f"explain-{found.flow}.png", overwrite=overwrite)
     with style.for_column(column):

@@ -11,12 +11,12 @@ from cyclopts import Parameter
 from lopsided.cli.options import Column, Dask, Json, Overwrite, Quiet, Workers, ask, on, picture_at
 from lopsided.cli.probe import measure_size
 from lopsided.cli.study import show
-from lopsided.cli.terminal import print_json, print_line, print_note, print_path, progress
+from lopsided.cli.terminal import answering, print_json, print_line, print_note, print_path, progress
 from lopsided.data.free_names import dated
-from lopsided.data.units import parse_rate
+from lopsided.data.units import parse_rate, parse_time
 from lopsided.errors import UsageError
 from lopsided.studies.device_configs import checked_interface
-from lopsided.studies.doubts import direction_doubt, rate_doubt
+from lopsided.studies.doubts import direction_doubt, rate_doubt, rtt_doubt
 from lopsided.studies.options import SIZE_QUEUES, SizeOptions
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ def size(
             ask(rate_doubt(key, parse_rate(rate)))
     if down is not None and up is not None:
         ask(direction_doubt(parse_rate(down), parse_rate(up)))
+    if rtt is not None:
+        ask(rtt_doubt("--rtt", parse_time(rtt)))
     target = picture_at(plot or dated("size", ".png"), overwrite=overwrite)
     what = options.preset or f"{down} down, {up} up"
     with on(dask, workers), progress(what, quiet=quiet or as_json) as report:
@@ -116,7 +118,8 @@ def size(
             **vars(options),
         )
     if not (as_json or quiet):
-        show(found)
+        with answering():
+            show(found)
     if plot or not (as_json or quiet):
         from lopsided.views.plot import style
 

@@ -70,6 +70,11 @@ def errors() -> Console:
     return _console_class()(stderr=True, highlight=False, markup=False)
 
 
+def helping() -> Console:
+    """Standard output for a help page: as wide as the terminal, 80 columns elsewhere."""
+    return _console_class()()
+
+
 def silent() -> Console:
     """A console that shows nothing: failures are told on that of `errors`."""
     from rich.console import Console
@@ -91,6 +96,9 @@ def answering() -> Generator[None]:
         out().file.flush()
     except BrokenPipeError:
         stop_printing()
+    except OSError:
+        # Such as a full disk. What is pending fails again when the command ends, and is reported then.
+        pass
 
 
 def print_line(text: str, style: str = "") -> None:

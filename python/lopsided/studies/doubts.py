@@ -30,9 +30,7 @@ def doubts(scenario: Scenario) -> list[str]:
     for link in resolved["links"]:
         for name in ("down", "up"):
             found += _of_direction(f"{link['name']} {name}", link[name])
-        rtt = link["down"]["delay_s"] + link["up"]["delay_s"]
-        if rtt > _LONGEST_RTT_S:
-            found.append(f"{link['name']}: a round trip of {units.seconds(rtt)} without queueing: is that meant?")
+        found += rtt_doubt(link["name"], link["down"]["delay_s"] + link["up"]["delay_s"])
     return found + _blind_parts(scenario)
 
 
@@ -81,6 +79,13 @@ def rate_doubt(what: str, rate_bps: float) -> list[str]:
         return []
     unit = "Mbit/s" if rate_bps <= 100 else "kbit/s"
     return [f"{what}: {rate_bps:g} bit/s: were {rate_bps:g} {unit} meant?"]
+
+
+def rtt_doubt(what: str, rtt_s: float) -> list[str]:
+    """A question about a round trip that no access line has."""
+    if rtt_s <= _LONGEST_RTT_S:
+        return []
+    return [f"{what}: a round trip of {units.seconds(rtt_s)} without queueing: is that meant?"]
 
 
 def direction_doubt(down_bps: float, up_bps: float) -> list[str]:

@@ -61,7 +61,10 @@ def _read(log: Path) -> pl.DataFrame:
         )
     try:
         table = pl.read_csv(log, infer_schema_length=None) if log.suffix == ".csv" else pl.read_parquet(log)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except pl.exceptions.PolarsError as error:
+        kind = log.suffix.removeprefix(".")
+        raise UsageError(f"{log.name} is not a {kind} table of `lopsided probe send --out`: {error}") from None
+    except OSError as error:
         raise UsageError(f"{log}: {error}") from None
     if missing := [name for name in _NEEDED if name not in table.columns]:
         raise UsageError(f"{log.name} is no log of `lopsided probe send --out`: there is no column {missing[0]}")
