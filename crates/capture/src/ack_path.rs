@@ -1,37 +1,37 @@
-//! The ACKs of one direction of data: how much each says, how they bunch, how long they wait, and whether the network
-//! thinned them.
+//! Statistics of the ACKs for one direction of data: bytes per ACK, bursts, waiting times, and ACKs that the network
+//! dropped.
 
 use crate::ids::Ids;
 use crate::segment::Segment;
 use crate::sketch::Sketch;
 
-/// ACKs that are less far apart belong to one burst, in nanoseconds.
+/// Longest gap between two ACKs of one burst, in nanoseconds.
 const BURST_GAP: u64 = 500_000;
-/// A burst has at least this many ACKs.
+/// Smallest number of ACKs that count as a burst.
 const BURST: u32 = 3;
-/// A receiver acknowledges at least every second segment (RFC 5681, section 4.2); more is a stretch ACK (RFC 2525).
+/// Most segments that a regular ACK covers (RFC 5681, section 4.2). A stretch ACK covers more (RFC 2525, section 2.13).
 const MOST_SEGMENTS: u32 = 2;
 
 /// Counts and distributions of the ACKs of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct AckPath {
-    /// ACKs without data, SYN, FIN or RST.
+    /// Number of pure ACKs: segments without data, SYN, FIN or RST.
     pub pure: u64,
-    /// Octets of their IP packets.
+    /// Bytes of the pure ACKs' IP packets.
     pub wire_bytes: u64,
-    /// Acknowledgements that advance, outside repairs.
+    /// Number of ACKs that acknowledge new data while the sender is not in loss recovery.
     pub advancing: u64,
-    /// Those that cover more than two segments.
+    /// Number of these ACKs that cover more than two segments.
     pub stretch: u64,
-    /// Octets that each of them covers.
+    /// Bytes that each of these ACKs newly acknowledges.
     pub covered_bytes: Sketch,
-    /// Octets that each covers over the time since the one before, in bit/s.
+    /// Bytes that each of these ACKs newly acknowledges, divided by the time since the previous one, in bit/s.
     pub rate_bps: Sketch,
-    /// Milliseconds that ACKs waited on their way.
+    /// Time that ACKs spent in queues between the receiver and the sender, in ms.
     pub wait_ms: Sketch,
-    /// ACKs whose number is older than that of one before: they overtook each other.
+    /// Number of ACKs that arrived after an ACK with a higher acknowledgement number.
     pub reordered: u64,
-    /// Milliseconds from burst to burst.
+    /// Time from the beginning of one burst to the beginning of the next, in ms.
     burst_gap_ms: Sketch,
     burst_acks: u64,
     last_at: Option<u64>,
@@ -40,7 +40,7 @@ pub struct AckPath {
 }
 
 impl AckPath {
-    /// Records an ACK without data.
+    /// Records a pure ACK.
     pub(crate) fn passed(&mut self, segment: &Segment) {
         self.pure += 1;
         self.wire_bytes += u64::from(segment.ip_len);
@@ -49,6 +49,7 @@ impl AckPath {
                 self.burst = Some((begin, count + 1));
             }
             Some((begin, count)) => {
+                // Shorter bursts are ordinary ACK clocking.
                 if count >= BURST {
                     self.burst_acks += u64::from(count);
                     self.burst_gap_ms.add((segment.at.saturating_sub(begin)) as f64 * 1e-6);
@@ -59,34 +60,37 @@ impl AckPath {
         }
     }
 
-    /// Records the identification of any packet of the receiver; `other` is the latest of the data's.
+    /// Records the IPv4 identification of a packet from the receiver. `other` is the latest identification from the
+    /// sender of the data.
     pub(crate) fn identified(&mut self, id: Option<u16>, other: Option<u16>) {
         if let Some(id) = id {
             self.ids.add(id, other);
         }
     }
 
-    /// Records an acknowledgement that advances by these octets, outside repairs.
+    /// Records an ACK that newly acknowledges `bytes` while the sender is not in loss recovery.
     pub(crate) fn advanced(&mut self, at: u64, bytes: u32, mss: u32) {
         self.advancing += 1;
         self.stretch += u64::from(mss > 0 && bytes > MOST_SEGMENTS * mss);
         self.covered_bytes.add(f64::from(bytes));
         if let Some(last) = self.last_at {
+            // Two ACKs of one interrupt can carry the same time.
             let gap = at.saturating_sub(last).max(1);
             self.rate_bps.add(f64::from(bytes) * 8e9 / gap as f64);
         }
         self.last_at = Some(at);
     }
 
-    /// Milliseconds from one burst of ACKs to the next, if most ACKs come in bursts at one interval.
+    /// Interval between bursts of ACKs, in ms. `None` unless most ACKs arrive in bursts at a regular interval.
     pub fn batching_ms(&self) -> Option<f64> {
         let (period, share) = self.burst_gap_ms.mode()?;
+        // Regular: at least half of the intervals are within 10 % of the most frequent one.
         let regular = self.burst_gap_ms.count() >= 20 && share >= 0.5;
         (regular && self.burst_acks * 2 > self.pure).then_some(period)
     }
 
-    /// Share of the receiver's packets that left it and did not reach the point of capture, by their identifications.
-    /// `None` if the identifications are not those of the connection alone.
+    /// Share of the receiver's packets that were lost before the point of capture, from gaps in their IPv4
+    /// identifications. `None` unless the receiver counts the packets of each connection separately.
     pub fn missing_share(&self) -> Option<f64> {
         self.ids.missing_share()
     }

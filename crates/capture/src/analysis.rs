@@ -1,4 +1,4 @@
-//! Reads a capture into connections. Memory grows with the number of connections, not with their packets.
+//! Reads a capture into connections. Memory grows with the number of connections, not with the number of packets.
 
 use crate::connection::Connection;
 use crate::frames::{FramesRead, ReadError, frames};
@@ -9,41 +9,46 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::IpAddr;
 
-/// Packets between two calls of the progress function.
+/// Number of frames between two calls of the progress function.
 const PROGRESS_EVERY: u64 = 1 << 16;
-/// Connections of which points are kept, if points are wanted.
+/// Number of connections that keep points for their diagrams, if the caller requests points.
 const MOST_DRAWN: usize = 64;
 
-/// The connections of a capture.
+/// All TCP connections of a capture, with counts for the capture as a whole.
+///
+/// The crate's documentation has an example.
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
-    /// Its connections, in the order of their first packets.
+    /// The connections, ordered by their first packets.
     pub connections: Vec<Connection>,
-    /// Octets that each host sent and received.
+    /// Bytes that each host sent and received over time.
     pub loads: Loads,
-    /// How far the file could be read.
+    /// Number of frames read, and whether the file was complete.
     pub read: FramesRead,
-    /// Segments of TCP.
+    /// Number of TCP segments.
     pub segments: u64,
-    /// Frames that are no TCP, or of which the headers were cut.
+    /// Number of frames that are not TCP, are IP fragments, or lack a part of their headers.
     pub passed_over: u64,
-    /// Time of the first and last frame, in nanoseconds of the file.
+    /// Time of the first frame and the latest time of any frame, in nanoseconds of the file's clock.
     pub times: (u64, u64),
-    /// Frames that are older than the frame before by more than a millisecond.
+    /// Number of frames that are more than 1 ms older than an earlier frame of the file.
     pub backwards: u64,
+    /// Index of the latest connection between two endpoints.
     open: BTreeMap<(Endpoint, Endpoint), usize>,
-    /// The latest connection between two hosts.
+    /// Index of the latest connection between two hosts.
     pairs: BTreeMap<(IpAddr, IpAddr), usize>,
+    /// The connection of the previous segment. Most segments belong to the same connection, so this saves a search.
     latest: Option<((Endpoint, Endpoint), usize)>,
     points: bool,
 }
 
 impl Analysis {
-    /// Reads a capture. `points` keeps points for time-sequence diagrams of the first connections. `progress` is called
-    /// with the number of frames and connections now and then; reading ends when it returns false.
+    /// Reads a capture. If `points` is true, the first 64 connections keep the points of their time-sequence diagrams.
+    /// Every 65,536 frames, `progress` receives the number of frames and of connections. Reading stops when `progress`
+    /// returns false.
     ///
     /// # Errors
-    /// If the input is no capture, or nothing of it can be read.
+    /// Returns an error if the input is not a capture, or if no frame can be read.
     pub fn read(
         input: impl Read + Send,
         points: bool,
@@ -67,18 +72,21 @@ impl Analysis {
         if number == 1 {
             self.times = (at, at);
         }
+        // Captures of several queues or interfaces are often out of order by some microseconds.
         self.backwards += u64::from(at + 1_000_000 < self.times.1);
         self.times.1 = self.times.1.max(at);
     }
 
     fn passed(&mut self, segment: &Segment) {
         self.segments += 1;
+        // Both directions of a connection share one key.
         let key = if segment.from <= segment.to { (segment.from, segment.to) } else { (segment.to, segment.from) };
         let known = match self.latest {
             Some((latest, place)) if latest == key => Some(place),
             _ => self.open.get(&key).copied(),
         };
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
+        // A port can be used again. A SYN after data or after the end of a connection opens a new connection.
         let place = match known {
             Some(place) if !(opens && self.connections[place].is_followed_by(segment)) => place,
             followed => self.begin(key, followed, segment),
@@ -94,6 +102,7 @@ impl Analysis {
         let place = self.connections.len();
         let mut connection = Connection::new(segment, self.points && place < MOST_DRAWN);
         let earlier = self.pairs.insert((key.0.address, key.1.address), place);
+        // A connection that starts while the queue is full never sees the shortest round trip of its path.
         if let Some(earlier) = earlier {
             connection.start_from(&self.connections[earlier]);
         }

@@ -1,11 +1,14 @@
-//! Two captures of the same flows: their clocks are aligned, and each packet of one is found in the other.
+//! Comparison of two captures of the same flows: aligns their clocks and finds each packet in both captures.
 //!
-//! A packet is the same in both captures if addresses, sequence and acknowledgement numbers, length, flags, timestamps
-//! and IPv4 identification are. The n-th such packet of one is the n-th of the other. The clocks' difference is a line
-//! over time: the smallest delays of both directions are taken for equal, as NTP does (RFC 5905, section 8). An
-//! asymmetric path shifts the difference by half of its asymmetry; captures alone cannot show that.
+//! Two records are the same packet if their addresses, sequence and acknowledgement numbers, lengths, flags, timestamps
+//! and IPv4 identifications are equal. If several packets are equal in all of these, the captures are matched in order:
+//! first with first, second with second.
 //!
-//! Left out: paths that change addresses (NAT), and records that a network card has joined at one of the points.
+//! The difference between the two clocks is modelled as a straight line over time. The smallest delays of both
+//! directions are assumed to be equal, as in NTP (RFC 5905, section 8). On an asymmetric path this assumption shifts
+//! all delays by half of the asymmetry. Two captures cannot reveal that error.
+//!
+//! Left out: paths that change addresses (NAT), and packets that a network card merged or will split (GRO, GSO).
 
 use crate::frames::{ReadError, frames};
 use crate::segment::{Endpoint, Segment};
@@ -13,64 +16,66 @@ use crate::sketch::Sketch;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Read;
 
-/// Parts of the time in which the clocks' difference is measured.
+/// Number of intervals into which the captures are divided. Each interval yields one clock difference per direction.
 const PARTS: u64 = 20;
 
-/// A packet in both captures, or in one.
+/// A packet that is in both captures or in one of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passage {
-    /// Place of its direction in [`Between::ways`].
+    /// Index of the packet's direction in [`Between::ways`].
     pub way: usize,
-    /// Its number in each capture; `None` if it is missing there.
+    /// Frame number in each capture, from 1. `None` if the packet is missing there.
     pub numbers: [Option<u64>; 2],
-    /// When it passed the first point, or else the second, in nanoseconds of the first capture's clock.
+    /// Time at the first capture, or at the second if the first lacks the packet, in nanoseconds of the first capture's
+    /// clock.
     pub at: i64,
-    /// Nanoseconds from the point nearer to its sender to the other.
+    /// Delay between the two points of capture in nanoseconds. `None` if one capture lacks the packet.
     pub delay: Option<i64>,
 }
 
-/// One direction of a connection between the two points.
+/// One direction of a connection between the two points of capture.
 #[derive(Clone, Debug)]
 pub struct Way {
-    /// Its sender.
+    /// The endpoint that sends the packets.
     pub from: Endpoint,
-    /// Its receiver.
+    /// The endpoint that receives the packets.
     pub to: Endpoint,
-    /// Packets in each capture.
+    /// Number of packets in each capture.
     pub packets: [u64; 2],
-    /// Packets in both.
+    /// Number of packets in both captures.
     pub both: u64,
-    /// Place of the capture that a packet passes first.
+    /// Index (0 or 1) of the capture that packets pass first.
     pub first: usize,
-    /// Delays between the two points in ms.
+    /// Delays between the two points of capture in ms.
     pub delay_ms: Sketch,
-    /// The smallest and the largest of them.
+    /// Smallest and largest delay in ms.
     pub bounds_ms: (f64, f64),
 }
 
 impl Way {
-    /// Packets that passed the first point and not the second.
+    /// Number of packets that passed the first point of capture and not the second.
     pub fn lost(&self) -> u64 {
         self.packets[self.first] - self.both
     }
 }
 
-/// The two captures in one clock.
+/// Two captures on one clock.
 #[derive(Clone, Debug)]
 pub struct Between {
-    /// The second clock minus the first at the beginning, in nanoseconds.
+    /// The second capture's clock minus the first's, at the first packet that is in both, in nanoseconds.
     pub offset: f64,
-    /// Parts per million by which the second clock runs faster.
+    /// Rate of the second clock relative to the first, in parts per million. Positive if the second clock is faster.
     pub skew_ppm: f64,
-    /// The directions that both captures have.
+    /// The directions of connections that both captures contain.
     pub ways: Vec<Way>,
-    /// The packets of these directions, in order of time.
+    /// The packets of these directions, ordered by time.
     pub passages: Vec<Passage>,
 }
 
+/// The header fields that identify a packet within its direction: see [`key`].
 type Key = (u32, u32, u32, u16, Option<(u32, u32)>, Option<u16>);
 
-/// A packet of the first capture that waits to be found in the second, or was.
+/// A packet with its time and frame number in each capture.
 struct Found {
     way: (Endpoint, Endpoint),
     times: [Option<u64>; 2],
@@ -78,10 +83,10 @@ struct Found {
 }
 
 impl Between {
-    /// Reads both captures; all packets are held in memory.
+    /// Reads both captures. Memory grows with the number of their packets.
     ///
     /// # Errors
-    /// If one of them is no capture, or no packet is in both.
+    /// Returns an error if one of the inputs is not a capture, or if the captures share no packet.
     pub fn read(one: impl Read + Send, other: impl Read + Send) -> Result<Between, ReadError> {
         let mut found: Vec<Found> = Vec::new();
         let mut waiting: BTreeMap<(Endpoint, Endpoint, Key), VecDeque<usize>> = BTreeMap::new();
@@ -109,12 +114,15 @@ impl Between {
         let end = both().map(|(_, at, _)| at).max()?;
         let mut differences: BTreeMap<(Endpoint, Endpoint), Vec<i64>> = BTreeMap::new();
         both().for_each(|(way, one, other)| differences.entry(way).or_default().push(other as i64 - one as i64));
-        // The second capture sees a packet later by the delay if the first is nearer to its sender, else earlier.
+        // Time at the second capture minus time at the first = clock difference + delay if packets pass the first
+        // capture first, else clock difference - delay. So the direction with the smaller median passes the second
+        // capture first.
         let middle: BTreeMap<_, _> = differences.into_iter().map(|(way, values)| (way, median(values))).collect();
         let first = |way: &(Endpoint, Endpoint)| {
             let back = middle.get(&(way.1, way.0));
             back.zip(middle.get(way)).map(|(back, there)| usize::from(there < back))
         };
+        // A direction whose opposite direction is missing cannot be placed. It is left out.
         let clock = Line::through(&extremes(both(), first, begin, end));
         let places: Vec<(Endpoint, Endpoint)> = middle.keys().copied().filter(|way| first(way).is_some()).collect();
         let mut ways: Vec<Way> = places.iter().map(|way| Way::new(*way, first(way).unwrap_or(0))).collect();
@@ -165,6 +173,7 @@ fn each(input: impl Read + Send, mut each: impl FnMut(&Segment)) -> Result<(), R
     .map(|_| ())
 }
 
+/// Sequence and acknowledgement number, length, flags, timestamps and IPv4 identification.
 fn key(segment: &Segment) -> Key {
     let timestamps = segment.options.timestamps;
     (segment.seq.get(), segment.ack.get(), segment.len, segment.flags.0, timestamps, segment.ip_id)
@@ -175,11 +184,11 @@ fn median(mut values: Vec<i64>) -> i64 {
     *values.select_nth_unstable(middle).1
 }
 
-/// Time since the beginning and difference of the clocks, in nanoseconds.
+/// Time since the first common packet, and the difference between the clocks at that time, both in nanoseconds.
 type Instant = (f64, f64);
 
-/// For packets that pass the first capture first, and for those that pass the second first, the difference of the clocks
-/// at the smallest delay in each part of the time.
+/// Returns the time difference of the packet with the smallest delay in each interval: first for packets that pass the
+/// first capture first, then for packets that pass the second capture first.
 fn extremes(
     both: impl Iterator<Item = ((Endpoint, Endpoint), u64, u64)>,
     first: impl Fn(&(Endpoint, Endpoint)) -> Option<usize>,
@@ -192,6 +201,7 @@ fn extremes(
         let Some(first) = first(&way) else { continue };
         let now = ((one - begin) as f64, other as f64 - one as f64);
         let cell = &mut found[first][((one - begin) / width) as usize];
+        // In the opposite direction the delay is subtracted, so the largest difference has the smallest delay.
         let nearer = cell.is_none_or(|(_, before)| if first == 0 { now.1 < before } else { now.1 > before });
         if nearer {
             *cell = Some(now);
@@ -200,18 +210,18 @@ fn extremes(
     found.map(|part| part.into_iter().flatten().collect())
 }
 
-/// The difference of the clocks as a line over time.
+/// The difference between the clocks as a straight line over time: `start` in ns, `slope` in ns per ns.
 struct Line {
     start: f64,
     slope: f64,
 }
 
 impl Line {
-    /// Fits a line to the smallest delays of both directions. A queue that grows or drains tilts the line of its
-    /// direction, so the direction with the smaller tilt gives the slope (Moon, Skelly and Towsley, 1999, section 3).
+    /// Fits a line to the smallest delays of both directions (Moon, Skelly and Towsley, 1999, section 3).
     fn through([there, back]: &[Vec<Instant>; 2]) -> Line {
         let mirrored: Vec<Instant> = back.iter().map(|(at, value)| (*at, -value)).collect();
         let (one, other) = (tilt(there), -tilt(&mirrored));
+        // A queue that grows or drains tilts the line of its direction. The flatter line is less affected.
         let slope = if one.abs() <= other.abs() { one } else { other };
         let least = |points: &[Instant], slope: f64| {
             points.iter().map(|(at, value)| value - slope * at).fold(f64::INFINITY, f64::min)
@@ -219,13 +229,14 @@ impl Line {
         Line { start: (least(there, slope) - least(&mirrored, -slope)) / 2.0, slope }
     }
 
-    /// The time of the first clock when the second one shows this time, both since the beginning.
+    /// Converts a time of the second clock to the first clock. Both count nanoseconds since the first common packet.
     fn aligned(&self, time: i64) -> i64 {
         ((time as f64 - self.start) / (1.0 + self.slope)) as i64
     }
 }
 
-/// The slope of the lower convex hull of some points, in order of time, at the middle of their time.
+/// Returns the slope of the lower convex hull of `points` at the middle of their time span. The points must be ordered
+/// by time.
 fn tilt(points: &[Instant]) -> f64 {
     let slope = |one: Instant, other: Instant| (other.1 - one.1) / (other.0 - one.0);
     let mut hull: Vec<Instant> = Vec::new();

@@ -1,8 +1,8 @@
-//! The narrowest point of one direction: its rate, its buffer, and what it does with packets that do not fit.
+//! Estimates the bottleneck of one direction: rate, buffer size and queue discipline.
 //!
-//! A queue that never empties for the length of a bin means that the line worked all of that time; the octets that the
-//! host received or sent meanwhile, over all connections, give the line's rate. A direction that was never that busy
-//! says nothing about its rate, and one that lost nothing nothing about its buffer.
+//! While a queue holds packets, its line sends without a pause. The bytes that the host received or sent in that time,
+//! over all of its connections, give the rate of the line. The rate stays unknown if the line was never busy for long.
+//! The buffer size stays unknown if no packet was lost.
 
 use crate::connection::Connection;
 use crate::direction::Direction;
@@ -10,45 +10,46 @@ use crate::load::{Loads, Towards};
 use crate::sketch::Sketch;
 use crate::timeline::{Bin, Spread};
 
-/// A queue of this many milliseconds, or this share of the smallest round trip, counts as busy.
+/// A line counts as busy if packets wait at least this many ms, and at least this share of the smallest round trip.
 const BUSY_MS: f64 = 2.5;
 const BUSY_SHARE: f64 = 0.05;
-/// Nanoseconds for which a line must be busy before its rate counts.
+/// Shortest busy period that yields a rate, in nanoseconds.
 const ENOUGH: u64 = 300_000_000;
-/// Octets that cross a busy line before its rate counts: ACKs acknowledge several packets at once.
+/// Fewest bytes of data in a busy period that yields a rate. One ACK acknowledges several packets, so the error at the
+/// edges of a period is several packets.
 const ENOUGH_OCTETS: f64 = 100_000.0;
-/// A bin with fewer waiting times shows only if they are long that its queue never emptied.
+/// A bin with fewer waiting times than this counts as busy only if they are four times as long.
 const SAMPLES: u32 = 4;
-/// The rate is the one that this share of the busy time does not exceed.
+/// Quantile of the rates of all busy periods, weighted by time, that is taken as the rate of the line.
 const UPPER: f64 = 0.85;
-/// Losses that are needed before the discipline counts.
+/// Fewest losses from which the queue discipline is inferred.
 const LOSSES: u64 = 3;
-/// In a drop-tail buffer waits at losses differ by less than this factor from each other.
+/// Drop-tail: the 25 % quantile of the waits at losses is at least this share of the 90 % quantile.
 const ALIKE: f64 = 0.8;
-/// In a drop-tail buffer 98 % of the packets wait at most this many times as long as at losses.
+/// Drop-tail: 98 % of the packets wait at most this many times as long as the packets at losses.
 const LONGER: f64 = 1.15;
-/// Octets of the headers of IPv4 and TCP with timestamps.
+/// Bytes of the IPv4 header and the TCP header with timestamps.
 const HEADERS: u32 = 52;
-/// Octets of data in a full segment. A record of a network card that cuts segments holds more.
+/// Bytes of data in a full segment. With segmentation offload (TSO) a captured record can be larger.
 const FULL: u32 = 1448;
-/// Share of segments that pass again at a policer, at least.
+/// Smallest share of retransmitted segments that indicates a policer.
 const POLICED: f64 = 0.01;
 
-/// The treatment of packets that do not fit.
+/// How a bottleneck treats packets that exceed its capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
-    /// Drops what finds the buffer full.
+    /// Drops packets that arrive while the buffer is full.
     DropTail,
-    /// Drops or marks before the buffer is full.
+    /// Active queue management: drops or marks packets before the buffer is full.
     Aqm,
-    /// Drops what exceeds the rate, without a queue.
+    /// Drops packets that exceed the rate and has no queue.
     Policer,
-    /// The capture does not show it.
+    /// The capture does not show the discipline.
     Unknown,
 }
 
 impl Discipline {
-    /// Its name in tables.
+    /// The discipline's name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Discipline::DropTail => "drop_tail",
@@ -59,29 +60,29 @@ impl Discipline {
     }
 }
 
-/// The bottleneck of one direction; NaN for what the capture does not show.
+/// The bottleneck of one direction. Values that the capture does not show are NaN.
 #[derive(Clone, Copy, Debug)]
 pub struct Bottleneck {
-    /// Its rate, in bit/s of IP packets.
+    /// Rate in bit/s, counted in bytes of IP packets.
     pub rate_bps: f64,
-    /// Nanoseconds for which it was busy without a break.
+    /// Total length of the busy periods that the rate comes from, in nanoseconds.
     pub busy: u64,
-    /// Its buffer in ms: how long packets wait when it is full.
+    /// Buffer size in ms: the time that packets wait if the buffer is full.
     pub buffer_ms: f64,
-    /// The longest wait that was seen, in ms: the buffer is at least this large.
+    /// Longest wait in ms (98 % quantile over the bins): a lower bound for the buffer size.
     pub longest_wait_ms: f64,
-    /// Its treatment of packets that do not fit.
+    /// How the bottleneck treats packets that exceed its capacity.
     pub discipline: Discipline,
 }
 
 impl Bottleneck {
-    /// Its buffer in octets.
+    /// Buffer size in bytes; NaN if the rate or the buffer is unknown.
     pub fn buffer_bytes(&self) -> f64 {
         self.buffer_ms * self.rate_bps / 8e3
     }
 }
 
-/// The bottleneck on the way of the data of one end.
+/// Returns the bottleneck of the data that end `sender` (0 or 1) of the connection sends.
 pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottleneck {
     let data = &connection.directions[sender];
     let floor_ms = floor_ms(connection, sender);
@@ -89,15 +90,16 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     let longest_wait_ms = longest(data, |bin| bin.data_wait_ms);
     let discipline = discipline(data, longest_wait_ms);
     let at_loss = data.wait_at_loss_ms.mode().map_or(f64::NAN, |(wait, _)| wait);
-    // A segment behind a lost one found a place free that the lost one did not.
+    // The wait is that of the segment after the lost one. When it arrived, one place was free again: a full buffer is
+    // longer by one packet.
     let place = f64::from(data.largest.min(FULL) + HEADERS) * 8e3 / rate_bps;
     let at_loss = if place.is_nan() { at_loss } else { at_loss + place };
     let buffer_ms = if discipline == Discipline::DropTail { at_loss } else { f64::NAN };
     Bottleneck { rate_bps, busy, buffer_ms, longest_wait_ms, discipline }
 }
 
-/// The bottleneck on the way of the ACKs for the data of one end. Its buffer and discipline show only in data of the
-/// other end.
+/// Returns the bottleneck of the ACKs for the data that end `sender` (0 or 1) sends. Buffer size and discipline stay
+/// unknown: only data of the other endpoint, which uses the same line, can show them.
 pub fn of_acks(connection: &Connection, sender: usize, loads: &Loads) -> Bottleneck {
     let data = &connection.directions[sender];
     let (rate_bps, busy) = rate(connection, sender, loads, floor_ms(connection, sender), true);
@@ -105,16 +107,18 @@ pub fn of_acks(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     Bottleneck { rate_bps, busy, buffer_ms: f64::NAN, longest_wait_ms, discipline: Discipline::Unknown }
 }
 
+/// Smallest round trip of the whole path in ms.
 fn floor_ms(connection: &Connection, sender: usize) -> f64 {
     connection.halves(sender).into_iter().flatten().sum::<u64>() as f64 * 1e-6
 }
 
-/// The rate, and for how long the line was busy.
+/// Returns the rate in bit/s and the busy time in ns: of the data's line, or of the ACKs' line if `backwards` is true.
 fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, backwards: bool) -> (f64, u64) {
     let Some(timeline) = &connection.directions[sender].timeline else { return (f64::NAN, 0) };
     let bound = BUSY_MS.max(BUSY_SHARE * floor_ms);
     let (from, to) = if backwards { (1 - sender, sender) } else { (sender, 1 - sender) };
     let (from, to) = (connection.ends[from].address, connection.ends[to].address);
+    // The line may serve several connections. Count the host that the capture shows more traffic of.
     let at_source = loads.total(from, Towards::Network) > loads.total(to, Towards::Host);
     let (host, way) = if at_source { (from, Towards::Network) } else { (to, Towards::Host) };
     let mut runs: Vec<(u64, f64)> = Vec::new();
@@ -125,7 +129,8 @@ fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, ba
         match (is_busy(bin, backwards, bound), run) {
             (Some(true), None) => run = Some((at, at + timeline.width())),
             (Some(true), Some((since, _))) => run = Some((since, at + timeline.width())),
-            // ACKs may be few while their line is busy. Data is not: without a sample the queue may have emptied.
+            // A bin without samples does not end a busy period of the ACKs, which can be rare while their line is busy.
+            // It ends a busy period of the data, because the queue may have emptied.
             (None, _) if backwards && !is_last => {}
             (_, Some((since, until))) => {
                 run = None;
@@ -145,17 +150,18 @@ fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, ba
     (weighted(runs, UPPER), busy)
 }
 
-/// Whether the queue of the data (`backwards`: of the ACKs) never emptied in a bin; `None` if nothing timed it.
+/// True if the queue of the data (of the ACKs if `backwards` is true) held packets during the whole bin. `None` if the
+/// bin has no waiting time.
 fn is_busy(bin: &Bin, backwards: bool, bound: f64) -> Option<bool> {
     let (wait, other) =
         if backwards { (bin.ack_wait_ms, bin.data_wait_ms) } else { (bin.data_wait_ms, bin.ack_wait_ms) };
     let enough = if wait.count >= SAMPLES { bound } else { 4.0 * bound };
-    // While ACKs wait long, the few that come say little about the data.
+    // If ACKs wait long and few arrive, the waits of data and of ACKs are hard to separate.
     let unsure = !backwards && wait.count < SAMPLES && other.most >= wait.least;
     (wait.count > 0).then(|| f64::from(wait.least) >= enough && !unsure)
 }
 
-/// The value that this share of the weights does not exceed; NaN without values.
+/// Returns the weighted quantile `share` of (weight, value) pairs; NaN without values.
 fn weighted(mut values: Vec<(u64, f64)>, share: f64) -> f64 {
     values.sort_by(|one, other| one.1.total_cmp(&other.1));
     let wanted = values.iter().map(|(weight, _)| *weight as f64).sum::<f64>() * share;
@@ -169,7 +175,7 @@ fn weighted(mut values: Vec<(u64, f64)>, share: f64) -> f64 {
     f64::NAN
 }
 
-/// The wait that only the worst 2 % of bins exceed.
+/// Returns the 98 % quantile of the largest wait of each bin, in ms.
 fn longest(data: &Direction, wait: impl Fn(&Bin) -> Spread) -> f64 {
     let mut waits = Sketch::default();
     let bins = data.timeline.as_ref().map_or(&[][..], |timeline| timeline.bins());
@@ -178,6 +184,7 @@ fn longest(data: &Direction, wait: impl Fn(&Bin) -> Spread) -> f64 {
 }
 
 fn discipline(data: &Direction, longest_ms: f64) -> Discipline {
+    // Only an AQM sets CE (RFC 3168, section 5).
     if data.ecn.0 + data.ecn.2 > 0 {
         return Discipline::Aqm;
     }
@@ -189,8 +196,8 @@ fn discipline(data: &Direction, longest_ms: f64) -> Discipline {
     if longest_ms < BUSY_MS {
         return if again >= POLICED { Discipline::Policer } else { Discipline::Unknown };
     }
-    // A full buffer always holds the same, and no packet waits longer. An AQM drops at various lengths of its queue, or
-    // at a length that the queue exceeds at other times.
+    // A drop-tail buffer has the same length at each loss, and no packet waits longer. An AQM drops at varying queue
+    // lengths, or at a length that the queue exceeds at other times.
     let (low, high) = (data.wait_at_loss_ms.quantile(0.25), data.wait_at_loss_ms.quantile(0.9));
     let always_alike = low >= ALIKE * high;
     let never_longer = data.data_wait_ms.quantile(0.98) <= LONGER * high;

@@ -1,37 +1,40 @@
-//! The clock behind the timestamps option of one end, and what it says of the way from that end to the point of capture.
+//! The timestamp clock of one endpoint, and the waiting times of packets between the endpoint and the point of capture.
 //!
-//! A segment carries the time at which its sender sent it (RFC 7323, section 4.1). The time at which the segment passes
-//! minus that time is the one-way delay plus an unknown offset of the clocks; its excess over the smallest value is the
-//! time that the segment waited on the way. Clocks drift apart by up to some 50 parts per million, so the smallest value
-//! rises by as much: a queue that stands for a minute without a break is taken for 3 ms shorter than it is.
+//! A segment carries the time at which its sender sent it (RFC 7323, section 4.1). The capture time minus this time is
+//! the one-way delay plus an unknown clock offset. The difference from the smallest such value is the time that the
+//! segment waited in queues.
+//!
+//! Two clocks drift apart by up to about 50 parts per million. The smallest value therefore rises by 50 ppm over time.
+//! The price: if a queue holds packets for a minute without a break, its waits are reported 3 ms too short.
 
-/// Ticks per second of Linux, BSD and Windows.
+/// Timestamp ticks per second of Linux, BSD and Windows.
 const USUAL: f64 = 1_000.0;
-/// A clock that seems to tick between these rates is a usual one: packets that wait make a clock seem slow or fast.
+/// A measured rate between these bounds counts as 1,000 ticks/s: queues make a clock appear slower or faster.
 const AROUND: (f64, f64) = (300.0, 3_000.0);
-/// Ticks per second of other clocks.
+/// Timestamp ticks per second of less common systems.
 const OTHERS: [f64; 4] = [10.0, 100.0, 250.0, 1_000_000.0];
-/// A measured rate is taken for one of these up to this factor.
+/// Largest factor between a measured rate and the entry of `OTHERS` that replaces it.
 const NEAR: f64 = 1.3;
-/// Nanoseconds after which the rate of an unusual clock shows, and after which it is settled.
+/// Nanoseconds after which a rate outside `AROUND` is accepted, and after which no rate changes any more.
 const ENOUGH: u64 = 1_000_000_000;
 const SETTLED: u64 = 30_000_000_000;
-/// The smallest delay rises by a nanosecond in this many: 50 parts per million.
+/// Nanoseconds in which the smallest delay rises by 1 ns: 50 parts per million.
 const RISE: u64 = 20_000;
 
-/// The clock of one end.
+/// The timestamp clock of one endpoint.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
+    /// The first timestamp, and the capture time of its segment in nanoseconds.
     first: Option<(u32, u64)>,
-    /// Ticks per second; 0 as long as it is unknown.
+    /// Ticks per second; 0 while unknown.
     rate: f64,
-    /// Smallest offset in nanoseconds, and when it was last raised.
+    /// Smallest offset in nanoseconds, and the time of its latest rise.
     least: Option<(i64, u64)>,
 }
 
 impl Clock {
-    /// Records a segment that passes with this timestamp. Returns the nanoseconds that it waited on its way from the
-    /// end, as far as known.
+    /// Records the timestamp `value` of a segment that passes at time `at`. Returns the nanoseconds that the segment
+    /// waited between the endpoint and the point of capture; `None` while the clock's rate is unknown.
     pub fn passed(&mut self, at: u64, value: u32) -> Option<u64> {
         let Some((first, first_at)) = self.first else {
             self.first = Some((value, at));
@@ -41,6 +44,7 @@ impl Clock {
         self.settle(at.saturating_sub(first_at), ticks);
         let offset = self.offset(at, value)?;
         let (least, since) = self.least.unwrap_or((offset, at));
+        // Allow for clock drift: see the module's documentation.
         let risen = least + (at.saturating_sub(since) / RISE) as i64;
         let since = if risen > least { at } else { since };
         let least = risen.min(offset);
@@ -48,7 +52,7 @@ impl Clock {
         Some((offset - least) as u64)
     }
 
-    /// The point of capture's time minus the end's, in nanoseconds.
+    /// Capture time minus the endpoint's time in nanoseconds, both since the first timestamp.
     fn offset(&self, at: u64, value: u32) -> Option<i64> {
         let (first, first_at) = self.first?;
         if self.rate == 0.0 {
@@ -58,6 +62,7 @@ impl Clock {
         Some(at as i64 - first_at as i64 - (ticks / self.rate * 1e9) as i64)
     }
 
+    /// Estimates the rate of the clock from the ticks in `elapsed` nanoseconds.
     fn settle(&mut self, elapsed: u64, ticks: i32) {
         if ticks <= 0 || elapsed > SETTLED && self.rate > 0.0 {
             return;
@@ -72,6 +77,7 @@ impl Clock {
             let unknown = if elapsed > SETTLED { measured } else { self.rate };
             OTHERS.into_iter().find(near).unwrap_or(unknown)
         };
+        // Offsets under the previous rate are meaningless under the new one.
         if rate != self.rate {
             (self.rate, self.least) = (rate, None);
         }

@@ -1,4 +1,4 @@
-//! A connection: two ends, two directions of data, and the handshake between them.
+//! A TCP connection of a capture: its two endpoints, two directions of data, and its handshake.
 
 use crate::direction::{Direction, Peer};
 use crate::load::Loads;
@@ -6,26 +6,26 @@ use crate::points::Points;
 use crate::segment::{Endpoint, Segment};
 use lopsided_core::packet::Flags;
 
-/// A connection without an MSS option has this segment size (RFC 9293, section 3.7.1).
+/// Segment size in bytes if a SYN has no MSS option (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
-/// Share of the round trip within which the point of capture counts as at an end.
+/// A capture counts as taken near an endpoint if at most this share of the round trip lies between them.
 const AT_AN_END: f64 = 0.1;
 
-/// Where a capture was taken, seen from one direction of data.
+/// Where the capture was taken, relative to one direction of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vantage {
     /// Near the sender of the data.
     Sender,
-    /// Near the receiver.
+    /// Near the receiver of the data.
     Receiver,
-    /// Between them.
+    /// Between the two, near neither of them.
     Middle,
-    /// The capture does not show it.
+    /// The capture lacks the round trip to one of the endpoints.
     Unknown,
 }
 
 impl Vantage {
-    /// Its name in tables.
+    /// The name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Vantage::Sender => "sender",
@@ -39,17 +39,17 @@ impl Vantage {
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
-    /// The capture ends first.
+    /// The capture ended before the connection.
     #[default]
     Open,
-    /// Both ends sent a FIN.
+    /// Both endpoints sent a FIN.
     Fin,
-    /// One end sent a RST.
+    /// One endpoint sent a RST.
     Rst,
 }
 
 impl Ending {
-    /// Its name in tables.
+    /// The name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Ending::Open => "open",
@@ -62,26 +62,29 @@ impl Ending {
 /// One connection of a capture.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// Its ends; the first one sent the SYN, or the first packet if there is no SYN.
+    /// The endpoints. The first one sent the SYN, or the first captured packet if the capture has no SYN.
     pub ends: [Endpoint; 2],
-    /// The data of each end, and its ACKs.
+    /// The data that each endpoint sends, with the ACKs for it.
     pub directions: [Direction; 2],
-    /// When the first and last packet passed, in nanoseconds of the file.
+    /// Time of the first and of the last packet, in nanoseconds of the file's clock.
     pub times: (u64, u64),
-    /// Numbers of the first and last packet.
+    /// Frame numbers of the first and last packet.
     pub numbers: (u64, u64),
-    /// When SYN, SYN-ACK and the handshake's last ACK passed, if each passed once.
+    /// Times of the first SYN, the first SYN-ACK and the ACK that completes the handshake, in nanoseconds of the file's
+    /// clock.
     pub handshake: [Option<u64>; 3],
-    /// How it ended.
+    /// How the connection ended.
     pub ending: Ending,
-    /// SYNs and SYN-ACKs that passed again.
+    /// Number of retransmitted SYNs and SYN-ACKs.
     pub repeated_syns: u32,
     fins: [bool; 2],
 }
 
 impl Connection {
-    /// Begins with its first packet.
+    /// Creates the connection of a first packet. `points` keeps the points of its diagrams. The packet itself is not
+    /// counted yet: pass it to `passed`.
     pub(crate) fn new(segment: &Segment, points: bool) -> Connection {
+        // A capture that begins with the SYN-ACK shows the endpoint that opened the connection as its receiver.
         let answers = segment.flags.has(Flags::SYN) && segment.flags.has(Flags::ACK);
         let ends = if answers { [segment.to, segment.from] } else { [segment.from, segment.to] };
         let mut directions = [Direction::default(), Direction::default()];
@@ -100,18 +103,20 @@ impl Connection {
         }
     }
 
-    /// True if a SYN begins another connection between the same ports.
+    /// True if `segment` is a SYN that opens a new connection between the same ports. A SYN before any data is a
+    /// retransmission.
     pub(crate) fn is_followed_by(&self, segment: &Segment) -> bool {
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         opens && (self.ending != Ending::Open || self.directions.iter().any(|direction| direction.data_segments > 0))
     }
 
-    /// Records a packet.
+    /// Records a packet of the connection, and its bytes in `loads`.
     pub(crate) fn passed(&mut self, segment: &Segment, loads: &mut Loads) {
         self.times.1 = self.times.1.max(segment.at);
         self.numbers.1 = segment.number;
         let from = usize::from(segment.from != self.ends[0]);
         self.shake_hands(segment, from);
+        // RFC 7323, section 2.2: the window of a SYN is never scaled.
         let shift = if segment.flags.has(Flags::SYN) { 0 } else { self.shift(from) };
         let waited = self.directions[from].passed(segment, shift);
         let peer = Peer { shift, waited, mss: self.agreed_mss() };
@@ -122,6 +127,7 @@ impl Connection {
         let (mine, others) = if from == 0 { (one, other) } else { (other, one) };
         let (source, target) = (segment.from.address, segment.to.address);
         if segment.flags.has(Flags::ACK) {
+            // Data counts when its ACK passes: data that was lost behind the point of capture never crossed the line.
             let delivered = others.acknowledged(segment, peer);
             loads.add(segment.at, target, source, delivered);
         }
@@ -133,7 +139,7 @@ impl Connection {
         self.end(segment, from);
     }
 
-    /// Takes over the smallest round trips of an earlier connection between the same hosts.
+    /// Copies the smallest round trips of an earlier connection between the same hosts.
     pub(crate) fn start_from(&mut self, earlier: &Connection) {
         let same = earlier.ends[0].address == self.ends[0].address;
         for sender in 0..2 {
@@ -141,6 +147,7 @@ impl Connection {
         }
     }
 
+    /// Records the times of the three packets of the handshake.
     fn shake_hands(&mut self, segment: &Segment, from: usize) {
         let place = match (segment.flags.has(Flags::SYN), segment.flags.has(Flags::ACK)) {
             (true, false) => 0,
@@ -155,6 +162,7 @@ impl Connection {
         }
     }
 
+    /// Records a FIN or RST, and frees memory once nothing more is expected.
     fn end(&mut self, segment: &Segment, from: usize) {
         self.fins[from] |= segment.flags.has(Flags::FIN);
         let before = self.ending;
@@ -163,6 +171,7 @@ impl Connection {
         } else if self.fins == [true; 2] && self.ending == Ending::Open {
             self.ending = Ending::Fin;
         }
+        // After both FINs, data may still be unacknowledged. The FIN itself takes one sequence number.
         let is_over = match self.ending {
             Ending::Open => false,
             Ending::Fin => self.directions.iter().all(|direction| direction.out() <= 1),
@@ -173,26 +182,28 @@ impl Connection {
         }
     }
 
-    /// Frees what only an open connection needs.
+    /// Frees the memory that only an open connection needs.
     pub(crate) fn close(&mut self) {
         self.directions.iter_mut().for_each(Direction::close);
     }
 
-    /// RFC 7323, section 2.2: windows are scaled only if both SYNs have the option.
+    /// Returns the shift of the windows that an endpoint advertises; 0 if windows are not scaled.
     fn shift(&self, end: usize) -> u8 {
+        // RFC 7323, section 2.2: windows are scaled only if both SYNs have the option.
         let of = |end: usize| self.directions[end].syn.and_then(|options| options.window_scale);
         if of(1 - end).is_some() { of(end).unwrap_or(0) } else { 0 }
     }
 
-    /// The smaller of the two MSS options; 0 without a SYN.
+    /// The smaller of the two MSS options in bytes; 0 if the capture has no SYN.
     pub fn agreed_mss(&self) -> u32 {
         let said = self.directions.iter().filter_map(|direction| direction.syn);
         said.map(|options| options.mss.map_or(DEFAULT_MSS, u32::from)).min().unwrap_or(0)
     }
 
-    /// Round trips of the handshake in nanoseconds: from the point of capture to the answering end, and to the opening
-    /// end.
+    /// Round trips of the handshake in nanoseconds: from the point of capture to the endpoint that received the SYN,
+    /// and to the endpoint that sent the SYN. Both are `None` if a SYN or SYN-ACK was retransmitted.
     pub fn handshake_rtts(&self) -> [Option<u64>; 2] {
+        // Karn's algorithm (RFC 6298, section 3): the answer may belong to either copy.
         if self.repeated_syns > 0 {
             return [None, None];
         }
@@ -202,8 +213,8 @@ impl Connection {
         [between(syn, answer), between(answer, last)]
     }
 
-    /// Smallest round trips in nanoseconds from the point of capture to the receiver and to the sender of one
-    /// direction's data.
+    /// Smallest round trips in nanoseconds from the point of capture to the receiver, and to the sender, of the data
+    /// that endpoint `sender` (0 or 1) sends.
     pub fn halves(&self, sender: usize) -> [Option<u64>; 2] {
         let shaken = self.handshake_rtts();
         let (towards_receiver, towards_sender) =
@@ -215,7 +226,7 @@ impl Connection {
         [far, near]
     }
 
-    /// Where the capture was taken, seen from one direction of data.
+    /// Where the capture was taken, relative to the data that endpoint `sender` (0 or 1) sends.
     pub fn vantage(&self, sender: usize) -> Vantage {
         match self.halves(sender) {
             [Some(far), Some(near)] => {

@@ -1,4 +1,4 @@
-//! One direction of a connection: the data that one end sends, and the ACKs that come back for it.
+//! One direction of a connection: the data that one endpoint sends, and the ACKs that it receives for this data.
 
 use crate::ack_path::AckPath;
 use crate::clock::Clock;
@@ -13,21 +13,21 @@ use crate::waits::Ways;
 use lopsided_core::Time;
 use lopsided_core::packet::Flags;
 
-/// Segments that carry less say nothing about the largest segment.
+/// An agreed MSS of at most this many bytes is implausible and ignored (`TCP_MIN_MSS` of Linux).
 const LEAST_MSS: u32 = 88;
-/// After a silence of this many nanoseconds a segment answers a timer or the application rather than an ACK.
+/// Nanoseconds of silence after which a segment counts as sent by a timer or the application, not released by an ACK.
 const LONGEST_SILENCE: u64 = 200_000_000;
 
-/// Round trips from the point of capture to one end and back.
+/// Statistics of the round trips from the point of capture to one endpoint and back.
 #[derive(Clone, Debug, Default)]
 pub struct Rtts {
-    /// Their distribution, in ms.
+    /// Distribution of the round trips in ms.
     pub ms: Sketch,
-    /// The smallest, in nanoseconds.
+    /// Smallest round trip in nanoseconds.
     pub least: Option<u64>,
-    /// The largest, in nanoseconds.
+    /// Largest round trip in nanoseconds; 0 without samples.
     pub most: u64,
-    /// Their sum and the sum of their squares, in ms.
+    /// Sum of the round trips in ms, and sum of their squares in ms².
     pub sums: (f64, f64),
 }
 
@@ -41,98 +41,107 @@ impl Rtts {
         self.sums.1 += ms * ms;
     }
 
-    /// Their mean in ms; NaN without any.
+    /// Mean round trip in ms; NaN without samples.
     pub fn mean_ms(&self) -> f64 {
         self.sums.0 / self.ms.count() as f64
     }
 
-    /// Their standard deviation in ms; NaN without any.
+    /// Standard deviation of the round trips in ms; NaN without samples.
     pub fn std_ms(&self) -> f64 {
         let mean = self.mean_ms();
         let spread = self.sums.1 / self.ms.count() as f64 - mean * mean;
+        // Rounding can make the variance of equal values slightly negative.
         if spread.is_nan() { f64::NAN } else { spread.max(0.0).sqrt() }
     }
 }
 
-/// One end of a connection as a sender of data.
+/// The data of one endpoint, the ACKs for this data, and measurements of both.
+///
+/// All times are in nanoseconds of the file's clock.
 #[derive(Clone, Debug, Default)]
 pub struct Direction {
-    /// Packets of any kind from this end, and octets of IP.
+    /// Number of packets from this endpoint, with or without data.
     pub packets: u64,
-    /// Octets of their IP packets.
+    /// Bytes of these IP packets.
     pub wire_bytes: u64,
-    /// Options of its SYN.
+    /// Options of the endpoint's SYN; `None` if the capture lacks the SYN.
     pub syn: Option<Options>,
-    /// Segments with data, and their octets.
+    /// Number of segments with data.
     pub data_segments: u64,
-    /// Octets of payload, those that passed again included.
+    /// Bytes of payload, retransmissions included.
     pub data_bytes: u64,
-    /// Octets of IP packets with data.
+    /// Bytes of the IP packets with data.
     pub data_wire_bytes: u64,
-    /// Segments that begin before the highest octet that passed (tcptrace's retransmitted packets).
+    /// Number of segments that begin below the highest sequence number seen (tcptrace: retransmitted packets).
     pub retransmitted_segments: u64,
-    /// Octets of these.
+    /// Bytes of payload in these segments.
     pub retransmitted_bytes: u64,
-    /// Segments that passed again although the receiver had them: by ACK, SACK or DSACK (RFC 2883).
+    /// Number of segments that were retransmitted although the receiver had their data, as shown by an ACK, SACK or
+    /// DSACK (RFC 2883).
     pub spurious: u64,
-    /// Segments that fill a hole which no segment had filled before: their first copy was lost before the point of
-    /// capture, or they were overtaken.
+    /// Number of segments that fill a hole in the captured data. Either the first copy was lost before the point of
+    /// capture, or the segment was reordered.
     pub filled_holes: u64,
-    /// Octets acknowledged.
+    /// Bytes of payload that the receiver acknowledged.
     pub acked_bytes: u64,
-    /// When the first and last data passed, in nanoseconds of the file.
+    /// Time of the first data.
     pub first_data: Option<u64>,
-    /// When the last data passed.
+    /// Time of the last data.
     pub last_data: u64,
-    /// When the last acknowledgement of new data passed.
+    /// Time of the last ACK of new data.
     pub last_ack: u64,
-    /// Segments that passed before the first acknowledgement of data.
+    /// Full-size segments and bytes of payload that were sent before the first ACK of data: the initial window.
     pub first_flight: (u32, u32),
     /// Round trips from the point of capture to the receiver.
     pub far: Rtts,
-    /// The ACKs.
+    /// Statistics of the ACKs.
     pub ack_path: AckPath,
-    /// Bins over time.
+    /// Measurements over time; `None` without data.
     pub timeline: Option<Box<Timeline>>,
-    /// Segments marked CE, segments that can be marked, and ACKs that echo marks.
+    /// Number of segments marked CE, of ECN-capable or marked segments, and of ACKs with the flag ECE (RFC 3168).
     pub ecn: (u64, u64, u64),
-    /// Waiting time of data when a loss was found, in ms.
+    /// Time that data waited in queues when a loss was detected, in ms.
     pub wait_at_loss_ms: Sketch,
-    /// Waiting time of data, in ms.
+    /// Time that data waited in queues, in ms.
     pub data_wait_ms: Sketch,
-    /// Most octets out at once, as the sender counts them.
+    /// Largest flight in bytes, as seen by the sender.
     pub most_out: u32,
-    /// Smallest, largest and sum of the receive windows that this end offers, scaled, and their number.
+    /// Smallest, largest and sum of the scaled receive windows that this endpoint advertised, in bytes, and their
+    /// number.
     pub windows: (u32, u32, u64, u64),
-    /// Largest segment that passed.
+    /// Largest payload of a segment, in bytes.
     pub largest: u32,
-    /// Traces of the sender's congestion control.
+    /// Features of the sender's congestion control.
     pub control: Control,
-    /// Points of its diagram, if they are wanted.
+    /// Points of the time-sequence diagram; `None` if the caller did not request points.
     pub points: Option<Box<Points>>,
+    /// Timestamp clock of this endpoint.
     clock: Clock,
+    /// IPv4 identification of the endpoint's latest packet.
     last_id: Option<u16>,
     flight: Option<Flight>,
     sender: Option<Box<Sender>>,
     ways: Ways,
+    /// Bytes of a full segment.
     mss: u32,
-    /// Missing segments or SACK blocks show when losses happen; otherwise only retransmissions do.
+    /// True once a hole or a SACK block revealed a loss. Until then, retransmissions are taken as the sign of a loss.
     shows_holes: bool,
 }
 
-/// Facts about a segment that its own direction does not hold.
+/// Properties of a segment that depend on the other direction of the connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
-    /// Shift of the windows that the segment's sender offers.
+    /// Shift of the windows that the segment's sender advertises (RFC 7323, section 2).
     pub(crate) shift: u8,
-    /// Nanoseconds that the segment waited on its way to the point of capture, by its timestamp.
+    /// Nanoseconds that the segment waited before the point of capture, from its timestamp. `None` if unknown.
     pub(crate) waited: Option<u64>,
-    /// Largest segment that the SYNs agreed on.
+    /// The smaller MSS option of the two SYNs, in bytes; 0 if unknown.
     pub(crate) mss: u32,
 }
 
 impl Direction {
-    /// Records any packet of this end. Returns what its timestamp says about its waiting time.
+    /// Records a packet of this endpoint, with or without data. Returns the nanoseconds that the packet waited before
+    /// the point of capture, from its timestamp.
     pub(crate) fn passed(&mut self, segment: &Segment, shift: u8) -> Option<u64> {
         self.packets += 1;
         self.wire_bytes += u64::from(segment.ip_len);
@@ -149,7 +158,7 @@ impl Direction {
         self.clock.passed(segment.at, value)
     }
 
-    /// Records data that this end sends.
+    /// Records a segment with data from this endpoint.
     pub(crate) fn sends(&mut self, segment: &Segment, peer: Peer) {
         let (at, start, end) = (segment.at, segment.seq, segment.seq + segment.len);
         self.begin(segment);
@@ -157,7 +166,8 @@ impl Direction {
         self.mss = mss;
         let echo = segment.options.timestamps.map(|(_, echo)| echo);
         let near = self.ways.now().near;
-        // An echo times the way to the sender only if the ACK released the segment: not after silence.
+        // The time from an ACK to the data that echoes its timestamp is a round trip to the sender only if the ACK
+        // released that data. After a silence, a timer or the application did.
         let clocked = self.sender.as_mut().is_some_and(|sender| {
             !sender.was_idle(at, echo, near) && sender.silence(at) < LONGEST_SILENCE.max(2 * near)
         });
@@ -168,7 +178,7 @@ impl Direction {
             return;
         };
         if start.after(flight.next()) {
-            // Segments are missing: they were lost before the point of capture, just before this one.
+            // A hole: segments were lost before the point of capture, just before this segment.
             self.wait_at_loss_ms.add(self.ways.data_wait_here() as f64 * 1e-6);
             self.shows_holes = true;
         }
@@ -177,10 +187,12 @@ impl Direction {
         self.data_bytes += u64::from(segment.len);
         self.data_wire_bytes += u64::from(segment.ip_len);
         self.last_data = at;
+        // Records of a card with segmentation offload hold several segments.
         if self.acked_bytes == 0 && again.is_none() {
             self.first_flight =
                 (self.first_flight.0 + segment.len.div_ceil(mss.max(1)), self.first_flight.1 + segment.len);
         }
+        // RFC 3168, section 5: the codepoint 11 is CE.
         let is_mark = segment.ecn == 3;
         self.ecn.0 += u64::from(is_mark);
         self.ecn.1 += u64::from(segment.ecn != 0);
@@ -193,12 +205,14 @@ impl Direction {
         let pushed = segment.flags.has(Flags::PSH);
         let sending = Sending { at, start, end, again: again.is_some(), pushed, echo, mss };
         if sender.sends(sending, &waits, timeline) {
+            // Near the sender without SACK, only the retransmission shows the loss, about one round trip later.
             if !self.shows_holes {
                 self.wait_at_loss_ms.add(self.ways.recent() as f64 * 1e-6);
             }
             self.control.reduced(sender.flight_at_loss().unwrap_or(sender.out()));
         }
         self.most_out = self.most_out.max(sender.out());
+        // All loss-based controls double the flight in slow start, so slow start does not distinguish them.
         if !sender.is_in_slow_start() {
             self.control.flight(at, sender.out(), waits.rtt, mss, sender.repairs());
         }
@@ -213,6 +227,7 @@ impl Direction {
         }
     }
 
+    /// Allocates the state of a direction with data at its first segment. Many directions never carry data.
     fn begin(&mut self, segment: &Segment) {
         if self.flight.is_none() {
             self.flight = Some(Flight::new(segment.seq));
@@ -223,17 +238,18 @@ impl Direction {
         }
     }
 
-    /// Octets of a full segment: what the SYNs agreed on less the options, or the largest that passed, as far as no
-    /// segmentation was offloaded.
+    /// Bytes of payload in a full segment: the agreed MSS minus the timestamp option, or the largest captured payload
+    /// if that is smaller.
     fn segment_size(&mut self, segment: &Segment, agreed: u32) -> u32 {
         self.largest = self.largest.max(segment.len);
+        // RFC 7323, appendix A: 10 bytes of timestamps and 2 of padding. RFC 6691: the MSS does not subtract options.
         let options = if segment.options.timestamps.is_some() { 12 } else { 0 };
         let agreed = if agreed > LEAST_MSS { agreed - options } else { 1460 - options };
         if self.largest >= agreed { agreed } else { self.largest.max(1) }
     }
 
-    /// Records an acknowledgement of this end's data, which the other end sends. Returns octets of IP packets that it
-    /// says were delivered.
+    /// Records an ACK for the data of this endpoint. Returns the bytes of IP packets that the ACK or its SACK blocks
+    /// newly report as delivered.
     pub(crate) fn acknowledged(&mut self, segment: &Segment, peer: Peer) -> u64 {
         let at = segment.at;
         let timestamps = segment.options.timestamps;
@@ -254,7 +270,7 @@ impl Direction {
         bin.window = bin.window.min(window);
         let mut delivered = 0;
         for (start, end) in segment.options.sack() {
-            // RFC 2883: a block at or below the acknowledgement reports a segment that came twice.
+            // RFC 2883, section 4: a block at or below the acknowledgement number reports a duplicate segment (DSACK).
             self.spurious += u64::from(end.at_or_before(segment.ack) && start.before(*end));
             if let Some(found) = flight.sacked(Time::from_nanos(at), *start, *end) {
                 delivered += found.bytes;
@@ -273,6 +289,7 @@ impl Direction {
             self.acked_bytes += u64::from(covered.bytes);
             self.last_ack = at;
             bin.acked_bytes += u64::from(covered.bytes);
+            // In loss recovery an ACK that fills a hole covers many segments, whatever the receiver's ACK policy.
             if !sender.repairs() {
                 self.ack_path.advanced(at, covered.bytes, self.mss);
             }
@@ -293,39 +310,41 @@ impl Direction {
                 points.add(at, Kind::Sack, *start, *end, segment.number);
             }
         }
+        // Convert payload to IP bytes by the average header overhead so far.
         let delivered = u64::from(delivered + covered.map_or(0, |covered| covered.delivered));
         delivered * self.data_wire_bytes / self.data_bytes.max(1)
     }
 
-    /// Takes over the smallest round trips of an earlier connection between the same hosts: to the receiver and to the
-    /// sender.
+    /// Sets the smallest round trips to the receiver and to the sender, in nanoseconds, from an earlier connection
+    /// between the same hosts.
     pub(crate) fn start_from(&mut self, least: [Option<u64>; 2]) {
         self.ways.start_from(least);
     }
 
-    /// The smallest round trips from the point of capture to the receiver and to the sender, in nanoseconds.
+    /// Smallest round trips from the point of capture to the receiver and to the sender, in nanoseconds.
     pub fn least(&self) -> [Option<u64>; 2] {
         [self.ways.far_least(), self.ways.near_least()]
     }
 
-    /// Octets that passed and are not yet acknowledged.
+    /// Bytes that passed the point of capture and are not yet acknowledged.
     pub(crate) fn out(&self) -> u32 {
         self.flight.as_ref().map_or(0, Flight::outstanding)
     }
 
-    /// Why slow start ended, recoveries by duplicate ACKs or SACK, and timeouts; `None` without data.
+    /// Returns the reason why slow start ended, the number of fast recoveries, and the number of timeouts. `None`
+    /// without data.
     pub fn repairs(&self) -> Option<(Option<SlowStartEnd>, u32, u32)> {
         self.sender.as_ref().map(|sender| (sender.slow_start_end, sender.recoveries, sender.timeouts))
     }
 
-    /// The bins with their limits as they count: pacing that the point of capture cannot show, or that holds in the
-    /// smaller part of a bin's time, is the congestion window's.
+    /// Returns the bins with their final limits. Pacing is counted as a full congestion window if the point of capture
+    /// cannot show pacing (`shows_pacing` is false), or if pacing holds for the smaller part of a bin.
     pub fn judged(&self, shows_pacing: bool) -> Vec<Bin> {
         let bins = self.timeline.as_ref().map_or(&[][..], |timeline| timeline.bins());
         bins.iter().map(|bin| bin.with_pacing_settled(shows_pacing)).collect()
     }
 
-    /// Frees what only an open connection needs.
+    /// Frees the memory that only an open connection needs.
     pub(crate) fn close(&mut self) {
         if let Some(flight) = &mut self.flight {
             flight.clear();
@@ -340,7 +359,7 @@ impl Direction {
     }
 }
 
-/// Records the waits of a round trip in its bin.
+/// Records a round trip to the receiver, and the waits of data and ACKs in this round trip, in a bin.
 fn note_waits(bin: &mut Bin, ways: &Ways, rtt: u64, waited: Option<u64>) {
     let waits = ways.now();
     bin.rtt_ms.add((rtt + waits.near) as f64 * 1e-6);

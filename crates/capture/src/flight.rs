@@ -1,21 +1,20 @@
-//! The data of one direction that passed the point of capture and is not yet acknowledged, and the round trips that
-//! its acknowledgements time.
+//! The unacknowledged data of one direction at the point of capture, and the round trips that its ACKs measure.
 
 use lopsided_core::{Duration, Seq, Time};
 use std::collections::VecDeque;
 
-/// A segment that is not yet acknowledged.
+/// A segment that passed the point of capture and is not yet acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// Its first sequence number.
+    /// First sequence number.
     pub start: Seq,
-    /// One past its last.
+    /// One past the last sequence number.
     pub end: Seq,
-    /// When it passed first.
+    /// Capture time of the first copy.
     pub at: Time,
-    /// When it passed last, if it passed more than once.
+    /// Capture time of the latest retransmission; `None` without one.
     pub again_at: Option<Time>,
-    /// A SACK block covered it.
+    /// True if a SACK block covered the segment.
     pub sacked: bool,
 }
 
@@ -25,63 +24,75 @@ impl Sent {
     }
 }
 
-/// The data that a SACK block covered for the first time.
+/// The data that a SACK block reports as received for the first time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sacked {
-    /// Octets.
+    /// Bytes that the block reports for the first time.
     pub bytes: u32,
-    /// The round trip of the newest segment, if the block shows a hole that none showed before: the segment followed a
-    /// lost one, and waited as long as the lost one would have.
+    /// Round trip of the newest segment of the block, if the block reveals a new hole. This segment followed a lost
+    /// segment, so its round trip shows the length of the queue at the loss.
     pub after_loss: Option<Duration>,
 }
 
-/// The data that an acknowledgement covered when it advanced.
+/// The data that an ACK newly acknowledges.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Covered {
-    /// Octets that it acknowledges for the first time.
+    /// Bytes that the ACK newly acknowledges.
     pub bytes: u32,
-    /// Those of them that no SACK block had covered before.
+    /// The part of `bytes` that no SACK block reported before.
     pub delivered: u32,
-    /// From the passing of the newest segment that it covers to the acknowledgement. `None` if it covers a segment that
-    /// passed more than once, because it is unknown which of the two it answers (Karn's rule, RFC 6298, section 3), or if
-    /// a SACK block had covered the newest segment.
+    /// Time from the newest acknowledged segment to the ACK. `None` if a SACK block had already covered this segment,
+    /// or if any of the acknowledged segments was retransmitted: the ACK may then belong to either copy (Karn's
+    /// algorithm, RFC 6298, section 3).
     pub rtt: Option<Duration>,
-    /// When the newest segment that it covers passed.
+    /// Capture time of the newest acknowledged segment.
     pub newest_at: Option<Time>,
 }
 
-/// The segments of one direction that are not yet acknowledged, in order of sequence.
+/// The unacknowledged segments of one direction, ordered by sequence number.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_capture::Flight;
+/// use lopsided_core::{Duration, Seq, Time};
+///
+/// let mut flight = Flight::new(Seq::new(1));
+/// flight.sent(Time::from_nanos(0), Seq::new(1), Seq::new(1449));
+/// let covered = flight.acked_to(Time::from_nanos(20_000_000), Seq::new(1449)).unwrap();
+/// assert_eq!(covered.rtt, Some(Duration::from_millis(20)));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Flight {
     held: VecDeque<Sent>,
     next: Seq,
     acked: Seq,
-    /// One past the highest sequence number that a SACK block covered.
+    /// One past the highest sequence number of any SACK block.
     sacked_to: Option<Seq>,
 }
 
 impl Flight {
-    /// Nothing was sent before this sequence number.
+    /// Creates an empty flight; `start` is the first sequence number of data.
     pub fn new(start: Seq) -> Flight {
         Flight { held: VecDeque::new(), next: start, acked: start, sacked_to: None }
     }
 
-    /// One past the highest octet that passed.
+    /// One past the highest sequence number that passed the point of capture.
     pub fn next(&self) -> Seq {
         self.next
     }
 
-    /// The highest acknowledgement.
+    /// The highest acknowledgement number.
     pub fn acked(&self) -> Seq {
         self.acked
     }
 
-    /// Octets from the highest acknowledgement to the highest octet that passed.
+    /// Bytes that passed and are not yet acknowledged.
     pub fn outstanding(&self) -> u32 {
         self.next.since(self.acked)
     }
 
-    /// The first segment that is not acknowledged.
+    /// The first unacknowledged segment.
     pub fn first(&self) -> Option<&Sent> {
         self.held.front()
     }
@@ -91,7 +102,8 @@ impl Flight {
         self.held = VecDeque::new();
     }
 
-    /// Records a segment that passes. Returns what passed before of it, if it begins before the highest octet.
+    /// Records a segment. Returns `None` if the segment begins at or above [`Flight::next`], else the state of the data
+    /// that it repeats.
     pub fn sent(&mut self, at: Time, start: Seq, end: Seq) -> Option<Again> {
         if !start.before(self.next) {
             self.held.push_back(Sent { start, end, at, again_at: None, sacked: false });
@@ -99,6 +111,7 @@ impl Flight {
             return None;
         }
         let mut again = Again { first_at: None, sacked: false, acked: end.at_or_before(self.acked) };
+        // A retransmission can have other boundaries than the first copies: visit every segment that overlaps it.
         let from = self.held.partition_point(|held| held.end.at_or_before(start));
         for held in self.held.iter_mut().skip(from).take_while(|held| held.start.before(end)) {
             again.first_at.get_or_insert(held.at);
@@ -109,9 +122,9 @@ impl Flight {
         Some(again)
     }
 
-    /// Records an acknowledgement. `None` if it does not advance.
+    /// Records an ACK. Returns `None` if the ACK acknowledges nothing new.
     pub fn acked_to(&mut self, at: Time, ack: Seq) -> Option<Covered> {
-        // A FIN takes a number of its own, which is not an octet of data.
+        // A FIN takes a sequence number of its own, which is not a byte of data.
         let ack = ack.earlier_of(self.next);
         if !ack.after(self.acked) {
             return None;
@@ -124,17 +137,20 @@ impl Flight {
         covered.delivered = covered.bytes.saturating_sub(sacked);
         if let Some(newest) = self.held.drain(..count).next_back() {
             covered.newest_at = Some(newest.at);
-            // A segment that SACK had covered arrived earlier: the hole below it was filled, not the segment timed.
+            // A segment that a SACK block covered arrived earlier. This ACK reports that the hole below the segment is
+            // filled.
             covered.rtt = (!again && !newest.sacked).then(|| at.saturating_since(newest.at));
         }
         Some(covered)
     }
 
-    /// Records a SACK block above the acknowledgement. `None` if it covers no segment for the first time.
+    /// Records a SACK block. Returns `None` if the block lies below the acknowledgement number (DSACK), is malformed,
+    /// or covers no further segment.
     pub fn sacked(&mut self, at: Time, start: Seq, end: Seq) -> Option<Sacked> {
         if !start.before(end) || !self.acked.before(start) || end.after(self.next) {
             return None;
         }
+        // Only a block above all earlier blocks reveals a new hole.
         let above = self.sacked_to.is_none_or(|to| start.after(to) || !to.after(self.acked));
         self.sacked_to = Some(self.sacked_to.map_or(end, |to| to.later_of(end)));
         let from = self.held.partition_point(|held| held.start.before(start));
@@ -154,20 +170,20 @@ impl Flight {
         })
     }
 
-    /// True if a SACK block above the highest acknowledgement shows a hole.
+    /// True if a SACK block reports data above the highest acknowledgement number.
     pub fn has_hole(&self) -> bool {
         self.sacked_to.is_some_and(|to| to.after(self.acked))
     }
 }
 
-/// The state of a segment that passed before.
+/// The state of data at the time of its retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
-    /// When it passed first, if it is not yet acknowledged.
+    /// Capture time of the first copy. `None` if the capture has no unacknowledged first copy.
     pub first_at: Option<Time>,
-    /// A SACK block had covered it already.
+    /// True if a SACK block had covered a part of the data.
     pub sacked: bool,
-    /// It had been acknowledged already.
+    /// True if all of the data had been acknowledged.
     pub acked: bool,
 }
 
@@ -181,7 +197,7 @@ mod tests {
 
     #[test]
     fn an_ack_times_the_newest_segment_that_it_covers_unless_one_passed_twice() {
-        // Across the end of the sequence numbers.
+        // The segments cross the wrap of the 32-bit sequence numbers.
         let first = Seq::new(u32::MAX - 50);
         let mut flight = Flight::new(first);
         let sent = |flight: &mut Flight, number: u32, ms| {

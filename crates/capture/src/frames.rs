@@ -1,7 +1,8 @@
-//! The frames of a capture file: pcap and pcapng, in micro- and nanoseconds, plain or compressed with gzip or zstd.
+//! Reads the frames of a capture file: pcap or pcapng, with times in microseconds or nanoseconds, plain or compressed
+//! with gzip or zstd.
 //!
-//! The input is a stream: a pipe from `tcpdump -w -` is read as far as it goes. Left out: captures inside archives, and
-//! the secrets, names and statistics that a pcapng file may have between its packets.
+//! The input is a stream, so a pipe from `tcpdump -w -` works. Left out: captures inside archives (tar, zip), and the
+//! pcapng blocks for decryption secrets, names and statistics.
 
 use flate2::read::MultiGzDecoder;
 use pcap_parser::traits::PcapNGPacketBlock;
@@ -10,38 +11,39 @@ use ruzstd::decoding::StreamingDecoder;
 use std::fmt;
 use std::io::{self, BufReader, Cursor, Read};
 
-/// Octets of the file that are buffered, until a record needs more.
+/// Initial size of the read buffer in bytes. It grows for longer records.
 const FIRST_ROOM: usize = 1 << 18;
-/// Characters of the parser's reason that an error repeats.
+/// Maximum number of characters in an error's reason.
 const LONGEST_REASON: usize = 200;
-/// A record that is longer than this is treated as damage.
+/// Longest accepted record in bytes. A longer one is treated as damage.
 const LARGEST_RECORD: usize = 1 << 24;
-/// Octets that are read first: they show the compression, and the parser needs a whole header at once.
+/// Number of bytes that are read first. They identify the compression, and contain the whole header that the parser
+/// needs.
 const HEAD: u64 = 4096;
 
-/// A record of a capture: one frame as the point of capture recorded it.
+/// One frame of a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Its place in the file, from 1, as Wireshark counts.
+    /// Number of the frame in the file, from 1, as in Wireshark.
     pub number: u64,
-    /// Nanoseconds since the file's epoch.
+    /// Capture time in nanoseconds since the epoch of the file's clock, usually 1970.
     pub at: u64,
-    /// The kind of its outermost header.
+    /// Link type: the kind of the outermost header.
     pub link: Linktype,
-    /// The octets that were kept.
+    /// The captured bytes, up to the snap length.
     pub data: &'a [u8],
-    /// Its length before it was cut to the snap length.
+    /// Length of the frame on the link, in bytes.
     pub original_len: u32,
 }
 
-/// How far a capture could be read.
+/// Number of frames read, and defects of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FramesRead {
-    /// Frames read.
+    /// Number of frames read.
     pub frames: u64,
-    /// Frames of which the snap length cut a part.
+    /// Number of frames that were cut to the snap length.
     pub snapped: u64,
-    /// The file ends inside a record or is damaged; what lies before was read.
+    /// True if the file ends inside a record or is damaged. The frames before that place were read.
     pub cut: bool,
 }
 
@@ -49,8 +51,9 @@ pub struct FramesRead {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError(String);
 
+// A hostile file must not be able to write escape sequences to the terminal.
 impl ReadError {
-    /// An error with this reason, which is shortened, without control characters.
+    /// Creates an error from a reason. Control characters are removed and the reason is cut to 200 characters.
     pub fn new(reason: impl fmt::Display) -> ReadError {
         let text = reason.to_string();
         ReadError(text.chars().filter(|letter| !letter.is_control()).take(LONGEST_REASON).collect())
@@ -68,7 +71,7 @@ impl std::error::Error for ReadError {}
 /// Calls `each` with every frame of the capture, until `each` returns false.
 ///
 /// # Errors
-/// If the input holds no frame that can be read: it is empty, no capture, or fails to be read.
+/// Returns an error if not a single frame can be read: the input is empty, not a capture, or an I/O error occurs.
 pub fn frames<'a>(
     input: impl Read + Send + 'a,
     mut each: impl FnMut(Frame<'_>) -> bool,
@@ -96,23 +99,24 @@ pub fn frames<'a>(
             Err(PcapError::Eof) => return Ok(done),
             // Pipes and buffered readers deliver a long record in pieces.
             Err(PcapError::Incomplete(_)) if !stuck => {
+                // A refill that adds nothing means that the input has ended inside a record.
                 let held = reader.data().len();
                 stuck = reader.refill().is_err() || reader.data().len() == held;
             }
-            // Hosts that offload segmentation capture records longer than any packet on the wire.
+            // With segmentation offload a record is longer than any packet on the wire.
             Err(PcapError::BufferTooSmall) if room < LARGEST_RECORD => {
                 room *= 2;
                 reader.grow(room);
                 stuck = reader.refill().is_err();
             }
-            // A killed tcpdump or a full disk cuts a capture inside a record.
+            // A killed tcpdump or a full disk leaves a file that ends inside a record.
             Err(_) if done.frames > 0 => return Ok(FramesRead { cut: true, ..done }),
             Err(error) => return Err(ReadError::new(reason(&error))),
         }
     }
 }
 
-/// The parser's reason without the input, which some of its errors repeat whole.
+/// Describes an error of the parser. The parser's own texts can contain the whole input.
 fn reason(error: &PcapError<&[u8]>) -> String {
     match error {
         PcapError::HeaderNotRecognized => "it begins neither as pcap nor as pcapng".into(),
@@ -124,7 +128,7 @@ fn reason(error: &PcapError<&[u8]>) -> String {
     }
 }
 
-/// The input behind its gzip or zstd compression, if it has one.
+/// Returns the decompressed input, or the input itself if it is neither gzip nor zstd.
 fn decompressed<'a>(mut input: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     let head = head(&mut input)?;
     let magic = head.get(..4).unwrap_or_default().to_vec();
@@ -140,20 +144,23 @@ fn decompressed<'a>(mut input: impl Read + Send + 'a) -> io::Result<Box<dyn Read
     Ok(Box::new(Cursor::new(head).chain(plain)))
 }
 
-/// The first octets of an input.
+/// Reads the first `HEAD` bytes of an input.
 fn head(input: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     input.take(HEAD).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// The headers of the file, which describe the records that follow.
+/// The headers of the file that are needed to interpret its records.
 #[derive(Default)]
 struct Source {
+    /// File header of pcap.
     legacy: Option<PcapHeader>,
+    /// Interfaces of the current pcapng section.
     interfaces: Vec<Interface>,
 }
 
+/// An interface description of pcapng: link type, resolution and offset of its times.
 struct Interface {
     link: Linktype,
     ticks_per_second: u64,
@@ -161,6 +168,7 @@ struct Interface {
 }
 
 impl Source {
+    /// Stores a header. Returns the frame if the block holds a packet.
     fn take<'a>(&mut self, block: &'a PcapBlockOwned<'_>, number: u64) -> Option<Frame<'a>> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
@@ -173,6 +181,7 @@ impl Source {
                 let at = u64::from(frame.ts_sec) * 1_000_000_000 + fraction;
                 Some(Frame { number, at, link: header.network, data: frame.data, original_len: frame.origlen })
             }
+            // Interface numbers start again at 0 in each section.
             PcapBlockOwned::NG(Block::SectionHeader(_)) => {
                 self.interfaces.clear();
                 None
@@ -197,7 +206,9 @@ impl Source {
 }
 
 impl Interface {
+    /// Converts a time of the interface to nanoseconds.
     fn time(&self, ticks: u64) -> u64 {
+        // 128 bits: the resolution and the offset come from the file and may be absurd.
         let nanos = i128::from(ticks) * 1_000_000_000 / i128::from(self.ticks_per_second.max(1));
         let nanos = nanos + i128::from(self.offset_seconds) * 1_000_000_000;
         nanos.clamp(0, i128::from(u64::MAX)) as u64

@@ -1,27 +1,29 @@
-//! The IPv4 identifications of one end, whose gaps show packets that were dropped before the point of capture.
+//! The IPv4 identifications of one endpoint. Gaps between them show packets that were lost before the point of capture.
 //!
-//! Linux counts up by one for each packet of a connection (`inet_id`). Other stacks have one counter for a host.
+//! Linux increments the identification by one for each packet of a connection (`inet_id`). Other stacks use one counter
+//! for the whole host.
 
-/// Identifications that jump further than this are not counted as missing packets.
+/// A larger step between two identifications is not a gap: the packets come from different counters.
 const FARTHEST: u16 = 256;
-/// Identifications of both ends that are this near come from one counter.
+/// Identifications of the two endpoints that differ by less than this come from one counter.
 const NEAR: u16 = 2048;
-/// Packets that are needed before gaps count.
+/// Fewest packets from which a share of missing packets is computed.
 const ENOUGH: u64 = 20;
 
-/// A series of identifications.
+/// The identifications of one connection's endpoint, or of one host.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ids {
     last: Option<u16>,
     seen: u64,
     missing: u64,
-    /// Steps that this series alone does not explain: another counter, or one that others share.
+    /// Number of steps that do not fit a counter of this endpoint alone.
     foreign: u64,
 }
 
 impl Ids {
-    /// Records the identification of a packet; `other` is the latest of the packets in the other direction.
+    /// Records the identification of a packet. `other` is the latest identification in the other direction.
     pub(crate) fn add(&mut self, id: u16, other: Option<u16>) {
+        // RFC 6864, section 4.1: packets that may not be fragmented can have any value. Many stacks send 0.
         if id == 0 {
             return;
         }
@@ -38,8 +40,8 @@ impl Ids {
         self.last = Some(id);
     }
 
-    /// Share of the packets that left the end and did not reach the point of capture. `None` if the series does not
-    /// count the packets of one end.
+    /// Share of the packets that were lost before the point of capture. `None` with fewer than 20 packets, or if more
+    /// than 5 % of the steps do not fit a counter of this endpoint alone.
     pub(crate) fn missing_share(&self) -> Option<f64> {
         let usable = self.seen >= ENOUGH && self.foreign * 20 <= self.seen;
         usable.then(|| self.missing as f64 / (self.missing + self.seen) as f64)

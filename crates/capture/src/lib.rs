@@ -1,12 +1,29 @@
-//! Reads captures of anyone and says why their TCP connections were as fast or slow as they were.
+//! Reads packet captures and explains the speed of their TCP connections.
 //!
-//! [`frames`] streams a file or a pipe; [`Analysis`] builds connections from it. For each direction of data a connection
-//! has counts, round trips of both halves of the path, the ACK path, a timeline of what held the sender back, and the
-//! bottleneck of both directions. Nothing here comes from a simulation: the crate works on anyone's captures.
+//! [`frames`] streams a file or a pipe. [`Analysis`] groups its TCP segments into connections. [`Report`] holds the
+//! results for one direction of data: the limits of the sender over time, the round trips on both sides of the point of
+//! capture, the behaviour of the ACKs, and the bottlenecks of the data and of the ACKs.
 //!
-//! Left out: other protocols than TCP, IP fragments, and tunnels.
+//! The crate needs the capture only. It works on captures of real networks and on those of the simulator.
+//!
+//! Left out: protocols other than TCP, IP fragments, and tunnels.
+//!
+//! # Examples
+//!
+//! ```
+//! use lopsided_capture::{Analysis, Report};
+//!
+//! // A pcapng file that consists of a section header only.
+//! let header = [0x0a0d_0d0a_u32, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28];
+//! let file: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();
+//! let found = Analysis::read(&file[..], false, |_packets, _connections| true).unwrap();
+//! for connection in &found.connections {
+//!     println!("limited by {}", Report::of(connection, 0, &found.loads).limit.name());
+//! }
+//! assert_eq!(found.segments, 0);
+//! ```
 
-#![warn(missing_docs)]
+#![deny(missing_docs)]
 
 mod ack_path;
 mod analysis;

@@ -1,6 +1,6 @@
-//! The classes of what held a sender back.
+//! The limits of a sender.
 
-/// The reason why a sender did not send more.
+/// The reason why a sender did not send faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
     /// The application had nothing to send.
@@ -13,18 +13,18 @@ pub enum Limit {
     Avoidance,
     /// The sender repaired a loss.
     Recovery,
-    /// The sender spread its segments over time.
+    /// The sender paced its segments: it spread them over time although cwnd had room.
     Pacing,
-    /// The congestion window was full because ACKs came late: they waited longer than the data did.
+    /// The congestion window was full because ACKs were late: they waited longer in queues than the data.
     AckPath,
     /// Nothing moved until the retransmission timer expired.
     RtoIdle,
-    /// The receiver had closed its window.
+    /// The receiver's window was smaller than a segment.
     ReceiverStall,
 }
 
 impl Limit {
-    /// All of them, in the order of the columns.
+    /// All limits, in the order of the columns in tables.
     pub const ALL: [Limit; 9] = [
         Limit::Application,
         Limit::ReceiveWindow,
@@ -37,7 +37,7 @@ impl Limit {
         Limit::ReceiverStall,
     ];
 
-    /// Its name in tables.
+    /// The limit's name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Limit::Application => "application",

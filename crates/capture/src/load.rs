@@ -1,16 +1,16 @@
-//! The load of each host's access line: octets sent and received over time, over all of its connections.
+//! The bytes that each host sent and received over time, summed over all of its connections.
 
 use crate::ids::Ids;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Hosts that are counted; those that appear later are left out.
+/// Maximum number of hosts that are counted. Hosts that appear later are ignored.
 const MOST_HOSTS: usize = 256;
-/// Nanoseconds of a bin at first, and bins of a host.
+/// Initial width of a bin in nanoseconds, and maximum number of bins.
 const FIRST_WIDTH: u64 = 100_000_000;
 const MOST_BINS: usize = 1_200;
 
-/// The direction of a host's traffic.
+/// Direction of traffic, relative to a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Towards {
     /// To the host.
@@ -19,11 +19,14 @@ pub enum Towards {
     Network,
 }
 
-/// Octets of IP packets by host and time.
+/// Bytes of IP packets by host and time.
 #[derive(Clone, Debug)]
 pub struct Loads {
+    /// Begin of the first bin, in nanoseconds of the file's clock.
     begin: Option<u64>,
+    /// Width of a bin in nanoseconds.
     width: u64,
+    /// Bytes of each bin, to the host and from the host.
     hosts: BTreeMap<IpAddr, [Vec<u64>; 2]>,
     ids: BTreeMap<IpAddr, Ids>,
 }
@@ -35,7 +38,7 @@ impl Default for Loads {
 }
 
 impl Loads {
-    /// Octets cross the way from one host to another.
+    /// Records `bytes` of IP packets from one host to another at time `at`, in nanoseconds of the file's clock.
     pub(crate) fn add(&mut self, at: u64, from: IpAddr, to: IpAddr, bytes: u64) {
         let begin = *self.begin.get_or_insert(at);
         while at.saturating_sub(begin) / self.width >= MOST_BINS as u64 {
@@ -54,25 +57,26 @@ impl Loads {
         }
     }
 
-    /// Records the identification of a packet of a host.
+    /// Records the IPv4 identification of a packet that a host sent.
     pub(crate) fn identified(&mut self, host: IpAddr, id: u16) {
         if self.ids.len() < MOST_HOSTS || self.ids.contains_key(&host) {
             self.ids.entry(host).or_default().add(id, None);
         }
     }
 
-    /// Share of a host's packets that did not reach the point of capture, if the host has one counter of
-    /// identifications for all of its connections.
+    /// Share of a host's packets that were lost before the point of capture. `None` unless the host uses one counter of
+    /// IPv4 identifications for all of its connections.
     pub(crate) fn missing_share(&self, host: IpAddr) -> Option<f64> {
         self.ids.get(&host)?.missing_share()
     }
 
-    /// Octets that a host received or sent in all.
+    /// Total bytes that a host received or sent.
     pub fn total(&self, host: IpAddr, way: Towards) -> u64 {
         self.hosts.get(&host).map_or(0, |bins| bins[way as usize].iter().sum())
     }
 
-    /// Octets that a host received or sent between two times; a bin that lies in part between them counts in part.
+    /// Bytes that a host received or sent between two times, in nanoseconds of the file's clock. A bin that overlaps
+    /// the period in part counts in proportion.
     pub fn between(&self, host: IpAddr, way: Towards, from: u64, to: u64) -> f64 {
         let (Some(begin), Some(bins)) = (self.begin, self.hosts.get(&host)) else { return 0.0 };
         let bins = &bins[way as usize];
@@ -84,6 +88,7 @@ impl Loads {
         bins[first..last].iter().enumerate().map(|(place, octets)| inside(first + place) * *octets as f64).sum()
     }
 
+    /// Doubles the width of the bins, which halves their number and bounds the memory of long captures.
     fn widen(&mut self) {
         self.width *= 2;
         for bins in self.hosts.values_mut().flatten() {

@@ -1,18 +1,19 @@
-//! The points of a time-sequence diagram: a bounded number, evenly thinned as the connection goes on.
+//! The points of a time-sequence diagram. Their number is bounded: long connections keep every second, fourth, ...
+//! point.
 
 use lopsided_core::Seq;
 
-/// Points of each kind that are kept at most.
+/// Maximum number of points of each kind.
 const MOST: usize = 4_000;
 
-/// The kind of a point.
+/// What a point of a time-sequence diagram represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Data that passes for the first time.
+    /// Data that is sent for the first time.
     Data,
-    /// Data that passes again.
+    /// Retransmitted data.
     Again,
-    /// An acknowledgement, and the end of the window that it opens.
+    /// An ACK, and the end of the receive window that it advertises.
     Ack,
     /// A SACK block.
     Sack,
@@ -22,7 +23,7 @@ impl Kind {
     /// All kinds.
     pub const ALL: [Kind; 4] = [Kind::Data, Kind::Again, Kind::Ack, Kind::Sack];
 
-    /// Its name in tables.
+    /// The kind's name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Data => "data",
@@ -33,28 +34,32 @@ impl Kind {
     }
 }
 
-/// One point.
+/// A point of a time-sequence diagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// Nanoseconds of the file.
+    /// Capture time in nanoseconds of the file's clock.
     pub at: u64,
-    /// Octets of the stream before it.
+    /// Offset in the data stream, in bytes: of the first byte of a segment or SACK block, or the acknowledgement
+    /// number.
     pub start: u64,
-    /// Octets of the stream up to its end; of an ACK the end of the window.
+    /// Offset in the data stream, in bytes: one past the segment or SACK block, or the end of the receive window of an
+    /// ACK.
     pub end: u64,
-    /// Number of its packet.
+    /// Frame number of the packet.
     pub number: u64,
 }
 
-/// The points of one direction, by kind.
+/// The points of one direction of data, by kind.
 #[derive(Clone, Debug, Default)]
 pub struct Points {
     kept: [Thinned; Kind::ALL.len()],
+    /// Sequence number of offset 0.
     origin: Option<Seq>,
-    /// Highest offset so far, which sequence numbers that wrap are counted from.
+    /// Highest offset so far. Sequence numbers wrap at 4 GiB, so offsets are computed relative to it.
     highest: u64,
 }
 
+/// Every `stride`-th of `seen` points.
 #[derive(Clone, Debug)]
 struct Thinned {
     points: Vec<Point>,
@@ -69,7 +74,7 @@ impl Default for Thinned {
 }
 
 impl Points {
-    /// Adds a point, or leaves it out if there are too many of its kind.
+    /// Adds a point unless thinning skips it.
     pub(crate) fn add(&mut self, at: u64, kind: Kind, start: Seq, end: Seq, number: u64) {
         let origin = *self.origin.get_or_insert(start);
         let begin = self.offset(start.since(origin));
@@ -80,12 +85,12 @@ impl Points {
         self.kept[kind as usize].add(Point { at, start: begin, end: begin + length, number });
     }
 
-    /// The points of a kind, in order of time.
+    /// The points of one kind, ordered by time.
     pub fn of(&self, kind: Kind) -> &[Point] {
         &self.kept[kind as usize].points
     }
 
-    /// The offset with these 32 low bits that is nearest to the highest one.
+    /// Returns the offset nearest to the highest one whose low 32 bits are `low`.
     fn offset(&self, low: u32) -> u64 {
         let ahead = low.wrapping_sub(self.highest as u32) as i32;
         (self.highest as i64 + i64::from(ahead)).max(0) as u64
@@ -93,6 +98,7 @@ impl Points {
 }
 
 impl Thinned {
+    /// Keeps every `stride`-th point. If the list is full, every second point is removed and the stride doubles.
     fn add(&mut self, point: Point) {
         if self.seen % self.stride == 0 {
             if self.points.len() == MOST {

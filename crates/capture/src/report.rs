@@ -1,4 +1,4 @@
-//! The results for one direction of a connection: shares of limits, the ACK path's figures, bottlenecks, the control.
+//! The results for one direction of a connection: limits, ACK behaviour, bottlenecks and congestion control.
 
 use crate::bottleneck::{Bottleneck, of_acks, of_data};
 use crate::connection::{Connection, Vantage};
@@ -7,28 +7,28 @@ use crate::limit::Limit;
 use crate::load::Loads;
 use crate::timeline::Bin;
 
-/// ACKs that come at more than this multiple of the line's rate are compressed.
+/// An ACK counts as compressed if it acknowledges data at more than this multiple of the line's rate.
 const COMPRESSED: f64 = 2.0;
-/// Share of the receiver's packets that must be missing before the network counts as thinning ACKs.
+/// Share of missing packets from the receiver at which the network counts as dropping ACKs.
 const THINNED: f64 = 0.1;
-/// Share of stretch ACKs above which ACKs are few.
+/// Share of stretch ACKs at which ACKs count as thinned.
 const FEW: f64 = 0.25;
 
-/// Who makes ACKs few.
+/// The reason for a low number of ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thinning {
-    /// No end: at most every second segment is acknowledged.
+    /// ACKs are not thinned: stretch ACKs are rare.
     None,
-    /// The receiver, or its network card.
+    /// The receiver or its network card sends few ACKs.
     Receiver,
-    /// Something between the receiver and the point of capture drops ACKs.
+    /// The network drops ACKs between the receiver and the point of capture.
     Network,
-    /// ACKs are few, and the capture does not show why.
+    /// There are few ACKs, and the capture does not show the reason.
     Unknown,
 }
 
 impl Thinning {
-    /// Its name in tables.
+    /// The name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Thinning::None => "none",
@@ -39,37 +39,39 @@ impl Thinning {
     }
 }
 
-/// The results for one direction; NaN for what the capture does not show.
+/// The results for one direction of data. Values that the capture does not show are NaN.
+///
+/// The crate's documentation has an example.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Where the capture was taken.
+    /// Where the capture was taken, relative to this direction.
     pub vantage: Vantage,
-    /// The bins, their limits as they count.
+    /// Measurements over time, with the final limits.
     pub bins: Vec<Bin>,
-    /// Share of each limit in the time from the first to the last data; they add up to 1.
+    /// Share of the time from the first to the last data, for each limit in the order of [`Limit::ALL`]. The sum is 1.
     pub shares: [f64; Limit::ALL.len()],
     /// The limit with the largest share.
     pub limit: Limit,
-    /// The smallest round trip of the whole path, in ms.
+    /// Smallest round trip of the whole path in ms.
     pub floor_ms: f64,
-    /// Share of ACKs that cover data faster than twice the line's rate.
+    /// Share of ACKs that acknowledge data at more than twice the line's rate, from 0 to 1.
     pub compressed: f64,
-    /// Share of ACKs that cover more than two segments.
+    /// Share of ACKs that cover more than two segments, from 0 to 1.
     pub stretch: f64,
-    /// Who makes ACKs few.
+    /// The reason for a low number of ACKs.
     pub thinning: Thinning,
-    /// Octets of ACKs over what the line of the ACKs carries.
+    /// Share of the ACKs' line that the ACKs occupy, from 0 to 1.
     pub ack_share: f64,
     /// The bottleneck of the data.
     pub data: Bottleneck,
     /// The bottleneck of the ACKs.
     pub acks: Bottleneck,
-    /// The sender's congestion control.
+    /// The congestion control that the sender probably runs.
     pub control: Guess,
 }
 
 impl Report {
-    /// Computes the results for the data that one end sent.
+    /// Computes the results for the data that endpoint `sender` (0 or 1) of a connection sent.
     pub fn of(connection: &Connection, sender: usize, loads: &Loads) -> Report {
         let direction = &connection.directions[sender];
         let vantage = connection.vantage(sender);
@@ -93,7 +95,7 @@ impl Report {
         };
         let control = direction.control.guess(&habits);
         if control.name == "bbr" && vantage != Vantage::Sender {
-            // Only the control shows at other points that the sender paces.
+            // Away from the sender, gaps between segments do not show pacing. BBR is known to pace.
             bins.iter_mut().for_each(Bin::pace);
             shares = self::shares(&bins);
         }
@@ -115,14 +117,14 @@ impl Report {
     }
 }
 
-/// Shares of the attributed time. A direction that sent all at once has nothing to attribute: the application had no
-/// more.
+/// Returns the share of each limit in the attributed time.
 fn shares(bins: &[Bin]) -> [f64; Limit::ALL.len()] {
     let mut totals = [0.0; Limit::ALL.len()];
     for bin in bins {
         totals.iter_mut().zip(bin.limits).for_each(|(total, time)| *total += time as f64);
     }
     let all: f64 = totals.iter().sum();
+    // A direction that sent everything at once was limited by nothing but the amount of data.
     if all == 0.0 {
         totals[Limit::Application as usize] = 1.0;
         return totals;
@@ -130,7 +132,7 @@ fn shares(bins: &[Bin]) -> [f64; Limit::ALL.len()] {
     totals.map(|total| total / all)
 }
 
-/// Without a line's rate nothing is known about compression.
+/// Returns the share of compressed ACKs; NaN if the rate of the data's line is unknown.
 fn compressed(connection: &Connection, sender: usize, data: &Bottleneck) -> f64 {
     if data.rate_bps.is_nan() {
         return f64::NAN;
@@ -138,9 +140,10 @@ fn compressed(connection: &Connection, sender: usize, data: &Bottleneck) -> f64 
     connection.directions[sender].ack_path.rate_bps.share_above(COMPRESSED * data.rate_bps)
 }
 
+/// Decides whether ACKs are few, and why.
 fn thinning(connection: &Connection, sender: usize, stretch: f64, vantage: Vantage, loads: &Loads) -> Thinning {
     let missing = connection.directions[sender].ack_path.missing_share();
-    // A gap in a connection's series is a packet of another connection if the host has one counter.
+    // If the host uses one counter for all connections, a gap in one connection is a packet of another connection.
     let of_host = loads.missing_share(connection.ends[1 - sender].address);
     let missing = missing.map(|share| of_host.map_or(share, |of_host| share.min(of_host)));
     if missing.is_some_and(|share| share >= THINNED) {

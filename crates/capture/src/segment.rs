@@ -1,4 +1,4 @@
-//! One TCP segment of a capture: the fields of its headers that an analysis needs, copied from the frame.
+//! One TCP segment of a capture: the header fields that the analysis needs, copied from the frame.
 
 use crate::frames::Frame;
 use crate::link::sliced;
@@ -7,40 +7,40 @@ use lopsided_core::Seq;
 use lopsided_core::packet::Flags;
 use std::net::IpAddr;
 
-/// SACK blocks that fit into an option (RFC 2018, section 3).
+/// Maximum number of SACK blocks in a segment (RFC 2018, section 3).
 const MOST_SACK_BLOCKS: usize = 4;
 
-/// One end of a connection.
+/// One endpoint of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Endpoint {
-    /// Its address.
+    /// IP address.
     pub address: IpAddr,
-    /// Its port.
+    /// TCP port.
     pub port: u16,
 }
 
-/// The options of a segment.
+/// The TCP options of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Largest segment that the sender of this SYN accepts.
+    /// Maximum segment size in bytes (RFC 9293, section 3.7.1); in SYNs only.
     pub mss: Option<u16>,
-    /// Shift of the windows that the sender of this SYN offers (RFC 7323, section 2).
+    /// Shift count of the window field, at most 14 (RFC 7323, section 2); in SYNs only.
     pub window_scale: Option<u8>,
-    /// The sender of this SYN understands SACK.
+    /// True if the segment has the option SACK-permitted (RFC 2018, section 2); in SYNs only.
     pub sack_permitted: bool,
-    /// The sender's clock and the echo of the peer's (RFC 7323, section 3).
+    /// Timestamp value and timestamp echo reply: TSval, TSecr (RFC 7323, section 3).
     pub timestamps: Option<(u32, u32)>,
     sack: [(Seq, Seq); MOST_SACK_BLOCKS],
     sack_blocks: u8,
 }
 
 impl Options {
-    /// Begin and end of each SACK block, in the order of the option.
+    /// Begin and end of each SACK block, in the order of the option. The end is one past the last sequence number.
     pub fn sack(&self) -> &[(Seq, Seq)] {
         &self.sack[..usize::from(self.sack_blocks)]
     }
 
-    /// Reads the octets of the options. An option with an impossible length ends them.
+    /// Parses the bytes of the options. Parsing stops at an option with an impossible length.
     fn parse(mut rest: &[u8]) -> Options {
         let mut options = Options::default();
         while let [kind, tail @ ..] = rest {
@@ -49,6 +49,7 @@ impl Options {
                 1 => rest = tail,
                 _ => {
                     let Some(len) = tail.first().map(|len| usize::from(*len)) else { break };
+                    // A length below 2 would not advance.
                     let Some(body) = rest.get(2..len) else { break };
                     options.take(*kind, body);
                     rest = &rest[len..];
@@ -58,10 +59,12 @@ impl Options {
         options
     }
 
+    /// Stores the option `kind`, whose value is `body`. Unknown kinds and wrong lengths are ignored.
     fn take(&mut self, kind: u8, body: &[u8]) {
         let word = |at: usize| u32::from_be_bytes([body[at], body[at + 1], body[at + 2], body[at + 3]]);
         match (kind, body.len()) {
             (2, 2) => self.mss = Some(u16::from_be_bytes([body[0], body[1]])),
+            // RFC 7323, section 2.3: a larger shift count is treated as 14.
             (3, 1) => self.window_scale = Some(body[0].min(14)),
             (4, 0) => self.sack_permitted = true,
             (5, len) if len % 8 == 0 => {
@@ -76,41 +79,42 @@ impl Options {
     }
 }
 
-/// A TCP segment as it passed the point of capture.
+/// A TCP segment at the point of capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
-    /// The number of its frame, from 1.
+    /// Frame number, from 1.
     pub number: u64,
-    /// Nanoseconds since the file's epoch.
+    /// Capture time in nanoseconds since the epoch of the file's clock.
     pub at: u64,
-    /// Where it comes from.
+    /// Source address and port.
     pub from: Endpoint,
-    /// Where it goes.
+    /// Destination address and port.
     pub to: Endpoint,
-    /// Sequence number of its first octet.
+    /// Sequence number.
     pub seq: Seq,
-    /// The next octet that its sender expects, if it has the ACK flag.
+    /// Acknowledgement number; valid if the flag ACK is set.
     pub ack: Seq,
-    /// Its flags.
+    /// TCP flags.
     pub flags: Flags,
     /// The window field, not scaled.
     pub window: u16,
-    /// Octets of payload.
+    /// Bytes of payload.
     pub len: u32,
-    /// Octets of its IP packet.
+    /// Bytes of the IP packet.
     pub ip_len: u32,
-    /// The two ECN bits of the IP header.
+    /// The two ECN bits of the IP header (RFC 3168, section 5).
     pub ecn: u8,
-    /// Hops that are left.
+    /// IPv4 TTL or IPv6 hop limit.
     pub ttl: u8,
-    /// Identification of an IPv4 packet.
+    /// Identification of an IPv4 packet; `None` for IPv6.
     pub ip_id: Option<u16>,
-    /// Its options.
+    /// TCP options.
     pub options: Options,
 }
 
 impl Segment {
-    /// The segment in a frame. `None` for other protocols, fragments and headers that the snap length cut.
+    /// Returns the TCP segment in a frame. `None` for other protocols, for fragments, and for headers that were cut to
+    /// the snap length.
     pub fn of(frame: &Frame<'_>) -> Option<Segment> {
         let packet = sliced(frame)?;
         let Some(TransportSlice::Tcp(tcp)) = &packet.transport else { return None };
@@ -133,7 +137,7 @@ impl Segment {
                 let header = ip.header();
                 let begin = header.slice().as_ptr() as usize - frame.data.as_ptr() as usize;
                 let said = match header.payload_length() {
-                    // RFC 2675: the length of a jumbogram is 0.
+                    // RFC 2675, section 3: a jumbogram has the length 0.
                     0 => 0,
                     body => u32::from(body) + header.slice().len() as u32,
                 };
@@ -149,7 +153,9 @@ impl Segment {
         }
     }
 
+    /// Fills in the fields of the TCP header. `headers` is the length of the IP and TCP headers in bytes.
     fn from_tcp(frame: &Frame<'_>, tcp: &TcpSlice<'_>, ip_len: u32, headers: u32) -> Option<Segment> {
+        // The caller sets the addresses, which belong to the IP header.
         let nowhere = IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
         let header = tcp.header_slice();
         Some(Segment {
@@ -170,16 +176,17 @@ impl Segment {
         })
     }
 
-    /// One past its last sequence number; SYN and FIN take one each.
+    /// One past the last sequence number. SYN and FIN take one sequence number each.
     pub fn end(&self) -> Seq {
         let control = u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN));
         self.seq + self.len + control
     }
 }
 
-/// The length that the IP header says. Segments that a network card will cut are longer than its field and say 0; then
-/// the record says it. No packet is longer than its record.
+/// Returns the length of the IP packet in bytes: the length field of the IP header, or the record's length if the field
+/// is 0. `begin` is the offset of the IP header in the frame.
 fn said_or_recorded(said: u32, frame: &Frame<'_>, begin: usize) -> u32 {
     let recorded = frame.original_len.saturating_sub(begin as u32);
+    // Linux's BIG TCP passes packets of more than 64 KiB to the card with the length 0.
     if said == 0 { recorded } else { said.min(recorded) }
 }

@@ -1,13 +1,17 @@
-//! The limits that held a sender back, derived from the segments and ACKs that pass.
+//! Infers the limit of a sender over time from its segments and from the ACKs that it receives.
 //!
-//! The sender is modelled from its data: an ACK takes effect when the sender can have answered it, so the model holds at
-//! any point of the path. The time between two segments is attributed when the second one passes, because only then it
-//! is clear what the sender waited for (the method of T-RAT and of Siekkinen's toolkit, with ACK path and pacing added):
+//! The module models the state of the sender. In the model an ACK takes effect when it can have reached the sender, so
+//! the method works at any point of the path. The time between two segments is attributed to a limit when the second
+//! segment passes:
 //!
-//! - a window that was full before the gap: the receiver's or the congestion window;
-//! - an ACK that released the segment: the congestion window, in slow start or avoidance as the flights grow;
-//! - no such ACK: pacing if the gap is short, else the application;
-//! - a retransmission after a silence of a round trip: a timer.
+//! - the receiver's window, if it had no room for another segment after the first one;
+//! - the congestion window, if an ACK released the second segment: slow start or congestion avoidance, depending on the
+//!   growth of the flight;
+//! - pacing, if no ACK released the second segment and the gap is short;
+//! - the application, if no ACK released the second segment and the gap is long;
+//! - the retransmission timer, if the second segment is a retransmission after a silence of a round trip.
+//!
+//! The method follows T-RAT (Zhang et al., 2002) and Siekkinen et al. (2008). The ACK path and pacing are additions.
 
 use crate::limit::Limit;
 use crate::timeline::Timeline;
@@ -15,46 +19,48 @@ use crate::waits::Waits;
 use lopsided_core::Seq;
 use std::collections::VecDeque;
 
-/// ACKs that wait to take effect; more than a window of them never do.
+/// Maximum number of ACKs that have passed the point of capture and not yet reached the sender in the model.
 const MOST_PENDING: usize = 4096;
-/// Nanoseconds within which a sender answers an ACK.
+/// Longest time in nanoseconds in which a sender responds to an ACK.
 const AT_ONCE: u64 = 120_000;
-/// A silence of this share of a round trip before a retransmission is the wait of a timer.
+/// A retransmission after a silence of at least this share of a round trip counts as sent by a timer.
 const TIMER_SHARE: f64 = 0.9;
 /// The shortest retransmission timeout of Linux (`TCP_RTO_MIN`), in nanoseconds.
 const LEAST_TIMER: u64 = 200_000_000;
-/// Gaps longer than this share of a round trip are not pacing.
+/// Longest gap between two segments that counts as pacing, as a share of the round trip.
 const PACING_SHARE: f64 = 0.25;
-/// Flights grow by at least this factor in a round of slow start; doubling is seen late and ACKs are delayed.
+/// Smallest growth of the flight per round trip in slow start. It is below 2 because delayed ACKs slow the growth, and
+/// because the flight of a round trip is measured before that round trip ends.
 const GROWTH: f64 = 1.3;
 
-/// A segment that the sender sends.
+/// A segment with data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sending {
     pub(crate) at: u64,
     pub(crate) start: Seq,
     pub(crate) end: Seq,
-    /// It passed before or fills a hole.
+    /// True for a retransmission, and for a segment that fills a hole in the captured data.
     pub(crate) again: bool,
+    /// True if the flag PSH is set: the segment ends a write of the application.
     pub(crate) pushed: bool,
-    /// The receiver's timestamp that it echoes.
+    /// Timestamp echo reply: the receiver's timestamp that the segment returns.
     pub(crate) echo: Option<u32>,
     pub(crate) mss: u32,
 }
 
-/// Why the sender left slow start.
+/// The reason why a sender left slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlowStartEnd {
-    /// A loss or a mark.
+    /// A segment was lost.
     Loss,
-    /// The flights stopped growing before any loss: HyStart, a delay-based control or a model of the path.
+    /// The flight stopped growing without a loss, as with HyStart, a delay-based congestion control or BBR.
     Delay,
     /// The receiver's window was full.
     ReceiveWindow,
 }
 
 impl SlowStartEnd {
-    /// Its name in tables.
+    /// The reason's name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             SlowStartEnd::Loss => "loss",
@@ -64,54 +70,64 @@ impl SlowStartEnd {
     }
 }
 
-/// The model of the sender of one direction.
+/// The modelled state of the sender of one direction. Times are in nanoseconds of the file's clock, windows in bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
+    /// ACKs on their way from the point of capture to the sender.
     pending: VecDeque<Arriving>,
+    /// Highest acknowledgement number that reached the sender.
     acked: Seq,
+    /// One past the highest sequence number sent.
     next: Seq,
+    /// Latest receive window that reached the sender.
     window: Option<u32>,
-    /// Room in the window after the last segment.
+    /// Free room in the receive window after the latest segment.
     room: Option<u32>,
     last_send: u64,
     last_ack: u64,
+    /// Number of ACKs that reached the sender since the latest segment.
     acks_since: u32,
-    /// Smallest window since the last segment.
+    /// Smallest receive window that reached the sender since the latest segment.
     least_window: u32,
-    /// When everything was acknowledged.
+    /// Time at which all data became acknowledged; `None` while data is unacknowledged.
     cleared: Option<u64>,
+    /// True if the latest segment was smaller than a full one and ended a write of the application.
     last_short: bool,
     last_pushed: bool,
-    /// A silence that a timer or the application may have ended, and the flight before it.
+    /// A silence that was ended either by the retransmission timer or by the application. The next segment decides.
     suspect: Option<Suspect>,
     repair: Option<Repair>,
     rounds: Rounds,
     pub(crate) slow_start_end: Option<SlowStartEnd>,
-    /// Recoveries by duplicate ACKs or SACK, and by timer.
+    /// Number of loss recoveries that duplicate ACKs or SACK started.
     pub(crate) recoveries: u32,
+    /// Number of retransmission timeouts.
     pub(crate) timeouts: u32,
 }
 
+/// An ACK that has passed the point of capture and not yet reached the sender.
 #[derive(Clone, Copy, Debug)]
 struct Arriving {
     at: u64,
-    /// The receiver's timestamp.
+    /// Timestamp value of the receiver.
     value: Option<u32>,
     ack: Seq,
     window: u32,
 }
 
 impl Arriving {
-    /// True if the ACK had reached the sender when it sent the segment that passes now.
+    /// True if the ACK had reached the sender before the sender sent a segment with this echo, at time `until` at the
+    /// latest. `near` is the round trip from the point of capture to the sender in nanoseconds.
     fn has_taken_effect(&self, echo: Option<u32>, near: u64, until: u64) -> bool {
         match self.value.zip(echo) {
-            // The echo is exact. ACKs of the same tick are told apart by the time that the last echo took.
+            // The echo is exact. ACKs with the same timestamp are distinguished by the round trip to the sender.
             Some((value, echo)) if value != echo => (value.wrapping_sub(echo) as i32) < 0,
             _ => self.at + near <= until,
         }
     }
 }
 
+/// A silence before a segment, and the flight in bytes before the silence.
 #[derive(Clone, Copy, Debug)]
 struct Suspect {
     from: u64,
@@ -119,23 +135,30 @@ struct Suspect {
     flight: u32,
 }
 
+/// A loss recovery in progress.
 #[derive(Clone, Copy, Debug)]
 struct Repair {
+    /// Recovery ends when this sequence number is acknowledged (`recover`, RFC 6582, section 3.2).
     point: Seq,
+    /// Flight in bytes at the beginning of recovery.
     flight: u32,
 }
 
-/// The growth of flights from round to round.
+/// The growth of the flight from one round trip to the next.
 #[derive(Clone, Copy, Debug)]
 struct Rounds {
+    /// The current round trip ends when this sequence number is acknowledged.
     end: Seq,
+    /// Largest flight in bytes in the current round trip.
     flight: u32,
+    /// Largest flight in bytes in the previous round trip; 0 if unknown.
     before: u32,
     slow_start: bool,
-    /// Slow start ends here after a timeout.
+    /// Slow-start threshold in bytes after a timeout.
     threshold: u32,
-    /// The round was held back by something else than the congestion window.
+    /// True if a limit other than the congestion window applied in this round trip. Its growth is not meaningful.
     spoiled: bool,
+    /// Number of consecutive round trips without the growth of slow start.
     slow_rounds: u32,
 }
 
@@ -172,46 +195,47 @@ impl Sender {
         }
     }
 
-    /// Octets that are out, as the sender counts them.
+    /// Bytes in flight, as seen by the sender.
     pub(crate) fn out(&self) -> u32 {
         self.next.since(self.acked)
     }
 
-    /// True while a loss is repaired.
+    /// True during loss recovery.
     pub(crate) fn repairs(&self) -> bool {
         self.repair.is_some()
     }
 
-    /// True while the flights grow as in slow start.
+    /// True while the sender is in slow start.
     pub(crate) fn is_in_slow_start(&self) -> bool {
         self.rounds.slow_start
     }
 
-    /// Frees the memory of what is pending.
+    /// Frees the memory of pending ACKs.
     pub(crate) fn close(&mut self) {
         self.pending = VecDeque::new();
     }
 
-    /// An ACK passes the point of capture, with the receiver's timestamp.
+    /// Records an ACK at the point of capture. `value` is its timestamp, `window` the scaled receive window in bytes.
     pub(crate) fn acked(&mut self, at: u64, value: Option<u32>, ack: Seq, window: u32) {
         if self.pending.len() < MOST_PENDING {
             self.pending.push_back(Arriving { at, value, ack, window });
         }
     }
 
-    /// True if the sender had nothing to send before a segment that passes now with this echo: all was acknowledged,
-    /// and the last segment ended a write.
+    /// True if the sender had no data to send before the segment with this echo that passes now: all data was
+    /// acknowledged, and the latest segment ended a write of the application.
     pub(crate) fn was_idle(&mut self, at: u64, echo: Option<u32>, near: u64) -> bool {
         self.settle(at, at, echo, near);
         self.out() == 0 && (self.last_pushed || self.last_send == 0)
     }
 
-    /// Nanoseconds since the segment before.
+    /// Nanoseconds since the latest segment; 0 before the first.
     pub(crate) fn silence(&self, at: u64) -> u64 {
         if self.last_send == 0 { 0 } else { at.saturating_sub(self.last_send) }
     }
 
-    /// Lets ACKs take effect that the sender had received by a time, or by the segment with this echo.
+    /// Applies the ACKs that reached the sender before it sent the segment with this echo, at time `until` at the
+    /// latest.
     fn settle(&mut self, now: u64, until: u64, echo: Option<u32>, near: u64) {
         while let Some(arriving) = self.pending.front().copied() {
             if !arriving.has_taken_effect(echo, near, until) {
@@ -228,6 +252,7 @@ impl Sender {
                     self.cleared = Some(self.last_ack);
                 }
             }
+            // The flight after recovery belongs to a reduced window: start a new round trip.
             if self.repair.is_some_and(|repair| repair.point.at_or_before(self.acked)) {
                 self.repair = None;
                 self.rounds.begin(self.next);
@@ -239,8 +264,11 @@ impl Sender {
         }
     }
 
-    /// A segment passes: attributes the time since the one before. Returns true if it begins a repair.
+    /// Records a segment and attributes the time since the previous segment to a limit. Returns true if a loss recovery
+    /// begins with this segment.
     pub(crate) fn sends(&mut self, segment: Sending, waits: &Waits, timeline: &mut Timeline) -> bool {
+        // Far from the sender, its response time is known only to the tick of the timestamps and to queueing on the
+        // way.
         let slack = if waits.near > 2_000_000 { waits.near / 20 + 1_000_000 } else { 0 };
         self.settle(segment.at, segment.at + slack, segment.echo, waits.near);
         let mut begins = false;
@@ -250,6 +278,7 @@ impl Sender {
             let timer = segment.again && round > 0 && silence as f64 >= TIMER_SHARE * round as f64;
             begins = self.judge_silence(&segment, round, timeline);
             begins |= self.begin_repair(&segment, timer);
+            // Behind a loss, the retransmission looks like new data.
             let beyond = waits.near > AT_ONCE;
             if beyond && !segment.again && !waits.are_of_acks() && self.may_be_a_timer(silence, round) {
                 let from = self.last_send.max(self.last_ack.min(segment.at));
@@ -267,6 +296,7 @@ impl Sender {
         self.last_short = !segment.again && segment.mss > 0 && segment.end.since(segment.start) % segment.mss != 0;
         self.last_short &= segment.pushed;
         self.last_pushed = segment.pushed;
+        // What follows describes the gap before the next segment.
         (self.acks_since, self.least_window) = (0, u32::MAX);
         self.cleared = None;
         self.room = self.window.map(|window| window.saturating_sub(self.out()));
@@ -274,17 +304,20 @@ impl Sender {
         begins
     }
 
-    /// True if a flight may have been lost before the point of capture: the sender had more to send, as the missing PSH
-    /// shows (RFC 9293, section 3.9.1.2), and was silent for as long as a timer.
+    /// True if the retransmission timer may have ended a silence. A whole flight was then lost before the point of
+    /// capture. The sender had more data to send, because the latest segment lacks PSH (RFC 9293, section 3.9.1.2), and
+    /// was silent for at least the shortest timeout.
     fn may_be_a_timer(&self, silence: u64, round: u64) -> bool {
         let as_a_timer = silence >= LEAST_TIMER && silence as f64 >= TIMER_SHARE * round as f64;
         as_a_timer && self.out() == 0 && !self.last_pushed && self.room.is_none_or(|room| room > 0)
     }
 
-    /// After a timeout a sender sends one segment and waits for its ACK (RFC 5681, section 3.1). An application that has
-    /// more to send again releases several segments. Returns true if a repair begins.
+    /// Decides whether the retransmission timer or the application ended the suspected silence. Returns true if it was
+    /// the timer, which begins a loss recovery.
     fn judge_silence(&mut self, segment: &Sending, round: u64, timeline: &mut Timeline) -> bool {
         let Some(suspect) = self.suspect.take() else { return false };
+        // RFC 5681, section 3.1: after a timeout the sender sends one segment and waits for its ACK. An application
+        // that writes again releases several segments at once.
         if 2 * segment.at.saturating_sub(suspect.to) < round {
             timeline.held(Limit::Application, suspect.from, suspect.to);
             return false;
@@ -297,6 +330,7 @@ impl Sender {
         true
     }
 
+    /// Begins a loss recovery if `segment` is a retransmission. A timeout (`timer`) replaces a recovery in progress.
     fn begin_repair(&mut self, segment: &Sending, timer: bool) -> bool {
         if !segment.again {
             return false;
@@ -304,6 +338,7 @@ impl Sender {
         self.slow_start_end = self.slow_start_end.or(Some(SlowStartEnd::Loss));
         let flight = self.out();
         let first = self.repair.is_none();
+        // RFC 5681, equation 4: ssthresh is half of the flight.
         if timer {
             self.timeouts += 1;
             self.repair = None;
@@ -316,6 +351,7 @@ impl Sender {
         first || timer
     }
 
+    /// Attributes the time between the latest segment and `segment`.
     fn attribute(&mut self, segment: &Sending, timer: bool, slack: u64, waits: &Waits, timeline: &mut Timeline) {
         let (from, to) = (self.last_send, segment.at);
         if timer {
@@ -334,6 +370,7 @@ impl Sender {
         timeline.held(limit, from, to);
     }
 
+    /// Returns the limit that delayed `segment`: see the module's documentation.
     fn limit(&self, segment: &Sending, slack: u64, waits: &Waits) -> Limit {
         let gap = segment.at - self.last_send.min(segment.at);
         if self.repair.is_some() {
@@ -346,7 +383,8 @@ impl Sender {
         }
         if let Some(cleared) = self.cleared {
             let at_once = segment.at.saturating_sub(cleared) <= AT_ONCE + 2 * slack;
-            // ACKs that wait for long times are late again. Without PSH the sender had more to send.
+            // While ACKs wait in a queue, the ACK may take longer to the sender than modelled. A latest segment without
+            // PSH shows that the sender had more data.
             let late = waits.are_of_acks() && !self.last_pushed;
             let by_window = (at_once || late) && !self.last_short;
             return if by_window { self.by_window(waits) } else { Limit::Application };
@@ -363,7 +401,8 @@ impl Sender {
         Limit::Pacing
     }
 
-    /// The receiver's window, if it had no room for another segment when the one before was sent, or closed since.
+    /// Returns the receiver's limit if the window had no room for a full segment after the latest segment, or since
+    /// then.
     fn receiver_holds(&self, mss: u32) -> Option<Limit> {
         if self.least_window < mss {
             return Some(Limit::ReceiverStall);
@@ -371,6 +410,7 @@ impl Sender {
         self.room.filter(|room| *room < mss).map(|_| Limit::ReceiveWindow)
     }
 
+    /// The cause of a full congestion window.
     fn by_window(&self, waits: &Waits) -> Limit {
         if waits.are_of_acks() {
             Limit::AckPath
@@ -381,23 +421,25 @@ impl Sender {
         }
     }
 
-    /// The flight when the repair in progress began.
+    /// Flight in bytes at the beginning of the current loss recovery.
     pub(crate) fn flight_at_loss(&self) -> Option<u32> {
         self.repair.map(|repair| repair.flight)
     }
 }
 
 impl Rounds {
+    /// Starts a round trip that has no previous one to compare with.
     fn begin(&mut self, next: Seq) {
         (self.end, self.before, self.flight, self.spoiled) = (next, 0, 0, false);
     }
 
+    /// Starts slow start after a timeout, up to `threshold` bytes.
     fn restart(&mut self, next: Seq, threshold: u32) {
         self.begin(next);
         (self.slow_start, self.threshold, self.slow_rounds) = (true, threshold, 0);
     }
 
-    /// A round is over. Returns why slow start ended, if it did.
+    /// Ends a round trip. Returns the reason if slow start ended without a loss.
     fn finish(&mut self, next: Seq, repairs: bool) -> Option<SlowStartEnd> {
         let mut ended = None;
         if self.slow_start && !repairs {
@@ -406,6 +448,7 @@ impl Rounds {
             } else if self.before > 0 && !self.spoiled {
                 let grows = f64::from(self.flight) >= GROWTH * f64::from(self.before);
                 self.slow_rounds = if grows { 0 } else { self.slow_rounds + 1 };
+                // A single round trip without growth can be an accident of delayed ACKs.
                 if self.slow_rounds >= 2 {
                     self.slow_start = false;
                     ended = Some(SlowStartEnd::Delay);

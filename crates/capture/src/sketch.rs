@@ -1,18 +1,28 @@
-//! A distribution in little memory: counts in buckets of equal ratio, for quantiles within 3 %.
+//! A histogram with logarithmic buckets: quantiles within 3 % in little memory.
 
-/// Buckets for each doubling of the value.
+/// Number of buckets per factor of 2.
 const PER_DOUBLING: f64 = 16.0;
 
-/// Counts of positive values, in buckets whose bounds grow by 4.4 %.
+/// A histogram of positive values, in buckets whose bounds grow by 4.4 %.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_capture::Sketch;
+///
+/// let mut waits_ms = Sketch::default();
+/// (1..=100).for_each(|ms| waits_ms.add(f64::from(ms)));
+/// assert!((waits_ms.quantile(0.5) - 50.0).abs() < 0.03 * 50.0);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Sketch {
-    /// Bucket and count, in order of buckets.
+    /// Bucket and count, ordered by bucket. Empty buckets are not stored.
     buckets: Vec<(i16, u32)>,
     count: u64,
 }
 
 impl Sketch {
-    /// Adds a value; values that are not positive count as the smallest one.
+    /// Adds a value. Zero, negative values and NaN count as 0.
     pub fn add(&mut self, value: f64) {
         let bucket = if value > 0.0 { (libm::log2(value) * PER_DOUBLING).round() as i16 } else { i16::MIN };
         self.count += 1;
@@ -27,7 +37,7 @@ impl Sketch {
         self.count
     }
 
-    /// The value that this share of the values does not exceed; NaN without values.
+    /// Returns the quantile `share` (0 to 1) within 3 %; NaN without values.
     pub fn quantile(&self, share: f64) -> f64 {
         let wanted = (share * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -40,14 +50,15 @@ impl Sketch {
         f64::NAN
     }
 
-    /// Share of the values that exceed a bound; NaN without values.
+    /// Returns the share of values above `bound`; NaN without values.
     pub fn share_above(&self, bound: f64) -> f64 {
         let above: u64 =
             self.buckets.iter().filter(|(bucket, _)| value(*bucket) > bound).map(|(_, count)| u64::from(*count)).sum();
         if self.count == 0 { f64::NAN } else { above as f64 / self.count as f64 }
     }
 
-    /// The value around which most values lie within 10 %, and the share of all values that do. `None` without values.
+    /// Returns the value with the most values within about 10 % of it, and their share of all values. `None` without
+    /// positive values.
     pub fn mode(&self) -> Option<(f64, f64)> {
         let near = |centre: i16| -> u64 {
             self.buckets
@@ -62,6 +73,7 @@ impl Sketch {
     }
 }
 
+/// The value at the centre of a bucket.
 fn value(bucket: i16) -> f64 {
     if bucket == i16::MIN { 0.0 } else { libm::exp2(f64::from(bucket) / PER_DOUBLING) }
 }

@@ -1,38 +1,38 @@
-//! One direction of a connection over time, in bins that widen as the connection lasts.
+//! Measurements of one direction over time, in bins of equal width. Long connections have wider bins.
 
 use crate::limit::Limit;
 
-/// Nanoseconds of a bin at first.
+/// Initial width of a bin in nanoseconds.
 const FIRST_WIDTH: u64 = 100_000_000;
-/// Bins of one direction; when they are full, each two become one.
+/// Maximum number of bins of one direction. Beyond it, each two bins are merged into one.
 const MOST_BINS: usize = 600;
 
-/// One stretch of time.
+/// The measurements of one period of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Bin {
-    /// Nanoseconds for which each limit held the sender back.
+    /// Nanoseconds attributed to each limit, in the order of [`Limit::ALL`].
     pub limits: [u64; Limit::ALL.len()],
-    /// Number of the first and last packet of the direction or its ACKs; 0 if none passed.
+    /// Frame numbers of the first and last packet with data or an ACK; 0 without packets.
     pub packets: (u64, u64),
-    /// Octets of payload that passed.
+    /// Bytes of payload sent, retransmissions included.
     pub sent_bytes: u64,
-    /// Octets that were acknowledged.
+    /// Bytes of payload newly acknowledged.
     pub acked_bytes: u64,
-    /// Octets of IP packets that passed with data.
+    /// Bytes of IP packets with data.
     pub wire_bytes: u64,
-    /// Segments that passed again.
+    /// Number of retransmitted segments.
     pub retransmitted: u32,
-    /// Acknowledgements without data that passed.
+    /// Number of pure ACKs.
     pub acks: u32,
-    /// Smallest, largest and sum of the round trips in ms, and their number.
+    /// Round trips of the whole path in ms.
     pub rtt_ms: Spread,
-    /// The waiting time of data between the sender and the receiver, in ms.
+    /// Time that data waited in queues between the sender and the receiver, in ms.
     pub data_wait_ms: Spread,
-    /// The waiting time of ACKs between the receiver and the sender, in ms.
+    /// Time that ACKs waited in queues between the receiver and the sender, in ms.
     pub ack_wait_ms: Spread,
-    /// Most octets that were out.
+    /// Largest flight in bytes, as seen by the sender.
     pub most_out: u32,
-    /// Smallest receive window while data was out.
+    /// Smallest receive window in bytes; `u32::MAX` without an ACK.
     pub window: u32,
 }
 
@@ -56,14 +56,15 @@ impl Default for Bin {
 }
 
 impl Bin {
-    /// The limit that held longest, and its share of the bin's attributed time. `None` without any.
+    /// Returns the limit with the most time, and its share of the attributed time. `None` if no time is attributed.
     pub fn verdict(&self) -> Option<(Limit, f64)> {
         let total: u64 = self.limits.iter().sum();
         let (place, longest) = self.limits.iter().enumerate().max_by_key(|(_, time)| **time)?;
         (total > 0).then(|| (Limit::ALL[place], *longest as f64 / total as f64))
     }
 
-    /// The bin with all time of pacing and of the congestion window given to the one of both that held longer.
+    /// Returns a copy of the bin in which the time of pacing and of a full congestion window is merged into the longer
+    /// of the two. If `shows_pacing` is false, it always counts as a full congestion window.
     pub(crate) fn with_pacing_settled(&self, shows_pacing: bool) -> Bin {
         const BY_WINDOW: [Limit; 3] = [Limit::SlowStart, Limit::Avoidance, Limit::AckPath];
         let mut bin = *self;
@@ -81,12 +82,13 @@ impl Bin {
         bin
     }
 
-    /// Attributes the time of a full congestion window to pacing.
+    /// Moves the time of congestion avoidance to pacing.
     pub(crate) fn pace(&mut self) {
         let by_window = std::mem::take(&mut self.limits[Limit::Avoidance as usize]);
         self.limits[Limit::Pacing as usize] += by_window;
     }
 
+    /// Merges a later bin into this one.
     fn add(&mut self, other: &Bin) {
         for (mine, others) in self.limits.iter_mut().zip(other.limits) {
             *mine += others;
@@ -106,16 +108,16 @@ impl Bin {
     }
 }
 
-/// The smallest and the largest of some values, their sum and number.
+/// Minimum, maximum, sum and number of some values. All are 0 without values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spread {
-    /// The smallest.
+    /// Smallest value.
     pub least: f32,
-    /// The largest.
+    /// Largest value.
     pub most: f32,
-    /// Their sum.
+    /// Sum of the values.
     pub sum: f32,
-    /// Their number.
+    /// Number of values.
     pub count: u32,
 }
 
@@ -125,7 +127,7 @@ impl Spread {
         self.add_all(&Spread { least: value as f32, most: value as f32, sum: value as f32, count: 1 });
     }
 
-    /// Their mean; NaN without values.
+    /// Mean of the values; NaN without values.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { f64::NAN } else { f64::from(self.sum) / f64::from(self.count) }
     }
@@ -142,6 +144,17 @@ impl Spread {
 }
 
 /// The bins of one direction.
+///
+/// # Examples
+///
+/// ```
+/// use lopsided_capture::{Limit, Timeline};
+///
+/// let mut timeline = Timeline::new(0);
+/// timeline.held(Limit::Pacing, 0, 250_000_000);
+/// assert_eq!(timeline.bins().len(), 3);
+/// assert_eq!(timeline.bins()[2].limits[Limit::Pacing as usize], 50_000_000);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Timeline {
     begin: u64,
@@ -150,27 +163,28 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Begins with the first bin at this time.
+    /// Creates a timeline whose first bin begins at `begin`, in nanoseconds of the file's clock.
     pub fn new(begin: u64) -> Timeline {
         Timeline { begin, width: FIRST_WIDTH, bins: Vec::new() }
     }
 
-    /// When the first bin begins, in nanoseconds of the file.
+    /// Begin of the first bin, in nanoseconds of the file's clock.
     pub fn begin(&self) -> u64 {
         self.begin
     }
 
-    /// Nanoseconds of a bin.
+    /// Width of a bin in nanoseconds. It doubles each time the timeline is full.
     pub fn width(&self) -> u64 {
         self.width
     }
 
-    /// The bins in order.
+    /// The bins, ordered by time.
     pub fn bins(&self) -> &[Bin] {
         &self.bins
     }
 
-    /// The bin of a time; earlier times belong to the first.
+    /// Returns the bin of a time, in nanoseconds of the file's clock. Times before the first bin belong to the first
+    /// bin.
     pub fn at(&mut self, at: u64) -> &mut Bin {
         let since = at.saturating_sub(self.begin);
         while since / self.width >= MOST_BINS as u64 {
@@ -183,7 +197,7 @@ impl Timeline {
         &mut self.bins[place]
     }
 
-    /// Records a packet.
+    /// Records the number of a packet in the bin of its time, and returns this bin.
     pub fn packet(&mut self, at: u64, number: u64) -> &mut Bin {
         let bin = self.at(at);
         bin.packets.0 = if bin.packets.0 == 0 { number } else { bin.packets.0 };
@@ -191,12 +205,12 @@ impl Timeline {
         bin
     }
 
-    /// Records that a limit held from one time to another.
+    /// Attributes the time between `from` and `to` to a limit, in nanoseconds of the file's clock.
     pub fn held(&mut self, limit: Limit, from: u64, to: u64) {
         if to <= from {
             return;
         }
-        // Makes room for the last one, so that the width stays the same below.
+        // Create the last bin first: this can widen all bins, and the loop needs a constant width.
         self.at(to - 1);
         let mut from = from.max(self.begin);
         while from < to {
@@ -207,11 +221,12 @@ impl Timeline {
         }
     }
 
-    /// Frees the room for further bins.
+    /// Frees the unused capacity. Call it when the connection has ended.
     pub fn close(&mut self) {
         self.bins.shrink_to_fit();
     }
 
+    /// Merges each two bins into one of twice the width.
     fn widen(&mut self) {
         self.width *= 2;
         let mut merged: Vec<Bin> = Vec::with_capacity(MOST_BINS / 2);

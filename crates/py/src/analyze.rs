@@ -1,5 +1,5 @@
-//! Analysis of anyone's captures as tables: a table of directions, one of what held them back over time, and
-//! the points of their time-sequence diagrams.
+//! The analysis of a capture as tables: directions of data, their limits over time, and points of time-sequence
+//! diagrams. With two captures also the delays between them.
 
 use crate::columns::columns;
 use crate::error::Failure;
@@ -13,241 +13,243 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 table! {
-    /// One row for each direction of a TCP connection that carried data. Null is what the capture does not show.
+    /// One row for each direction of a TCP connection that carried data. Null if the capture does not show a value.
     DirectionTable of DirectionRow as "directions" {
-        /// Number of the direction in the capture, from 1: other tables refer to it.
+        /// Number of the direction in the capture, from 1. Other tables refer to it.
         direction: u64 [Label "direction"],
-        /// Number of its connection in the capture, from 1.
+        /// Number of the connection in the capture, from 1. Both of its directions have this number.
         connection: u64 [Label "connection"],
         /// Address of the sender of the data.
         from: String [Text "from"],
-        /// Its port.
+        /// Port of the sender.
         from_port: u32 [Label "port"],
-        /// Address of the receiver.
+        /// Address of the receiver of the data.
         to: String [Text "to"],
-        /// Its port.
+        /// Port of the receiver.
         to_port: u32 [Label "port"],
         /// Where the capture was taken: near the `sender` or the `receiver`, in the `middle`, or `unknown`.
         vantage: &'static str [Text "captured at"],
-        /// Which end sent the SYN: `sender` or `receiver` of the data; `unknown` if the capture begins later.
+        /// Endpoint that sent the SYN: `sender` or `receiver` of the data; `unknown` if the capture begins after the
+        /// SYN.
         opened_by: &'static str [Text "opened by"],
         /// How the connection ended: `fin`, `rst`, or `open` if the capture ended first.
         ending: &'static str [Text "ending"],
-        /// When the connection's first packet passed, since the capture's first.
+        /// Time of the connection's first packet, since the first packet of the capture.
         start_s: f64 [Second "start"],
-        /// From the first packet of the connection to its last.
+        /// Time from the first to the last packet of the connection.
         elapsed_s: f64 [Second "elapsed"],
         /// Number of the connection's first packet in the capture.
         first_packet: u64 [Label "first packet"],
-        /// Number of its last packet.
+        /// Number of the connection's last packet in the capture.
         last_packet: u64 [Label "last packet"],
         /// Round trip of the handshake over the whole path.
         handshake_ms: f64 [Millisecond "handshake"],
-        /// Largest segment that both SYNs allow.
+        /// The smaller MSS option of the two SYNs.
         mss_bytes: Option<u64> [Byte "MSS"],
-        /// Both SYNs had the option: `sack`, `timestamps`, `window_scale`, with spaces between them.
+        /// Options that both SYNs have, separated by spaces: `sack`, `timestamps`, `window_scale`.
         options: String [Text "options"],
-        /// Segments that passed before the first acknowledgement of data.
+        /// Segments that the sender sent before the first ACK of data.
         initial_window_packets: u64 [Packet "initial window"],
-        /// Packets of any kind from the sender.
+        /// Packets from the sender, with or without data.
         packets: u64 [Count "packets"],
-        /// Packets of any kind to the sender.
+        /// Packets to the sender, with or without data.
         packets_back: u64 [Count "packets back"],
-        /// Packets with data, those that passed again included.
+        /// Packets with data, retransmissions included.
         data_packets: u64 [Count "data packets"],
-        /// The payload that they carried.
+        /// Payload sent, retransmissions included.
         data_bytes: u64 [Byte "data"],
         /// Payload that the receiver acknowledged.
         acked_bytes: u64 [Byte "acked"],
-        /// Payload acknowledged over the time from the first data to the last acknowledgement of new data.
+        /// Acknowledged payload divided by the time from the first data to the last ACK of new data.
         goodput_bps: f64 [BitPerSecond "goodput"],
-        /// The time from the first data to the last data.
+        /// Time from the first to the last data.
         sending_s: f64 [Second "sending"],
-        /// Records of more than one segment: the network card cuts or joins them.
+        /// `yes` if the capture has packets larger than the MSS: the network card splits or merges segments (TSO, GRO).
         offload: &'static str [Text "offload"],
-        /// Packets whose data began before the highest octet seen.
+        /// Packets whose data begins below the highest sequence number seen.
         retransmitted_packets: u64 [Count "retransmitted packets"],
-        /// The payload that these carried.
+        /// Payload of the retransmitted packets.
         retransmitted_bytes: u64 [Byte "retransmitted"],
-        /// Packets that passed again although the receiver had their data, by ACK, SACK or DSACK.
+        /// Packets retransmitted although the receiver had their data, as an ACK, SACK or DSACK shows.
         spurious_packets: u64 [Count "spurious"],
-        /// Packets that fill a hole in what had passed: the first copy was lost before the point of capture, or overtaken.
+        /// Packets that fill a hole in the captured data: the first copy was lost before the capture, or arrived late.
         filled_holes: u64 [Count "holes filled"],
-        /// Repairs that duplicate ACKs or SACK began.
+        /// Loss recoveries that duplicate ACKs or SACK started.
         recoveries: u64 [Count "recoveries"],
-        /// Repairs that a timer began.
+        /// Retransmission timeouts.
         timeouts: u64 [Count "timeouts"],
-        /// Why slow start ended: `loss`, `delay`, `receive_window`; empty if it did not.
+        /// Why slow start ended: `loss`, `delay`, `receive_window`; empty if slow start did not end.
         slow_start_end: &'static str [Text "slow start ended by"],
-        /// Packets with data that carry the mark CE.
+        /// Packets with data that are marked CE.
         marked_packets: u64 [Count "CE marks"],
-        /// ACKs that echo a mark.
+        /// ACKs with the flag ECE.
         echoed_marks: u64 [Count "echoed marks"],
-        /// Round trips from the point of capture to the receiver: their number, without segments sent twice (Karn).
+        /// Round trips measured from the point of capture to the receiver, without retransmitted segments (Karn).
         rtt_count: u64 [Count "RTT samples"],
-        /// Their mean.
+        /// Mean round trip from the point of capture to the receiver.
         rtt_mean_ms: f64 [Millisecond "RTT mean"],
-        /// Their standard deviation.
+        /// Standard deviation of the round trip from the point of capture to the receiver.
         rtt_std_ms: f64 [Millisecond "RTT std"],
-        /// The shortest.
+        /// Shortest round trip from the point of capture to the receiver.
         rtt_min_ms: f64 [Millisecond "RTT min"],
-        /// The longest.
+        /// Longest round trip from the point of capture to the receiver.
         rtt_max_ms: f64 [Millisecond "RTT max"],
-        /// Their median.
+        /// Median round trip from the point of capture to the receiver.
         rtt_p50_ms: f64 [Millisecond "RTT p50"],
-        /// Their 95th percentile.
+        /// 95th percentile of the round trip from the point of capture to the receiver.
         rtt_p95_ms: f64 [Millisecond "RTT p95"],
-        /// The shortest round trip from the point of capture to the sender.
+        /// Shortest round trip from the point of capture to the sender.
         near_rtt_min_ms: f64 [Millisecond "RTT to sender"],
-        /// The shortest round trip of the whole path.
+        /// Shortest round trip of the whole path.
         rtt_floor_ms: f64 [Millisecond "RTT floor"],
-        /// Median time that data waited in queues on its way.
+        /// Median time that data waited in queues.
         data_wait_p50_ms: f64 [Millisecond "data wait"],
-        /// Its 95th percentile.
+        /// 95th percentile of the time that data waited in queues.
         data_wait_p95_ms: f64 [Millisecond "data wait 95 %"],
-        /// Median time that ACKs waited in queues on their way.
+        /// Median time that ACKs waited in queues.
         ack_wait_p50_ms: f64 [Millisecond "ACK wait"],
-        /// Its 95th percentile.
+        /// 95th percentile of the time that ACKs waited in queues.
         ack_wait_p95_ms: f64 [Millisecond "ACK wait 95 %"],
-        /// Most data out at once, as the sender counts it.
+        /// Largest amount of unacknowledged data, as seen by the sender.
         outstanding_max_bytes: u64 [Byte "outstanding max"],
-        /// Smallest window that the receiver offered.
+        /// Smallest window that the receiver advertised.
         window_min_bytes: u64 [Byte "window min"],
-        /// Largest window that the receiver offered.
+        /// Largest window that the receiver advertised.
         window_max_bytes: u64 [Byte "window max"],
-        /// ACKs without data from the receiver.
+        /// Pure ACKs from the receiver.
         acks: u64 [Count "ACKs"],
-        /// ACKs over segments of data.
+        /// Pure ACKs divided by packets with data.
         ack_ratio: f64 [Number "ACK ratio"],
-        /// Octets that an ACK newly acknowledges, median, outside repairs.
+        /// Median payload that an ACK newly acknowledges, outside loss recovery.
         ack_bytes_p50_bytes: f64 [Byte "octets per ACK"],
-        /// Its 95th percentile.
+        /// 95th percentile of the payload that an ACK newly acknowledges, outside loss recovery.
         ack_bytes_p95_bytes: f64 [Byte "octets per ACK 95 %"],
-        /// ACKs that cover more than two segments.
+        /// Share of ACKs that cover more than two segments.
         stretch_share: f64 [Share "stretch ACKs"],
-        /// ACKs that cover data at more than twice the line's rate.
+        /// Share of ACKs that acknowledge data at more than twice the rate of the data's line.
         compressed_share: f64 [Share "compressed ACKs"],
-        /// Interval at which bursts of ACKs come, if most ACKs do.
+        /// Interval between bursts of ACKs; null unless most ACKs arrive in bursts at a regular interval.
         batching_ms: f64 [Millisecond "ACK batches every"],
-        /// Who makes ACKs few: `none`, `receiver` (delayed or joined), `network` (dropped on the way) or `unknown`.
+        /// Why there are few ACKs: `receiver` (delays or merges them), `network` (drops them), `unknown`; else `none`.
         ack_thinning: &'static str [Text "ACK thinning"],
-        /// ACKs that overtook each other.
+        /// ACKs that arrived after an ACK with a higher acknowledgement number.
         reordered_acks: u64 [Count "ACKs reordered"],
-        /// Octets of ACKs over what the ACKs' line carries.
+        /// Share of the ACKs' line that the ACKs occupy.
         ack_uplink_share: f64 [Share "ACKs of uplink"],
-        /// The limit that held the sender back for the largest share of the time.
+        /// The limit with the largest share of the time.
         limited_by: &'static str [Text "limited by"],
         /// Share of the time from the first to the last data in which the application had nothing to send.
         limited_application: f64 [Share "by application"],
-        /// In which the receiver's window was full.
+        /// Share of that time in which the receiver's window was full.
         limited_receive_window: f64 [Share "by receive window"],
-        /// In which the congestion window was full, in slow start.
+        /// Share of that time in which the congestion window was full, in slow start.
         limited_slow_start: f64 [Share "by slow start"],
-        /// In which the congestion window was full, after slow start.
+        /// Share of that time in which the congestion window was full, after slow start.
         limited_avoidance: f64 [Share "by congestion avoidance"],
-        /// In which losses were repaired.
+        /// Share of that time in which the sender recovered from losses.
         limited_recovery: f64 [Share "by recovery"],
-        /// In which the sender spread its segments over time.
+        /// Share of that time in which the sender paced its segments.
         limited_pacing: f64 [Share "by pacing"],
-        /// In which the congestion window was full because ACKs waited longer than data.
+        /// Share of that time in which the congestion window was full because ACKs waited longer than data.
         limited_ack_path: f64 [Share "by ACK path"],
-        /// In which nothing moved until a timer expired.
+        /// Share of that time in which nothing moved until the retransmission timer expired.
         limited_rto_idle: f64 [Share "by RTO idle"],
-        /// In which the receiver had closed its window.
+        /// Share of that time in which the receiver's window was smaller than a segment.
         limited_receiver_stall: f64 [Share "by receiver stall"],
-        /// Rate of the bottleneck of the data, in IP packets of all connections of the host.
+        /// Rate of the data's bottleneck, in IP packets of all connections of the host.
         data_rate_bps: f64 [BitPerSecond "data line"],
-        /// How long data waits when the bottleneck's buffer is full; null if it was not filled.
+        /// Buffer of the data's bottleneck: the wait if it is full. Null if it was never full.
         data_buffer_ms: f64 [Millisecond "data buffer"],
-        /// The same in octets.
+        /// Buffer of the data's bottleneck in bytes. Null if it was never full.
         data_buffer_bytes: f64 [Byte "data buffer"],
-        /// Longest wait of data: the buffer is at least this large.
+        /// Longest wait of data, a lower bound for the buffer.
         data_longest_wait_ms: f64 [Millisecond "longest data wait"],
-        /// The bottleneck's treatment of packets that do not fit: `drop_tail`, `aqm`, `policer` or `unknown`.
+        /// How the data's bottleneck treats packets that exceed its capacity: `drop_tail`, `aqm`, `policer` or
+        /// `unknown`.
         data_discipline: &'static str [Text "discipline"],
-        /// Rate of the bottleneck of the ACKs; null if it was never busy.
+        /// Rate of the ACKs' bottleneck; null if it was never busy.
         ack_rate_bps: f64 [BitPerSecond "ACK line"],
-        /// Longest wait of ACKs: the buffer on their way is at least this large.
+        /// Longest wait of ACKs, a lower bound for the buffer of their bottleneck.
         ack_longest_wait_ms: f64 [Millisecond "longest ACK wait"],
         /// Congestion control that the sender probably runs, or `unknown`.
         cc: &'static str [Text "CC"],
-        /// Its probability.
+        /// Probability of the named congestion control.
         cc_probability: f64 [Share "CC probability"],
-        /// Data out after a loss was repaired over data out before, median.
+        /// Median of the data in flight after a loss divided by the data in flight before.
         reduction: f64 [Number "reduction"],
     }
 }
 
 table! {
-    /// Each direction over time: one row for each stretch of equal length.
+    /// Each direction over time: one row for each interval. All intervals of a direction have the same length.
     TimelineTable of TimelineRow as "timeline" {
         /// The direction, as in the table of directions.
         direction: u64 [Label "direction"],
-        /// When the stretch begins, since the capture's first packet.
+        /// Begin of the interval, since the first packet of the capture.
         time_s: f64 [Second "time"],
-        /// How long it is.
+        /// Length of the interval.
         width_s: f64 [Second "width"],
-        /// Number of the first packet of the direction or its ACKs in it.
+        /// Number of the interval's first packet, of data or ACKs; 0 without packets.
         first_packet: u64 [Label "first packet"],
-        /// Number of the last.
+        /// Number of the interval's last packet, of data or ACKs; 0 without packets.
         last_packet: u64 [Label "last packet"],
-        /// The limit that held the sender back for most of it; empty outside the transfer.
+        /// The limit with the most time in the interval; empty outside the transfer.
         limit: &'static str [Text "limit"],
-        /// Share of the stretch's attributed time in which that limit held.
+        /// Share of the interval's attributed time that this limit has.
         confidence: f64 [Share "confidence"],
-        /// Payload sent, those octets that passed again included.
+        /// Payload sent, retransmissions included.
         sent_bytes: u64 [Byte "sent"],
-        /// Payload acknowledged.
+        /// Payload newly acknowledged.
         acked_bytes: u64 [Byte "acked"],
-        /// Acknowledged payload over the stretch.
+        /// Acknowledged payload divided by the length of the interval.
         goodput_bps: f64 [BitPerSecond "goodput"],
-        /// Segments that passed again.
+        /// Retransmitted packets.
         retransmitted_packets: u64 [Count "retransmitted packets"],
-        /// ACKs without data.
+        /// Pure ACKs.
         acks: u64 [Count "ACKs"],
         /// Mean round trip of the whole path.
         rtt_mean_ms: f64 [Millisecond "RTT mean"],
-        /// The longest.
+        /// Longest round trip of the whole path.
         rtt_max_ms: f64 [Millisecond "RTT max"],
         /// Mean time that data waited in queues.
         data_wait_ms: f64 [Millisecond "data wait"],
         /// Mean time that ACKs waited in queues.
         ack_wait_ms: f64 [Millisecond "ACK wait"],
-        /// Most data out, as the sender counts it.
+        /// Largest amount of unacknowledged data, as seen by the sender.
         outstanding_max_bytes: u64 [Byte "outstanding max"],
-        /// Smallest window that the receiver offered.
+        /// Smallest window that the receiver advertised.
         window_bytes: Option<u64> [Byte "window"],
     }
 }
 
 table! {
-    /// Points of time-sequence diagrams, thinned evenly to at most 4,000 of a kind and direction.
+    /// Points of time-sequence diagrams, thinned to at most 4,000 of each kind and direction.
     PointTable of PointRow as "points" {
         /// The direction, as in the table of directions.
         direction: u64 [Label "direction"],
         /// `data`, `retransmission`, `ack` or `sack`.
         kind: &'static str [Text "kind"],
-        /// When it passed, since the capture's first packet.
+        /// Time since the first packet of the capture.
         time_s: f64 [Second "time"],
-        /// Octets of the stream before it; of an ACK all that it acknowledges.
+        /// Begin in the data stream. For an ACK: the amount of data acknowledged.
         start_bytes: u64 [Byte "from"],
-        /// Octets of the stream up to its end; of an ACK the end of the receiver's window.
+        /// End in the data stream. For an ACK: the end of the receiver's window.
         end_bytes: u64 [Byte "to"],
-        /// Number of its packet.
+        /// Number of the packet in the capture.
         packet: u64 [Label "packet"],
     }
 }
 
 table! {
-    /// Two captures of the same flows: one row for each direction that both have.
+    /// Two captures of the same flows: one row for each direction that both captures contain.
     BetweenTable of BetweenRow as "between" {
         /// Address of the sender.
         from: String [Text "from"],
-        /// Its port.
+        /// Port of the sender.
         from_port: u32 [Label "port"],
         /// Address of the receiver.
         to: String [Text "to"],
-        /// Its port.
+        /// Port of the receiver.
         to_port: u32 [Label "port"],
         /// The capture that packets pass first: 1 or 2.
         first: u64 [Label "first point"],
@@ -255,38 +257,38 @@ table! {
         packets_1: u64 [Count "packets in 1"],
         /// Packets in the second capture.
         packets_2: u64 [Count "packets in 2"],
-        /// Packets in both.
+        /// Packets that are in both captures.
         packets_both: u64 [Count "in both"],
-        /// Packets that passed the first point and not the second.
+        /// Packets that passed the first point of capture and not the second.
         lost_packets: u64 [Count "lost between"],
-        /// Shortest time from one point to the other, as if it were the same in both directions.
+        /// Shortest delay between the two points. It is assumed to be equal in both directions.
         delay_min_ms: f64 [Millisecond "delay min"],
-        /// Its median.
+        /// Median delay between the two points.
         delay_p50_ms: f64 [Millisecond "delay p50"],
-        /// Its 95th percentile.
+        /// 95th percentile of the delay between the two points.
         delay_p95_ms: f64 [Millisecond "delay p95"],
-        /// Its largest value.
+        /// Longest delay between the two points.
         delay_max_ms: f64 [Millisecond "delay max"],
     }
 }
 
 table! {
-    /// The packets of two captures in one clock, in order of time.
+    /// The packets of two captures on one clock, ordered by time.
     PassageTable of PassageRow as "passages" {
-        /// Row of its direction in the table `between`, from 1.
+        /// Row of the packet's direction in the table `between`, from 1.
         way: u64 [Label "direction"],
-        /// When it passed the first capture, or else the second, since the first capture's first packet.
+        /// Time at the first capture, else at the second, since the first capture's first packet.
         time_s: f64 [Second "time"],
-        /// Its number in the first capture; null if it is missing there.
+        /// Number of the packet in the first capture; null if missing there.
         packet_1: Option<u64> [Label "packet in 1"],
-        /// Its number in the second capture; null if it is missing there.
+        /// Number of the packet in the second capture; null if missing there.
         packet_2: Option<u64> [Label "packet in 2"],
-        /// From one point to the other; null if one capture lacks it.
+        /// Delay between the two points; null if one capture lacks the packet.
         delay_ms: f64 [Millisecond "delay"],
     }
 }
 
-/// The tables of `analyze`: name, meaning, and of each column name, kind, unit, heading and meaning.
+/// The tables of `analyze`: name and meaning of each table; name, kind, unit, heading and meaning of each column.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(crate) fn analysis_tables() -> Vec<(&'static str, &'static str, Vec<[&'static str; 5]>)> {
@@ -294,8 +296,10 @@ pub(crate) fn analysis_tables() -> Vec<(&'static str, &'static str, Vec<[&'stati
     alone.into_iter().chain([BetweenTable::spec(), PassageTable::spec()]).map(declared).collect()
 }
 
-/// Reads a capture; `-` is standard input. `other` is a second capture of the same flows. `progress` is called with the numbers of packets and connections now and
-/// then. Returns the tables by name, and the numbers that belong to the capture as a whole.
+/// Reads a capture; `-` is standard input. `other` is a second capture of the same flows. `points` also returns points
+/// of diagrams. `progress` is called at intervals with the numbers of packets and connections read so far.
+///
+/// Returns the tables by name, and the counts for the capture as a whole.
 #[pyfunction]
 #[pyo3(signature = (path, *, points, other=None, progress=None))]
 pub(crate) fn analyze<'py>(
@@ -307,11 +311,13 @@ pub(crate) fn analyze<'py>(
 ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
     let failed = |what: String| failed_on(&path, what);
     let mut interrupted = None;
+    // Reading takes long: other Python threads run meanwhile.
     let found = py.detach(|| {
         let input: Box<dyn Read + Send> =
             if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(opened(&path)?) };
         let report = |packets: u64, connections: usize| {
             let done = Python::attach(|py| {
+                // Ctrl-C raises KeyboardInterrupt here.
                 py.check_signals()?;
                 progress.as_ref().map(|report| report.call1(py, (packets, connections))).transpose().map(|_| ())
             });
@@ -341,10 +347,12 @@ pub(crate) fn analyze<'py>(
     Ok((tables, whole))
 }
 
+/// A usage error about a file.
 fn failed_on(path: &Path, what: String) -> Failure {
     Failure::Usage(format!("{}: {what}", path.display()))
 }
 
+/// Opens a capture.
 fn opened(path: &Path) -> Result<BufReader<File>, Failure> {
     let file = File::open(path).map_err(|error| {
         let reason = match error.kind() {
@@ -357,16 +365,18 @@ fn opened(path: &Path) -> Result<BufReader<File>, Failure> {
     Ok(BufReader::new(file))
 }
 
+/// Reads two captures of the same flows and aligns their clocks.
 fn read_both(one: &Path, other: &Path) -> Result<Between, Failure> {
     let both = || format!("{} and {}", one.display(), other.display());
     let failed = |error: ReadError| Failure::Usage(format!("{}: {error}", both()));
     Between::read(opened(one)?, opened(other)?).map_err(failed)
 }
 
-/// Times are since `begin`, in nanoseconds of the first capture's clock.
+/// Returns the tables `between` and `passages`. Times count from `begin`, in nanoseconds of the first capture's clock.
 fn both_tables(between: &Between, begin: u64) -> (BetweenTable, PassageTable) {
     let (mut ways, mut passages) = (BetweenTable::default(), PassageTable::default());
     for way in &between.ways {
+        // Without a common packet the bounds are infinite. NaN becomes null.
         let bound = |ms: f64| if ms.is_finite() { ms } else { f64::NAN };
         ways.push(BetweenRow {
             from: way.from.address.to_string(),
@@ -396,6 +406,7 @@ fn both_tables(between: &Between, begin: u64) -> (BetweenTable, PassageTable) {
     (ways, passages)
 }
 
+/// Returns the counts for the capture as a whole.
 fn whole<'py>(py: Python<'py>, found: &Analysis) -> PyResult<Bound<'py, PyDict>> {
     let whole = PyDict::new(py);
     whole.set_item("frames", found.read.frames)?;
@@ -410,6 +421,7 @@ fn whole<'py>(py: Python<'py>, found: &Analysis) -> PyResult<Bound<'py, PyDict>>
     Ok(whole)
 }
 
+/// Returns the tables `directions`, `timeline` and `points`.
 fn tables(found: &Analysis) -> (DirectionTable, TimelineTable, PointTable) {
     let (mut directions, mut timeline, mut points) =
         (DirectionTable::default(), TimelineTable::default(), PointTable::default());
@@ -534,6 +546,7 @@ fn direction_row(
     }
 }
 
+/// Returns the names of the options that both SYNs have.
 fn options(connection: &Connection) -> String {
     let [Some(one), Some(other)] = [connection.directions[0].syn, connection.directions[1].syn] else {
         return String::new();

@@ -1,4 +1,4 @@
-//! Two captures of one connection, whose clocks differ by a known offset and skew.
+//! Comparison of two captures of one connection whose clocks differ by a known offset and skew.
 
 use crate::story::{MSS, Timed, ack, data, handshake, pcap};
 use lopsided_capture::Between;
@@ -6,7 +6,7 @@ use lopsided_capture::Between;
 const MS: u64 = 1_000_000;
 const OFFSET: u64 = 5_000 * MS;
 const SKEW_PPM: u64 = 40;
-/// From the server to the client and back, in nanoseconds; each tenth packet waits for 30 ms more.
+/// One-way delays in nanoseconds, from the server to the client and back. Every tenth packet waits 30 ms longer.
 const DELAY: u64 = 10 * MS;
 const WAIT: u64 = 30 * MS;
 const LOST: usize = 57;
@@ -15,12 +15,12 @@ fn wait(number: usize) -> u64 {
     if number % 10 == 9 { WAIT } else { 0 }
 }
 
-/// The time that the client's clock shows.
+/// Converts a time of the server's clock to the client's clock.
 fn at_client(at: u64) -> u64 {
     at + OFFSET + at * SKEW_PPM / 1_000_000
 }
 
-/// The packets at the server, and those that reach the client with the client's times.
+/// Returns the packets at the server, and the packets that reach the client with times of the client's clock.
 fn both() -> (Vec<Timed>, Vec<Timed>) {
     let (mut server, mut client) = (Vec::new(), Vec::new());
     for number in 0..2_000_usize {

@@ -1,4 +1,4 @@
-//! Formats of files and frames.
+//! File formats and link types.
 
 use crate::story::{ack, data, framed, handshake, pcap};
 use flate2::Compression;

@@ -1,4 +1,4 @@
-//! Damaged and hostile input: an error or a result, never a panic.
+//! Damaged and hostile input returns an error or a result, and never panics.
 
 use crate::story::{ack, data, handshake, pcap};
 use lopsided_capture::{Analysis, Report};

@@ -1,4 +1,4 @@
-//! The limits of a sender, on captures whose limit is known.
+//! Limits of a sender, on captures with a known limit.
 
 use crate::story::{MSS, Timed, ack, data, handshake, pcap};
 use lopsided_capture::{Analysis, Limit, Report};
@@ -69,7 +69,7 @@ fn a_closed_window_is_a_stall_of_the_receiver() {
     for number in 0..20_u32 {
         packets.push(data(at, number * MSS, MSS, false));
         packets.push(ack(at + 20 * MS, (number + 1) * MSS, 0));
-        // The window opens half a second later.
+        // The receive window opens again after 500 ms.
         packets.push(ack(at + 520 * MS, (number + 1) * MSS, MSS as u16));
         at += 520 * MS + 10_000;
     }

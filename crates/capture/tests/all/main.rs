@@ -1,4 +1,4 @@
-//! Tests of the capture reader and of what it says about connections.
+//! Tests of the capture reader and of its results for connections.
 
 mod between;
 mod files;

@@ -1,4 +1,4 @@
-//! Captures made octet by octet: a client at 10.0.0.1 downloads from a server at 10.0.0.2, captured at the server.
+//! Builds captures byte by byte: a client at 10.0.0.1 downloads from a server at 10.0.0.2, captured at the server.
 
 pub const CLIENT: [u8; 4] = [10, 0, 0, 1];
 pub const SERVER: [u8; 4] = [10, 0, 0, 2];
@@ -7,10 +7,10 @@ const SYN: u8 = 2;
 const PSH: u8 = 8;
 const ACK: u8 = 16;
 
-/// A packet and when it passes, in nanoseconds.
+/// Capture time in nanoseconds, and the bytes of the packet.
 pub type Timed = (u64, Vec<u8>);
 
-/// An IPv4 packet of TCP. The options are padded to words by the caller.
+/// Returns an IPv4 packet with a TCP segment. The caller pads the options to a multiple of 4 bytes.
 pub fn packet(from_server: bool, seq: u32, ack: u32, flags: u8, window: u16, options: &[u8], len: u32) -> Vec<u8> {
     let (from, to) = if from_server { (SERVER, CLIENT) } else { (CLIENT, SERVER) };
     let ports: [u16; 2] = if from_server { [80, 40_000] } else { [40_000, 80] };
@@ -33,7 +33,7 @@ pub fn packet(from_server: bool, seq: u32, ack: u32, flags: u8, window: u16, opt
     octets
 }
 
-/// The handshake of a connection with a round trip of 20 ms. The client offers `window` octets.
+/// Returns the handshake of a connection with a round trip of 20 ms. The client advertises `window` bytes.
 pub fn handshake(window: u16) -> Vec<Timed> {
     let mss = [2, 4, 0x05, 0xb4];
     vec![
@@ -43,23 +43,23 @@ pub fn handshake(window: u16) -> Vec<Timed> {
     ]
 }
 
-/// Data of the server: `offset` octets are before it.
+/// Returns a segment of the server with data at `offset` bytes of the stream.
 pub fn data(at: u64, offset: u32, len: u32, pushed: bool) -> Timed {
     let flags = if pushed { ACK | PSH } else { ACK };
     (at, packet(true, 5_000 + offset, 1_000, flags, 65_535, &[], len))
 }
 
-/// An ACK of the client for all octets before `offset`.
+/// Returns an ACK of the client for all bytes before `offset`.
 pub fn ack(at: u64, offset: u32, window: u16) -> Timed {
     (at, packet(false, 1_000, 5_000 + offset, ACK, window, &[], 0))
 }
 
-/// A capture of raw IP with nanoseconds.
+/// Returns a pcap file of raw IP packets with times in nanoseconds.
 pub fn pcap(packets: &[Timed]) -> Vec<u8> {
     framed(packets, 101, &[], true)
 }
 
-/// A capture with octets in front of each packet.
+/// Returns a pcap file with the bytes of a link header before each packet.
 pub fn framed(packets: &[Timed], link: u32, front: &[u8], nanoseconds: bool) -> Vec<u8> {
     let magic: u32 = if nanoseconds { 0xa1b2_3c4d } else { 0xa1b2_c3d4 };
     let mut file = magic.to_le_bytes().to_vec();
