@@ -226,7 +226,10 @@ def _command(arguments: Sequence[str]) -> object:
     try:
         return app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:
-        print_error(" ".join(str(error).split()))
+        if isinstance(error, cyclopts.UnusedCliTokensError):
+            print_error(f"unexpected argument: {' '.join(error.unused_tokens or [])}")
+        else:
+            print_error(" ".join(str(error).split()))
         from lopsided.cli.hints import hint
 
         if said := hint(error, arguments):

@@ -46,11 +46,11 @@ def ackpath(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare remedies for the way back of ACKs: one scenario with each on and off, alone and combined.
+    """Compare remedies for a narrow ACK path: one scenario with each on and off, alone and combined.
 
-    Goodput both ways, how many ACKs come back and how much each says, what part of the uplink they take, the bursts
-    that they set free, and what limits the downloads. The folder holds the tables as CSV and report.html; by default it
-    is made under `runs/`.
+    Prints the goodput of both directions, the number of ACKs, the data that each acknowledges, their share of the
+    uplink, the bursts that they trigger, and the limits of the downloads. The folder holds the tables as CSV and
+    report.html; by default it is made under `runs/`.
 
     For example:
 

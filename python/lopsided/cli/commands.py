@@ -33,13 +33,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "fairness",
         "lopsided.cli.fairness:fairness",
-        "Show who takes what from whom: congestion controls and round-trip times against each other.",
+        "Measure how fairly flows share a bottleneck: pairs of congestion controls and round-trip times.",
     ),
     Command("aqm", "lopsided.cli.aqm:aqm", "Compare queue disciplines: one scenario under each of them, side by side."),
     Command(
         "ackpath",
         "lopsided.cli.ackpath:ackpath",
-        "Compare remedies for the way back of ACKs: one scenario with each on and off, alone and combined.",
+        "Compare remedies for a narrow ACK path: one scenario with each on and off, alone and combined.",
     ),
     Command(
         "suite",
@@ -61,7 +61,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "reflect",
         "lopsided.cli.reflect:reflect",
-        "Return the sensing packets of asqm and bdp: the far end of a line with `shape` at its near end.",
+        "Echo the probe packets of asqm and bdp: run this at the far end of a line whose near end runs `shape`.",
     ),
     Command(
         "cite", "lopsided.cli.cite:cite", "Print BibTeX for lopsided, and for the studies that are re-run with it."
@@ -69,7 +69,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "compare",
         "lopsided.cli.compare:compare",
-        "Hold two worlds, two runs, or a congestion control of your own and a known one against each other.",
+        "Compare two worlds, two runs, or your congestion control with a built-in one.",
     ),
     Command(
         "page", "lopsided.cli.page:page", "Write the laboratory as one HTML file: drag the buffer, watch the line."
@@ -84,7 +84,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "explain",
         "lopsided.cli.explain:explain",
-        "Tell what a connection went through and why, in words and as a picture.",
+        "Explain the history of a connection, in words and as a picture.",
     ),
     Command(
         "analyze",

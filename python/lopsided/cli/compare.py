@@ -71,7 +71,7 @@ def compare(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Hold two worlds, two runs, or a congestion control of your own and a known one against each other.
+    """Compare two worlds, two runs, or your congestion control with a built-in one.
 
     The last one is the reference. Repetitions are paired: each starts its flows at the same instants in every world.
     With `--packets` one run of each is aligned packet by packet: where they first differ, in what, and what follows.

@@ -34,12 +34,12 @@ def explain(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Tell what a connection went through and why, in words and as a picture.
+    """Explain the history of a connection, in words and as a picture.
 
-    States, losses and the rule that found them, reductions and their signal, undo, timers, why ACKs were sent, and what
-    held the sender back for how long. A simulated run that did not record this is run once more, to the same digest;
-    a folder holds no code, so that code of your own is named again. Of a run on Linux the captures at its hosts tell
-    what they show (`run --world kernel --pcap`).
+    Lists states, losses with the rule that found them, reductions with their signal, undo, timers, the reasons of ACKs,
+    and how long each limit held the sender back. If a simulated run did not record this, `explain` repeats it; the
+    digest does not change. Name your own code again: a run folder does not hold it. For a run on Linux, `explain` reads
+    the captures of its hosts (`run --world kernel --pcap`).
 
     For example:
 

@@ -28,7 +28,7 @@ def fairness(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show who takes what from whom: congestion controls and round-trip times against each other.
+    """Measure how fairly flows share a bottleneck: pairs of congestion controls and round-trip times.
 
     Each pair meets at one bottleneck in both orders of arrival, and each side runs alone too, which harm is measured
     against. The folder holds the tables, heat maps and report.html; by default it is made under `runs/`.

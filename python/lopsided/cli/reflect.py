@@ -21,7 +21,7 @@ def reflect(
     undo: Flag = False,
     quiet: Quiet = False,
 ) -> int:
-    """Return the sensing packets of asqm and bdp: the far end of a line with `shape` at its near end.
+    """Echo the probe packets of asqm and bdp: run this at the far end of a line whose near end runs `shape`.
 
     Each packet that senses goes back to its sender, with its size and nothing else; everything else goes on. It works
     until it is ended. It needs root, and nft or iptables.
