@@ -51,11 +51,11 @@ that start at the same instants. The tables give medians over the seeds, and how
 
 
 _LOCK = """\
-Where serialisation and round-trip times are multiples of each other, as in 3000/100 kbit/s (4 ms and 120 ms
-a packet) and in the cell of unequal RTT, a drop-tail queue drops always from the same flow, and microseconds
-decide which that is (Floyd and Jacobson, On Traffic Phase Effects in Packet-Switched Gateways, 1992). Here
-each seed changes rates and delays by up to {variation} %, in both worlds alike. Medians over the
-seeds."""
+A drop-tail queue can lock to the flows if serialization and round-trip times are multiples of each other. It then
+drops packets of the same flow every time, and microseconds decide which flow that is (Floyd and Jacobson, On Traffic
+Phase Effects in Packet-Switched Gateways, 1992). That happens at 3000/100 kbit/s (4 ms and 120 ms a packet) and in
+the cell of unequal RTT. Here each seed changes rates and delays by up to {variation} %, in both worlds alike. Values
+are medians over the seeds."""
 
 
 def render(linux: Sequence[Measurement], simulated: ByRun, ns3: Sequence[Measurement], closing: str) -> str:

@@ -25,7 +25,7 @@ impl Default for DatagramConfig {
 
 impl Part for DatagramConfig {
     const NAME: &'static str = "udp";
-    const TEXT: &'static str = "Datagrams at a constant rate, in place of TCP.";
+    const TEXT: &'static str = "UDP datagrams at a constant rate.";
     const KEYS: &'static [Key<DatagramConfig>] = &[
         key("rate", |udp: &mut Self| &mut udp.rate, "IP headers are counted.").required("\"64 kbit/s\""),
         key("size", |udp| &mut udp.size, "The size of the IP packets."),

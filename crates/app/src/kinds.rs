@@ -24,7 +24,7 @@ static KINDS: Registry<Kind<BuildApp>> = Registry::new(APPLICATIONS);
 /// The family of all applications, for code that reads and writes scenarios.
 pub static APPS: Family = Family {
     name: "app",
-    text: "What a flow's two ends do.",
+    text: "The application at the two ends of a flow.",
     shorthand: Some("size"),
     infer_kind: true,
     members: || KINDS.members(),

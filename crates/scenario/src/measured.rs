@@ -32,7 +32,7 @@ impl Default for RecordSpec {
 
 impl Part for RecordSpec {
     const NAME: &'static str = "record";
-    const TEXT: &'static str = "What is recorded during the run. Summaries are always recorded.";
+    const TEXT: &'static str = "The records of the run. Summaries are always recorded.";
     const KEYS: &'static [Key<RecordSpec>] = &[
         key(
             "interval",

@@ -525,7 +525,7 @@ class PacketRadioMedium(TypedDict):
 
 
 class CsmaCdMedium(TypedDict):
-    """A shared Ethernet: whoever finds the cable free sends, and collisions back off."""
+    """A shared Ethernet: a station that finds the cable free sends, and collisions back off."""
 
     kind: Literal["csma_cd"]
     name: str
@@ -647,7 +647,7 @@ class RatesAccess(TypedDict):
 
 
 class ReallocationAccess(TypedDict):
-    """A rate and a delay that are drawn anew every few seconds, as Starlink's."""
+    """A rate and a delay that are drawn again every few seconds, as in Starlink."""
 
     kind: Literal["reallocation"]
     period_s: float
@@ -815,7 +815,7 @@ class OnOffApp(TypedDict):
 
 
 class UdpApp(TypedDict):
-    """Datagrams at a constant rate, in place of TCP."""
+    """UDP datagrams at a constant rate."""
 
     kind: Literal["udp"]
     rate_bps: int
@@ -1004,7 +1004,7 @@ class Flow(_Flow):
 
 
 class Record(TypedDict):
-    """What is recorded during the run. Summaries are always recorded."""
+    """The records of the run. Summaries are always recorded."""
 
     interval_s: float | None
     on_change: bool

@@ -124,7 +124,7 @@ impl Default for ReallocationConfig {
 
 impl Part for ReallocationConfig {
     const NAME: &'static str = "reallocation";
-    const TEXT: &'static str = "A rate and a delay that are drawn anew every few seconds, as Starlink's.";
+    const TEXT: &'static str = "A rate and a delay that are drawn again every few seconds, as in Starlink.";
     const KEYS: &'static [Key<ReallocationConfig>] = &[
         key("period", |line: &mut Self| &mut line.period, "How often."),
         key("low", |line: &mut Self| &mut line.low, "The lowest rate.").required("\"100 Mbit/s\""),

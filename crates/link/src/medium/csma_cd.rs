@@ -54,7 +54,7 @@ const SHARED_ETHERNET: Framing = Framing { overhead: Bytes::new(26), minimum: By
 
 impl Part for CsmaCdConfig {
     const NAME: &'static str = "csma_cd";
-    const TEXT: &'static str = "A shared Ethernet: whoever finds the cable free sends, and collisions back off.";
+    const TEXT: &'static str = "A shared Ethernet: a station that finds the cable free sends, and collisions back off.";
     const KEYS: &'static [Key<CsmaCdConfig>] = &[
         key("name", |cable: &mut Self| &mut cable.settings.name, "Links join stations to it by this name.")
             .required("\"lan\""),

@@ -52,7 +52,7 @@ pub(crate) fn file() -> PartInfo {
             ),
             value("host", Map(host), "", "Settings of single hosts: [host.client.stack]."),
             value("flow", List(&Part(flow)), "", "The flows, in the order of the result tables."),
-            value("record", Part(PartInfo::of::<RecordSpec>), "", "What is recorded during the run."),
+            value("record", Part(PartInfo::of::<RecordSpec>), "", "The records of the run."),
             value(
                 "fairness",
                 Part(PartInfo::of::<FairnessSpec>),
